@@ -1,0 +1,238 @@
+"""The expression tree: frozen nodes, shared by the parser, the builder and every later layer.
+
+    Expr
+    ├── And(operands)   Or(operands)     two or more, never nested in their own kind by the parser
+    ├── Xor(left, right)  Xnor(left, right)  Not(operand)
+    ├── Const(value)                     True, False, or None for SQL's unknown
+    └── Predicate                        everything that names one attribute
+        ├── Comparison(name, op, value)  op is one of = <> < <= > >=
+        ├── Between(name, low, high, negated)
+        ├── In(name, values, negated)
+        ├── Like(name, pattern, negated)   % and _ are wild, backslash escapes
+        └── IsNull(name, negated)
+
+A bare boolean attribute `active` is `Comparison("active", "=", True)`; it prints bare again.
+Values are bool, int, float, str, datetime (UTC) or date; None stands for the literal NULL.
+`position` is where the node began in its text (-1: built in Python); it never takes part in equality.
+
+Depth is bounded by `MAX_DEPTH`, whoever builds the tree, so every walk may recurse safely.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import date, datetime
+from typing import TypeAlias
+
+from matchwood.errors import ParseError
+
+Value: TypeAlias = "bool | int | float | str | datetime | date"
+
+MAX_DEPTH = 200
+"""Deepest nesting of AND / OR / NOT / XOR / XNOR: far beyond hand-written rules, far below
+Python's recursion limit."""
+
+COMPARISONS = ("=", "<>", "<", "<=", ">", ">=")
+NEGATED_OP = {"=": "<>", "<>": "=", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
+FLIPPED_OP = {"=": "=", "<>": "<>", "<": ">", ">": "<", "<=": ">=", ">=": "<="}
+
+
+class Expr:
+    """Any expression.  `&`, `|`, `^` and `~` build AND, OR, XOR and NOT."""
+
+    __slots__ = ()
+    depth: int
+
+    def __and__(self, other: Expr) -> Expr:
+        return _join(And, self, other)
+
+    def __or__(self, other: Expr) -> Expr:
+        return _join(Or, self, other)
+
+    def __xor__(self, other: Expr) -> Expr:
+        return Xor(self, _expression(other))
+
+    def xnor(self, other: Expr) -> Expr:
+        """True when both sides are known and equal."""
+        return Xnor(self, _expression(other))
+
+    def __invert__(self) -> Expr:
+        return Not(self)
+
+    def __bool__(self) -> bool:
+        raise TypeError(
+            "an expression has no truth value of its own: combine expressions with & | ^ ~ "
+            "(not with and / or / not), and chain comparisons as (a > 1) & (a < 3)"
+        )
+
+    def __str__(self) -> str:
+        from matchwood.lang.printer import to_text
+
+        return to_text(self)
+
+
+def _expression(other: object) -> Expr:
+    if isinstance(other, Expr):
+        return other
+    raise TypeError(
+        f"expected an expression, found {type(other).__name__} {other!r}: "
+        "write attr('name') == value, and put parentheses around each comparison"
+    )
+
+
+def _join(kind: type[And] | type[Or], left: Expr, right: object) -> Expr:
+    """Join two expressions, flattening so that a & b & c is one node of three."""
+    right = _expression(right)
+    heads = left.operands if isinstance(left, kind) else (left,)
+    tails = right.operands if isinstance(right, kind) else (right,)
+    return kind(heads + tails)
+
+
+def _deeper(node: Expr, operands: tuple[Expr, ...], position: int) -> None:
+    depth = 1 + max(operand.depth for operand in operands)
+    if depth > MAX_DEPTH:
+        raise ParseError(
+            f"expected nesting of at most {MAX_DEPTH} levels, found more: "
+            "split the expression into several subscriptions",
+            position=position,
+        )
+    object.__setattr__(node, "depth", depth)
+
+
+@dataclass(frozen=True, slots=True)
+class And(Expr):
+    operands: tuple[Expr, ...]
+    position: int = field(default=-1, compare=False, repr=False)
+    depth: int = field(default=0, init=False, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        _deeper(self, self.operands, self.position)
+
+
+@dataclass(frozen=True, slots=True)
+class Or(Expr):
+    operands: tuple[Expr, ...]
+    position: int = field(default=-1, compare=False, repr=False)
+    depth: int = field(default=0, init=False, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        _deeper(self, self.operands, self.position)
+
+
+@dataclass(frozen=True, slots=True)
+class Xor(Expr):
+    left: Expr
+    right: Expr
+    position: int = field(default=-1, compare=False, repr=False)
+    depth: int = field(default=0, init=False, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        _deeper(self, (self.left, self.right), self.position)
+
+
+@dataclass(frozen=True, slots=True)
+class Xnor(Expr):
+    left: Expr
+    right: Expr
+    position: int = field(default=-1, compare=False, repr=False)
+    depth: int = field(default=0, init=False, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        _deeper(self, (self.left, self.right), self.position)
+
+
+@dataclass(frozen=True, slots=True)
+class Not(Expr):
+    operand: Expr
+    position: int = field(default=-1, compare=False, repr=False)
+    depth: int = field(default=0, init=False, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        _deeper(self, (self.operand,), self.position)
+
+
+@dataclass(frozen=True, slots=True)
+class Const(Expr):
+    value: bool | None
+    position: int = field(default=-1, compare=False, repr=False)
+
+    @property
+    def depth(self) -> int:  # type: ignore[override]
+        return 0
+
+
+class Predicate(Expr):
+    """A test of one attribute."""
+
+    __slots__ = ()
+    name: str
+    position: int
+
+    @property
+    def depth(self) -> int:  # type: ignore[override]
+        return 0
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison(Predicate):
+    name: str
+    op: str
+    value: Value
+    position: int = field(default=-1, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Between(Predicate):
+    name: str
+    low: Value
+    high: Value
+    negated: bool = False
+    position: int = field(default=-1, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class In(Predicate):
+    name: str
+    values: tuple[Value | None, ...]
+    negated: bool = False
+    position: int = field(default=-1, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Like(Predicate):
+    name: str
+    pattern: str
+    negated: bool = False
+    position: int = field(default=-1, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class IsNull(Predicate):
+    name: str
+    negated: bool = False
+    position: int = field(default=-1, compare=False, repr=False)
+
+
+TRUE = Const(True)
+FALSE = Const(False)
+UNKNOWN = Const(None)
+
+
+def children(node: Expr) -> tuple[Expr, ...]:
+    """The operands of a connective; nothing for constants and predicates."""
+    if isinstance(node, (And, Or)):
+        return node.operands
+    if isinstance(node, (Xor, Xnor)):
+        return (node.left, node.right)
+    if isinstance(node, Not):
+        return (node.operand,)
+    return ()
+
+
+def predicates(node: Expr) -> Iterator[Predicate]:
+    """Every predicate of the tree, from left to right."""
+    if isinstance(node, Predicate):
+        yield node
+    for child in children(node):
+        yield from predicates(child)
