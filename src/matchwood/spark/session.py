@@ -1,0 +1,64 @@
+"""A local Spark session with the settings Matchwood's semantics ask for."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from typing import TYPE_CHECKING
+
+from matchwood.errors import MatchwoodError
+from matchwood.spark.java import ensure_java
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+LOOPBACK = "127.0.0.1"
+
+
+def local_session(
+    app_name: str = "matchwood", cores: int = 2, **options: str | int | bool
+) -> SparkSession:
+    """A Spark session on this machine alone; stop it in a ``finally``.
+
+    Options are Spark's own, and win over the settings here::
+
+        local_session(cores=4, **{"spark.driver.memory": "4g"})
+
+    If the process already has a session, Spark returns that one with the options applied.
+    """
+    try:
+        from pyspark.sql import SparkSession
+    except ImportError as error:
+        raise MatchwoodError(
+            f"Spark is not installed ({error}): pip install 'matchwood[spark]'"
+        ) from error
+    if shutil.which("bash") is None:
+        raise MatchwoodError("Spark starts through its own bash script: install bash")
+    ensure_java()
+    # Workers run the Python that runs this, whatever `python3` means on PATH.
+    os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
+    os.environ.setdefault("SPARK_LOCAL_IP", LOOPBACK)
+    builder = SparkSession.builder.master(f"local[{cores}]").appName(app_name)
+    for name, value in (_settings(cores) | options).items():
+        builder = builder.config(name, value)
+    session = builder.getOrCreate()
+    session.sparkContext.setLogLevel("ERROR")
+    return session
+
+
+def _settings(cores: int) -> dict[str, str | int | bool]:
+    return {
+        # semantics: names are case-sensitive and time is UTC, as in the library
+        "spark.sql.caseSensitive": True,
+        "spark.sql.session.timeZone": "UTC",
+        # one machine: nothing listens beyond it, and 200 shuffle partitions would be all overhead
+        "spark.driver.host": LOOPBACK,
+        "spark.driver.bindAddress": LOOPBACK,
+        "spark.sql.shuffle.partitions": cores,
+        "spark.default.parallelism": cores,
+        # quiet
+        "spark.ui.enabled": False,
+        "spark.ui.showConsoleProgress": False,
+        "spark.log.level": "ERROR",
+    }

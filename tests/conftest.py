@@ -1,0 +1,42 @@
+"""What every test shares: Hypothesis profiles and one lazy Spark session."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+# How hard Hypothesis tries.  No deadline: the first call of a kernel compiles it, and the machine
+# is shared.  No database: a run depends on the code alone, and a failure prints its own seed.
+_COMMON = {
+    "deadline": None,
+    "database": None,
+    "print_blob": True,
+    "suppress_health_check": [HealthCheck.too_slow],
+}
+settings.register_profile("fast", max_examples=50, **_COMMON)
+settings.register_profile("ci", max_examples=200, **_COMMON)
+settings.register_profile("long", max_examples=5_000, **_COMMON)
+settings.load_profile(os.environ.get("MATCHWOOD_PROFILE", "fast"))
+
+
+@pytest.fixture(scope="session")
+def spark() -> Iterator[SparkSession]:
+    """The one Spark session of a test run; started by the first test that asks for it."""
+    from matchwood.spark import local_session
+
+    # Python workers are processes of their own: they find the package where pytest found it.
+    paths = [str(Path(__file__).parents[1] / "src"), os.environ.get("PYTHONPATH", "")]
+    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, paths))
+    session = local_session("matchwood-tests")
+    try:
+        yield session
+    finally:
+        session.stop()
