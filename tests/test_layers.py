@@ -1,0 +1,170 @@
+"""Imports go one way: each layer may use itself and those before it, never those after it."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+SRC = Path(__file__).parents[1] / "src"
+
+# The order of the layers; those in one tuple stand side by side.  FACADE is matchwood/__init__.py,
+# the public names of the library: it sees the engine, and not Spark, benchmarks or commands.
+FACADE = "matchwood"
+ORDER: list[tuple[str, ...]] = [
+    ("errors", "jit"),
+    ("lang",),
+    ("forms",),
+    ("encode",),
+    ("index",),
+    ("context",),
+    ("engine",),
+    (FACADE,),
+    ("workload",),
+    ("spark",),
+    ("bench",),
+    ("cli",),
+    ("__main__",),
+]
+RANK = {layer: rank for rank, layers in enumerate(ORDER) for layer in layers}
+
+
+def layer_of(module: str) -> str:
+    """`matchwood.lang.nodes` -> `lang`; `matchwood` itself -> the facade."""
+    return [*module.split("."), FACADE][1]
+
+
+def modules_under(src: Path) -> dict[str, Path]:
+    names = {}
+    for path in sorted(src.glob("matchwood/**/*.py")):
+        parts = list(path.relative_to(src).with_suffix("").parts)
+        names[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
+    return names
+
+
+def imported(module: str, path: Path, known: set[str]) -> Iterator[tuple[int, str]]:
+    """Line and target of every import of ours in a file: at the top, inside functions, for types.
+
+    Imports that only the type checker sees count too: they tie the reader to a later layer just
+    as well.  So do `import_module("matchwood...")` calls.
+    """
+    package = module if path.name == "__init__.py" else module.rpartition(".")[0]
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"), str(path))):
+        targets: list[str] = []
+        if isinstance(node, ast.Import):
+            targets = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            base = node.module or ""
+            if node.level:
+                above = package.split(".")[: len(package.split(".")) - node.level + 1]
+                base = ".".join(above + ([base] if base else []))
+            # `from matchwood import errors` is about the module errors, not about the facade.
+            names = [f"{base}.{alias.name}" for alias in node.names]
+            targets = [name if name in known else base for name in names]
+        elif isinstance(node, ast.Call) and _called(node.func) in {"import_module", "__import__"}:
+            texts = [arg.value for arg in node.args if isinstance(arg, ast.Constant)]
+            targets = [text for text in texts if isinstance(text, str)]
+        for target in targets:
+            if target.split(".")[0] == "matchwood":
+                yield node.lineno, target
+
+
+def _called(function: ast.expr) -> str:
+    if isinstance(function, ast.Attribute):
+        return function.attr
+    return function.id if isinstance(function, ast.Name) else ""
+
+
+def violations(src: Path) -> list[str]:
+    modules = modules_under(src)
+    # Every layer is known even before its first file exists.
+    known = set(modules) | {f"matchwood.{layer}" for layer in RANK}
+    found = []
+    for module, path in modules.items():
+        layer = layer_of(module)
+        if layer not in RANK:
+            found.append(f"{module}: the layer {layer!r} has no place in ORDER")
+            continue
+        for line, target in imported(module, path, known):
+            there = layer_of(target)
+            if RANK.get(there, len(ORDER)) > RANK[layer]:
+                found.append(f"{path.relative_to(src)}:{line}: {layer} imports {there} ({target})")
+    return found
+
+
+def test_every_import_goes_to_its_own_layer_or_an_earlier_one() -> None:
+    assert violations(SRC) == []
+
+
+KERNEL_MAY_IMPORT = {"__future__", "math", "typing", "numpy", "numba", "matchwood.jit"}
+
+
+def test_kernels_import_only_numpy_the_decorators_and_other_kernels() -> None:
+    found = []
+    for path in SRC.glob("matchwood/**/*_kernels.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Import):
+                names = [alias.name for alias in node.names]
+            elif isinstance(node, ast.ImportFrom):
+                names = [node.module or "."]
+            else:
+                continue
+            found += [
+                f"{path.name}:{node.lineno}: {name}"
+                for name in names
+                if name not in KERNEL_MAY_IMPORT and not name.endswith("_kernels")
+            ]
+    assert found == []
+
+
+@pytest.mark.parametrize(
+    ("where", "text", "wrong"),
+    [
+        ("lang/parser.py", "from matchwood.errors import ParseError", False),
+        ("lang/parser.py", "from matchwood import errors", False),
+        ("lang/parser.py", "from matchwood.forms.nnf import nnf", True),
+        ("lang/parser.py", "import matchwood.engine", True),
+        ("lang/parser.py", "from matchwood import attr", True),
+        ("lang/parser.py", "from matchwood import forms", True),
+        ("lang/parser.py", "from ..forms import nnf", True),
+        ("lang/parser.py", "from .. import forms", True),
+        ("lang/parser.py", "from . import nodes", False),
+        ("lang/__init__.py", "from .nodes import And", False),
+        ("lang/__init__.py", "from ..errors import ParseError", False),
+        ("errors.py", "def late():\n    from matchwood.lang import nodes", True),
+        ("errors.py", "if TYPE_CHECKING:\n    import matchwood.lang.nodes", True),
+        ("errors.py", "importlib.import_module('matchwood.engine')", True),
+        ("spark/batch.py", "import matchwood.bench", True),
+        ("bench/runner.py", "import matchwood.spark", False),
+        ("engine/matcher.py", "import matchwood.workload", True),
+        ("workload/begen.py", "import matchwood.encode.schema", False),
+        ("cli/main.py", "import matchwood, matchwood.bench, matchwood.spark", False),
+        ("utils.py", "", True),
+    ],
+)
+def test_the_walk_sees_every_way_to_import(
+    tmp_path: Path, where: str, text: str, wrong: bool
+) -> None:
+    for name in ("lang/nodes.py", where):
+        path = tmp_path / "matchwood" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("")
+    path.write_text(text)
+    assert len(violations(tmp_path)) == (1 if wrong else 0)
+
+
+# numba takes most of a second to import, so it waits for the first match.
+HEAVY = ["matplotlib", "numba", "pandas", "polars", "pyspark"]
+
+
+@pytest.mark.parametrize("module", ["matchwood", "matchwood.spark"])
+def test_import_stays_light(module: str) -> None:
+    code = f"import sys, {module}; print(*sorted(set({HEAVY}) & set(sys.modules)))"
+    command = [sys.executable, "-c", f"import sys; sys.path.insert(0, {str(SRC)!r}); {code}"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.split() == []
