@@ -1,0 +1,141 @@
+"""The README tells the truth: its snippets print what they show, its commands and links exist.
+
+Convention: every ```python block is a doctest session; all of them run in order, in one namespace,
+in an empty folder, and each shown output is compared to the letter.  Every ```sh block holds one
+command per line.
+"""
+
+from __future__ import annotations
+
+import doctest
+import functools
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+
+_FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+BLOCKS = [
+    (match[1], match[2], README[: match.start()].count("\n") + 1)
+    for match in _FENCE.finditer(README)
+]
+PROSE = _FENCE.sub("", README)
+
+
+def blocks(language: str) -> list[tuple[str, int]]:
+    return [(text, line) for name, text, line in BLOCKS if name == language]
+
+
+def test_snippets_print_what_they_show(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    parser, runner = doctest.DocTestParser(), doctest.DocTestRunner(verbose=False)
+    namespace: dict[str, object] = {"__name__": "readme"}
+    report: list[str] = []
+    for text, line in blocks("python"):
+        snippet = parser.get_doctest(text, namespace, f"README.md:{line}", "README.md", line)
+        runner.run(snippet, out=report.append, clear_globs=False)
+        namespace = snippet.globs
+    assert runner.failures == 0, "".join(report)
+    assert runner.tries > 20
+
+
+@pytest.mark.parametrize("text", [text for text, _ in blocks("python")])
+def test_snippets_hold_nothing_that_is_not_checked(text: str) -> None:
+    assert text.startswith(">>> ")
+    assert "doctest:" not in text, "outputs are compared to the letter"
+    # Without a blank line the closing fence would be taken for output that is expected.
+    assert text.endswith("\n\n")
+
+
+def test_every_block_is_python_or_sh() -> None:
+    assert {name for name, _, _ in BLOCKS} == {"python", "sh"}
+
+
+def commands() -> list[str]:
+    """Every line of the sh blocks, and every command in back-ticks in the text around them."""
+    lines = [line for text, _ in blocks("sh") for line in text.splitlines() if line.strip()]
+    inline = re.findall(r"(?<!`)`([^`\n]+)`(?!`)", PROSE)
+    named = re.compile(r"(\w+=\S+ )*(\.venv/)?(bin/|make |matchwood )")
+    return lines + [text for text in inline if named.match(text)]
+
+
+def subcommand(words: list[str]) -> list[str]:
+    """The leading plain words: `bench run` of `bench run --suite scan`."""
+    plain = []
+    for word in words:
+        if not re.fullmatch(r"[a-z][a-z-]*", word):
+            break
+        plain.append(word)
+    return plain
+
+
+@functools.cache
+def help_status(*words: str) -> tuple[int, str]:
+    """What `matchwood <words> --help` ends with."""
+    code = "import sys; from matchwood.cli import main; sys.exit(main())"
+    done = subprocess.run(
+        [sys.executable, "-c", code, *words, "--help"],
+        env={**os.environ, "PYTHONPATH": str(ROOT / "src")},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return done.returncode, done.stderr
+
+
+@pytest.mark.parametrize("command", commands())
+def test_every_command_exists(command: str) -> None:
+    words = command.split("#")[0].split()
+    while "=" in words[0]:
+        words.pop(0)
+    name, rest = words[0], words[1:]
+    if name.removeprefix(".venv/bin/") == "matchwood":
+        status, complaint = help_status(*subcommand(rest))
+        assert status == 0, complaint
+    elif name == "make":
+        targets = re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE)
+        assert set(rest) <= set(targets)
+    elif name == "pip":
+        extras = re.findall(r"\[([\w,]+)\]", command)
+        declared = (ROOT / "pyproject.toml").read_text()
+        assert all(f"\n{extra} = [" in declared for text in extras for extra in text.split(","))
+    else:
+        assert name.startswith(("bin/", ".ci/")), f"what is {name}?"
+        assert os.access(ROOT / name, os.X_OK)
+
+
+def test_the_two_commands_are_the_first_thing_to_do() -> None:
+    first, _ = blocks("sh")[0]
+    assert [line.split()[0] for line in first.splitlines()] == ["bin/demo", "bin/test"]
+
+
+@pytest.mark.parametrize("target", re.findall(r"\]\(([^)#]+)", PROSE))
+def test_every_link_leads_to_a_file(target: str) -> None:
+    assert (ROOT / target).is_file()
+
+
+@pytest.mark.parametrize("folder", re.findall(r"^\| `(\w+)` \|.*\|.*\|$", PROSE, re.MULTILINE))
+def test_every_layer_of_the_source_table_exists(folder: str) -> None:
+    assert (ROOT / "src" / "matchwood" / folder).is_dir()
+
+
+def test_every_error_is_listed() -> None:
+    from matchwood import errors
+
+    leaves = {
+        name
+        for name, kind in vars(errors).items()
+        if isinstance(kind, type)
+        and issubclass(kind, errors.MatchwoodError)
+        and not kind.__subclasses__()
+    }
+    listed = set(re.findall(r"^\| `(\w+Error)` \|", PROSE, re.MULTILINE))
+    assert listed == leaves
