@@ -38,27 +38,30 @@ NEGATED_OP = {"=": "<>", "<>": "=", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
 FLIPPED_OP = {"=": "=", "<>": "<>", "<": ">", ">": "<", "<=": ">=", ">=": "<="}
 
 
-class Expr:
-    """Any expression.  `&`, `|`, `^` and `~` build AND, OR, XOR and NOT."""
+class Boolean:
+    """What `&`, `|`, `^` and `~` join: expressions, and the attributes of the builder."""
 
     __slots__ = ()
-    depth: int
 
-    def __and__(self, other: Expr) -> Expr:
-        return _join(And, self, other)
+    def expression(self) -> Expr:
+        """The expression this stands for."""
+        raise NotImplementedError
 
-    def __or__(self, other: Expr) -> Expr:
-        return _join(Or, self, other)
+    def __and__(self, other: Boolean) -> Expr:
+        return _join(And, self.expression(), other)
 
-    def __xor__(self, other: Expr) -> Expr:
-        return Xor(self, _expression(other))
+    def __or__(self, other: Boolean) -> Expr:
+        return _join(Or, self.expression(), other)
 
-    def xnor(self, other: Expr) -> Expr:
+    def __xor__(self, other: Boolean) -> Expr:
+        return Xor(self.expression(), as_expression(other))
+
+    def xnor(self, other: Boolean) -> Expr:
         """True when both sides are known and equal."""
-        return Xnor(self, _expression(other))
+        return Xnor(self.expression(), as_expression(other))
 
     def __invert__(self) -> Expr:
-        return Not(self)
+        return Not(self.expression())
 
     def __bool__(self) -> bool:
         raise TypeError(
@@ -66,15 +69,26 @@ class Expr:
             "(not with and / or / not), and chain comparisons as (a > 1) & (a < 3)"
         )
 
+
+class Expr(Boolean):
+    """Any expression.  `&`, `|`, `^` and `~` build AND, OR, XOR and NOT."""
+
+    __slots__ = ()
+    depth: int
+
+    def expression(self) -> Expr:
+        return self
+
     def __str__(self) -> str:
         from matchwood.lang.printer import to_text
 
         return to_text(self)
 
 
-def _expression(other: object) -> Expr:
-    if isinstance(other, Expr):
-        return other
+def as_expression(other: object) -> Expr:
+    """An expression, or the boolean attribute that stands for one."""
+    if isinstance(other, Boolean):
+        return other.expression()
     raise TypeError(
         f"expected an expression, found {type(other).__name__} {other!r}: "
         "write attr('name') == value, and put parentheses around each comparison"
@@ -83,14 +97,17 @@ def _expression(other: object) -> Expr:
 
 def _join(kind: type[And] | type[Or], left: Expr, right: object) -> Expr:
     """Join two expressions, flattening so that a & b & c is one node of three."""
-    right = _expression(right)
+    tail = as_expression(right)
     heads = left.operands if isinstance(left, kind) else (left,)
-    tails = right.operands if isinstance(right, kind) else (right,)
+    tails = tail.operands if isinstance(tail, kind) else (tail,)
     return kind(heads + tails)
 
 
 def _deeper(node: Expr, operands: tuple[Expr, ...], position: int) -> None:
-    depth = 1 + max(operand.depth for operand in operands)
+    depth = 1
+    for operand in operands:
+        if operand.depth >= depth:
+            depth = operand.depth + 1
     if depth > MAX_DEPTH:
         raise ParseError(
             f"expected nesting of at most {MAX_DEPTH} levels, found more: "
@@ -152,26 +169,25 @@ class Not(Expr):
         _deeper(self, (self.operand,), self.position)
 
 
+class Leaf(Expr):
+    """A node without operands."""
+
+    __slots__ = ()
+    depth = 0
+
+
 @dataclass(frozen=True, slots=True)
-class Const(Expr):
+class Const(Leaf):
     value: bool | None
     position: int = field(default=-1, compare=False, repr=False)
 
-    @property
-    def depth(self) -> int:  # type: ignore[override]
-        return 0
 
-
-class Predicate(Expr):
+class Predicate(Leaf):
     """A test of one attribute."""
 
     __slots__ = ()
     name: str
     position: int
-
-    @property
-    def depth(self) -> int:  # type: ignore[override]
-        return 0
 
 
 @dataclass(frozen=True, slots=True)

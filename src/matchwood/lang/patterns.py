@@ -1,0 +1,39 @@
+r"""LIKE patterns in one form: `%` and `_` are wild, a backslash makes the next `%`, `_` or `\` plain."""
+
+from __future__ import annotations
+
+from matchwood.lang.literals import LiteralError
+
+_SPECIAL = {"%": r"\%", "_": r"\_", "\\": r"\\"}
+
+
+def canonical(pattern: str, escape: str = "\\") -> str:
+    """A pattern written with any escape character, rewritten to the backslash."""
+    if len(escape) != 1:
+        raise LiteralError(f"expected one character after ESCAPE, found {escape[:40]!r}")
+    if escape not in pattern and "\\" not in pattern:
+        return pattern
+    out = []
+    characters = iter(pattern)
+    for character in characters:
+        if character == escape:
+            following = next(characters, "")
+            if following not in ("%", "_", escape) or not following:
+                raise LiteralError(
+                    f"expected %, _ or {escape} after {escape} in a pattern, found "
+                    f"{following or 'the end of the pattern'!r}: write {_written(escape)} for a "
+                    f"plain {escape}"
+                )
+            out.append(_SPECIAL.get(following, following))
+        else:
+            out.append(r"\\" if character == "\\" else character)
+    return "".join(out)
+
+
+def _written(escape: str) -> str:
+    return r"'\\\\'" if escape == "\\" else escape * 2
+
+
+def starts_with(prefix: str) -> str:
+    """The pattern of all strings that start with this one."""
+    return "".join(_SPECIAL.get(character, character) for character in prefix) + "%"

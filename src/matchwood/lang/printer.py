@@ -1,0 +1,163 @@
+"""Tree to text: the fewest parentheses, one spelling for everything.
+
+Law: `parse(to_text(tree)) == tree`, value types included.  A tree built by hand with an AND directly
+inside an AND (or OR in OR) prints as the flat chain that it means, and comes back flat.
+
+`Printer` has one small method per decision, so that another dialect is a subclass of a few lines:
+
+    class DuckDB(Printer):
+        def name(self, name): return '"' + name.replace('"', '""') + '"'
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, date, datetime
+from math import isinf, isnan
+
+from matchwood.lang.names import written
+from matchwood.lang.nodes import (
+    And,
+    Between,
+    Comparison,
+    Const,
+    Expr,
+    In,
+    IsNull,
+    Like,
+    Not,
+    Or,
+    Value,
+    Xnor,
+    Xor,
+)
+
+_OR, _XOR, _AND, _NOT, _LEAF = range(1, 6)
+_BINDS: dict[type[Expr], int] = {Or: _OR, Xor: _XOR, Xnor: _XOR, And: _AND, Not: _NOT}
+_ESCAPES = str.maketrans(
+    {chr(code): f"\\u{code:04x}" for code in (*range(32), 127)}
+    | {"\n": r"\n", "\t": r"\t", "\r": r"\r", "'": "''", "\\": r"\\"}
+)
+
+
+def to_text(expr: Expr) -> str:
+    """The text of an expression.
+
+    >>> from matchwood.lang.builder import attr
+    >>> to_text((attr("price") < 20) & ~(attr("sold") | attr("format").isin("paperback", "audio")))
+    "price < 20 AND NOT (sold OR format IN ('paperback', 'audio'))"
+    """
+    return _STANDARD.text(expr)
+
+
+class Printer:
+    """The standard spelling; override a method to change one decision."""
+
+    def text(self, node: Expr) -> str:
+        """Any node, without parentheses around it."""
+        node = _unwrap(node)
+        if isinstance(node, And):
+            return self.chain(node.operands, " AND ", _NOT, And) or "TRUE"
+        if isinstance(node, Or):
+            return self.chain(node.operands, " OR ", _XOR, Or) or "FALSE"
+        if isinstance(node, Xor):
+            return self.xor(node.left, node.right)
+        if isinstance(node, Xnor):
+            return self.xnor(node.left, node.right)
+        if isinstance(node, Not):
+            return "NOT " + self.inside(node.operand, _NOT)
+        if isinstance(node, Const):
+            return self.value(node.value)
+        return self.predicate(node)
+
+    def inside(self, node: Expr, binds: int) -> str:
+        """A node as an operand: in parentheses if it binds less than its place asks for."""
+        node = _unwrap(node)
+        text = self.text(node)
+        return text if _BINDS.get(type(node), _LEAF) >= binds else f"({text})"
+
+    def chain(
+        self, operands: tuple[Expr, ...], joint: str, binds: int, kind: type[And] | type[Or]
+    ) -> str:
+        """An n-ary connective; an operand of its own kind joins the chain."""
+        return joint.join(
+            self.text(node) if isinstance(node, kind) else self.inside(node, binds)
+            for node in map(_unwrap, operands)
+        )
+
+    def xor(self, left: Expr, right: Expr) -> str:
+        return f"{self.inside(left, _XOR)} XOR {self.inside(right, _AND)}"
+
+    def xnor(self, left: Expr, right: Expr) -> str:
+        return f"{self.inside(left, _XOR)} XNOR {self.inside(right, _AND)}"
+
+    def predicate(self, node: Expr) -> str:
+        if isinstance(node, Comparison):
+            name = self.name(node.name)
+            if node.op == "=" and node.value is True:
+                return name
+            return f"{name} {node.op} {self.value(node.value)}"
+        if isinstance(node, Between):
+            low, high = self.value(node.low), self.value(node.high)
+            return f"{self.name(node.name)}{_not(node.negated)} BETWEEN {low} AND {high}"
+        if isinstance(node, In):
+            values = ", ".join(map(self.value, node.values))
+            return f"{self.name(node.name)}{_not(node.negated)} IN ({values})"
+        if isinstance(node, Like):
+            return f"{self.name(node.name)}{_not(node.negated)} LIKE {self.pattern(node.pattern)}"
+        if isinstance(node, IsNull):
+            return f"{self.name(node.name)} IS{_not(node.negated)} NULL"
+        raise TypeError(f"expected an expression, found {type(node).__name__}: use parse or attr")
+
+    def name(self, name: str) -> str:
+        return written(name)
+
+    def pattern(self, pattern: str) -> str:
+        return self.string(pattern)
+
+    def value(self, value: Value | None) -> str:
+        if value is None:
+            return "NULL"
+        if isinstance(value, bool):
+            return "TRUE" if value else "FALSE"
+        if isinstance(value, int):
+            return str(value)
+        if isinstance(value, float):
+            return self.float(value)
+        if isinstance(value, str):
+            return self.string(value)
+        if isinstance(value, datetime):
+            return self.timestamp(value)
+        if isinstance(value, date):
+            return f"DATE '{value.isoformat()}'"
+        raise TypeError(f"expected a value, found {type(value).__name__}: build it with attr")
+
+    def float(self, value: float) -> str:
+        """A float keeps its type: 20.0 alone would read back as the int 20, 20e0 does not."""
+        if isnan(value):
+            return "double('NaN')"
+        if isinf(value):
+            return "double('Infinity')" if value > 0 else "double('-Infinity')"
+        text = repr(value)
+        return text[:-2] + "e0" if text.endswith(".0") else text
+
+    def string(self, value: str) -> str:
+        return "'" + value.translate(_ESCAPES) + "'"
+
+    def timestamp(self, value: datetime) -> str:
+        """With its zone, so that it means the same in every session."""
+        moment = value.astimezone(UTC) if value.tzinfo else value
+        return f"TIMESTAMP '{moment.replace(tzinfo=None).isoformat(sep=' ')}Z'"
+
+
+def _not(negated: bool) -> str:
+    return " NOT" if negated else ""
+
+
+def _unwrap(node: Expr) -> Expr:
+    """A hand-built chain of one is its operand."""
+    while isinstance(node, (And, Or)) and len(node.operands) == 1:
+        node = node.operands[0]
+    return node
+
+
+_STANDARD = Printer()

@@ -1,0 +1,86 @@
+"""The tokens of one text, and the errors that point into it."""
+
+from __future__ import annotations
+
+from typing import NoReturn
+
+from matchwood.errors import ParseError
+from matchwood.lang.names import problem
+from matchwood.lang.tokens import END, PART, WORDS, tokenize
+
+_CHAINED = "compare one attribute with one literal, and join comparisons with AND"
+_ARITHMETIC = "arithmetic is not part of the language, write the result as a literal"
+_HINTS = {
+    "<=>": "write x = 1 for a value, and x IS NULL for NULL",
+    "&&": "write AND",
+    "||": "write OR; joining strings is not part of the language",
+    "&": "write AND",
+    "|": "write OR",
+    "^": "write XOR",
+    "::": "casts are not part of the language, write the literal in its own type",
+    ";": "write one expression, without a semicolon",
+    "RLIKE": "regular expressions are not part of the language, write LIKE with % and _",
+    "REGEXP": "regular expressions are not part of the language, write LIKE with % and _",
+    "ILIKE": "write LIKE; it minds the case",
+    "!": "write NOT",
+    **dict.fromkeys(("=", "==", "<>", "!=", "<", "<=", ">", ">=", "!<", "!>"), _CHAINED),
+    **dict.fromkeys(("IN", "LIKE", "BETWEEN", "IS"), "start it with the name of an attribute"),
+    **dict.fromkeys("+-*/%~", _ARITHMETIC),
+}
+
+
+class Source:
+    """One text, cut into tokens; `tokens` ends in END, `places` says where each token starts."""
+
+    __slots__ = ("places", "text", "tokens")
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.tokens, self.places = tokenize(text)
+
+    def fail(self, i: int, message: str) -> NoReturn:
+        """Raise the error at token i."""
+        raise ParseError(message, self.text, self.places[i])
+
+    def expected(self, i: int, what: str, hint: str = "") -> NoReturn:
+        """Raise 'expected .., found ..' at token i, with the best hint there is."""
+        hint = hint or self.hint(i)
+        self.fail(i, f"expected {what}, found {self.shown(i)}" + (f": {hint}" if hint else ""))
+
+    def shown(self, i: int) -> str:
+        """The token as an error names it."""
+        token = self.tokens[i]
+        if token == END:
+            return "the end of the text"
+        if not token.isprintable() and len(token) == 1:
+            return f"the character U+{ord(token):04X}"
+        return token if len(token) <= 40 else token[:40] + "..."
+
+    def hint(self, i: int) -> str:
+        """What to write instead of token i."""
+        token = self.tokens[i]
+        word = WORDS.get(token) or token.upper()
+        if word in _HINTS:
+            return _HINTS[word]
+        if token[0] in "+-" and len(token) > 1:
+            return _ARITHMETIC
+        if token[0] in "'\"" and i and self.tokens[i - 1][-1] in "'\"":
+            return "write the two strings as one"
+        if not token.isprintable() and token != END:
+            return "remove it, or put it inside a string"
+        return ""
+
+    def name(self, i: int) -> str:
+        """The attribute that token i names: its parts, without back-ticks, joined by dots."""
+        token = self.tokens[i]
+        name = token if token.isidentifier() else self._quoted_name(i, token)
+        trouble = problem(name)
+        if trouble:
+            self.expected(i, "an attribute", trouble)
+        return name
+
+    def _quoted_name(self, i: int, token: str) -> str:
+        if token[0] == "`" and token.count("`") % 2:
+            self.expected(i, "a closing back-tick for this name", "write one inside it twice")
+        parts = [tick.replace("``", "`") or plain for tick, plain in PART.findall(token)]
+        return "" if "" in parts else ".".join(parts)

@@ -1,0 +1,162 @@
+"""Text to tokens: one compiled pattern, one pass in C.
+
+`TOKEN.split(text)` yields white space and tokens in turn, so the running sum of their lengths is
+the place of every token; no object per token is made.  Whatever no rule knows becomes a token of one
+character, which the parser then reports: the tokenizer itself refuses only what no position in
+the grammar could hold (text that is too long, NUL, lone surrogates, an open comment).
+
+Every rule is possessive (`*+`) and an open quote takes the rest of the text with it, so time grows
+with the length of the text alone, whatever the text is.
+"""
+
+from __future__ import annotations
+
+import re
+from itertools import accumulate, product
+
+from matchwood.errors import ParseError
+
+MAX_TEXT = 1_000_000
+"""Longest text in characters; a longer list of values is better kept as an attribute."""
+
+END = "\0"
+"""The token after the last one.  NUL cannot occur in a text that came this far."""
+
+# Spark's own set of white space: also the wide Unicode blanks, not the control characters.
+_BLANK = r" \t\n\r\f\v\u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000"
+_QUOTED_NAME = "`[^`]*+(?:``[^`]*+)*+`"
+_PART = rf"(?:[^\W\d]\w*+|{_QUOTED_NAME})"
+SINGLE = r"'[^'\\]*+(?:(?:\\.|'')[^'\\]*+)*+'"
+DOUBLE = r'"[^"\\]*+(?:(?:\\.|"")[^"\\]*+)*+"'
+
+TOKEN = re.compile(
+    "("
+    + "|".join(
+        (
+            "[rR]'[^']*+'",
+            '[rR]"[^"]*+"',
+            rf"{_PART}(?:[{_BLANK}]*+\.[{_BLANK}]*+{_PART})*+",
+            SINGLE,
+            DOUBLE,
+            r"[-+]?\.?[0-9][0-9A-Za-z_.]*+(?:(?<=[eE])[-+][0-9A-Za-z_.]*+)?+",
+            r"<=>|[<>!=]=|<>|![<>]|\|\||&&|::",
+            "['\"`].*+",
+            f"[^{_BLANK}]",
+        )
+    )
+    + ")",
+    re.DOTALL,
+)
+PART = re.compile(r"`((?:[^`]|``)*+)`|([^\W\d]\w*+)")
+STRING = re.compile(f"{SINGLE}|{DOUBLE}", re.DOTALL)
+
+_OUTSIDE = re.compile(rf"{SINGLE}|{DOUBLE}|{_QUOTED_NAME}|['\"`].*+|--(?:\\\n|[^\r\n])*+|/\*", re.S)
+_BRACKET = re.compile(r"/\*|\*/")
+_VISIBLE = re.compile(r"[^\r\n]")
+
+
+def spellings(*words: str) -> dict[str, str]:
+    """Every mix of upper and lower case of each word, to the word in capitals.
+
+    A table of a few hundred spellings spares a call of `upper` per token, and is plain ASCII:
+    'LIKE' spelled with a Kelvin sign is a name.
+    """
+    return {
+        "".join(mix): word for word in words for mix in product(*({c, c.lower()} for c in word))
+    }
+
+
+WORDS = spellings(
+    "AND",
+    "OR",
+    "NOT",
+    "XOR",
+    "XNOR",
+    "IN",
+    "LIKE",
+    "BETWEEN",
+    "IS",
+    "NULL",
+    "TRUE",
+    "FALSE",
+    "ESCAPE",
+)
+"""The reserved words: as a name they need back-ticks."""
+
+OPERATORS = {
+    "=": "=", "==": "=", "<>": "<>", "!=": "<>", "<": "<", "<=": "<=", "!>": "<=",
+    ">": ">", ">=": ">=", "!<": ">=",
+}  # fmt: skip
+
+
+def tokenize(text: str) -> tuple[list[str], list[int]]:
+    """The tokens of a text, closed by END, and the place of each."""
+    if not isinstance(text, str):
+        raise ParseError(
+            f"expected the expression as text (str), found {type(text).__name__}: "
+            "decode bytes first, and leave out what is not there"
+        )
+    if len(text) > MAX_TEXT or END in text or not text.isascii():
+        _refuse(text)
+    if "--" in text or "/*" in text:
+        pieces = TOKEN.split(_blank_comments(text))
+    else:
+        pieces = TOKEN.split(text)
+    tokens = pieces[1::2]
+    tokens.append(END)
+    return tokens, list(accumulate(map(len, pieces)))[::2]
+
+
+def _refuse(text: str) -> None:
+    """Refuse what cannot be an expression, wherever it stands."""
+    if len(text) > MAX_TEXT:
+        raise ParseError(
+            f"expected at most {MAX_TEXT:,} characters, found {len(text):,}: "
+            "split the expression into several subscriptions",
+            text,
+            MAX_TEXT,
+        )
+    if END in text:
+        raise ParseError(
+            r"expected text, found a NUL character: write it as '\0' inside a string",
+            text,
+            text.index(END),
+        )
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise ParseError(
+            f"expected Unicode text, found the lone surrogate U+{ord(text[error.start]):04X}: "
+            "decode the text with its real encoding",
+            text,
+            error.start,
+        ) from None
+
+
+def _blank_comments(text: str) -> str:
+    """The text with spaces for comments, so that every place stays where it was."""
+    kept: list[str] = []
+    done = 0
+    while found := _OUTSIDE.search(text, done):
+        start, end = found.span()
+        kept.append(text[done:start])
+        opener = text[start : start + 2]
+        if opener == "/*":
+            end = _comment_end(text, start)
+        done = end
+        if opener in ("--", "/*"):
+            kept.append(_VISIBLE.sub(" ", text[start:end]))
+        else:
+            kept.append(text[start:end])
+    kept.append(text[done:])
+    return "".join(kept)
+
+
+def _comment_end(text: str, start: int) -> int:
+    """Where a bracketed comment ends; comments nest, as in Spark."""
+    depth = 0
+    for mark in _BRACKET.finditer(text, start):
+        depth += 1 if mark.group() == "/*" else -1
+        if depth == 0:
+            return mark.end()
+    raise ParseError("expected */ to close this comment, found the end of the text", text, start)
