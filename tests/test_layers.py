@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import ast
+import re
 import subprocess
 import sys
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -155,6 +158,35 @@ def test_the_walk_sees_every_way_to_import(
         path.write_text("")
     path.write_text(text)
     assert len(violations(tmp_path)) == (1 if wrong else 0)
+
+
+def declared(project: dict[str, Any]) -> tuple[set[str], set[str]]:
+    """Names of the packages that are always there, and of those that an extra brings."""
+    name = re.compile(r"[\w-]+")
+    core = {name.match(line)[0] for line in project["dependencies"]}
+    extras = [line for lines in project["optional-dependencies"].values() for line in lines]
+    return core, {name.match(line)[0] for line in extras}
+
+
+def test_every_package_that_is_imported_is_declared() -> None:
+    project = tomllib.loads((SRC.parent / "pyproject.toml").read_text())["project"]
+    core, optional = declared(project)
+    found = []
+    for module, path in modules_under(SRC).items():
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Import):
+                names = [alias.name for alias in node.names]
+            elif isinstance(node, ast.ImportFrom) and not node.level:
+                names = [node.module or ""]
+            else:
+                continue
+            # What an extra brings is imported on demand: inside functions, or for types.
+            allowed = core if node in tree.body else core | optional
+            for package in {name.split(".")[0] for name in names}:
+                if package not in {"matchwood", *sys.stdlib_module_names, *allowed}:
+                    found.append(f"{module}:{node.lineno}: {package}")
+    assert found == []
 
 
 # numba takes most of a second to import, so it waits for the first match.

@@ -1,4 +1,4 @@
-"""The README tells the truth: its snippets print what they show, its commands and links exist.
+"""The README and the docstrings tell the truth: snippets print what they show, commands exist.
 
 Convention: every ```python block is a doctest session; all of them run in order, in one namespace,
 in an empty folder, and each shown output is compared to the letter.  Every ```sh block holds one
@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import doctest
 import functools
+import importlib
 import os
 import re
 import subprocess
@@ -45,6 +46,24 @@ def test_snippets_print_what_they_show(
         namespace = snippet.globs
     assert runner.failures == 0, "".join(report)
     assert runner.tries > 20
+
+
+def documented_modules() -> list[str]:
+    """Every module of the package that shows a session in a docstring."""
+    source = ROOT / "src"
+    paths = [path for path in source.rglob("*.py") if ">>> " in path.read_text(encoding="utf-8")]
+    names = [".".join(path.relative_to(source).with_suffix("").parts) for path in sorted(paths)]
+    return [name.removesuffix(".__init__") for name in names]
+
+
+@pytest.mark.parametrize("module", documented_modules())
+def test_docstrings_print_what_they_show(module: str) -> None:
+    report: list[str] = []
+    runner = doctest.DocTestRunner(verbose=False)
+    for snippet in doctest.DocTestFinder().find(importlib.import_module(module)):
+        runner.run(snippet, out=report.append)
+    assert runner.failures == 0, "".join(report)
+    assert runner.tries > 0
 
 
 @pytest.mark.parametrize("text", [text for text, _ in blocks("python")])
