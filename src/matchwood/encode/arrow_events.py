@@ -1,0 +1,136 @@
+"""Events from Arrow tables and data frames, column by column.
+
+Structs flatten to dotted names.  A column of another type than its attribute's spoils only the events
+that have a value in it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from matchwood.encode.attributes import Attribute, Attributes
+from matchwood.encode.columns import column_keys
+from matchwood.encode.events import EncodedEvents, EventBatch, encode_events, wrong_type
+from matchwood.encode.keys import describe
+from matchwood.errors import EventError
+
+
+class _Entries(NamedTuple):
+    """One attribute's part of a batch: which events have it, and their keys."""
+
+    attr: int
+    rows: np.ndarray
+    keys: np.ndarray
+
+
+def as_table(frame: Any) -> pa.Table | None:
+    """Anything with Arrow's interface as a table; None when its columns mix types."""
+    if isinstance(frame, pa.Table):
+        return frame
+    if isinstance(frame, pa.RecordBatch):
+        return pa.Table.from_batches([frame])
+    try:
+        return pa.table(frame)
+    except (pa.ArrowInvalid, pa.ArrowTypeError, TypeError):
+        return None
+
+
+def encode_table(attributes: Attributes, frame: Any) -> EncodedEvents:
+    """Encode a table of events."""
+    table = as_table(frame)
+    if table is None:  # a pandas column of mixed objects: read it row by row
+        absent_free = frame.astype(object).where(frame.notna(), None)
+        return encode_events(attributes, absent_free.to_dict("records"))
+    errors: dict[int, EventError] = {}
+    entries: list[_Entries] = []
+    seen: dict[int, str] = {}
+    for name, column in _flat_columns(table, ""):
+        attribute = attributes.by_name.get(name)
+        if attribute is None:
+            continue
+        if attribute.id in seen:
+            raise EventError(
+                f"expected one column for attribute {name!r}, found two: "
+                "a dotted name and a struct's field, or the same name twice"
+            )
+        seen[attribute.id] = name
+        entries += _column_entries(attributes, attribute, column, errors)
+    entries += _missing_columns(attributes, seen, table.num_rows)
+    return EncodedEvents(_assemble(entries, table.num_rows, errors), errors)
+
+
+def _flat_columns(table: pa.Table, prefix: str) -> Iterator[tuple[str, pa.Array]]:
+    for name, column in zip(table.column_names, table.columns, strict=True):
+        array = column.combine_chunks()
+        array = array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array
+        yield from _flat_column(prefix + name, array)
+
+
+def _flat_column(name: str, array: pa.Array) -> Iterator[tuple[str, pa.Array]]:
+    if pa.types.is_struct(array.type):
+        for field, child in zip(array.type, array.flatten(), strict=True):
+            yield from _flat_column(f"{name}.{field.name}", child)
+    else:
+        yield name, array
+
+
+def _column_entries(
+    attributes: Attributes, attribute: Attribute, column: pa.Array, errors: dict[int, EventError]
+) -> Iterator[_Entries]:
+    present = column.is_valid().to_numpy(zero_copy_only=False)
+    rows = np.flatnonzero(present)
+    known = column if len(rows) == len(column) else column.drop_null()
+    keys, bad = column_keys(attribute.keys, known)
+    if bad is not None:
+        for i in np.flatnonzero(bad):
+            errors.setdefault(int(rows[i]), wrong_type(attribute, describe(known[int(i)].as_py())))
+        known = known.filter(pa.array(~bad))
+        rows, keys = rows[~bad], keys[~bad]
+    yield _Entries(attribute.id, rows, keys)
+    if attribute.absence_id >= 0:
+        absent = np.flatnonzero(~present)
+        yield _Entries(attribute.absence_id, absent, np.ones(len(absent), np.int64))
+    if attribute.patterns:
+        yield from _pattern_entries(attribute, known, rows)
+
+
+def _pattern_entries(attribute: Attribute, known: pa.Array, rows: np.ndarray) -> Iterator[_Entries]:
+    if not pa.types.is_dictionary(known.type):
+        known = pc.dictionary_encode(known)
+    codes = known.indices.to_numpy(zero_copy_only=False)
+    distinct = known.dictionary.to_pylist()
+    for pattern in attribute.patterns.values():
+        fits = [pattern.regex.fullmatch(value) is not None for value in distinct]
+        yield _Entries(pattern.attr_id, rows, np.array(fits, np.int64)[codes])
+
+
+def _missing_columns(attributes: Attributes, seen: dict[int, str], n: int) -> Iterator[_Entries]:
+    """Attributes without a column are absent everywhere."""
+    for attribute in attributes.absences:
+        if attribute.id not in seen:
+            yield _Entries(attribute.absence_id, np.arange(n), np.ones(n, np.int64))
+
+
+def _assemble(entries: list[_Entries], n: int, errors: dict[int, EventError]) -> EventBatch:
+    """Columns to rows: entries of an event side by side, ascending by attribute."""
+    keep = np.ones(n, bool)
+    keep[list(errors)] = False
+    counts = np.zeros(n + 1, np.int64)
+    for each in entries:
+        np.add.at(counts, each.rows + 1, keep[each.rows])
+    start = np.cumsum(counts)
+    attr = np.empty(start[-1], np.int32)
+    keys = np.empty(start[-1], np.int64)
+    filled = start[:-1].copy()
+    for each in sorted(entries, key=lambda entry: entry.attr):
+        rows = each.rows if not errors else each.rows[keep[each.rows]]
+        at = filled[rows]
+        attr[at] = each.attr
+        keys[at] = each.keys if not errors else each.keys[keep[each.rows]]
+        filled[rows] += 1
+    return EventBatch(start, attr, keys, keys)

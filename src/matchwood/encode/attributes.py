@@ -1,0 +1,133 @@
+"""Attributes: names to dense ids, each with its type and its keys.
+
+Some attributes are *derived*: the event encoder supplies them, no event names them.
+
+    absence of x       present (key 1) exactly when x is absent       for  x IS NULL
+    x LIKE '%a_b%'     0 or 1 whenever x is present                   for  general patterns
+
+`x IS NOT NULL` needs none of this: it is the full set of keys of x.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+
+from matchwood.encode.keys import Keys, keys_for, read_literal_problem
+from matchwood.encode.like import compile_pattern
+from matchwood.encode.schema import Schema, accepts, literal_type
+from matchwood.errors import SchemaError
+from matchwood.lang.nodes import Value
+
+
+@dataclass(slots=True)
+class Pattern:
+    """A general LIKE pattern of a string attribute, supplied as an attribute of its own."""
+
+    attr_id: int
+    regex: re.Pattern[str]
+
+
+@dataclass(slots=True)
+class Attribute:
+    id: int
+    name: str
+    type: str | None
+    keys: Keys | None
+    absence_id: int = -1
+    patterns: dict[str, Pattern] = field(default_factory=dict)
+
+    @property
+    def is_derived(self) -> bool:
+        return self.type == "derived"
+
+
+class Attributes:
+    """All attributes of one matcher."""
+
+    def __init__(self, schema: Schema | None = None) -> None:
+        self.by_name: dict[str, Attribute] = {}
+        self.all: list[Attribute] = []
+        self.absences: list[Attribute] = []  # attributes whose absence some subscription asks for
+        for name, kind in (schema or {}).items():
+            self.get(name, kind)
+
+    def __len__(self) -> int:
+        return len(self.all)
+
+    def get(self, name: str, kind: str | None) -> Attribute:
+        """The attribute of that name, made at its first use; learns its type when it had none."""
+        attribute = self.by_name.get(name)
+        if attribute is None:
+            attribute = self._new(name, None, None)
+            self.by_name[name] = attribute
+        if attribute.type is None and kind is not None:
+            attribute.type = kind
+            attribute.keys = keys_for(kind)
+        return attribute
+
+    def absence(self, attribute: Attribute) -> int:
+        """The id of the derived attribute that is present exactly when this one is absent."""
+        if attribute.absence_id < 0:
+            attribute.absence_id = self._new(f"{attribute.name} IS NULL", "derived", None).id
+            self.absences.append(attribute)
+        return attribute.absence_id
+
+    def pattern(self, attribute: Attribute, pattern: str) -> int:
+        """The id of the derived attribute that tells whether a string fits a LIKE pattern."""
+        found = attribute.patterns.get(pattern)
+        if found is None:
+            name = f"{attribute.name} LIKE {pattern!r}"
+            derived = self._new(name, "derived", keys_for("bool"))
+            found = attribute.patterns[pattern] = Pattern(derived.id, compile_pattern(pattern))
+        return found.attr_id
+
+    def schema(self) -> Schema:
+        """The types known so far."""
+        return Schema({each.name: each.type for each in self.by_name.values() if each.type})
+
+    def _new(self, name: str, kind: str | None, keys: Keys | None) -> Attribute:
+        attribute = Attribute(len(self.all), name, kind, keys)
+        self.all.append(attribute)
+        return attribute
+
+
+class TypeCheck:
+    """Checks the literals of one expression against the attributes, without changing them.
+
+    Types learned on the way are kept aside, so `x > 1 AND x = 'a'` fails on its second half and a
+    refused expression leaves no trace.
+    """
+
+    def __init__(self, attributes: Attributes) -> None:
+        self._known = attributes.by_name
+        self.learned: dict[str, str] = {}
+
+    def check_like(self, name: str, pattern: str, position: int) -> None:
+        attribute = self._known.get(name)
+        expected = attribute.type if attribute is not None else None
+        expected = expected or self.learned.setdefault(name, "string")
+        if expected != "string":
+            raise SchemaError(
+                f"attribute {name!r} is of type {expected}: expected a string attribute for LIKE "
+                f"{pattern!r}; compare with = < > or BETWEEN instead",
+                position=position,
+            )
+
+    def check(self, name: str, value: Value, position: int) -> None:
+        found = literal_type(value)
+        attribute = self._known.get(name)
+        expected = attribute.type if attribute is not None else None
+        if expected is None:
+            expected = self.learned.setdefault(name, found)
+        if not accepts(expected, found):
+            raise SchemaError(
+                f"attribute {name!r} is of type {expected}: expected a {expected} constant, "
+                f"found {found} {value!r}; change the constant, or declare the attribute's type "
+                "with Schema",
+                position=position,
+            )
+        if found == "string" != expected:
+            problem = read_literal_problem(expected, value)
+            if problem:
+                raise SchemaError(f"attribute {name!r} is a {expected}: {problem}", None, position)

@@ -1,0 +1,233 @@
+"""Whole Arrow columns to keys, without a Python object per value.
+
+Each function takes an array without nulls and returns the keys and, where some values do not fit, a
+mask of the bad ones (None: all fit).  Strings go through Arrow's dictionary encoding, so Python
+sees every distinct value once.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from matchwood.encode.keys import (
+    DAY_MICROSECONDS,
+    INT_MAX,
+    INT_MIN,
+    NAN,
+    DictionaryKeys,
+
+    Keys,
+    WrongValue,
+    float_key,
+)
+
+ColumnKeys = tuple[np.ndarray, np.ndarray | None]
+
+
+def column_keys(keys: Keys | None, column: pa.Array) -> ColumnKeys:
+    """Keys of a column for an attribute; an attribute without a type only asks for presence."""
+    if keys is None:
+        return np.zeros(len(column), np.int64), None
+    if pa.types.is_dictionary(column.type):
+        distinct, bad = column_keys(keys, column.dictionary)
+        codes = column.indices.to_numpy(zero_copy_only=False).astype(np.int64)
+        return distinct[codes], None if bad is None else bad[codes]
+    if pa.types.is_decimal(column.type):
+        return _each(keys, column)
+    reader = _READERS.get(keys.type)
+    result = reader(keys, column) if reader is not None else None
+    return (np.zeros(len(column), np.int64), np.ones(len(column), bool)) if result is None else result
+
+
+def _int_column(keys: Keys, column: pa.Array) -> ColumnKeys | None:
+    return _integers(column) if pa.types.is_integer(column.type) else None
+
+
+def _integers(column: pa.Array) -> ColumnKeys:
+    if column.type == pa.uint64():
+        values = column.to_numpy(zero_copy_only=False)
+        bad = values > INT_MAX
+        return values.astype(np.int64), bad if bad.any() else None
+    return column.cast(pa.int64()).to_numpy(zero_copy_only=False), None
+
+
+def _bool_column(keys: Keys, column: pa.Array) -> ColumnKeys | None:
+    if not pa.types.is_boolean(column.type):
+        return None
+    return column.to_numpy(zero_copy_only=False).astype(np.int64), None
+
+
+def _date_column(keys: Keys, column: pa.Array) -> ColumnKeys | None:
+    if not pa.types.is_date(column.type):
+        return None
+    return column.cast(pa.date32()).cast(pa.int32()).to_numpy().astype(np.int64), None
+
+
+def _timestamp_column(keys: Keys, column: pa.Array) -> ColumnKeys | None:
+    if pa.types.is_date(column.type):
+        days, _ = _date_column(keys, column) or (None, None)
+        return (days * DAY_MICROSECONDS, None) if days is not None else None
+    if not pa.types.is_timestamp(column.type):
+        return None
+    ticks = column.cast(pa.int64()).to_numpy(zero_copy_only=False)
+    per_tick = {"s": 1_000_000, "ms": 1_000, "us": 1}.get(column.type.unit)
+    if per_tick is None:
+        return ticks // 1_000, None  # nanoseconds, rounded down
+    bad = np.abs(ticks) > INT_MAX // per_tick
+    return ticks * per_tick, bad if bad.any() else None
+
+
+def _float_column(keys: Keys, column: pa.Array) -> ColumnKeys | None:
+    if pa.types.is_integer(column.type):
+        integers, bad = _integers(column)
+        floats = integers.astype(np.float64)
+        # 2^63 itself does not fit int64, so compare with care at the top.
+        rounded = (floats >= 2.0**63) | (np.where(floats >= 2.0**63, 0, floats).astype(np.int64) != integers)
+        if rounded.any():
+            bad = rounded if bad is None else bad | rounded
+        return _float_bits(floats), bad
+    if not pa.types.is_floating(column.type):
+        return None
+    return _float_bits(_doubles(column)), None
+
+
+def _doubles(column: pa.Array) -> np.ndarray:
+    values: np.ndarray = column.cast(pa.float64()).to_numpy(zero_copy_only=False)
+    return values
+
+
+def _float_bits(values: np.ndarray) -> np.ndarray:
+    """Vector form of `keys.float_key`."""
+    values = values + 0.0
+    bits = values.view(np.int64).copy()
+    negative = bits < 0
+    bits[negative] ^= INT_MAX
+    bits[np.isnan(values)] = float_key(float("nan"))
+    return bits
+
+
+class NumberLabels(NamedTuple):
+    """A number dictionary as arrays, for exact searching with ints and with doubles.
+
+    A constant c that an int column cannot hold stands as the smallest int above it, and is never
+    equal; likewise for doubles.  So `v >= c` is decided by one search, `v = c` by one more look.
+    """
+
+    labels: np.ndarray
+    int_ceil: np.ndarray
+    int_exact: np.ndarray
+    float_ceil: np.ndarray
+    float_exact: np.ndarray
+    nan_key: int
+
+
+def number_labels(keys: DictionaryKeys) -> NumberLabels:
+    """The arrays of a dictionary, made once per version."""
+    dictionary = keys.dictionary
+    cached: tuple[int, NumberLabels] | None = getattr(keys, "_arrays", None)
+    if cached is not None and cached[0] == dictionary.version:
+        return cached[1]
+    constants = [each for each in dictionary.values if each is not NAN]
+    labels = dictionary.labels()
+    ints = [_ceil_int(each) for each in constants]
+    floats = [_ceil_float(each) for each in constants]
+    last = int(labels[-1]) if len(labels) else -1
+    arrays = NumberLabels(
+        labels[: len(constants)],
+        np.array([c for c, _ in ints if c <= INT_MAX], np.int64),
+        np.array([e for c, e in ints if c <= INT_MAX], bool),
+        np.array([c for c, _ in floats], np.float64),
+        np.array([e for _, e in floats], bool),
+        dictionary.label_of.get(NAN, last + 1),
+    )
+    keys._arrays = (dictionary.version, arrays)  # type: ignore[attr-defined]
+    return arrays
+
+
+def _ceil_int(constant: Any) -> tuple[int, bool]:
+    if isinstance(constant, float):
+        if constant >= 2.0**63:
+            return INT_MAX + 1, False
+        if constant < INT_MIN:
+            return INT_MIN, False
+        rounded = int(np.ceil(constant))
+        return rounded, rounded == constant
+    clipped = max(constant, INT_MIN)
+    return clipped, clipped == constant
+
+
+def _ceil_float(constant: Any) -> tuple[float, bool]:
+    nearest = float(constant)
+    if nearest < constant:
+        return float(np.nextafter(nearest, np.inf)), False
+    return nearest, nearest == constant
+
+
+def _number_column(keys: Keys, column: pa.Array) -> ColumnKeys | None:
+    assert isinstance(keys, DictionaryKeys)
+    arrays = number_labels(keys)
+    if pa.types.is_integer(column.type):
+        values, bad = _integers(column)
+        return _search(values, arrays.int_ceil, arrays.int_exact, arrays.labels), bad
+    if not pa.types.is_floating(column.type):
+        return None
+    values = _doubles(column)
+    found = _search(values, arrays.float_ceil, arrays.float_exact, arrays.labels)
+    found[np.isnan(values)] = arrays.nan_key
+    return found, None
+
+
+def _search(
+    values: np.ndarray, ceil: np.ndarray, exact: np.ndarray, labels: np.ndarray
+) -> np.ndarray:
+    """Key of each value: the label of an equal constant, else the gap above the last lower one."""
+    if len(labels) == 0:
+        return np.zeros(len(values), np.int64)
+    at = np.searchsorted(ceil, values, side="right") - 1
+    found = labels[np.maximum(at, 0)]
+    if len(ceil) == 0:
+        return found - 1
+    equal = (at >= 0) & exact[np.maximum(at, 0)] & (ceil[np.maximum(at, 0)] == values)
+    keys: np.ndarray = np.where(equal, found, np.where(at >= 0, found + 1, found - 1))
+    return keys
+
+
+def _string_column(keys: Keys, column: pa.Array) -> ColumnKeys | None:
+    if not (
+        pa.types.is_string(column.type)
+        or pa.types.is_large_string(column.type)
+        or pa.types.is_string_view(column.type)
+    ):
+        return None
+    encoded = pc.dictionary_encode(column.cast(pa.large_string()))
+    distinct = np.array([keys.key(value) for value in encoded.dictionary.to_pylist()], np.int64)
+    return distinct[encoded.indices.to_numpy(zero_copy_only=False)], None
+
+
+def _each(keys: Keys, column: pa.Array) -> ColumnKeys:
+    """One by one, for types without a vector form (decimals)."""
+    found = np.zeros(len(column), np.int64)
+    bad = np.zeros(len(column), bool)
+    for i, value in enumerate(column.to_pylist()):
+        try:
+            found[i] = keys.key(value)
+        except WrongValue:
+            bad[i] = True
+    return found, bad if bad.any() else None
+
+
+_READERS = {
+    "bool": _bool_column,
+    "int": _int_column,
+    "date": _date_column,
+    "timestamp": _timestamp_column,
+    "float": _float_column,
+    "number": _number_column,
+    "string": _string_column,
+}
+
+

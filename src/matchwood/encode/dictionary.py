@@ -1,0 +1,168 @@
+"""Ordered dictionary: constants in use get keys that keep their order; all between two share one.
+
+Idea.    Only the order of an event's value among the constants of the subscriptions matters.  So a
+         constant gets a *label*, an int64 with wide gaps to its neighbours, and a value between two
+         constants gets the key `label + 1` of the lower one.
+
+             constants        'ale'              'gin'              'rum'
+             labels       -2^32                  0                  2^32
+             x > 'ale'           [-2^32 + 1 ..................................
+             x < 'gin'    ..................... -1]
+             event 'beer'        -2^32 + 1
+
+New ones. A new constant takes a label inside its gap.  No existing key moves, so nothing that was
+         encoded before has to change: the two predicates above stay right when 'cider' arrives.
+         Runs in rising or falling order take small steps, other constants the middle; bulk loads
+         spread evenly.  Only when a gap is used up are all labels spread again (`relabel`), and the
+         owner rewrites the keys of that one attribute.
+Why.     An int64 cannot hold strings, nor all int64s and all doubles together; it can hold their
+         order relative to the constants.  Numbers compare as Python compares them: exactly.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+import numpy as np
+from sortedcontainers import SortedList
+
+STEP = 2**32
+"""Distance between labels at the ends and after relabelling: 2^31 constants before it shrinks."""
+
+RUN_SHIFT = 12
+"""A constant right beside the last new one takes 1/4096 of the gap, so runs do not halve it."""
+
+_LOWEST, _HIGHEST = -(2**63) + 2, 2**63 - 3
+
+
+class Relabelling(NamedTuple):
+    """Labels before and after, both ascending: position i was `old[i]` and is `new[i]`."""
+
+    old: np.ndarray
+    new: np.ndarray
+
+
+class OrderedDictionary:
+    """The constants of one attribute, ascending, with their labels."""
+
+    def __init__(self, step: int = STEP) -> None:
+        self.values: SortedList = SortedList()
+        self.label_of: dict[Any, int] = {}
+        self.version = 0
+        self._step = step
+        self._last: Any = None
+        self._relabelling: Relabelling | None = None
+
+    def __len__(self) -> int:
+        return len(self.label_of)
+
+    def add(self, values: Iterable[Any]) -> None:
+        """Make sure that every value has a label."""
+        fresh = [value for value in values if value not in self.label_of]
+        if not fresh:
+            return
+        self.version += 1
+        fresh = sorted(set(fresh))
+        if not all([self._place(run, at) for run, at in self._runs(fresh)]):
+            self._relabel(fresh)
+        self.values.update(fresh)
+        self._last = fresh[-1]
+
+    def key(self, value: Any) -> int:
+        """The key of an event's value: its label, or the key of the gap it falls into."""
+        label = self.label_of.get(value)
+        return self.gap(value) if label is None else label
+
+    def gap(self, value: Any) -> int:
+        """The key of all values between the same two constants as this one."""
+        at = self.values.bisect_right(value)
+        if at:
+            return self.label_of[self.values[at - 1]] + 1
+        return self.label_of[self.values[0]] - 1 if self.values else 0
+
+    def labels(self) -> np.ndarray:
+        """All labels, ascending."""
+        label_of = self.label_of
+        return np.fromiter([label_of[value] for value in self.values], np.int64, len(label_of))
+
+    def value_of(self, label: int) -> Any:
+        """The constant that has a label, or None."""
+        low, high = 0, len(self.values)
+        while low < high:
+            middle = (low + high) // 2
+            if self.label_of[self.values[middle]] < label:
+                low = middle + 1
+            else:
+                high = middle
+        found = self.values[low] if low < len(self.values) else None
+        return found if found is not None and self.label_of[found] == label else None
+
+    def take_relabelling(self) -> Relabelling | None:
+        """What the last `add` moved, once: the owner rewrites keys that it stored."""
+        moved, self._relabelling = self._relabelling, None
+        return moved
+
+    def restore(self, values: list[Any], labels: list[int]) -> None:
+        """Take over constants and labels of a snapshot."""
+        self.values = SortedList(values)
+        self.label_of = dict(zip(values, labels, strict=True))
+        self.version += 1
+
+    def _runs(self, fresh: list[Any]) -> list[tuple[list[Any], int]]:
+        """New constants grouped by the gap they fall into."""
+        if not self.values:
+            return [(fresh, 0)]
+        runs: list[tuple[list[Any], int]] = []
+        i = 0
+        while i < len(fresh):
+            at = self.values.bisect_left(fresh[i])
+            j = len(fresh)
+            if at < len(self.values):
+                j = bisect_right(fresh, self.values[at], i)
+            runs.append((fresh[i:j], at))
+            i = j
+        return runs
+
+    def _place(self, run: list[Any], at: int) -> bool:
+        """Labels for a run of new constants before position `at`; False when there is no room."""
+        n = len(run)
+        below = self.label_of[self.values[at - 1]] if at > 0 else None
+        above = self.label_of[self.values[at]] if at < len(self.values) else None
+        if below is not None and above is not None:
+            start, step = self._inside(below, above, n, at)
+        elif below is not None:
+            start, step = below + self._step, self._step
+        elif above is not None:
+            start, step = above - n * self._step, self._step
+        else:
+            start, step = -(n // 2) * self._step, self._step
+        if step < 2 or start < _LOWEST or start + (n - 1) * step > _HIGHEST:
+            return False
+        for i, value in enumerate(run):
+            self.label_of[value] = start + i * step
+        return True
+
+    def _inside(self, below: int, above: int, n: int, at: int) -> tuple[int, int]:
+        """First label and step for n constants inside a gap; a step below 2 means no room."""
+        gap = above - below
+        step = gap // (n + 1)
+        if n == 1 and self._last is not None and step >= 2:
+            small = max(2, gap >> RUN_SHIFT)
+            if self.values[at - 1] == self._last:
+                return below + small, step
+            if self.values[at] == self._last:
+                return above - small, step
+        return below + step, step
+
+    def _relabel(self, fresh: list[Any]) -> None:
+        """Spread all labels evenly again, new constants among them."""
+        old_values = list(self.values)
+        old = np.array([self.label_of[value] for value in old_values], np.int64)
+        values = sorted([*old_values, *fresh])
+        step = min(self._step, (_HIGHEST - _LOWEST) // (len(values) + 1))
+        start = -(len(values) // 2) * step
+        self.label_of = {value: start + i * step for i, value in enumerate(values)}
+        new = np.array([self.label_of[value] for value in old_values], np.int64)
+        self._relabelling = Relabelling(old, new)

@@ -1,0 +1,170 @@
+"""Events as integers.
+
+Layout   (n events, m entries, an entry being one attribute of one event)
+         start  int64[n+1]  slice of entries that belongs to an event
+         attr   int32[m]    attribute ids, ascending within an event
+         lo, hi int64[m]    the value's key (lo == hi), or the hull of an interval-valued entry
+         more   int32[m]    -1, or which set below an entry has; empty when no entry has one
+         more_start int64[k+1], more_lo, more_hi int64[]   those sets: sorted disjoint intervals
+
+Attributes that no subscription uses are left out; derived attributes (absences, LIKE patterns) are
+filled in here.  An event with a value of the wrong type becomes an empty event and an error beside.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from matchwood.encode.attributes import Attribute, Attributes
+from matchwood.encode.interval_events import KeySets, interval_entries
+from matchwood.encode.keys import WrongValue
+from matchwood.errors import EventError
+from matchwood.lang.nodes import Expr
+
+_NO_SETS = np.empty(0, np.int32)
+_NO_STARTS = np.zeros(1, np.int64)
+_NO_KEYS = np.empty(0, np.int64)
+
+
+class EventBatch(NamedTuple):
+    """Encoded events; see the module's docstring for the arrays."""
+
+    start: np.ndarray
+    attr: np.ndarray
+    lo: np.ndarray
+    hi: np.ndarray
+    more: np.ndarray = _NO_SETS
+    more_start: np.ndarray = _NO_STARTS
+    more_lo: np.ndarray = _NO_KEYS
+    more_hi: np.ndarray = _NO_KEYS
+
+    @property
+    def n_events(self) -> int:
+        return len(self.start) - 1
+
+
+class EncodedEvents(NamedTuple):
+    """A batch, and what was wrong with the events that could not be encoded."""
+
+    batch: EventBatch
+    errors: dict[int, EventError]
+
+
+def encode_event(attributes: Attributes, event: Any) -> EventBatch:
+    """One event; raises EventError."""
+    entries = _entries(attributes, event)
+    return _batch([0, len(entries)], entries)
+
+
+def encode_events(attributes: Attributes, events: Any) -> EncodedEvents:
+    """Many events: a sequence of dicts (or expressions), an Arrow table, a data frame."""
+    if hasattr(events, "__arrow_c_stream__") or hasattr(events, "__arrow_c_array__"):
+        from matchwood.encode.arrow_events import encode_table
+
+        return encode_table(attributes, events)
+    if isinstance(events, (Mapping, Expr, str, bytes)) or not isinstance(events, Iterable):
+        raise EventError(
+            "expected a list of events, an Arrow table or a data frame, found "
+            f"{type(events).__name__}: pass a single event to match()"
+        )
+    start, errors = [0], {}
+    entries: list[Entry] = []
+    for number, event in enumerate(events):
+        try:
+            entries += _entries(attributes, event)
+        except EventError as error:
+            errors[number] = error
+        start.append(len(entries))
+    return EncodedEvents(_batch(start, entries), errors)
+
+
+Entry = tuple[int, int | KeySets]
+"""Attribute id and key, or the key sets of an interval-valued entry."""
+
+
+def _entries(attributes: Attributes, event: Any) -> list[Entry]:
+    """The entries of one event, ascending by attribute."""
+    if isinstance(event, Expr):
+        found: dict[int, Any] = interval_entries(attributes, event)
+    elif isinstance(event, Mapping):
+        found = {}
+        _read(attributes, event, "", found)
+    else:
+        raise EventError(
+            "expected a mapping from attribute names to values (or an expression), "
+            f"found {type(event).__name__}"
+        )
+    for attribute in attributes.absences:
+        if attribute.id not in found:
+            found[attribute.absence_id] = 1
+    return sorted(found.items())
+
+
+def _read(attributes: Attributes, event: Mapping[str, Any], prefix: str, found: dict) -> None:
+    by_name = attributes.by_name
+    for name, value in event.items():
+        if value is None:
+            continue
+        if isinstance(value, Mapping):
+            _read(attributes, value, f"{prefix}{name}.", found)
+            continue
+        attribute = by_name.get(prefix + name if prefix else name)
+        if attribute is None:
+            continue
+        if attribute.id in found:
+            raise EventError(
+                f"expected attribute {attribute.name!r} once, found it twice: "
+                "as a dotted name and inside a nested mapping"
+            )
+        found[attribute.id] = key_of(attribute, value)
+        for pattern in attribute.patterns.values():
+            found[pattern.attr_id] = int(pattern.regex.fullmatch(value) is not None)
+
+
+def key_of(attribute: Attribute, value: Any) -> int:
+    """The key of a value, or an EventError that names the attribute."""
+    if attribute.keys is None:
+        return 0  # no subscription asks for more than presence
+    try:
+        return attribute.keys.key(value)
+    except WrongValue as wrong:
+        raise wrong_type(attribute, str(wrong)) from None
+
+
+def wrong_type(attribute: Attribute, found: str) -> EventError:
+    return EventError(
+        f"attribute {attribute.name!r}: expected {attribute.type}, found {found}; "
+        "change the event, or declare another type for the attribute with Schema"
+    )
+
+
+def _batch(start: Sequence[int], entries: list[Entry]) -> EventBatch:
+    attr = np.array([attr for attr, _ in entries], np.int32)
+    starts = np.array(start, np.int64)
+    if not any([isinstance(key, KeySets) for _, key in entries]):
+        keys = np.array([key for _, key in entries], np.int64)
+        return EventBatch(starts, attr, keys, keys)
+    lo, hi, more = [], [], []
+    more_start, more_lo, more_hi = [0], [], []
+    for _, key in entries:
+        sets = key if isinstance(key, KeySets) else KeySets(((key, key),))
+        lo.append(sets.intervals[0][0])
+        hi.append(sets.intervals[-1][1])
+        more.append(len(more_start) - 1 if len(sets.intervals) > 1 else -1)
+        if len(sets.intervals) > 1:
+            more_lo += [low for low, _ in sets.intervals]
+            more_hi += [high for _, high in sets.intervals]
+            more_start.append(len(more_lo))
+    return EventBatch(
+        starts,
+        attr,
+        np.array(lo, np.int64),
+        np.array(hi, np.int64),
+        np.array(more, np.int32),
+        np.array(more_start, np.int64),
+        np.array(more_lo, np.int64),
+        np.array(more_hi, np.int64),
+    )

@@ -1,0 +1,148 @@
+"""The expression table's kernels: merge, intern and store a batch of expressions; take some back."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from matchwood.encode.predicate_kernels import has_room, intern, release
+from matchwood.forms.merge_kernels import (
+    AND,
+    FALSE,
+    FULL,
+    LEAF,
+    NODE,
+    POOL,
+    TRUE,
+    merge_expression,
+)
+from matchwood.jit import kernel
+
+UNUSED, CONJUNCTION, TREE, ALWAYS, NEVER = range(5)
+"""What a slot of the expression table holds."""
+
+DONE, WORKSPACE_FULL, PREDICATES_FULL, CODE_FULL = range(4)
+"""How a batch ended; after growing what was full, the owner goes on where it stopped."""
+
+N_CODE, WASTED = range(2)
+"""Positions in `ExpressionLayout.count`."""
+
+
+class ExpressionLayout(NamedTuple):
+    """See `expressions.py` for the table of arrays."""
+
+    kind: np.ndarray
+    start: np.ndarray
+    size: np.ndarray
+    code: np.ndarray
+    count: np.ndarray
+
+
+@kernel
+def _is_conjunction(ws, root):
+    if ws.node_kind[root] == LEAF:
+        return True
+    if ws.node_kind[root] != AND:
+        return False
+    last = ws.child[ws.node_start[root] + ws.node_n[root] - 1]
+    return ws.node_kind[last] == LEAF  # leaves stand first, so one look is enough
+
+
+@kernel
+def _intern_leaf(ws, node, predicates):
+    return intern(
+        predicates,
+        ws.node_attr[node],
+        ws.pool_lo,
+        ws.pool_hi,
+        ws.node_start[node],
+        ws.node_n[node],
+    )
+
+
+@kernel
+def _write_conjunction(ws, root, predicates, code, at):
+    if ws.node_kind[root] == LEAF:
+        code[at] = _intern_leaf(ws, root, predicates)
+        return at + 1
+    for k in range(ws.node_start[root], ws.node_start[root] + ws.node_n[root]):
+        code[at] = _intern_leaf(ws, ws.child[k], predicates)
+        at += 1
+    return at
+
+
+@kernel
+def _write_tree(ws, root, predicates, code, at):
+    """Prefix code again, leaves now being predicate ids."""
+    ws.stack[0] = root
+    top = 1
+    while top > 0:
+        top -= 1
+        node = ws.stack[top]
+        if ws.node_kind[node] == LEAF:
+            code[at] = _intern_leaf(ws, node, predicates)
+        else:
+            n = ws.node_n[node]
+            code[at] = -2 * n - 1 if ws.node_kind[node] == AND else -2 * n - 2
+            for k in range(n - 1, -1, -1):
+                ws.stack[top] = ws.child[ws.node_start[node] + k]
+                top += 1
+        at += 1
+    return at
+
+
+@kernel
+def encode_batch(leaves, expr_start, expr_code, slots, first, ws, predicates, expressions):
+    """Encode expressions first.. into their slots; returns how many are done in all, and a status."""
+    for e in range(first, len(slots)):
+        root = merge_expression(leaves, expr_code, expr_start[e], expr_start[e + 1], ws)
+        if root == FULL:
+            return e, WORKSPACE_FULL
+        n_nodes = ws.used[NODE]
+        if not has_room(predicates, n_nodes, ws.used[POOL]):
+            return e, PREDICATES_FULL
+        at = expressions.count[N_CODE]
+        if at + n_nodes > len(expressions.code):
+            return e, CODE_FULL
+        slot = slots[e]
+        end = at
+        kind = ws.node_kind[root]
+        if kind == TRUE or kind == FALSE:
+            expressions.kind[slot] = ALWAYS if kind == TRUE else NEVER
+        elif _is_conjunction(ws, root):
+            expressions.kind[slot] = CONJUNCTION
+            end = _write_conjunction(ws, root, predicates, expressions.code, at)
+        else:
+            expressions.kind[slot] = TREE
+            end = _write_tree(ws, root, predicates, expressions.code, at)
+        expressions.start[slot] = at
+        expressions.size[slot] = end - at
+        expressions.count[N_CODE] = end
+    return len(slots), DONE
+
+
+@kernel
+def release_batch(slots, predicates, expressions):
+    """Empty slots: drop their references and count the code they leave behind."""
+    for slot in slots:
+        start, size = expressions.start[slot], expressions.size[slot]
+        for k in range(start, start + size):
+            if expressions.code[k] >= 0:
+                release(predicates, expressions.code[k])
+        expressions.kind[slot] = UNUSED
+        expressions.size[slot] = 0
+        expressions.count[WASTED] += size
+
+
+@kernel
+def compact_code(expressions, order, fresh):
+    """Copy the code of slots in `order` to a fresh array, without the waste; returns its length."""
+    at = 0
+    for slot in order:
+        start, size = expressions.start[slot], expressions.size[slot]
+        for k in range(size):
+            fresh[at + k] = expressions.code[start + k]
+        expressions.start[slot] = at
+        at += size
+    return at

@@ -1,0 +1,145 @@
+"""Expression table: every expression as integers, in a slot of its own.
+
+Idea.    After merging, an expression is a conjunction of predicates, a tree of them, TRUE or FALSE.
+         Its code is a slice of one long array; a slot remembers where.
+Cost.    13 bytes a slot and 4 per token of code; freed code is reclaimed when it is half of all.
+
+Layout   (S slots)
+         kind   uint8[S]   UNUSED, CONJUNCTION, TREE, ALWAYS or NEVER
+         start  int64[S]   where its code begins
+         size   int32[S]   how long it is
+         code   int32[]    CONJUNCTION: predicate ids by attribute
+                           TREE: prefix code (see forms.merge_kernels), leaves are predicate ids
+         count  int64[2]   N_CODE used, WASTED among them
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from matchwood.arrays import doubled, grown
+from matchwood.encode.dictionary import Relabelling
+from matchwood.encode.expression_kernels import (
+    CODE_FULL,
+    CONJUNCTION,
+    DONE,
+    N_CODE,
+    PREDICATES_FULL,
+    TREE,
+    UNUSED,
+    WASTED,
+    WORKSPACE_FULL,
+    ExpressionLayout,
+    compact_code,
+    encode_batch,
+    release_batch,
+)
+from matchwood.encode.predicates import PredicateTable
+from matchwood.forms.merge_kernels import Leaves, new_workspace
+
+_WORKSPACE = 256
+
+
+class ExpressionTable:
+    """Owns the expression layout and the predicate table that its code points into."""
+
+    def __init__(
+        self, layout: ExpressionLayout | None = None, predicates: PredicateTable | None = None
+    ) -> None:
+        self.layout = layout if layout is not None else _empty(64)
+        self.predicates = predicates if predicates is not None else PredicateTable()
+        self.epoch = 0
+        """Raised whenever keys or predicate ids of stored expressions changed: rebuild indexes."""
+        self._workspace = new_workspace(_WORKSPACE)
+
+    @property
+    def nbytes(self) -> int:
+        return sum(array.nbytes for array in self.layout) + self.predicates.nbytes
+
+    def encode(
+        self, leaves: Leaves, expr_start: np.ndarray, expr_code: np.ndarray, slots: np.ndarray
+    ) -> None:
+        """Merge, intern and store expressions, expression i in `slots[i]`."""
+        if len(slots):
+            self._make_slots(int(slots.max()) + 1)
+        done, status = 0, WORKSPACE_FULL
+        while status != DONE:
+            done, status = encode_batch(
+                leaves, expr_start, expr_code, slots, done,
+                self._workspace, self.predicates.layout, self.layout,
+            )  # fmt: skip
+            if status != DONE:
+                self._grow(status, len(slots) - done)
+        if len(self._workspace.node_kind) > 64 * _WORKSPACE:
+            self._workspace = new_workspace(_WORKSPACE)
+
+    def release(self, slots: np.ndarray) -> None:
+        """Empty slots and give back what they used."""
+        release_batch(slots, self.predicates.layout, self.layout)
+        if self.layout.count[WASTED] * 2 > self.layout.count[N_CODE]:
+            self._compact_code()
+
+    def rekey(self, attr: int, moved: Relabelling) -> None:
+        """Follow an attribute whose dictionary was relabelled."""
+        self.predicates.rekey(attr, moved)
+        self.epoch += 1
+
+    def compact(self, slots: np.ndarray) -> None:
+        """Shrink to the given slots, in that order: slot `slots[i]` becomes slot i."""
+        old = self.layout
+        self.layout = _empty(doubled(64, len(slots)))
+        for name in ("kind", "start", "size"):
+            getattr(self.layout, name)[: len(slots)] = getattr(old, name)[slots]
+        self.layout = self.layout._replace(code=old.code, count=old.count)
+        self._compact_code()
+        renumbered = self.predicates.compacted()
+        code = self.layout.code[: self.layout.count[N_CODE]]
+        leaf = code >= 0
+        code[leaf] = renumbered[code[leaf]]
+        self.epoch += 1
+
+    def slots_of(self, kind: int) -> np.ndarray:
+        """All slots that hold expressions of a kind, ascending."""
+        return np.flatnonzero(self.layout.kind == kind).astype(np.int32)
+
+    def code_of(self, slot: int) -> np.ndarray:
+        start = self.layout.start[slot]
+        return self.layout.code[start : start + self.layout.size[slot]]
+
+    def _make_slots(self, needed: int) -> None:
+        x = self.layout
+        size = doubled(len(x.kind), needed)
+        self.layout = x._replace(
+            kind=grown(x.kind, size, UNUSED),
+            start=grown(x.start, size),
+            size=grown(x.size, size),
+        )
+
+    def _grow(self, status: int, remaining: int) -> None:
+        if status == WORKSPACE_FULL:
+            self._workspace = new_workspace(2 * len(self._workspace.node_kind))
+        elif status == PREDICATES_FULL:
+            used = self._workspace.used
+            self.predicates.make_room(int(used[0]) + min(remaining, 2**20), int(used[2]))
+        elif status == CODE_FULL:
+            x = self.layout
+            needed = int(x.count[N_CODE] + self._workspace.used[0])
+            self.layout = x._replace(code=grown(x.code, doubled(len(x.code), needed)))
+
+    def _compact_code(self) -> None:
+        used = np.concatenate([self.slots_of(CONJUNCTION), self.slots_of(TREE)])
+        total = int(self.layout.size[used].sum())
+        fresh = np.zeros(doubled(256, total), np.int32)
+        self.layout.count[N_CODE] = compact_code(self.layout, used, fresh)
+        self.layout.count[WASTED] = 0
+        self.layout = self.layout._replace(code=fresh)
+
+
+def _empty(size: int) -> ExpressionLayout:
+    return ExpressionLayout(
+        kind=np.zeros(size, np.uint8),
+        start=np.zeros(size, np.int64),
+        size=np.zeros(size, np.int32),
+        code=np.zeros(256, np.int32),
+        count=np.zeros(2, np.int64),
+    )

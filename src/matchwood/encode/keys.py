@@ -1,0 +1,332 @@
+"""Values to keys: for each type, int64 keys that keep the order of its values.
+
+| type      | key                                    | values between two keys          |
+|-----------|----------------------------------------|----------------------------------|
+| bool      | 0, 1                                   | none                             |
+| int       | the integer                            | none: `x > 1.5` is `x >= 2`      |
+| date      | days since 1970-01-01                  | none                             |
+| timestamp | microseconds since then, UTC           | none                             |
+| float     | IEEE bits, negative ones flipped       | none                             |
+| number    | label in an ordered dictionary         | share the key of their gap       |
+| string    | label in an ordered dictionary         | share the key of their gap       |
+
+`number` takes ints and floats alike and compares them exactly.  64 bits cannot hold all int64s and all
+doubles at once, so it goes through a dictionary; declare `int` or `float` to have direct keys.
+
+NaN is the largest number and equals itself, -0.0 equals 0.0: as in Spark.
+
+A literal becomes a triple (ge, le, side): see `forms.merge_kernels.Leaves`.  An event's value becomes
+one key.  What does not fit raises `WrongValue`; the caller knows the attribute and says the rest.
+"""
+
+from __future__ import annotations
+
+import math
+import struct
+from collections.abc import Callable, Sequence
+from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
+from typing import Any
+
+from matchwood.encode.dictionary import OrderedDictionary, Relabelling
+from matchwood.forms.merge_kernels import ABOVE, BELOW, EXACT, GAP
+from matchwood.lang.literals import LiteralError
+from matchwood.lang.moments import read_date, read_timestamp
+
+INT_MIN, INT_MAX = -(2**63), 2**63 - 1
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+EPOCH_DAY = date(1970, 1, 1).toordinal()
+MICROSECOND = timedelta(microseconds=1)
+DAY_MICROSECONDS = 86_400_000_000
+
+Literal = tuple[int, int, int]
+
+
+class WrongValue(ValueError):
+    """A value that its type does not take; the text says what is wrong with it."""
+
+
+class _NotANumber:
+    """NaN as a dictionary constant: above every number, equal to itself."""
+
+    def __lt__(self, other: object) -> bool:
+        return False
+
+    def __gt__(self, other: object) -> bool:
+        return self is not other
+
+    def __repr__(self) -> str:
+        return "nan"
+
+    def __reduce__(self) -> str:
+        return "NAN"
+
+
+NAN = _NotANumber()
+
+
+class Keys:
+    """One attribute's mapping from values to keys."""
+
+    type: str
+
+    def literals(self, values: Sequence[Any]) -> list[Literal]:
+        """Triples for the constants of subscriptions; dictionaries learn them."""
+        return [self.probe(value) for value in values]
+
+    def take_relabelling(self) -> Relabelling | None:
+        """What learning constants moved, once; only dictionaries ever move anything."""
+        return None
+
+    def probe(self, value: Any) -> Literal:
+        """The triple of a constant, learning nothing."""
+        raise NotImplementedError
+
+    def key(self, value: Any) -> int:
+        """The key of an event's value."""
+        raise NotImplementedError
+
+
+class OrdinalKeys(Keys):
+    """bool, int, date, timestamp: the key is a count of something."""
+
+    def __init__(self, type_: str) -> None:
+        self.type = type_
+        self._ordinal = _ORDINALS[type_]
+        self.key = _EVENT_ORDINALS[type_]  # type: ignore[method-assign]
+
+    def probe(self, value: Any) -> Literal:
+        return _place(*self._ordinal(value))
+
+
+class FloatKeys(Keys):
+    """float: the bits of the double, made to sort as integers."""
+
+    type = "float"
+
+    def probe(self, value: Any) -> Literal:
+        nearest = _nearest_float(value)
+        key = float_key(nearest)
+        if isinstance(value, float) or nearest == value:
+            return key, key, EXACT
+        # An int between two doubles: between `key` and its neighbour on the other side.
+        return (key, key - 1, EXACT) if nearest > value else (key + 1, key, EXACT)
+
+    def key(self, value: Any) -> int:
+        if type(value) is float:
+            return float_key(value)
+        value = plain_number(value)
+        if isinstance(value, int) and float(value) != value:
+            raise WrongValue(f"{value}, which a 64-bit float would round")
+        return float_key(float(value))
+
+
+class DictionaryKeys(Keys):
+    """number and string: the key is a label in an ordered dictionary."""
+
+    def __init__(self, type_: str) -> None:
+        self.type = type_
+        self.dictionary = OrderedDictionary()
+        self._event_value = _EVENT_VALUES[type_]
+
+    def literals(self, values: Sequence[Any]) -> list[Literal]:
+        constants = [_constant(value) for value in values]
+        self.dictionary.add(constants)
+        label_of = self.dictionary.label_of
+        return [(label_of[each], label_of[each], EXACT) for each in constants]
+
+    def take_relabelling(self) -> Relabelling | None:
+        return self.dictionary.take_relabelling()
+
+    def probe(self, value: Any) -> Literal:
+        constant = _constant(value)
+        label = self.dictionary.label_of.get(constant)
+        if label is not None:
+            return label, label, EXACT
+        gap = self.dictionary.gap(constant)
+        return gap, gap, GAP
+
+    def key(self, value: Any) -> int:
+        return self.dictionary.key(self._event_value(value))
+
+
+def keys_for(type_: str) -> Keys:
+    """A fresh mapping for a type."""
+    if type_ in _ORDINALS:
+        return OrdinalKeys(type_)
+    return FloatKeys() if type_ == "float" else DictionaryKeys(type_)
+
+
+def float_key(value: float) -> int:
+    """The bits of a double as an integer that sorts as the doubles do.
+
+    >>> float_key(-1.5) < float_key(-0.0) == float_key(0.0) < float_key(5e-324)
+    True
+    >>> float_key(math.inf) < float_key(math.nan)
+    True
+    """
+    if value != value:
+        value = math.nan  # every NaN has the same key
+    bits: int = struct.unpack("<q", struct.pack("<d", value + 0.0))[0]
+    return bits if bits >= 0 else bits ^ INT_MAX
+
+
+def float_of_key(key: int) -> float:
+    """The double that a key stands for."""
+    value: float = struct.unpack("<d", struct.pack("<q", key if key >= 0 else key ^ INT_MAX))[0]
+    return value
+
+
+def plain_number(value: Any) -> int | float:
+    """An int of 64 bits or a float, from anything that is exactly one."""
+    if isinstance(value, Decimal):
+        value = int(value) if value.is_finite() and value == int(value) else float(value)
+    elif not isinstance(value, (int, float)) and hasattr(value, "item"):
+        value = value.item()  # a NumPy scalar
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        raise WrongValue(describe(value))
+    if isinstance(value, int) and not INT_MIN <= value <= INT_MAX:
+        raise WrongValue(f"{value}, which does not fit 64 bits")
+    return value
+
+
+def describe(value: Any) -> str:
+    """A value as error messages show it: its type, and the start of its text."""
+    text = repr(value)
+    return f"{type(value).__name__} {text if len(text) <= 60 else text[:57] + '...'}"
+
+
+def read_literal_problem(type_: str, text: Any) -> str | None:
+    """Why a string cannot be read as a date or timestamp; None when it can."""
+    try:
+        read_date(text) if type_ == "date" else read_timestamp(text)
+    except LiteralError as error:
+        return str(error)
+    return None
+
+
+def _constant(value: Any) -> Any:
+    return NAN if value != value else value
+
+
+def _nearest_float(value: float) -> float:
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf if value > 0 else -math.inf
+
+
+def _place(ordinal: int | float, exact: bool) -> Literal:
+    """A literal among ordinal keys, given its floor and whether the floor is the literal itself."""
+    if ordinal == math.inf or ordinal > INT_MAX:
+        return 0, 0, ABOVE
+    if ordinal == -math.inf or ordinal < INT_MIN:
+        return 0, 0, BELOW
+    floor = int(ordinal)
+    if exact:
+        return floor, floor, EXACT
+    return (0, 0, ABOVE) if floor == INT_MAX else (floor + 1, floor, EXACT)
+
+
+def _int_literal(value: int | float) -> tuple[int | float, bool]:
+    if isinstance(value, float):
+        if value != value or math.isinf(value):
+            return (-math.inf if value < 0 else math.inf), False
+        return math.floor(value), value.is_integer()
+    return value, True
+
+
+def _timestamp_literal(value: datetime | date | str) -> tuple[int, bool]:
+    if isinstance(value, str):
+        value = read_timestamp(value)
+    return _timestamp(value), True
+
+
+def _date_literal(value: datetime | date | str) -> tuple[int, bool]:
+    if isinstance(value, str):
+        value = read_date(value)
+    if isinstance(value, datetime):
+        days, rest = divmod(_timestamp(value), DAY_MICROSECONDS)
+        return days, rest == 0
+    return value.toordinal() - EPOCH_DAY, True
+
+
+def _timestamp(value: datetime | date) -> int:
+    if isinstance(value, datetime):
+        aware = value if value.tzinfo is not None else value.replace(tzinfo=UTC)
+        return (aware - EPOCH) // MICROSECOND
+    return (value.toordinal() - EPOCH_DAY) * DAY_MICROSECONDS
+
+
+def _event_bool(value: Any) -> int:
+    if value is True or value is False:
+        return int(value)
+    if not isinstance(value, (int, float)) and hasattr(value, "item"):
+        value = value.item()
+    if isinstance(value, bool):
+        return int(value)
+    raise WrongValue(describe(value))
+
+
+def _event_int(value: Any) -> int:
+    number = plain_number(value)
+    if isinstance(number, int):
+        return number
+    raise WrongValue(describe(value))
+
+
+def _event_moment(value: Any) -> Any:
+    if not isinstance(value, date) and hasattr(value, "astype"):
+        return value.astype("datetime64[us]").item()  # numpy.datetime64, of any unit
+    return value
+
+
+def _event_timestamp(value: Any) -> int:
+    value = _event_moment(value)
+    if isinstance(value, date) and value == value:  # pandas' NaT differs from itself
+        return int(_timestamp(value))
+    raise WrongValue(describe(value))
+
+
+def _event_date(value: Any) -> int:
+    if isinstance(value, date) and not isinstance(value, datetime):
+        return value.toordinal() - EPOCH_DAY
+    raise WrongValue(describe(value))
+
+
+def _event_number(value: Any) -> Any:
+    if type(value) is float:
+        return value if value == value else NAN
+    if type(value) is int and INT_MIN <= value <= INT_MAX:
+        return value
+    value = plain_number(value)
+    return value if value == value else NAN
+
+
+def _event_string(value: Any) -> str:
+    if not isinstance(value, str):
+        raise WrongValue(describe(value))
+    if not value.isascii():
+        try:
+            value.encode()
+        except UnicodeEncodeError:
+            raise WrongValue(f"{describe(value)}, which holds a lone surrogate") from None
+    return value
+
+
+_ORDINALS: dict[str, Callable[[Any], tuple[int | float, bool]]] = {
+    "bool": lambda value: (int(value), True),
+    "int": _int_literal,
+    "timestamp": _timestamp_literal,
+    "date": _date_literal,
+}
+_EVENT_ORDINALS: dict[str, Callable[[Any], int]] = {
+    "bool": _event_bool,
+    "int": _event_int,
+    "timestamp": _event_timestamp,
+    "date": _event_date,
+}
+_EVENT_VALUES: dict[str, Callable[[Any], Any]] = {
+    "number": _event_number,
+    "string": _event_string,
+}

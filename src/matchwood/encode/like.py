@@ -1,0 +1,94 @@
+"""LIKE patterns, sorted by what they cost.
+
+    'abc'      equality                      one key
+    'abc%'     a prefix                      one interval: 'abc' <= x < 'abd'
+    '%'        any string                    present
+    the rest   a pattern                     a derived attribute that the event encoder supplies
+
+`%` stands for any run of characters, `_` for one; a backslash takes the next character as it is.
+"""
+
+from __future__ import annotations
+
+import re
+from enum import Enum
+from typing import NamedTuple
+
+_LAST_CHARACTER = "\U0010ffff"
+
+
+class LikeKind(Enum):
+    EQUAL = "equal"
+    PREFIX = "prefix"
+    ANY = "any"
+    PATTERN = "pattern"
+
+
+class LikeForm(NamedTuple):
+    kind: LikeKind
+    text: str
+
+
+def classify(pattern: str) -> LikeForm:
+    """What a pattern asks for, and the text without escapes where that is all it needs.
+
+    >>> classify("ab%").kind, classify("ab%").text
+    (<LikeKind.PREFIX: 'prefix'>, 'ab')
+    >>> classify(r"50\\%").text
+    '50%'
+    """
+    pieces = _pieces(pattern)
+    literal = "".join([text for text, wild in pieces if not wild])
+    wild = [text for text, is_wild in pieces if is_wild]
+    if not wild:
+        return LikeForm(LikeKind.EQUAL, literal)
+    ends_only = set(wild) == {"%"} and not any(w for _, w in pieces[: -len(wild)])
+    if ends_only:
+        return LikeForm(LikeKind.PREFIX if literal else LikeKind.ANY, literal)
+    return LikeForm(LikeKind.PATTERN, pattern)
+
+
+def successor(prefix: str) -> str | None:
+    """The smallest string above every string that begins with `prefix`; None when there is none.
+
+    >>> successor("ab"), successor("a\U0010ffff"), successor("\U0010ffff")
+    ('ac', 'b', None)
+    """
+    stem = prefix.rstrip(_LAST_CHARACTER)
+    if not stem:
+        return None
+    following = ord(stem[-1]) + 1
+    if 0xD800 <= following <= 0xDFFF:  # surrogates are no characters: UTF-8 cannot hold them
+        following = 0xE000
+    return stem[:-1] + chr(following)
+
+
+def compile_pattern(pattern: str) -> re.Pattern[str]:
+    """A regular expression that decides in linear time per segment, whatever the pattern.
+
+    Between two `%`, taking the leftmost place a segment fits is always right, so each segment is an
+    atomic group: hostile patterns such as '%a%a%a%a%b' cannot backtrack.
+    """
+    segments: list[str] = [""]
+    for text, wild in _pieces(pattern):
+        if wild and text == "%":
+            segments.append("")
+        else:
+            segments[-1] += "." if wild else re.escape(text)
+    if len(segments) == 1:
+        return re.compile(segments[0], re.DOTALL)
+    first, *middle, last = segments
+    body = "".join([f"(?>.*?{segment})" for segment in middle if segment])
+    return re.compile(f"{first}{body}.*{last}", re.DOTALL)
+
+
+def _pieces(pattern: str) -> list[tuple[str, bool]]:
+    """(character, is a wildcard) from left to right, escapes resolved."""
+    pieces = []
+    characters = iter(pattern)
+    for character in characters:
+        if character == "\\":
+            pieces.append((next(characters, "\\"), False))
+        else:
+            pieces.append((character, character in "%_"))
+    return pieces

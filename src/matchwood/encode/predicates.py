@@ -1,0 +1,164 @@
+"""Predicate table: every distinct (attribute, key set) once, under one id.
+
+Idea.    `x < 9` in a million subscriptions is one predicate.  A hash table finds it; a reference count
+         says when it may go.  Nearly all sets are one interval, so that one is stored in place; the
+         others keep their hull there and their intervals in an arena.
+Cost.    36 bytes a predicate, 16 per interval of sets with several, 8 to 16 for the hash table.
+
+Layout   (P ids, free ones among them)
+         attr           int32[P]   attribute id, -1 for a free id
+         lo, hi         int64[P]   first and last key of the set (the hull)
+         n_intervals    int32[P]   1: the hull is the set
+         interval_start int64[P]   otherwise: where its intervals begin
+         refs           int32[P]   how many expressions use it
+         interval_lo, interval_hi  int64[]   arena
+         table          int32[2^k] open addressing, linear probing, at most half full, -1 empty
+         free           int32[P]   stack of free ids
+         count          int64[4]   HIGH, FREE, N_INTERVALS, GARBAGE
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from matchwood.arrays import doubled, grown, slices
+from matchwood.encode.dictionary import Relabelling
+from matchwood.encode.predicate_kernels import (
+    FREE,
+    GARBAGE,
+    HIGH,
+    N_INTERVALS,
+    PredicateLayout,
+    rehash,
+)
+from matchwood.forms.interval_kernels import MAX_KEY, MIN_KEY
+
+
+class PredicateTable:
+    """Owns the layout: grows it, compacts it, rewrites keys."""
+
+    def __init__(self, layout: PredicateLayout | None = None) -> None:
+        self.layout = layout if layout is not None else _empty(64)
+
+    def __len__(self) -> int:
+        return int(self.layout.count[HIGH] - self.layout.count[FREE])
+
+    @property
+    def nbytes(self) -> int:
+        return sum(array.nbytes for array in self.layout)
+
+    def intervals(self, pred: int) -> tuple[tuple[int, int], ...]:
+        """The key set of a predicate."""
+        p = self.layout
+        if p.n_intervals[pred] == 1:
+            return ((int(p.lo[pred]), int(p.hi[pred])),)
+        start = p.interval_start[pred]
+        end = start + p.n_intervals[pred]
+        return tuple(
+            zip(p.interval_lo[start:end].tolist(), p.interval_hi[start:end].tolist(), strict=True)
+        )
+
+    def make_room(self, n_predicates: int, n_intervals: int) -> None:
+        """Double what is too small for that many more."""
+        p = self.layout
+        if p.count[GARBAGE] * 2 > p.count[N_INTERVALS]:
+            self._compact_intervals()
+            p = self.layout
+        ids = doubled(len(p.attr), int(p.count[HIGH]) + n_predicates)
+        arena = doubled(len(p.interval_lo), int(p.count[N_INTERVALS]) + n_intervals)
+        slots = doubled(len(p.table), 2 * (len(self) + n_predicates))
+        self.layout = p._replace(
+            attr=grown(p.attr, ids, -1),
+            lo=grown(p.lo, ids),
+            hi=grown(p.hi, ids),
+            n_intervals=grown(p.n_intervals, ids),
+            interval_start=grown(p.interval_start, ids),
+            refs=grown(p.refs, ids),
+            free=grown(p.free, ids),
+            interval_lo=grown(p.interval_lo, arena),
+            interval_hi=grown(p.interval_hi, arena),
+        )
+        if slots > len(p.table):
+            self._rehash(slots)
+
+    def rekey(self, attr: int, moved: Relabelling) -> None:
+        """Rewrite the keys of one attribute after its dictionary was relabelled."""
+        p = self.layout
+        mine = np.flatnonzero(p.attr[: p.count[HIGH]] == attr)
+        p.lo[mine] = _moved(p.lo[mine], moved, MIN_KEY, 1)
+        p.hi[mine] = _moved(p.hi[mine], moved, MAX_KEY, -1)
+        several = mine[p.n_intervals[mine] > 1]
+        at = slices(p.interval_start[several], p.n_intervals[several])
+        p.interval_lo[at] = _moved(p.interval_lo[at], moved, MIN_KEY, 1)
+        p.interval_hi[at] = _moved(p.interval_hi[at], moved, MAX_KEY, -1)
+        self._rehash(len(p.table))
+
+    def compacted(self) -> np.ndarray:
+        """Give predicates new ids without gaps and shrink; returns new id by old id (-1: gone)."""
+        p = self.layout
+        used = np.flatnonzero(p.attr[: p.count[HIGH]] >= 0)
+        renumbered = np.full(len(p.attr), -1, np.int32)
+        renumbered[used] = np.arange(len(used), dtype=np.int32)
+        fresh = _empty(doubled(64, len(used) + 1))
+        for name in ("attr", "lo", "hi", "n_intervals", "interval_start", "refs"):
+            getattr(fresh, name)[: len(used)] = getattr(p, name)[used]
+        fresh.count[HIGH] = len(used)
+        self.layout = fresh._replace(
+            interval_lo=p.interval_lo,
+            interval_hi=p.interval_hi,
+            table=np.full(doubled(128, 2 * len(used)), -1, np.int32),
+        )
+        self._compact_intervals()
+        rehash(self.layout)
+        return renumbered
+
+    def _rehash(self, slots: int) -> None:
+        self.layout = self.layout._replace(table=np.full(slots, -1, np.int32))
+        rehash(self.layout)
+
+    def _compact_intervals(self) -> None:
+        p = self.layout
+        several = np.flatnonzero(
+            (p.attr[: p.count[HIGH]] >= 0) & (p.n_intervals[: p.count[HIGH]] > 1)
+        )
+        sizes = p.n_intervals[several].astype(np.int64)
+        at = slices(p.interval_start[several], sizes)
+        p.interval_start[several] = np.cumsum(sizes) - sizes
+        room = doubled(64, len(at))
+        self.layout = p._replace(
+            interval_lo=grown(p.interval_lo[at], room),
+            interval_hi=grown(p.interval_hi[at], room),
+        )
+        p.count[N_INTERVALS] = len(at)
+        p.count[GARBAGE] = 0
+
+
+def _empty(size: int) -> PredicateLayout:
+    return PredicateLayout(
+        attr=np.full(size, -1, np.int32),
+        lo=np.zeros(size, np.int64),
+        hi=np.zeros(size, np.int64),
+        n_intervals=np.zeros(size, np.int32),
+        interval_start=np.zeros(size, np.int64),
+        refs=np.zeros(size, np.int32),
+        interval_lo=np.zeros(64, np.int64),
+        interval_hi=np.zeros(64, np.int64),
+        table=np.full(2 * size, -1, np.int32),
+        free=np.zeros(size, np.int32),
+        count=np.zeros(4, np.int64),
+    )
+
+
+def _moved(keys: np.ndarray, moved: Relabelling, end: np.int64, inward: int) -> np.ndarray:
+    """New keys of interval ends.  An end is a label, the key just inside a label, or the very end."""
+    if len(moved.old) == 0:
+        return keys
+    last = len(moved.old) - 1
+    at = np.searchsorted(moved.old, keys)
+    on_label = moved.old[np.minimum(at, last)] == keys
+    beside = np.searchsorted(moved.old, keys - inward)
+    fresh = np.where(
+        on_label, moved.new[np.minimum(at, last)], moved.new[np.minimum(beside, last)] + inward
+    )
+    result: np.ndarray = np.where(keys == end, end, fresh)
+    return result

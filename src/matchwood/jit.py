@@ -1,0 +1,131 @@
+"""The one decorator for compiled code, and what can be known about compiling.
+
+A kernel is a module-level function over NumPy arrays in a file named `*_kernels.py`.  It is compiled
+by Numba at its first call and cached on disk, once per installation.
+
+Numba's own cache looks only at the file a function stands in: edit a kernel that another file's
+kernel calls and the caller keeps running the old code.  A stale kernel is a wrong answer, so the
+cache folder here is named after the sources of a file *and of every kernel file it imports*.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numba
+from numba.core import event as numba_event
+
+Kernel = TypeVar("Kernel", bound=Callable[..., Any])
+
+_PACKAGE = Path(__file__).parent
+_IMPORT = re.compile(r"^from matchwood\.([\w.]+) import", re.MULTILINE)
+
+
+def kernel(function: Kernel) -> Kernel:
+    """Compile at first call, without the interpreter's lock, cached on disk."""
+    before = numba.config.CACHE_DIR
+    if not os.environ.get("NUMBA_CACHE_DIR"):
+        numba.config.CACHE_DIR = str(_cache_folder(function.__module__))
+    try:
+        compiled: Kernel = numba.njit(cache=True, nogil=True)(function)
+    finally:
+        numba.config.CACHE_DIR = before
+    return compiled
+
+
+def compile_seconds() -> float:
+    """Seconds this process has spent compiling (not loading from the cache)."""
+    return _listener.seconds
+
+
+@cache
+def _cache_root() -> Path:
+    """Beside the package where that is writable, else the user's cache, else a temporary folder."""
+    user = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "matchwood"
+    for root in (_PACKAGE / "__pycache__", user, Path(tempfile.gettempdir()) / "matchwood"):
+        try:
+            folder = root / "kernels"
+            folder.mkdir(parents=True, exist_ok=True)
+            if os.access(folder, os.W_OK):
+                return folder
+        except OSError:
+            continue
+    return Path(tempfile.mkdtemp(prefix="matchwood-kernels-"))
+
+
+def _cache_folder(module: str) -> Path:
+    digest = hashlib.sha256()
+    for name in sorted(_sources(module, set())):
+        digest.update(name.encode())
+        digest.update(_source(name))
+    return _cache_root() / f"{module.rpartition('.')[2]}-{digest.hexdigest()[:16]}"
+
+
+def _sources(module: str, seen: set[str]) -> set[str]:
+    """A module and every Matchwood module it imports, directly or not."""
+    if module not in seen:
+        seen.add(module)
+        for imported in _IMPORT.findall(_source(module).decode()):
+            _sources(f"matchwood.{imported}", seen)
+    return seen
+
+
+@cache
+def _source(module: str) -> bytes:
+    path = _PACKAGE.joinpath(*module.split(".")[1:])
+    for candidate in (path.with_suffix(".py"), path / "__init__.py"):
+        if candidate.is_file():
+            return candidate.read_bytes()
+    spec = sys.modules.get(module)
+    file = getattr(spec, "__file__", None)
+    return Path(file).read_bytes() if file else module.encode()
+
+
+class _CompileListener(numba_event.Listener):  # type: ignore[misc]
+    """Adds up compile time, and tells a waiting person once what is going on."""
+
+    def __init__(self) -> None:
+        self.seconds = 0.0
+        self.depth = 0
+        self.began = 0.0
+        self.told = bool(os.environ.get("MATCHWOOD_QUIET"))
+
+    def on_start(self, event: Any) -> None:
+        if not _is_ours(event):
+            return
+        if self.depth == 0:
+            self.began = time.perf_counter()
+        self.depth += 1
+        if not self.told:
+            self.told = True
+            print(
+                "matchwood: compiling its kernels, once per installation (some seconds) ...",
+                file=sys.stderr,
+                flush=True,
+            )
+
+    def on_end(self, event: Any) -> None:
+        if not _is_ours(event):
+            return
+        self.depth -= 1
+        if self.depth == 0:
+            self.seconds += time.perf_counter() - self.began
+
+
+def _is_ours(event: Any) -> bool:
+    dispatcher = (event.data or {}).get("dispatcher")
+    function = getattr(dispatcher, "py_func", None)
+    return getattr(function, "__module__", "").startswith("matchwood")
+
+
+_listener = _CompileListener()
+numba_event.register("numba:compile", _listener)
