@@ -1,7 +1,7 @@
 """Names of attributes: which are allowed, and how they are written.
 
-A dotted name is its parts joined by dots, with or without back-ticks: `user.age` and `` `user.age` ``
-are one attribute, as nested events flatten to it.
+A dotted name is its parts joined by dots, whether a part stood in back-ticks or not: the text
+may say user.age or put back-ticks around the whole; it is the attribute nested events flatten to.
 """
 
 from __future__ import annotations

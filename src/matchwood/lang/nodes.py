@@ -13,7 +13,7 @@
 
 A bare boolean attribute `active` is `Comparison("active", "=", True)`; it prints bare again.
 Values are bool, int, float, str, datetime (UTC) or date; None stands for the literal NULL.
-`position` is where the node began in its text (-1: built in Python); it never takes part in equality.
+`position` is where the node began in its text (-1: built in Python); equality ignores it.
 
 Depth is bounded by `MAX_DEPTH`, whoever builds the tree, so every walk may recurse safely.
 """

@@ -22,15 +22,18 @@ from matchwood.lang.source import Source
 from matchwood.lang.tokens import END, spellings
 
 _OPENERS = {"(": "(", "!": "NOT", **spellings("NOT")}
-_CLOSERS = {")": ")", END: END, **spellings("AND", "OR", "XOR", "XNOR")}
-_CONNECTIVE = "AND, OR, XOR, XNOR or the end of the text"
+_CONNECTIVES = spellings("AND", "OR", "XOR", "XNOR")
+_TOO_DEEP = (
+    f"expected at most {MAX_DEPTH} open parentheses, found more: "
+    "split the expression into several subscriptions"
+)
 
 
 def parse(text: str) -> Expr:
     """The tree of an expression.
 
-    >>> parse("price < 20 AND NOT sold")
-    And(operands=(Comparison(name='price', op='<', value=20), Not(operand=Comparison(name='sold', op='=', value=True))))
+    >>> parse("NOT price < 20")
+    Not(operand=Comparison(name='price', op='<', value=20))
     """
     source = Source(text)
     try:
@@ -44,20 +47,10 @@ def parse(text: str) -> Expr:
 class _Level:
     """What an open parenthesis holds so far; see the drawing above."""
 
-    __slots__ = (
-        "ands",
-        "ands_at",
-        "nots",
-        "opened_at",
-        "ors",
-        "ors_at",
-        "xor",
-        "xor_at",
-        "xor_kind",
-    )
+    __slots__ = ("ands", "ands_at", "nots", "opened", "ors", "ors_at", "xor", "xor_at", "xor_kind")
 
-    def __init__(self, opened_at: int, start: int) -> None:
-        self.opened_at = opened_at
+    def __init__(self, opened: int, start: int) -> None:
+        self.opened = opened
         self.ands: list[Expr] = []
         self.ors: list[Expr] = []
         self.nots: list[int] = []
@@ -65,7 +58,37 @@ class _Level:
         self.xor_kind: type[Xor] | type[Xnor] = Xor
         self.ands_at = self.xor_at = self.ors_at = start
 
-    def end_and(self) -> Expr:
+    def operand(self, node: Expr) -> None:
+        """Take a finished operand, under the NOTs that wait for it."""
+        if self.nots:
+            for at in reversed(self.nots):
+                node = Not(node, at)
+            self.nots = []
+        if type(node) is And:
+            self.ands.extend(node.operands)
+        else:
+            self.ands.append(node)
+
+    def connect(self, word: str, start: int) -> None:
+        """Make room for what follows AND, OR, XOR or XNOR, which starts at a place."""
+        if word == "AND":
+            return
+        if word == "OR":
+            self._end_or()
+            self.xor_at = start
+        else:
+            self.xor = self._end_xor()
+            self.xor_kind = Xor if word == "XOR" else Xnor
+        self.ands_at = start
+
+    def end(self) -> Expr:
+        """The finished expression."""
+        if not self.ors:
+            return self._end_xor()
+        self._end_or()
+        return Or(tuple(self.ors), self.ors_at)
+
+    def _end_xor(self) -> Expr:
         ands = self.ands
         node = ands[0] if len(ands) == 1 else And(tuple(ands), self.ands_at)
         self.ands = []
@@ -74,18 +97,12 @@ class _Level:
             self.xor = None
         return node
 
-    def end_or(self, node: Expr) -> None:
+    def _end_or(self) -> None:
+        node = self._end_xor()
         if type(node) is Or:
             self.ors.extend(node.operands)
         else:
             self.ors.append(node)
-
-    def end(self) -> Expr:
-        node = self.end_and()
-        if not self.ors:
-            return node
-        self.end_or(node)
-        return Or(tuple(self.ors), self.ors_at)
 
 
 def _parse(source: Source) -> Expr:
@@ -95,58 +112,41 @@ def _parse(source: Source) -> Expr:
     i = 0
     while True:
         opener = _OPENERS.get(tokens[i])
-        if opener is None:
-            node, i = predicate(source, i)
-        elif opener == "NOT":
+        if opener == "NOT":
             level.nots.append(places[i])
             i += 1
             continue
-        else:
+        if opener == "(":
             if len(stack) >= MAX_DEPTH:
-                source.fail(
-                    i,
-                    f"expected at most {MAX_DEPTH} open parentheses, found more: "
-                    "split the expression into several subscriptions",
-                )
+                raise source.error(i, _TOO_DEEP)
             stack.append(level)
-            level = _Level(places[i], places[i + 1])
             i += 1
+            level = _Level(i - 1, places[i])
             continue
-        while True:  # node is a finished operand of level
-            if level.nots:
-                for at in reversed(level.nots):
-                    node = Not(node, at)
-                level.nots = []
-            if type(node) is And:
-                level.ands.extend(node.operands)
-            else:
-                level.ands.append(node)
-            word = _CLOSERS.get(tokens[i])
-            i += 1
-            if word == "AND":
-                break
-            if word == "OR":
-                level.end_or(level.end_and())
-                level.ands_at = level.xor_at = places[i]
-                break
-            if word == "XOR" or word == "XNOR":
-                level.xor = level.end_and()
-                level.xor_kind = Xor if word == "XOR" else Xnor
-                level.ands_at = places[i]
-                break
-            if word == END:
-                if stack:
-                    source.fail(
-                        source.places.index(level.opened_at),
-                        "expected ) to close this parenthesis, found the end of the text",
-                    )
-                return level.end()
-            if word != ")":
-                source.expected(
-                    i - 1,
-                    _CONNECTIVE if not stack else _CONNECTIVE.replace("the end of the text", ")"),
-                )
-            if not stack:
-                source.fail(i - 1, "expected the end of the text, found ) without its (: remove it")
+        node, i = predicate(source, i)
+        level.operand(node)
+        while tokens[i] == ")" and stack:
             node = level.end()
             level = stack.pop()
+            level.operand(node)
+            i += 1
+        word = _CONNECTIVES.get(tokens[i])
+        i += 1
+        if word is None:
+            if tokens[i - 1] == END and not stack:
+                return level.end()
+            raise _unfinished(source, i - 1, level if stack else None)
+        level.connect(word, places[i])
+
+
+def _unfinished(source: Source, i: int, level: _Level | None) -> ParseError:
+    """Token i neither connects nor ends; level is the open parenthesis, if there is one."""
+    if level is None:
+        if source.tokens[i] == ")":
+            return source.expected(i, "the end of the text", "remove it, or open it with (")
+        return source.expected(i, "AND, OR, XOR, XNOR or the end of the text")
+    if source.tokens[i] == END:
+        return source.error(
+            level.opened, "expected a ) for this (, found the end of the text: close it"
+        )
+    return source.expected(i, "AND, OR, XOR, XNOR or )")

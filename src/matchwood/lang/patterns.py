@@ -1,4 +1,4 @@
-r"""LIKE patterns in one form: `%` and `_` are wild, a backslash makes the next `%`, `_` or `\` plain."""
+r"""LIKE patterns in one form: % and _ are wild, a backslash makes the next %, _ or \ plain."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Tree to text: the fewest parentheses, one spelling for everything.
 
-Law: `parse(to_text(tree)) == tree`, value types included.  A tree built by hand with an AND directly
+Law: `parse(to_text(tree)) == tree`, value types included.  A tree built by hand with an AND right
 inside an AND (or OR in OR) prints as the flat chain that it means, and comes back flat.
 
 `Printer` has one small method per decision, so that another dialect is a subclass of a few lines:

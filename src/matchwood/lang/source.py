@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import NoReturn
-
 from matchwood.errors import ParseError
 from matchwood.lang.names import problem
 from matchwood.lang.tokens import END, PART, WORDS, tokenize
@@ -38,20 +36,23 @@ class Source:
         self.text = text
         self.tokens, self.places = tokenize(text)
 
-    def fail(self, i: int, message: str) -> NoReturn:
-        """Raise the error at token i."""
-        raise ParseError(message, self.text, self.places[i])
+    def error(self, i: int, message: str) -> ParseError:
+        """The error at token i."""
+        return ParseError(message, self.text, self.places[i])
 
-    def expected(self, i: int, what: str, hint: str = "") -> NoReturn:
-        """Raise 'expected .., found ..' at token i, with the best hint there is."""
+    def expected(self, i: int, what: str, hint: str = "") -> ParseError:
+        """The error 'expected .., found ..' at token i, with the best hint there is."""
         hint = hint or self.hint(i)
-        self.fail(i, f"expected {what}, found {self.shown(i)}" + (f": {hint}" if hint else ""))
+        return self.error(
+            i, f"expected {what}, found {self.shown(i)}" + (f": {hint}" if hint else "")
+        )
 
     def shown(self, i: int) -> str:
         """The token as an error names it."""
         token = self.tokens[i]
         if token == END:
             return "the end of the text"
+        token = token.rstrip(END)
         if not token.isprintable() and len(token) == 1:
             return f"the character U+{ord(token):04X}"
         return token if len(token) <= 40 else token[:40] + "..."
@@ -76,11 +77,11 @@ class Source:
         name = token if token.isidentifier() else self._quoted_name(i, token)
         trouble = problem(name)
         if trouble:
-            self.expected(i, "an attribute", trouble)
+            raise self.expected(i, "an attribute", trouble)
         return name
 
     def _quoted_name(self, i: int, token: str) -> str:
         if token[0] == "`" and token.count("`") % 2:
-            self.expected(i, "a closing back-tick for this name", "write one inside it twice")
+            raise self.expected(i, "a closing back-tick for this name", "write one inside it twice")
         parts = [tick.replace("``", "`") or plain for tick, plain in PART.findall(token)]
         return "" if "" in parts else ".".join(parts)

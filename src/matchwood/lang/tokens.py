@@ -1,9 +1,9 @@
 """Text to tokens: one compiled pattern, one pass in C.
 
-`TOKEN.split(text)` yields white space and tokens in turn, so the running sum of their lengths is
-the place of every token; no object per token is made.  Whatever no rule knows becomes a token of one
-character, which the parser then reports: the tokenizer itself refuses only what no position in
-the grammar could hold (text that is too long, NUL, lone surrogates, an open comment).
+Every match is a token with the blanks behind it, so the running sum of the lengths is the place of
+every token; no object per token is made.  Whatever no rule knows becomes a token of one character,
+which the parser then reports: the tokenizer itself refuses only what no place in the grammar
+could hold (text that is too long, NUL, lone surrogates, an open comment).
 
 Every rule is possessive (`*+`) and an open quote takes the rest of the text with it, so time grows
 with the length of the text alone, whatever the text is.
@@ -23,34 +23,41 @@ END = "\0"
 """The token after the last one.  NUL cannot occur in a text that came this far."""
 
 # Spark's own set of white space: also the wide Unicode blanks, not the control characters.
-_BLANK = r" \t\n\r\f\v\u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000"
-_QUOTED_NAME = "`[^`]*+(?:``[^`]*+)*+`"
-_PART = rf"(?:[^\W\d]\w*+|{_QUOTED_NAME})"
-SINGLE = r"'[^'\\]*+(?:(?:\\.|'')[^'\\]*+)*+'"
-DOUBLE = r'"[^"\\]*+(?:(?:\\.|"")[^"\\]*+)*+"'
+_BLANKS = " \t\n\r\f\v\u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009"
+_BLANKS += "\u200a\u2028\u2029\u202f\u205f\u3000"
+_TICKED = "`[^`]*+(?:``[^`]*+)*+`"
+_SINGLE = r"'[^'\\]*+(?:(?:\\.|'')[^'\\]*+)*+'"
+_DOUBLE = r'"[^"\\]*+(?:(?:\\.|"")[^"\\]*+)*+"'
 
-TOKEN = re.compile(
-    "("
-    + "|".join(
-        (
-            "[rR]'[^']*+'",
-            '[rR]"[^"]*+"',
-            rf"{_PART}(?:[{_BLANK}]*+\.[{_BLANK}]*+{_PART})*+",
-            SINGLE,
-            DOUBLE,
-            r"[-+]?\.?[0-9][0-9A-Za-z_.]*+(?:(?<=[eE])[-+][0-9A-Za-z_.]*+)?+",
-            r"<=>|[<>!=]=|<>|![<>]|\|\||&&|::",
-            "['\"`].*+",
-            f"[^{_BLANK}]",
-        )
+
+def _pattern(name: str, blanks: str) -> re.Pattern[str]:
+    """The rules in order of use; `name` is the pattern of a name without back-ticks."""
+    dotted = rf"(?:[{blanks}]*+\.[{blanks}]*+(?:{name}|{_TICKED}))*+"
+    rules = (
+        "[rR]'[^']*+'",
+        '[rR]"[^"]*+"',
+        name + dotted,
+        "[(),]",
+        r"'[^'\\]*+'(?!')",  # these three are short cuts to rules below
+        "[=<>](?![=<>])",
+        "[0-9]++(?![0-9A-Za-z_.])",
+        _SINGLE,
+        _DOUBLE,
+        r"[-+]?\.?[0-9][0-9A-Za-z_.]*+(?:(?<=[eE])[-+][0-9A-Za-z_.]*+)?+",
+        r"<=>|[<>!=]=|<>|![<>]|\|\||&&|::",
+        _TICKED + dotted,
+        "['\"`\x1c-\x1f\x85].*+",  # an open quote, or what `rstrip` would take for a blank
+        f"[^{blanks}]",
     )
-    + ")",
-    re.DOTALL,
-)
-PART = re.compile(r"`((?:[^`]|``)*+)`|([^\W\d]\w*+)")
-STRING = re.compile(f"{SINGLE}|{DOUBLE}", re.DOTALL)
+    return re.compile(f"(?:{'|'.join(rules)})[{blanks}]*+", re.DOTALL)
 
-_OUTSIDE = re.compile(rf"{SINGLE}|{DOUBLE}|{_QUOTED_NAME}|['\"`].*+|--(?:\\\n|[^\r\n])*+|/\*", re.S)
+
+_ASCII = _pattern("[A-Za-z_][A-Za-z0-9_]*+", _BLANKS[:6])  # a third quicker than the other one
+_UNICODE = _pattern(r"[^\W\d]\w*+", _BLANKS)
+STRING = re.compile(f"{_SINGLE}|{_DOUBLE}", re.DOTALL)
+PART = re.compile(r"`((?:[^`]|``)*+)`|([^\W\d]\w*+)")
+
+_OUTSIDE = re.compile(rf"{_SINGLE}|{_DOUBLE}|{_TICKED}|['\"`].*+|--(?:\\\n|[^\r\n])*+|/\*", re.S)
 _BRACKET = re.compile(r"/\*|\*/")
 _VISIBLE = re.compile(r"[^\r\n]")
 
@@ -96,15 +103,17 @@ def tokenize(text: str) -> tuple[list[str], list[int]]:
             f"expected the expression as text (str), found {type(text).__name__}: "
             "decode bytes first, and leave out what is not there"
         )
-    if len(text) > MAX_TEXT or END in text or not text.isascii():
+    ascii_only = text.isascii()
+    if len(text) > MAX_TEXT or END in text or not ascii_only:
         _refuse(text)
     if "--" in text or "/*" in text:
-        pieces = TOKEN.split(_blank_comments(text))
-    else:
-        pieces = TOKEN.split(text)
-    tokens = pieces[1::2]
-    tokens.append(END)
-    return tokens, list(accumulate(map(len, pieces)))[::2]
+        text = _blank_comments(text)
+    pieces = (_ASCII if ascii_only else _UNICODE).findall(text + END)
+    before = len(text) - len(text.lstrip(_BLANKS)) if text[:1] in _BLANKS else 0
+    places = list(accumulate(map(len, pieces), initial=before))
+    tokens = list(map(str.rstrip, pieces))
+    tokens.append(END)  # once more: an open quote has taken the first one with it
+    return tokens, places
 
 
 def _refuse(text: str) -> None:
