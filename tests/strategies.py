@@ -58,7 +58,7 @@ NAMES = (
     "user.name",
     "user.home.city",
     "odd name",
-    "select",
+    "group",
     "größe",
     "x-y",
     "2nd",

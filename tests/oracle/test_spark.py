@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import pytest
+from pyspark.errors import PySparkException
 
-from matchwood.lang.nodes import Comparison
+from matchwood.lang.nodes import Comparison, In, IsNull, Xor
 from oracle.agreement import LONG, Verdict, agree, judge
 from oracle.spark_oracle import SparkSQL
 
@@ -30,3 +31,18 @@ def test_dotted_names_reach_into_structs(spark_sql):
     events = [{"user.age": 30, "user.home.city": "Ulm"}, {"user.age": 17}, {}]
     exprs = [Comparison("user.age", ">=", 18), Comparison("user.home.city", "=", "Ulm")]
     assert spark_sql.truths(columns, events, exprs) == [[True, False, None], [True, None, None]]
+
+
+@pytest.mark.xfail(
+    raises=PySparkException,
+    strict=True,
+    reason="from, select, values and current_path print without the back-ticks they need",
+)
+def test_a_keyword_of_spark_prints_as_the_name_it_is(spark, spark_sql):
+    keywords = [row.keyword.lower() for row in spark.sql("SELECT * FROM sql_keywords()").collect()]
+    assert len(keywords) > 400
+    columns, event = dict.fromkeys(keywords, "int"), dict.fromkeys(keywords, 1)
+    # both predicates stand behind an opening parenthesis, where (SELECT ...) would be a query
+    texts = [spark_sql.text(Xor(IsNull(name), In(name, (1,)))) for name in keywords]
+    answers = spark_sql.answers(columns, [event], texts)
+    assert [text for text, truths in zip(texts, answers, strict=True) if truths != [True]] == []
