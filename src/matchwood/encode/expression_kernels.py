@@ -17,7 +17,7 @@ from matchwood.forms.merge_kernels import (
     TRUE,
     merge_expression,
 )
-from matchwood.jit import kernel
+from matchwood.jit import kernel, part
 
 UNUSED, CONJUNCTION, TREE, ALWAYS, NEVER = range(5)
 """What a slot of the expression table holds."""
@@ -39,7 +39,7 @@ class ExpressionLayout(NamedTuple):
     count: np.ndarray
 
 
-@kernel
+@part
 def _is_conjunction(ws, root):
     if ws.node_kind[root] == LEAF:
         return True
@@ -49,7 +49,7 @@ def _is_conjunction(ws, root):
     return ws.node_kind[last] == LEAF  # leaves stand first, so one look is enough
 
 
-@kernel
+@part
 def _intern_leaf(ws, node, predicates):
     return intern(
         predicates,
@@ -61,7 +61,7 @@ def _intern_leaf(ws, node, predicates):
     )
 
 
-@kernel
+@part
 def _write_conjunction(ws, root, predicates, code, at):
     if ws.node_kind[root] == LEAF:
         code[at] = _intern_leaf(ws, root, predicates)
@@ -72,7 +72,7 @@ def _write_conjunction(ws, root, predicates, code, at):
     return at
 
 
-@kernel
+@part
 def _write_tree(ws, root, predicates, code, at):
     """Prefix code again, leaves now being predicate ids."""
     ws.stack[0] = root

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from matchwood.encode.attributes import Attribute, Attributes
-from matchwood.encode.keys import DictionaryKeys
+from matchwood.encode.keys import DictionaryKeys, keys_for
 from matchwood.encode.leaves import LeafBatch, check_types
 from matchwood.encode.like import LikeKind, classify
 from matchwood.errors import EventError, ExpansionError, SchemaError
@@ -107,7 +107,9 @@ class _PassingAttributes(Attributes):
     def get(self, name: str, kind: str | None) -> Attribute:
         attribute = self.by_name.get(name)
         if attribute is not None and attribute.type is None and kind is not None:
-            return attribute  # its subscriptions ask for presence only: any value will do
+            # Subscriptions ask for its presence only; the event's type must not stick to it.
+            attribute = Attribute(attribute.id, name, kind, keys_for(kind))
+            self.by_name[name] = self.all[attribute.id] = attribute
         return super().get(name, kind)
 
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from matchwood.forms.interval_kernels import first_reaching
-from matchwood.jit import kernel
+from matchwood.jit import kernel, part
 
 HIGH, FREE, N_INTERVALS, GARBAGE = range(4)
 """Positions in `count`: ids ever handed out, ids in the free list, arena used, arena wasted."""
@@ -29,7 +29,7 @@ class PredicateLayout(NamedTuple):
     count: np.ndarray
 
 
-@kernel
+@part
 def _mix(h, value):
     """One round of splitmix64: cheap, and every bit of the input reaches every bit of the hash."""
     h = (h ^ np.uint64(value)) * np.uint64(0x9E3779B97F4A7C15)
@@ -38,7 +38,7 @@ def _mix(h, value):
     return h ^ (h >> np.uint64(29))
 
 
-@kernel
+@part
 def hash_set(attr, lo, hi, start, n):
     h = _mix(np.uint64(n), attr)
     for i in range(start, start + n):
@@ -46,7 +46,7 @@ def hash_set(attr, lo, hi, start, n):
     return h
 
 
-@kernel
+@part
 def _equals(p, pred, attr, lo, hi, start, n):
     if p.attr[pred] != attr or p.n_intervals[pred] != n:
         return False
@@ -59,7 +59,7 @@ def _equals(p, pred, attr, lo, hi, start, n):
     return True
 
 
-@kernel
+@part
 def has_room(p, n_predicates, n_intervals):
     """Whether that many new predicates and intervals surely fit."""
     live = p.count[HIGH] - p.count[FREE] + n_predicates
@@ -70,7 +70,7 @@ def has_room(p, n_predicates, n_intervals):
     )
 
 
-@kernel
+@part
 def intern(p, attr, lo, hi, start, n):
     """The id of a predicate, one more reference on it; needs room for one predicate."""
     mask = np.uint64(len(p.table) - 1)
@@ -100,7 +100,7 @@ def intern(p, attr, lo, hi, start, n):
     return pred
 
 
-@kernel
+@part
 def _hash_of(p, pred):
     if p.n_intervals[pred] == 1:
         return hash_set(p.attr[pred], p.lo, p.hi, pred, 1)
@@ -109,7 +109,7 @@ def _hash_of(p, pred):
     )
 
 
-@kernel
+@part
 def release(p, pred):
     """Drop one reference; the last one frees the id and takes it out of the hash table."""
     p.refs[pred] -= 1
@@ -147,7 +147,7 @@ def rehash(p):
             p.table[at] = pred
 
 
-@kernel
+@part
 def in_set(interval_lo, interval_hi, start, n, lo, hi):
     """Whether the set of n intervals at `start` shares a key with lo..hi."""
     i = first_reaching(interval_hi, start, n, lo)

@@ -16,13 +16,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from matchwood.jit import kernel
+from matchwood.jit import part
 
 MIN_KEY = np.int64(-(2**63))
 MAX_KEY = np.int64(2**63 - 1)
 
 
-@kernel
+@part
 def sort_intervals(lo, hi, start, n):
     """Shell sort by lower end: sets are small, and it needs no memory."""
     gap = 1
@@ -41,7 +41,7 @@ def sort_intervals(lo, hi, start, n):
         gap //= 3
 
 
-@kernel
+@part
 def unite(lo, hi, start, n):
     """Turn n intervals in any order into a set, in place; returns how many remain."""
     if n < 2:
@@ -59,7 +59,7 @@ def unite(lo, hi, start, n):
     return last - start + 1
 
 
-@kernel
+@part
 def complement(lo, hi, start, n, to):
     """Write every key outside a set to position `to`; returns the number of intervals (<= n + 1)."""
     written = 0
@@ -75,7 +75,7 @@ def complement(lo, hi, start, n, to):
     return written + 1
 
 
-@kernel
+@part
 def first_reaching(hi, start, n, key):
     """Position of the first interval that ends at or after a key; start + n when there is none."""
     low, high = start, start + n

@@ -14,13 +14,13 @@ are followed by the code of their n operands; `and_token(0)` is TRUE and `or_tok
 Reading it backwards, operands come before their operator, so one stack and no recursion suffice.
 
 Workspace (reused for every expression; the owner doubles it when told FULL)
-    node_kind  int8[N]     LEAF, AND, OR, TRUE or FALSE
-    node_attr  int32[N]    LEAF: the attribute
+    node_kind  int64[N]    LEAF, AND, OR, TRUE or FALSE
+    node_attr  int64[N]    LEAF: the attribute
     node_start int64[N]    LEAF: first interval in pool;  AND, OR: first operand in child
-    node_n     int32[N]    how many of them
-    child      int32[C]    operands of AND / OR nodes, merged leaves first, by attribute
+    node_n     int64[N]    how many of them
+    child      int64[C]    operands of AND / OR nodes, merged leaves first, by attribute
     pool_lo, pool_hi int64[K]   intervals of all leaves
-    stack, picked    int32[N]   scratch
+    stack, picked    int64[N]   scratch
     used       int64[4]    how much of each is in use: NODE, CHILD, POOL, TOP (of the stack)
 """
 
@@ -36,7 +36,7 @@ from matchwood.forms.interval_kernels import (
     complement,
     unite,
 )
-from matchwood.jit import kernel
+from matchwood.jit import kernel, part
 
 EQ, LT, LE, GT, GE, BETWEEN, IN, HALF_OPEN, PRESENT = range(9)
 NEGATED = 16
@@ -81,16 +81,14 @@ class Workspace(NamedTuple):
 
 
 def new_workspace(size: int) -> Workspace:
+    """All int64: one type per kernel keeps the number of compiled versions, and the wait, small."""
     return Workspace(
-        np.empty(size, np.int8),
-        np.empty(size, np.int32),
+        *[np.empty(size, np.int64) for _ in range(4)],
+        np.empty(4 * size, np.int64),
+        np.empty(8 * size, np.int64),
+        np.empty(8 * size, np.int64),
         np.empty(size, np.int64),
-        np.empty(size, np.int32),
-        np.empty(4 * size, np.int32),
-        np.empty(8 * size, np.int64),
-        np.empty(8 * size, np.int64),
-        np.empty(size, np.int32),
-        np.empty(size, np.int32),
+        np.empty(size, np.int64),
         np.zeros(4, np.int64),
     )
 
@@ -103,17 +101,17 @@ def or_token(n: int) -> int:
     return -2 * n - 2
 
 
-@kernel
+@part
 def token_operands(token):
     return (-token - 1) // 2
 
 
-@kernel
+@part
 def token_is_and(token):
     return token % 2 != 0
 
 
-@kernel
+@part
 def at_least(ge, le, side, strict):
     """Lower end of x >= c (or x > c), and whether any key satisfies it."""
     if side == ABOVE:
@@ -125,7 +123,7 @@ def at_least(ge, le, side, strict):
     return ge, True
 
 
-@kernel
+@part
 def at_most(ge, le, side, strict):
     """Upper end of x <= c (or x < c), and whether any key satisfies it."""
     if side == BELOW:
@@ -137,7 +135,7 @@ def at_most(ge, le, side, strict):
     return le, True
 
 
-@kernel
+@part
 def leaf_set(leaves, row, lo, hi, at):
     """Write the set of a leaf to the pool at `at`; returns its start and number of intervals.
 
@@ -145,7 +143,7 @@ def leaf_set(leaves, row, lo, hi, at):
     """
     op = leaves.op[row] & ~np.uint8(NEGATED)
     begin, end = leaves.start[row], leaves.start[row + 1]
-    n = 0
+    n = np.int64(0)
     if op == PRESENT:
         lo[at], hi[at] = MIN_KEY, MAX_KEY
         n = 1
@@ -183,7 +181,7 @@ def leaf_set(leaves, row, lo, hi, at):
     return at, n
 
 
-@kernel
+@part
 def _drop_gaps(leaves, begin, end, lo, hi, at):
     n = 0
     for i in range(begin, end):
@@ -193,7 +191,7 @@ def _drop_gaps(leaves, begin, end, lo, hi, at):
     return n
 
 
-@kernel
+@part
 def _sort_by_attribute(picked, n, node_attr):
     gap = 1
     while gap < n // 3:
@@ -209,7 +207,7 @@ def _sort_by_attribute(picked, n, node_attr):
         gap //= 3
 
 
-@kernel
+@part
 def _new_node(ws, kind, attr, start, n):
     node = ws.used[NODE]
     ws.node_kind[node] = kind
@@ -220,17 +218,18 @@ def _new_node(ws, kind, attr, start, n):
     return node
 
 
-@kernel
+@part
 def _read_leaf(leaves, row, ws):
     room = 2 * (leaves.start[row + 1] - leaves.start[row]) + 3
     if ws.used[POOL] + room > len(ws.pool_lo):
         return FULL
     start, n = leaf_set(leaves, row, ws.pool_lo, ws.pool_hi, ws.used[POOL])
     ws.used[POOL] = start + n
-    return _new_node(ws, LEAF if n > 0 else FALSE, leaves.attr[row], start, n)
+    kind = LEAF if n > 0 else FALSE
+    return _new_node(ws, kind, np.int64(leaves.attr[row]), start, n)
 
 
-@kernel
+@part
 def _gather(ws, n_operands, same, stops):
     """Pop operands: leaves to `picked`, inner nodes to `child`, both flattened and folded.
 
@@ -267,10 +266,10 @@ def _gather(ws, n_operands, same, stops):
     return n_leaf, n_inner, stopped
 
 
-@kernel
+@part
 def _merge_group(ws, first, last, is_and):
     """One leaf from picked[first:last], all on one attribute; FULL, or a node (perhaps empty)."""
-    at, n = ws.used[POOL], 0
+    at, n = ws.used[POOL], np.int64(0)
     for i in range(first, last):
         node = ws.picked[i]
         start, size = ws.node_start[node], ws.node_n[node]
@@ -289,17 +288,17 @@ def _merge_group(ws, first, last, is_and):
         n = complement(ws.pool_lo, ws.pool_hi, at, outside, at + outside)
         at += outside
     ws.used[POOL] = at + n
-    return _new_node(ws, LEAF, ws.node_attr[ws.picked[first]], at, n)
+    return _new_node(ws, np.int64(LEAF), ws.node_attr[ws.picked[first]], at, n)
 
 
-@kernel
+@part
 def _merge_leaves(ws, n_leaf, is_and):
     """Merge picked[:n_leaf] by attribute in place; returns how many remain (FULL: no room).
 
     An empty set decides an AND: NOTHING is returned.
     """
     _sort_by_attribute(ws.picked, n_leaf, ws.node_attr)
-    n_merged, i = 0, 0
+    n_merged, i = np.int64(0), np.int64(0)
     while i < n_leaf:
         node = ws.picked[i]
         j = i + 1
@@ -319,7 +318,7 @@ def _merge_leaves(ws, n_leaf, is_and):
     return n_merged
 
 
-@kernel
+@part
 def _combine(ws, token):
     """Replace an operator's operands on the stack by one node; returns it, or FULL."""
     is_and = token_is_and(token)
@@ -334,7 +333,7 @@ def _combine(ws, token):
     if n_merged == FULL or base + n_inner + max(n_merged, 0) > len(ws.child):
         return FULL
     if stopped or n_merged == NOTHING:
-        return _new_node(ws, stops, -1, base, 0)
+        return _new_node(ws, stops, np.int64(-1), base, np.int64(0))
     # Leaves stand before inner nodes: they are the cheaper ones to test.
     for k in range(n_inner - 1, -1, -1):
         ws.child[base + n_merged + k] = ws.child[base + k]
@@ -344,9 +343,9 @@ def _combine(ws, token):
     if n == 1:
         return ws.child[base]
     if n == 0:
-        return _new_node(ws, TRUE if is_and else FALSE, -1, base, 0)
+        return _new_node(ws, TRUE if is_and else FALSE, np.int64(-1), base, np.int64(0))
     ws.used[CHILD] = base + n
-    return _new_node(ws, same, -1, base, n)
+    return _new_node(ws, same, np.int64(-1), base, n)
 
 
 @kernel

@@ -1,0 +1,49 @@
+"""Scratch that every matcher of encoded events needs: the board, and an output that grows.
+
+One per index and thread.  The board maps an attribute to its entry in the event at hand; stamps only
+ever rise, so it is never cleared.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from matchwood.arrays import doubled, grown
+from matchwood.encode.events import EventBatch
+from matchwood.index.protocol import Hits
+from matchwood.index.verify_kernels import COUNTERS
+
+
+class Board:
+    """The scratch arrays; see `verify_kernels.post_event`."""
+
+    def __init__(self) -> None:
+        self.event = np.full(64, -1, np.int64)
+        self.entry = np.zeros(64, np.int64)
+        self.out = np.empty(1024, np.int32)
+        self._stamp = 0
+
+    def run(self, events: EventBatch, step: Callable[..., int]) -> Hits:
+        """Match a batch: `step(first, stamp, offsets, out, counters)` returns how far it came.
+
+        When it stopped early the output was full: it is doubled, and the step goes on from there.
+        """
+        if len(events.attr):
+            size = doubled(len(self.event), int(events.attr.max()) + 1)
+            self.event = grown(self.event, size, -1)
+            self.entry = grown(self.entry, size)
+        offsets = np.zeros(events.n_events + 1, np.int64)
+        counters = np.zeros(len(COUNTERS), np.int64)
+        done = 0
+        while True:
+            done = step(done, self._stamp, offsets, self.out, counters)
+            if done == events.n_events:
+                break
+            self.out = grown(self.out, 2 * len(self.out))
+        self._stamp += events.n_events
+        slots = self.out[: offsets[-1]].copy()
+        if len(self.out) > 2**22:
+            self.out = np.empty(1024, np.int32)
+        return Hits(offsets, slots, counters)

@@ -1,0 +1,68 @@
+"""What an index is.
+
+An index answers one question: which expressions of an `ExpressionTable` hold for an encoded event?
+It is told slots of the table to take (`insert`) and to forget (`delete`); it never sees text, types,
+negations, or an expression that is always or never true.
+
+    build(table, slots, **config)   a new index that holds these slots
+    insert(slots)  delete(slots)    in place; delete comes before the table releases the slots
+    match(event)                    slots for the first event of a batch, in any order, none twice
+    match_batch(events)             Hits for all of them
+    stats()                         sizes and structure, for people
+    draw()                          the structure as text
+    layout()  restore(...)          arrays for a snapshot, and back
+
+Every index ends in the same verification (`verify_kernels`) and counts the same work (`COUNTERS`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar, NamedTuple, Protocol, Self
+
+import numpy as np
+
+from matchwood.encode.events import EventBatch
+from matchwood.encode.expressions import ExpressionTable
+
+CONJUNCTIONS = "conjunctions"
+ANY = "any"
+"""The languages an index may speak: what it is given to hold."""
+
+class Hits(NamedTuple):
+    """Matches of a batch: event e matches `slots[offsets[e]:offsets[e + 1]]`, in any order."""
+
+    offsets: np.ndarray  # int64[n + 1]
+    slots: np.ndarray  # int32
+    counters: np.ndarray  # int64[len(COUNTERS)]
+
+
+class Index(Protocol):
+    """The verbs that every index has; see the module's docstring."""
+
+    name: ClassVar[str]
+    language: ClassVar[str]
+
+    @classmethod
+    def build(cls, table: ExpressionTable, slots: np.ndarray, **config: Any) -> Self: ...
+
+    def __len__(self) -> int: ...
+
+    def insert(self, slots: np.ndarray) -> None: ...
+
+    def delete(self, slots: np.ndarray) -> None: ...
+
+    def match(self, event: EventBatch) -> np.ndarray: ...
+
+    def match_batch(self, events: EventBatch) -> Hits: ...
+
+    def stats(self) -> dict[str, Any]: ...
+
+    def draw(self) -> str: ...
+
+    def layout(self) -> dict[str, np.ndarray]: ...
+
+    @classmethod
+    def restore(
+        cls, table: ExpressionTable, layout: Mapping[str, np.ndarray], **config: Any
+    ) -> Self: ...

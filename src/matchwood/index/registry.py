@@ -1,0 +1,25 @@
+"""All indexes by name; a new one adds one line here and is then held to every contract test."""
+
+from __future__ import annotations
+
+from importlib import import_module
+
+from matchwood.errors import IndexBuildError
+from matchwood.index.protocol import Index
+
+REGISTRY = {
+    "scan": "matchwood.index.scan:Scan",
+}
+"""Name -> module and class, imported at first use so that no index pays for another's kernels."""
+
+
+def find_index(name: str) -> type[Index]:
+    """The class of an index."""
+    try:
+        module, _, class_name = REGISTRY[name].partition(":")
+    except KeyError:
+        raise IndexBuildError(
+            f"expected one of {', '.join(sorted(REGISTRY))} as an index, found {name!r}"
+        ) from None
+    found: type[Index] = getattr(import_module(module), class_name)
+    return found

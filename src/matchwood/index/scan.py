@@ -1,0 +1,230 @@
+"""Scan: test every expression, stop each at the first predicate that decides it.
+
+Idea.    Expressions lie one after the other in columns.  A conjunction is left at its first predicate
+         that does not hold.  A tree is a list of leaves, each knowing where to go next when it
+         holds and when it does not, so no leaf is tested that cannot matter, and there is no stack.
+Source.  SCAN of the BE-Tree paper (section 7.2) and of the A-Tree paper; the definition of correct.
+Differs. Trees are compiled to jumps instead of being walked.
+Cost.    Match O(expressions), about one predicate each.  Memory 24 bytes a predicate (32 in trees)
+         and 12 an expression.  Deleted records are skipped until they are a fifth, then closed up.
+
+Layout   (n records, m inline predicates; one set of arrays for conjunctions, one for trees)
+         slot     int32[n]     expression, -1 when deleted
+         start    int64[n+1]   slice of predicates that belongs to a record
+         attr     int32[m]     |
+         lo, hi   int64[m]     | inline predicate, see verify_kernels
+         ref      int32[m]     |
+         on_true, on_false int32[m]   trees only: next leaf of the record, or MATCH, or FAIL
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from matchwood.arrays import doubled, grown
+from matchwood.encode.events import EventBatch
+from matchwood.encode.expression_kernels import CONJUNCTION, TREE
+from matchwood.encode.expressions import ExpressionTable
+from matchwood.index.board import Board
+from matchwood.index.protocol import ANY, Hits
+from matchwood.index.scan_kernels import (
+    Records,
+    append_conjunctions,
+    append_trees,
+    close_gaps,
+    scan_batch,
+)
+
+GAPS = 4
+"""Live records per deleted one before the gaps are closed."""
+
+
+class Scan:
+    """Owns two `Records`, one for conjunctions and one for trees."""
+
+    name: ClassVar[str] = "scan"
+    language: ClassVar[str] = ANY
+
+    def __init__(self, table: ExpressionTable) -> None:
+        self._table = table
+        self._board = Board()
+        self._conjunctions = _RecordStore(has_jumps=False)
+        self._trees = _RecordStore(has_jumps=True)
+
+    @classmethod
+    def build(cls, table: ExpressionTable, slots: np.ndarray) -> Self:
+        index = cls(table)
+        index.insert(slots)
+        return index
+
+    def __len__(self) -> int:
+        return self._conjunctions.n_live + self._trees.n_live
+
+    def insert(self, slots: np.ndarray) -> None:
+        kind = self._table.layout.kind[slots]
+        self._conjunctions.append(self._table, slots[kind == CONJUNCTION])
+        self._trees.append(self._table, slots[kind == TREE])
+
+    def delete(self, slots: np.ndarray) -> None:
+        kind = self._table.layout.kind[slots]
+        self._conjunctions.remove(slots[kind == CONJUNCTION])
+        self._trees.remove(slots[kind == TREE])
+
+    def match(self, event: EventBatch) -> np.ndarray:
+        return self.match_batch(event).slots
+
+    def match_batch(self, events: EventBatch) -> Hits:
+        board, conjunctions, trees = self._board, self._conjunctions, self._trees
+
+        def step(
+            first: int, stamp: int, offsets: np.ndarray, out: np.ndarray, counters: np.ndarray
+        ) -> int:
+            done: int = scan_batch(
+                conjunctions.records, conjunctions.n_records, trees.records, trees.n_records,
+                len(self), events, first, stamp, board.event, board.entry,
+                self._table.predicates.layout, offsets, out, counters,
+            )  # fmt: skip
+            return done
+
+        return board.run(events, step)
+
+    def stats(self) -> dict[str, Any]:
+        return {
+            "index": self.name,
+            "conjunctions": self._conjunctions.n_live,
+            "trees": self._trees.n_live,
+            "bytes": self._conjunctions.nbytes + self._trees.nbytes,
+        }
+
+    def draw(self) -> str:
+        return (
+            f"scan\n├── {self._conjunctions.n_live} conjunctions\n└── {self._trees.n_live} trees"
+        )
+
+    def layout(self) -> dict[str, np.ndarray]:
+        return {
+            **self._conjunctions.layout("conjunction"),
+            **self._trees.layout("tree"),
+        }
+
+    @classmethod
+    def restore(cls, table: ExpressionTable, layout: Mapping[str, np.ndarray]) -> Self:
+        index = cls(table)
+        index._conjunctions.take(layout, "conjunction")
+        index._trees.take(layout, "tree")
+        return index
+
+
+class _RecordStore:
+    """Records that grow, lose members and close their gaps."""
+
+    def __init__(self, has_jumps: bool) -> None:
+        self._has_jumps = has_jumps
+        self._clear()
+
+    def _clear(self) -> None:
+        jumps = 64 if self._has_jumps else 0
+        self.records = Records(
+            slot=np.empty(16, np.int32),
+            start=np.zeros(17, np.int64),
+            attr=np.empty(64, np.int32),
+            lo=np.empty(64, np.int64),
+            hi=np.empty(64, np.int64),
+            ref=np.empty(64, np.int32),
+            on_true=np.empty(jumps, np.int32),
+            on_false=np.empty(jumps, np.int32),
+        )
+        self.n_records = 0
+        self.n_live = 0
+        self._record_of: np.ndarray | None = np.full(16, -1, np.int32)
+
+    @property
+    def nbytes(self) -> int:
+        return sum(array.nbytes for array in self.records)
+
+    def append(self, table: ExpressionTable, slots: np.ndarray) -> None:
+        if not len(slots):
+            return
+        self._make_room(len(slots), int(table.layout.size[slots].sum()))
+        before = self.n_records
+        if self._has_jumps:
+            scratch = np.empty((5, int(table.layout.size[slots].max())), np.int32)
+            self.n_records = append_trees(
+                table.layout, table.predicates.layout, slots, self.records, before, scratch
+            )
+        else:
+            self.n_records = append_conjunctions(
+                table.layout, table.predicates.layout, slots, self.records, before
+            )
+        self.n_live += len(slots)
+        if self._record_of is not None:
+            size = doubled(len(self._record_of), int(slots.max()) + 1)
+            self._record_of = grown(self._record_of, size, -1)
+            self._record_of[slots] = np.arange(before, self.n_records)
+
+    def remove(self, slots: np.ndarray) -> None:
+        if not len(slots):
+            return
+        self.records.slot[self._positions()[slots]] = -1
+        self.n_live -= len(slots)
+        if self.n_live == 0:
+            self._clear()
+        elif (self.n_records - self.n_live) * GAPS > self.n_live:
+            self._close_gaps()
+
+    def layout(self, prefix: str) -> dict[str, np.ndarray]:
+        if self.n_records > self.n_live:
+            self._close_gaps()
+        used = int(self.records.start[self.n_records])
+        sizes = {"slot": self.n_records, "start": self.n_records + 1}
+        return {
+            f"{prefix}_{name}": array[: sizes.get(name, used)]
+            for name, array in self.records._asdict().items()
+        }
+
+    def take(self, layout: Mapping[str, np.ndarray], prefix: str) -> None:
+        self.records = Records(*[layout[f"{prefix}_{name}"] for name in Records._fields])
+        self.n_records = self.n_live = len(self.records.slot)
+        self._record_of = None  # made when something is deleted: a reader never needs it
+
+    def _positions(self) -> np.ndarray:
+        """Record by slot."""
+        if self._record_of is None:
+            used = self.records.slot[: self.n_records]
+            self._record_of = np.full(int(used.max(initial=0)) + 1, -1, np.int32)
+            live = used >= 0
+            self._record_of[used[live]] = np.flatnonzero(live)
+        return self._record_of
+
+    def _close_gaps(self) -> None:
+        self.n_records = close_gaps(self.records, self.n_records)
+        self._record_of = None
+        r = self.records
+        used = int(r.start[self.n_records])
+        if len(r.attr) > 64 and used * 4 < len(r.attr):
+            self.records = Records(
+                *[
+                    array[: 2 * (self.n_records if name == "slot" else used) + 16].copy()
+                    for name, array in r._asdict().items()
+                ]
+            )
+
+    def _make_room(self, n_records: int, n_predicates: int) -> None:
+        r = self.records
+        rows = self.n_records + n_records
+        entries = int(r.start[self.n_records]) + n_predicates
+        size = doubled(max(len(r.attr), 1), entries)
+        jumps = size if self._has_jumps else 0
+        self.records = Records(
+            slot=grown(r.slot, doubled(max(len(r.slot), 1), rows)),
+            start=grown(r.start, doubled(len(r.start), rows + 1)),
+            attr=grown(r.attr, size),
+            lo=grown(r.lo, size),
+            hi=grown(r.hi, size),
+            ref=grown(r.ref, size),
+            on_true=grown(r.on_true, jumps),
+            on_false=grown(r.on_false, jumps),
+        )

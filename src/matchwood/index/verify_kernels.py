@@ -1,0 +1,73 @@
+"""Verification: does a predicate hold for the event at hand?  The piece that all indexes end in.
+
+An event is first *posted* to a board, so that a predicate finds its attribute's entry in one step:
+
+    board_event int64[A]   the event that last had this attribute  (nothing to clear between events)
+    board_entry int64[A]   where its entry is
+
+A predicate travels *inline* with its expression, so that testing it touches no other memory:
+
+    attr int32, lo int64, hi int64   the hull of its key set
+    ref  int32                       its id in the predicate table; ~id when the set has several
+                                     intervals, so that the hull alone does not decide
+"""
+
+from __future__ import annotations
+
+from matchwood.encode.predicate_kernels import in_set
+from matchwood.jit import part
+
+COUNTERS = ("events", "nodes", "candidates", "predicates", "matches")
+"""Machine-independent work: events matched, structure nodes visited, expressions looked at,
+predicates evaluated, matches emitted."""
+
+EVENTS, NODES, CANDIDATES, PREDICATES, MATCHES = range(len(COUNTERS))
+
+
+@part
+def post_event(events, e, stamp, board_event, board_entry):
+    """Post the entries of event e under a stamp that no event before it had."""
+    for i in range(events.start[e], events.start[e + 1]):
+        board_event[events.attr[i]] = stamp
+        board_entry[events.attr[i]] = i
+
+
+@part
+def holds(events, entry, lo, hi, ref, predicates):
+    """Whether an inline predicate and an event's entry share a key."""
+    if lo > events.hi[entry] or events.lo[entry] > hi:
+        return False
+    several_keys = len(events.more) > 0 and events.more[entry] >= 0
+    if ref >= 0 and not several_keys:
+        return True
+    pred = ref if ref >= 0 else ~ref
+    if not several_keys:
+        return _meets(predicates, pred, events.lo[entry], events.hi[entry])
+    which = events.more[entry]
+    for i in range(events.more_start[which], events.more_start[which + 1]):
+        if _meets(predicates, pred, events.more_lo[i], events.more_hi[i]):
+            return True
+    return False
+
+
+@part
+def _meets(predicates, pred, lo, hi):
+    if predicates.n_intervals[pred] == 1:
+        return predicates.lo[pred] <= hi and lo <= predicates.hi[pred]
+    return in_set(
+        predicates.interval_lo,
+        predicates.interval_hi,
+        predicates.interval_start[pred],
+        predicates.n_intervals[pred],
+        lo,
+        hi,
+    )
+
+
+@part
+def inline(predicates, pred, attr, lo, hi, ref, at):
+    """Copy a predicate of the table to position `at` of inline arrays."""
+    attr[at] = predicates.attr[pred]
+    lo[at] = predicates.lo[pred]
+    hi[at] = predicates.hi[pred]
+    ref[at] = pred if predicates.n_intervals[pred] == 1 else ~pred
