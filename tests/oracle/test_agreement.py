@@ -26,7 +26,9 @@ from matchwood.lang.nodes import (
 )
 from naive import Truth, compare
 from oracle.agreement import N_EVENTS, N_EXPRESSIONS, Verdict, judge
+from oracle.columns import as_columns
 from oracle.duckdb_oracle import DuckDB
+from oracle.shared import is_shared
 from strategies import TYPES, Event, Schema
 
 
@@ -92,6 +94,17 @@ def test_constants_swap_bounds_hold_null_and_come_back():
                     seen["prefix"] += leaf.pattern.endswith("%")
                     seen["escape"] += "\\" in leaf.pattern
     assert min(seen[kind] for kind in ("repeated", "swapped", "null", "prefix", "escape")) >= 20
+
+
+def test_few_predicates_are_left_out_of_the_shared_language():
+    rng = Random(3)
+    for number in ("int", "float"):
+        attributes = strategies.schema(rng)
+        columns = as_columns(attributes, number)
+        drawn = [strategies.predicate(rng, attributes) for _ in range(3_000)]
+        left_out = [predicate for predicate in drawn if not is_shared(predicate, columns)]
+        assert 0 < len(left_out) < 0.1 * len(drawn)
+        assert {attributes[predicate.name] for predicate in left_out} <= {"int", "float", "number"}
 
 
 @given(strategies.workloads(n_expressions=3, n_events=5))

@@ -63,6 +63,11 @@ def test_one_constant_with_exponent_makes_engines_round_a_whole_in_list(say):
     assert say(text, "int", EXACT + 1) == [True, True, False]
 
 
+def test_one_bound_with_exponent_makes_duckdb_round_the_other_bound_too(say):
+    text = f"x BETWEEN 1e0 AND {EXACT}"
+    assert say(text, "int", EXACT + 1) == [True, False, False]
+
+
 def test_a_decimal_constant_is_exact_everywhere(say):
     assert say("x = 9007199254740993.0", "int", EXACT + 1) == [True, True, True]
     assert say("x = 9007199254740992.0", "int", EXACT + 1) == [False, False, False]
