@@ -13,11 +13,9 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 
-from matchwood.encode.keys import Keys, keys_for, read_literal_problem
+from matchwood.encode.keys import Keys, keys_for
 from matchwood.encode.like import compile_pattern
-from matchwood.encode.schema import Schema, accepts, literal_type
-from matchwood.errors import SchemaError
-from matchwood.lang.nodes import Value
+from matchwood.encode.schema import Schema
 
 
 @dataclass(slots=True)
@@ -90,44 +88,3 @@ class Attributes:
         attribute = Attribute(len(self.all), name, kind, keys)
         self.all.append(attribute)
         return attribute
-
-
-class TypeCheck:
-    """Checks the literals of one expression against the attributes, without changing them.
-
-    Types learned on the way are kept aside, so `x > 1 AND x = 'a'` fails on its second half and a
-    refused expression leaves no trace.
-    """
-
-    def __init__(self, attributes: Attributes) -> None:
-        self._known = attributes.by_name
-        self.learned: dict[str, str] = {}
-
-    def check_like(self, name: str, pattern: str, position: int) -> None:
-        attribute = self._known.get(name)
-        expected = attribute.type if attribute is not None else None
-        expected = expected or self.learned.setdefault(name, "string")
-        if expected != "string":
-            raise SchemaError(
-                f"attribute {name!r} is of type {expected}: expected a string attribute for LIKE "
-                f"{pattern!r}; compare with = < > or BETWEEN instead",
-                position=position,
-            )
-
-    def check(self, name: str, value: Value, position: int) -> None:
-        found = literal_type(value)
-        attribute = self._known.get(name)
-        expected = attribute.type if attribute is not None else None
-        if expected is None:
-            expected = self.learned.setdefault(name, found)
-        if not accepts(expected, found):
-            raise SchemaError(
-                f"attribute {name!r} is of type {expected}: expected a {expected} constant, "
-                f"found {found} {value!r}; change the constant, or declare the attribute's type "
-                "with Schema",
-                position=position,
-            )
-        if found == "string" != expected:
-            problem = read_literal_problem(expected, value)
-            if problem:
-                raise SchemaError(f"attribute {name!r} is a {expected}: {problem}", None, position)

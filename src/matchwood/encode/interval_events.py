@@ -16,8 +16,8 @@ import numpy as np
 
 from matchwood.encode.attributes import Attribute, Attributes
 from matchwood.encode.keys import DictionaryKeys, keys_for
-from matchwood.encode.leaves import LeafBatch, check_types
-from matchwood.encode.like import LikeKind, classify
+from matchwood.encode.leaves import OPERATOR, PATTERN, LeafBatch
+from matchwood.encode.resolve import resolve
 from matchwood.errors import EventError, ExpansionError, SchemaError
 from matchwood.forms.merge_kernels import (
     AND,
@@ -32,7 +32,7 @@ from matchwood.forms.merge_kernels import (
 )
 from matchwood.forms.nnf import nnf
 from matchwood.lang.nodes import TRUE as TRUE_NODE
-from matchwood.lang.nodes import And, Expr, IsNull, Like, Or, predicates
+from matchwood.lang.nodes import And, Expr, IsNull, Or
 
 
 class KeySets(NamedTuple):
@@ -43,20 +43,18 @@ class KeySets(NamedTuple):
 
 def interval_entries(attributes: Attributes, event: Expr) -> dict[int, KeySets]:
     """Key sets by attribute id, derived attributes included."""
+    batch = LeafBatch()
     try:
-        normal = _without_absences(nnf(event))
-        check_types(normal, attributes)
-    except (SchemaError, ExpansionError) as error:
-        raise EventError(f"event {str(event)[:80]!r}: {error}") from None
-    for leaf in predicates(normal):
-        if isinstance(leaf, Like) and classify(leaf.pattern).kind is LikeKind.PATTERN:
+        batch.add(_without_absences(nnf(event)))
+        if any([op & OPERATOR == PATTERN for op in batch.op]):
             raise EventError(
-                f"expected values, ranges or prefixes in an event, found LIKE {leaf.pattern!r}: "
-                "its values are no interval"
+                "expected values, ranges or prefixes in an event, found a LIKE pattern whose values "
+                "are no interval"
             )
-    probe = _Probe(attributes)
-    probe.add(normal)
-    found = _merged(*probe.arrays(), event)
+        leaves = resolve(batch, _PassingAttributes(attributes))
+    except (SchemaError, ExpansionError, EventError) as error:
+        raise EventError(f"event {str(event)[:80]!r}: {error}") from None
+    found = _merged(leaves, np.array(batch.code, np.int32), event)
     known = len(attributes)
     entries = {attr: KeySets(sets) for attr, sets in found.items() if attr < known}
     for attr in list(entries):
@@ -71,29 +69,6 @@ def _without_absences(node: Expr) -> Expr:
     if isinstance(node, (And, Or)):
         return type(node)(tuple([_without_absences(each) for each in node.operands]))
     return node
-
-
-class _Probe(LeafBatch):
-    """Leaf rows whose constants are looked up and whose unknown attributes get passing ids."""
-
-    def __init__(self, attributes: Attributes) -> None:
-        super().__init__(_PassingAttributes(attributes))
-
-    def arrays(self) -> tuple[Leaves, np.ndarray]:
-        triples = np.zeros((self._n_literals, 3), np.int64)
-        for attr, (positions, values) in self._literals.items():
-            keys = self._attributes.all[attr].keys
-            assert keys is not None
-            triples[positions] = [keys.probe(value) for value in values]
-        leaves = Leaves(
-            np.array(self._attr, np.int32),
-            np.array(self._op, np.uint8),
-            np.array(self._start, np.int64),
-            triples[:, 0].copy(),
-            triples[:, 1].copy(),
-            triples[:, 2].astype(np.int8),
-        )
-        return leaves, np.array(self._code, np.int32)
 
 
 class _PassingAttributes(Attributes):

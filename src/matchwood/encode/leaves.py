@@ -1,18 +1,19 @@
-"""From trees to leaf rows: what the merging kernels read.
+"""From trees to leaf rows: predicates as columns, before anything is known about their attributes.
 
-A batch collects the predicates of many expressions first and asks for keys last, once per attribute:
-a dictionary then spreads all new constants evenly instead of squeezing them in one by one.
+A batch holds many expressions.  It names attributes by their text and keeps constants as values, so it
+can be filled in another process, from text or from a table of predicates; `resolve` gives it keys.
+
+    names     ['price', 'genre']
+    row       0: price GE 20        1: price LT 40        2: genre EQ 'classics'
+    code      AND(3) 0 1 2                                      prefix code, see forms.merge_kernels
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from array import array
+from collections.abc import Callable, Sequence
 from typing import Any
 
-import numpy as np
-
-from matchwood.encode.attributes import Attribute, Attributes, TypeCheck
-from matchwood.encode.expressions import ExpressionTable
 from matchwood.encode.like import LikeKind, classify, successor
 from matchwood.forms.merge_kernels import (
     BETWEEN,
@@ -25,7 +26,6 @@ from matchwood.forms.merge_kernels import (
     LT,
     NEGATED,
     PRESENT,
-    Leaves,
     and_token,
     or_token,
 )
@@ -41,140 +41,107 @@ from matchwood.lang.nodes import (
     Like,
     Or,
     Predicate,
-    predicates,
 )
+
+ABSENT, PATTERN = 9, 10
+"""Two more operators, which `resolve` turns into tests of derived attributes."""
+
+OF_STRING = 32
+"""Marks rows that only a string attribute can have."""
+
+OPERATOR = 15
+"""Mask for the operator alone, without its marks."""
 
 OPERATORS = {"=": EQ, "<>": EQ | NEGATED, "<": LT, "<=": LE, ">": GT, ">=": GE}
 
 
 class LeafBatch:
-    """Expressions on their way into an expression table."""
+    """Expressions on their way into an expression table; picklable."""
 
-    def __init__(self, attributes: Attributes) -> None:
-        self._attributes = attributes
-        self._attr: list[int] = []
-        self._op: list[int] = []
-        self._start: list[int] = [0]
-        self._code: list[int] = []
-        self._expr_start: list[int] = [0]
-        self._literals: dict[int, tuple[list[int], list[Any]]] = {}
-        self._n_literals = 0
+    def __init__(self) -> None:
+        self.names: dict[str, int] = {}
+        self.attr = array("i")  # per row: position in names
+        self.op = bytearray()
+        self.position = array("i")
+        self.start = array("q", [0])  # per row: first of its values
+        self.values: Sequence[Any] = []
+        self.code = array("i")
+        self.expr_start = array("q", [0])
+        self.row_start = array("q", [0])  # per expression: first of its rows
 
     def __len__(self) -> int:
-        return len(self._expr_start) - 1
+        return len(self.expr_start) - 1
 
     def add(self, expr: Expr) -> None:
-        """Take one expression; one that is refused leaves no trace."""
-        normal = nnf(expr)
-        learned = check_types(normal, self._attributes)
-        for name, kind in learned.items():
-            self._attributes.get(name, kind)
-        self._write(normal)
-        self._expr_start.append(len(self._code))
+        """Take one expression; raises ExpansionError before anything is written."""
+        self._write(nnf(expr))
+        self.expr_start.append(len(self.code))
+        self.row_start.append(len(self.attr))
 
-    def finish(self, table: ExpressionTable) -> tuple[Leaves, np.ndarray, np.ndarray]:
-        """The batch as arrays; dictionaries have learned its constants and `table` follows them."""
-        ge = np.zeros(self._n_literals, np.int64)
-        le = np.zeros(self._n_literals, np.int64)
-        side = np.zeros(self._n_literals, np.int8)
-        for attr, (positions, values) in self._literals.items():
-            triples = literal_keys(self._attributes.all[attr], values, table)
-            ge[positions], le[positions], side[positions] = triples
-        leaves = Leaves(
-            np.array(self._attr, np.int32),
-            np.array(self._op, np.uint8),
-            np.array(self._start, np.int64),
-            ge,
-            le,
-            side,
-        )
-        return leaves, np.array(self._expr_start, np.int64), np.array(self._code, np.int32)
+    def only(self, expression: int) -> LeafBatch:
+        """A batch of one expression of this one."""
+        single = LeafBatch()
+        first, last = self.row_start[expression], self.row_start[expression + 1]
+        single.names = self.names
+        single.attr, single.op = self.attr[first:last], self.op[first:last]
+        single.position = self.position[first:last]
+        base = self.start[first]
+        single.start = array("q", [at - base for at in self.start[first : last + 1]])
+        single.values = self.values[base : self.start[last]]
+        tokens = self.code[self.expr_start[expression] : self.expr_start[expression + 1]]
+        single.code = array("i", [token - first if token >= 0 else token for token in tokens])
+        single.expr_start.append(len(tokens))
+        single.row_start.append(last - first)
+        return single
 
     def _write(self, node: Expr) -> None:
         if isinstance(node, (And, Or)):
             token = and_token if isinstance(node, And) else or_token
-            self._code.append(token(len(node.operands)))
+            self.code.append(token(len(node.operands)))
             for operand in node.operands:
                 self._write(operand)
         elif isinstance(node, Predicate):
-            self._code.append(len(self._attr))
-            _WRITERS[type(node)](self, node, self._attributes.get(node.name, None))
+            self.code.append(len(self.attr))
+            _WRITERS[type(node)](self, node)
         else:
             assert isinstance(node, Const)
-            self._code.append(and_token(0) if node.value else or_token(0))
+            self.code.append(and_token(0) if node.value else or_token(0))
 
-    def row(self, attr: int, op: int, *values: Any) -> None:
-        """One leaf: an attribute, an operator, its constants."""
-        self._attr.append(attr)
-        self._op.append(op)
-        if values:
-            entry = self._literals.get(attr)
-            if entry is None:
-                entry = self._literals[attr] = ([], [])
-            for value in values:
-                entry[0].append(self._n_literals)
-                entry[1].append(value)
-                self._n_literals += 1
-        self._start.append(self._n_literals)
+    def _row(self, node: Predicate, op: int, values: tuple[Any, ...]) -> None:
+        self.attr.append(self.names.setdefault(node.name, len(self.names)))
+        self.op.append(op)
+        self.position.append(node.position)
+        self.values += values  # type: ignore[operator]
+        self.start.append(len(self.values))
 
-    def _comparison(self, node: Comparison, attribute: Attribute) -> None:
-        self.row(attribute.id, OPERATORS[node.op], node.value)
+    def _comparison(self, node: Comparison) -> None:
+        self._row(node, OPERATORS[node.op], (node.value,))
 
-    def _between(self, node: Between, attribute: Attribute) -> None:
-        self.row(attribute.id, BETWEEN | (NEGATED if node.negated else 0), node.low, node.high)
+    def _between(self, node: Between) -> None:
+        self._row(node, BETWEEN | (NEGATED if node.negated else 0), (node.low, node.high))
 
-    def _in(self, node: In, attribute: Attribute) -> None:
-        self.row(attribute.id, IN | (NEGATED if node.negated else 0), *node.values)
+    def _in(self, node: In) -> None:
+        self._row(node, IN | (NEGATED if node.negated else 0), node.values)
 
-    def _is_null(self, node: IsNull, attribute: Attribute) -> None:
-        self.row(attribute.id if node.negated else self._attributes.absence(attribute), PRESENT)
+    def _is_null(self, node: IsNull) -> None:
+        self._row(node, PRESENT if node.negated else ABSENT, ())
 
-    def _like(self, node: Like, attribute: Attribute) -> None:
-        negated = NEGATED if node.negated else 0
-        form = classify(node.pattern)
-        if form.kind is LikeKind.EQUAL:
-            self.row(attribute.id, EQ | negated, form.text)
-        elif form.kind is LikeKind.ANY:
-            self.row(attribute.id, PRESENT | negated)
-        elif form.kind is LikeKind.PREFIX:
-            end = successor(form.text)
-            if end is None:
-                self.row(attribute.id, GE | negated, form.text)
-            else:
-                self.row(attribute.id, HALF_OPEN | negated, form.text, end)
+    def _like(self, node: Like) -> None:
+        marks = OF_STRING | (NEGATED if node.negated else 0)
+        kind, text = classify(node.pattern)
+        if kind is LikeKind.EQUAL:
+            self._row(node, EQ | marks, (text,))
+        elif kind is LikeKind.ANY:
+            self._row(node, PRESENT | marks, ())
+        elif kind is LikeKind.PATTERN:
+            self._row(node, PATTERN | marks, (text,))
         else:
-            derived = self._attributes.pattern(attribute, node.pattern)
-            self.row(derived, EQ, not node.negated)
-
-
-def check_types(normal: Expr, attributes: Attributes) -> dict[str, str]:
-    """Check an NNF tree against the attributes; returns the types that it would teach them."""
-    check = TypeCheck(attributes)
-    for leaf in predicates(normal):
-        if isinstance(leaf, Comparison):
-            check.check(leaf.name, leaf.value, leaf.position)
-        elif isinstance(leaf, Between):
-            check.check(leaf.name, leaf.low, leaf.position)
-            check.check(leaf.name, leaf.high, leaf.position)
-        elif isinstance(leaf, In):
-            for value in leaf.values:
-                if value is not None:
-                    check.check(leaf.name, value, leaf.position)
-        elif isinstance(leaf, Like):
-            check.check_like(leaf.name, leaf.pattern, leaf.position)
-    return check.learned
-
-
-def literal_keys(
-    attribute: Attribute, values: list[Any], table: ExpressionTable
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """(ge, le, side) of constants; `table` follows if the attribute's dictionary was relabelled."""
-    assert attribute.keys is not None
-    triples = np.array(attribute.keys.literals(values), np.int64).reshape(-1, 3)
-    moved = attribute.keys.take_relabelling()
-    if moved is not None:
-        table.rekey(attribute.id, moved)
-    return triples[:, 0], triples[:, 1], triples[:, 2].astype(np.int8)
+            end = successor(text)
+            self._row(
+                node,
+                (GE if end is None else HALF_OPEN) | marks,
+                (text,) if end is None else (text, end),
+            )
 
 
 _WRITERS: dict[type[Expr], Callable[..., None]] = {

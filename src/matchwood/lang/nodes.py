@@ -194,7 +194,7 @@ def _setters(node: type[Predicate]) -> tuple[Callable[[Predicate, object], None]
     """What fills the slots of a frozen node, in order of its fields.
 
     The three predicates that texts are made of are built by these: half the time of the generated
-    `__init__`, which looks `object.__setattr__` up for every field (benchmarks/parser_comparison.py).
+    `__init__`, which looks up `object.__setattr__` for every field.
     """
     return tuple(node.__dict__[slot.name].__set__ for slot in fields(node))  # type: ignore[arg-type]
 

@@ -29,6 +29,7 @@ from matchwood.lang.nodes import (
     Value,
     Xnor,
     Xor,
+    children,
 )
 
 _OR, _XOR, _AND, _NOT, _LEAF = range(1, 6)
@@ -53,42 +54,48 @@ class Printer:
     """The standard spelling; override a method to change one decision."""
 
     def text(self, node: Expr) -> str:
-        """Any node, without parentheses around it."""
-        node = _unwrap(node)
-        if isinstance(node, And):
-            return self.chain(node.operands, " AND ", _NOT, And) or "TRUE"
-        if isinstance(node, Or):
-            return self.chain(node.operands, " OR ", _XOR, Or) or "FALSE"
-        if isinstance(node, Xor):
-            return self.xor(node.left, node.right)
-        if isinstance(node, Xnor):
-            return self.xnor(node.left, node.right)
+        """Any expression: operands first, on a stack of its own, so that depth costs no frames."""
+        todo: list[tuple[Expr, bool]] = [(node, False)]
+        done: list[tuple[str, int]] = []
+        while todo:
+            node, is_ready = todo.pop()
+            operands = children(node)
+            if is_ready:
+                cut = len(done) - len(operands)
+                done[cut:] = [self.connective(node, done[cut:])]
+            elif operands:
+                todo.append((node, True))
+                todo.extend((operand, False) for operand in reversed(operands))
+            else:
+                done.append((self.leaf(node), _LEAF))
+        return done[0][0]
+
+    def connective(self, node: Expr, parts: list[tuple[str, int]]) -> tuple[str, int]:
+        """A connective over its printed operands, each with how tightly it binds."""
+        if len(parts) == 1 and not isinstance(node, Not):
+            return parts[0]  # a hand-built chain of one is its operand
+        binds = _BINDS[type(node)]
         if isinstance(node, Not):
-            return "NOT " + self.inside(node.operand, _NOT)
+            return "NOT " + _grouped(parts[0], _NOT), binds
+        if isinstance(node, (And, Or)):
+            joint = " AND " if isinstance(node, And) else " OR "
+            return joint.join(_grouped(part, binds) for part in parts), binds
+        left, right = _grouped(parts[0], _XOR), _grouped(parts[1], _AND)
+        return (self.xor if isinstance(node, Xor) else self.xnor)(left, right), binds
+
+    def xor(self, left: str, right: str) -> str:
+        return f"{left} XOR {right}"
+
+    def xnor(self, left: str, right: str) -> str:
+        return f"{left} XNOR {right}"
+
+    def leaf(self, node: Expr) -> str:
+        """A constant or a predicate; a hand-built chain of nothing is the constant it means."""
         if isinstance(node, Const):
             return self.value(node.value)
+        if isinstance(node, (And, Or)):
+            return self.value(isinstance(node, And))
         return self.predicate(node)
-
-    def inside(self, node: Expr, binds: int) -> str:
-        """A node as an operand: in parentheses if it binds less than its place asks for."""
-        node = _unwrap(node)
-        text = self.text(node)
-        return text if _BINDS.get(type(node), _LEAF) >= binds else f"({text})"
-
-    def chain(
-        self, operands: tuple[Expr, ...], joint: str, binds: int, kind: type[And] | type[Or]
-    ) -> str:
-        """An n-ary connective; an operand of its own kind joins the chain."""
-        return joint.join(
-            self.text(node) if isinstance(node, kind) else self.inside(node, binds)
-            for node in map(_unwrap, operands)
-        )
-
-    def xor(self, left: Expr, right: Expr) -> str:
-        return f"{self.inside(left, _XOR)} XOR {self.inside(right, _AND)}"
-
-    def xnor(self, left: Expr, right: Expr) -> str:
-        return f"{self.inside(left, _XOR)} XNOR {self.inside(right, _AND)}"
 
     def predicate(self, node: Expr) -> str:
         if isinstance(node, Comparison):
@@ -153,11 +160,10 @@ def _not(negated: bool) -> str:
     return " NOT" if negated else ""
 
 
-def _unwrap(node: Expr) -> Expr:
-    """A hand-built chain of one is its operand."""
-    while isinstance(node, (And, Or)) and len(node.operands) == 1:
-        node = node.operands[0]
-    return node
+def _grouped(part: tuple[str, int], binds: int) -> str:
+    """An operand, in parentheses if it binds less tightly than its place asks for."""
+    text, own = part
+    return text if own >= binds else f"({text})"
 
 
 _STANDARD = Printer()
