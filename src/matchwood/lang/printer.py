@@ -59,35 +59,26 @@ class Printer:
         done: list[tuple[str, int]] = []
         while todo:
             node, is_ready = todo.pop()
-            operands = children(node)
             if is_ready:
-                cut = len(done) - len(operands)
-                done[cut:] = [self.connective(node, done[cut:])]
-            elif operands:
+                cut = len(done) - len(children(node))
+                done[cut:] = [_chain(node, done[cut:])]
+            elif isinstance(node, (Xor, Xnor)):
+                join = self.xor if isinstance(node, Xor) else self.xnor
+                done.append((join(node.left, node.right), _XOR))
+            elif operands := children(node):
                 todo.append((node, True))
                 todo.extend((operand, False) for operand in reversed(operands))
             else:
                 done.append((self.leaf(node), _LEAF))
         return done[0][0]
 
-    def connective(self, node: Expr, parts: list[tuple[str, int]]) -> tuple[str, int]:
-        """A connective over its printed operands, each with how tightly it binds."""
-        if len(parts) == 1 and not isinstance(node, Not):
-            return parts[0]  # a hand-built chain of one is its operand
-        binds = _BINDS[type(node)]
-        if isinstance(node, Not):
-            return "NOT " + _grouped(parts[0], _NOT), binds
-        if isinstance(node, (And, Or)):
-            joint = " AND " if isinstance(node, And) else " OR "
-            return joint.join(_grouped(part, binds) for part in parts), binds
-        left, right = _grouped(parts[0], _XOR), _grouped(parts[1], _AND)
-        return (self.xor if isinstance(node, Xor) else self.xnor)(left, right), binds
+    def xor(self, left: Expr, right: Expr) -> str:
+        before, after = (self.text(left), _binds(left)), (self.text(right), _binds(right))
+        return f"{_grouped(before, _XOR)} XOR {_grouped(after, _AND)}"
 
-    def xor(self, left: str, right: str) -> str:
-        return f"{left} XOR {right}"
-
-    def xnor(self, left: str, right: str) -> str:
-        return f"{left} XNOR {right}"
+    def xnor(self, left: Expr, right: Expr) -> str:
+        before, after = (self.text(left), _binds(left)), (self.text(right), _binds(right))
+        return f"{_grouped(before, _XOR)} XNOR {_grouped(after, _AND)}"
 
     def leaf(self, node: Expr) -> str:
         """A constant or a predicate; a hand-built chain of nothing is the constant it means."""
@@ -158,6 +149,23 @@ class Printer:
 
 def _not(negated: bool) -> str:
     return " NOT" if negated else ""
+
+
+def _binds(node: Expr) -> int:
+    """How tightly the text of a node binds; a hand-built chain of one is its operand."""
+    while isinstance(node, (And, Or)) and len(node.operands) == 1:
+        node = node.operands[0]
+    return _BINDS.get(type(node), _LEAF) if children(node) else _LEAF
+
+
+def _chain(node: Expr, parts: list[tuple[str, int]]) -> tuple[str, int]:
+    """AND, OR or NOT over its printed operands, each with how tightly it binds."""
+    if isinstance(node, Not):
+        return "NOT " + _grouped(parts[0], _NOT), _NOT
+    if len(parts) == 1:
+        return parts[0]
+    binds, joint = (_AND, " AND ") if isinstance(node, And) else (_OR, " OR ")
+    return joint.join([_grouped(part, binds) for part in parts]), binds
 
 
 def _grouped(part: tuple[str, int], binds: int) -> str:
