@@ -8,7 +8,7 @@
 
 An event is a flat dict of raw Python values; an attribute that is missing or None is absent, and
 every predicate on it except IS [NOT] NULL is unknown.  Nothing here knows of keys, intervals or
-normal forms, and nothing of the package beyond the tree is imported, so that it can judge them.
+normal forms, and of the package only `lang` is imported, so that it can judge them.
 
 Values compare as Spark SQL compares them, except that numbers are never rounded:
 
@@ -17,6 +17,8 @@ Values compare as Spark SQL compares them, except that numbers are never rounded
     string     by UTF-8 bytes
     timestamp  by the instant; without a zone it is UTC
     date       by the day; beside a timestamp it is midnight UTC
+
+A string beside a timestamp or a date is read as one.
 """
 
 from __future__ import annotations
@@ -27,6 +29,7 @@ from datetime import UTC, date, datetime
 from itertools import product
 from typing import Any
 
+from matchwood.lang.moments import read_date, read_timestamp
 from matchwood.lang.nodes import (
     And,
     Between,
@@ -79,6 +82,8 @@ def xor(left: Truth, right: Truth) -> Truth:
 
 def compare(left: Any, right: Any) -> int:
     """Negative, zero or positive, as `left` is below, equal to or above `right`."""
+    if isinstance(left, date) and isinstance(right, str):
+        right = read_timestamp(right) if isinstance(left, datetime) else read_date(right)
     a, b = _comparable(left), _comparable(right)
     if a[0] != b[0]:
         raise TypeError(f"cannot compare {left!r} with {right!r}")

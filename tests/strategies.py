@@ -133,8 +133,8 @@ def constant(rng: Random, kind: str) -> Any:
         return rng.choice([-1.5, 0.5, 1.5, 2.5, 19.5])
     if kind == "float" and rng.random() < 0.2:
         return rng.choice([-1000, -1, 0, 1, 2, 5, 20, 1000])
-    if kind == "timestamp" and rng.random() < 0.1:
-        return rng.choice(DATES)
+    if kind in ("timestamp", "date") and rng.random() < 0.1:
+        return rng.choice(DATES if kind == "timestamp" else TIMESTAMPS)
     return rng.choice(POOL[kind])
 
 
