@@ -27,11 +27,11 @@ CHUNK = 60
 class SparkPrinter(Printer):
     """Matchwood's text without XOR and XNOR."""
 
-    def xor(self, left: str, right: str) -> str:
-        return f"(({left}) <> ({right}))"
+    def xor(self, left: Expr, right: Expr) -> str:
+        return f"(({self.text(left)}) <> ({self.text(right)}))"
 
-    def xnor(self, left: str, right: str) -> str:
-        return f"(({left}) = ({right}))"
+    def xnor(self, left: Expr, right: Expr) -> str:
+        return f"(({self.text(left)}) = ({self.text(right)}))"
 
 
 class SparkSQL:
