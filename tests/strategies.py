@@ -144,12 +144,14 @@ def value(rng: Random, kind: str) -> Any:
 
 
 def pattern(rng: Random) -> str:
-    """A LIKE pattern: often a prefix, sometimes anything; only legal escapes."""
-    text = rng.choice(STRINGS)
-    literal = "".join("\\" + c if c in "%_\\" else c for c in text)
-    if rng.random() < 0.4:
-        return literal + "%"
-    parts = [literal, *rng.choices(["%", "_", "%%", "\\%", "\\_", "\\\\", "a", "b", ""], k=3)]
+    """A LIKE pattern: a prefix, a text with holes that it still matches, or anything legal."""
+    parts = ["\\" + c if c in "%_\\" else c for c in rng.choice(STRINGS)]
+    shape = rng.random()
+    if shape < 0.4:
+        return "".join(parts[: rng.randint(0, len(parts))]) + "%"
+    if shape < 0.7:
+        return "".join(rng.choice((part, part, "_", "%")) for part in parts)
+    parts += rng.choices(["%", "_", "%%", "\\%", "\\_", "\\\\", "a", "b", ""], k=3)
     rng.shuffle(parts)
     return "".join(parts)
 
