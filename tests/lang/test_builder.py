@@ -154,6 +154,11 @@ def test_misuse_is_a_type_error(build: Any) -> None:
         build()
 
 
+def test_not_a_number_is_equal_to_itself_in_trees() -> None:
+    assert (a == float("nan")) == parse("a = double('NaN')")
+    assert (a == Decimal("NaN")) == (a == np.float64("nan"))
+
+
 def test_nodes_are_frozen() -> None:
     for node in (a == 1, a.isin(1), a.between(1, 2), a & b):
         with pytest.raises((FrozenInstanceError, TypeError)):

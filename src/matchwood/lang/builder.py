@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from datetime import UTC, date, datetime
 from decimal import Decimal
+from math import isnan
 from typing import Any
 
 from matchwood.errors import ParseError
-from matchwood.lang.literals import INT_MAX, INT_MIN, MAX_NUMBER, LiteralError, number
+from matchwood.lang.literals import INT_MAX, INT_MIN, MAX_NUMBER, NAN, LiteralError, number
 from matchwood.lang.names import problem, written
 from matchwood.lang.nodes import Between, Boolean, Comparison, Expr, In, IsNull, Like, Value
 from matchwood.lang.patterns import canonical, starts_with
@@ -109,7 +110,7 @@ def as_value(value: object) -> Value:
     if isinstance(value, int):
         return _integer(int(value))
     if isinstance(value, float):
-        return float(value)
+        return NAN if isnan(value) else float(value)
     if isinstance(value, datetime):
         return _moment(value)
     if isinstance(value, date):
@@ -159,7 +160,7 @@ def _integer(value: int) -> int | float:
 
 def _decimal(value: Decimal) -> int | float:
     if not value.is_finite():
-        return float(value)
+        return NAN if value.is_nan() else float(value)
     try:
         if abs(value.adjusted()) > MAX_NUMBER:
             raise LiteralError(f"expected a number up to 1.8e308, found {value}: it cannot be held")

@@ -17,6 +17,9 @@ from math import isinf
 
 from matchwood.lang.tokens import STRING
 
+NAN = float("nan")
+"""The one NaN of all trees: Python compares it by identity, so trees that hold it are equal."""
+
 INT_MIN, INT_MAX = -(2**63), 2**63 - 1
 MAX_NUMBER = 400
 """Longest numeric literal in characters: the largest float in full has 309 digits."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 from math import isnan
 
 from matchwood.errors import ParseError
-from matchwood.lang.literals import LiteralError, number, string
+from matchwood.lang.literals import NAN, LiteralError, number, string
 from matchwood.lang.moments import read_date, read_timestamp
 from matchwood.lang.nodes import Value
 from matchwood.lang.source import Source
@@ -22,7 +22,7 @@ _TYPED = frozenset(("DATE", "TIMESTAMP", "TIMESTAMP_NTZ", "TIMESTAMP_LTZ"))
 _QUOTES = "'\""
 _INF = float("inf")
 _SPECIAL_FLOATS = {
-    "nan": float("nan"),
+    "nan": NAN,
     **dict.fromkeys(("inf", "+inf", "infinity", "+infinity"), _INF),
     **dict.fromkeys(("-inf", "-infinity"), -_INF),
 }
