@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import os
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from random import Random
 from typing import Any, Protocol
 
 from hypothesis import Phase, given, settings
 
-from matchwood.lang.nodes import Expr, predicates
+from matchwood.lang.nodes import Expr, Predicate, predicates
 from matchwood.lang.parser import parse
 from matchwood.lang.printer import to_text
 from naive import Truth, evaluate
@@ -58,16 +59,20 @@ class Verdict:
         return f"{len(self.differences)} of {self.pairs.total()} differ\n" + "\n".join(shortest)
 
 
-def table(engine: Engine, seed: int) -> tuple[Schema, list[Expr], list[Event]]:
-    """Columns, expressions and events of the language that the engine shares, from one seed."""
+def table(
+    seed: int,
+    takes: Callable[[Schema], bool] = lambda _: True,
+    is_allowed: Callable[[Predicate, Schema], bool] = is_shared,
+) -> tuple[Schema, list[Expr], list[Event]]:
+    """Columns, expressions and events from one seed; by default in the shared language."""
     rng = Random(seed)
     attributes = schema(rng)
-    while not engine.takes(attributes):
+    while not takes(attributes):
         attributes = schema(rng)
     columns = as_columns(attributes, number=rng.choice(("int", "float")))
     exprs = [
         # constants as for `number`, values as for the column that stands for it
-        expression(rng, attributes, rng.randint(1, MAX_LEAVES), lambda p: is_shared(p, columns))
+        expression(rng, attributes, rng.randint(1, MAX_LEAVES), lambda p: is_allowed(p, columns))
         for _ in range(N_EXPRESSIONS)
     ]
     return columns, exprs, column_events(rng, columns, N_EVENTS)
@@ -75,7 +80,7 @@ def table(engine: Engine, seed: int) -> tuple[Schema, list[Expr], list[Event]]:
 
 def judge(engine: Engine, seed: int, verdict: Verdict) -> None:
     """Compare one table of events under one set of expressions."""
-    columns, exprs, events = table(engine, seed)
+    columns, exprs, events = table(seed, engine.takes)
     for expr, truths in zip(exprs, engine.truths(columns, events, exprs), strict=True):
         text = to_text(expr)
         reread = parse(text)
@@ -88,11 +93,17 @@ def judge(engine: Engine, seed: int, verdict: Verdict) -> None:
 
 
 def agree(engine: Engine, n_tables: int) -> Verdict:
-    """Judge `n_tables` tables (20 times as many, and other ones each time, in the long profile)."""
+    """Judge `n_tables` tables."""
     verdict = Verdict()
+    each_seed(n_tables, lambda seed: judge(engine, seed, verdict))
+    return verdict
+
+
+def each_seed(n: int, check: Callable[[int], None]) -> None:
+    """Check `n` seeds, always the same; in the long profile 20 times as many, always new."""
 
     @settings(
-        max_examples=n_tables * (20 if LONG else 1),
+        max_examples=n * (20 if LONG else 1),
         phases=(Phase.generate,),  # a seed does not shrink; the report shows short cases instead
         derandomize=not LONG,
         deadline=None,
@@ -100,7 +111,6 @@ def agree(engine: Engine, n_tables: int) -> Verdict:
     )
     @given(seed=seeds())
     def run(seed: int) -> None:
-        judge(engine, seed, verdict)
+        check(seed)
 
     run()
-    return verdict

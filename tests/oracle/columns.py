@@ -37,11 +37,11 @@ def column_events(rng: Random, columns: Schema, n: int) -> list[Event]:
 def to_arrow(columns: Schema, events: list[Event], time_zone: str | None) -> pa.Table:
     """The table; timestamps are in `time_zone`, or without one."""
     fields = _fields(columns, time_zone)
-    rows = [_nested(columns, event) for event in events]
+    rows = [nested(columns, event) for event in events]
     return pa.Table.from_pylist(rows, schema=pa.schema(fields))
 
 
-def _nested(columns: Schema, event: Event) -> dict[str, Any]:
+def nested(columns: Schema, event: Event) -> dict[str, Any]:
     """`user.age` inside a dict `user`, present even when all that is in it is absent."""
     row: dict[str, Any] = {}
     for name in columns:
