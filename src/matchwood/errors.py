@@ -80,7 +80,7 @@ class StorageError(MatchwoodError):
     """A file or directory cannot be read or written."""
 
 
-class SubscriptionError(MatchwoodError):
+class SubscriptionError(MatchwoodError, ValueError):
     """A subscription's id is unknown, already taken, or neither int nor str."""
 
 

@@ -13,8 +13,11 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 
-from matchwood.encode.keys import Keys, keys_for
+import numpy as np
+
+from matchwood.encode.keys import DictionaryKeys, Keys, keys_for
 from matchwood.encode.like import compile_pattern
+from matchwood.encode.predicates import PredicateTable
 from matchwood.encode.schema import Schema
 
 
@@ -79,6 +82,16 @@ class Attributes:
             derived = self._new(name, "derived", keys_for("bool"))
             found = attribute.patterns[pattern] = Pattern(derived.id, compile_pattern(pattern))
         return found.attr_id
+
+    def forget_unused(self, predicates: PredicateTable) -> None:
+        """Drop dictionary constants that no predicate of the table has as an end any more."""
+        ids, ends = predicates.ends()
+        order = np.argsort(ids, kind="stable")
+        ids, ends = ids[order], ends[order]
+        for attribute in self.all:
+            if isinstance(attribute.keys, DictionaryKeys):
+                mine = slice(*np.searchsorted(ids, (attribute.id, attribute.id + 1)))
+                attribute.keys.dictionary.keep(ends[mine])
 
     def schema(self) -> Schema:
         """The types known so far."""

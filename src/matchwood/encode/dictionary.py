@@ -28,6 +28,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from sortedcontainers import SortedList
 
+from matchwood.forms.interval_kernels import MAX_KEY, MIN_KEY
+
 STEP = 2**32
 """Distance between labels at the ends and after relabelling: 2^31 constants before it shrinks."""
 
@@ -99,6 +101,16 @@ class OrderedDictionary:
         found = self.values[low] if low < len(self.values) else None
         return found if found is not None and self.label_of[found] == label else None
 
+    def keep(self, ends: np.ndarray) -> None:
+        """Forget the constants whose label is not an interval's end, nor right beside one."""
+        labels = self.labels()
+        ends = np.unique(ends)
+        beside = np.concatenate([ends, ends[ends < MAX_KEY] + 1, ends[ends > MIN_KEY] - 1])
+        used = np.isin(labels, beside)
+        if not used.all():
+            values = [value for value, keep in zip(self.values, used.tolist(), strict=True) if keep]
+            self.restore(values, labels[used].tolist())
+
     def take_relabelling(self) -> Relabelling | None:
         """What the last `add` moved, once: the owner rewrites keys that it stored."""
         moved, self._relabelling = self._relabelling, None
@@ -108,6 +120,7 @@ class OrderedDictionary:
         """Take over constants and labels of a snapshot."""
         self.values = SortedList(values)
         self.label_of = dict(zip(values, labels, strict=True))
+        self._last = None
         self.version += 1
 
     def _runs(self, fresh: list[Any]) -> list[tuple[list[Any], int]]:

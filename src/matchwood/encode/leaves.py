@@ -107,47 +107,46 @@ class LeafBatch:
             assert isinstance(node, Const)
             self.code.append(and_token(0) if node.value else or_token(0))
 
-    def _row(self, node: Predicate, op: int, values: tuple[Any, ...]) -> None:
-        self.attr.append(self.names.setdefault(node.name, len(self.names)))
+    def write_row(self, name: str, op: int, values: tuple[Any, ...], position: int = -1) -> None:
+        """One leaf: an attribute's name, an operator, its constants."""
+        self.attr.append(self.names.setdefault(name, len(self.names)))
         self.op.append(op)
-        self.position.append(node.position)
+        self.position.append(position)
         self.values += values  # type: ignore[operator]
         self.start.append(len(self.values))
 
     def _comparison(self, node: Comparison) -> None:
-        self._row(node, OPERATORS[node.op], (node.value,))
+        self.write_row(node.name, OPERATORS[node.op], (node.value,), node.position)
 
     def _between(self, node: Between) -> None:
-        self._row(node, BETWEEN | (NEGATED if node.negated else 0), (node.low, node.high))
+        op = BETWEEN | (NEGATED if node.negated else 0)
+        self.write_row(node.name, op, (node.low, node.high), node.position)
 
     def _in(self, node: In) -> None:
-        self._row(node, IN | (NEGATED if node.negated else 0), node.values)
+        op = IN | (NEGATED if node.negated else 0)
+        self.write_row(node.name, op, node.values, node.position)
 
     def _is_null(self, node: IsNull) -> None:
-        self._row(node, PRESENT if node.negated else ABSENT, ())
+        self.write_row(node.name, PRESENT if node.negated else ABSENT, (), node.position)
 
-    def _like(self, node: Like) -> None:
-        marks = OF_STRING | (NEGATED if node.negated else 0)
+    def write_like(self, node: Like) -> None:
+        """One leaf for LIKE, in the cheapest form its pattern allows."""
         kind, text = classify(node.pattern)
-        if kind is LikeKind.EQUAL:
-            self._row(node, EQ | marks, (text,))
-        elif kind is LikeKind.ANY:
-            self._row(node, PRESENT | marks, ())
-        elif kind is LikeKind.PATTERN:
-            self._row(node, PATTERN | marks, (text,))
-        else:
-            end = successor(text)
-            self._row(
-                node,
-                (GE if end is None else HALF_OPEN) | marks,
-                (text,) if end is None else (text, end),
-            )
+        end = successor(text) if kind is LikeKind.PREFIX else None
+        op, values = {
+            LikeKind.EQUAL: (EQ, (text,)),
+            LikeKind.ANY: (PRESENT, ()),
+            LikeKind.PATTERN: (PATTERN, (text,)),
+            LikeKind.PREFIX: (GE, (text,)) if end is None else (HALF_OPEN, (text, end)),
+        }[kind]
+        op |= OF_STRING | (NEGATED if node.negated else 0)
+        self.write_row(node.name, op, values, node.position)
 
 
 _WRITERS: dict[type[Expr], Callable[..., None]] = {
     Comparison: LeafBatch._comparison,
     Between: LeafBatch._between,
     In: LeafBatch._in,
-    Like: LeafBatch._like,
+    Like: LeafBatch.write_like,
     IsNull: LeafBatch._is_null,
 }

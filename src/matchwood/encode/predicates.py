@@ -58,6 +58,18 @@ class PredicateTable:
             zip(p.interval_lo[start:end].tolist(), p.interval_hi[start:end].tolist(), strict=True)
         )
 
+    def ends(self) -> tuple[np.ndarray, np.ndarray]:
+        """Attribute and key of both ends of every interval in use."""
+        p = self.layout
+        used = np.flatnonzero(p.attr[: p.count[HIGH]] >= 0)
+        one = used[p.n_intervals[used] == 1]
+        several = used[p.n_intervals[used] > 1]
+        at = slices(p.interval_start[several], p.n_intervals[several])
+        attr = np.concatenate([p.attr[one], np.repeat(p.attr[several], p.n_intervals[several])])
+        lo = np.concatenate([p.lo[one], p.interval_lo[at]])
+        hi = np.concatenate([p.hi[one], p.interval_hi[at]])
+        return np.concatenate([attr, attr]), np.concatenate([lo, hi])
+
     def make_room(self, n_predicates: int, n_intervals: int) -> None:
         """Double what is too small for that many more."""
         p = self.layout

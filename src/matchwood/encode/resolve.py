@@ -76,7 +76,7 @@ def learned_types(
         needs_string = bool((ops & OF_STRING).any())
         if expected is None:
             first = "string" if needs_string and not found else None
-            expected = first or (literal_type(group.values[0]) if len(group.values) else None)
+            expected = first or (literal_type(_item(group.values[0])) if len(group.values) else None)
             if expected is None:
                 continue
             learned[group.name] = expected
@@ -116,8 +116,13 @@ def _pick(values: Sequence[Any] | np.ndarray, at: np.ndarray) -> Sequence[Any] |
     return [values[i] for i in at.tolist()]
 
 
+def _item(value: Any) -> Any:
+    """A NumPy scalar as Python's own."""
+    return value.item() if isinstance(value, np.generic) else value
+
+
 def _types_of(values: Sequence[Any] | np.ndarray) -> set[str]:
-    if isinstance(values, np.ndarray):
+    if isinstance(values, np.ndarray) and values.dtype != object:
         return {literal_type(values[0].item())} if len(values) else set()
     samples = {type(value): value for value in values}
     return {literal_type(value) for value in samples.values()}
@@ -129,7 +134,9 @@ def _literal_keys(
     keys = attribute.keys
     assert keys is not None
     inverse = None
-    if isinstance(values, np.ndarray):
+    if isinstance(values, np.ndarray) and values.dtype == object:
+        values = values.tolist()
+    elif isinstance(values, np.ndarray):
         distinct, inverse = np.unique(values, return_inverse=True)
         values = distinct.tolist()
     if table is None:
@@ -139,7 +146,7 @@ def _literal_keys(
         moved = keys.take_relabelling()
         if moved is not None:
             table.rekey(attribute.id, moved)
-    result = np.array(triples, np.int64)
+    result = np.array(triples, np.int64).reshape(-1, 3)
     return result if inverse is None else result[inverse]
 
 
@@ -174,7 +181,7 @@ def _clash(batch: LeafBatch, group: _Rows, expected: str) -> SchemaError:
                 position=batch.position[row],
             )
         for value in values:
-            found = literal_type(value.item() if hasattr(value, "item") else value)
+            found = literal_type(_item(value))
             if not accepts(expected, found):
                 return SchemaError(
                     f"attribute {group.name!r} is of type {expected}: expected a {expected} "

@@ -181,6 +181,14 @@ def leaf_set(leaves, row, lo, hi, at):
     return at, n
 
 
+def leaf_intervals(leaves: Leaves, row: int) -> tuple[np.ndarray, np.ndarray]:
+    """The key set of one leaf as arrays."""
+    ws = new_workspace(2 * int(leaves.start[row + 1] - leaves.start[row]) + 8)
+    root = merge_expression(leaves, np.array([row], np.int32), 0, 1, ws)
+    start, n = ws.node_start[root], ws.node_n[root]
+    return ws.pool_lo[start : start + n], ws.pool_hi[start : start + n]
+
+
 @part
 def _drop_gaps(leaves, begin, end, lo, hi, at):
     n = 0

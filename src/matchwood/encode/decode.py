@@ -1,0 +1,135 @@
+"""Back from integers to a tree: for people who ask what an encoded expression says.
+
+The result means the same as its source; it need not look the same (`NOT a` has become a comparison,
+merged predicates stay merged).
+"""
+
+from __future__ import annotations
+
+from datetime import date, timedelta
+
+from matchwood.encode.attributes import Attribute, Attributes
+from matchwood.encode.expression_kernels import ALWAYS, CONJUNCTION, NEVER
+from matchwood.encode.expressions import ExpressionTable
+from matchwood.encode.keys import EPOCH, EPOCH_DAY, INT_MAX, INT_MIN, NAN, DictionaryKeys
+from matchwood.encode.keys import float_of_key as _float
+from matchwood.lang.nodes import (
+    FALSE,
+    TRUE,
+    And,
+    Comparison,
+    Expr,
+    In,
+    IsNull,
+    Like,
+    Or,
+    Value,
+)
+
+Interval = tuple[int, int]
+
+
+def decode(table: ExpressionTable, attributes: Attributes, slot: int) -> Expr:
+    """The expression in a slot."""
+    kind = table.layout.kind[slot]
+    if kind in (ALWAYS, NEVER):
+        return TRUE if kind == ALWAYS else FALSE
+    code = table.code_of(slot).tolist()
+    if kind == CONJUNCTION:
+        return _joined(And, [decode_predicate(table, attributes, pred) for pred in code])
+    done: list[Expr] = []
+    for token in reversed(code):
+        if token >= 0:
+            done.append(decode_predicate(table, attributes, token))
+        else:
+            n = (-token - 1) // 2
+            operands = [done.pop() for _ in range(n)]
+            done.append(_joined(And if token % 2 else Or, operands))
+    return done[0]
+
+
+def decode_predicate(table: ExpressionTable, attributes: Attributes, pred: int) -> Expr:
+    """The expression that says what one predicate of the table says."""
+    attribute = attributes.all[table.predicates.layout.attr[pred]]
+    intervals = table.predicates.intervals(pred)
+    if attribute.is_derived:
+        return _derived(attributes, attribute, intervals)
+    if intervals == ((INT_MIN, INT_MAX),):
+        return IsNull(attribute.name, negated=True)
+    points = [lo for lo, hi in intervals if lo == hi]
+    if len(points) == len(intervals):
+        return _members(attribute, points, negated=False)
+    holes = _holes(intervals)
+    if holes is not None:
+        return _members(attribute, holes, negated=True)
+    return _joined(Or, [_range(attribute, lo, hi) for lo, hi in intervals])
+
+
+def _derived(
+    attributes: Attributes, derived: Attribute, intervals: tuple[Interval, ...]
+) -> Expr:
+    for attribute in attributes.by_name.values():
+        if attribute.absence_id == derived.id:
+            return IsNull(attribute.name)
+        for text, pattern in attribute.patterns.items():
+            if pattern.attr_id == derived.id:
+                return Like(attribute.name, text, negated=intervals[0][0] == 0)
+    raise AssertionError(f"derived attribute {derived.name!r} belongs to none")
+
+
+def _holes(intervals: tuple[Interval, ...]) -> list[int] | None:
+    """The single keys that are missing from the whole, if that is all that is missing."""
+    if intervals[0][0] != INT_MIN or intervals[-1][1] != INT_MAX:
+        return None
+    gaps = [(a[1] + 1, b[0] - 1) for a, b in zip(intervals, intervals[1:], strict=False)]
+    return [lo for lo, _ in gaps] if all([lo == hi for lo, hi in gaps]) else None
+
+
+def _members(attribute: Attribute, keys: list[int], negated: bool) -> Expr:
+    values = [_value(attribute, key) for key in keys]
+    if len(values) == 1:
+        return Comparison(attribute.name, "<>" if negated else "=", values[0])
+    return In(attribute.name, tuple(values), negated)
+
+
+def _range(attribute: Attribute, lo: int, hi: int) -> Expr:
+    """lo <= key <= hi as comparisons; the key beside a dictionary's label is a strict bound."""
+    bounds: list[Expr] = []
+    if lo == hi and _has_value(attribute, lo):
+        return Comparison(attribute.name, "=", _value(attribute, lo))
+    if lo != INT_MIN:
+        exact = _has_value(attribute, lo)
+        value = _value(attribute, lo if exact else lo - 1)
+        bounds.append(Comparison(attribute.name, ">=" if exact else ">", value))
+    if hi != INT_MAX:
+        exact = _has_value(attribute, hi)
+        value = _value(attribute, hi if exact else hi + 1)
+        bounds.append(Comparison(attribute.name, "<=" if exact else "<", value))
+    return _joined(And, bounds)
+
+
+def _has_value(attribute: Attribute, key: int) -> bool:
+    if isinstance(attribute.keys, DictionaryKeys):
+        return attribute.keys.dictionary.value_of(key) is not None
+    return True
+
+
+def _value(attribute: Attribute, key: int) -> Value:
+    if isinstance(attribute.keys, DictionaryKeys):
+        value = attribute.keys.dictionary.value_of(key)
+        return float("nan") if value is NAN else value
+    if attribute.type == "bool":
+        return bool(key)
+    if attribute.type == "float":
+        return _float(key)
+    if attribute.type == "timestamp":
+        return EPOCH + timedelta(microseconds=key)
+    if attribute.type == "date":
+        return date.fromordinal(key + EPOCH_DAY)
+    return key
+
+
+def _joined(kind: type[And] | type[Or], operands: list[Expr]) -> Expr:
+    return operands[0] if len(operands) == 1 else kind(tuple(operands))
+
+

@@ -1,0 +1,84 @@
+"""Arrange: bring the hits of several indexes together, in the order subscriptions were added."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from matchwood.jit import kernel, part
+
+SMALL = 256
+"""Segments up to this size are sorted; larger ones are marked in a bitmap and read off, which costs
+a look at every 64 slots instead of many comparisons."""
+
+
+@part
+def _sort_by_order(slots, first, last, order):
+    n = last - first
+    gap = 1
+    while gap < n // 3:
+        gap = 3 * gap + 1
+    while gap > 0:
+        for i in range(first + gap, last):
+            slot = slots[i]
+            j = i - gap
+            while j >= first and order[slots[j]] > order[slot]:
+                slots[j + gap] = slots[j]
+                j -= gap
+            slots[j + gap] = slot
+        gap //= 3
+
+
+@part
+def _read_off_bitmap(slots, first, last, bitmap):
+    low, high = len(bitmap), -1
+    for i in range(first, last):
+        word = slots[i] >> 6
+        bitmap[word] |= np.uint64(1) << np.uint64(slots[i] & 63)
+        low, high = min(low, word), max(high, word)
+    at = first
+    for word in range(low, high + 1):
+        bits = bitmap[word]
+        bitmap[word] = np.uint64(0)
+        slot = word << 6
+        while bits:
+            if bits & np.uint64(1):
+                slots[at] = slot
+                at += 1
+            bits >>= np.uint64(1)
+            slot += 1
+
+
+@part
+def _is_sorted(slots, first, last, order):
+    for i in range(first + 1, last):
+        if order[slots[i - 1]] > order[slots[i]]:
+            return False
+    return True
+
+
+@kernel
+def arrange(offsets_a, slots_a, offsets_b, slots_b, always, skip, order, bitmap, offsets, slots):
+    """Write `offsets` and `slots`: both sources and `always`, by order; nothing for skipped events.
+
+    `bitmap` is uint64, zero, one bit per slot; empty when slots do not ascend as `order` does.
+    """
+    at = 0
+    for e in range(len(skip)):
+        first = at
+        if not skip[e]:
+            for i in range(offsets_a[e], offsets_a[e + 1]):
+                slots[at] = slots_a[i]
+                at += 1
+            for i in range(offsets_b[e], offsets_b[e + 1]):
+                slots[at] = slots_b[i]
+                at += 1
+            for i in range(len(always)):
+                slots[at] = always[i]
+                at += 1
+            if not _is_sorted(slots, first, at, order):
+                if at - first > SMALL and len(bitmap) > 0:
+                    _read_off_bitmap(slots, first, at, bitmap)
+                else:
+                    _sort_by_order(slots, first, at, order)
+        offsets[e + 1] = at
+    return at

@@ -1,0 +1,178 @@
+"""Explain: why a subscription matches an event, or the shortest reason why it does not.
+
+Every node of the subscription's own text gets TRUE, FALSE or UNKNOWN.  Leaves are decided by the same
+keys that matching uses, so an explanation never disagrees with a match.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from matchwood.encode.attributes import Attributes
+from matchwood.encode.events import encode_event
+from matchwood.encode.leaves import LeafBatch
+from matchwood.encode.resolve import resolve
+from matchwood.forms.merge_kernels import leaf_intervals
+from matchwood.lang.nodes import (
+    And,
+    Const,
+    Expr,
+    In,
+    IsNull,
+    Not,
+    Or,
+    Predicate,
+    Xnor,
+    children,
+)
+
+Truth = bool | None
+_WORDS = {True: "TRUE", False: "FALSE", None: "UNKNOWN"}
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A part of the expression, its text and its truth."""
+
+    text: str
+    value: Truth
+    found: str | None
+    children: tuple[Node, ...]
+    expr: Expr
+
+    def lines(self, prefix: str = "", branch: str = "", below: str = "") -> list[str]:
+        note = f"   ({self.found})" if self.found else ""
+        lines = [f"{prefix}{branch}{_WORDS[self.value]:<8}{self.text}{note}"]
+        for i, child in enumerate(self.children):
+            is_last = i == len(self.children) - 1
+            head, rest = ("└── ", "    ") if is_last else ("├── ", "│   ")
+            lines += child.lines(prefix + below, head, rest)
+        return lines
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """What one subscription says to one event."""
+
+    id: int | str
+    matches: bool
+    tree: Node
+    reasons: tuple[str, ...]
+
+    def __str__(self) -> str:
+        verdict = "matches" if self.matches else "does not match"
+        lines = [f"{self.id!r} {verdict}", *self.tree.lines()]
+        lines += [f"because {reason}" for reason in self.reasons]
+        return "\n".join(lines)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, for JSON."""
+
+        def plain(node: Node) -> dict[str, Any]:
+            return {
+                "text": node.text,
+                "value": _WORDS[node.value],
+                "found": node.found,
+                "children": [plain(child) for child in node.children],
+            }
+
+        return {
+            "id": self.id,
+            "matches": self.matches,
+            "reasons": list(self.reasons),
+            "tree": plain(self.tree),
+        }
+
+
+def explain(
+    id_: int | str, expr: Expr, attributes: Attributes, event: Mapping[str, Any]
+) -> Explanation:
+    """Evaluate every node of an expression that is registered with these attributes."""
+    batch = encode_event(attributes, event)
+    keys = dict(zip(batch.attr.tolist(), batch.lo.tolist(), strict=True))
+    tree = _evaluate(expr, attributes, keys, _flat(event))
+    reasons = () if tree.value is True else tuple(dict.fromkeys(_why_not(tree, True)))
+    return Explanation(id_, tree.value is True, tree, reasons)
+
+
+def _flat(event: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    values: dict[str, Any] = {}
+    for name, value in event.items():
+        if isinstance(value, Mapping):
+            values.update(_flat(value, f"{prefix}{name}."))
+        elif value is not None:
+            values[f"{prefix}{name}"] = value
+    return values
+
+
+def _evaluate(
+    expr: Expr, attributes: Attributes, keys: dict[int, int], event: dict[str, Any]
+) -> Node:
+    if isinstance(expr, Predicate):
+        found = f"{expr.name} is {event[expr.name]!r}" if expr.name in event else None
+        value = _leaf(expr, attributes, keys)
+        return Node(str(expr), value, found or f"{expr.name} is absent", (), expr)
+    nodes = tuple([_evaluate(each, attributes, keys, event) for each in children(expr)])
+    return Node(str(expr), _connect(expr, [node.value for node in nodes]), None, nodes, expr)
+
+
+def _connect(expr: Expr, values: list[Truth]) -> Truth:
+    """Three-valued AND, OR, NOT, XOR, XNOR."""
+    if isinstance(expr, Const):
+        return expr.value
+    if isinstance(expr, And):
+        return False if False in values else None if None in values else True
+    if isinstance(expr, Or):
+        return True if True in values else None if None in values else False
+    if None in values:
+        return None
+    if isinstance(expr, Not):
+        return not values[0]
+    return (values[0] == values[1]) == isinstance(expr, Xnor)
+
+
+def _leaf(leaf: Predicate, attributes: Attributes, keys: dict[int, int]) -> Truth:
+    attribute = attributes.by_name[leaf.name]
+    is_absent = attribute.id not in keys
+    if isinstance(leaf, IsNull):
+        return is_absent != leaf.negated
+    if is_absent:
+        return None
+    if isinstance(leaf, In) and None in leaf.values:  # found, or else nobody knows
+        known = tuple([value for value in leaf.values if value is not None])
+        is_member = bool(known) and _leaf(In(leaf.name, known), attributes, keys)
+        return not leaf.negated if is_member else None
+    batch = LeafBatch()
+    batch.add(leaf)
+    leaves = resolve(batch, attributes)
+    lo, hi = leaf_intervals(leaves, 0)
+    key = keys[int(leaves.attr[0])]
+    return bool(np.any((lo <= key) & (key <= hi)))
+
+
+def _why_not(node: Node, wanted: bool) -> list[str]:
+    """The fewest leaves that keep a node from being TRUE (or FALSE, below a NOT)."""
+    if not node.children:
+        if node.found is None:
+            return [f"{node.text} is {_WORDS[node.value]}"]
+        return [f"{node.text} is {_WORDS[node.value]}: {node.found}"]
+    if isinstance(node.expr, Not):
+        return _why_not(node.children[0], not wanted)
+    if isinstance(node.expr, (And, Or)):
+        failing = [child for child in node.children if child.value is not wanted]
+        reasons = [_why_not(child, wanted) for child in failing]
+        if isinstance(node.expr, And) == wanted:
+            # One operand is enough to spoil it: the one with the fewest reasons, FALSE before UNKNOWN.
+            ranked = zip([child.value is None for child in failing], reasons, strict=True)
+            return min(ranked, key=lambda each: (len(each[1]), each[0]))[1]
+        return [reason for each in reasons for reason in each]
+    unknown = [child for child in node.children if child.value is None]
+    return [
+        reason
+        for child in unknown[:1] or node.children
+        for reason in _why_not(child, child.value is not True)
+    ]

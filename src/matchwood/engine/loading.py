@@ -1,0 +1,114 @@
+"""Loading: what `add_many` takes, cut into chunks of leaf rows.
+
+Texts are parsed in this process, or, when there are many, in one process per core (`parsing`).  A table of
+predicates needs no parsing: its columns become leaf rows directly (`encode.predicate_rows`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from matchwood.encode.leaves import LeafBatch
+from matchwood.engine.parsing import parse_chunks
+from matchwood.errors import MatchwoodError, PositionedError, SubscriptionError
+from matchwood.lang.nodes import Expr
+
+CHUNK = 20_000
+
+
+class Refused(NamedTuple):
+    """A subscription that was not taken, and why."""
+
+    row: int
+    id: Any
+    error: Exception
+
+
+@dataclass
+class BatchReport:
+    """How a batch went: how many were taken, and the refused ones."""
+
+    count: int = 0
+    errors: list[Refused] = field(default_factory=list)
+
+    def take(self, chunk: Chunk, count: int) -> None:
+        self.count = count
+        for row, error in sorted(chunk.refused.items()):
+            self.errors.append(Refused(chunk.first + row, chunk.ids[row], error))
+
+
+@dataclass
+class Chunk:
+    """Some subscriptions of a batch: leaf rows for those that could be read."""
+
+    first: int
+    ids: Sequence[Any]
+    texts: Sequence[str | None]
+    batch: LeafBatch
+    rows: Sequence[int]  # row of each expression of `batch`
+    refused: dict[int, Exception]
+    done: int
+    total: int
+
+    def placed(self, row: int, error: PositionedError) -> MatchwoodError:
+        text = self.texts[row]
+        return error if text is None else error.at(text)
+
+
+def load_batches(subscriptions: Any, processes: int | None) -> Iterator[Chunk]:
+    """Cut any accepted form of subscriptions into chunks."""
+    if hasattr(subscriptions, "__arrow_c_stream__") or hasattr(subscriptions, "__arrow_c_array__"):
+        from matchwood.encode.arrow_events import as_table
+
+        table = as_table(subscriptions)
+        if table is None:
+            raise SubscriptionError("expected columns of one type each, found mixed objects")
+        if "attribute" in table.column_names:
+            from matchwood.engine.predicate_tables import load_predicates
+
+            yield from load_predicates(table)
+            return
+        if not {"id", "expr"} <= set(table.column_names):
+            raise SubscriptionError(
+                "expected columns id and expr, or id, attribute, operator and value, "
+                f"found {', '.join(table.column_names)}"
+            )
+        ids, texts = table.column("id").to_pylist(), table.column("expr").to_pylist()
+    else:
+        ids, texts = _pairs(subscriptions)
+    yield from _text_chunks(ids, texts, processes)
+
+
+def _pairs(subscriptions: Iterable[Any]) -> tuple[list[Any], list[Any]]:
+    """Ids and expressions of (id, text) pairs or of mappings with `id` and `expr`."""
+    if isinstance(subscriptions, (str, bytes)) or not isinstance(subscriptions, Iterable):
+        raise SubscriptionError(
+            "expected a table or an iterable of (id, text) pairs, "
+            f"found {type(subscriptions).__name__}"
+        )
+    if isinstance(subscriptions, Mapping):
+        subscriptions = subscriptions.items()
+    ids, texts = [], []
+    for each in subscriptions:
+        if isinstance(each, Mapping) and {"id", "expr"} <= each.keys():
+            ids.append(each["id"])
+            texts.append(each["expr"])
+        elif isinstance(each, (tuple, list)) and len(each) == 2:
+            ids.append(each[0])
+            texts.append(each[1])
+        else:
+            raise SubscriptionError(
+                f"expected (id, text) pairs, found {str(each)[:60]!r} at row {len(ids)}"
+            )
+    return ids, texts
+
+
+def _text_chunks(ids: list[Any], texts: list[Any], processes: int | None) -> Iterator[Chunk]:
+    starts = range(0, len(texts), CHUNK)
+    parsed = parse_chunks((texts[at : at + CHUNK] for at in starts), len(texts), processes)
+    for first, (batch, rows, refused) in zip(starts, parsed, strict=True):
+        last = min(first + CHUNK, len(texts))
+        kept = [str(each) if isinstance(each, Expr) else each for each in texts[first:last]]
+        yield Chunk(first, ids[first:last], kept, batch, rows, refused, last, len(texts))

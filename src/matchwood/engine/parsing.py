@@ -1,0 +1,133 @@
+"""Parsing in bulk: texts to leaf rows, on every core when there are many.
+
+Python parses on one core at a time, so large batches go to worker processes.  They are started as plain
+commands (`python -m matchwood.engine.parsing`), not forked and not spawned: that is safe beside threads
+and a JVM, and a user's script needs no `if __name__ == "__main__"`.
+
+A message is its length (8 bytes) and a pickle; workers read chunks of texts and answer in order.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+import struct
+import subprocess
+import sys
+from collections import deque
+from collections.abc import Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import IO, Any
+
+from matchwood.encode.leaves import LeafBatch
+from matchwood.errors import MatchwoodError
+from matchwood.lang.nodes import Expr
+from matchwood.lang.parser import parse
+
+Parsed = tuple[LeafBatch, list[int], dict[int, Exception]]
+"""Leaf rows, the row of each expression in them, and what was refused."""
+
+PARALLEL_FROM = 60_000
+"""Texts from which starting worker processes pays."""
+
+
+def parse_texts(texts: Iterable[str | Expr]) -> Parsed:
+    """Leaf rows of a chunk of texts (or trees)."""
+    batch, rows = LeafBatch(), []
+    refused: dict[int, Exception] = {}
+    for row, text in enumerate(texts):
+        try:
+            batch.add(text if isinstance(text, Expr) else parse(text))
+            rows.append(row)
+        except MatchwoodError as error:
+            refused[row] = error
+    return batch, rows, refused
+
+
+def parse_chunks(chunks: Iterable[list[Any]], total: int, processes: int | None) -> Iterator[Parsed]:
+    """Parse chunks in order, in as many processes as are worth it."""
+    wanted = _cores() if processes is None and total >= PARALLEL_FROM else processes or 1
+    if wanted < 2 or not sys.executable:
+        yield from map(parse_texts, chunks)
+        return
+    workers = [_Worker() for _ in range(wanted)]
+    try:
+        with ThreadPoolExecutor(wanted) as pool:
+            free = deque(workers)
+            waiting: deque[tuple[Future[Parsed], _Worker]] = deque()
+            for chunk in chunks:
+                if not free:
+                    future, worker = waiting.popleft()
+                    result = future.result()
+                    free.append(worker)
+                    waiting.append((pool.submit(free[0].parse, chunk), free.popleft()))
+                    yield result
+                else:
+                    worker = free.popleft()
+                    waiting.append((pool.submit(worker.parse, chunk), worker))
+            for future, _ in waiting:
+                yield future.result()
+    finally:
+        for worker in workers:
+            worker.stop()
+
+
+def _cores() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+class _Worker:
+    """A process that parses; if it is lost, its chunks are parsed here."""
+
+    def __init__(self) -> None:
+        path = os.pathsep.join([each or os.getcwd() for each in sys.path])
+        self._process = subprocess.Popen(  # noqa: S603 - our own interpreter and module
+            [sys.executable, "-m", "matchwood.engine.parsing"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            env={**os.environ, "PYTHONPATH": path, "MATCHWOOD_QUIET": "1"},
+        )
+
+    def parse(self, texts: list[Any]) -> Parsed:
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        try:
+            _send(self._process.stdin, texts)
+            answer: Parsed | None = _receive(self._process.stdout)
+        except (OSError, pickle.PickleError, EOFError):
+            answer = None
+        return parse_texts(texts) if answer is None else answer
+
+    def stop(self) -> None:
+        for stream in (self._process.stdin, self._process.stdout):
+            if stream is not None:
+                try:
+                    stream.close()
+                except OSError:
+                    pass
+        self._process.wait()
+
+
+def _send(stream: IO[bytes], value: Any) -> None:
+    data = pickle.dumps(value, pickle.HIGHEST_PROTOCOL)
+    stream.write(struct.pack("<q", len(data)))
+    stream.write(data)
+    stream.flush()
+
+
+def _receive(stream: IO[bytes]) -> Any:
+    head = stream.read(8)
+    if len(head) < 8:
+        return None
+    (size,) = struct.unpack("<q", head)
+    return pickle.loads(stream.read(size))  # noqa: S301 - from our own process
+
+
+def main() -> None:
+    """The worker: answer chunks until the input ends."""
+    while (texts := _receive(sys.stdin.buffer)) is not None:
+        _send(sys.stdout.buffer, parse_texts(texts))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,248 @@
+"""Subscriptions as a table of predicates: one row a predicate, the rows of one id a conjunction.
+
+    id   attribute  operator   value      values
+    7    price      BETWEEN    null       [20, 40]
+    7    genre      =          classics   null
+
+    id         int or string
+    attribute  string
+    operator   = == <> != < <= > >= IN, NOT IN, BETWEEN, NOT BETWEEN, LIKE, NOT LIKE, IS NULL,
+               IS NOT NULL, in any case
+    value      the constant, of any type; a struct with one field per type when attributes differ in
+               type (the field that is not null counts)
+    values     a list of such constants, for IN and BETWEEN; either column may be missing
+
+Columns become leaf rows without a Python object per row, except for LIKE and for structs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from matchwood.arrays import slices
+from matchwood.encode.leaves import ABSENT, OPERATORS, LeafBatch
+from matchwood.engine.loading import Chunk
+from matchwood.errors import SubscriptionError
+from matchwood.forms.merge_kernels import BETWEEN, IN, NEGATED, PRESENT, and_token
+from matchwood.lang.nodes import Like
+
+SUBSCRIPTIONS_PER_CHUNK = 200_000
+
+_LIKE = 40
+_OPERATORS = {
+    **OPERATORS,
+    "==": OPERATORS["="],
+    "!=": OPERATORS["<>"],
+    "IN": IN,
+    "NOT IN": IN | NEGATED,
+    "BETWEEN": BETWEEN,
+    "NOT BETWEEN": BETWEEN | NEGATED,
+    "IS NULL": ABSENT,
+    "IS NOT NULL": PRESENT,
+    "LIKE": _LIKE,
+    "NOT LIKE": _LIKE | NEGATED,
+}
+_UNKNOWN = 255
+
+
+def load_predicates(table: pa.Table) -> Iterator[Chunk]:
+    """Chunks of leaf rows from a predicate table."""
+    columns = _Columns(table)
+    total = len(columns.ids)
+    for first in range(0, total, SUBSCRIPTIONS_PER_CHUNK):
+        last = min(first + SUBSCRIPTIONS_PER_CHUNK, total)
+        yield columns.chunk(first, last, total)
+
+
+class _Columns:
+    """A predicate table as arrays, its rows sorted by subscription."""
+
+    def __init__(self, table: pa.Table) -> None:
+        missing = {"id", "attribute", "operator"} - set(table.column_names)
+        if missing or not {"value", "values"} & set(table.column_names):
+            raise SubscriptionError(
+                "expected columns id, attribute, operator and value or values, "
+                f"found {', '.join(table.column_names)}"
+            )
+        ids = _encoded(table.column("id"))
+        self.ids = ids.dictionary.to_pylist()
+        expression = ids.indices.to_numpy(zero_copy_only=False)
+        order = np.arange(len(expression))
+        if (np.diff(expression) < 0).any():
+            order = np.argsort(expression, kind="stable")
+        self.row_start = np.searchsorted(expression[order], np.arange(len(self.ids) + 1))
+        names = _encoded(table.column("attribute"))
+        self.names = {name: code for code, name in enumerate(names.dictionary.to_pylist())}
+        self.attr = names.indices.to_numpy(zero_copy_only=False).astype(np.int32)[order]
+        self.op = _operators(table.column("operator"))[order]
+        sizes, values = _values(table)
+        starts = np.cumsum(sizes) - sizes
+        self.n_values = sizes[order]
+        self.values = values[slices(starts[order], sizes[order])]
+        self.value_start = np.concatenate([[0], np.cumsum(self.n_values)])
+
+    def chunk(self, first: int, last: int, total: int) -> Chunk:
+        rows = slice(self.row_start[first], self.row_start[last])
+        values = slice(self.value_start[rows.start], self.value_start[rows.stop])
+        batch = LeafBatch()
+        batch.names = self.names
+        batch.attr = self.attr[rows]  # type: ignore[assignment]
+        batch.op = self.op[rows].copy()  # type: ignore[assignment]
+        batch.position = np.full(len(self.attr[rows]), -1, np.int32)  # type: ignore[assignment]
+        batch.start = self.value_start[rows.start : rows.stop + 1] - values.start
+        batch.values = self.values[values]
+        row_start = self.row_start[first : last + 1] - rows.start
+        batch.row_start = row_start
+        _conjunction_code(batch, row_start)
+        refused = self._refused(first, last)
+        kept: list[int] = list(range(last - first))
+        if ((batch.op & ~np.uint8(NEGATED)) == _LIKE).any() or refused:
+            batch, kept = _row_by_row(batch, refused)
+        texts = [None] * (last - first)
+        return Chunk(first, self.ids[first:last], texts, batch, kept, refused, last, total)
+
+    def _refused(self, first: int, last: int) -> dict[int, Exception]:
+        rows = slice(self.row_start[first], self.row_start[last])
+        op = self.op[rows]
+        n = self.n_values[rows]
+        plain = op & ~np.uint8(NEGATED)
+        none = (plain == ABSENT) | (plain == PRESENT)
+        many = plain == IN
+        two = plain == BETWEEN
+        wrong = np.where(none, n != 0, np.where(many, n == 0, np.where(two, n != 2, n != 1)))
+        wrong |= op == _UNKNOWN
+        refused: dict[int, Exception] = {}
+        for row in np.flatnonzero(wrong).tolist():
+            expression = int(np.searchsorted(self.row_start, rows.start + row, side="right")) - 1
+            problem = (
+                f"expected an operator among {', '.join(_OPERATORS)}, found another"
+                if op[row] == _UNKNOWN
+                else f"expected one constant (two for BETWEEN, none for IS NULL), found {n[row]}"
+            )
+            refused.setdefault(
+                expression - first,
+                SubscriptionError(f"predicate table, row {rows.start + row}: {problem}"),
+            )
+        return refused
+
+
+def _encoded(column: pa.ChunkedArray) -> pa.DictionaryArray:
+    if column.null_count:
+        raise SubscriptionError("expected an id and an attribute in every row, found null")
+    encoded = column if pa.types.is_dictionary(column.type) else pc.dictionary_encode(column)
+    return encoded.unify_dictionaries().combine_chunks()
+
+
+def _operators(column: pa.ChunkedArray) -> np.ndarray:
+    encoded = pc.dictionary_encode(column.cast(pa.string()).fill_null(""))
+    encoded = encoded.unify_dictionaries().combine_chunks()
+    codes = [
+        _OPERATORS.get(" ".join(name.upper().split()), _UNKNOWN)
+        for name in encoded.dictionary.to_pylist()
+    ]
+    return np.array(codes, np.uint8)[encoded.indices.to_numpy(zero_copy_only=False)]
+
+
+def _values(table: pa.Table) -> tuple[np.ndarray, Any]:
+    """How many constants each row has, and all of them in row order."""
+    scalar = _column(table, "value")
+    lists = _column(table, "values")
+    if lists is None:
+        assert scalar is not None
+        present = scalar.is_valid().to_numpy(zero_copy_only=False)
+        return present.astype(np.int64), _plain(scalar.drop_null())
+    sizes = pc.list_value_length(lists).fill_null(0).to_numpy(zero_copy_only=False).astype(np.int64)
+    flat = _plain(lists.flatten())
+    if scalar is None:
+        return sizes, flat
+    single = scalar.is_valid().to_numpy(zero_copy_only=False) & (sizes == 0)
+    total = sizes + single
+    merged = np.empty(int(total.sum()), object)
+    starts = np.cumsum(total) - total
+    merged[slices(starts, sizes)] = _objects(flat)
+    merged[starts[single]] = _objects(_plain(scalar.filter(pa.array(single))))
+    return total, _narrowed(merged, flat)
+
+
+def _column(table: pa.Table, name: str) -> pa.Array | None:
+    if name not in table.column_names:
+        return None
+    column = table.column(name).combine_chunks()
+    return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+
+
+def _plain(array: pa.Array) -> np.ndarray:
+    """Constants as int64 or float64 where that is exact, else as Python objects."""
+    if array.null_count:
+        raise SubscriptionError("expected constants without null inside a list, found null")
+    if pa.types.is_dictionary(array.type):
+        array = array.dictionary_decode()
+    if pa.types.is_struct(array.type):
+        merged = np.empty(len(array), object)
+        for field in array.flatten():
+            at = np.flatnonzero(field.is_valid().to_numpy(zero_copy_only=False))
+            merged[at] = _objects(_plain(field.drop_null()))
+        return merged
+    if pa.types.is_integer(array.type) and array.type != pa.uint64():
+        return array.cast(pa.int64()).to_numpy(zero_copy_only=False)
+    if pa.types.is_floating(array.type):
+        return array.cast(pa.float64()).to_numpy(zero_copy_only=False)
+    return _objects(array.to_pylist())
+
+
+def _objects(values: Any) -> np.ndarray:
+    merged = np.empty(len(values), object)
+    merged[:] = values.tolist() if isinstance(values, np.ndarray) else values
+    return merged
+
+
+def _narrowed(merged: np.ndarray, like: np.ndarray) -> np.ndarray:
+    """Back to one numeric type where all constants have it."""
+    if like.dtype == object or not all([type(value) in (int, float) for value in merged.tolist()]):
+        return merged
+    kinds = {type(value) for value in merged.tolist()}
+    return merged.astype(like.dtype) if len(kinds) == 1 else merged
+
+
+def _conjunction_code(batch: LeafBatch, row_start: np.ndarray) -> None:
+    """Prefix code of plain conjunctions: AND(n), then the rows."""
+    n_expr, n_rows = len(row_start) - 1, int(row_start[-1])
+    sizes = np.diff(row_start)
+    heads = row_start[:-1] + np.arange(n_expr)
+    code = np.empty(n_expr + n_rows, np.int32)
+    code[heads] = and_token(1) + (sizes - 1) * (and_token(2) - and_token(1))
+    body = np.ones(n_expr + n_rows, bool)
+    body[heads] = False
+    code[body] = np.arange(n_rows)
+    batch.code = code  # type: ignore[assignment]
+    batch.expr_start = np.append(heads, n_expr + n_rows)  # type: ignore[assignment]
+
+
+def _row_by_row(batch: LeafBatch, refused: dict[int, Exception]) -> tuple[LeafBatch, list[int]]:
+    """The slow way: leave out refused subscriptions, and write LIKE as the parser would."""
+    fresh, kept = LeafBatch(), []
+    names = list(batch.names)
+    for expression in range(len(batch)):
+        if expression in refused:
+            continue
+        first, last = int(batch.row_start[expression]), int(batch.row_start[expression + 1])
+        fresh.code.append(and_token(last - first))
+        for row in range(first, last):
+            fresh.code.append(len(fresh.attr))
+            name = names[batch.attr[row]]
+            values = list(batch.values[batch.start[row] : batch.start[row + 1]])
+            op = int(batch.op[row])
+            if op & ~NEGATED == _LIKE:
+                fresh.write_like(Like(name, str(values[0]), bool(op & NEGATED)))
+            else:
+                plain = [v.item() if isinstance(v, np.generic) else v for v in values]
+                fresh.write_row(name, op, tuple(plain))
+        fresh.expr_start.append(len(fresh.code))
+        fresh.row_start.append(len(fresh.attr))
+        kept.append(expression)
+    return fresh, kept

@@ -1,0 +1,92 @@
+"""Routing: which index holds which expressions.
+
+    always true      kept here, matches every event
+    never true       kept nowhere
+    conjunctions     the index the user chose
+    anything else    the same index if it speaks any expression, else the general one
+
+Indexes are built again from the expression table when its keys or predicate ids moved (`epoch`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from matchwood.encode.events import EventBatch
+from matchwood.encode.expression_kernels import ALWAYS, CONJUNCTION, TREE, UNUSED
+from matchwood.encode.expressions import ExpressionTable
+from matchwood.errors import IndexBuildError
+from matchwood.index.protocol import ANY, Hits, Index
+from matchwood.index.registry import find_index
+
+CONJUNCTIVE_INDEX = "scan"
+GENERAL_INDEX = "scan"
+"""What `auto` chooses for conjunctions, and for every other expression."""
+
+
+class Routing:
+    """The indexes of one matcher."""
+
+    def __init__(self, table: ExpressionTable, index: str, config: Mapping[str, Any]) -> None:
+        self._table = table
+        self.name = index
+        self.config = dict(config)
+        chosen = find_index(CONJUNCTIVE_INDEX if index == "auto" else index)
+        self._classes: tuple[type[Index], ...] = (chosen,)
+        if chosen.language != ANY:
+            self._classes = (chosen, find_index(GENERAL_INDEX))
+        self.rebuild()
+
+    def rebuild(self) -> None:
+        """Build every index anew from the expression table."""
+        nothing = np.empty(0, np.int32)
+        self.indexes: list[Index] = [self._build(i, nothing) for i in range(len(self._classes))]
+        self.always = nothing
+        self.epoch = self._table.epoch
+        self._insert(np.flatnonzero(self._table.layout.kind != UNUSED).astype(np.int32))
+
+    def insert(self, slots: np.ndarray) -> None:
+        if self.epoch != self._table.epoch:
+            self.rebuild()  # takes the new slots with it
+        else:
+            self._insert(slots)
+
+    def delete(self, slots: np.ndarray) -> None:
+        """Forget slots; the table still holds them."""
+        for index, part in zip(self.indexes, self._parts(slots), strict=True):
+            if len(part):
+                index.delete(part)
+        self.always = np.setdiff1d(self.always, slots).astype(np.int32)
+
+    def match_batch(self, events: EventBatch) -> list[Hits]:
+        """The hits of each index; `always` is left to the caller."""
+        return [index.match_batch(events) for index in self.indexes if len(index)]
+
+    def _insert(self, slots: np.ndarray) -> None:
+        for i, part in enumerate(self._parts(slots)):
+            if len(part) and len(self.indexes[i]):
+                self.indexes[i].insert(part)
+            elif len(part):  # the first batch: an index may build better than it grows
+                self.indexes[i] = self._build(i, part)
+        kinds = self._table.layout.kind[slots]
+        self.always = np.concatenate([self.always, slots[kinds == ALWAYS]])
+
+    def _parts(self, slots: np.ndarray) -> list[np.ndarray]:
+        kinds = self._table.layout.kind[slots]
+        if len(self.indexes) == 1:
+            return [slots[(kinds == CONJUNCTION) | (kinds == TREE)]]
+        return [slots[kinds == CONJUNCTION], slots[kinds == TREE]]
+
+    def _build(self, which: int, slots: np.ndarray) -> Index:
+        cls, config = self._classes[which], self.config if which == 0 else {}
+        try:
+            return cls.build(self._table, slots, **config)
+        except TypeError as error:
+            if not config:
+                raise
+            raise IndexBuildError(
+                f"index {cls.name!r}: expected its own settings, found {config!r} ({error})"
+            ) from None

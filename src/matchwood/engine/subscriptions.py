@@ -1,0 +1,172 @@
+"""Subscriptions: ids, texts and the order they were added in, one slot each.
+
+Slots are handed out from a free list, so an index can use them as dense expression ids; `order` tells
+which came first.  While all ids are ints they live in one array; a Python object per id is only made
+once a string appears.  The map from id to slot is made when the first change asks for it: a process
+that only matches never pays for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+
+from matchwood.arrays import doubled, grown
+from matchwood.engine.texts import TextArena
+from matchwood.errors import SubscriptionError
+
+Id = int | str
+
+
+class Subscriptions:
+    """Ids by slot and slots by id."""
+
+    def __init__(self) -> None:
+        self.ids: np.ndarray = np.zeros(64, np.int64)  # int64, or object once a string appears
+        self.order = np.full(64, -1, np.int64)  # -1: the slot is free
+        self.texts = TextArena()
+        self.in_order = True  # slots ascend as `order` does: true until a slot is reused
+        self._n_slots = 0
+        self._n_added = 0
+        self._free: list[int] = []
+        self._slot_of: dict[Id, int] | None = {}
+
+    def __len__(self) -> int:
+        return self._n_slots - len(self._free)
+
+    def __contains__(self, id_: object) -> bool:
+        return id_ in self.slot_of
+
+    @property
+    def n_slots(self) -> int:
+        """Slots in use and free ones below the highest in use."""
+        return self._n_slots
+
+    @property
+    def slot_of(self) -> dict[Id, int]:
+        if self._slot_of is None:
+            used = self.slots()
+            self._slot_of = dict(zip(self.ids[used].tolist(), used.tolist(), strict=True))
+        return self._slot_of
+
+    @property
+    def nbytes(self) -> int:
+        """Arrays, texts and an estimate for Python's own objects."""
+        size = self.ids.nbytes + self.order.nbytes + self.texts.nbytes
+        if self.ids.dtype == object:
+            size += 60 * len(self)
+        if self._slot_of is not None:
+            size += 100 * len(self)
+        return size
+
+    def slots(self) -> np.ndarray:
+        """Slots in use, in the order their subscriptions were added."""
+        used = np.flatnonzero(self.order[: self._n_slots] >= 0).astype(np.int32)
+        return used if self.in_order else used[np.argsort(self.order[used], kind="stable")]
+
+    def find(self, id_: Id) -> int:
+        """The slot of an id; SubscriptionError when there is none."""
+        check_id(id_)
+        try:
+            return self.slot_of[id_]
+        except KeyError:
+            raise SubscriptionError(
+                f"expected the id of a subscription, found {id_!r}: no such subscription; "
+                "add it first, or use replace()"
+            ) from None
+
+    def add(self, ids: list[Id], texts: Iterable[str | None]) -> np.ndarray:
+        """Slots for new ids, which must be checked and free."""
+        slots = np.array(self._take_slots(len(ids)), np.int32)
+        self._make_room(int(slots.max(initial=-1)) + 1)
+        if self.ids.dtype != object and not all([type(id_) is int for id_ in ids]):
+            self.ids = self.ids.astype(object)
+        if self.ids.dtype == object:
+            for slot, id_ in zip(slots.tolist(), ids, strict=True):
+                self.ids[slot] = id_
+        else:
+            self.ids[slots] = ids
+        self.order[slots] = np.arange(self._n_added, self._n_added + len(ids))
+        self._n_added += len(ids)
+        self.slot_of.update(zip(ids, slots.tolist(), strict=True))
+        self.texts.put(slots, texts)
+        return slots
+
+    def remove(self, slots: np.ndarray) -> None:
+        for id_ in self.ids[slots].tolist():
+            del self.slot_of[id_]
+        if self.ids.dtype == object:
+            self.ids[slots] = None
+        self.order[slots] = -1
+        self.texts.drop(slots)
+        self._free += slots.tolist()
+
+    def compact(self) -> np.ndarray:
+        """Renumber slots in order without gaps; returns the old slot of each new one."""
+        old = self.slots()
+        self.ids = grown(self.ids[old], doubled(64, len(old)))
+        self.order = grown(np.arange(len(old), dtype=np.int64), doubled(64, len(old)), -1)
+        self.texts.compact(old)
+        self._n_slots = self._n_added = len(old)
+        self._free = []
+        self._slot_of = None
+        self.in_order = True
+        return old
+
+    def layout(self) -> dict[str, np.ndarray]:
+        """Arrays for a snapshot; call after `compact`."""
+        n = self._n_slots
+        layout = {"order": self.order[:n], **self.texts.layout(n)}
+        if self.ids.dtype != object:
+            return {**layout, "id_int": self.ids[:n]}
+        ids = self.ids[:n].tolist()
+        names = TextArena()
+        names.put(np.arange(n), [id_ if isinstance(id_, str) else None for id_ in ids])
+        layout["id_int"] = np.array([0 if isinstance(id_, str) else id_ for id_ in ids], np.int64)
+        return {**layout, **{f"id_{key}": value for key, value in names.layout(n).items()}}
+
+    @classmethod
+    def restore(cls, layout: Mapping[str, np.ndarray]) -> Subscriptions:
+        self = cls()
+        self.order, self.ids = layout["order"], layout["id_int"]
+        self._n_slots = self._n_added = len(self.order)
+        self.texts = TextArena.restore(layout, "")
+        self._slot_of = None
+        if "id_text_start" in layout:
+            names = TextArena.restore(layout, "id_")
+            self.ids = self.ids.astype(object)
+            for slot in range(self._n_slots):
+                name = names.get(slot)
+                if name is not None:
+                    self.ids[slot] = name
+        return self
+
+    def _take_slots(self, n: int) -> list[int]:
+        reused = [self._free.pop() for _ in range(min(n, len(self._free)))]
+        self.in_order &= not reused
+        fresh = range(self._n_slots, self._n_slots + n - len(reused))
+        self._n_slots += len(fresh)
+        return reused + list(fresh)
+
+    def _make_room(self, needed: int) -> None:
+        size = doubled(len(self.order) or 1, needed)
+        self.order = grown(self.order, size, -1)
+        if size > len(self.ids):
+            fresh = np.zeros(size, self.ids.dtype)
+            fresh[: len(self.ids)] = self.ids
+            self.ids = fresh
+
+
+def check_id(id_: Any) -> Id:
+    """An id as Python's own int or str; SubscriptionError for anything else."""
+    if isinstance(id_, np.integer):
+        id_ = int(id_)
+    if isinstance(id_, bool) or not isinstance(id_, (int, str)):
+        raise SubscriptionError(
+            f"expected an int or a str as a subscription's id, found {type(id_).__name__} {id_!r}"
+        )
+    if isinstance(id_, int) and not -(2**63) <= id_ < 2**63:
+        raise SubscriptionError(f"expected an id of 64 bits, found {id_}: use a str instead")
+    return id_

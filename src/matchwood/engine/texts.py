@@ -1,0 +1,87 @@
+"""Texts of subscriptions as UTF-8 in one byte array, so that a million of them cost their bytes.
+
+Layout   text_start int64[S]   where a slot's text begins
+         text_size  int32[S]   its length in bytes, -1 for none
+         text_bytes uint8[]    all texts; freed ones are reclaimed when they are half of all
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+import numpy as np
+
+from matchwood.arrays import doubled, grown, slices
+
+
+class TextArena:
+    def __init__(self) -> None:
+        self._start = np.zeros(64, np.int64)
+        self._size = np.full(64, -1, np.int32)
+        self._bytes = np.zeros(1024, np.uint8)
+        self._used = 0
+        self._wasted = 0
+
+    @property
+    def nbytes(self) -> int:
+        return int(self._start.nbytes + self._size.nbytes + self._bytes.nbytes)
+
+    def get(self, slot: int) -> str | None:
+        size = self._size[slot]
+        if size < 0:
+            return None
+        start = self._start[slot]
+        return self._bytes[start : start + size].tobytes().decode()
+
+    def put(self, slots: np.ndarray, texts: Iterable[str | None]) -> None:
+        """Store one text per slot; what a slot held before must have been dropped."""
+        encoded = [None if text is None else text.encode() for text in texts]
+        if not encoded:
+            return
+        sizes = np.array([-1 if text is None else len(text) for text in encoded], np.int32)
+        room = doubled(len(self._start) or 1, int(np.max(slots)) + 1)
+        self._start = grown(self._start, room)
+        self._size = grown(self._size, room, -1)
+        data = b"".join([text for text in encoded if text])
+        self._bytes = grown(self._bytes, doubled(len(self._bytes) or 1, self._used + len(data)))
+        self._bytes[self._used : self._used + len(data)] = np.frombuffer(data, np.uint8)
+        lengths = np.maximum(sizes, 0).astype(np.int64)
+        self._start[slots] = self._used + np.cumsum(lengths) - lengths
+        self._size[slots] = sizes
+        self._used += len(data)
+
+    def drop(self, slots: np.ndarray) -> None:
+        self._wasted += int(np.maximum(self._size[slots], 0).sum())
+        self._size[slots] = -1
+        if self._wasted * 2 > self._used > 4096:
+            self._rewrite(np.arange(len(self._size)))
+
+    def compact(self, old: np.ndarray) -> None:
+        """Keep the texts of slots `old`, renumbered from 0."""
+        self._rewrite(old)
+
+    def layout(self, n: int) -> dict[str, np.ndarray]:
+        return {
+            "text_start": self._start[:n],
+            "text_size": self._size[:n],
+            "text_bytes": self._bytes[: self._used],
+        }
+
+    @classmethod
+    def restore(cls, layout: Mapping[str, np.ndarray], prefix: str) -> TextArena:
+        self = cls()
+        self._start = layout[f"{prefix}text_start"]
+        self._size = layout[f"{prefix}text_size"]
+        self._bytes = layout[f"{prefix}text_bytes"]
+        self._used = len(self._bytes)
+        return self
+
+    def _rewrite(self, slots: np.ndarray) -> None:
+        sizes = self._size[slots]
+        lengths = np.maximum(sizes, 0).astype(np.int64)
+        data = self._bytes[slices(self._start[slots], lengths)]
+        room = doubled(64, len(slots))
+        self._start = grown(np.cumsum(lengths) - lengths, room)
+        self._size = grown(sizes, room, -1)
+        self._bytes = grown(data, doubled(1024, len(data)))
+        self._used, self._wasted = len(data), 0
