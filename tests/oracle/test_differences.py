@@ -13,7 +13,8 @@ import duckdb
 import pytest
 from pyspark.errors import PySparkException
 
-from matchwood.errors import ParseError
+import matchwood as mw
+from matchwood.errors import ParseError, SchemaError
 from matchwood.lang.parser import parse
 from naive import evaluate
 
@@ -22,6 +23,16 @@ pytestmark = pytest.mark.spark
 REFUSED = "refused"
 EXACT = 2**53
 """From here on, not every integer is a DOUBLE."""
+
+
+def matched(text: str, types: dict[str, str], event: dict[str, Any]) -> Any:
+    """Does the Matcher match, or refuse?"""
+    matcher = mw.Matcher(schema=types)
+    try:
+        matcher.add("s", text)
+    except (ParseError, SchemaError):
+        return REFUSED
+    return matcher.match(event) == ["s"]
 
 
 @pytest.fixture
@@ -40,6 +51,8 @@ def say(duck, spark_sql):
             answers.append(evaluate(parse(text), events[0]))
         except (ParseError, TypeError, ValueError):
             answers.append(REFUSED)
+        expected = REFUSED if answers[-1] == REFUSED else answers[-1] is True
+        assert matched(text, columns, events[0]) == expected
         return answers
 
     return ask

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable
 from datetime import datetime
+from functools import reduce
+from itertools import pairwise, product
+from operator import and_
 from random import Random
 from typing import Any
 
@@ -12,9 +16,9 @@ import pandas as pd
 import pytest
 
 import matchwood as mw
-from matchwood.lang.nodes import Expr, Predicate
+from matchwood.lang.nodes import TRUE, Expr, In, Like, Predicate
 from matchwood.lang.parser import parse
-from naive import evaluate, matches
+from naive import can_hold, evaluate, holds_interval, matches
 from oracle.agreement import LONG, N_EVENTS, N_EXPRESSIONS, each_seed, table
 from oracle.columns import nested, to_arrow
 from oracle.shared import constants
@@ -160,6 +164,56 @@ def test_one_subscription_at_a_time_gives_what_add_many_gives():
     assert list(made.match_many(events)) == list(matcher(subscriptions, types).match_many(events))
 
 
+def test_an_explanation_gives_every_node_its_truth():
+    seen: Counter[bool | None] = Counter()
+
+    def check(node: Any, event: Event) -> None:
+        truth = evaluate(parse(node.text), event)
+        assert node.value is truth, f"{node.text} is {truth} on {event}, explained as {node.value}"
+        seen[truth] += 1
+        for child in node.children:
+            check(child, event)
+
+    types, subscriptions, events = draw_mixed(seed=13)
+    made = matcher(subscriptions, types)
+    for (id_, expr), event in product(subscriptions[:20], events[:20]):
+        explanation = made.explain(id_, event)
+        assert explanation.matches is matches(expr, event)
+        check(explanation.tree, event)
+    assert min(seen[truth] for truth in (True, False, None)) > 100
+
+
+def is_decided_by_keys(predicate: Predicate) -> bool:
+    """A pattern with inner wildcards is no interval: sets of strings leave it open."""
+    plain = re.sub(r"\\.", "", predicate.pattern) if isinstance(predicate, Like) else ""
+    return not set("%_") & set(plain.removesuffix("%"))
+
+
+def test_an_event_of_predicates_matches_what_can_hold_and_nothing_that_cannot():
+    seen: Counter[tuple[bool, bool, bool]] = Counter()
+    for seed in range(12):
+        types, subscriptions, events = workload(
+            Random(seed), 40, 12, max_leaves=4, allow=is_decided_by_keys
+        )
+        made = matcher(subscriptions, types)
+        for first, second in pairwise(events):
+            allowed = {
+                name: tuple(e[name] for e in (first, second) if e.get(name) is not None)
+                for name in types
+            }
+            allowed = {name: values for name, values in allowed.items() if values}
+            event = reduce(and_, (In(name, values) for name, values in allowed.items()), TRUE)
+            found = made.match(event)
+            for id_, expr in subscriptions:
+                # one value for the whole expression, the engine, one value per predicate
+                chain = can_hold(expr, allowed), id_ in found, holds_interval(expr, allowed)
+                assert chain == tuple(sorted(chain)), f"{chain} for {expr} on {event}"
+                seen[chain] += 1
+    assert seen[True, True, True] > 1_000
+    assert seen[False, False, False] > 1_000
+    assert seen[False, False, True] > 0
+
+
 @pytest.mark.spark
 def test_spark_and_the_matcher_find_the_same(spark_sql):
     pairs = 0
@@ -182,8 +236,7 @@ def test_spark_and_the_matcher_find_the_same(spark_sql):
 def test_spark_and_the_matcher_agree_on_every_spelling(spark_sql):
     answers = spark_sql.answers(COLUMNS, EVENTS, [f"{text}\n" for text in TEXTS])
     made = mw.Matcher(schema=COLUMNS)
-    for text in TEXTS:
-        made.add(text, text) if text not in made else None
+    assert made.add_many((text, text) for text in TEXTS).errors == []
     for e, found in enumerate(made.match_many(EVENTS)):
         expected = [text for text, truths in zip(TEXTS, answers, strict=True) if truths[e] is True]
         assert found == expected
