@@ -6,7 +6,8 @@ import numpy as np
 
 
 def doubled(size: int, needed: int) -> int:
-    """`size` doubled until it is enough."""
+    """`size`, or 1 for nothing, doubled until it is enough."""
+    size = max(size, 1)
     while size < needed:
         size *= 2
     return size

@@ -126,8 +126,20 @@ class DictionaryKeys(Keys):
 
     def __init__(self, type_: str) -> None:
         self.type = type_
-        self.dictionary = OrderedDictionary()
+        self._dictionary: OrderedDictionary | None = OrderedDictionary()
+        self._load: Callable[[], OrderedDictionary] | None = None
         self._event_value = _EVENT_VALUES[type_]
+
+    @property
+    def dictionary(self) -> OrderedDictionary:
+        if self._dictionary is None:
+            assert self._load is not None
+            self._dictionary = self._load()
+        return self._dictionary
+
+    def load_later(self, load: Callable[[], OrderedDictionary]) -> None:
+        """Read the dictionary of a snapshot when it is first needed."""
+        self._dictionary, self._load = None, load
 
     def literals(self, values: Sequence[Any]) -> list[Literal]:
         constants = [_constant(value) for value in values]
@@ -206,7 +218,12 @@ def read_literal_problem(type_: str, text: Any) -> str | None:
 
 
 def _constant(value: Any) -> Any:
-    return NAN if value != value else value
+    """A constant as the dictionary holds it: one NaN, and ints of 64 bits (no event has others)."""
+    if value != value:
+        return NAN
+    if isinstance(value, int) and not INT_MIN <= value <= INT_MAX:
+        return _nearest_float(value)
+    return value
 
 
 def _nearest_float(value: float) -> float:

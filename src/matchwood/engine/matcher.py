@@ -249,7 +249,8 @@ class Matcher:
         from matchwood.engine.snapshot import save
 
         with self._lock:
-            self._compact()
+            if not self._subscriptions.is_compact:
+                self._compact()
             save(self, path)
 
     @classmethod
@@ -377,7 +378,8 @@ class Matcher:
         work[-1] = used
         self._work += work
         counters = dict(zip(COUNTERS, work.tolist(), strict=True))
-        return Matches(offsets, slots[:used], subscriptions.ids, events.errors, counters)
+        ids = subscriptions.ids_of(slots[:used])
+        return Matches(offsets, ids, events.errors, counters)
 
 
 def _single(expr: str | Expr) -> LeafBatch:

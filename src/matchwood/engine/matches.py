@@ -29,16 +29,14 @@ class Matches(Sequence[list[Id]]):
     def __init__(
         self,
         offsets: np.ndarray,
-        slots: np.ndarray,
-        id_of_slot: np.ndarray,
+        ids: np.ndarray,
         errors: dict[int, EventError],
         counters: dict[str, int],
     ) -> None:
         self.offsets = offsets
+        self.ids = ids
         self.errors = errors
         self.counters = counters
-        # Picked now, not when asked for: a slot may belong to another subscription later.
-        self.ids: np.ndarray = id_of_slot[slots]
 
     def __len__(self) -> int:
         return len(self.offsets) - 1

@@ -11,7 +11,7 @@ Indexes are built again from the expression table when its keys or predicate ids
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -27,23 +27,50 @@ GENERAL_INDEX = "scan"
 """What `auto` chooses for conjunctions, and for every other expression."""
 
 
+def _classes(index: str) -> tuple[type[Index], ...]:
+    chosen = find_index(CONJUNCTIVE_INDEX if index == "auto" else index)
+    return (chosen,) if chosen.language == ANY else (chosen, find_index(GENERAL_INDEX))
+
+
 class Routing:
     """The indexes of one matcher."""
+
+    indexes: list[Index]
 
     def __init__(self, table: ExpressionTable, index: str, config: Mapping[str, Any]) -> None:
         self._table = table
         self.name = index
         self.config = dict(config)
-        chosen = find_index(CONJUNCTIVE_INDEX if index == "auto" else index)
-        self._classes: tuple[type[Index], ...] = (chosen,)
-        if chosen.language != ANY:
-            self._classes = (chosen, find_index(GENERAL_INDEX))
+        self._classes = _classes(index)
         self.rebuild()
+
+    @classmethod
+    def restore(
+        cls,
+        table: ExpressionTable,
+        index: str,
+        config: Mapping[str, Any],
+        layouts: list[dict[str, np.ndarray]],
+        always: np.ndarray,
+    ) -> Self:
+        """Take over the indexes of a snapshot; built anew if it was saved with other ones."""
+        self = cls.__new__(cls)
+        self._table, self.name, self.config = table, index, dict(config)
+        self._classes = _classes(index)
+        self.always, self.epoch = always, table.epoch
+        if len(layouts) != len(self._classes):
+            self.rebuild()
+            return self
+        self.indexes = [
+            each.restore(table, layout, **(self.config if i == 0 else {}))
+            for i, (each, layout) in enumerate(zip(self._classes, layouts, strict=True))
+        ]
+        return self
 
     def rebuild(self) -> None:
         """Build every index anew from the expression table."""
         nothing = np.empty(0, np.int32)
-        self.indexes: list[Index] = [self._build(i, nothing) for i in range(len(self._classes))]
+        self.indexes = [self._build(i, nothing) for i in range(len(self._classes))]
         self.always = nothing
         self.epoch = self._table.epoch
         self._insert(np.flatnonzero(self._table.layout.kind != UNUSED).astype(np.int32))

@@ -24,7 +24,8 @@ class Subscriptions:
     """Ids by slot and slots by id."""
 
     def __init__(self) -> None:
-        self.ids: np.ndarray = np.zeros(64, np.int64)  # int64, or object once a string appears
+        self._ids: np.ndarray = np.zeros(64, np.int64)  # int64, or object once a string appears
+        self._names: TextArena | None = None  # string ids of a snapshot, not yet Python objects
         self.order = np.full(64, -1, np.int64)  # -1: the slot is free
         self.texts = TextArena()
         self.in_order = True  # slots ascend as `order` does: true until a slot is reused
@@ -43,6 +44,35 @@ class Subscriptions:
     def n_slots(self) -> int:
         """Slots in use and free ones below the highest in use."""
         return self._n_slots
+
+    @property
+    def is_compact(self) -> bool:
+        """Whether slots have no gaps and ascend as the subscriptions were added."""
+        return self.in_order and not self._free
+
+    @property
+    def ids(self) -> np.ndarray:
+        """Ids by slot."""
+        if self._names is not None:
+            ids = self._ids.astype(object)
+            names = self._names.all(self._n_slots)
+            for slot, name in enumerate(names):
+                if name is not None:
+                    ids[slot] = name
+            self._ids, self._names = ids, None
+        return self._ids
+
+    def ids_of(self, slots: np.ndarray) -> np.ndarray:
+        """The ids of slots; of a fresh snapshot only those asked for become Python objects."""
+        if self._names is None or len(slots) * 4 > self._n_slots:
+            return self.ids[slots]
+        distinct, inverse = np.unique(slots, return_inverse=True)
+        ids = self._ids[distinct].astype(object)
+        for i, slot in enumerate(distinct.tolist()):
+            name = self._names.get(slot)
+            if name is not None:
+                ids[i] = name
+        return ids[inverse]
 
     @property
     def slot_of(self) -> dict[Id, int]:
@@ -82,12 +112,12 @@ class Subscriptions:
         slots = np.array(self._take_slots(len(ids)), np.int32)
         self._make_room(int(slots.max(initial=-1)) + 1)
         if self.ids.dtype != object and not all([type(id_) is int for id_ in ids]):
-            self.ids = self.ids.astype(object)
+            self._ids = self.ids.astype(object)
         if self.ids.dtype == object:
             for slot, id_ in zip(slots.tolist(), ids, strict=True):
-                self.ids[slot] = id_
+                self._ids[slot] = id_
         else:
-            self.ids[slots] = ids
+            self._ids[slots] = ids
         self.order[slots] = np.arange(self._n_added, self._n_added + len(ids))
         self._n_added += len(ids)
         self.slot_of.update(zip(ids, slots.tolist(), strict=True))
@@ -98,7 +128,7 @@ class Subscriptions:
         for id_ in self.ids[slots].tolist():
             del self.slot_of[id_]
         if self.ids.dtype == object:
-            self.ids[slots] = None
+            self._ids[slots] = None
         self.order[slots] = -1
         self.texts.drop(slots)
         self._free += slots.tolist()
@@ -106,7 +136,7 @@ class Subscriptions:
     def compact(self) -> np.ndarray:
         """Renumber slots in order without gaps; returns the old slot of each new one."""
         old = self.slots()
-        self.ids = grown(self.ids[old], doubled(64, len(old)))
+        self._ids = grown(self.ids[old], doubled(64, len(old)))
         self.order = grown(np.arange(len(old), dtype=np.int64), doubled(64, len(old)), -1)
         self.texts.compact(old)
         self._n_slots = self._n_added = len(old)
@@ -130,17 +160,12 @@ class Subscriptions:
     @classmethod
     def restore(cls, layout: Mapping[str, np.ndarray]) -> Subscriptions:
         self = cls()
-        self.order, self.ids = layout["order"], layout["id_int"]
+        self.order, self._ids = layout["order"], layout["id_int"]
         self._n_slots = self._n_added = len(self.order)
         self.texts = TextArena.restore(layout, "")
         self._slot_of = None
         if "id_text_start" in layout:
-            names = TextArena.restore(layout, "id_")
-            self.ids = self.ids.astype(object)
-            for slot in range(self._n_slots):
-                name = names.get(slot)
-                if name is not None:
-                    self.ids[slot] = name
+            self._names = TextArena.restore(layout, "id_")
         return self
 
     def _take_slots(self, n: int) -> list[int]:
@@ -156,7 +181,7 @@ class Subscriptions:
         if size > len(self.ids):
             fresh = np.zeros(size, self.ids.dtype)
             fresh[: len(self.ids)] = self.ids
-            self.ids = fresh
+            self._ids = fresh
 
 
 def check_id(id_: Any) -> Id:

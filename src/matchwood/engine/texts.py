@@ -33,6 +33,10 @@ class TextArena:
         start = self._start[slot]
         return self._bytes[start : start + size].tobytes().decode()
 
+    def all(self, n: int) -> list[str | None]:
+        """The texts of the first n slots."""
+        return [self.get(slot) for slot in range(n)]
+
     def put(self, slots: np.ndarray, texts: Iterable[str | None]) -> None:
         """Store one text per slot; what a slot held before must have been dropped."""
         encoded = [None if text is None else text.encode() for text in texts]

@@ -1,0 +1,172 @@
+"""The parts of a matcher as settings (JSON) and arrays, and a matcher from them.
+
+Constants of all dictionaries lie side by side, attribute after attribute:
+
+    constant_attr   int32[K]    the attribute each constant belongs to, ascending
+    constant_label  int64[K]    its label, ascending within an attribute
+    constant_kind   uint8[K]    INT, FLOAT, NAN or TEXT
+    constant_int, constant_float   the value, by kind; texts are in a text arena
+"""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from matchwood.encode.attributes import Attribute, Attributes, Pattern
+from matchwood.encode.dictionary import OrderedDictionary
+from matchwood.encode.expression_kernels import N_CODE, ExpressionLayout
+from matchwood.encode.expressions import ExpressionTable
+from matchwood.encode.keys import NAN, DictionaryKeys, keys_for
+from matchwood.encode.like import compile_pattern
+from matchwood.encode.predicate_kernels import HIGH, N_INTERVALS, PredicateLayout
+from matchwood.encode.predicates import PredicateTable
+from matchwood.engine.routing import Routing
+from matchwood.engine.subscriptions import Subscriptions
+from matchwood.engine.texts import TextArena
+from matchwood.index.verify_kernels import COUNTERS
+
+if TYPE_CHECKING:
+    from matchwood.engine.matcher import Matcher
+
+INT, FLOAT, NAN_KIND, TEXT = range(4)
+Arrays = dict[str, np.ndarray]
+
+
+def collect(matcher: Matcher) -> tuple[dict[str, Any], Arrays]:
+    """Settings and arrays of a matcher whose slots have no gaps."""
+    n = matcher._subscriptions.n_slots
+    routing = matcher._routing
+    settings = {
+        "index": routing.name,
+        "config": routing.config,
+        "attributes": [_attribute_settings(each) for each in matcher._attributes.all],
+        "absences": [each.id for each in matcher._attributes.absences],
+    }
+    arrays = {f"subscription_{k}": v for k, v in matcher._subscriptions.layout().items()}
+    arrays |= _expression_arrays(matcher._table, n)
+    arrays |= _constants(matcher._attributes)
+    arrays["always"] = routing.always
+    for i, index in enumerate(routing.indexes):
+        arrays |= {f"index{i}_{name}": array for name, array in index.layout().items()}
+    return settings, arrays
+
+
+def rebuild(cls: type[Matcher], settings: dict[str, Any], arrays: Arrays) -> Matcher:
+    """A matcher from what `collect` gave."""
+    matcher = cls.__new__(cls)
+    matcher._lock = threading.RLock()
+    matcher._work = np.zeros(len(COUNTERS), np.int64)
+    matcher._subscriptions = Subscriptions.restore(_with_prefix(arrays, "subscription_"))
+    matcher._attributes = _attributes(settings, arrays)
+    predicates = PredicateTable(PredicateLayout(**_with_prefix(arrays, "predicate_")))
+    expressions = ExpressionLayout(**_with_prefix(arrays, "expression_"))
+    matcher._table = ExpressionTable(expressions, predicates)
+    layouts = [
+        _with_prefix(arrays, f"index{i}_")
+        for i in range(len({name[:6] for name in arrays if name.startswith("index")}))
+    ]
+    matcher._routing = Routing.restore(
+        matcher._table, settings["index"], settings["config"], layouts, arrays["always"]
+    )
+    return matcher
+
+
+def _with_prefix(arrays: Arrays, prefix: str) -> Arrays:
+    return {
+        name.removeprefix(prefix): array
+        for name, array in arrays.items()
+        if name.startswith(prefix)
+    }
+
+
+def _expression_arrays(table: ExpressionTable, n: int) -> Arrays:
+    x, p = table.layout, table.predicates.layout
+    ids, used = p.count[HIGH], p.count[N_INTERVALS]
+    by_id = ("attr", "lo", "hi", "n_intervals", "interval_start", "refs", "free")
+    cut = {**dict.fromkeys(by_id, ids), "interval_lo": used, "interval_hi": used}
+    arrays = {f"predicate_{k}": v[: cut.get(k, len(v))] for k, v in p._asdict().items()}
+    arrays |= {f"expression_{k}": getattr(x, k)[:n] for k in ("kind", "start", "size")}
+    return arrays | {"expression_code": x.code[: x.count[N_CODE]], "expression_count": x.count}
+
+
+def _attribute_settings(attribute: Attribute) -> dict[str, Any]:
+    return {
+        "name": attribute.name,
+        "type": attribute.type,
+        "absence": attribute.absence_id,
+        "patterns": {text: each.attr_id for text, each in attribute.patterns.items()},
+    }
+
+
+def _constants(attributes: Attributes) -> Arrays:
+    attr: list[int] = []
+    labels: list[int] = []
+    values: list[Any] = []
+    for attribute in attributes.all:
+        if isinstance(attribute.keys, DictionaryKeys):
+            dictionary = attribute.keys.dictionary
+            attr += [attribute.id] * len(dictionary)
+            labels += dictionary.labels().tolist()
+            values += dictionary.values
+    kinds = np.array([_kind(value) for value in values], np.uint8)
+    texts = TextArena()
+    texts.put(np.arange(len(values)), [v if isinstance(v, str) else None for v in values])
+    return {
+        "constant_attr": np.array(attr, np.int32),
+        "constant_label": np.array(labels, np.int64),
+        "constant_kind": kinds,
+        "constant_int": np.array([v if type(v) is int else 0 for v in values], np.int64),
+        "constant_float": np.array([v if type(v) is float else 0 for v in values], np.float64),
+        **{f"constant_{k}": v for k, v in texts.layout(len(values)).items()},
+    }
+
+
+def _kind(value: Any) -> int:
+    if value is NAN:
+        return NAN_KIND
+    return TEXT if isinstance(value, str) else FLOAT if isinstance(value, float) else INT
+
+
+def _attributes(settings: dict[str, Any], arrays: Arrays) -> Attributes:
+    attributes = Attributes()
+    for id_, each in enumerate(settings["attributes"]):
+        is_derived = each["type"] == "derived"
+        kind = "bool" if is_derived else each["type"]
+        keys = keys_for(kind) if kind else None
+        patterns = {text: Pattern(i, compile_pattern(text)) for text, i in each["patterns"].items()}
+        attribute = Attribute(id_, each["name"], each["type"], keys, each["absence"], patterns)
+        attributes.all.append(attribute)
+        if not is_derived:
+            attributes.by_name[attribute.name] = attribute
+        if isinstance(keys, DictionaryKeys):
+            keys.load_later(_DictionaryReader(arrays, id_))
+    attributes.absences = [attributes.all[i] for i in settings["absences"]]
+    return attributes
+
+
+class _DictionaryReader:
+    """Reads one attribute's dictionary when it is first asked for."""
+
+    def __init__(self, arrays: Arrays, attr: int) -> None:
+        self._arrays = arrays
+        self._attr = attr
+
+    def __call__(self) -> OrderedDictionary:
+        a = self._arrays
+        first, last = np.searchsorted(a["constant_attr"], (self._attr, self._attr + 1)).tolist()
+        texts = TextArena.restore(a, "constant_")
+        values: list[Any] = []
+        for i in range(first, last):
+            kind = a["constant_kind"][i]
+            if kind == TEXT:
+                values.append(texts.get(i))
+            elif kind == NAN_KIND:
+                values.append(NAN)
+            else:
+                values.append(a["constant_int" if kind == INT else "constant_float"][i].item())
+        dictionary = OrderedDictionary()
+        dictionary.restore(values, a["constant_label"][first:last].tolist())
+        return dictionary
