@@ -12,9 +12,9 @@ from matchwood.index.verify_kernels import (
     EVENTS,
     MATCHES,
     PREDICATES,
-    holds,
     inline,
     post_event,
+    sets_meet,
 )
 from matchwood.jit import kernel, part
 
@@ -110,56 +110,71 @@ def append_trees(expressions, predicates, slots, records, n_records, scratch):
 
 
 @part
-def _conjunction_holds(records, r, events, board_event, board_entry, stamp, predicates, counters):
-    for i in range(records.start[r], records.start[r + 1]):
-        counters[PREDICATES] += 1
-        attr = records.attr[i]
-        if board_event[attr] != stamp:
-            return False
-        if not holds(
-            events, board_entry[attr], records.lo[i], records.hi[i], records.ref[i], predicates
-        ):
-            return False
-    return True
-
-
-@part
-def _tree_holds(records, r, events, board_event, board_entry, stamp, predicates, counters):
-    base = records.start[r]
-    target = np.int32(0)
-    while target >= 0:
-        i = base + target
-        counters[PREDICATES] += 1
-        attr = records.attr[i]
-        true = board_event[attr] == stamp and holds(
-            events, board_entry[attr], records.lo[i], records.hi[i], records.ref[i], predicates
-        )
-        target = records.on_true[i] if true else records.on_false[i]
-    return target == MATCH
-
-
-@part
-def scan_event(
-    conjunctions, n_conjunctions, trees, n_trees,
+def _scan_conjunctions(
+    slot, start, attr, lo, hi, ref, n_records,
     events, stamp, board_event, board_entry, predicates, n, out, counters,
 ):  # fmt: skip
-    """Sweep over all records for the event that is posted; returns the end of `out`, -1 if full."""
-    for r in range(n_conjunctions):
-        if conjunctions.slot[r] >= 0 and _conjunction_holds(
-            conjunctions, r, events, board_event, board_entry, stamp, predicates, counters
-        ):
+    """Append matching conjunctions to `out`; returns its end, or -1 when it is full."""
+    event_lo, event_hi = events.lo, events.hi
+    plain_event = len(events.more) == 0
+    evaluated = 0
+    for r in range(n_records):
+        if slot[r] < 0:
+            continue
+        matched = True
+        for i in range(start[r], start[r + 1]):
+            evaluated += 1
+            a = attr[i]
+            if board_event[a] != stamp:
+                matched = False
+                break
+            entry = board_entry[a]
+            if lo[i] > event_hi[entry] or event_lo[entry] > hi[i]:
+                matched = False
+                break
+            if (ref[i] < 0 or not plain_event) and not sets_meet(events, entry, ref[i], predicates):
+                matched = False
+                break
+        if matched:
             if n == len(out):
                 return -1
-            out[n] = conjunctions.slot[r]
+            out[n] = slot[r]
             n += 1
-    for r in range(n_trees):
-        if trees.slot[r] >= 0 and _tree_holds(
-            trees, r, events, board_event, board_entry, stamp, predicates, counters
-        ):
+    counters[PREDICATES] += evaluated
+    return n
+
+
+@part
+def _scan_trees(
+    slot, start, attr, lo, hi, ref, on_true, on_false, n_records,
+    events, stamp, board_event, board_entry, predicates, n, out, counters,
+):  # fmt: skip
+    """Append matching trees to `out`; returns its end, or -1 when it is full."""
+    event_lo, event_hi = events.lo, events.hi
+    plain_event = len(events.more) == 0
+    evaluated = 0
+    for r in range(n_records):
+        if slot[r] < 0:
+            continue
+        base = start[r]
+        target = np.int32(0)
+        while target >= 0:
+            i = base + target
+            evaluated += 1
+            a = attr[i]
+            true = False
+            if board_event[a] == stamp:
+                entry = board_entry[a]
+                true = lo[i] <= event_hi[entry] and event_lo[entry] <= hi[i]
+                if true and (ref[i] < 0 or not plain_event):
+                    true = sets_meet(events, entry, ref[i], predicates)
+            target = on_true[i] if true else on_false[i]
+        if target == MATCH:
             if n == len(out):
                 return -1
-            out[n] = trees.slot[r]
+            out[n] = slot[r]
             n += 1
+    counters[PREDICATES] += evaluated
     return n
 
 
@@ -169,13 +184,19 @@ def scan_batch(
     events, first, stamp, board_event, board_entry, predicates, offsets, out, counters,
 ):  # fmt: skip
     """Match events first..; returns the number of events done (fewer: `out` is full)."""
+    c, t = conjunctions, trees
     for e in range(first, len(events.start) - 1):
         before = counters[PREDICATES]
         post_event(events, e, stamp + e, board_event, board_entry)
-        n = scan_event(
-            conjunctions, n_conjunctions, trees, n_trees,
+        n = _scan_conjunctions(
+            c.slot, c.start, c.attr, c.lo, c.hi, c.ref, n_conjunctions,
             events, stamp + e, board_event, board_entry, predicates, offsets[e], out, counters,
         )  # fmt: skip
+        if n >= 0:
+            n = _scan_trees(
+                t.slot, t.start, t.attr, t.lo, t.hi, t.ref, t.on_true, t.on_false, n_trees,
+                events, stamp + e, board_event, board_entry, predicates, n, out, counters,
+            )  # fmt: skip
         if n < 0:
             counters[PREDICATES] = before
             return e

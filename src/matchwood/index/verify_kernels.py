@@ -33,15 +33,18 @@ def post_event(events, e, stamp, board_event, board_entry):
 
 
 @part
-def holds(events, entry, lo, hi, ref, predicates):
-    """Whether an inline predicate and an event's entry share a key."""
-    if lo > events.hi[entry] or events.lo[entry] > hi:
-        return False
-    several_keys = len(events.more) > 0 and events.more[entry] >= 0
-    if ref >= 0 and not several_keys:
-        return True
+def sets_meet(events, entry, ref, predicates):
+    """Whether the key sets of a predicate and of an event's entry share a key.
+
+    For the rare case that hulls overlap and one of the two has several intervals.  The common test
+    is written out in each kernel, over plain arrays: passing layouts to a function per predicate costs
+    more than the test (100 times, by `matchwood bench run --suite scan`, when it was so).
+
+        board_event[attr] == stamp and lo <= event.hi[entry] and event.lo[entry] <= hi
+            and (ref >= 0 and the event has single keys, or sets_meet(...))
+    """
     pred = ref if ref >= 0 else ~ref
-    if not several_keys:
+    if len(events.more) == 0 or events.more[entry] < 0:
         return _meets(predicates, pred, events.lo[entry], events.hi[entry])
     which = events.more[entry]
     for i in range(events.more_start[which], events.more_start[which + 1]):
