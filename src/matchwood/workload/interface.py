@@ -1,0 +1,63 @@
+"""What a workload is: see the package's docstring for the manual."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+from matchwood.encode.schema import Schema
+from matchwood.errors import MatchwoodError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+@dataclass(frozen=True, kw_only=True)
+class Workload:
+    """Subscriptions and events that follow from a few parameters and a seed.
+
+    A generator subclasses this with its own parameters as fields.  The two sizes say how many rows
+    belong to the workload; a row does not depend on them unless the generator says so.
+    """
+
+    name: ClassVar[str]
+    presets: ClassVar[Mapping[str, Mapping[str, Any]]]
+    """Parameters by preset; each generator has at least `smoke` and `small`."""
+
+    n_subscriptions: int = 10_000
+    n_events: int = 200
+    seed: int = 1
+
+    def schema(self) -> Schema:
+        """The types of all attributes."""
+        raise NotImplementedError
+
+    def subscriptions(self, first: int, last: int) -> pa.Table:
+        """Rows first .. last - 1: a predicate table, or, for trees, columns `id` and `expr`."""
+        raise NotImplementedError
+
+    def events(self, first: int, last: int) -> pa.Table:
+        """Rows first .. last - 1: a table of entries (see `tables`)."""
+        raise NotImplementedError
+
+    def parameters(self) -> dict[str, Any]:
+        """All parameters, the seed among them."""
+        return dataclasses.asdict(self)
+
+    def with_parameters(self, **changes: Any) -> Self:
+        """The same generator with some parameters changed."""
+        known = {field.name for field in dataclasses.fields(self)}
+        unknown = sorted(changes.keys() - known)
+        if unknown:
+            raise MatchwoodError(
+                f"workload {self.name!r}: expected parameters among {', '.join(sorted(known))}, "
+                f"found {', '.join(unknown)}"
+            )
+        return dataclasses.replace(self, **changes)
+
+    def _expect(self, holds: bool, what: str) -> None:
+        """For checks of parameters in `__post_init__`."""
+        if not holds:
+            raise MatchwoodError(f"workload {self.name!r}: expected {what}, found {self}")
