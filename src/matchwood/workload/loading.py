@@ -49,21 +49,22 @@ def load_subscriptions(
     workload: Workload,
     watch: Stopwatch | None = None,
     progress: Callable[[int, int], None] | None = None,
+    last: int | None = None,
 ) -> Loaded:
-    """All subscriptions of a workload in an expression table."""
+    """All subscriptions of a workload in an expression table, or those before row `last`."""
     watch = watch or Stopwatch()
     loaded = Loaded(Attributes(workload.schema()), ExpressionTable())
-    total = workload.n_subscriptions
+    total = workload.n_subscriptions if last is None else min(last, workload.n_subscriptions)
     for first in range(0, total, CHUNK):
-        last = min(first + CHUNK, total)
+        until = min(first + CHUNK, total)
         with watch.phase("generate"):
-            rows = workload.subscriptions(first, last)
+            rows = workload.subscriptions(first, until)
         with watch.phase("read"):
             chunks = list(load_batches(rows, None))
         for chunk in chunks:
             _store(loaded, first + chunk.first, chunk, watch)
         if progress is not None:
-            progress(last, total)
+            progress(until, total)
     return loaded
 
 

@@ -30,7 +30,7 @@ def predicate_table(
     n_values: np.ndarray,
     values: pa.Array,
 ) -> pa.Table:
-    """Conjunctions: predicate i is one of subscription row[i] and has the next n_values[i] values."""
+    """Conjunctions: predicate i, of subscription row[i], has the next n_values[i] values."""
     ends = np.concatenate([[0], np.cumsum(n_values)]).astype(np.int32)
     lists = pa.ListArray.from_arrays(pa.array(ends), values)
     return pa.table({"id": row, "attribute": attribute, "operator": operator, "values": lists})
