@@ -1,0 +1,84 @@
+"""Expressions and events as integers, without an engine: what indexes and tables are tested with."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from random import Random
+from typing import Any
+
+import numpy as np
+
+from matchwood.encode.attributes import Attributes
+from matchwood.encode.events import EventBatch, encode_events
+from matchwood.encode.expression_kernels import CONJUNCTION, TREE
+from matchwood.encode.expressions import ExpressionTable
+from matchwood.encode.leaves import LeafBatch
+from matchwood.encode.resolve import resolve
+from matchwood.encode.schema import Schema
+from matchwood.index.protocol import ANY, CONJUNCTIONS
+from matchwood.lang.nodes import And, Expr
+from strategies import Event, expression, predicate, workload
+
+KINDS = {CONJUNCTIONS: (CONJUNCTION,), ANY: (CONJUNCTION, TREE)}
+"""The expressions that an index of each language is given."""
+
+
+class World:
+    """An expression table with its attributes; slot i holds `exprs[i]`, None when released."""
+
+    def __init__(self, schema: Mapping[str, str] | None = None) -> None:
+        self.attributes = Attributes(Schema(schema))
+        self.table = ExpressionTable()
+        self.exprs: list[Expr | None] = []
+
+    def store(self, exprs: Sequence[Expr], slots: Sequence[int] | None = None) -> np.ndarray:
+        """Encode expressions, into free slots when these are given; returns all slots used."""
+        first = len(self.exprs)
+        at = np.array(range(first, first + len(exprs)) if slots is None else slots, np.int32)
+        self.exprs += [None] * (int(at.max(initial=-1)) + 1 - first)
+        batch = LeafBatch()
+        for slot, expr in zip(at.tolist(), exprs, strict=True):
+            batch.add(expr)
+            self.exprs[slot] = expr
+        leaves = resolve(batch, self.attributes, self.table)
+        starts = np.array(batch.expr_start, np.int64)
+        self.table.encode(leaves, starts, np.array(batch.code, np.int32), at)
+        return at
+
+    def release(self, slots: np.ndarray) -> None:
+        self.table.release(slots)
+        for slot in slots.tolist():
+            self.exprs[slot] = None
+
+    def speaking(self, language: str, slots: np.ndarray | None = None) -> np.ndarray:
+        """Those slots whose expressions an index of this language is given."""
+        among = np.arange(len(self.exprs), dtype=np.int32) if slots is None else slots
+        return among[np.isin(self.table.layout.kind[among], KINDS[language])]
+
+    def events(self, events: Any) -> EventBatch:
+        encoded = encode_events(self.attributes, events)
+        assert encoded.errors == {}
+        return encoded.batch
+
+
+def small_world(
+    seed: int, n_expressions: int = 24, n_events: int = 12
+) -> tuple[World, EventBatch, list[Event]]:
+    """Conjunctions and trees in equal parts, and events beside them."""
+    rng = Random(seed)
+    types, _, events = workload(rng, 0, n_events)
+    world = World(types)
+    world.store(mixed_expressions(rng, types, n_expressions))
+    return world, world.events(events), events
+
+
+def mixed_expressions(rng: Random, types: Mapping[str, str], n: int) -> list[Expr]:
+    return [
+        conjunction(rng, types) if rng.random() < 0.5 else expression(rng, types, rng.randint(1, 8))
+        for _ in range(n)
+    ]
+
+
+def conjunction(rng: Random, types: Mapping[str, str]) -> Expr:
+    leaves = [predicate(rng, types) for _ in range(rng.randint(1, 3))]
+    return leaves[0] if len(leaves) == 1 else And(tuple(leaves))

@@ -1,0 +1,417 @@
+"""The laws that every index of the registry keeps, whatever its structure."""
+
+from __future__ import annotations
+
+from random import Random
+
+import numpy as np
+import pytest
+from hypothesis import given, reject, settings
+from hypothesis import strategies as st
+
+import matchwood as mw
+from encode.world import World, conjunction, mixed_expressions, small_world
+from matchwood.encode.events import EventBatch
+from matchwood.encode.expression_kernels import CONJUNCTION
+from matchwood.index.protocol import CONJUNCTIONS, Hits
+from matchwood.index.verify_kernels import COUNTERS
+from matchwood.lang.nodes import And, Between, Comparison, Expr, In, IsNull, Or, predicates
+from naive import can_hold, holds_interval, matches
+from strategies import Event, events, expressions, schema, schemas, seeds
+
+FEWER = settings(max_examples=max(10, settings.default.max_examples // 3))
+INT_MIN, INT_MAX = -(2**63), 2**63 - 1
+
+INT_NAMES = ("a", "b", "c")
+INTS = range(-2, 6)
+
+
+def found(hits: Hits) -> list[list[int]]:
+    """Slots by event, ascending; fails when one comes twice."""
+    per_event = [
+        hits.slots[begin:end].tolist()
+        for begin, end in zip(hits.offsets[:-1], hits.offsets[1:], strict=True)
+    ]
+    assert all(len(set(slots)) == len(slots) for slots in per_event)
+    return [sorted(slots) for slots in per_event]
+
+
+def expected(world: World, held: np.ndarray, raw: list[Event]) -> list[list[int]]:
+    return [[slot for slot in held.tolist() if matches(world.exprs[slot], e)] for e in raw]
+
+
+def one_event(events: EventBatch, e: int) -> EventBatch:
+    entries = slice(events.start[e], events.start[e + 1])
+    return EventBatch(
+        np.array([0, entries.stop - entries.start]),
+        events.attr[entries],
+        events.lo[entries],
+        events.hi[entries],
+    )
+
+
+# ── the answer ──────────────────────────────────────────────────────────────────────────────────
+
+
+@given(seed=seeds())
+def test_agrees_with_the_naive_evaluator(index_class, seed):
+    world, encoded, raw = small_world(seed)
+    held = world.speaking(index_class.language)
+    index = index_class.build(world.table, held)
+    assert len(index) == len(held)
+    assert found(index.match_batch(encoded)) == expected(world, held, raw)
+
+
+@given(data=st.data())
+def test_one_expression_agrees_with_the_naive_evaluator(index_class, data):
+    types = data.draw(schemas(max_attributes=3))
+    expr = data.draw(expressions(types))
+    event = data.draw(events(types))
+    world = World(types)
+    try:
+        held = world.speaking(index_class.language, world.store([expr]))
+    except mw.SchemaError:
+        reject()  # draws that shrink may leave the types behind
+    index = index_class.build(world.table, held)
+    assert found(index.match_batch(world.events([event]))) == expected(world, held, [event])
+
+
+@FEWER
+@given(seed=seeds())
+def test_a_batch_equals_one_event_at_a_time(index_class, seed):
+    world, encoded, _ = small_world(seed)
+    index = index_class.build(world.table, world.speaking(index_class.language))
+    batch = found(index.match_batch(encoded))
+    for e in range(encoded.n_events):
+        slots = index.match(one_event(encoded, e)).tolist()
+        assert sorted(slots) == batch[e]
+
+
+def test_events_without_attributes_satisfy_absences_alone(index_class):
+    world = World({"a": "int", "b": "int"})
+    world.store([IsNull("a"), IsNull("a", negated=True), Comparison("b", "<>", 1)])
+    index = index_class.build(world.table, world.speaking(index_class.language))
+    assert found(index.match_batch(world.events([{}, {"a": None, "b": None}]))) == [[0], [0]]
+
+
+def test_attributes_that_no_expression_names_change_nothing(index_class):
+    world, _, raw = small_world(seed=5)
+    index = index_class.build(world.table, world.speaking(index_class.language))
+    plain = found(index.match_batch(world.events(raw)))
+    strange = [{**event, "never seen": object(), "nor.this": {"x": 1}} for event in raw]
+    assert found(index.match_batch(world.events(strange))) == plain
+    assert any(plain)
+
+
+def test_an_index_that_holds_nothing_matches_nothing(index_class):
+    world, encoded, _ = small_world(seed=6)
+    index = index_class.build(world.table, np.empty(0, np.int32))
+    assert len(index) == 0
+    assert found(index.match_batch(encoded)) == [[]] * encoded.n_events
+
+
+# ── events that carry sets of values ────────────────────────────────────────────────────────────
+
+
+def interval_event(rng: Random) -> tuple[Expr, dict[str, tuple[int, ...]]]:
+    """A conjunction of one predicate per attribute, and the values it allows."""
+    while True:
+        leaves = []
+        for name in rng.sample(INT_NAMES, rng.randint(1, len(INT_NAMES))):
+            low, high = sorted((rng.choice(INTS), rng.choice(INTS)))
+            leaves += rng.choice(
+                (
+                    [Between(name, low, high)],
+                    [In(name, (low, high, rng.choice(INTS)))],
+                    [And((Between(name, INTS[0], INTS[-1]), Comparison(name, "<>", low)))],
+                )
+            )
+        event = And(tuple(leaves))
+        allowed = {}
+        for leaf in leaves:
+            name = next(iter(predicates(leaf))).name
+            allowed[name] = tuple(v for v in INTS if matches(leaf, {name: v}))
+        if all(allowed.values()):
+            return event, allowed
+
+
+@given(seed=seeds())
+def test_interval_events_match_what_can_be_satisfied_together(index_class, seed):
+    rng = Random(seed)
+    types = dict.fromkeys(INT_NAMES, "int")
+    pairs = [interval_event(rng) for _ in range(8)]
+    world = World(types)
+    world.store([small_int_expression(rng) for _ in range(16)])
+    held = world.speaking(index_class.language)
+    index = index_class.build(world.table, held)
+    hits = found(index.match_batch(world.events([event for event, _ in pairs])))
+    for (_, allowed), slots in zip(pairs, hits, strict=True):
+        for slot in held.tolist():
+            expr = world.exprs[slot]
+            # predicates on one attribute are merged inside AND, not across the whole tree
+            assert can_hold(expr, allowed) <= (slot in slots) <= holds_interval(expr, allowed)
+
+
+def small_int_expression(rng: Random) -> Expr:
+    def leaf() -> Expr:
+        name, low, high = rng.choice(INT_NAMES), rng.choice(INTS), rng.choice(INTS)
+        return rng.choice(
+            (
+                Comparison(name, rng.choice(("=", "<>", "<", "<=", ">", ">=")), low),
+                Between(name, low, high, rng.random() < 0.5),
+                In(name, (low, high), rng.random() < 0.5),
+                IsNull(name, rng.random() < 0.5),
+            )
+        )
+
+    terms = [And(tuple(leaf() for _ in range(rng.randint(2, 3)))) for _ in range(2)]
+    return rng.choice((leaf(), terms[0], terms[0], Or(tuple(terms)), Or((leaf(), terms[1]))))
+
+
+# ── changing ────────────────────────────────────────────────────────────────────────────────────
+
+
+@FEWER
+@given(seed=seeds())
+def test_building_equals_inserting_in_any_order_and_in_any_portions(index_class, seed):
+    world, encoded, _ = small_world(seed)
+    held = world.speaking(index_class.language)
+    built = found(index_class.build(world.table, held).match_batch(encoded))
+    shuffled = held.copy()
+    Random(seed).shuffle(shuffled)
+    nothing = np.empty(0, np.int32)
+    one_by_one = index_class.build(world.table, nothing)
+    for slot in shuffled:
+        one_by_one.insert(np.array([slot], np.int32))
+    in_portions = index_class.build(world.table, shuffled[:5])
+    for portion in np.array_split(shuffled[5:], 3):
+        in_portions.insert(portion)
+    assert found(index_class.build(world.table, shuffled).match_batch(encoded)) == built
+    assert found(one_by_one.match_batch(encoded)) == built
+    assert found(in_portions.match_batch(encoded)) == built
+    assert len(one_by_one) == len(in_portions) == len(held)
+
+
+@FEWER
+@given(seed=seeds())
+def test_deleting_what_was_inserted_restores_the_result(index_class, seed):
+    world, encoded, raw = small_world(seed)
+    held = world.speaking(index_class.language)
+    kept, passing = held[::2], held[1::2]
+    index = index_class.build(world.table, kept)
+    before = found(index.match_batch(encoded))
+    index.insert(passing)
+    assert found(index.match_batch(encoded)) == expected(world, held, raw)
+    index.delete(passing)
+    assert found(index.match_batch(encoded)) == before
+    assert len(index) == len(kept)
+
+
+@FEWER
+@given(seed=seeds())
+def test_a_slot_that_was_freed_can_hold_another_expression(index_class, seed):
+    world, encoded, raw = small_world(seed)
+    rng = Random(seed)
+    held = world.speaking(index_class.language)
+    index = index_class.build(world.table, held)
+    for _ in range(4):
+        leaving = np.array(rng.sample(held.tolist(), len(held) // 2), np.int32)
+        index.delete(leaving)
+        world.release(leaving)
+        epoch = world.table.epoch
+        types = dict(world.attributes.schema())
+        world.store(mixed_expressions(rng, types, len(leaving)), leaving.tolist())
+        assert world.table.epoch == epoch
+        index.insert(world.speaking(index_class.language, leaving))
+        held = world.speaking(index_class.language)
+        encoded = world.events(raw)  # new constants have keys of their own
+        assert found(index.match_batch(encoded)) == expected(world, held, raw)
+
+
+def test_deleting_everything_gives_the_memory_back(index_class):
+    world = World(types := schema(Random(7)))
+    world.store([conjunction(Random(i), types) for i in range(6_000)])
+    held = world.speaking(index_class.language)
+    index = index_class.build(world.table, np.empty(0, np.int32))
+    empty = index.stats()["bytes"]
+    index.insert(held)
+    full = index.stats()["bytes"]
+    shuffled = held.copy()
+    Random(8).shuffle(shuffled)
+    for portion in np.array_split(shuffled, 50):
+        index.delete(portion)
+    assert len(index) == 0
+    assert full > 20 * empty
+    assert index.stats()["bytes"] <= 2 * empty
+
+
+# ── work ────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_counters_are_the_same_every_time(index_class):
+    def work() -> list[int]:
+        world, encoded, _ = small_world(seed=9, n_expressions=200)
+        index = index_class.build(world.table, world.speaking(index_class.language))
+        return index.match_batch(encoded).counters.tolist()
+
+    assert work() == work()
+
+
+@FEWER
+@given(seed=seeds())
+def test_counters_say_what_was_done(index_class, seed):
+    world, encoded, _ = small_world(seed)
+    held = world.speaking(index_class.language)
+    index = index_class.build(world.table, held)
+    hits = index.match_batch(encoded)
+    work = dict(zip(COUNTERS, hits.counters.tolist(), strict=True))
+    assert work["events"] == encoded.n_events
+    assert work["matches"] == len(hits.slots)
+    assert work["matches"] <= work["candidates"] <= len(held) * encoded.n_events
+    assert min(work.values()) >= 0
+
+
+@FEWER
+@given(seed=seeds())
+def test_counters_add_up_over_batches(index_class, seed):
+    world, encoded, _ = small_world(seed)
+    index = index_class.build(world.table, world.speaking(index_class.language))
+    parts = [index.match_batch(one_event(encoded, e)) for e in range(encoded.n_events)]
+    total = sum(part.counters for part in parts)
+    assert total.tolist() == index.match_batch(encoded).counters.tolist()
+
+
+# ── keeping ─────────────────────────────────────────────────────────────────────────────────────
+
+
+@FEWER
+@given(seed=seeds())
+def test_layout_and_restore_change_nothing(index_class, seed):
+    world, encoded, raw = small_world(seed)
+    held = world.speaking(index_class.language)
+    index = index_class.build(world.table, held)
+    index.delete(held[::3])  # a layout has no memory of what was deleted
+    before = found(index.match_batch(encoded))
+    layout = {name: array.copy() for name, array in index.layout().items()}
+    assert found(index.match_batch(encoded)) == before
+    restored = index_class.restore(world.table, layout)
+    assert len(restored) == len(index)
+    assert found(restored.match_batch(encoded)) == before
+    restored.insert(held[::3])
+    assert found(restored.match_batch(encoded)) == expected(world, held, raw)
+    restored.delete(held[1::3])
+    left = np.setdiff1d(held, held[1::3])
+    assert found(restored.match_batch(encoded)) == expected(world, left, raw)
+
+
+def test_an_empty_index_is_restored_and_takes_expressions(index_class):
+    world, encoded, raw = small_world(seed=10)
+    held = world.speaking(index_class.language)
+    empty = index_class.build(world.table, np.empty(0, np.int32))
+    restored = index_class.restore(world.table, empty.layout())
+    restored.insert(held)
+    assert found(restored.match_batch(encoded)) == expected(world, held, raw)
+
+
+def test_a_restored_index_reads_arrays_that_cannot_be_written(index_class):
+    world, encoded, raw = small_world(seed=11)
+    held = world.speaking(index_class.language)
+    layout = {
+        name: array.copy() for name, array in index_class.build(world.table, held).layout().items()
+    }
+    for array in layout.values():
+        array.flags.writeable = False
+    restored = index_class.restore(world.table, layout)
+    assert found(restored.match_batch(encoded)) == expected(world, held, raw)
+
+
+def test_stats_and_drawing_are_for_people(index_class):
+    world, _, _ = small_world(seed=12)
+    index = index_class.build(world.table, world.speaking(index_class.language))
+    assert index.stats()["index"] == index_class.name
+    assert index.stats()["bytes"] > 0
+    assert index_class.name in index.draw()
+
+
+def test_an_index_of_conjunctions_is_given_conjunctions_alone(index_class):
+    if index_class.language != CONJUNCTIONS:
+        pytest.skip("takes any expression")
+    m = mw.Matcher(index=index_class.name)
+    m.add_many([(1, "a = 1 AND b = 2"), (2, "a = 1 OR b = 2"), (3, "TRUE"), (4, "FALSE")])
+    chosen, general = m._routing.indexes
+    assert (chosen.name, len(chosen), len(general)) == (index_class.name, 1, 1)
+    assert m.match({"a": 1, "b": 2}) == [1, 2, 3]
+
+
+# ── sizes ───────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_more_matches_than_any_buffer_holds(index_class):
+    world = World({"a": "int"})
+    world.store([Comparison("a", ">=", i % 7) for i in range(5_000)])
+    index = index_class.build(world.table, world.speaking(index_class.language))
+    hits = index.match_batch(world.events([{"a": 6}, {"a": -1}, {"a": 3}, {"a": 7}]))
+    everything = list(range(5_000))
+    some = [i for i in everything if i % 7 <= 3]
+    assert found(hits) == [everything, [], some, everything]
+    assert hits.counters[COUNTERS.index("matches")] == 2 * len(everything) + len(some)
+
+
+def test_many_attributes_and_an_event_that_has_few(index_class):
+    world = World()
+    world.store([IsNull(f"a{i}", negated=True) for i in range(2_000)])
+    index = index_class.build(world.table, world.speaking(index_class.language))
+    sparse = [{}, {"a0": 1}, {"a1999": "x"}, {"a3": 1, "a1000": 2}]
+    assert found(index.match_batch(world.events(sparse))) == [[], [0], [1999], [3, 1000]]
+    wide = {f"a{i}": i for i in range(2_000)}
+    assert found(index.match_batch(world.events([wide]))) == [list(range(2_000))]
+
+
+def test_attributes_that_come_later_than_the_index(index_class):
+    world = World()
+    index = index_class.build(world.table, world.store([IsNull("a", negated=True)]))
+    assert found(index.match_batch(world.events([{"a": 1}]))) == [[0]]
+    index.insert(world.store([IsNull(f"b{i}", negated=True) for i in range(500)]))
+    assert found(index.match_batch(world.events([{"a": 1}]))) == [[0]]
+    assert found(index.match_batch(world.events([{"b499": 1}]))) == [[500]]
+
+
+def test_in_lists_of_thousands(index_class):
+    world = World({"a": "int", "b": "string"})
+    numbers = tuple(range(0, 20_000, 2))
+    words = tuple(f"w{i:05}" for i in range(0, 20_000, 2))
+    world.store([In("a", numbers), In("a", numbers, True), In("b", words), In("b", words, True)])
+    index = index_class.build(world.table, world.speaking(index_class.language))
+    raw = [{"a": i} for i in (-2, 0, 1, 9_998, 19_998, 19_999)]
+    raw += [{"b": f"w{i:05}"} for i in (0, 1, 9_998, 19_999)]
+    held = world.speaking(index_class.language)
+    assert found(index.match_batch(world.events(raw))) == expected(world, held, raw)
+
+
+def test_conjunctions_of_a_thousand_predicates(index_class):
+    n = 1_000
+    world = World()
+    wide = [Comparison(f"a{i}", "<=", i) for i in range(n)]
+    world.store([And(tuple(wide)), And(tuple(wide[: n // 2])), wide[0]])
+    index = index_class.build(world.table, world.speaking(index_class.language))
+    full = {f"a{i}": i for i in range(n)}
+    raw = [full, {**full, "a999": 1_000}, {**full, "a499": None}, {"a0": 0}]
+    assert found(index.match_batch(world.events(raw))) == [[0, 1, 2], [1, 2], [2], [2]]
+
+
+def test_the_ends_of_64_bits(index_class):
+    ends = (INT_MIN, INT_MIN + 1, -1, 0, 1, INT_MAX - 1, INT_MAX)
+    exprs: list[Expr] = [
+        Comparison("a", op, end) for op in ("=", "<>", "<", "<=", ">", ">=") for end in ends
+    ]
+    exprs += [Between("a", low, high, negated) for low in ends for high in ends
+              for negated in (False, True)]  # fmt: skip
+    exprs += [In("a", (INT_MIN, INT_MAX)), In("a", (INT_MIN, INT_MAX), True)]
+    exprs += [Comparison("a", ">", 1e19), Comparison("a", "<", 1e19), Comparison("a", "<=", -1e19)]
+    raw = [{"a": end} for end in ends]
+    for kind in ("int", "number"):
+        world = World({"a": kind})
+        world.store(exprs)
+        held = world.speaking(index_class.language)
+        index = index_class.build(world.table, held)
+        assert found(index.match_batch(world.events(raw))) == expected(world, held, raw)
