@@ -4,6 +4,11 @@ A `kernel` is a module-level function over NumPy arrays in a file named `*_kerne
 by Numba at its first call and cached on disk, once per installation.  A `part` is a smaller function
 that kernels are made of.
 
+Compiled code here never allocates, so Numba's reference counting is switched off (`_nrt=False`).  With
+it, every look at an array of a layout costs two atomic operations: encoding was 5 times slower and
+compiling took twice as long (docs/decisions/0002-kernels-without-reference-counts.md).  A kernel that
+does allocate fails to compile, loudly.
+
 Start counters as `np.int64(0)` where they are passed on: a bare 0 has a literal type of its own and
 makes Numba compile the callee once more.
 
@@ -40,7 +45,7 @@ def kernel(function: Kernel) -> Kernel:
     if not os.environ.get("NUMBA_CACHE_DIR"):
         numba.config.CACHE_DIR = str(_cache_folder(function.__module__))
     try:
-        compiled: Kernel = numba.njit(cache=True, nogil=True)(function)
+        compiled: Kernel = numba.njit(cache=True, nogil=True, _nrt=False)(function)
     finally:
         numba.config.CACHE_DIR = before
     return compiled
@@ -49,9 +54,8 @@ def kernel(function: Kernel) -> Kernel:
 def part(function: Kernel) -> Kernel:
     """A piece of kernels, called from compiled code only: without an entry for Python it compiles
     a third faster, and the kernels that use it carry its code in their own cache."""
-    compiled: Kernel = numba.njit(nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)(
-        function
-    )
+    options = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+    compiled: Kernel = numba.njit(nogil=True, _nrt=False, **options)(function)
     return compiled
 
 

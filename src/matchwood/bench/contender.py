@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from matchwood.bench.answers import WrongAnswers, check, first_events, pairs
-from matchwood.bench.results import AGREES, UNCHECKED, REFERENCE, SCAN, SKIPPED, IndexResult
+from matchwood.bench.results import AGREES, REFERENCE, SCAN, SKIPPED, UNCHECKED, IndexResult
 from matchwood.bench.suite import INSERT, IndexSpec
 from matchwood.encode.events import EventBatch
 from matchwood.encode.expression_kernels import TREE

@@ -86,7 +86,7 @@ class Report:
 
         data = self.data
         title = Text(f"suite {data['suite']}, preset {data['preset']}: {data['description']}")
-        lines = [*self._case_lines(), *self._notes(), *self._footer()]
+        lines = ["", *self._case_lines(), *self._notes(), "", *self._footer()]
         return Group(title, self._rows(), Text("\n".join(lines)))
 
     def text(self, width: int = 100) -> str:
@@ -157,7 +157,9 @@ class Report:
         yield "spread: (slowest - fastest) / median pass; x scan: times faster than scan"
         yield f"{machine['cpu']}, {machine['cores']} cores"
         yield software
-        yield f"commit {data['commit'] or 'unknown'}; {data['started'][:10]}, {data['seconds']:.0f} s in all"
+        commit = data["commit"] or "unknown"
+        changed = ", changed since" if commit.endswith("+") else ""
+        yield f"commit {commit[:12]}{changed}; {data['started'][:10]}, {data['seconds']:.0f} s in all"
         yield f"again: {self.command}"
         if self.path is not None:
             yield f"result: {self.path}"
@@ -181,7 +183,7 @@ def _cell(value: float | None, shape: _Cell) -> str:
     return "-" if value is None else shape(value)
 
 
-_LOADING = ("generate", "read", "resolve", "store", "generate events", "encode events")
+_LOADING = ("generate", "read", "resolve", "store", "events", "encode events")
 _ALWAYS = ("us_per_event", "spread", "build_seconds", "megabytes", "compile_seconds")
 _COLUMNS: tuple[tuple[str, str, _Cell], ...] = (
     ("µs per\nevent", "us_per_event", _significant),

@@ -36,20 +36,33 @@ def as_table(frame: Any) -> pa.Table | None:
         return pa.Table.from_batches([frame])
     try:
         return pa.table(frame)
-    except (pa.ArrowInvalid, pa.ArrowTypeError, TypeError):
+    except (pa.ArrowException, TypeError, ValueError, OverflowError):
         return None
+
+
+def as_rows(frame: Any) -> list[dict[str, Any]]:
+    """A data frame that Arrow cannot hold, row by row."""
+    if hasattr(frame, "to_dicts"):
+        rows: list[dict[str, Any]] = frame.to_dicts()
+        return rows
+    if not hasattr(frame, "to_dict") or not frame.columns.is_unique:
+        raise EventError(
+            f"expected a table with one column per name, found {type(frame).__name__} that Arrow "
+            "cannot read: rename or convert its columns"
+        )
+    rows = frame.astype(object).where(frame.notna(), None).to_dict("records")
+    return rows
 
 
 def encode_table(attributes: Attributes, frame: Any) -> EncodedEvents:
     """Encode a table of events."""
     table = as_table(frame)
-    if table is None:  # a pandas column of mixed objects: read it row by row
-        absent_free = frame.astype(object).where(frame.notna(), None)
-        return encode_events(attributes, absent_free.to_dict("records"))
+    if table is None:
+        return encode_events(attributes, as_rows(frame))
     errors: dict[int, EventError] = {}
     entries: list[_Entries] = []
-    seen: dict[int, str] = {}
-    for name, column in _flat_columns(table, ""):
+    seen: set[int] = set()
+    for name, column in _flat_columns(table):
         attribute = attributes.by_name.get(name)
         if attribute is None:
             continue
@@ -58,17 +71,28 @@ def encode_table(attributes: Attributes, frame: Any) -> EncodedEvents:
                 f"expected one column for attribute {name!r}, found two: "
                 "a dotted name and a struct's field, or the same name twice"
             )
-        seen[attribute.id] = name
-        entries += _column_entries(attributes, attribute, column, errors)
+        seen.add(attribute.id)
+        entries += _column_entries(attribute, _readable(column), errors)
     entries += _missing_columns(attributes, seen, table.num_rows)
     return EncodedEvents(_assemble(entries, table.num_rows, errors), errors)
 
 
-def _flat_columns(table: pa.Table, prefix: str) -> Iterator[tuple[str, pa.Array]]:
+def _readable(column: pa.Array) -> pa.Array:
+    """A column in one of the forms that `columns` reads."""
+    if pa.types.is_run_end_encoded(column.type):
+        return _readable(pc.run_end_decode(column))
+    if pa.types.is_string_view(column.type):
+        return column.cast(pa.large_string())
+    if pa.types.is_dictionary(column.type):
+        words = column.dictionary
+        if words.null_count or pa.types.is_string_view(words.type):
+            return _readable(column.dictionary_decode())
+    return column
+
+
+def _flat_columns(table: pa.Table) -> Iterator[tuple[str, pa.Array]]:
     for name, column in zip(table.column_names, table.columns, strict=True):
-        array = column.combine_chunks()
-        array = array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array
-        yield from _flat_column(prefix + name, array)
+        yield from _flat_column(name, column.combine_chunks())
 
 
 def _flat_column(name: str, array: pa.Array) -> Iterator[tuple[str, pa.Array]]:
@@ -80,7 +104,7 @@ def _flat_column(name: str, array: pa.Array) -> Iterator[tuple[str, pa.Array]]:
 
 
 def _column_entries(
-    attributes: Attributes, attribute: Attribute, column: pa.Array, errors: dict[int, EventError]
+    attribute: Attribute, column: pa.Array, errors: dict[int, EventError]
 ) -> Iterator[_Entries]:
     present = column.is_valid().to_numpy(zero_copy_only=False)
     rows = np.flatnonzero(present)
@@ -88,7 +112,7 @@ def _column_entries(
     keys, bad = column_keys(attribute.keys, known)
     if bad is not None:
         for i in np.flatnonzero(bad):
-            errors.setdefault(int(rows[i]), wrong_type(attribute, describe(known[int(i)].as_py())))
+            errors.setdefault(int(rows[i]), wrong_type(attribute, _described(known[int(i)])))
         known = known.filter(pa.array(~bad))
         rows, keys = rows[~bad], keys[~bad]
     yield _Entries(attribute.id, rows, keys)
@@ -97,6 +121,13 @@ def _column_entries(
         yield _Entries(attribute.absence_id, absent, np.ones(len(absent), np.int64))
     if attribute.patterns:
         yield from _pattern_entries(attribute, known, rows)
+
+
+def _described(value: pa.Scalar) -> str:
+    try:
+        return describe(value.as_py())
+    except (ValueError, OverflowError):  # a moment that Python cannot hold
+        return f"{value.type} {value}"
 
 
 def _pattern_entries(attribute: Attribute, known: pa.Array, rows: np.ndarray) -> Iterator[_Entries]:
@@ -109,7 +140,7 @@ def _pattern_entries(attribute: Attribute, known: pa.Array, rows: np.ndarray) ->
         yield _Entries(pattern.attr_id, rows, np.array(fits, np.int64)[codes])
 
 
-def _missing_columns(attributes: Attributes, seen: dict[int, str], n: int) -> Iterator[_Entries]:
+def _missing_columns(attributes: Attributes, seen: set[int], n: int) -> Iterator[_Entries]:
     """Attributes without a column are absent everywhere."""
     for attribute in attributes.absences:
         if attribute.id not in seen:

@@ -37,10 +37,12 @@ class Attribute:
     keys: Keys | None
     absence_id: int = -1
     patterns: dict[str, Pattern] = field(default_factory=dict)
+    source: int = -1  # derived: the attribute it comes from
+    pattern: str | None = None  # derived from a pattern: which
 
     @property
     def is_derived(self) -> bool:
-        return self.type == "derived"
+        return self.source >= 0
 
 
 class Attributes:
@@ -50,6 +52,7 @@ class Attributes:
         self.by_name: dict[str, Attribute] = {}
         self.all: list[Attribute] = []
         self.absences: list[Attribute] = []  # attributes whose absence some subscription asks for
+        self._free: list[int] = []  # ids of derived attributes that were dropped
         for name, kind in (schema or {}).items():
             self.get(name, kind)
 
@@ -70,7 +73,7 @@ class Attributes:
     def absence(self, attribute: Attribute) -> int:
         """The id of the derived attribute that is present exactly when this one is absent."""
         if attribute.absence_id < 0:
-            attribute.absence_id = self._new(f"{attribute.name} IS NULL", "derived", None).id
+            attribute.absence_id = self._derive(attribute, None).id
             self.absences.append(attribute)
         return attribute.absence_id
 
@@ -78,10 +81,25 @@ class Attributes:
         """The id of the derived attribute that tells whether a string fits a LIKE pattern."""
         found = attribute.patterns.get(pattern)
         if found is None:
-            name = f"{attribute.name} LIKE {pattern!r}"
-            derived = self._new(name, "derived", keys_for("bool"))
+            derived = self._derive(attribute, pattern)
             found = attribute.patterns[pattern] = Pattern(derived.id, compile_pattern(pattern))
         return found.attr_id
+
+    def drop_derived(self, derived: int) -> None:
+        """Stop supplying a derived attribute that no predicate tests any more."""
+        attribute = self.all[self.all[derived].source]
+        pattern = self.all[derived].pattern
+        if pattern is None:
+            attribute.absence_id = -1
+            self.absences.remove(attribute)
+        else:
+            del attribute.patterns[pattern]
+        self._free.append(derived)
+
+    @property
+    def n_derived(self) -> int:
+        """How many derived attributes are supplied."""
+        return len(self.all) - len(self.by_name) - len(self._free)
 
     def forget_unused(self, predicates: PredicateTable) -> None:
         """Drop dictionary constants that no predicate of the table has as an end any more."""
@@ -96,6 +114,15 @@ class Attributes:
     def schema(self) -> Schema:
         """The types known so far."""
         return Schema({each.name: each.type for each in self.by_name.values() if each.type})
+
+    def _derive(self, attribute: Attribute, pattern: str | None) -> Attribute:
+        id_ = self._free.pop() if self._free else len(self.all)
+        name = f"{attribute.name} IS NULL" if pattern is None else f"{attribute.name} LIKE {pattern!r}"
+        derived = Attribute(
+            id_, name, "bool", keys_for("bool"), source=attribute.id, pattern=pattern
+        )
+        self.all[id_ : id_ + 1] = [derived]
+        return derived
 
     def _new(self, name: str, kind: str | None, keys: Keys | None) -> Attribute:
         attribute = Attribute(len(self.all), name, kind, keys)

@@ -64,7 +64,9 @@ def _bool_column(keys: Keys, column: pa.Array) -> ColumnKeys | None:
 def _date_column(keys: Keys, column: pa.Array) -> ColumnKeys | None:
     if not pa.types.is_date(column.type):
         return None
-    return column.cast(pa.date32()).cast(pa.int32()).to_numpy().astype(np.int64), None
+    if column.type == pa.date64():  # milliseconds, not always at midnight
+        return column.cast(pa.int64()).to_numpy(zero_copy_only=False) // 86_400_000, None
+    return column.cast(pa.int32()).to_numpy(zero_copy_only=False).astype(np.int64), None
 
 
 def _timestamp_column(keys: Keys, column: pa.Array) -> ColumnKeys | None:
@@ -77,7 +79,8 @@ def _timestamp_column(keys: Keys, column: pa.Array) -> ColumnKeys | None:
     per_tick = {"s": 1_000_000, "ms": 1_000, "us": 1}.get(column.type.unit)
     if per_tick is None:
         return ticks // 1_000, None  # nanoseconds, rounded down
-    bad = np.abs(ticks) > INT_MAX // per_tick
+    most = INT_MAX // per_tick
+    bad = (ticks > most) | (ticks < -most)
     return ticks * per_tick, bad if bad.any() else None
 
 
@@ -197,13 +200,9 @@ def _search(
 
 
 def _string_column(keys: Keys, column: pa.Array) -> ColumnKeys | None:
-    if not (
-        pa.types.is_string(column.type)
-        or pa.types.is_large_string(column.type)
-        or pa.types.is_string_view(column.type)
-    ):
+    if not (pa.types.is_string(column.type) or pa.types.is_large_string(column.type)):
         return None
-    encoded = pc.dictionary_encode(column.cast(pa.large_string()))
+    encoded = pc.dictionary_encode(column)
     distinct = np.array([keys.key(value) for value in encoded.dictionary.to_pylist()], np.int64)
     return distinct[encoded.indices.to_numpy(zero_copy_only=False)], None
 

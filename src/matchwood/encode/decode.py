@@ -6,13 +6,23 @@ merged predicates stay merged).
 
 from __future__ import annotations
 
-from datetime import date, timedelta
+import math
+from datetime import UTC, date, datetime, timedelta
 
 from matchwood.encode.attributes import Attribute, Attributes
 from matchwood.encode.expression_kernels import ALWAYS, CONJUNCTION, NEVER
 from matchwood.encode.expressions import ExpressionTable
-from matchwood.encode.keys import EPOCH, EPOCH_DAY, INT_MAX, INT_MIN, NAN, DictionaryKeys
-from matchwood.encode.keys import float_of_key as _float
+from matchwood.encode.keys import (
+    EPOCH,
+    EPOCH_DAY,
+    INT_MAX,
+    INT_MIN,
+    MICROSECOND,
+    NAN,
+    DictionaryKeys,
+    float_key,
+    float_of_key,
+)
 from matchwood.lang.nodes import (
     FALSE,
     TRUE,
@@ -27,6 +37,16 @@ from matchwood.lang.nodes import (
 )
 
 Interval = tuple[int, int]
+
+_DOMAINS = {
+    "bool": (0, 1),
+    "float": (float_key(-math.inf), float_key(math.nan)),
+    "date": (date.min.toordinal() - EPOCH_DAY, date.max.toordinal() - EPOCH_DAY),
+    "timestamp": tuple(
+        [(each.replace(tzinfo=UTC) - EPOCH) // MICROSECOND for each in (datetime.min, datetime.max)]
+    ),
+}
+"""First and last key that is a value's, where not every key is."""
 
 
 def decode(table: ExpressionTable, attributes: Attributes, slot: int) -> Expr:
@@ -57,24 +77,19 @@ def decode_predicate(table: ExpressionTable, attributes: Attributes, pred: int) 
     if intervals == ((INT_MIN, INT_MAX),):
         return IsNull(attribute.name, negated=True)
     points = [lo for lo, hi in intervals if lo == hi]
-    if len(points) == len(intervals):
+    if len(points) == len(intervals) and _are_values(attribute, points):
         return _members(attribute, points, negated=False)
     holes = _holes(intervals)
-    if holes is not None:
+    if holes is not None and _are_values(attribute, holes):
         return _members(attribute, holes, negated=True)
     return _joined(Or, [_range(attribute, lo, hi) for lo, hi in intervals])
 
 
-def _derived(
-    attributes: Attributes, derived: Attribute, intervals: tuple[Interval, ...]
-) -> Expr:
-    for attribute in attributes.by_name.values():
-        if attribute.absence_id == derived.id:
-            return IsNull(attribute.name)
-        for text, pattern in attribute.patterns.items():
-            if pattern.attr_id == derived.id:
-                return Like(attribute.name, text, negated=intervals[0][0] == 0)
-    raise AssertionError(f"derived attribute {derived.name!r} belongs to none")
+def _derived(attributes: Attributes, derived: Attribute, intervals: tuple[Interval, ...]) -> Expr:
+    name = attributes.all[derived.source].name
+    if derived.pattern is None:
+        return IsNull(name)
+    return Like(name, derived.pattern, negated=intervals[0][0] == 0)
 
 
 def _holes(intervals: tuple[Interval, ...]) -> list[int] | None:
@@ -93,25 +108,31 @@ def _members(attribute: Attribute, keys: list[int], negated: bool) -> Expr:
 
 
 def _range(attribute: Attribute, lo: int, hi: int) -> Expr:
-    """lo <= key <= hi as comparisons; the key beside a dictionary's label is a strict bound."""
-    bounds: list[Expr] = []
+    """lo <= key <= hi as comparisons; an end that is no value's key is a strict bound beside it."""
     if lo == hi and _has_value(attribute, lo):
         return Comparison(attribute.name, "=", _value(attribute, lo))
-    if lo != INT_MIN:
-        exact = _has_value(attribute, lo)
-        value = _value(attribute, lo if exact else lo - 1)
-        bounds.append(Comparison(attribute.name, ">=" if exact else ">", value))
-    if hi != INT_MAX:
-        exact = _has_value(attribute, hi)
-        value = _value(attribute, hi if exact else hi + 1)
-        bounds.append(Comparison(attribute.name, "<=" if exact else "<", value))
-    return _joined(And, bounds)
+    bounds: list[Expr] = []
+    first, last = _DOMAINS.get(attribute.type or "", (INT_MIN, INT_MAX))
+    if lo > first:
+        is_value = _has_value(attribute, lo)
+        bound = _value(attribute, lo if is_value else min(lo - 1, last))
+        bounds.append(Comparison(attribute.name, ">=" if is_value else ">", bound))
+    if hi < last:
+        is_value = _has_value(attribute, hi)
+        bound = _value(attribute, hi if is_value else max(hi + 1, first))
+        bounds.append(Comparison(attribute.name, "<=" if is_value else "<", bound))
+    return _joined(And, bounds) if bounds else IsNull(attribute.name, negated=True)
+
+
+def _are_values(attribute: Attribute, keys: list[int]) -> bool:
+    return all([_has_value(attribute, key) for key in keys])
 
 
 def _has_value(attribute: Attribute, key: int) -> bool:
     if isinstance(attribute.keys, DictionaryKeys):
         return attribute.keys.dictionary.value_of(key) is not None
-    return True
+    first, last = _DOMAINS.get(attribute.type or "", (INT_MIN, INT_MAX))
+    return first <= key <= last
 
 
 def _value(attribute: Attribute, key: int) -> Value:
@@ -121,7 +142,7 @@ def _value(attribute: Attribute, key: int) -> Value:
     if attribute.type == "bool":
         return bool(key)
     if attribute.type == "float":
-        return _float(key)
+        return float_of_key(key)
     if attribute.type == "timestamp":
         return EPOCH + timedelta(microseconds=key)
     if attribute.type == "date":

@@ -20,9 +20,12 @@ import numpy as np
 
 from matchwood.encode.attributes import Attribute, Attributes
 from matchwood.encode.interval_events import KeySets, interval_entries
-from matchwood.encode.keys import WrongValue
+from matchwood.encode.keys import WrongValue, describe
 from matchwood.errors import EventError
 from matchwood.lang.nodes import Expr
+
+MAX_NESTING = 50
+"""Deepest nesting of mappings inside an event."""
 
 _NO_SETS = np.empty(0, np.int32)
 _NO_STARTS = np.zeros(1, np.int64)
@@ -91,7 +94,7 @@ def _entries(attributes: Attributes, event: Any) -> list[Entry]:
         found: dict[int, Any] = interval_entries(attributes, event)
     elif isinstance(event, Mapping):
         found = {}
-        _read(attributes, event, "", found)
+        _read(attributes, event, "", found, MAX_NESTING)
     else:
         raise EventError(
             "expected a mapping from attribute names to values (or an expression), "
@@ -103,15 +106,22 @@ def _entries(attributes: Attributes, event: Any) -> list[Entry]:
     return sorted(found.items())
 
 
-def _read(attributes: Attributes, event: Mapping[str, Any], prefix: str, found: dict) -> None:
+def _read(
+    attributes: Attributes, event: Mapping[str, Any], prefix: str, found: dict[int, Any], deeper: int
+) -> None:
     by_name = attributes.by_name
     for name, value in event.items():
         if value is None:
             continue
         if isinstance(value, Mapping):
-            _read(attributes, value, f"{prefix}{name}.", found)
+            if deeper == 0:
+                raise EventError(
+                    f"expected mappings nested at most {MAX_NESTING} deep, found more: "
+                    "flatten the event, or break the loop in it"
+                )
+            _read(attributes, value, f"{prefix}{name}.", found, deeper - 1)
             continue
-        attribute = by_name.get(prefix + name if prefix else name)
+        attribute = by_name.get(f"{prefix}{name}" if prefix else name)
         if attribute is None:
             continue
         if attribute.id in found:
@@ -132,6 +142,8 @@ def key_of(attribute: Attribute, value: Any) -> int:
         return attribute.keys.key(value)
     except WrongValue as wrong:
         raise wrong_type(attribute, str(wrong)) from None
+    except (TypeError, ValueError, ArithmeticError):  # someone else's type, half like ours
+        raise wrong_type(attribute, describe(value)) from None
 
 
 def wrong_type(attribute: Attribute, found: str) -> EventError:

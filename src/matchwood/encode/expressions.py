@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from matchwood.arrays import doubled, grown
+from matchwood.arrays import doubled, grown, slices
 from matchwood.encode.dictionary import Relabelling
 from matchwood.encode.expression_kernels import (
     CODE_FULL,
@@ -50,6 +50,8 @@ class ExpressionTable:
         self.predicates = predicates if predicates is not None else PredicateTable()
         self.epoch = 0
         """Raised whenever keys or predicate ids of stored expressions changed: rebuild indexes."""
+        self.n_attributes = int(self.predicates.layout.attr.max(initial=-1)) + 1
+        """One more than the highest attribute id in use."""
         self._workspace = new_workspace(_WORKSPACE)
 
     @property
@@ -60,8 +62,8 @@ class ExpressionTable:
         self, leaves: Leaves, expr_start: np.ndarray, expr_code: np.ndarray, slots: np.ndarray
     ) -> None:
         """Merge, intern and store expressions, expression i in `slots[i]`."""
-        if len(slots):
-            self._make_slots(int(slots.max()) + 1)
+        self._make_slots(int(slots.max(initial=-1)) + 1)
+        self.n_attributes = max(self.n_attributes, int(leaves.attr.max(initial=-1)) + 1)
         done, status = 0, WORKSPACE_FULL
         while status != DONE:
             done, status = encode_batch(
@@ -105,6 +107,13 @@ class ExpressionTable:
     def code_of(self, slot: int) -> np.ndarray:
         start = self.layout.start[slot]
         return self.layout.code[start : start + self.layout.size[slot]]
+
+    def attributes_of(self, slots: np.ndarray) -> list[int]:
+        """The ids of all attributes that the expressions in slots test."""
+        x = self.layout
+        code = x.code[slices(x.start[slots], x.size[slots])]
+        attributes: list[int] = np.unique(self.predicates.layout.attr[code[code >= 0]]).tolist()
+        return attributes
 
     def _make_slots(self, needed: int) -> None:
         x = self.layout

@@ -4,61 +4,52 @@ An event such as `price BETWEEN 20 AND 30 AND genre = 'classics'` stands for all
 A predicate of a subscription holds when it shares a key with the event's set for that attribute; an
 attribute that the event does not mention is absent.
 
-The event is merged by the same kernel as a subscription, so `x > 1 AND x < 3` is one set and `x = 1 OR
-x = 5` is one too; an OR over two attributes is refused.  Constants are looked up, never learned.
+The event is first merged on its own, with dictionaries of its own, by the same kernel as a
+subscription: contradictions show, `x > 1 AND x < 3` is one set and so is `x = 1 OR x = 5`; an OR over two
+attributes is refused.  The ends of its sets are then looked up in the subscriptions' dictionaries; an
+end that is no constant there touches the gap it falls into.
 """
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from matchwood.encode.attributes import Attribute, Attributes
-from matchwood.encode.keys import DictionaryKeys, keys_for
+from matchwood.encode.dictionary import OrderedDictionary
+from matchwood.encode.expressions import ExpressionTable
+from matchwood.encode.keys import INT_MAX, INT_MIN, DictionaryKeys
 from matchwood.encode.leaves import OPERATOR, PATTERN, LeafBatch
 from matchwood.encode.resolve import resolve
 from matchwood.errors import EventError, ExpansionError, SchemaError
-from matchwood.forms.merge_kernels import (
-    AND,
-    FALSE,
-    FULL,
-    LEAF,
-    TRUE,
-    Leaves,
-    Workspace,
-    merge_expression,
-    new_workspace,
-)
+from matchwood.forms.merge_kernels import AND, FALSE, LEAF, TRUE, Workspace, merged
 from matchwood.forms.nnf import nnf
 from matchwood.lang.nodes import TRUE as TRUE_NODE
-from matchwood.lang.nodes import And, Expr, IsNull, Or
+from matchwood.lang.nodes import And, Comparison, Expr, In, IsNull, Or, predicates
+
+Interval = tuple[int, int]
 
 
 class KeySets(NamedTuple):
     """The keys one entry of an event allows, as sorted disjoint intervals."""
 
-    intervals: tuple[tuple[int, int], ...]
+    intervals: tuple[Interval, ...]
 
 
 def interval_entries(attributes: Attributes, event: Expr) -> dict[int, KeySets]:
     """Key sets by attribute id, derived attributes included."""
-    batch = LeafBatch()
     try:
-        batch.add(_without_absences(nnf(event)))
-        if any([op & OPERATOR == PATTERN for op in batch.op]):
-            raise EventError(
-                "expected values, ranges or prefixes in an event, found a LIKE pattern whose values "
-                "are no interval"
-            )
-        leaves = resolve(batch, _PassingAttributes(attributes))
+        normal = _without_absences(nnf(event))
+        own, sets = _own_sets(attributes, normal)
     except (SchemaError, ExpansionError, EventError) as error:
         raise EventError(f"event {str(event)[:80]!r}: {error}") from None
-    found = _merged(leaves, np.array(batch.code, np.int32), event)
-    known = len(attributes)
-    entries = {attr: KeySets(sets) for attr, sets in found.items() if attr < known}
-    for attr in list(entries):
-        entries.update(_patterns(attributes.all[attr], entries[attr]))
+    entries: dict[int, KeySets] = {}
+    for id_, intervals in sets.items():
+        attribute = attributes.by_name.get(own.all[id_].name)
+        if attribute is not None:
+            entries[attribute.id] = KeySets(_translated(attribute, own.all[id_], intervals))
+            entries.update(_patterns(attribute, normal))
     return entries
 
 
@@ -71,28 +62,28 @@ def _without_absences(node: Expr) -> Expr:
     return node
 
 
-class _PassingAttributes(Attributes):
-    """The known attributes, and new ones that are forgotten with the event."""
+def _own_sets(known: Attributes, normal: Expr) -> tuple[Attributes, dict[int, tuple[Interval, ...]]]:
+    """The event's sets by its own attributes and keys, with the types that are known."""
+    batch = LeafBatch()
+    batch.add(normal)
+    if any([op & OPERATOR == PATTERN for op in batch.op]):
+        raise EventError(
+            "expected values, ranges or prefixes in an event, found a LIKE pattern whose values "
+            "are no interval"
+        )
+    own = Attributes()
+    for name in batch.names:
+        attribute = known.by_name.get(name)
+        own.get(name, attribute.type if attribute is not None else None)
+    leaves = resolve(batch, own, ExpressionTable())
+    ws, root = merged(leaves, np.array(batch.code, np.int32))
+    return own, _conjunction(ws, root)
 
-    def __init__(self, known: Attributes) -> None:
-        self.by_name = dict(known.by_name)
-        self.all = list(known.all)
-        self.absences = []
 
-    def get(self, name: str, kind: str | None) -> Attribute:
-        attribute = self.by_name.get(name)
-        if attribute is not None and attribute.type is None and kind is not None:
-            # Subscriptions ask for its presence only; the event's type must not stick to it.
-            attribute = Attribute(attribute.id, name, kind, keys_for(kind))
-            self.by_name[name] = self.all[attribute.id] = attribute
-        return super().get(name, kind)
-
-
-def _merged(leaves: Leaves, code: np.ndarray, event: Expr) -> dict[int, Any]:
-    ws, root = _merge(leaves, code)
+def _conjunction(ws: Workspace, root: int) -> dict[int, tuple[Interval, ...]]:
     kind = ws.node_kind[root]
     if kind == FALSE:
-        raise EventError(f"expected an event that can happen, found a contradiction: {event}")
+        raise EventError("expected an event that can happen, found a contradiction")
     if kind == TRUE:
         return {}
     nodes = [root]
@@ -101,7 +92,7 @@ def _merged(leaves: Leaves, code: np.ndarray, event: Expr) -> dict[int, Any]:
     if any([ws.node_kind[node] != LEAF for node in nodes]):
         raise EventError(
             "expected a conjunction of predicates as an event, found OR over several attributes: "
-            f"match its parts one by one ({str(event)[:80]})"
+            "match its parts one by one"
         )
     found = {}
     for node in nodes:
@@ -111,29 +102,62 @@ def _merged(leaves: Leaves, code: np.ndarray, event: Expr) -> dict[int, Any]:
     return found
 
 
-def _merge(leaves: Leaves, code: np.ndarray) -> tuple[Workspace, int]:
-    size = 64
-    while True:
-        ws = new_workspace(size)
-        root = merge_expression(leaves, code, 0, len(code), ws)
-        if root != FULL:
-            return ws, root
-        size *= 2
+def _translated(
+    attribute: Attribute, own: Attribute, intervals: tuple[Interval, ...]
+) -> tuple[Interval, ...]:
+    """The event's intervals in the subscriptions' keys."""
+    if attribute.keys is None:
+        return ((0, 0),)  # no subscription asks for more than presence
+    if not isinstance(attribute.keys, DictionaryKeys):
+        return intervals
+    assert isinstance(own.keys, DictionaryKeys)
+    source, target = own.keys.dictionary, attribute.keys.dictionary
+    joined: list[Interval] = []
+    for lo, hi in intervals:
+        low = INT_MIN if lo == INT_MIN else _end(source, target, lo, inward=1)
+        high = INT_MAX if hi == INT_MAX else _end(source, target, hi, inward=-1)
+        if joined and low <= joined[-1][1] + 1:  # two intervals that touch the same gap
+            low, high = joined[-1][0], max(high, joined[-1][1])
+            joined.pop()
+        joined.append((low, high))
+    return tuple(joined)
 
 
-def _patterns(attribute: Attribute, sets: KeySets) -> dict[int, KeySets]:
-    """A general LIKE of a subscription: decided for one known string, open for anything wider."""
+def _end(source: OrderedDictionary, target: OrderedDictionary, key: int, inward: int) -> int:
+    """One end: a constant, or (beside its label) just inside it; or the gap that it falls into."""
+    value = source.value_of(key)
+    is_strict = value is None
+    if is_strict:
+        value = source.value_of(key - inward)
+    label = target.label_of.get(value)
+    if label is None:
+        return target.gap(value)
+    return label + inward if is_strict else label
+
+
+def _patterns(attribute: Attribute, normal: Expr) -> dict[int, KeySets]:
+    """A general LIKE of a subscription: decided for strings the event lists, open for a range."""
     if not attribute.patterns:
         return {}
-    value = None
-    lo, hi = sets.intervals[0][0], sets.intervals[-1][1]
-    if lo == hi and isinstance(attribute.keys, DictionaryKeys):
-        value = attribute.keys.dictionary.value_of(lo)
+    values = _listed_values(attribute.name, normal)
     entries = {}
     for pattern in attribute.patterns.values():
-        if value is None:
+        if values is None:
             entries[pattern.attr_id] = KeySets(((0, 1),))
         else:
-            fits = int(pattern.regex.fullmatch(value) is not None)
-            entries[pattern.attr_id] = KeySets(((fits, fits),))
+            fits = sorted({int(pattern.regex.fullmatch(value) is not None) for value in values})
+            entries[pattern.attr_id] = KeySets(((fits[0], fits[-1]),))
     return entries
+
+
+def _listed_values(name: str, normal: Expr) -> list[str] | None:
+    """The strings that a conjunction lists for an attribute; None when it allows a range."""
+    lists = []
+    for leaf in predicates(normal) if not isinstance(normal, Or) else ():
+        if leaf.name != name:
+            continue
+        if isinstance(leaf, Comparison) and leaf.op == "=":
+            lists.append([str(leaf.value)])
+        elif isinstance(leaf, In) and not leaf.negated:
+            lists.append([str(value) for value in leaf.values])
+    return min(lists, key=len) if lists else None

@@ -28,8 +28,10 @@ from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
+import numpy as np
+
 from matchwood.encode.dictionary import OrderedDictionary, Relabelling
-from matchwood.forms.merge_kernels import ABOVE, BELOW, EXACT, GAP
+from matchwood.forms.merge_kernels import ABOVE, BELOW, EXACT
 from matchwood.lang.literals import LiteralError
 from matchwood.lang.moments import read_date, read_timestamp
 
@@ -72,15 +74,11 @@ class Keys:
 
     def literals(self, values: Sequence[Any]) -> list[Literal]:
         """Triples for the constants of subscriptions; dictionaries learn them."""
-        return [self.probe(value) for value in values]
+        raise NotImplementedError
 
     def take_relabelling(self) -> Relabelling | None:
         """What learning constants moved, once; only dictionaries ever move anything."""
         return None
-
-    def probe(self, value: Any) -> Literal:
-        """The triple of a constant, learning nothing."""
-        raise NotImplementedError
 
     def key(self, value: Any) -> int:
         """The key of an event's value."""
@@ -95,8 +93,8 @@ class OrdinalKeys(Keys):
         self._ordinal = _ORDINALS[type_]
         self.key = _EVENT_ORDINALS[type_]  # type: ignore[method-assign]
 
-    def probe(self, value: Any) -> Literal:
-        return _place(*self._ordinal(value))
+    def literals(self, values: Sequence[Any]) -> list[Literal]:
+        return [_place(*self._ordinal(value)) for value in values]
 
 
 class FloatKeys(Keys):
@@ -104,13 +102,8 @@ class FloatKeys(Keys):
 
     type = "float"
 
-    def probe(self, value: Any) -> Literal:
-        nearest = _nearest_float(value)
-        key = float_key(nearest)
-        if isinstance(value, float) or nearest == value:
-            return key, key, EXACT
-        # An int between two doubles: between `key` and its neighbour on the other side.
-        return (key, key - 1, EXACT) if nearest > value else (key + 1, key, EXACT)
+    def literals(self, values: Sequence[Any]) -> list[Literal]:
+        return [_float_literal(value) for value in values]
 
     def key(self, value: Any) -> int:
         if type(value) is float:
@@ -150,14 +143,6 @@ class DictionaryKeys(Keys):
     def take_relabelling(self) -> Relabelling | None:
         return self.dictionary.take_relabelling()
 
-    def probe(self, value: Any) -> Literal:
-        constant = _constant(value)
-        label = self.dictionary.label_of.get(constant)
-        if label is not None:
-            return label, label, EXACT
-        gap = self.dictionary.gap(constant)
-        return gap, gap, GAP
-
     def key(self, value: Any) -> int:
         return self.dictionary.key(self._event_value(value))
 
@@ -192,19 +177,23 @@ def float_of_key(key: int) -> float:
 def plain_number(value: Any) -> int | float:
     """An int of 64 bits or a float, from anything that is exactly one."""
     if isinstance(value, Decimal):
-        value = int(value) if value.is_finite() and value == int(value) else float(value)
+        is_int = value.is_finite() and value.adjusted() < 19 and value == value.to_integral_value()
+        value = int(value) if is_int else float(value)
     elif not isinstance(value, (int, float)) and hasattr(value, "item"):
         value = value.item()  # a NumPy scalar
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         raise WrongValue(describe(value))
     if isinstance(value, int) and not INT_MIN <= value <= INT_MAX:
-        raise WrongValue(f"{value}, which does not fit 64 bits")
+        raise WrongValue(f"{describe(value)}, which does not fit 64 bits")
     return value
 
 
 def describe(value: Any) -> str:
     """A value as error messages show it: its type, and the start of its text."""
-    text = repr(value)
+    try:
+        text = repr(value)
+    except Exception:  # noqa: BLE001 - an int of 5,000 digits, or someone's own __repr__
+        return type(value).__name__
     return f"{type(value).__name__} {text if len(text) <= 60 else text[:57] + '...'}"
 
 
@@ -231,6 +220,15 @@ def _nearest_float(value: float) -> float:
         return float(value)
     except OverflowError:
         return math.inf if value > 0 else -math.inf
+
+
+def _float_literal(value: int | float) -> Literal:
+    nearest = _nearest_float(value)
+    key = float_key(nearest)
+    if isinstance(value, float) or nearest == value:
+        return key, key, EXACT
+    # An int between two doubles: between `key` and its neighbour on the other side.
+    return (key, key - 1, EXACT) if nearest > value else (key + 1, key, EXACT)
 
 
 def _place(ordinal: int | float, exact: bool) -> Literal:
@@ -293,8 +291,12 @@ def _event_int(value: Any) -> int:
 
 
 def _event_moment(value: Any) -> Any:
-    if not isinstance(value, date) and hasattr(value, "astype"):
-        return value.astype("datetime64[us]").item()  # numpy.datetime64, of any unit
+    """A NumPy moment of any unit as Python's own; anything else as it is."""
+    if isinstance(value, np.datetime64):
+        moment = value.astype("datetime64[us]")
+        if np.isnat(value) or moment.astype(value.dtype) != value:
+            raise WrongValue(f"{describe(value)}, which does not fit 64 bits of microseconds")
+        return moment.item()
     return value
 
 
@@ -306,6 +308,8 @@ def _event_timestamp(value: Any) -> int:
 
 
 def _event_date(value: Any) -> int:
+    if isinstance(value, np.datetime64) and np.datetime_data(value.dtype)[0] == "D":
+        value = value.item()
     if isinstance(value, date) and not isinstance(value, datetime):
         return value.toordinal() - EPOCH_DAY
     raise WrongValue(describe(value))

@@ -58,6 +58,10 @@ class PredicateTable:
             zip(p.interval_lo[start:end].tolist(), p.interval_hi[start:end].tolist(), strict=True)
         )
 
+    def uses(self, attr: int) -> bool:
+        """Whether any predicate tests an attribute."""
+        return bool((self.layout.attr[: self.layout.count[HIGH]] == attr).any())
+
     def ends(self) -> tuple[np.ndarray, np.ndarray]:
         """Attribute and key of both ends of every interval in use."""
         p = self.layout

@@ -6,7 +6,7 @@ Keys are asked for once per attribute: a dictionary then spreads all new constan
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,31 +14,32 @@ import numpy as np
 from matchwood.encode.attributes import Attribute, Attributes
 from matchwood.encode.expressions import ExpressionTable
 from matchwood.encode.keys import read_literal_problem
-from matchwood.encode.leaves import ABSENT, OF_STRING, OPERATOR, PATTERN, LeafBatch
+from matchwood.encode.leaves import ABSENT, OF_STRING, OPERATOR, LeafBatch
 from matchwood.encode.schema import accepts, literal_type
 from matchwood.errors import SchemaError
 from matchwood.forms.merge_kernels import EQ, NEGATED, PRESENT, Leaves
 
+_SMALL = 64
+"""Rows up to which plain Python beats NumPy at sorting them by name: single subscriptions."""
+
 
 class _Rows(NamedTuple):
-    """The rows of one name of a batch."""
+    """The rows of one name of a batch, and their values."""
 
     name: str
-    rows: np.ndarray
-    at: np.ndarray  # positions of their values
+    rows: Sequence[int] | np.ndarray
+    at: Sequence[int] | np.ndarray
     values: Sequence[Any] | np.ndarray
+    of_string: bool
 
 
-def resolve(
-    batch: LeafBatch, attributes: Attributes, table: ExpressionTable | None = None
-) -> Leaves:
+def resolve(batch: LeafBatch, attributes: Attributes, table: ExpressionTable) -> Leaves:
     """The rows of a batch with ids and keys; raises SchemaError with a position, changing nothing.
 
-    Dictionaries learn the constants, and `table` follows when that moved its keys.  Without a table
-    constants are only looked up.
+    Dictionaries learn the constants, and `table` follows when that moved its keys.
     """
     groups = list(_by_name(batch))
-    for name, kind in learned_types(batch, attributes, groups).items():
+    for name, kind in _check(batch, attributes, groups).items():
         attributes.get(name, kind)
     attr = np.zeros(len(batch.attr), np.int32)
     op = np.frombuffer(batch.op, np.uint8) & np.uint8(0xFF & ~OF_STRING)
@@ -46,13 +47,10 @@ def resolve(
     for group in groups:
         attribute = attributes.get(group.name, None)
         attr[group.rows] = attribute.id
-        special = (op[group.rows] & OPERATOR) >= ABSENT
-        if special.any():
-            _derive(batch, attributes, attribute, group.rows[special], attr, op, keys)
-        if len(group.values) and attribute.keys is not None:
-            plain = ~np.isin(group.at, _pattern_values(batch, group.rows[special]))
-            values = group.values if plain.all() else _pick(group.values, plain)
-            keys[group.at[plain]] = _literal_keys(attribute, values, table)
+        if len(group.values):
+            keys[group.at] = _literal_keys(attribute, group.values, table)
+    for row in _derived_rows(batch):
+        _derive(batch, attributes, row, attr, op, keys)
     return Leaves(
         attr,
         op,
@@ -63,62 +61,65 @@ def resolve(
     )
 
 
-def learned_types(
-    batch: LeafBatch, attributes: Attributes, groups: Sequence[_Rows] | None = None
-) -> dict[str, str]:
+def learned_types(batch: LeafBatch, attributes: Attributes) -> dict[str, str]:
     """Check every constant against its attribute; returns the types the batch would teach."""
+    return _check(batch, attributes, _by_name(batch))
+
+
+def _by_name(batch: LeafBatch) -> Iterator[_Rows]:
+    """The rows of each name of a batch; general LIKE patterns are no constants and left out."""
+    if len(batch.attr) > _SMALL:
+        yield from _sorted_by_name(batch)
+        return
+    rows: dict[int, tuple[list[int], list[int]]] = {}
+    for row, code in enumerate(batch.attr):
+        mine, at = rows.setdefault(code, ([], []))
+        mine.append(row)
+        if batch.op[row] & OPERATOR < ABSENT:
+            at += range(batch.start[row], batch.start[row + 1])
+    names = list(batch.names)
+    for code, (mine, at) in rows.items():
+        of_string = any([batch.op[row] & OF_STRING for row in mine])
+        yield _Rows(names[code], mine, at, [_item(batch.values[i]) for i in at], of_string)
+
+
+def _sorted_by_name(batch: LeafBatch) -> Iterator[_Rows]:
+    attr = np.array(batch.attr, np.int32)
+    op = np.frombuffer(batch.op, np.uint8)
+    sizes = np.diff(np.array(batch.start, np.int64))
+    value_attr = np.repeat(np.where((op & OPERATOR) < ABSENT, attr, -1), sizes)
+    order = np.argsort(attr, kind="stable")
+    value_order = np.argsort(value_attr, kind="stable")
+    codes = np.arange(len(batch.names) + 1)
+    ends = np.searchsorted(attr[order], codes)
+    value_ends = np.searchsorted(value_attr[value_order], codes)
+    for code, name in enumerate(batch.names):
+        rows = order[ends[code] : ends[code + 1]]
+        if len(rows):
+            at = value_order[value_ends[code] : value_ends[code + 1]]
+            values = batch.values
+            mine = values[at] if isinstance(values, np.ndarray) else [values[i] for i in at.tolist()]
+            yield _Rows(name, rows, at, mine, bool((op[rows] & OF_STRING).any()))
+
+
+def _check(batch: LeafBatch, attributes: Attributes, groups: Iterable[_Rows]) -> dict[str, str]:
     learned: dict[str, str] = {}
-    for group in _by_name(batch) if groups is None else groups:
+    for group in groups:
         attribute = attributes.by_name.get(group.name)
         expected = attribute.type if attribute is not None else None
         found = _types_of(group.values)
-        ops = np.frombuffer(batch.op, np.uint8)[group.rows]
-        needs_string = bool((ops & OF_STRING).any())
         if expected is None:
-            first = "string" if needs_string and not found else None
-            expected = first or (literal_type(_item(group.values[0])) if len(group.values) else None)
-            if expected is None:
-                continue
+            if not found and not group.of_string:
+                continue  # IS NULL alone teaches no type
+            expected = literal_type(_item(group.values[0])) if found else "string"
             learned[group.name] = expected
         if any([not accepts(expected, kind) for kind in found]) or (
-            needs_string and expected != "string"
+            group.of_string and expected != "string"
         ):
             raise _clash(batch, group, expected)
         if "string" in found and expected in ("date", "timestamp"):
             _check_moments(batch, group, expected)
     return learned
-
-
-def _by_name(batch: LeafBatch) -> Iterator[_Rows]:
-    """The rows of each name that a batch uses, with their values."""
-    attr = np.array(batch.attr, np.int32)
-    start = np.array(batch.start, np.int64)
-    if len(attr) == 1 or len(batch.names) == 1:  # most single subscriptions are small
-        order = np.arange(len(attr))
-    else:
-        order = np.argsort(attr, kind="stable")
-    value_attr = np.repeat(attr, np.diff(start))
-    value_order = np.argsort(value_attr, kind="stable")
-    ends = np.searchsorted(attr[order], np.arange(len(batch.names) + 1))
-    value_ends = np.searchsorted(value_attr[value_order], np.arange(len(batch.names) + 1))
-    for code, name in enumerate(batch.names):
-        rows = order[ends[code] : ends[code + 1]]
-        if len(rows):
-            at = value_order[value_ends[code] : value_ends[code + 1]]
-            yield _Rows(name, rows, at, _pick(batch.values, at))
-
-
-def _pick(values: Sequence[Any] | np.ndarray, at: np.ndarray) -> Sequence[Any] | np.ndarray:
-    if isinstance(values, np.ndarray):
-        return values[at]
-    if at.dtype == bool:
-        at = np.flatnonzero(at)
-    return [values[i] for i in at.tolist()]
-
-
-def _item(value: Any) -> Any:
-    """A NumPy scalar as Python's own."""
-    return value.item() if isinstance(value, np.generic) else value
 
 
 def _types_of(values: Sequence[Any] | np.ndarray) -> set[str]:
@@ -128,8 +129,13 @@ def _types_of(values: Sequence[Any] | np.ndarray) -> set[str]:
     return {literal_type(value) for value in samples.values()}
 
 
+def _item(value: Any) -> Any:
+    """A NumPy scalar as Python's own."""
+    return value.item() if isinstance(value, np.generic) else value
+
+
 def _literal_keys(
-    attribute: Attribute, values: Sequence[Any] | np.ndarray, table: ExpressionTable | None
+    attribute: Attribute, values: Sequence[Any] | np.ndarray, table: ExpressionTable
 ) -> np.ndarray:
     keys = attribute.keys
     assert keys is not None
@@ -139,48 +145,48 @@ def _literal_keys(
     elif isinstance(values, np.ndarray):
         distinct, inverse = np.unique(values, return_inverse=True)
         values = distinct.tolist()
-    if table is None:
-        triples = [keys.probe(value) for value in values]
-    else:
-        triples = keys.literals(values)
-        moved = keys.take_relabelling()
-        if moved is not None:
-            table.rekey(attribute.id, moved)
-    result = np.array(triples, np.int64).reshape(-1, 3)
+    triples = keys.literals(values)
+    moved = keys.take_relabelling()
+    if moved is not None:
+        table.rekey(attribute.id, moved)
+    result = np.array(triples, np.int64)
     return result if inverse is None else result[inverse]
 
 
+def _derived_rows(batch: LeafBatch) -> list[int]:
+    """Rows for IS NULL and for general LIKE patterns."""
+    if len(batch.op) > _SMALL:
+        op = np.frombuffer(batch.op, np.uint8)
+        rows: list[int] = np.flatnonzero((op & OPERATOR) >= ABSENT).tolist()
+        return rows
+    return [row for row, op in enumerate(batch.op) if op & OPERATOR >= ABSENT]
+
+
 def _derive(
-    batch: LeafBatch, attributes: Attributes, attribute: Attribute, rows: np.ndarray,
+    batch: LeafBatch, attributes: Attributes, row: int,
     attr: np.ndarray, op: np.ndarray, keys: np.ndarray,
 ) -> None:  # fmt: skip
-    """Point rows for IS NULL and general LIKE at derived attributes."""
-    for row in rows.tolist():
-        if op[row] & OPERATOR == ABSENT:
-            attr[row], op[row] = attributes.absence(attribute), PRESENT
-        else:
-            at = batch.start[row]
-            attr[row] = attributes.pattern(attribute, batch.values[at])
-            keys[at] = (0, 0, 0) if op[row] & NEGATED else (1, 1, 0)
-            op[row] = EQ
-
-
-def _pattern_values(batch: LeafBatch, rows: np.ndarray) -> list[int]:
-    ops = batch.op
-    return [batch.start[row] for row in rows.tolist() if ops[row] & OPERATOR == PATTERN]
+    """Point a row at the derived attribute that it tests."""
+    attribute = attributes.all[attr[row]]
+    if op[row] & OPERATOR == ABSENT:
+        attr[row], op[row] = attributes.absence(attribute), PRESENT
+    else:
+        at = batch.start[row]
+        attr[row] = attributes.pattern(attribute, batch.values[at])
+        keys[at] = (0, 0, 0) if op[row] & NEGATED else (1, 1, 0)
+        op[row] = EQ
 
 
 def _clash(batch: LeafBatch, group: _Rows, expected: str) -> SchemaError:
     """The error for the first row of a group that does not fit its attribute's type."""
-    for row in group.rows.tolist():
-        values = batch.values[batch.start[row] : batch.start[row + 1]]
+    for row in group.rows:
         if batch.op[row] & OF_STRING and expected != "string":
             return SchemaError(
                 f"attribute {group.name!r} is of type {expected}: expected a string attribute "
                 "for LIKE; compare with = < > or BETWEEN instead",
                 position=batch.position[row],
             )
-        for value in values:
+        for value in batch.values[batch.start[row] : batch.start[row + 1]]:
             found = literal_type(_item(value))
             if not accepts(expected, found):
                 return SchemaError(
@@ -194,7 +200,7 @@ def _clash(batch: LeafBatch, group: _Rows, expected: str) -> SchemaError:
 
 def _check_moments(batch: LeafBatch, group: _Rows, expected: str) -> None:
     """Strings beside a date or timestamp attribute must read as one."""
-    for row in group.rows.tolist():
+    for row in group.rows:
         for value in batch.values[batch.start[row] : batch.start[row + 1]]:
             problem = read_literal_problem(expected, value) if isinstance(value, str) else None
             if problem:

@@ -14,6 +14,7 @@ import numpy as np
 
 from matchwood.encode.attributes import Attributes
 from matchwood.encode.events import encode_event
+from matchwood.encode.expressions import ExpressionTable
 from matchwood.encode.leaves import LeafBatch
 from matchwood.encode.resolve import resolve
 from matchwood.forms.merge_kernels import leaf_intervals
@@ -28,6 +29,7 @@ from matchwood.lang.nodes import (
     Predicate,
     Xnor,
     children,
+    predicates,
 )
 
 Truth = bool | None
@@ -92,9 +94,8 @@ def explain(
     id_: int | str, expr: Expr, attributes: Attributes, event: Mapping[str, Any]
 ) -> Explanation:
     """Evaluate every node of an expression that is registered with these attributes."""
-    batch = encode_event(attributes, event)
-    keys = dict(zip(batch.attr.tolist(), batch.lo.tolist(), strict=True))
-    tree = _evaluate(expr, attributes, keys, _flat(event))
+    leaves = _Leaves(expr, attributes, event)
+    tree = _evaluate(expr, leaves, _flat(event))
     reasons = () if tree.value is True else tuple(dict.fromkeys(_why_not(tree, True)))
     return Explanation(id_, tree.value is True, tree, reasons)
 
@@ -109,14 +110,11 @@ def _flat(event: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
     return values
 
 
-def _evaluate(
-    expr: Expr, attributes: Attributes, keys: dict[int, int], event: dict[str, Any]
-) -> Node:
+def _evaluate(expr: Expr, leaves: _Leaves, event: dict[str, Any]) -> Node:
     if isinstance(expr, Predicate):
         found = f"{expr.name} is {event[expr.name]!r}" if expr.name in event else None
-        value = _leaf(expr, attributes, keys)
-        return Node(str(expr), value, found or f"{expr.name} is absent", (), expr)
-    nodes = tuple([_evaluate(each, attributes, keys, event) for each in children(expr)])
+        return Node(str(expr), leaves.truth(expr), found or f"{expr.name} is absent", (), expr)
+    nodes = tuple([_evaluate(each, leaves, event) for each in children(expr)])
     return Node(str(expr), _connect(expr, [node.value for node in nodes]), None, nodes, expr)
 
 
@@ -135,23 +133,54 @@ def _connect(expr: Expr, values: list[Truth]) -> Truth:
     return (values[0] == values[1]) == isinstance(expr, Xnor)
 
 
-def _leaf(leaf: Predicate, attributes: Attributes, keys: dict[int, int]) -> Truth:
-    attribute = attributes.by_name[leaf.name]
-    is_absent = attribute.id not in keys
-    if isinstance(leaf, IsNull):
-        return is_absent != leaf.negated
-    if is_absent:
-        return None
-    if isinstance(leaf, In) and None in leaf.values:  # found, or else nobody knows
-        known = tuple([value for value in leaf.values if value is not None])
-        is_member = bool(known) and _leaf(In(leaf.name, known), attributes, keys)
-        return not leaf.negated if is_member else None
-    batch = LeafBatch()
-    batch.add(leaf)
-    leaves = resolve(batch, attributes)
-    lo, hi = leaf_intervals(leaves, 0)
-    key = keys[int(leaves.attr[0])]
-    return bool(np.any((lo <= key) & (key <= hi)))
+class _Leaves:
+    """Decides single predicates by keys, with dictionaries of its own.
+
+    The matcher's own dictionaries forget constants that merging made superfluous; here every
+    constant of the expression counts.
+    """
+
+    def __init__(self, expr: Expr, known: Attributes, event: Mapping[str, Any]) -> None:
+        self._attributes = Attributes()
+        for leaf in predicates(expr):
+            attribute = known.by_name.get(leaf.name)
+            self._attributes.get(leaf.name, attribute.type if attribute is not None else None)
+        positive = [_known_part(leaf) for leaf in predicates(expr)]
+        batch = LeafBatch()
+        for leaf in positive:
+            if leaf is not None:
+                batch.add(leaf)
+        self._leaves = resolve(batch, self._attributes, ExpressionTable())
+        self._rows = iter(range(len(batch.attr)))
+        encoded = encode_event(self._attributes, event)
+        self._keys = dict(zip(encoded.attr.tolist(), encoded.lo.tolist(), strict=True))
+
+    def truth(self, leaf: Predicate) -> Truth:
+        """TRUE, FALSE or unknown; leaves are asked for from left to right."""
+        known = _known_part(leaf)
+        row = next(self._rows) if known is not None else None
+        is_absent = self._attributes.by_name[leaf.name].id not in self._keys
+        if isinstance(leaf, IsNull):
+            return is_absent != leaf.negated
+        if is_absent:
+            return None
+        is_member = row is not None and self._in_set(row)
+        if isinstance(leaf, In) and None in leaf.values:  # found, or else nobody knows
+            return not leaf.negated if is_member else None
+        return is_member
+
+    def _in_set(self, row: int) -> bool:
+        key = self._keys[int(self._leaves.attr[row])]
+        lo, hi = leaf_intervals(self._leaves, row)
+        return bool(np.any((lo <= key) & (key <= hi)))
+
+
+def _known_part(leaf: Predicate) -> Predicate | None:
+    """The leaf without NULL in its list; None when nothing is left of it."""
+    if isinstance(leaf, In) and None in leaf.values:
+        values = tuple([value for value in leaf.values if value is not None])
+        return In(leaf.name, values) if values else None
+    return leaf
 
 
 def _why_not(node: Node, wanted: bool) -> list[str]:

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from matchwood.encode.leaves import LeafBatch
 from matchwood.engine.parsing import parse_chunks
 from matchwood.errors import MatchwoodError, PositionedError, SubscriptionError
-from matchwood.lang.nodes import Expr
+from matchwood.lang.nodes import Boolean
 
 CHUNK = 20_000
 
@@ -110,5 +110,5 @@ def _text_chunks(ids: list[Any], texts: list[Any], processes: int | None) -> Ite
     parsed = parse_chunks((texts[at : at + CHUNK] for at in starts), len(texts), processes)
     for first, (batch, rows, refused) in zip(starts, parsed, strict=True):
         last = min(first + CHUNK, len(texts))
-        kept = [str(each) if isinstance(each, Expr) else each for each in texts[first:last]]
+        kept = [str(each.expression()) if isinstance(each, Boolean) else each for each in texts[first:last]]
         yield Chunk(first, ids[first:last], kept, batch, rows, refused, last, len(texts))

@@ -11,7 +11,8 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -30,11 +31,17 @@ from matchwood.engine.loading import BatchReport, Refused, load_batches
 from matchwood.engine.matches import Matches
 from matchwood.engine.routing import Routing
 from matchwood.engine.subscriptions import Id, Subscriptions, check_id
-from matchwood.errors import EventError, ParseError, SchemaError, SubscriptionError
+from matchwood.errors import (
+    EventError,
+    MatchwoodError,
+    ParseError,
+    SchemaError,
+    SubscriptionError,
+)
 from matchwood.index.protocol import Hits
 from matchwood.index.verify_kernels import COUNTERS
 from matchwood.jit import compile_seconds
-from matchwood.lang.nodes import Expr
+from matchwood.lang.nodes import Boolean, Expr
 from matchwood.lang.parser import parse
 
 COMPACT_ABOVE = 1024
@@ -67,12 +74,13 @@ class Matcher:
         self._subscriptions = Subscriptions()
         self._routing = Routing(self._table, index, config)
         self._work = np.zeros(len(COUNTERS), np.int64)
+        self._loading = False
 
     # -- changing ----------------------------------------------------------------------------
 
-    def add(self, id: Id, expr: str | Expr) -> None:  # noqa: A002 - the contract's name
+    def add(self, id: Id, expr: str | Boolean) -> None:  # noqa: A002 - the contract's name
         """Register a subscription; its id must be new."""
-        with self._lock:
+        with self._exclusive():
             id_ = self._check_new(id)
             batch = _single(expr)
             leaves = self._resolve(batch, expr)
@@ -98,22 +106,26 @@ class Matcher:
 
         Returns the number added and the refused ones: (row, id, error).
         """
-        with self._lock:
+        with self._exclusive():
             report = BatchReport()
             added: list[np.ndarray] = []
-            for chunk in load_batches(subscriptions, processes):
-                ids = self._admit(chunk.ids, chunk.refused)
-                added += self._add_chunk(ids, chunk)
-                report.take(chunk, sum(map(len, added)))
-                if progress is not None:
-                    progress(chunk.done, chunk.total)
-            if added:
-                self._routing.insert(np.concatenate(added))
+            self._loading = True
+            try:
+                for chunk in load_batches(subscriptions, processes):
+                    ids = self._admit(chunk.ids, chunk.refused)
+                    added += self._add_chunk(ids, chunk)
+                    report.take(chunk, sum(map(len, added)))
+                    if progress is not None:
+                        progress(chunk.done, chunk.total)
+            finally:  # also when a callback or a key press ends it: what was taken is served
+                self._loading = False
+                if added:
+                    self._routing.insert(np.concatenate(added))
             return report
 
-    def replace(self, id: Id, expr: str | Expr) -> None:  # noqa: A002 - the contract's name
+    def replace(self, id: Id, expr: str | Boolean) -> None:  # noqa: A002 - the contract's name
         """Give a subscription a new expression, keeping its place; adds it when it is new."""
-        with self._lock:
+        with self._exclusive():
             id_ = check_id(id)
             if id_ not in self._subscriptions:
                 self.add(id_, expr)
@@ -129,12 +141,12 @@ class Matcher:
 
     def remove(self, id: Id) -> None:  # noqa: A002 - the contract's name
         """Forget a subscription."""
-        with self._lock:
+        with self._exclusive():
             self._remove(np.array([self._subscriptions.find(id)], np.int32))
 
     def remove_many(self, ids: Iterable[Id]) -> BatchReport:
         """Forget many; unknown ids are reported and never stop the others."""
-        with self._lock:
+        with self._exclusive():
             report = BatchReport()
             slots: dict[int, None] = {}
             for row, id_ in enumerate(ids):
@@ -158,7 +170,7 @@ class Matcher:
         An event is a mapping from attribute names to values, or an expression: a conjunction of
         predicates that stands for all values it allows.
         """
-        with self._lock:
+        with self._exclusive():
             encoded = encode_event(self._attributes, event)
             return self._match(EncodedEvents(encoded, {})).ids.tolist()
 
@@ -167,14 +179,14 @@ class Matcher:
 
         Events that cannot be read are in `Matches.errors`; they match nothing and stop nothing.
         """
-        with self._lock:
+        with self._exclusive():
             return self._match(encode_events(self._attributes, events))
 
     # -- asking ------------------------------------------------------------------------------
 
     def explain(self, id: Id, event: Mapping[str, Any]) -> Explanation:  # noqa: A002
         """TRUE, FALSE or UNKNOWN for every part of a subscription, and why it does not match."""
-        with self._lock:
+        with self._exclusive():
             if not isinstance(event, Mapping):
                 raise EventError(
                     f"expected a mapping to explain, found {type(event).__name__}: "
@@ -182,19 +194,19 @@ class Matcher:
                 )
             return explain(id, self.expression(id), self._attributes, event)
 
-    def validate(self, text: str | Expr) -> Expr:
+    def validate(self, text: str | Boolean) -> Expr:
         """Parse and type-check without adding; returns the tree or raises an error with a position."""
-        with self._lock:
+        with self._exclusive():
             batch = _single(text)
             try:
                 learned_types(batch, self._attributes)
             except SchemaError as error:
                 raise _placed(error, text) from None
-            return parse(text) if isinstance(text, str) else text
+            return _tree(text)
 
     def expression(self, id: Id) -> Expr:  # noqa: A002 - the contract's name
         """A subscription's expression as a tree."""
-        with self._lock:
+        with self._exclusive():
             slot = self._subscriptions.find(id)
             text = self._subscriptions.texts.get(slot)
             return decode(self._table, self._attributes, slot) if text is None else parse(text)
@@ -202,19 +214,19 @@ class Matcher:
     @property
     def schema(self) -> Schema:
         """The types of all attributes known so far, declared or learned."""
-        with self._lock:
+        with self._exclusive():
             return self._attributes.schema()
 
     def __len__(self) -> int:
         return len(self._subscriptions)
 
     def __contains__(self, id: object) -> bool:  # noqa: A002 - the contract's name
-        with self._lock:
+        with self._exclusive():
             return id in self._subscriptions
 
     def stats(self) -> dict[str, Any]:
         """Sizes, memory in bytes, and the work done since this matcher was made."""
-        with self._lock:
+        with self._exclusive():
             kinds = self._table.layout.kind
             indexes = [index.stats() for index in self._routing.indexes]
             memory = {
@@ -239,7 +251,7 @@ class Matcher:
 
     def draw(self) -> str:
         """The structure of every index as text."""
-        with self._lock:
+        with self._exclusive():
             return "\n".join([index.draw() for index in self._routing.indexes])
 
     # -- keeping -----------------------------------------------------------------------------
@@ -248,7 +260,7 @@ class Matcher:
         """Write a snapshot directory; an existing snapshot there is replaced in one step."""
         from matchwood.engine.snapshot import save
 
-        with self._lock:
+        with self._exclusive():
             if not self._subscriptions.is_compact:
                 self._compact()
             save(self, path)
@@ -268,6 +280,16 @@ class Matcher:
 
         return load(cls, path, mmap, verify)
 
+    @contextmanager
+    def _exclusive(self) -> Iterator[None]:
+        with self._lock:
+            if self._loading:
+                raise MatchwoodError(
+                    "expected a progress callback that only reports, found one that uses the "
+                    "matcher: it is not ready before add_many returns"
+                )
+            yield
+
     # -- the chain ---------------------------------------------------------------------------
 
     def _check_new(self, id_: Any) -> Id:
@@ -278,7 +300,7 @@ class Matcher:
             )
         return id_
 
-    def _resolve(self, batch: LeafBatch, expr: str | Expr) -> Any:
+    def _resolve(self, batch: LeafBatch, expr: str | Boolean) -> Any:
         try:
             return resolve(batch, self._attributes, self._table)
         except SchemaError as error:
@@ -291,8 +313,7 @@ class Matcher:
     def _admit(self, ids: Sequence[Any], refused: dict[int, Exception]) -> list[Id]:
         """Check the ids of a chunk; those that cannot be taken join the refused ones."""
         checked: list[Any] = list(ids)
-        plain = not refused and {type(id_) for id_ in checked} <= {int, str}
-        if plain and len(set(checked)) == len(checked):
+        if not refused and _are_plain(checked) and len(set(checked)) == len(checked):
             if self._subscriptions.slot_of.keys().isdisjoint(checked):
                 return checked  # the usual case: all new, in a few passes of C
         seen: set[Id] = set()
@@ -339,11 +360,23 @@ class Matcher:
 
     def _release(self, slots: np.ndarray) -> None:
         """Take slots out of the indexes and the table; the subscriptions keep them."""
-        if self._routing.epoch == self._table.epoch:
+        is_stale = self._routing.epoch != self._table.epoch  # keys moved: built anew below
+        if not is_stale:
             self._routing.delete(slots)
+        derived = self._derived_in(slots)
         self._table.release(slots)
-        if self._routing.epoch != self._table.epoch:
+        for attr in derived:
+            if not self._table.predicates.uses(attr):
+                self._attributes.drop_derived(attr)
+        if is_stale:
             self._routing.rebuild()
+
+    def _derived_in(self, slots: np.ndarray) -> list[int]:
+        """The derived attributes that expressions test."""
+        if not self._attributes.n_derived:
+            return []
+        attributes = self._attributes.all
+        return [attr for attr in self._table.attributes_of(slots) if attributes[attr].is_derived]
 
     def _remove(self, slots: np.ndarray) -> None:
         self._release(slots)
@@ -382,17 +415,29 @@ class Matcher:
         return Matches(offsets, ids, events.errors, counters)
 
 
-def _single(expr: str | Expr) -> LeafBatch:
+def _are_plain(ids: list[Any]) -> bool:
+    """Whether ids are surely valid: all ints of 64 bits, or all ASCII strings."""
+    kinds = {type(id_) for id_ in ids}
+    if kinds == {int}:
+        return -(2**63) <= min(ids) and max(ids) < 2**63
+    return kinds == {str} and "".join(ids).isascii()
+
+
+def _tree(expr: str | Boolean) -> Expr:
+    return parse(expr) if isinstance(expr, str) else expr.expression()
+
+
+def _single(expr: str | Boolean) -> LeafBatch:
     """A batch of one expression."""
     batch = LeafBatch()
-    batch.add(expr if isinstance(expr, Expr) else parse(expr))
+    batch.add(_tree(expr))
     return batch
 
 
-def _text(expr: str | Expr) -> str:
-    return expr if isinstance(expr, str) else str(expr)
+def _text(expr: str | Boolean) -> str:
+    return expr if isinstance(expr, str) else str(expr.expression())
 
 
-def _placed(error: SchemaError, expr: str | Expr) -> SchemaError | ParseError:
+def _placed(error: SchemaError, expr: str | Boolean) -> SchemaError | ParseError:
     """The error with its place in the text; built trees have none."""
     return error.at(expr) if isinstance(expr, str) else error  # type: ignore[return-value]

@@ -21,7 +21,7 @@ from typing import IO, Any
 
 from matchwood.encode.leaves import LeafBatch
 from matchwood.errors import MatchwoodError
-from matchwood.lang.nodes import Expr
+from matchwood.lang.nodes import Boolean
 from matchwood.lang.parser import parse
 
 Parsed = tuple[LeafBatch, list[int], dict[int, Exception]]
@@ -31,13 +31,13 @@ PARALLEL_FROM = 60_000
 """Texts from which starting worker processes pays."""
 
 
-def parse_texts(texts: Iterable[str | Expr]) -> Parsed:
+def parse_texts(texts: Iterable[str | Boolean]) -> Parsed:
     """Leaf rows of a chunk of texts (or trees)."""
     batch, rows = LeafBatch(), []
     refused: dict[int, Exception] = {}
     for row, text in enumerate(texts):
         try:
-            batch.add(text if isinstance(text, Expr) else parse(text))
+            batch.add(text.expression() if isinstance(text, Boolean) else parse(text))
             rows.append(row)
         except MatchwoodError as error:
             refused[row] = error

@@ -43,6 +43,7 @@ def collect(matcher: Matcher) -> tuple[dict[str, Any], Arrays]:
         "index": routing.name,
         "config": routing.config,
         "attributes": [_attribute_settings(each) for each in matcher._attributes.all],
+        "dropped": matcher._attributes._free,
         "absences": [each.id for each in matcher._attributes.absences],
     }
     arrays = {f"subscription_{k}": v for k, v in matcher._subscriptions.layout().items()}
@@ -58,6 +59,7 @@ def rebuild(cls: type[Matcher], settings: dict[str, Any], arrays: Arrays) -> Mat
     """A matcher from what `collect` gave."""
     matcher = cls.__new__(cls)
     matcher._lock = threading.RLock()
+    matcher._loading = False
     matcher._work = np.zeros(len(COUNTERS), np.int64)
     matcher._subscriptions = Subscriptions.restore(_with_prefix(arrays, "subscription_"))
     matcher._attributes = _attributes(settings, arrays)
@@ -98,6 +100,8 @@ def _attribute_settings(attribute: Attribute) -> dict[str, Any]:
         "type": attribute.type,
         "absence": attribute.absence_id,
         "patterns": {text: each.attr_id for text, each in attribute.patterns.items()},
+        "source": attribute.source,
+        "pattern": attribute.pattern,
     }
 
 
@@ -133,17 +137,19 @@ def _kind(value: Any) -> int:
 def _attributes(settings: dict[str, Any], arrays: Arrays) -> Attributes:
     attributes = Attributes()
     for id_, each in enumerate(settings["attributes"]):
-        is_derived = each["type"] == "derived"
-        kind = "bool" if is_derived else each["type"]
-        keys = keys_for(kind) if kind else None
+        keys = keys_for(each["type"]) if each["type"] else None
         patterns = {text: Pattern(i, compile_pattern(text)) for text, i in each["patterns"].items()}
-        attribute = Attribute(id_, each["name"], each["type"], keys, each["absence"], patterns)
+        attribute = Attribute(
+            id_, each["name"], each["type"], keys, each["absence"], patterns,
+            each["source"], each["pattern"],
+        )  # fmt: skip
         attributes.all.append(attribute)
-        if not is_derived:
+        if not attribute.is_derived:
             attributes.by_name[attribute.name] = attribute
         if isinstance(keys, DictionaryKeys):
             keys.load_later(_DictionaryReader(arrays, id_))
     attributes.absences = [attributes.all[i] for i in settings["absences"]]
+    attributes._free = settings["dropped"]
     return attributes
 
 

@@ -26,9 +26,11 @@ import pyarrow.compute as pc
 
 from matchwood.arrays import slices
 from matchwood.encode.leaves import ABSENT, OPERATORS, LeafBatch
+from matchwood.encode.keys import plain_number
 from matchwood.engine.loading import Chunk
-from matchwood.errors import SubscriptionError
+from matchwood.errors import MatchwoodError, SubscriptionError
 from matchwood.forms.merge_kernels import BETWEEN, IN, NEGATED, PRESENT, and_token
+from matchwood.lang.builder import attr
 from matchwood.lang.nodes import Like
 
 SUBSCRIPTIONS_PER_CHUNK = 200_000
@@ -76,7 +78,12 @@ class _Columns:
         if (np.diff(expression) < 0).any():
             order = np.argsort(expression, kind="stable")
         self.row_start = np.searchsorted(expression[order], np.arange(len(self.ids) + 1))
+        self.table_row = order
         names = _encoded(table.column("attribute"))
+        if not all([isinstance(name, str) for name in names.dictionary.to_pylist()]):
+            raise SubscriptionError(
+                f"expected strings in the column attribute, found {names.dictionary.type}"
+            )
         self.names = {name: code for code, name in enumerate(names.dictionary.to_pylist())}
         self.attr = names.indices.to_numpy(zero_copy_only=False).astype(np.int32)[order]
         self.op = _operators(table.column("operator"))[order]
@@ -126,7 +133,9 @@ class _Columns:
             )
             refused.setdefault(
                 expression - first,
-                SubscriptionError(f"predicate table, row {rows.start + row}: {problem}"),
+                SubscriptionError(
+                    f"predicate table, row {self.table_row[rows.start + row]}: {problem}"
+                ),
             )
         return refused
 
@@ -134,13 +143,13 @@ class _Columns:
 def _encoded(column: pa.ChunkedArray) -> pa.DictionaryArray:
     if column.null_count:
         raise SubscriptionError("expected an id and an attribute in every row, found null")
-    encoded = column if pa.types.is_dictionary(column.type) else pc.dictionary_encode(column)
-    return encoded.unify_dictionaries().combine_chunks()
+    if pa.types.is_dictionary(column.type):  # it may hold values that no row has
+        column = column.cast(column.type.value_type)
+    return pc.dictionary_encode(column.combine_chunks())
 
 
 def _operators(column: pa.ChunkedArray) -> np.ndarray:
-    encoded = pc.dictionary_encode(column.cast(pa.string()).fill_null(""))
-    encoded = encoded.unify_dictionaries().combine_chunks()
+    encoded = pc.dictionary_encode(column.cast(pa.string()).fill_null("").combine_chunks())
     codes = [
         _OPERATORS.get(" ".join(name.upper().split()), _UNKNOWN)
         for name in encoded.dictionary.to_pylist()
@@ -166,7 +175,7 @@ def _values(table: pa.Table) -> tuple[np.ndarray, Any]:
     starts = np.cumsum(total) - total
     merged[slices(starts, sizes)] = _objects(flat)
     merged[starts[single]] = _objects(_plain(scalar.filter(pa.array(single))))
-    return total, _narrowed(merged, flat)
+    return total, _narrowed(merged)
 
 
 def _column(table: pa.Table, name: str) -> pa.Array | None:
@@ -192,7 +201,10 @@ def _plain(array: pa.Array) -> np.ndarray:
         return array.cast(pa.int64()).to_numpy(zero_copy_only=False)
     if pa.types.is_floating(array.type):
         return array.cast(pa.float64()).to_numpy(zero_copy_only=False)
-    return _objects(array.to_pylist())
+    values = array.to_pylist()
+    if pa.types.is_decimal(array.type):
+        values = [plain_number(value) for value in values]
+    return _objects(values)
 
 
 def _objects(values: Any) -> np.ndarray:
@@ -201,12 +213,12 @@ def _objects(values: Any) -> np.ndarray:
     return merged
 
 
-def _narrowed(merged: np.ndarray, like: np.ndarray) -> np.ndarray:
-    """Back to one numeric type where all constants have it."""
-    if like.dtype == object or not all([type(value) in (int, float) for value in merged.tolist()]):
-        return merged
+def _narrowed(merged: np.ndarray) -> np.ndarray:
+    """As one numeric type where all constants have it."""
     kinds = {type(value) for value in merged.tolist()}
-    return merged.astype(like.dtype) if len(kinds) == 1 else merged
+    if kinds == {int}:
+        return merged.astype(np.int64)
+    return merged.astype(np.float64) if kinds == {float} else merged
 
 
 def _conjunction_code(batch: LeafBatch, row_start: np.ndarray) -> None:
@@ -228,21 +240,37 @@ def _row_by_row(batch: LeafBatch, refused: dict[int, Exception]) -> tuple[LeafBa
     fresh, kept = LeafBatch(), []
     names = list(batch.names)
     for expression in range(len(batch)):
+        rows = range(int(batch.row_start[expression]), int(batch.row_start[expression + 1]))
         if expression in refused:
             continue
-        first, last = int(batch.row_start[expression]), int(batch.row_start[expression + 1])
-        fresh.code.append(and_token(last - first))
-        for row in range(first, last):
+        try:
+            leaves = [_leaf(batch, names, row) for row in rows]
+        except MatchwoodError as error:
+            refused[expression] = error
+            continue
+        fresh.code.append(and_token(len(leaves)))
+        for leaf in leaves:
             fresh.code.append(len(fresh.attr))
-            name = names[batch.attr[row]]
-            values = list(batch.values[batch.start[row] : batch.start[row + 1]])
-            op = int(batch.op[row])
-            if op & ~NEGATED == _LIKE:
-                fresh.write_like(Like(name, str(values[0]), bool(op & NEGATED)))
+            if isinstance(leaf, Like):
+                fresh.write_like(leaf)
             else:
-                plain = [v.item() if isinstance(v, np.generic) else v for v in values]
-                fresh.write_row(name, op, tuple(plain))
+                fresh.write_row(*leaf)
         fresh.expr_start.append(len(fresh.code))
         fresh.row_start.append(len(fresh.attr))
         kept.append(expression)
     return fresh, kept
+
+
+def _leaf(batch: LeafBatch, names: list[str], row: int) -> Like | tuple[str, int, tuple[Any, ...]]:
+    name, op = names[batch.attr[row]], int(batch.op[row])
+    values = [
+        value.item() if isinstance(value, np.generic) else value
+        for value in batch.values[batch.start[row] : batch.start[row + 1]]
+    ]
+    if op & ~NEGATED != _LIKE:
+        return name, op, tuple(values)
+    if not isinstance(values[0], str):
+        raise SubscriptionError(f"expected a string pattern for LIKE, found {values[0]!r}")
+    leaf = attr(name).like(values[0])
+    assert isinstance(leaf, Like)
+    return Like(name, leaf.pattern, bool(op & NEGATED))

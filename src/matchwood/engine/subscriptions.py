@@ -193,5 +193,14 @@ def check_id(id_: Any) -> Id:
             f"expected an int or a str as a subscription's id, found {type(id_).__name__} {id_!r}"
         )
     if isinstance(id_, int) and not -(2**63) <= id_ < 2**63:
-        raise SubscriptionError(f"expected an id of 64 bits, found {id_}: use a str instead")
+        raise SubscriptionError(
+            f"expected an id of 64 bits, found one of {id_.bit_length()} bits: use a str instead"
+        )
+    if isinstance(id_, str) and not id_.isascii():
+        try:
+            id_.encode()
+        except UnicodeEncodeError:
+            raise SubscriptionError(
+                f"expected an id of Unicode characters, found a lone surrogate in {id_!r}"
+            ) from None
     return id_

@@ -42,8 +42,8 @@ EQ, LT, LE, GT, GE, BETWEEN, IN, HALF_OPEN, PRESENT = range(9)
 NEGATED = 16
 """Leaf operators; add NEGATED for the complement.  HALF_OPEN is low <= x < high."""
 
-EXACT, BELOW, ABOVE, GAP = 0, -1, 1, 2
-"""Where a literal lies: on or between keys; below or above all of them; inside one gap key."""
+EXACT, BELOW, ABOVE = 0, -1, 1
+"""Where a literal lies: on or between keys; below or above all of them."""
 
 LEAF, AND, OR, TRUE, FALSE = range(5)
 FULL, NOTHING = -1, -2
@@ -118,7 +118,7 @@ def at_least(ge, le, side, strict):
         return MAX_KEY, False
     if side == BELOW:
         return MIN_KEY, True
-    if strict and side == EXACT and ge == le:
+    if strict and ge == le:
         return (ge, False) if ge == MAX_KEY else (ge + 1, True)
     return ge, True
 
@@ -130,7 +130,7 @@ def at_most(ge, le, side, strict):
         return MIN_KEY, False
     if side == ABOVE:
         return MAX_KEY, True
-    if strict and side == EXACT and ge == le:
+    if strict and ge == le:
         return (le, False) if le == MIN_KEY else (le - 1, True)
     return le, True
 
@@ -148,16 +148,10 @@ def leaf_set(leaves, row, lo, hi, at):
         lo[at], hi[at] = MIN_KEY, MAX_KEY
         n = 1
     elif op == EQ or op == IN:
-        gap = False
         for i in range(begin, end):
-            side = leaves.side[i]
-            gap |= side == GAP
-            if (side == EXACT or side == GAP) and leaves.ge[i] <= leaves.le[i]:
+            if leaves.side[i] == EXACT and leaves.ge[i] <= leaves.le[i]:
                 lo[at + n], hi[at + n] = leaves.ge[i], leaves.le[i]
                 n += 1
-        if gap and leaves.op[row] & NEGATED:
-            # A value inside a gap shares its key with its neighbours: excluding it excludes no key.
-            n = _drop_gaps(leaves, begin, end, lo, hi, at)
         n = unite(lo, hi, at, n)
     else:
         first, second = begin, end - 1
@@ -179,24 +173,6 @@ def leaf_set(leaves, row, lo, hi, at):
         m = complement(lo, hi, at, n, at + n)
         return at + n, m
     return at, n
-
-
-def leaf_intervals(leaves: Leaves, row: int) -> tuple[np.ndarray, np.ndarray]:
-    """The key set of one leaf as arrays."""
-    ws = new_workspace(2 * int(leaves.start[row + 1] - leaves.start[row]) + 8)
-    root = merge_expression(leaves, np.array([row], np.int32), 0, 1, ws)
-    start, n = ws.node_start[root], ws.node_n[root]
-    return ws.pool_lo[start : start + n], ws.pool_hi[start : start + n]
-
-
-@part
-def _drop_gaps(leaves, begin, end, lo, hi, at):
-    n = 0
-    for i in range(begin, end):
-        if leaves.side[i] == EXACT and leaves.ge[i] <= leaves.le[i]:
-            lo[at + n], hi[at + n] = leaves.ge[i], leaves.le[i]
-            n += 1
-    return n
 
 
 @part
@@ -370,3 +346,21 @@ def merge_expression(leaves, code, begin, end, ws):
         ws.stack[ws.used[TOP]] = node
         ws.used[TOP] += 1
     return ws.stack[0]
+
+
+def merged(leaves: Leaves, code: np.ndarray) -> tuple[Workspace, int]:
+    """Merge one expression in a workspace of its own; for looking at the result from Python."""
+    size = 64
+    while True:
+        ws = new_workspace(size)
+        root = merge_expression(leaves, code, 0, len(code), ws)
+        if root != FULL:
+            return ws, int(root)
+        size *= 2
+
+
+def leaf_intervals(leaves: Leaves, row: int) -> tuple[np.ndarray, np.ndarray]:
+    """The key set of one leaf as arrays of lower and upper ends."""
+    ws, root = merged(leaves, np.array([row], np.int32))
+    start, n = ws.node_start[root], ws.node_n[root]
+    return ws.pool_lo[start : start + n], ws.pool_hi[start : start + n]

@@ -25,15 +25,15 @@ class Board:
         self.out = np.empty(1024, np.int32)
         self._stamp = 0
 
-    def run(self, events: EventBatch, step: Callable[..., int]) -> Hits:
+    def run(self, events: EventBatch, n_attributes: int, step: Callable[..., int]) -> Hits:
         """Match a batch: `step(first, stamp, offsets, out, counters)` returns how far it came.
 
-        When it stopped early the output was full: it is doubled, and the step goes on from there.
+        The board gets a place for every attribute of the expressions (`n_attributes`) and of the
+        events.  A step that stopped early found the output full: it is doubled, and the step goes on.
         """
-        if len(events.attr):
-            size = doubled(len(self.event), int(events.attr.max()) + 1)
-            self.event = grown(self.event, size, -1)
-            self.entry = grown(self.entry, size)
+        size = max(n_attributes, int(events.attr.max(initial=-1)) + 1)
+        self.event = grown(self.event, doubled(len(self.event), size), -1)
+        self.entry = grown(self.entry, len(self.event))
         offsets = np.zeros(events.n_events + 1, np.int64)
         counters = np.zeros(len(COUNTERS), np.int64)
         done = 0

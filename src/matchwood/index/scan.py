@@ -89,7 +89,7 @@ class Scan:
             )  # fmt: skip
             return done
 
-        return board.run(events, step)
+        return board.run(events, self._table.n_attributes, step)
 
     def stats(self) -> dict[str, Any]:
         return {

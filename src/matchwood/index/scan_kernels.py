@@ -12,9 +12,9 @@ from matchwood.index.verify_kernels import (
     EVENTS,
     MATCHES,
     PREDICATES,
+    holds,
     inline,
     post_event,
-    sets_meet,
 )
 from matchwood.jit import kernel, part
 
@@ -111,70 +111,49 @@ def append_trees(expressions, predicates, slots, records, n_records, scratch):
 
 @part
 def _scan_conjunctions(
-    slot, start, attr, lo, hi, ref, n_records,
-    events, stamp, board_event, board_entry, predicates, n, out, counters,
-):  # fmt: skip
+    records, n_records, events, stamp, board_event, board_entry, predicates, n, out, counters
+):
     """Append matching conjunctions to `out`; returns its end, or -1 when it is full."""
-    event_lo, event_hi = events.lo, events.hi
-    plain_event = len(events.more) == 0
-    evaluated = 0
     for r in range(n_records):
-        if slot[r] < 0:
+        if records.slot[r] < 0:
             continue
-        matched = True
-        for i in range(start[r], start[r + 1]):
-            evaluated += 1
-            a = attr[i]
-            if board_event[a] != stamp:
-                matched = False
-                break
-            entry = board_entry[a]
-            if lo[i] > event_hi[entry] or event_lo[entry] > hi[i]:
-                matched = False
-                break
-            if (ref[i] < 0 or not plain_event) and not sets_meet(events, entry, ref[i], predicates):
-                matched = False
-                break
-        if matched:
+        i, end = records.start[r], records.start[r + 1]
+        while i < end and holds(
+            events, stamp, board_event, board_entry,
+            records.attr[i], records.lo[i], records.hi[i], records.ref[i], predicates,
+        ):  # fmt: skip
+            i += 1
+        counters[PREDICATES] += min(i + 1, end) - records.start[r]
+        if i == end:
             if n == len(out):
                 return -1
-            out[n] = slot[r]
+            out[n] = records.slot[r]
             n += 1
-    counters[PREDICATES] += evaluated
     return n
 
 
 @part
 def _scan_trees(
-    slot, start, attr, lo, hi, ref, on_true, on_false, n_records,
-    events, stamp, board_event, board_entry, predicates, n, out, counters,
-):  # fmt: skip
+    records, n_records, events, stamp, board_event, board_entry, predicates, n, out, counters
+):
     """Append matching trees to `out`; returns its end, or -1 when it is full."""
-    event_lo, event_hi = events.lo, events.hi
-    plain_event = len(events.more) == 0
-    evaluated = 0
     for r in range(n_records):
-        if slot[r] < 0:
+        if records.slot[r] < 0:
             continue
-        base = start[r]
         target = np.int32(0)
         while target >= 0:
-            i = base + target
-            evaluated += 1
-            a = attr[i]
-            true = False
-            if board_event[a] == stamp:
-                entry = board_entry[a]
-                true = lo[i] <= event_hi[entry] and event_lo[entry] <= hi[i]
-                if true and (ref[i] < 0 or not plain_event):
-                    true = sets_meet(events, entry, ref[i], predicates)
-            target = on_true[i] if true else on_false[i]
+            i = records.start[r] + target
+            counters[PREDICATES] += 1
+            is_true = holds(
+                events, stamp, board_event, board_entry,
+                records.attr[i], records.lo[i], records.hi[i], records.ref[i], predicates,
+            )  # fmt: skip
+            target = records.on_true[i] if is_true else records.on_false[i]
         if target == MATCH:
             if n == len(out):
                 return -1
-            out[n] = slot[r]
+            out[n] = records.slot[r]
             n += 1
-    counters[PREDICATES] += evaluated
     return n
 
 
@@ -184,17 +163,16 @@ def scan_batch(
     events, first, stamp, board_event, board_entry, predicates, offsets, out, counters,
 ):  # fmt: skip
     """Match events first..; returns the number of events done (fewer: `out` is full)."""
-    c, t = conjunctions, trees
     for e in range(first, len(events.start) - 1):
         before = counters[PREDICATES]
         post_event(events, e, stamp + e, board_event, board_entry)
         n = _scan_conjunctions(
-            c.slot, c.start, c.attr, c.lo, c.hi, c.ref, n_conjunctions,
+            conjunctions, n_conjunctions,
             events, stamp + e, board_event, board_entry, predicates, offsets[e], out, counters,
         )  # fmt: skip
         if n >= 0:
             n = _scan_trees(
-                t.slot, t.start, t.attr, t.lo, t.hi, t.ref, t.on_true, t.on_false, n_trees,
+                trees, n_trees,
                 events, stamp + e, board_event, board_entry, predicates, n, out, counters,
             )  # fmt: skip
         if n < 0:

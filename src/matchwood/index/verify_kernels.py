@@ -33,16 +33,21 @@ def post_event(events, e, stamp, board_event, board_entry):
 
 
 @part
-def sets_meet(events, entry, ref, predicates):
-    """Whether the key sets of a predicate and of an event's entry share a key.
+def holds(events, stamp, board_event, board_entry, attr, lo, hi, ref, predicates):
+    """Whether the posted event satisfies an inline predicate: has a key of its set."""
+    if board_event[attr] != stamp:
+        return False
+    entry = board_entry[attr]
+    if lo > events.hi[entry] or events.lo[entry] > hi:
+        return False
+    if ref >= 0 and len(events.more) == 0:
+        return True
+    return _sets_meet(events, entry, ref, predicates)
 
-    For the rare case that hulls overlap and one of the two has several intervals.  The common test
-    is written out in each kernel, over plain arrays: passing layouts to a function per predicate costs
-    more than the test (100 times, by `matchwood bench run --suite scan`, when it was so).
 
-        board_event[attr] == stamp and lo <= event.hi[entry] and event.lo[entry] <= hi
-            and (ref >= 0 and the event has single keys, or sets_meet(...))
-    """
+@part
+def _sets_meet(events, entry, ref, predicates):
+    """The rare case that hulls overlap and the predicate or the event has several intervals."""
     pred = ref if ref >= 0 else ~ref
     if len(events.more) == 0 or events.more[entry] < 0:
         return _meets(predicates, pred, events.lo[entry], events.hi[entry])

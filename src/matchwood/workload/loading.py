@@ -1,6 +1,6 @@
 """Loading: a workload as the integers that indexes work on, every phase timed.
 
-    generate   rows from the generator
+    generate   rows from the generator; `events` and `encode events` likewise
     read       columns or texts to leaf rows
     resolve    attributes, types, keys
     store      merge, intern and keep in the expression table
@@ -89,7 +89,7 @@ def load_events(
 ) -> EventBatch:
     """All events of a workload as one batch."""
     watch = watch or Stopwatch()
-    with watch.phase("generate events"):
+    with watch.phase("events"):
         table = workload.events(0, workload.n_events)
     with watch.phase("encode events"):
         return encode_entries(attributes, table, 0, workload.n_events)

@@ -1,0 +1,364 @@
+"""Files of subscriptions, events and matches; the ending of a name tells the format.
+
+    .parquet .pq         Parquet
+    .arrow .feather .ipc Arrow IPC, file or stream
+    .csv                 with a header; an empty cell is an absent value
+    .json .jsonl .ndjson one object per line; `.json` may also be one array of objects
+    .txt                 one expression per line, whose number is its id (subscriptions only)
+
+A folder stands for the files in it, as Spark writes them.  Events come in batches, so a file may be
+larger than memory.  Texts have no types of their own: CSV cells, and dates and timestamps in JSON,
+are read as the type their attribute has.  What cannot be read so is left as it is, and the engine
+then says which attribute of which event is wrong.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from itertools import islice
+from pathlib import Path
+from typing import IO, Any, NamedTuple
+
+import pyarrow as pa
+
+from matchwood.errors import StorageError
+from matchwood.lang.literals import LiteralError
+from matchwood.lang.moments import read_date, read_timestamp
+
+FORMATS = {
+    ".parquet": "parquet", ".pq": "parquet",
+    ".arrow": "arrow", ".feather": "arrow", ".ipc": "arrow",
+    ".csv": "csv",
+    ".json": "json", ".jsonl": "json", ".ndjson": "json",
+    ".txt": "text",
+}  # fmt: skip
+BATCH = 8192
+"""Events read at once."""
+
+EVENT_ID = "event_id"
+_INTEGER = re.compile(r"[+-]?[0-9]+")
+_PLAIN_INTEGER = re.compile(r"0|-?[1-9][0-9]{0,17}")
+
+
+class Unreadable(NamedTuple):
+    """A row of a file that is no subscription or event at all."""
+
+    row: int
+    line: int
+    message: str
+
+
+@dataclass
+class SubscriptionRows:
+    """The subscriptions of a file, in the form `Matcher.add_many` takes them."""
+
+    rows: Any
+    ids: list[Any]
+    lines: list[int] | None = None  # the line of each row, where the file has lines
+    unreadable: list[Unreadable] = field(default_factory=list)
+
+    @property
+    def id_type(self) -> pa.DataType:
+        return pa.int64() if all([type(id_) is int for id_ in self.ids]) else pa.string()
+
+
+class EventRows(NamedTuple):
+    """Some events: what `Matcher.match_many` takes, their ids, and rows that are no events."""
+
+    events: Any
+    ids: list[Any] | None
+    unreadable: list[Unreadable]
+
+
+# -- reading -----------------------------------------------------------------------------------
+
+
+def format_of(path: Path) -> str:
+    try:
+        return FORMATS[path.suffix.lower()]
+    except KeyError:
+        raise StorageError(
+            f"expected a name that ends in one of {' '.join(FORMATS)}, found {path.name!r}"
+        ) from None
+
+
+def read_subscriptions(path: str | os.PathLike[str]) -> SubscriptionRows:
+    """All subscriptions of a file or folder."""
+    parts = [_read_subscriptions(part) for part in _parts(Path(path))]
+    if len(parts) == 1:
+        return parts[0]
+    if all([isinstance(part.rows, pa.Table) for part in parts]):
+        with _readable(Path(path)):
+            tables = pa.concat_tables([part.rows for part in parts], promote_options="permissive")
+        return _from_table(tables)
+    pairs = [pair for part in parts for pair in _pairs(part.rows)]
+    unreadable = [each for part in parts for each in part.unreadable]
+    return SubscriptionRows(pairs, [id_ for id_, _ in pairs], None, unreadable)
+
+
+def read_lines(lines: Iterable[str]) -> SubscriptionRows:
+    """One expression per line; its id is the line's number, from 1.  Blank lines do not count."""
+    pairs = [(n, line.rstrip("\r\n")) for n, line in enumerate(lines, 1) if line.strip()]
+    ids = [n for n, _ in pairs]
+    return SubscriptionRows(pairs, ids, ids)
+
+
+def read_events(
+    path: str | os.PathLike[str], types: Mapping[str, str], batch: int = BATCH
+) -> Iterator[EventRows]:
+    """The events of a file or folder, some at a time; `types` are those of the attributes."""
+    for part in _parts(Path(path)):
+        kind = format_of(part)
+        if kind == "text":
+            raise StorageError(f"expected a table or JSON lines as events, found {part.name!r}")
+        with _readable(part):
+            if kind in ("parquet", "arrow"):
+                for table in _arrow_batches(part, kind, batch):
+                    ids = table.column(EVENT_ID).to_pylist() if _has_ids(table) else None
+                    yield EventRows(table, ids, [])
+            else:
+                read = _csv_event(types) if kind == "csv" else _json_event(types)
+                rows = _csv_rows(part) if kind == "csv" else _json_rows(part)
+                yield from _row_batches(rows, read, batch)
+
+
+def count_rows(path: str | os.PathLike[str]) -> int | None:
+    """How many rows there are, where that can be told without reading them."""
+    import pyarrow.parquet as pq
+
+    parts = _parts(Path(path))
+    if any([format_of(part) != "parquet" for part in parts]):
+        return None
+    with _readable(Path(path)):
+        return sum([pq.read_metadata(part).num_rows for part in parts])
+
+
+def with_moments(event: Any, types: Mapping[str, str], prefix: str = "") -> Any:
+    """An event from JSON, with texts read as dates and timestamps where attributes are such."""
+    if not isinstance(event, Mapping):
+        return event
+    read: dict[str, Any] = {}
+    for name, value in event.items():
+        if isinstance(value, Mapping):
+            read[name] = with_moments(value, types, f"{prefix}{name}.")
+        elif isinstance(value, str) and types.get(prefix + name) in ("date", "timestamp"):
+            read[name] = _CELLS[types[prefix + name]](value)
+        else:
+            read[name] = value
+    return read
+
+
+def _parts(path: Path) -> list[Path]:
+    if not path.exists():
+        raise StorageError(f"expected a file or folder, found nothing at {str(path)!r}")
+    if not path.is_dir():
+        return [path]
+    parts = [each for each in sorted(path.iterdir()) if each.is_file() and each.name[0] not in "._"]
+    if not parts:
+        raise StorageError(f"expected files in the folder {str(path)!r}, found none")
+    return parts
+
+
+@contextmanager
+def _readable(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except (OSError, pa.ArrowException, csv.Error, UnicodeDecodeError) as error:
+        raise StorageError(f"cannot read {str(path)!r}: {error}") from None
+
+
+def _read_subscriptions(path: Path) -> SubscriptionRows:
+    import pyarrow.parquet as pq
+
+    kind = format_of(path)
+    with _readable(path):
+        if kind == "parquet":
+            return _from_table(pq.read_table(path))
+        if kind == "arrow":
+            return _from_table(pa.Table.from_batches(_ipc_batches(path)))
+        if kind == "text":
+            return read_lines(path.read_text(encoding="utf-8").split("\n"))
+        return _from_rows(_csv_rows(path) if kind == "csv" else _json_rows(path), kind == "csv")
+
+
+def _from_table(table: pa.Table) -> SubscriptionRows:
+    ids = table.column("id").to_pylist() if "id" in table.column_names else []
+    return SubscriptionRows(table, ids)
+
+
+def _from_rows(rows: Iterable[Row], is_csv: bool) -> SubscriptionRows:
+    pairs, lines, unreadable = [], [], []
+    for row in rows:
+        if row.problem is None and not {"id", "expr"} <= row.value.keys():
+            found = ", ".join(row.value) or "nothing"
+            if is_csv:
+                raise StorageError(f"expected the columns id and expr, found {found}")
+            row = row._replace(problem=f"expected an object with id and expr, found {found}")
+        if row.problem is not None:
+            unreadable.append(Unreadable(row.number, row.line, row.problem))
+            continue
+        pairs.append((row.value["id"], row.value["expr"]))
+        lines.append(row.line)
+    if is_csv and all([_PLAIN_INTEGER.fullmatch(id_ or "") for id_, _ in pairs]):
+        pairs = [(int(id_), text) for id_, text in pairs]
+    return SubscriptionRows(pairs, [id_ for id_, _ in pairs], lines, unreadable)
+
+
+def _pairs(rows: Any) -> list[tuple[Any, Any]]:
+    if isinstance(rows, pa.Table):
+        return list(zip(rows["id"].to_pylist(), rows["expr"].to_pylist(), strict=True))
+    return list(rows)
+
+
+def _has_ids(table: pa.Table) -> bool:
+    return EVENT_ID in table.column_names
+
+
+def _arrow_batches(path: Path, kind: str, size: int) -> Iterator[pa.Table]:
+    import pyarrow.parquet as pq
+
+    if kind == "parquet":
+        with pq.ParquetFile(path) as file:
+            for batch in file.iter_batches(batch_size=size):
+                yield pa.Table.from_batches([batch])
+        return
+    for batch in _ipc_batches(path):
+        for at in range(0, batch.num_rows, size):
+            yield pa.Table.from_batches([batch.slice(at, size)])
+
+
+def _ipc_batches(path: Path) -> Iterator[pa.RecordBatch]:
+    with pa.memory_map(str(path)) as source:
+        try:
+            file = pa.ipc.open_file(source)
+        except pa.ArrowInvalid:
+            source.seek(0)
+            yield from pa.ipc.open_stream(source)
+        else:
+            yield from (file.get_batch(n) for n in range(file.num_record_batches))
+
+
+# -- rows of text ------------------------------------------------------------------------------
+
+
+class Row(NamedTuple):
+    """An object of a JSON file or a line of a CSV file, or what is wrong with it."""
+
+    number: int
+    line: int
+    value: dict[str, Any]
+    problem: str | None
+
+
+def _csv_rows(path: Path) -> Iterator[Row]:
+    with path.open(encoding="utf-8-sig", newline="") as file:
+        reader = csv.reader(file)
+        names = next(reader, [])
+        number = 0
+        for cells in reader:
+            if not cells:
+                continue
+            problem = None
+            if len(cells) != len(names):
+                problem = f"expected {len(names)} cells, as in the header, found {len(cells)}"
+            value = {name: cell or None for name, cell in zip(names, cells, strict=False)}
+            yield Row(number, reader.line_num, value, problem)
+            number += 1
+
+
+def _json_rows(path: Path) -> Iterator[Row]:
+    with path.open(encoding="utf-8-sig") as file:
+        for number, (line, read) in enumerate(_json_values(file)):
+            try:
+                value = read()
+            except (ValueError, RecursionError) as error:
+                yield Row(number, line, {}, f"expected a JSON object, found no JSON: {error}")
+                continue
+            if isinstance(value, dict):
+                yield Row(number, line, value, None)
+            else:
+                found = type(value).__name__
+                yield Row(number, line, {}, f"expected a JSON object, found {found}")
+
+
+def _json_values(file: IO[str]) -> Iterator[tuple[int, Callable[[], Any]]]:
+    """The line of each value, and how to read it."""
+    for line, text in enumerate(file, 1):
+        if line == 1 and text.lstrip().startswith("["):
+            try:
+                values = json.loads(text + file.read())
+            except ValueError as error:
+                raise StorageError(f"expected an array of objects, found no JSON: {error}") from None
+            yield from ((0, lambda value=value: value) for value in values)  # type: ignore[misc]
+            return
+        if text.strip():
+            yield line, lambda text=text: json.loads(text)  # type: ignore[misc]
+
+
+def _row_batches(
+    rows: Iterator[Row], read: Callable[[dict[str, Any]], Any], size: int
+) -> Iterator[EventRows]:
+    while batch := list(islice(rows, size)):
+        # None is no event: the engine counts it as wrong, and the reason is in `unreadable`.
+        events = [None if row.problem else read(row.value) for row in batch]
+        ids = [row.value.get(EVENT_ID) for row in batch]
+        unreadable = [
+            Unreadable(n, row.line, row.problem) for n, row in enumerate(batch) if row.problem
+        ]
+        has_ids = any([id_ is not None for id_ in ids])
+        yield EventRows(events, ids if has_ids else None, unreadable)
+
+
+def _json_event(types: Mapping[str, str]) -> Callable[[dict[str, Any]], Any]:
+    if {"date", "timestamp"}.isdisjoint(types.values()):
+        return lambda value: value
+    return lambda value: with_moments(value, types)
+
+
+def _csv_event(types: Mapping[str, str]) -> Callable[[dict[str, Any]], Any]:
+    readers = {name: _CELLS.get(kind, str) for name, kind in types.items()}
+
+    def read(value: dict[str, Any]) -> dict[str, Any]:
+        return {
+            name: readers[name](cell)
+            for name, cell in value.items()
+            if cell is not None and name in readers
+        }
+
+    return read
+
+
+def _number(text: str) -> Any:
+    body = text.strip()
+    if _INTEGER.fullmatch(body) and len(body) < 20:
+        return int(body)
+    try:
+        return text if "_" in body else float(body)
+    except ValueError:
+        return text
+
+
+def _moment(read: Callable[[str], Any]) -> Callable[[str], Any]:
+    def reader(text: str) -> Any:
+        try:
+            return read(text)
+        except LiteralError:
+            return text
+
+    return reader
+
+
+_CELLS: dict[str, Callable[[str], Any]] = {
+    "bool": lambda text: {"true": True, "false": False}.get(text.strip().lower(), text),
+    "number": _number,
+    "int": _number,
+    "float": _number,
+    "timestamp": _moment(read_timestamp),
+    "date": _moment(read_date),
+}
