@@ -159,7 +159,8 @@ class Report:
         yield software
         commit = data["commit"] or "unknown"
         changed = ", changed since" if commit.endswith("+") else ""
-        yield f"commit {commit[:12]}{changed}; {data['started'][:10]}, {data['seconds']:.0f} s in all"
+        yield f"commit {commit[:12]}{changed}"
+        yield f"{data['started'][:10]}, {data['seconds']:.0f} s in all"
         yield f"again: {self.command}"
         if self.path is not None:
             yield f"result: {self.path}"
