@@ -6,8 +6,8 @@
     m.add("s1", "genre = 'classics' AND price BETWEEN 20 AND 40")
     m.match({"genre": "classics", "price": 26})          # -> ["s1"]
 
-Names are imported when they are first used, so `import matchwood` is quick and needs neither Spark nor
-a compiler.
+Names are imported when they are first used, so `import matchwood` is quick and needs neither Spark
+nor a compiler.
 """
 
 from __future__ import annotations

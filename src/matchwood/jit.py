@@ -1,13 +1,13 @@
 """The two decorators for compiled code, and what can be known about compiling.
 
-A `kernel` is a module-level function over NumPy arrays in a file named `*_kernels.py`.  It is compiled
-by Numba at its first call and cached on disk, once per installation.  A `part` is a smaller function
-that kernels are made of.
+A `kernel` is a module-level function over NumPy arrays in a file named `*_kernels.py`.  It is
+compiled by Numba at its first call and cached on disk, once per installation.  A `part` is a
+smaller function that kernels are made of.
 
-Compiled code here never allocates, so Numba's reference counting is switched off (`_nrt=False`).  With
-it, every look at an array of a layout costs two atomic operations: encoding was 5 times slower and
-compiling took twice as long (docs/decisions/0002-kernels-without-reference-counts.md).  A kernel that
-does allocate fails to compile, loudly.
+Compiled code here never allocates, so Numba's reference counting is switched off (`_nrt=False`).
+With it, every look at an array of a layout costs two atomic operations: encoding was 5 times slower
+and compiling took twice as long (docs/decisions/0002-kernels-without-reference-counts.md).  A
+kernel that does allocate fails to compile, loudly.
 
 Start counters as `np.int64(0)` where they are passed on: a bare 0 has a literal type of its own and
 makes Numba compile the callee once more.
@@ -52,8 +52,11 @@ def kernel(function: Kernel) -> Kernel:
 
 
 def part(function: Kernel) -> Kernel:
-    """A piece of kernels, called from compiled code only: without an entry for Python it compiles
-    a third faster, and the kernels that use it carry its code in their own cache."""
+    """A piece of kernels, called from compiled code only.
+
+    Without an entry for Python it compiles a third faster, and the kernels that use it carry its
+    code in their own cache.
+    """
     options = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
     compiled: Kernel = numba.njit(nogil=True, _nrt=False, **options)(function)
     return compiled
@@ -124,11 +127,10 @@ class _CompileListener(numba_event.Listener):  # type: ignore[misc]
         self.depth += 1
         if not self.told:
             self.told = True
-            print(
-                "matchwood: compiling its kernels, once per installation (some seconds) ...",
-                file=sys.stderr,
-                flush=True,
+            sys.stderr.write(
+                "matchwood: compiling its kernels, once per installation (some seconds) ...\n"
             )
+            sys.stderr.flush()
 
     def on_end(self, event: Any) -> None:
         if not _is_ours(event):

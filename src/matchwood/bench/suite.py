@@ -76,8 +76,8 @@ class Case:
 class Preset:
     """How much of a suite to run."""
 
-    workload: str
     cases: tuple[Case, ...]
+    workload: str = ""
     repetitions: int = 5
     seconds: float = 60.0
     checked_events: int | None = None
@@ -200,10 +200,11 @@ def _case(where: str, workload: str, data: dict[str, Any]) -> Case:
 def _make(where: str, cls: Callable[..., Made], data: dict[str, Any]) -> Made:
     fields = dataclasses.fields(cls)  # type: ignore[arg-type]
     _check_keys(where, data, {each.name for each in fields})
-    try:
-        return cls(**data)
-    except TypeError as error:
-        raise MatchwoodError(f"{where}: expected all it needs, found {error}") from None
+    optional = {each.name for each in fields if each.default is not each.default_factory}
+    missing = sorted({each.name for each in fields} - optional - data.keys())
+    if missing:
+        raise MatchwoodError(f"{where}: expected also {', '.join(missing)}, found none")
+    return cls(**data)
 
 
 def _check_keys(where: str, data: Mapping[str, Any], known: set[str]) -> None:

@@ -112,7 +112,8 @@ class Bookshop:
     def _fan(self) -> str:
         return (
             f"author = {self._author()} AND language = {self._language()} "
-            f"AND listed_at >= TIMESTAMP '{self._moment()}' AND format NOT IN ('ebook', 'audiobook')"
+            f"AND listed_at >= TIMESTAMP '{self._moment()}' "
+            "AND format NOT IN ('ebook', 'audiobook')"
         )
 
     def _two_genres(self) -> str:
@@ -125,7 +126,8 @@ class Bookshop:
 
     def _bargain(self) -> str:
         return (
-            f"discount >= {self._random.randrange(40, 75, 5)} AND genre IN ({self._several(self._genre)}) "
+            f"discount >= {self._random.randrange(40, 75, 5)} "
+            f"AND genre IN ({self._several(self._genre)}) "
             f"AND (NOT used OR (damaged = FALSE AND price < {self._random.randrange(4, 12)})) "
             f"AND seller.sales > {self._random.randrange(10, 1000)}"
         )

@@ -1,7 +1,7 @@
 """Events from Arrow tables and data frames, column by column.
 
-Structs flatten to dotted names.  A column of another type than its attribute's spoils only the events
-that have a value in it.
+Structs flatten to dotted names.  A column of another type than its attribute's spoils only the
+events that have a value in it.
 """
 
 from __future__ import annotations
@@ -50,8 +50,7 @@ def as_rows(frame: Any) -> list[dict[str, Any]]:
             f"expected a table with one column per name, found {type(frame).__name__} that Arrow "
             "cannot read: rename or convert its columns"
         )
-    rows = frame.astype(object).where(frame.notna(), None).to_dict("records")
-    return rows
+    return frame.astype(object).where(frame.notna(), None).to_dict("records")
 
 
 def encode_table(attributes: Attributes, frame: Any) -> EncodedEvents:

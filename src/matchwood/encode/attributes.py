@@ -117,7 +117,9 @@ class Attributes:
 
     def _derive(self, attribute: Attribute, pattern: str | None) -> Attribute:
         id_ = self._free.pop() if self._free else len(self.all)
-        name = f"{attribute.name} IS NULL" if pattern is None else f"{attribute.name} LIKE {pattern!r}"
+        name = (
+            f"{attribute.name} IS NULL" if pattern is None else f"{attribute.name} LIKE {pattern!r}"
+        )
         derived = Attribute(
             id_, name, "bool", keys_for("bool"), source=attribute.id, pattern=pattern
         )

@@ -19,7 +19,6 @@ from matchwood.encode.keys import (
     INT_MIN,
     NAN,
     DictionaryKeys,
-
     Keys,
     WrongValue,
     float_key,
@@ -40,7 +39,9 @@ def column_keys(keys: Keys | None, column: pa.Array) -> ColumnKeys:
         return _each(keys, column)
     reader = _READERS.get(keys.type)
     result = reader(keys, column) if reader is not None else None
-    return (np.zeros(len(column), np.int64), np.ones(len(column), bool)) if result is None else result
+    return (
+        (np.zeros(len(column), np.int64), np.ones(len(column), bool)) if result is None else result
+    )
 
 
 def _int_column(keys: Keys, column: pa.Array) -> ColumnKeys | None:
@@ -89,7 +90,9 @@ def _float_column(keys: Keys, column: pa.Array) -> ColumnKeys | None:
         integers, bad = _integers(column)
         floats = integers.astype(np.float64)
         # 2^63 itself does not fit int64, so compare with care at the top.
-        rounded = (floats >= 2.0**63) | (np.where(floats >= 2.0**63, 0, floats).astype(np.int64) != integers)
+        rounded = (floats >= 2.0**63) | (
+            np.where(floats >= 2.0**63, 0, floats).astype(np.int64) != integers
+        )
         if rounded.any():
             bad = rounded if bad is None else bad | rounded
         return _float_bits(floats), bad
@@ -228,5 +231,3 @@ _READERS = {
     "number": _number_column,
     "string": _string_column,
 }
-
-

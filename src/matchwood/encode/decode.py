@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from datetime import UTC, date, datetime, timedelta
+from itertools import pairwise
 
 from matchwood.encode.attributes import Attribute, Attributes
 from matchwood.encode.expression_kernels import ALWAYS, CONJUNCTION, NEVER
@@ -96,8 +97,8 @@ def _holes(intervals: tuple[Interval, ...]) -> list[int] | None:
     """The single keys that are missing from the whole, if that is all that is missing."""
     if intervals[0][0] != INT_MIN or intervals[-1][1] != INT_MAX:
         return None
-    gaps = [(a[1] + 1, b[0] - 1) for a, b in zip(intervals, intervals[1:], strict=False)]
-    return [lo for lo, _ in gaps] if all([lo == hi for lo, hi in gaps]) else None
+    gaps = [(a[1] + 1, b[0] - 1) for a, b in pairwise(intervals)]
+    return [lo for lo, _ in gaps] if all(lo == hi for lo, hi in gaps) else None
 
 
 def _members(attribute: Attribute, keys: list[int], negated: bool) -> Expr:
@@ -125,7 +126,7 @@ def _range(attribute: Attribute, lo: int, hi: int) -> Expr:
 
 
 def _are_values(attribute: Attribute, keys: list[int]) -> bool:
-    return all([_has_value(attribute, key) for key in keys])
+    return all(_has_value(attribute, key) for key in keys)
 
 
 def _has_value(attribute: Attribute, key: int) -> bool:
@@ -152,5 +153,3 @@ def _value(attribute: Attribute, key: int) -> Value:
 
 def _joined(kind: type[And] | type[Or], operands: list[Expr]) -> Expr:
     return operands[0] if len(operands) == 1 else kind(tuple(operands))
-
-

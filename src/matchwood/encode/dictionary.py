@@ -67,7 +67,7 @@ class OrderedDictionary:
             return
         self.version += 1
         fresh = sorted(set(fresh))
-        if not all([self._place(run, at) for run, at in self._runs(fresh)]):
+        if not all(self._place(run, at) for run, at in self._runs(fresh)):
             self._relabel(fresh)
         self.values.update(fresh)
         self._last = fresh[-1]

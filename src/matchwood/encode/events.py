@@ -107,7 +107,11 @@ def _entries(attributes: Attributes, event: Any) -> list[Entry]:
 
 
 def _read(
-    attributes: Attributes, event: Mapping[str, Any], prefix: str, found: dict[int, Any], deeper: int
+    attributes: Attributes,
+    event: Mapping[str, Any],
+    prefix: str,
+    found: dict[int, Any],
+    deeper: int,
 ) -> None:
     by_name = attributes.by_name
     for name, value in event.items():
@@ -156,7 +160,7 @@ def wrong_type(attribute: Attribute, found: str) -> EventError:
 def _batch(start: Sequence[int], entries: list[Entry]) -> EventBatch:
     attr = np.array([attr for attr, _ in entries], np.int32)
     starts = np.array(start, np.int64)
-    if not any([isinstance(key, KeySets) for _, key in entries]):
+    if not any(isinstance(key, KeySets) for _, key in entries):
         keys = np.array([key for _, key in entries], np.int64)
         return EventBatch(starts, attr, keys, keys)
     lo, hi, more = [], [], []

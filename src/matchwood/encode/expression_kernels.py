@@ -1,4 +1,4 @@
-"""The expression table's kernels: merge, intern and store a batch of expressions; take some back."""
+"""The expression table's kernels: merge, intern and store expressions, and take some back."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def _write_tree(ws, root, predicates, code, at):
 
 @kernel
 def encode_batch(leaves, expr_start, expr_code, slots, first, ws, predicates, expressions):
-    """Encode expressions first.. into their slots; returns how many are done in all, and a status."""
+    """Encode expressions first.. into their slots; returns how many are done, and a status."""
     for e in range(first, len(slots)):
         root = merge_expression(leaves, expr_code, expr_start[e], expr_start[e + 1], ws)
         if root == FULL:

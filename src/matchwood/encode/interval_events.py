@@ -1,13 +1,13 @@
 """Events that carry predicates instead of values (BE-Tree paper, section 3).
 
-An event such as `price BETWEEN 20 AND 30 AND genre = 'classics'` stands for all the values it allows.
-A predicate of a subscription holds when it shares a key with the event's set for that attribute; an
-attribute that the event does not mention is absent.
+An event such as `price BETWEEN 20 AND 30 AND genre = 'classics'` stands for all the values it
+allows. A predicate of a subscription holds when it shares a key with the event's set for that
+attribute; an attribute that the event does not mention is absent.
 
 The event is first merged on its own, with dictionaries of its own, by the same kernel as a
-subscription: contradictions show, `x > 1 AND x < 3` is one set and so is `x = 1 OR x = 5`; an OR over two
-attributes is refused.  The ends of its sets are then looked up in the subscriptions' dictionaries; an
-end that is no constant there touches the gap it falls into.
+subscription: contradictions show, `x > 1 AND x < 3` is one set and so is `x = 1 OR x = 5`; an OR
+over two attributes is refused.  The ends of its sets are then looked up in the subscriptions'
+dictionaries; an end that is no constant there touches the gap it falls into.
 """
 
 from __future__ import annotations
@@ -62,11 +62,13 @@ def _without_absences(node: Expr) -> Expr:
     return node
 
 
-def _own_sets(known: Attributes, normal: Expr) -> tuple[Attributes, dict[int, tuple[Interval, ...]]]:
+def _own_sets(
+    known: Attributes, normal: Expr
+) -> tuple[Attributes, dict[int, tuple[Interval, ...]]]:
     """The event's sets by its own attributes and keys, with the types that are known."""
     batch = LeafBatch()
     batch.add(normal)
-    if any([op & OPERATOR == PATTERN for op in batch.op]):
+    if any(op & OPERATOR == PATTERN for op in batch.op):
         raise EventError(
             "expected values, ranges or prefixes in an event, found a LIKE pattern whose values "
             "are no interval"
@@ -89,7 +91,7 @@ def _conjunction(ws: Workspace, root: int) -> dict[int, tuple[Interval, ...]]:
     nodes = [root]
     if kind == AND:
         nodes = ws.child[ws.node_start[root] : ws.node_start[root] + ws.node_n[root]].tolist()
-    if any([ws.node_kind[node] != LEAF for node in nodes]):
+    if any(ws.node_kind[node] != LEAF for node in nodes):
         raise EventError(
             "expected a conjunction of predicates as an event, found OR over several attributes: "
             "match its parts one by one"

@@ -10,13 +10,14 @@
 | number    | label in an ordered dictionary         | share the key of their gap       |
 | string    | label in an ordered dictionary         | share the key of their gap       |
 
-`number` takes ints and floats alike and compares them exactly.  64 bits cannot hold all int64s and all
-doubles at once, so it goes through a dictionary; declare `int` or `float` to have direct keys.
+`number` takes ints and floats alike and compares them exactly.  64 bits cannot hold all int64s and
+all doubles at once, so it goes through a dictionary; declare `int` or `float` to have direct keys.
 
 NaN is the largest number and equals itself, -0.0 equals 0.0: as in Spark.
 
-A literal becomes a triple (ge, le, side): see `forms.merge_kernels.Leaves`.  An event's value becomes
-one key.  What does not fit raises `WrongValue`; the caller knows the attribute and says the rest.
+A literal becomes a triple (ge, le, side): see `forms.merge_kernels.Leaves`.  An event's value
+becomes one key.  What does not fit raises `WrongValue`; the caller knows the attribute and says the
+rest.
 """
 
 from __future__ import annotations
@@ -91,10 +92,13 @@ class OrdinalKeys(Keys):
     def __init__(self, type_: str) -> None:
         self.type = type_
         self._ordinal = _ORDINALS[type_]
-        self.key = _EVENT_ORDINALS[type_]  # type: ignore[method-assign]
+        self._event_ordinal = _EVENT_ORDINALS[type_]
 
     def literals(self, values: Sequence[Any]) -> list[Literal]:
         return [_place(*self._ordinal(value)) for value in values]
+
+    def key(self, value: Any) -> int:
+        return self._event_ordinal(value)
 
 
 class FloatKeys(Keys):
@@ -192,7 +196,7 @@ def describe(value: Any) -> str:
     """A value as error messages show it: its type, and the start of its text."""
     try:
         text = repr(value)
-    except Exception:  # noqa: BLE001 - an int of 5,000 digits, or someone's own __repr__
+    except Exception:  # noqa: BLE001 - an int of 5,000 digits, someone's own __repr__
         return type(value).__name__
     return f"{type(value).__name__} {text if len(text) <= 60 else text[:57] + '...'}"
 

@@ -1,7 +1,8 @@
 """From trees to leaf rows: predicates as columns, before anything is known about their attributes.
 
-A batch holds many expressions.  It names attributes by their text and keeps constants as values, so it
-can be filled in another process, from text or from a table of predicates; `resolve` gives it keys.
+A batch holds many expressions.  It names attributes by their text and keeps constants as values, so
+it can be filled in another process, from text or from a table of predicates; `resolve` gives it
+keys.
 
     names     ['price', 'genre']
     row       0: price GE 20        1: price LT 40        2: genre EQ 'classics'
@@ -11,7 +12,7 @@ can be filled in another process, from text or from a table of predicates; `reso
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 from matchwood.encode.like import LikeKind, classify, successor
@@ -60,14 +61,15 @@ class LeafBatch:
 
     def __init__(self) -> None:
         self.names: dict[str, int] = {}
-        self.attr = array("i")  # per row: position in names
-        self.op = bytearray()
-        self.position = array("i")
-        self.start = array("q", [0])  # per row: first of its values
-        self.values: Sequence[Any] = []
-        self.code = array("i")
-        self.expr_start = array("q", [0])
-        self.row_start = array("q", [0])  # per expression: first of its rows
+        # Growing columns here; a table of predicates puts NumPy arrays in their place.
+        self.attr: Any = array("i")  # per row: position in names
+        self.op: Any = bytearray()
+        self.position: Any = array("i")
+        self.start: Any = array("q", [0])  # per row: first of its values
+        self.values: Any = []
+        self.code: Any = array("i")
+        self.expr_start: Any = array("q", [0])
+        self.row_start: Any = array("q", [0])  # per expression: first of its rows
 
     def __len__(self) -> int:
         return len(self.expr_start) - 1
@@ -112,7 +114,7 @@ class LeafBatch:
         self.attr.append(self.names.setdefault(name, len(self.names)))
         self.op.append(op)
         self.position.append(position)
-        self.values += values  # type: ignore[operator]
+        self.values += values
         self.start.append(len(self.values))
 
     def _comparison(self, node: Comparison) -> None:

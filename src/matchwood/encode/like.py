@@ -34,7 +34,7 @@ def classify(pattern: str) -> LikeForm:
 
     >>> classify("ab%").kind, classify("ab%").text
     (<LikeKind.PREFIX: 'prefix'>, 'ab')
-    >>> classify(r"50\\%").text
+    >>> classify("50" + chr(92) + "%").text
     '50%'
     """
     pieces = _pieces(pattern)

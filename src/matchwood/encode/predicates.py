@@ -1,8 +1,8 @@
 """Predicate table: every distinct (attribute, key set) once, under one id.
 
-Idea.    `x < 9` in a million subscriptions is one predicate.  A hash table finds it; a reference count
-         says when it may go.  Nearly all sets are one interval, so that one is stored in place; the
-         others keep their hull there and their intervals in an arena.
+Idea.    `x < 9` in a million subscriptions is one predicate.  A hash table finds it; a reference
+         count says when it may go.  Nearly all sets are one interval, so that one is stored in
+         place; the others keep their hull there and their intervals in an arena.
 Cost.    36 bytes a predicate, 16 per interval of sets with several, 8 to 16 for the hash table.
 
 Layout   (P ids, free ones among them)
@@ -166,7 +166,7 @@ def _empty(size: int) -> PredicateLayout:
 
 
 def _moved(keys: np.ndarray, moved: Relabelling, end: np.int64, inward: int) -> np.ndarray:
-    """New keys of interval ends.  An end is a label, the key just inside a label, or the very end."""
+    """New keys of interval ends: a label, the key just inside a label, or the very end."""
     if len(moved.old) == 0:
         return keys
     last = len(moved.old) - 1

@@ -1,7 +1,8 @@
 """Resolve: leaf rows get attribute ids, types and keys.
 
 Types are checked for the whole batch before anything changes, so a refused batch leaves no trace.
-Keys are asked for once per attribute: a dictionary then spreads all new constants of a batch evenly.
+Keys are asked for once per attribute: a dictionary then spreads all new constants of a batch
+evenly.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ class _Rows(NamedTuple):
     name: str
     rows: Sequence[int] | np.ndarray
     at: Sequence[int] | np.ndarray
-    values: Sequence[Any] | np.ndarray
+    values: Any  # a list, or an array of numbers or of objects
     of_string: bool
 
 
@@ -79,14 +80,15 @@ def _by_name(batch: LeafBatch) -> Iterator[_Rows]:
             at += range(batch.start[row], batch.start[row + 1])
     names = list(batch.names)
     for code, (mine, at) in rows.items():
-        of_string = any([batch.op[row] & OF_STRING for row in mine])
+        of_string = any(batch.op[row] & OF_STRING for row in mine)
         yield _Rows(names[code], mine, at, [_item(batch.values[i]) for i in at], of_string)
 
 
 def _sorted_by_name(batch: LeafBatch) -> Iterator[_Rows]:
     attr = np.array(batch.attr, np.int32)
     op = np.frombuffer(batch.op, np.uint8)
-    sizes = np.diff(np.array(batch.start, np.int64))
+    start = np.array(batch.start, np.int64)
+    sizes = start[1:] - start[:-1]
     value_attr = np.repeat(np.where((op & OPERATOR) < ABSENT, attr, -1), sizes)
     order = np.argsort(attr, kind="stable")
     value_order = np.argsort(value_attr, kind="stable")
@@ -98,7 +100,9 @@ def _sorted_by_name(batch: LeafBatch) -> Iterator[_Rows]:
         if len(rows):
             at = value_order[value_ends[code] : value_ends[code + 1]]
             values = batch.values
-            mine = values[at] if isinstance(values, np.ndarray) else [values[i] for i in at.tolist()]
+            mine = (
+                values[at] if isinstance(values, np.ndarray) else [values[i] for i in at.tolist()]
+            )
             yield _Rows(name, rows, at, mine, bool((op[rows] & OF_STRING).any()))
 
 
@@ -113,7 +117,7 @@ def _check(batch: LeafBatch, attributes: Attributes, groups: Iterable[_Rows]) ->
                 continue  # IS NULL alone teaches no type
             expected = literal_type(_item(group.values[0])) if found else "string"
             learned[group.name] = expected
-        if any([not accepts(expected, kind) for kind in found]) or (
+        if any(not accepts(expected, kind) for kind in found) or (
             group.of_string and expected != "string"
         ):
             raise _clash(batch, group, expected)
@@ -122,7 +126,7 @@ def _check(batch: LeafBatch, attributes: Attributes, groups: Iterable[_Rows]) ->
     return learned
 
 
-def _types_of(values: Sequence[Any] | np.ndarray) -> set[str]:
+def _types_of(values: Any) -> set[str]:
     if isinstance(values, np.ndarray) and values.dtype != object:
         return {literal_type(values[0].item())} if len(values) else set()
     samples = {type(value): value for value in values}
@@ -134,9 +138,7 @@ def _item(value: Any) -> Any:
     return value.item() if isinstance(value, np.generic) else value
 
 
-def _literal_keys(
-    attribute: Attribute, values: Sequence[Any] | np.ndarray, table: ExpressionTable
-) -> np.ndarray:
+def _literal_keys(attribute: Attribute, values: Any, table: ExpressionTable) -> np.ndarray:
     keys = attribute.keys
     assert keys is not None
     inverse = None

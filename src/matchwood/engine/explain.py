@@ -1,7 +1,7 @@
 """Explain: why a subscription matches an event, or the shortest reason why it does not.
 
-Every node of the subscription's own text gets TRUE, FALSE or UNKNOWN.  Leaves are decided by the same
-keys that matching uses, so an explanation never disagrees with a match.
+Every node of the subscription's own text gets TRUE, FALSE or UNKNOWN.  Leaves are decided by the
+same keys that matching uses, so an explanation never disagrees with a match.
 """
 
 from __future__ import annotations
@@ -147,9 +147,9 @@ class _Leaves:
             self._attributes.get(leaf.name, attribute.type if attribute is not None else None)
         positive = [_known_part(leaf) for leaf in predicates(expr)]
         batch = LeafBatch()
-        for leaf in positive:
-            if leaf is not None:
-                batch.add(leaf)
+        for known_part in positive:
+            if known_part is not None:
+                batch.add(known_part)
         self._leaves = resolve(batch, self._attributes, ExpressionTable())
         self._rows = iter(range(len(batch.attr)))
         encoded = encode_event(self._attributes, event)
@@ -195,7 +195,8 @@ def _why_not(node: Node, wanted: bool) -> list[str]:
         failing = [child for child in node.children if child.value is not wanted]
         reasons = [_why_not(child, wanted) for child in failing]
         if isinstance(node.expr, And) == wanted:
-            # One operand is enough to spoil it: the one with the fewest reasons, FALSE before UNKNOWN.
+            # One operand is enough to spoil it: the one with the fewest reasons, and rather FALSE
+            # than UNKNOWN.
             ranked = zip([child.value is None for child in failing], reasons, strict=True)
             return min(ranked, key=lambda each: (len(each[1]), each[0]))[1]
         return [reason for each in reasons for reason in each]

@@ -7,15 +7,12 @@
     .txt                 one expression per line, whose number is its id (subscriptions only)
 
 A folder stands for the files in it, as Spark writes them.  Events come in batches, so a file may be
-larger than memory.  Texts have no types of their own: CSV cells, and dates and timestamps in JSON,
-are read as the type their attribute has.  What cannot be read so is left as it is, and the engine
-then says which attribute of which event is wrong.
+larger than memory (one JSON array is read whole).
 """
 
 from __future__ import annotations
 
 import csv
-import json
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -23,13 +20,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
-from typing import IO, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 
+from matchwood.engine.text_files import Row, csv_event, csv_rows, json_event, json_rows
 from matchwood.errors import StorageError
-from matchwood.lang.literals import LiteralError
-from matchwood.lang.moments import read_date, read_timestamp
 
 FORMATS = {
     ".parquet": "parquet", ".pq": "parquet",
@@ -42,7 +38,6 @@ BATCH = 8192
 """Events read at once."""
 
 EVENT_ID = "event_id"
-_INTEGER = re.compile(r"[+-]?[0-9]+")
 _PLAIN_INTEGER = re.compile(r"0|-?[1-9][0-9]{0,17}")
 
 
@@ -59,13 +54,8 @@ class SubscriptionRows:
     """The subscriptions of a file, in the form `Matcher.add_many` takes them."""
 
     rows: Any
-    ids: list[Any]
     lines: list[int] | None = None  # the line of each row, where the file has lines
     unreadable: list[Unreadable] = field(default_factory=list)
-
-    @property
-    def id_type(self) -> pa.DataType:
-        return pa.int64() if all([type(id_) is int for id_ in self.ids]) else pa.string()
 
 
 class EventRows(NamedTuple):
@@ -93,20 +83,19 @@ def read_subscriptions(path: str | os.PathLike[str]) -> SubscriptionRows:
     parts = [_read_subscriptions(part) for part in _parts(Path(path))]
     if len(parts) == 1:
         return parts[0]
-    if all([isinstance(part.rows, pa.Table) for part in parts]):
+    if all(isinstance(part.rows, pa.Table) for part in parts):
         with _readable(Path(path)):
             tables = pa.concat_tables([part.rows for part in parts], promote_options="permissive")
-        return _from_table(tables)
+        return SubscriptionRows(tables)
     pairs = [pair for part in parts for pair in _pairs(part.rows)]
     unreadable = [each for part in parts for each in part.unreadable]
-    return SubscriptionRows(pairs, [id_ for id_, _ in pairs], None, unreadable)
+    return SubscriptionRows(pairs, None, unreadable)
 
 
 def read_lines(lines: Iterable[str]) -> SubscriptionRows:
     """One expression per line; its id is the line's number, from 1.  Blank lines do not count."""
     pairs = [(n, line.rstrip("\r\n")) for n, line in enumerate(lines, 1) if line.strip()]
-    ids = [n for n, _ in pairs]
-    return SubscriptionRows(pairs, ids, ids)
+    return SubscriptionRows(pairs, [n for n, _ in pairs])
 
 
 def read_events(
@@ -123,8 +112,8 @@ def read_events(
                     ids = table.column(EVENT_ID).to_pylist() if _has_ids(table) else None
                     yield EventRows(table, ids, [])
             else:
-                read = _csv_event(types) if kind == "csv" else _json_event(types)
-                rows = _csv_rows(part) if kind == "csv" else _json_rows(part)
+                read = csv_event(types) if kind == "csv" else json_event(types)
+                rows = csv_rows(part) if kind == "csv" else json_rows(part)
                 yield from _row_batches(rows, read, batch)
 
 
@@ -133,25 +122,10 @@ def count_rows(path: str | os.PathLike[str]) -> int | None:
     import pyarrow.parquet as pq
 
     parts = _parts(Path(path))
-    if any([format_of(part) != "parquet" for part in parts]):
+    if any(format_of(part) != "parquet" for part in parts):
         return None
     with _readable(Path(path)):
-        return sum([pq.read_metadata(part).num_rows for part in parts])
-
-
-def with_moments(event: Any, types: Mapping[str, str], prefix: str = "") -> Any:
-    """An event from JSON, with texts read as dates and timestamps where attributes are such."""
-    if not isinstance(event, Mapping):
-        return event
-    read: dict[str, Any] = {}
-    for name, value in event.items():
-        if isinstance(value, Mapping):
-            read[name] = with_moments(value, types, f"{prefix}{name}.")
-        elif isinstance(value, str) and types.get(prefix + name) in ("date", "timestamp"):
-            read[name] = _CELLS[types[prefix + name]](value)
-        else:
-            read[name] = value
-    return read
+        return sum([int(pq.read_metadata(part).num_rows) for part in parts])
 
 
 def _parts(path: Path) -> list[Path]:
@@ -179,17 +153,12 @@ def _read_subscriptions(path: Path) -> SubscriptionRows:
     kind = format_of(path)
     with _readable(path):
         if kind == "parquet":
-            return _from_table(pq.read_table(path))
+            return SubscriptionRows(pq.read_table(path))
         if kind == "arrow":
-            return _from_table(pa.Table.from_batches(_ipc_batches(path)))
+            return SubscriptionRows(pa.Table.from_batches(_ipc_batches(path)))
         if kind == "text":
             return read_lines(path.read_text(encoding="utf-8").split("\n"))
-        return _from_rows(_csv_rows(path) if kind == "csv" else _json_rows(path), kind == "csv")
-
-
-def _from_table(table: pa.Table) -> SubscriptionRows:
-    ids = table.column("id").to_pylist() if "id" in table.column_names else []
-    return SubscriptionRows(table, ids)
+        return _from_rows(csv_rows(path) if kind == "csv" else json_rows(path), kind == "csv")
 
 
 def _from_rows(rows: Iterable[Row], is_csv: bool) -> SubscriptionRows:
@@ -205,9 +174,9 @@ def _from_rows(rows: Iterable[Row], is_csv: bool) -> SubscriptionRows:
             continue
         pairs.append((row.value["id"], row.value["expr"]))
         lines.append(row.line)
-    if is_csv and all([_PLAIN_INTEGER.fullmatch(id_ or "") for id_, _ in pairs]):
+    if is_csv and all(_PLAIN_INTEGER.fullmatch(id_ or "") for id_, _ in pairs):
         pairs = [(int(id_), text) for id_, text in pairs]
-    return SubscriptionRows(pairs, [id_ for id_, _ in pairs], lines, unreadable)
+    return SubscriptionRows(pairs, lines, unreadable)
 
 
 def _pairs(rows: Any) -> list[tuple[Any, Any]]:
@@ -244,63 +213,6 @@ def _ipc_batches(path: Path) -> Iterator[pa.RecordBatch]:
             yield from (file.get_batch(n) for n in range(file.num_record_batches))
 
 
-# -- rows of text ------------------------------------------------------------------------------
-
-
-class Row(NamedTuple):
-    """An object of a JSON file or a line of a CSV file, or what is wrong with it."""
-
-    number: int
-    line: int
-    value: dict[str, Any]
-    problem: str | None
-
-
-def _csv_rows(path: Path) -> Iterator[Row]:
-    with path.open(encoding="utf-8-sig", newline="") as file:
-        reader = csv.reader(file)
-        names = next(reader, [])
-        number = 0
-        for cells in reader:
-            if not cells:
-                continue
-            problem = None
-            if len(cells) != len(names):
-                problem = f"expected {len(names)} cells, as in the header, found {len(cells)}"
-            value = {name: cell or None for name, cell in zip(names, cells, strict=False)}
-            yield Row(number, reader.line_num, value, problem)
-            number += 1
-
-
-def _json_rows(path: Path) -> Iterator[Row]:
-    with path.open(encoding="utf-8-sig") as file:
-        for number, (line, read) in enumerate(_json_values(file)):
-            try:
-                value = read()
-            except (ValueError, RecursionError) as error:
-                yield Row(number, line, {}, f"expected a JSON object, found no JSON: {error}")
-                continue
-            if isinstance(value, dict):
-                yield Row(number, line, value, None)
-            else:
-                found = type(value).__name__
-                yield Row(number, line, {}, f"expected a JSON object, found {found}")
-
-
-def _json_values(file: IO[str]) -> Iterator[tuple[int, Callable[[], Any]]]:
-    """The line of each value, and how to read it."""
-    for line, text in enumerate(file, 1):
-        if line == 1 and text.lstrip().startswith("["):
-            try:
-                values = json.loads(text + file.read())
-            except ValueError as error:
-                raise StorageError(f"expected an array of objects, found no JSON: {error}") from None
-            yield from ((0, lambda value=value: value) for value in values)  # type: ignore[misc]
-            return
-        if text.strip():
-            yield line, lambda text=text: json.loads(text)  # type: ignore[misc]
-
-
 def _row_batches(
     rows: Iterator[Row], read: Callable[[dict[str, Any]], Any], size: int
 ) -> Iterator[EventRows]:
@@ -311,54 +223,4 @@ def _row_batches(
         unreadable = [
             Unreadable(n, row.line, row.problem) for n, row in enumerate(batch) if row.problem
         ]
-        has_ids = any([id_ is not None for id_ in ids])
-        yield EventRows(events, ids if has_ids else None, unreadable)
-
-
-def _json_event(types: Mapping[str, str]) -> Callable[[dict[str, Any]], Any]:
-    if {"date", "timestamp"}.isdisjoint(types.values()):
-        return lambda value: value
-    return lambda value: with_moments(value, types)
-
-
-def _csv_event(types: Mapping[str, str]) -> Callable[[dict[str, Any]], Any]:
-    readers = {name: _CELLS.get(kind, str) for name, kind in types.items()}
-
-    def read(value: dict[str, Any]) -> dict[str, Any]:
-        return {
-            name: readers[name](cell)
-            for name, cell in value.items()
-            if cell is not None and name in readers
-        }
-
-    return read
-
-
-def _number(text: str) -> Any:
-    body = text.strip()
-    if _INTEGER.fullmatch(body) and len(body) < 20:
-        return int(body)
-    try:
-        return text if "_" in body else float(body)
-    except ValueError:
-        return text
-
-
-def _moment(read: Callable[[str], Any]) -> Callable[[str], Any]:
-    def reader(text: str) -> Any:
-        try:
-            return read(text)
-        except LiteralError:
-            return text
-
-    return reader
-
-
-_CELLS: dict[str, Callable[[str], Any]] = {
-    "bool": lambda text: {"true": True, "false": False}.get(text.strip().lower(), text),
-    "number": _number,
-    "int": _number,
-    "float": _number,
-    "timestamp": _moment(read_timestamp),
-    "date": _moment(read_date),
-}
+        yield EventRows(events, ids, unreadable)

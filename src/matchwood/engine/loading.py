@@ -1,7 +1,8 @@
 """Loading: what `add_many` takes, cut into chunks of leaf rows.
 
-Texts are parsed in this process, or, when there are many, in one process per core (`parsing`).  A table of
-predicates needs no parsing: its columns become leaf rows directly (`encode.predicate_rows`).
+Texts are parsed in this process, or, when there are many, in one process per core (`parsing`).  A
+table of predicates needs no parsing: its columns become leaf rows directly
+(`predicate_tables`).
 """
 
 from __future__ import annotations
@@ -110,5 +111,8 @@ def _text_chunks(ids: list[Any], texts: list[Any], processes: int | None) -> Ite
     parsed = parse_chunks((texts[at : at + CHUNK] for at in starts), len(texts), processes)
     for first, (batch, rows, refused) in zip(starts, parsed, strict=True):
         last = min(first + CHUNK, len(texts))
-        kept = [str(each.expression()) if isinstance(each, Boolean) else each for each in texts[first:last]]
+        kept = [
+            str(each.expression()) if isinstance(each, Boolean) else each
+            for each in texts[first:last]
+        ]
         yield Chunk(first, ids[first:last], kept, batch, rows, refused, last, len(texts))

@@ -3,8 +3,8 @@
     text -> parse -> nnf -> leaf rows -> resolve -> expression table -> index
     event -> encode -> index -> hits -> arrange -> ids
 
-Every public method holds one lock: an `add` that has returned is seen by every later `match`, from any
-thread.
+Every public method holds one lock: an `add` that has returned is seen by every later `match`, from
+any thread.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ class Matcher:
 
     # -- changing ----------------------------------------------------------------------------
 
-    def add(self, id: Id, expr: str | Boolean) -> None:  # noqa: A002 - the contract's name
+    def add(self, id: Id, expr: str | Boolean) -> None:
         """Register a subscription; its id must be new."""
         with self._exclusive():
             id_ = self._check_new(id)
@@ -123,7 +123,7 @@ class Matcher:
                     self._routing.insert(np.concatenate(added))
             return report
 
-    def replace(self, id: Id, expr: str | Boolean) -> None:  # noqa: A002 - the contract's name
+    def replace(self, id: Id, expr: str | Boolean) -> None:
         """Give a subscription a new expression, keeping its place; adds it when it is new."""
         with self._exclusive():
             id_ = check_id(id)
@@ -139,7 +139,7 @@ class Matcher:
             self._encode(batch, leaves, slots)
             self._routing.insert(slots)
 
-    def remove(self, id: Id) -> None:  # noqa: A002 - the contract's name
+    def remove(self, id: Id) -> None:
         """Forget a subscription."""
         with self._exclusive():
             self._remove(np.array([self._subscriptions.find(id)], np.int32))
@@ -184,7 +184,7 @@ class Matcher:
 
     # -- asking ------------------------------------------------------------------------------
 
-    def explain(self, id: Id, event: Mapping[str, Any]) -> Explanation:  # noqa: A002
+    def explain(self, id: Id, event: Mapping[str, Any]) -> Explanation:
         """TRUE, FALSE or UNKNOWN for every part of a subscription, and why it does not match."""
         with self._exclusive():
             if not isinstance(event, Mapping):
@@ -195,7 +195,7 @@ class Matcher:
             return explain(id, self.expression(id), self._attributes, event)
 
     def validate(self, text: str | Boolean) -> Expr:
-        """Parse and type-check without adding; returns the tree or raises an error with a position."""
+        """Parse and type-check without adding; returns the tree, or raises with a position."""
         with self._exclusive():
             batch = _single(text)
             try:
@@ -204,7 +204,7 @@ class Matcher:
                 raise _placed(error, text) from None
             return _tree(text)
 
-    def expression(self, id: Id) -> Expr:  # noqa: A002 - the contract's name
+    def expression(self, id: Id) -> Expr:
         """A subscription's expression as a tree."""
         with self._exclusive():
             slot = self._subscriptions.find(id)
@@ -220,7 +220,7 @@ class Matcher:
     def __len__(self) -> int:
         return len(self._subscriptions)
 
-    def __contains__(self, id: object) -> bool:  # noqa: A002 - the contract's name
+    def __contains__(self, id: object) -> bool:
         with self._exclusive():
             return id in self._subscriptions
 
@@ -266,9 +266,7 @@ class Matcher:
             save(self, path)
 
     @classmethod
-    def load(
-        cls, path: str | os.PathLike[str], mmap: bool = True, verify: bool = True
-    ) -> Matcher:
+    def load(cls, path: str | os.PathLike[str], mmap: bool = True, verify: bool = True) -> Matcher:
         """Open a snapshot.
 
         mmap    map the arrays, so that processes on one machine share one copy; changes made
@@ -313,9 +311,10 @@ class Matcher:
     def _admit(self, ids: Sequence[Any], refused: dict[int, Exception]) -> list[Id]:
         """Check the ids of a chunk; those that cannot be taken join the refused ones."""
         checked: list[Any] = list(ids)
-        if not refused and _are_plain(checked) and len(set(checked)) == len(checked):
-            if self._subscriptions.slot_of.keys().isdisjoint(checked):
-                return checked  # the usual case: all new, in a few passes of C
+        taken = self._subscriptions.slot_of.keys()
+        is_plain = not refused and _are_plain(checked) and len(set(checked)) == len(checked)
+        if is_plain and taken.isdisjoint(checked):
+            return checked  # the usual case: all new, in a few passes of C
         seen: set[Id] = set()
         for row, id_ in enumerate(ids):
             try:
@@ -331,7 +330,7 @@ class Matcher:
     def _add_chunk(self, ids: list[Id], chunk: Any) -> list[np.ndarray]:
         """Encode a chunk, at once when all fits, else one by one; returns the slots."""
         rows = chunk.rows
-        if not any([row in chunk.refused for row in rows]):
+        if chunk.refused.keys().isdisjoint(rows):
             try:
                 leaves = resolve(chunk.batch, self._attributes, self._table)
                 return [self._store(chunk.batch, leaves, ids, chunk.texts, rows)]
@@ -419,7 +418,7 @@ def _are_plain(ids: list[Any]) -> bool:
     """Whether ids are surely valid: all ints of 64 bits, or all ASCII strings."""
     kinds = {type(id_) for id_ in ids}
     if kinds == {int}:
-        return -(2**63) <= min(ids) and max(ids) < 2**63
+        return bool(min(ids) >= -(2**63) and max(ids) < 2**63)
     return kinds == {str} and "".join(ids).isascii()
 
 

@@ -82,6 +82,6 @@ def ids_to_arrow(ids: np.ndarray) -> pa.Array:
     if ids.dtype != object:
         return pa.array(ids)
     values = ids.tolist()
-    if all([isinstance(id_, int) for id_ in values]):
+    if all(isinstance(id_, int) for id_ in values):
         return pa.array(values, pa.int64())
     return pa.array([str(id_) for id_ in values], pa.string())

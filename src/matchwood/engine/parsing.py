@@ -1,8 +1,8 @@
 """Parsing in bulk: texts to leaf rows, on every core when there are many.
 
-Python parses on one core at a time, so large batches go to worker processes.  They are started as plain
-commands (`python -m matchwood.engine.parsing`), not forked and not spawned: that is safe beside threads
-and a JVM, and a user's script needs no `if __name__ == "__main__"`.
+Python parses on one core at a time, so large batches go to worker processes.  They are started as
+plain commands (`python -m matchwood.engine.parsing`), not forked and not spawned: that is safe
+beside threads and a JVM, and a user's script needs no `if __name__ == "__main__"`.
 
 A message is its length (8 bytes) and a pickle; workers read chunks of texts and answer in order.
 """
@@ -17,6 +17,8 @@ import sys
 from collections import deque
 from collections.abc import Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
+from pathlib import Path
 from typing import IO, Any
 
 from matchwood.encode.leaves import LeafBatch
@@ -44,7 +46,9 @@ def parse_texts(texts: Iterable[str | Boolean]) -> Parsed:
     return batch, rows, refused
 
 
-def parse_chunks(chunks: Iterable[list[Any]], total: int, processes: int | None) -> Iterator[Parsed]:
+def parse_chunks(
+    chunks: Iterable[list[Any]], total: int, processes: int | None
+) -> Iterator[Parsed]:
     """Parse chunks in order, in as many processes as are worth it."""
     wanted = _cores() if processes is None and total >= PARALLEL_FROM else processes or 1
     if wanted < 2 or not sys.executable:
@@ -56,15 +60,15 @@ def parse_chunks(chunks: Iterable[list[Any]], total: int, processes: int | None)
             free = deque(workers)
             waiting: deque[tuple[Future[Parsed], _Worker]] = deque()
             for chunk in chunks:
+                oldest = None
                 if not free:
                     future, worker = waiting.popleft()
-                    result = future.result()
+                    oldest = future.result()
                     free.append(worker)
-                    waiting.append((pool.submit(free[0].parse, chunk), free.popleft()))
-                    yield result
-                else:
-                    worker = free.popleft()
-                    waiting.append((pool.submit(worker.parse, chunk), worker))
+                worker = free.popleft()
+                waiting.append((pool.submit(worker.parse, chunk), worker))
+                if oldest is not None:
+                    yield oldest
             for future, _ in waiting:
                 yield future.result()
     finally:
@@ -80,8 +84,8 @@ class _Worker:
     """A process that parses; if it is lost, its chunks are parsed here."""
 
     def __init__(self) -> None:
-        path = os.pathsep.join([each or os.getcwd() for each in sys.path])
-        self._process = subprocess.Popen(  # noqa: S603 - our own interpreter and module
+        path = os.pathsep.join([each or str(Path.cwd()) for each in sys.path])
+        self._process = subprocess.Popen(
             [sys.executable, "-m", "matchwood.engine.parsing"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -101,10 +105,8 @@ class _Worker:
     def stop(self) -> None:
         for stream in (self._process.stdin, self._process.stdout):
             if stream is not None:
-                try:
+                with suppress(OSError):
                     stream.close()
-                except OSError:
-                    pass
         self._process.wait()
 
 

@@ -25,8 +25,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from matchwood.arrays import slices
-from matchwood.encode.leaves import ABSENT, OPERATORS, LeafBatch
 from matchwood.encode.keys import plain_number
+from matchwood.encode.leaves import ABSENT, OPERATORS, LeafBatch
 from matchwood.engine.loading import Chunk
 from matchwood.errors import MatchwoodError, SubscriptionError
 from matchwood.forms.merge_kernels import BETWEEN, IN, NEGATED, PRESENT, and_token
@@ -80,7 +80,7 @@ class _Columns:
         self.row_start = np.searchsorted(expression[order], np.arange(len(self.ids) + 1))
         self.table_row = order
         names = _encoded(table.column("attribute"))
-        if not all([isinstance(name, str) for name in names.dictionary.to_pylist()]):
+        if not all(isinstance(name, str) for name in names.dictionary.to_pylist()):
             raise SubscriptionError(
                 f"expected strings in the column attribute, found {names.dictionary.type}"
             )
@@ -98,9 +98,9 @@ class _Columns:
         values = slice(self.value_start[rows.start], self.value_start[rows.stop])
         batch = LeafBatch()
         batch.names = self.names
-        batch.attr = self.attr[rows]  # type: ignore[assignment]
-        batch.op = self.op[rows].copy()  # type: ignore[assignment]
-        batch.position = np.full(len(self.attr[rows]), -1, np.int32)  # type: ignore[assignment]
+        batch.attr = self.attr[rows]
+        batch.op = self.op[rows].copy()
+        batch.position = np.full(len(self.attr[rows]), -1, np.int32)
         batch.start = self.value_start[rows.start : rows.stop + 1] - values.start
         batch.values = self.values[values]
         row_start = self.row_start[first : last + 1] - rows.start
@@ -231,8 +231,8 @@ def _conjunction_code(batch: LeafBatch, row_start: np.ndarray) -> None:
     body = np.ones(n_expr + n_rows, bool)
     body[heads] = False
     code[body] = np.arange(n_rows)
-    batch.code = code  # type: ignore[assignment]
-    batch.expr_start = np.append(heads, n_expr + n_rows)  # type: ignore[assignment]
+    batch.code = code
+    batch.expr_start = np.append(heads, n_expr + n_rows)
 
 
 def _row_by_row(batch: LeafBatch, refused: dict[int, Exception]) -> tuple[LeafBatch, list[int]]:

@@ -1,14 +1,14 @@
 """Snapshot: a matcher as a directory of arrays that many processes can map at once.
 
     snapshot/
-    ├── manifest.json        format, version, settings, attributes, and every file's size and checksum
-    └── g-5f3a.../           one generation of .npy files, exactly the arrays that matching reads
+    ├── manifest.json        format, version, settings, attributes, every file's size and checksum
+    └── g-5f3a.../           one generation of .npy files: exactly the arrays that matching reads
         ├── expression_code.npy
         └── ...
 
-Saving writes a new generation beside the old one, then replaces the manifest in one step: a reader sees
-the old snapshot or the new one, whole, also after a crash.  The old generation goes last; a process
-that has it mapped keeps it.
+Saving writes a new generation beside the old one, then replaces the manifest in one step: a reader
+sees the old snapshot or the new one, whole, also after a crash.  The old generation goes last; a
+process that has it mapped keeps it.
 
 Arrays are mapped copy-on-write, so that a loaded matcher can still be changed (privately) and its
 arrays have the same type for the compiler as any others: nothing compiles twice.
@@ -203,6 +203,6 @@ def _read_array(file: Path, mmap: bool) -> np.ndarray:
             array = np.load(file, mmap_mode="c", allow_pickle=False)
             if array.size:
                 return np.asarray(array)
-        return np.load(file, allow_pickle=False)  # type: ignore[no-any-return]
+        return np.load(file, allow_pickle=False)
     except ValueError as error:
         raise FormatError(f"snapshot is damaged: {file.name} is no array ({error})") from error

@@ -1,9 +1,9 @@
 """Subscriptions: ids, texts and the order they were added in, one slot each.
 
-Slots are handed out from a free list, so an index can use them as dense expression ids; `order` tells
-which came first.  While all ids are ints they live in one array; a Python object per id is only made
-once a string appears.  The map from id to slot is made when the first change asks for it: a process
-that only matches never pays for it.
+Slots are handed out from a free list, so an index can use them as dense expression ids; `order`
+tells which came first.  While all ids are ints they live in one array; a Python object per id is
+only made once a string appears.  The map from id to slot is made when the first change asks for it:
+a process that only matches never pays for it.
 """
 
 from __future__ import annotations
@@ -111,7 +111,7 @@ class Subscriptions:
         """Slots for new ids, which must be checked and free."""
         slots = np.array(self._take_slots(len(ids)), np.int32)
         self._make_room(int(slots.max(initial=-1)) + 1)
-        if self.ids.dtype != object and not all([type(id_) is int for id_ in ids]):
+        if self.ids.dtype != object and not all(type(id_) is int for id_ in ids):
             self._ids = self.ids.astype(object)
         if self.ids.dtype == object:
             for slot, id_ in zip(slots.tolist(), ids, strict=True):

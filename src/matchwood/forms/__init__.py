@@ -5,6 +5,9 @@
     dnf        an OR of conjunctions, after an estimate
     merge      predicates on one attribute become one (on key intervals, compiled)
     cost       what each of them will cost
+
+All but `merge` work on the tree; merging needs to know which values are equal and which come next,
+so it works on the keys of encoded predicates (`merge_kernels`, called by the expression table).
 """
 
 from matchwood.forms.cost import dnf_terms, nnf_leaves

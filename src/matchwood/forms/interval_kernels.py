@@ -61,7 +61,7 @@ def unite(lo, hi, start, n):
 
 @part
 def complement(lo, hi, start, n, to):
-    """Write every key outside a set to position `to`; returns the number of intervals (<= n + 1)."""
+    """Write every key outside a set to position `to`; returns how many intervals: n + 1 at most."""
     written = 0
     free_from = MIN_KEY
     for i in range(start, start + n):

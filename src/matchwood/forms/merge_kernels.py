@@ -158,9 +158,7 @@ def leaf_set(leaves, row, lo, hi, at):
         low, some = MIN_KEY, True
         high, any_high = MAX_KEY, True
         if op == GT or op == GE or op == BETWEEN or op == HALF_OPEN:
-            low, some = at_least(
-                leaves.ge[first], leaves.le[first], leaves.side[first], op == GT
-            )
+            low, some = at_least(leaves.ge[first], leaves.le[first], leaves.side[first], op == GT)
         if op == LT or op == LE or op == BETWEEN or op == HALF_OPEN:
             strict = op == LT or op == HALF_OPEN
             high, any_high = at_most(

@@ -11,9 +11,10 @@ Laws, all exact in SQL's three-valued logic:
     x IN (1, NULL)     ->  x IN (1)            as far as TRUE goes: the rest is never TRUE
     x NOT IN (1, NULL) ->  NULL
 
-The result holds AND, OR, constants and predicates only.  It is TRUE exactly when its source is; where
-the source is FALSE it may be unknown and the other way round (the IN laws), which no longer matters
-because nothing above it negates.  This is the A-Tree paper's zero suppression: only TRUE travels.
+The result holds AND, OR, constants and predicates only.  It is TRUE exactly when its source is;
+where the source is FALSE it may be unknown and the other way round (the IN laws), which no longer
+matters because nothing above it negates.  This is the A-Tree paper's zero suppression: only TRUE
+travels.
 """
 
 from __future__ import annotations

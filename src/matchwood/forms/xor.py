@@ -5,7 +5,8 @@
     (a XOR b) XNOR c     NOT (a XOR b XOR c)
 
 Both are unknown as soon as one operand is, so the order of a chain does not matter and it may be
-split in the middle.  Expanding left to right would double the size at every step; halving costs n*n.
+split in the middle.  Expanding left to right would double the size at every step; halving costs
+n*n.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Scratch that every matcher of encoded events needs: the board, and an output that grows.
 
-One per index and thread.  The board maps an attribute to its entry in the event at hand; stamps only
-ever rise, so it is never cleared.
+One per index and thread.  The board maps an attribute to its entry in the event at hand; stamps
+only ever rise, so it is never cleared.
 """
 
 from __future__ import annotations
@@ -29,7 +29,8 @@ class Board:
         """Match a batch: `step(first, stamp, offsets, out, counters)` returns how far it came.
 
         The board gets a place for every attribute of the expressions (`n_attributes`) and of the
-        events.  A step that stopped early found the output full: it is doubled, and the step goes on.
+        events.  A step that stopped early found the output full: it is doubled, and the step goes
+        on.
         """
         size = max(n_attributes, int(events.attr.max(initial=-1)) + 1)
         self.event = grown(self.event, doubled(len(self.event), size), -1)

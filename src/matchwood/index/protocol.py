@@ -1,8 +1,8 @@
 """What an index is.
 
 An index answers one question: which expressions of an `ExpressionTable` hold for an encoded event?
-It is told slots of the table to take (`insert`) and to forget (`delete`); it never sees text, types,
-negations, or an expression that is always or never true.
+It is told slots of the table to take (`insert`) and to forget (`delete`); it never sees text,
+types, negations, or an expression that is always or never true.
 
     build(table, slots, **config)   a new index that holds these slots
     insert(slots)  delete(slots)    in place; delete comes before the table releases the slots
@@ -28,6 +28,7 @@ from matchwood.encode.expressions import ExpressionTable
 CONJUNCTIONS = "conjunctions"
 ANY = "any"
 """The languages an index may speak: what it is given to hold."""
+
 
 class Hits(NamedTuple):
     """Matches of a batch: event e matches `slots[offsets[e]:offsets[e + 1]]`, in any order."""

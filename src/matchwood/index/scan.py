@@ -1,8 +1,9 @@
 """Scan: test every expression, stop each at the first predicate that decides it.
 
-Idea.    Expressions lie one after the other in columns.  A conjunction is left at its first predicate
-         that does not hold.  A tree is a list of leaves, each knowing where to go next when it
-         holds and when it does not, so no leaf is tested that cannot matter, and there is no stack.
+Idea.    Expressions lie one after the other in columns.  A conjunction is left at its first
+         predicate that does not hold.  A tree is a list of leaves, each knowing where to go next
+         when it holds and when it does not, so no leaf is tested that cannot matter, and there is
+         no stack.
 Source.  SCAN of the BE-Tree paper (section 7.2) and of the A-Tree paper; the definition of correct.
 Differs. Trees are compiled to jumps instead of being walked.
 Cost.    Match O(expressions), about one predicate each.  Memory 24 bytes a predicate (32 in trees)
@@ -100,9 +101,7 @@ class Scan:
         }
 
     def draw(self) -> str:
-        return (
-            f"scan\n├── {self._conjunctions.n_live} conjunctions\n└── {self._trees.n_live} trees"
-        )
+        return f"scan\n├── {self._conjunctions.n_live} conjunctions\n└── {self._trees.n_live} trees"
 
     def layout(self) -> dict[str, np.ndarray]:
         return {

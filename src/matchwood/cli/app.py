@@ -1,0 +1,60 @@
+"""All commands in one place, and how errors end: a sentence and an exit code, no traceback."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+
+from matchwood.cli import bench, demo, explain, match, stats, validate
+from matchwood.cli.screen import NO, USAGE, complain
+from matchwood.errors import MatchwoodError, StorageError
+
+
+class _Commands(TyperGroup):
+    def invoke(self, ctx: Any) -> Any:
+        try:
+            return super().invoke(ctx)
+        except StorageError as error:
+            complain(str(error))
+            raise typer.Exit(USAGE) from None
+        except MatchwoodError as error:
+            complain(str(error))
+            raise typer.Exit(NO) from None
+
+
+app = typer.Typer(
+    cls=_Commands,
+    help="Keep millions of Boolean expressions and tell, for every event, which of them hold.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        from importlib.metadata import version
+
+        typer.echo(f"matchwood {version('matchwood')}")
+        raise typer.Exit
+
+
+@app.callback()
+def _root(
+    version: Annotated[
+        bool,
+        typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version."),
+    ] = False,
+) -> None:
+    pass
+
+
+app.command()(demo.demo)
+app.command()(match.match)
+app.command()(validate.validate)
+app.command()(explain.explain)
+app.command()(stats.stats)
+app.add_typer(bench.app, name="bench")

@@ -1,0 +1,69 @@
+"""What commands share: exit codes, where they print, progress.
+
+Results go to stdout; progress and complaints go to stderr, so that `--json` leaves JSON alone on
+stdout.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
+
+import typer
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+OK, NO, USAGE = 0, 1, 2
+"""Exit codes: done; something is wrong with expressions, events or answers; wrong call or file."""
+
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON object, for machines.")]
+
+Advance = Callable[[int, int | None], None]
+"""Called with what is done so far, and the total where it is known."""
+
+
+def screen() -> Console:
+    from rich.console import Console
+
+    return Console(highlight=False, soft_wrap=True, emoji=False, markup=False)
+
+
+def complain(message: str) -> None:
+    typer.echo(f"matchwood: {message}", err=True)
+
+
+def refuse(message: str) -> NoReturn:
+    """End the command: it was called in a way that cannot work."""
+    complain(message)
+    raise typer.Exit(USAGE)
+
+
+def print_json(value: Any) -> None:
+    typer.echo(json.dumps(value, ensure_ascii=False, indent=1, default=str))
+
+
+@contextmanager
+def progress(what: str) -> Iterator[Advance]:
+    """A bar on stderr while the block runs; nothing where stderr is no terminal."""
+    from rich.console import Console
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeElapsedColumn,
+    )
+
+    console = Console(stderr=True)
+    columns = (TextColumn(f"{what:<14}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    hidden = not console.is_terminal
+    with Progress(*columns, console=console, transient=True, disable=hidden) as bar:
+        task = bar.add_task(what, total=None)
+
+        def advance(done: int, total: int | None) -> None:
+            bar.update(task, completed=done, total=total)
+
+        yield advance

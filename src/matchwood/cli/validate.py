@@ -1,0 +1,99 @@
+"""`matchwood validate`: parse and type-check expressions without matching anything."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from matchwood.cli.screen import NO, Json, print_json, progress, refuse
+
+if TYPE_CHECKING:
+    from matchwood.engine.files import SubscriptionRows
+    from matchwood.engine.matcher import Matcher
+
+
+def validate(
+    file: Annotated[
+        str | None,
+        typer.Argument(
+            help="One expression per line (.txt), or a table with the columns id and expr; "
+            "- reads lines from standard input."
+        ),
+    ] = None,
+    expr: Annotated[str | None, typer.Option(help="Check this expression instead.")] = None,
+    schema: Annotated[
+        Path | None, typer.Option(help="A JSON object: the type of each attribute.")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Parse and type-check expressions; each error shows its line, its column and a caret.
+
+    An attribute has one type, so expressions of one file are checked against each other too.
+    """
+    from matchwood.engine.matcher import Matcher
+
+    if (file is None) == (expr is None):
+        refuse("expected either a FILE (or -) or --expr TEXT")
+    matcher = Matcher(schema=read_schema(schema))
+    rows = _rows(file, expr)
+    with progress("checking") as advance:
+        report = matcher.add_many(rows.rows, progress=advance)
+    source = "standard input" if file == "-" else file or "--expr"
+    found = _report(matcher, rows, report.errors)
+    if as_json:
+        print_json(found)
+    else:
+        _show(source, found)
+    if found["errors"]:
+        raise typer.Exit(NO)
+
+
+def read_schema(path: Path | None) -> dict[str, Any] | None:
+    if path is None:
+        return None
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        refuse(f"cannot read the schema {str(path)!r}: {error.strerror}")
+    except ValueError as error:
+        refuse(f"expected a JSON object as the schema {str(path)!r}, found no JSON: {error}")
+    if not isinstance(found, dict):
+        refuse(f"expected a JSON object as the schema {str(path)!r}, found {type(found).__name__}")
+    return found
+
+
+def _rows(file: str | None, expr: str | None) -> SubscriptionRows:
+    from matchwood.engine.files import SubscriptionRows, read_lines, read_subscriptions
+
+    if expr is not None:
+        return SubscriptionRows([(1, expr)])
+    if file == "-":
+        return read_lines(sys.stdin)
+    return read_subscriptions(str(file))
+
+
+def _report(matcher: Matcher, rows: SubscriptionRows, refused: list[Any]) -> dict[str, Any]:
+    from matchwood.cli.problems import subscription_problems
+
+    errors = subscription_problems(rows, refused)
+    return {
+        "texts": len(matcher) + len(errors),
+        "fine": len(matcher),
+        "errors": errors,
+        "schema": dict(matcher.schema),
+    }
+
+
+def _show(source: str, found: dict[str, Any]) -> None:
+    from matchwood.cli.problems import as_text
+
+    for each in found["errors"]:
+        typer.echo(as_text(source, each))
+    types = ", ".join([f"{name} {kind}" for name, kind in found["schema"].items()])
+    typer.echo(f"{found['texts']:,} expressions: {found['fine']:,} fine, {len(found['errors']):,} not")
+    if types:
+        typer.echo(f"attributes: {types}")
