@@ -32,7 +32,7 @@ from __future__ import annotations
 import dataclasses
 import tomllib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import MISSING, dataclass, field
 from importlib.resources import files
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
@@ -200,8 +200,8 @@ def _case(where: str, workload: str, data: dict[str, Any]) -> Case:
 def _make(where: str, cls: Callable[..., Made], data: dict[str, Any]) -> Made:
     fields = dataclasses.fields(cls)  # type: ignore[arg-type]
     _check_keys(where, data, {each.name for each in fields})
-    optional = {each.name for each in fields if each.default is not each.default_factory}
-    missing = sorted({each.name for each in fields} - optional - data.keys())
+    needed = [each.name for each in fields if MISSING is each.default is each.default_factory]
+    missing = sorted(set(needed) - data.keys())
     if missing:
         raise MatchwoodError(f"{where}: expected also {', '.join(missing)}, found none")
     return cls(**data)
