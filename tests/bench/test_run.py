@@ -72,12 +72,12 @@ def test_the_smoke_preset_runs_end_to_end(tmp_path: Path) -> None:
     (path,) = tmp_path.iterdir()
     assert report.path == path
     assert path.name.startswith("scan-smoke-")
-    text = report.text(width=100)
-    assert max(map(len, text.splitlines())) <= 100
+    text = report.table()
+    lines = [line for line in text.splitlines() if not line.startswith("result: ")]
+    assert max(map(len, lines)) <= 100
     for word in ("scan", "null", "reference", "unchecked", "µs per", "predicates"):
         assert word in text
-    assert "again: matchwood bench run --suite scan --preset smoke\n" in text
-    assert "…" not in text
+    assert "again: matchwood bench run --suite scan --preset smoke" in text
 
 
 def test_the_result_file_tells_everything(tmp_path: Path) -> None:
@@ -105,7 +105,7 @@ def test_the_result_file_tells_everything(tmp_path: Path) -> None:
     assert row["metrics"]["times_faster_than_scan"] == 1
     assert row["bytes"] > 0
     assert row["build_seconds"] >= 0
-    assert Report.read(tmp_path / "r.json").text() == report.text()
+    assert Report.read(tmp_path / "r.json").table() == report.table()
 
 
 def test_runs_with_one_seed_have_the_same_answers(tmp_path: Path) -> None:
@@ -153,14 +153,14 @@ def test_an_index_that_cannot_take_a_workload_is_skipped(tmp_path: Path) -> None
     report = run_suite(chosen, "smoke", tmp_path, extra_indexes={"choosy": Choosy})
     row = report.data["cases"][0]["indexes"][1]
     assert (row["answers"], row["note"], row["times"]) == ("skipped", "takes equalities only", [])
-    assert "choosy: takes equalities only" in report.text()
+    assert "choosy: takes equalities only" in report.table()
     assert report.data["cases"][0]["answers"]["events"] == 4
 
 
 def test_passes_stop_when_their_time_is_used_up(tmp_path: Path) -> None:
     report = run_suite(suite(preset="seconds = 0.0000001"), "smoke", tmp_path)
     assert len(report.data["cases"][0]["indexes"][0]["times"]) == 1
-    assert "scan: 1 passes in" in report.text()
+    assert "scan: 1 passes in" in report.table()
 
 
 def test_unknown_indexes_and_settings_are_explained(tmp_path: Path) -> None:

@@ -7,16 +7,12 @@ same table as on its first day.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from matchwood.bench.results import metrics
 from matchwood.errors import FormatError, StorageError
-
-if TYPE_CHECKING:
-    from rich.console import Group
-    from rich.table import Table
 
 FOLDER = Path("bench-results")
 
@@ -79,31 +75,17 @@ class Report:
         self.path = target
         return target
 
-    def table(self) -> Group:
-        """What the screen shows: one row per case and index, and where the rest of time went."""
-        from rich.console import Group
-        from rich.text import Text
+    def table(self) -> str:
+        """What the screen shows: one row per case and index, and where the rest of time went.
 
+        Plain text as wide as it must be: a terminal that is too narrow hides no number.
+        """
         data = self.data
-        title = Text(f"suite {data['suite']}, preset {data['preset']}: {data['description']}")
-        lines = ["", *self._case_lines(), *self._notes(), "", *self._footer()]
-        return Group(title, self._rows(), Text("\n".join(lines)))
+        title = f"suite {data['suite']}, preset {data['preset']}: {data['description']}"
+        parts = [self._rows(), self._case_lines(), self._notes(), [""], self._footer()]
+        return "\n".join([title, "", *[line for part in parts for line in part]])
 
-    def text(self, width: int = 100) -> str:
-        """The table as plain text."""
-        from io import StringIO
-
-        from rich.console import Console
-
-        screen = Console(file=StringIO(), width=width, color_system=None, legacy_windows=False)
-        with screen.capture() as captured:
-            screen.print(self.table())
-        return "\n".join([line.rstrip() for line in captured.get().splitlines()]) + "\n"
-
-    def _rows(self) -> Table:
-        from rich.box import SIMPLE_HEAD
-        from rich.table import Table
-
+    def _rows(self) -> Iterator[str]:
         cases = self.data["cases"]
         shown = [(case, row, metrics(row, case)) for case in cases for row in case["indexes"]]
         columns = [
@@ -111,19 +93,20 @@ class Report:
             for each in _COLUMNS
             if each[1] in _ALWAYS or any(m.get(each[1]) for *_, m in shown)
         ]
-        table = Table(box=SIMPLE_HEAD, pad_edge=False, show_edge=False, padding=(0, 1, 0, 0))
-        if any(case["label"] for case in cases):
-            table.add_column("case", overflow="fold")
-        table.add_column("index", overflow="fold")
-        for title, *_ in columns:
-            table.add_column(title, justify="right", no_wrap=True)
-        table.add_column("answers", no_wrap=True)
-        for case, row, found in shown:
-            label = [case["label"]] if any(each["label"] for each in cases) else []
-            cells = [_cell(found.get(name), shape) for _, name, shape in columns]
-            last = row is case["indexes"][-1] and case is not cases[-1]
-            table.add_row(*label, row["label"], *cells, row["answers"], end_section=last)
-        return table
+        heads = ["case", "index", *[title for title, *_ in columns], "answers"]
+        lines = [
+            [
+                case["label"],
+                row["label"],
+                *[_cell(found.get(name), shape) for _, name, shape in columns],
+                row["answers"],
+            ]
+            for case, row, found in shown
+        ]
+        if not any(case["label"] for case in cases):
+            heads, lines = heads[1:], [line[1:] for line in lines]
+        yield from _aligned(heads, lines)
+        yield ""
 
     def _case_lines(self) -> Iterator[str]:
         for case in self.data["cases"]:
@@ -166,6 +149,23 @@ class Report:
             yield f"result: {self.path}"
 
 
+def _aligned(heads: Sequence[str], lines: Sequence[Sequence[str]]) -> Iterator[str]:
+    """Columns under heads of one or two lines: numbers to the right, words to the left."""
+    pairs = [head.split("\n") if "\n" in head else ["", head] for head in heads]
+    above, below = zip(*pairs, strict=True)
+    rows = [above, below, *lines]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    words = {i for i, head in enumerate(heads) if head in _WORDS}
+    for number, row in enumerate(rows):
+        cells = [
+            cell.ljust(width) if i in words else cell.rjust(width)
+            for i, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ]
+        yield "  ".join(cells).rstrip()
+        if number == 1:
+            yield "  ".join(["-" * width for width in widths])
+
+
 def _significant(value: float) -> str:
     """Three digits, no exponent: 0.0123, 1.23, 123, 12,345."""
     if value == 0:
@@ -185,6 +185,7 @@ def _cell(value: float | None, shape: _Cell) -> str:
 
 
 _LOADING = ("generate", "read", "resolve", "store", "events", "encode events")
+_WORDS = ("case", "index", "answers")
 _ALWAYS = ("us_per_event", "spread", "build_seconds", "megabytes", "compile_seconds")
 _COLUMNS: tuple[tuple[str, str, _Cell], ...] = (
     ("µs per\nevent", "us_per_event", _significant),
