@@ -25,7 +25,18 @@ GENRES = (
 FORMATS = ("paperback", "hardcover", "ebook", "audiobook", "leather", "box set")
 LANGUAGES = ("en", "de", "fr", "es", "it", "pl", "sv", "ja")
 COUNTRIES = ("GB", "US", "DE", "FR", "ES", "IT", "PL", "SE", "NL", "IE", "CA", "JP")
-OPENINGS = ("The", "A", "My", "Last", "First", "Little", "Secret", "Lost", "Letters from", "Return to")
+OPENINGS = (
+    "The",
+    "A",
+    "My",
+    "Last",
+    "First",
+    "Little",
+    "Secret",
+    "Lost",
+    "Letters from",
+    "Return to",
+)
 THINGS = (
     "Garden", "River", "Winter", "Orchard", "Harbour", "Library", "Mountain", "Mirror", "Voyage",
     "Summer", "Island", "House", "Forest", "Clock", "Painter", "Road", "Daughter", "Sea",
@@ -78,7 +89,10 @@ class Bookshop:
             "price": round(random.lognormvariate(2.9, 0.6), 2),
             "pages": random.randrange(40, 1200),
             "used": is_used,
-            "seller": {"country": self._popular(COUNTRIES), "sales": int(random.paretovariate(0.7))},
+            "seller": {
+                "country": self._popular(COUNTRIES),
+                "sales": int(random.paretovariate(0.7)),
+            },
             "listed_at": TODAY - timedelta(minutes=random.randrange(60 * 24 * 365)),
             "published": (TODAY - timedelta(days=int(random.expovariate(1 / 4000)))).date(),
         }

@@ -23,7 +23,9 @@ def explain(
     subscription_id: Annotated[
         str | None, typer.Option("--id", help="The subscription to explain.")
     ] = None,
-    expr: Annotated[str | None, typer.Option(help="An expression, instead of a file and an id.")] = None,
+    expr: Annotated[
+        str | None, typer.Option(help="An expression, instead of a file and an id.")
+    ] = None,
     schema: Annotated[
         Path | None, typer.Option(help="A JSON object: the type of each attribute.")
     ] = None,

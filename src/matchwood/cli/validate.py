@@ -94,6 +94,8 @@ def _show(source: str, found: dict[str, Any]) -> None:
     for each in found["errors"]:
         typer.echo(as_text(source, each))
     types = ", ".join([f"{name} {kind}" for name, kind in found["schema"].items()])
-    typer.echo(f"{found['texts']:,} expressions: {found['fine']:,} fine, {len(found['errors']):,} not")
+    typer.echo(
+        f"{found['texts']:,} expressions: {found['fine']:,} fine, {len(found['errors']):,} not"
+    )
     if types:
         typer.echo(f"attributes: {types}")

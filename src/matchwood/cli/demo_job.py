@@ -1,0 +1,187 @@
+"""The demo's work: generate, add, match, check; every figure is measured in this run."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from random import Random
+from typing import Any
+
+import numpy as np
+
+from matchwood.cli.bookshop import Bookshop, Event
+from matchwood.cli.demo_check import matches_in_sqlite
+from matchwood.cli.screen import progress
+from matchwood.engine.explain import Explanation
+from matchwood.engine.matcher import Matcher
+from matchwood.jit import compile_seconds
+
+CHUNK = 1000
+SAMPLE = 1000
+"""Subscriptions, and events, that SQLite is asked about."""
+
+
+@dataclass
+class Demo:
+    """What the demo found."""
+
+    seed: int
+    subscriptions: int = 0
+    conjunctions: int = 0
+    predicates: int = 0
+    events: int = 0
+    matches: int = 0
+    bytes_per_subscription: float = 0.0
+    seconds: dict[str, float] = field(default_factory=dict)
+    check: dict[str, Any] = field(default_factory=dict)
+    per_event: np.ndarray = field(default_factory=lambda: np.zeros(0, np.int64))
+    busiest: list[tuple[str, int, str]] = field(default_factory=list)
+    hit: Explanation | None = None
+    miss: Explanation | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, for JSON."""
+        counts = self.per_event
+        return {
+            "seed": self.seed,
+            "subscriptions": self.subscriptions,
+            "conjunctions": self.conjunctions,
+            "distinct_predicates": self.predicates,
+            "events": self.events,
+            "matches": self.matches,
+            "matches_per_event": {
+                "mean": round(float(counts.mean()), 2),
+                "median": float(np.median(counts)),
+                "largest": int(counts.max()),
+                "without": int((counts == 0).sum()),
+            },
+            "bytes_per_subscription": self.bytes_per_subscription,
+            "seconds": {name: round(value, 3) for name, value in self.seconds.items()},
+            "subscriptions_per_second": round(self.subscriptions / self.seconds["add"], 1),
+            "events_per_second": round(self.events / self.seconds["match"], 1),
+            "check": self.check,
+            "busiest": [{"id": i, "matches": n, "expr": text} for i, n, text in self.busiest],
+            "explained": [each.to_dict() for each in (self.hit, self.miss) if each is not None],
+        }
+
+
+def run(n_subscriptions: int, n_events: int, seed: int) -> Demo:
+    demo, shop = Demo(seed), Bookshop(seed)
+    clock = _Clock(demo.seconds)
+    with clock("generate"):
+        texts = list(_shown("writing wishes", n_subscriptions, shop.subscription))
+        events = list(_shown("writing offers", n_events, shop.event))
+    with clock("start"):
+        _warm_up(texts[0], events[0])
+    matcher = Matcher()
+    with clock("add"), progress("adding") as advance:
+        matcher.add_many([(f"reader-{n}", text) for n, text in enumerate(texts)], progress=advance)
+    with clock("match"):
+        offsets, ids = _match(matcher, events)
+    with clock("check"):
+        demo.check = _check(texts, events, offsets, ids, Random(seed))
+    _count(demo, matcher, texts, offsets, ids)
+    _explain(demo, matcher, texts, events, offsets, ids)
+    return demo
+
+
+class _Clock:
+    """Seconds by name; those spent compiling are kept apart."""
+
+    def __init__(self, seconds: dict[str, float]) -> None:
+        self._seconds = seconds
+        self._seconds["compile"] = 0.0
+
+    @contextmanager
+    def __call__(self, name: str) -> Iterator[None]:
+        start, compiled = time.perf_counter(), compile_seconds()
+        yield
+        compiled = compile_seconds() - compiled
+        self._seconds["compile"] += compiled
+        self._seconds[name] = time.perf_counter() - start - compiled
+
+
+def _shown(what: str, n: int, draw: Callable[[], Any]) -> Iterable[Any]:
+    with progress(what) as advance:
+        for done in range(n):
+            yield draw()
+            if done % CHUNK == 0:
+                advance(done, n)
+
+
+def _warm_up(text: str, event: Event) -> None:
+    """Load or compile the kernels, so that what follows measures work."""
+    matcher = Matcher()
+    matcher.add_many([(0, text), (1, "a = 1 OR b = 'x'")])
+    matcher.match_many([event, {}])
+
+
+def _match(matcher: Matcher, events: list[Event]) -> tuple[np.ndarray, np.ndarray]:
+    """Offsets and ids of all events, matched in chunks so that progress can be shown."""
+    counts, ids = [], []
+    with progress("matching") as advance:
+        for first in range(0, len(events), CHUNK):
+            found = matcher.match_many(events[first : first + CHUNK])
+            counts.append(np.diff(found.offsets))
+            ids.append(found.ids)
+            advance(min(first + CHUNK, len(events)), len(events))
+    return np.concatenate([[0], np.cumsum(np.concatenate(counts))]), np.concatenate(ids)
+
+
+def _check(
+    texts: list[str], events: list[Event], offsets: np.ndarray, ids: np.ndarray, random: Random
+) -> dict[str, Any]:
+    """Compare a sample with SQLite: every chosen subscription on every chosen event."""
+    rows = random.sample(range(len(events)), min(SAMPLE, len(events)))
+    chosen = random.sample(range(len(texts)), min(SAMPLE, len(texts)))
+    ours: dict[str, set[int]] = {f"reader-{n}": set() for n in chosen}
+    for number, row in enumerate(rows):
+        for id_ in ids[offsets[row] : offsets[row + 1]]:
+            if id_ in ours:
+                ours[id_].add(number)
+    theirs = matches_in_sqlite([texts[n] for n in chosen], [events[row] for row in rows])
+    pairs = list(zip(ours.values(), theirs, strict=True))
+    return {
+        "against": "SQLite",
+        "pairs": len(rows) * len(chosen),
+        "matches": sum([len(other) for _, other in pairs]),
+        "differences": sum([len(mine ^ other) for mine, other in pairs]),
+    }
+
+
+def _count(
+    demo: Demo, matcher: Matcher, texts: list[str], offsets: np.ndarray, ids: np.ndarray
+) -> None:
+    stats = matcher.stats()
+    demo.subscriptions, demo.events, demo.matches = len(matcher), len(offsets) - 1, len(ids)
+    demo.conjunctions, demo.predicates = stats["conjunctions"], stats["predicates"]
+    demo.bytes_per_subscription = stats["bytes_per_subscription"]
+    demo.per_event = np.diff(offsets)
+    numbers = np.array([int(id_[len("reader-") :]) for id_ in ids.tolist()], np.int64)
+    often = np.bincount(numbers, minlength=len(texts))
+    for n in np.argsort(-often, kind="stable")[:3].tolist():
+        demo.busiest.append((f"reader-{n}", int(often[n]), texts[n]))
+
+
+def _explain(
+    demo: Demo,
+    matcher: Matcher,
+    texts: list[str],
+    events: list[Event],
+    offsets: np.ndarray,
+    ids: np.ndarray,
+) -> None:
+    """One match, and one wish for the same author that the offer does not meet."""
+    matched = np.flatnonzero(np.diff(offsets))
+    if not len(matched):
+        return
+    row = int(matched[0])
+    held = ids[offsets[row] : offsets[row + 1]].tolist()
+    demo.hit = matcher.explain(held[0], events[row])
+    author = f"author = '{events[row]['author']}'"
+    for n, text in enumerate(texts):
+        if author in text and f"reader-{n}" not in held:
+            demo.miss = matcher.explain(f"reader-{n}", events[row])
+            return

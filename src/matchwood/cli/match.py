@@ -1,0 +1,72 @@
+"""`matchwood match`: subscriptions and events from files, matches to a file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from matchwood.cli.screen import NO, Json, print_json, refuse, screen
+
+
+def match(
+    subscriptions: Annotated[
+        Path, typer.Option(help="A file with the columns id and expr, or a snapshot.")
+    ],
+    events: Annotated[Path, typer.Option(help="A file of events, one per row.")],
+    out: Annotated[Path, typer.Option(help="The file to write matches to; replaced if there.")],
+    local: Annotated[
+        bool, typer.Option("--local", help="Match in this process, without Spark.")
+    ] = False,
+    index: Annotated[str, typer.Option(help="Name of the index to use.")] = "auto",
+    lists: Annotated[
+        bool,
+        typer.Option("--lists/--pairs", help="One row per event, or one row per match."),
+    ] = False,
+    strict: Annotated[
+        bool, typer.Option("--strict", help="Exit with 1 if a subscription or event was bad.")
+    ] = False,
+    as_json: Json = False,
+) -> None:
+    """Find every match of every event and write it to a file.
+
+    The ending of each name tells its format: .parquet .arrow .csv .json .jsonl.  Subscriptions and
+    events that cannot be used are left out and described in OUT.errors.jsonl.
+    """
+    from matchwood.cli.match_job import run
+
+    if not local:
+        refuse("matching on Spark is not there yet: pass --local to match in this process")
+    found = run(subscriptions, events, out, index, lists)
+    if as_json:
+        print_json(found)
+    else:
+        _show(found)
+    if strict and found["problems"]:
+        raise typer.Exit(NO)
+
+
+def _show(found: dict[str, Any]) -> None:
+    from rich.table import Table
+
+    table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
+    for justify in ("left", "right", "left", "right", "right"):
+        table.add_column(justify=justify)
+    for name, bad in (("subscriptions", "refused"), ("events", "bad")):
+        part = found[name]
+        table.add_row(
+            name,
+            f"{part['used']:,}",
+            f"{part[bad]:,} {bad}",
+            f"{part['seconds']:.2f} s",
+            f"{part['per_second']:,.0f}/s",
+        )
+    table.add_row("matches", f"{found['matches']:,}", f"-> {found['out']}")
+    if found["problems"]:
+        table.add_row("problems", f"{found['problems']:,}", f"-> {found['errors']}")
+    screen().print(table)
+    if found["compile_seconds"]:
+        typer.echo(
+            f"compiling, once per installation: {found['compile_seconds']:.1f} s, not counted"
+        )
