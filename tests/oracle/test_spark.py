@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-from pyspark.errors import PySparkException
 
 from matchwood.lang.nodes import Comparison, In, IsNull, Xor
 from oracle.agreement import LONG, Verdict, agree, judge
@@ -33,11 +32,6 @@ def test_dotted_names_reach_into_structs(spark_sql):
     assert spark_sql.truths(columns, events, exprs) == [[True, False, None], [True, None, None]]
 
 
-@pytest.mark.xfail(
-    raises=PySparkException,
-    strict=True,
-    reason="from, select, values and current_path print without the back-ticks they need",
-)
 def test_a_keyword_of_spark_prints_as_the_name_it_is(spark, spark_sql):
     keywords = [row.keyword.lower() for row in spark.sql("SELECT * FROM sql_keywords()").collect()]
     assert len(keywords) > 400

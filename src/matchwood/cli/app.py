@@ -36,9 +36,12 @@ app = typer.Typer(
 
 def _print_version(wanted: bool) -> None:
     if wanted:
-        from importlib.metadata import version
+        from importlib.metadata import PackageNotFoundError, version
 
-        typer.echo(f"matchwood {version('matchwood')}")
+        try:
+            typer.echo(f"matchwood {version('matchwood')}")
+        except PackageNotFoundError:
+            typer.echo("matchwood, from a folder it is not installed from")
         raise typer.Exit
 
 

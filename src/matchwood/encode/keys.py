@@ -24,7 +24,7 @@ from __future__ import annotations
 
 import math
 import struct
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from typing import Any
@@ -73,8 +73,8 @@ class Keys:
 
     type: str
 
-    def literals(self, values: Sequence[Any]) -> list[Literal]:
-        """Triples for the constants of subscriptions; dictionaries learn them."""
+    def literals(self, values: list[Any]) -> np.ndarray:
+        """Triples, int64[n, 3], for the constants of subscriptions; dictionaries learn them."""
         raise NotImplementedError
 
     def take_relabelling(self) -> Relabelling | None:
@@ -94,8 +94,8 @@ class OrdinalKeys(Keys):
         self._ordinal = _ORDINALS[type_]
         self._event_ordinal = _EVENT_ORDINALS[type_]
 
-    def literals(self, values: Sequence[Any]) -> list[Literal]:
-        return [_place(*self._ordinal(value)) for value in values]
+    def literals(self, values: list[Any]) -> np.ndarray:
+        return np.array([_place(*self._ordinal(value)) for value in values], np.int64)
 
     def key(self, value: Any) -> int:
         return self._event_ordinal(value)
@@ -106,8 +106,8 @@ class FloatKeys(Keys):
 
     type = "float"
 
-    def literals(self, values: Sequence[Any]) -> list[Literal]:
-        return [_float_literal(value) for value in values]
+    def literals(self, values: list[Any]) -> np.ndarray:
+        return np.array([_float_literal(value) for value in values], np.int64)
 
     def key(self, value: Any) -> int:
         if type(value) is float:
@@ -138,11 +138,14 @@ class DictionaryKeys(Keys):
         """Read the dictionary of a snapshot when it is first needed."""
         self._dictionary, self._load = None, load
 
-    def literals(self, values: Sequence[Any]) -> list[Literal]:
-        constants = [_constant(value) for value in values]
-        self.dictionary.add(constants)
-        label_of = self.dictionary.label_of
-        return [(label_of[each], label_of[each], EXACT) for each in constants]
+    def literals(self, values: list[Any]) -> np.ndarray:
+        if set(map(type, values)) != {str}:
+            values = [_constant(value) for value in values]
+        self.dictionary.add(values)
+        labels = map(self.dictionary.label_of.__getitem__, values)
+        triples = np.full((len(values), 3), EXACT, np.int64)
+        triples[:, 0] = triples[:, 1] = np.fromiter(labels, np.int64, len(values))
+        return triples
 
     def take_relabelling(self) -> Relabelling | None:
         return self.dictionary.take_relabelling()
@@ -212,11 +215,9 @@ def read_literal_problem(type_: str, text: Any) -> str | None:
 
 def _constant(value: Any) -> Any:
     """A constant as the dictionary holds it: one NaN, and ints of 64 bits (no event has others)."""
-    if value != value:
-        return NAN
-    if isinstance(value, int) and not INT_MIN <= value <= INT_MAX:
-        return _nearest_float(value)
-    return value
+    if INT_MIN <= value <= INT_MAX:
+        return value
+    return NAN if value != value else _nearest_float(value)
 
 
 def _nearest_float(value: float) -> float:

@@ -90,8 +90,7 @@ def _sorted_by_name(batch: LeafBatch) -> Iterator[_Rows]:
     start = np.array(batch.start, np.int64)
     sizes = start[1:] - start[:-1]
     value_attr = np.repeat(np.where((op & OPERATOR) < ABSENT, attr, -1), sizes)
-    order = np.argsort(attr, kind="stable")
-    value_order = np.argsort(value_attr, kind="stable")
+    order, value_order = _sorting(attr), _sorting(value_attr)
     codes = np.arange(len(batch.names) + 1)
     ends = np.searchsorted(attr[order], codes)
     value_ends = np.searchsorted(value_attr[value_order], codes)
@@ -104,6 +103,13 @@ def _sorted_by_name(batch: LeafBatch) -> Iterator[_Rows]:
                 values[at] if isinstance(values, np.ndarray) else [values[i] for i in at.tolist()]
             )
             yield _Rows(name, rows, at, mine, bool((op[rows] & OF_STRING).any()))
+
+
+def _sorting(codes: np.ndarray) -> np.ndarray:
+    """A stable sorting; of 16 bits NumPy sorts by radix, several times faster."""
+    if codes.max(initial=0) < 2**15:
+        codes = codes.astype(np.int16)
+    return np.argsort(codes, kind="stable")
 
 
 def _check(batch: LeafBatch, attributes: Attributes, groups: Iterable[_Rows]) -> dict[str, str]:
@@ -151,8 +157,7 @@ def _literal_keys(attribute: Attribute, values: Any, table: ExpressionTable) -> 
     moved = keys.take_relabelling()
     if moved is not None:
         table.rekey(attribute.id, moved)
-    result = np.array(triples, np.int64)
-    return result if inverse is None else result[inverse]
+    return triples if inverse is None else triples[inverse]
 
 
 def _derived_rows(batch: LeafBatch) -> list[int]:

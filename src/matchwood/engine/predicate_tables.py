@@ -71,7 +71,7 @@ class _Columns:
                 "expected columns id, attribute, operator and value or values, "
                 f"found {', '.join(table.column_names)}"
             )
-        ids = _encoded(table.column("id"))
+        ids = _distinct(table.column("id"))
         self.ids = ids.dictionary.to_pylist()
         expression = ids.indices.to_numpy(zero_copy_only=False)
         order = np.arange(len(expression))
@@ -79,7 +79,7 @@ class _Columns:
             order = np.argsort(expression, kind="stable")
         self.row_start = np.searchsorted(expression[order], np.arange(len(self.ids) + 1))
         self.table_row = order
-        names = _encoded(table.column("attribute"))
+        names = _words(table.column("attribute"))
         if not all(isinstance(name, str) for name in names.dictionary.to_pylist()):
             raise SubscriptionError(
                 f"expected strings in the column attribute, found {names.dictionary.type}"
@@ -140,7 +140,8 @@ class _Columns:
         return refused
 
 
-def _encoded(column: pa.ChunkedArray) -> pa.DictionaryArray:
+def _distinct(column: pa.ChunkedArray) -> pa.DictionaryArray:
+    """A column as codes of its distinct values, in order of first appearance."""
     if column.null_count:
         raise SubscriptionError("expected an id and an attribute in every row, found null")
     if pa.types.is_dictionary(column.type):  # it may hold values that no row has
@@ -148,11 +149,22 @@ def _encoded(column: pa.ChunkedArray) -> pa.DictionaryArray:
     return pc.dictionary_encode(column.combine_chunks())
 
 
+def _words(column: pa.ChunkedArray) -> pa.DictionaryArray:
+    """A column as codes; a dictionary is taken as it is, words that no row uses do no harm."""
+    if not pa.types.is_dictionary(column.type):
+        return _distinct(column)
+    words = column.unify_dictionaries().combine_chunks()
+    has_null = column.null_count or words.dictionary.null_count
+    return _distinct(column) if has_null else words
+
+
 def _operators(column: pa.ChunkedArray) -> np.ndarray:
-    encoded = pc.dictionary_encode(column.cast(pa.string()).fill_null("").combine_chunks())
+    if column.null_count:
+        column = column.cast(pa.string()).fill_null("")
+    encoded = _words(column)
     codes = [
         _OPERATORS.get(" ".join(name.upper().split()), _UNKNOWN)
-        for name in encoded.dictionary.to_pylist()
+        for name in map(str, encoded.dictionary.to_pylist())
     ]
     return np.array(codes, np.uint8)[encoded.indices.to_numpy(zero_copy_only=False)]
 

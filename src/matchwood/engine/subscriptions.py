@@ -111,7 +111,7 @@ class Subscriptions:
         """Slots for new ids, which must be checked and free."""
         slots = np.array(self._take_slots(len(ids)), np.int32)
         self._make_room(int(slots.max(initial=-1)) + 1)
-        if self.ids.dtype != object and not all(type(id_) is int for id_ in ids):
+        if self.ids.dtype != object and set(map(type, ids)) != {int}:
             self._ids = self.ids.astype(object)
         if self.ids.dtype == object:
             for slot, id_ in zip(slots.tolist(), ids, strict=True):

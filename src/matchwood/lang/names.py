@@ -15,6 +15,9 @@ RESERVED_NAMESPACE = "ctx."
 
 _PLAIN = re.compile("[A-Za-z_][A-Za-z0-9_]*")
 
+_NOT_BARE = {"select", "from", "values", "current_path"}
+"""Names for us, but Spark reads `(select IS NULL)` as a query and `current_path` as a function."""
+
 
 def problem(name: str) -> str | None:
     """Why no attribute may have this name; None if it may."""
@@ -34,14 +37,13 @@ def problem(name: str) -> str | None:
 
 def written(name: str) -> str:
     """The name as text: bare where Spark reads it bare, else in back-ticks."""
-    if _PLAIN.fullmatch(name):
-        return ticked(name) if name in WORDS else name
     parts = name.split(".")
     return ticked(name) if "" in parts else ".".join(map(_part, parts))
 
 
 def _part(part: str) -> str:
-    return part if _PLAIN.fullmatch(part) and part not in WORDS else ticked(part)
+    is_bare = _PLAIN.fullmatch(part) and part not in WORDS and part.lower() not in _NOT_BARE
+    return part if is_bare else ticked(part)
 
 
 def ticked(name: str) -> str:
