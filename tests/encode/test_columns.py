@@ -1,0 +1,308 @@
+"""Columns say what dicts say: Arrow, pandas and polars against one event at a time."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from random import Random
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import matchwood as mw
+from oracle.columns import nested, to_arrow
+from strategies import POOL, event, expression, schema, seeds
+
+EXPRESSIONS = {
+    "bool": ["x", "NOT x", "x IS NULL", "x IS NOT NULL", "x < TRUE"],
+    "int": ["x = 5", "x > 1.5", f"x >= {2**53 + 1}", "x IS NULL", f"x = {2**63 - 1}", "x < 0"],
+    "float": ["x = 0.5", "x > 1", f"x >= {2**53 + 1}", "x IS NULL", "x = double('NaN')", "x < 0"],
+    "number": ["x = 5", "x > 1.5", f"x = {2**53 + 1}", "x IS NULL", "x = 0.5", "x > 1e300",
+               "x = double('NaN')", f"x < {2**53 + 1}", "x < -0.5"],
+    "string": ["x = 'ab'", "x LIKE '%b%'", "x LIKE 'a%'", "x IS NULL", "x NOT LIKE '_b'", "x > 'b'"],
+    "timestamp": ["x > TIMESTAMP '1970-01-02'", "x = TIMESTAMP '1970-01-01'", "x IS NULL",
+                  "x < TIMESTAMP '1969-12-31 23:59:59.999999'"],
+    "date": ["x > DATE '1970-01-02'", "x = DATE '1970-01-01'", "x IS NULL", "x < DATE '1970-01-01'"],
+}  # fmt: skip
+
+
+def matcher(kind: str) -> mw.Matcher:
+    m = mw.Matcher(schema={"x": kind})
+    m.add_many((text, text) for text in EXPRESSIONS[kind])
+    assert len(m) == len(EXPRESSIONS[kind])
+    return m
+
+
+def says_what_dicts_say(kind: str, column: Any, values: list[Any]) -> None:
+    """A column gives the answers, and the errors, that its values give one by one."""
+    m = matcher(kind)
+    frame = pa.table({"x": column}) if isinstance(column, (pa.Array, pa.ChunkedArray)) else column
+    by_column, by_dict = m.match_many(frame), m.match_many([{"x": value} for value in values])
+    assert list(by_column) == list(by_dict)
+    assert sorted(by_column.errors) == sorted(by_dict.errors)
+    for error in by_column.errors.values():
+        assert f"'x': expected {kind}" in str(error)
+
+
+# ── every type ──────────────────────────────────────────────────────────────────────────────────
+
+
+@given(seed=seeds())
+def test_tables_and_frames_say_what_dicts_say(seed):
+    rng = Random(seed)
+    types = {n: k for n, k in schema(rng).items() if k != "number"}
+    m = mw.Matcher(schema=types)
+    for i in range(15):
+        m.add(i, expression(rng, types, rng.randint(1, 5)))
+    events = [event(rng, types) for _ in range(10)]
+    expected = [m.match(each) for each in events]
+    assert list(m.match_many([nested(types, each) for each in events])) == expected
+    table = to_arrow(types, events, "UTC")
+    cut = rng.randint(0, 10)
+    chunked = pa.concat_tables([table.slice(0, cut), table.slice(cut, 0), table.slice(cut)])
+    frame = table.to_pandas(types_mapper=pd.ArrowDtype)
+    for given_ in (table, chunked, frame, *table.combine_chunks().to_batches()):
+        found = m.match_many(given_)
+        assert found.errors == {}
+        assert list(found) == expected
+
+
+@given(st.lists(st.one_of(st.none(), st.sampled_from(POOL["number"])), max_size=8), seeds())
+def test_numbers_in_columns_of_ints_and_of_doubles(values, seed):
+    rng = Random(seed)
+    m = mw.Matcher(schema={"x": "number"})
+    for i in range(10):
+        m.add(i, expression(rng, {"x": "number"}, rng.randint(1, 3)))
+    ints = [v if isinstance(v, int) else None for v in values]
+    doubles = [v if isinstance(v, float) else None for v in values]
+    for column, plain in ((pa.array(ints, pa.int64()), ints), (pa.array(doubles, pa.float64()), doubles)):
+        by_dict = list(m.match_many([{"x": v} for v in plain]))
+        assert list(m.match_many(pa.table({"x": column}))) == by_dict
+
+
+# ── odd columns ─────────────────────────────────────────────────────────────────────────────────
+
+SMALL = [0, 1, 5, None, 100]
+HALVES = [0.5, -1.5, None, math.nan, math.inf, 2.0]
+WORDS = ["ab", None, "b", "", "xbx", "ab"]
+MIDNIGHT = 86_400_000
+TICKS = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
+
+ODD: dict[str, tuple[str, Callable[[], Any], list[Any]]] = {
+    "int8": ("number", lambda: pa.array(SMALL, pa.int8()), SMALL),
+    "uint8 as int": ("int", lambda: pa.array(SMALL, pa.uint8()), SMALL),
+    "uint8 as float": ("float", lambda: pa.array(SMALL, pa.uint8()), SMALL),
+    "uint64": ("number", lambda: pa.array([5, 2**53 + 1, None], pa.uint64()), [5, 2**53 + 1, None]),
+    "uint64 beyond": ("number", lambda: pa.array([5, 2**63], pa.uint64()), [5, 2**63]),
+    "uint64 beyond as int": ("int", lambda: pa.array([2**63 - 1, 2**64 - 1], pa.uint64()),
+                             [2**63 - 1, 2**64 - 1]),
+    "int64 rounded by float": ("float", lambda: pa.array([2**53 + 1, 1, 2**63 - 1, -(2**63)]),
+                               [2**53 + 1, 1, 2**63 - 1, -(2**63)]),
+    "float32": ("number", lambda: pa.array(HALVES, pa.float32()), HALVES),
+    "float16": ("number", lambda: pa.array(HALVES, pa.float16()), HALVES),
+    "float16 as float": ("float", lambda: pa.array(HALVES, pa.float16()), HALVES),
+    "float as int": ("int", lambda: pa.array([1.0, None, 2.5]), [1.0, None, 2.5]),
+    "bool as number": ("number", lambda: pa.array([True, None]), [True, None]),
+    "int as bool": ("bool", lambda: pa.array([1, None]), [1, None]),
+    "decimal": ("number", lambda: pa.array([Decimal("0.50"), None, Decimal("5.00")]),
+                [Decimal("0.50"), None, Decimal("5.00")]),
+    "decimal256": ("number", lambda: pa.array([Decimal("1e30"), Decimal(5)], pa.decimal256(40, 2)),
+                   [Decimal("1e30"), Decimal(5)]),
+    "decimal as int": ("int", lambda: pa.array([Decimal("5.00"), Decimal("0.50")]),
+                       [Decimal("5.00"), Decimal("0.50")]),
+    "dictionary": ("string", lambda: pa.array(WORDS).dictionary_encode(), WORDS),
+    "dictionary of ints": ("number", lambda: pa.array(SMALL).dictionary_encode(), SMALL),
+    "dictionary of the wrong type": ("number", lambda: pa.array(WORDS).dictionary_encode(), WORDS),
+    "dictionary with null inside": (
+        "string",
+        lambda: pa.DictionaryArray.from_arrays(pa.array([0, 1, None, 2]), pa.array(["ab", None, "b"])),
+        ["ab", None, None, "b"],
+    ),
+    "dictionary with values to spare": (
+        "string",
+        lambda: pa.DictionaryArray.from_arrays(pa.array([1, 1], pa.int8()), pa.array(["x", "ab"])),
+        ["ab", "ab"],
+    ),
+    "sliced dictionary": ("string", lambda: pa.array(WORDS).dictionary_encode().slice(2), WORDS[2:]),
+    "large_string": ("string", lambda: pa.array(WORDS, pa.large_string()), WORDS),
+    "string_view": ("string", lambda: pa.array(WORDS, pa.string_view()), WORDS),
+    "string_view without nulls": ("string", lambda: pa.array(["ab", "b"], pa.string_view()), ["ab", "b"]),
+    "string as number": ("number", lambda: pa.array(WORDS), WORDS),
+    "string_view as number": ("number", lambda: pa.array(WORDS, pa.string_view()), WORDS),
+    "binary": ("string", lambda: pa.array([b"ab", None]), [b"ab", None]),
+    "lists": ("number", lambda: pa.array([[1], None, []]), [[1], None, []]),
+    "maps": ("number", lambda: pa.array([[("a", 1)], None], pa.map_(pa.string(), pa.int64())),
+             [[("a", 1)], None]),
+    "durations": ("number", lambda: pa.array([5, None], pa.duration("us")), ["five", None]),
+    "times": ("timestamp", lambda: pa.array([5, None], pa.time64("us")), ["five", None]),
+    "null column": ("number", lambda: pa.nulls(3), [None] * 3),
+    "null column of strings": ("string", lambda: pa.nulls(2), [None] * 2),
+    "sliced": ("number", lambda: pa.array([9, *SMALL, 9]).slice(1, len(SMALL)), SMALL),
+    "sliced strings": ("string", lambda: pa.array(["z", *WORDS, "z"]).slice(1, len(WORDS)), WORDS),
+    "chunks": ("number", lambda: pa.chunked_array([[1, 5], [], [None], [0, 100]]), [1, 5, None, 0, 100]),
+    "chunks of dictionaries": (
+        "string",
+        lambda: pa.chunked_array([pa.array(["ab", "b"]).dictionary_encode(),
+                                  pa.array(["b", None, "xbx"]).dictionary_encode()]),
+        ["ab", "b", "b", None, "xbx"],
+    ),
+    "no chunks": ("string", lambda: pa.chunked_array([], pa.string()), []),
+    "no rows": ("number", lambda: pa.array([], pa.int64()), []),
+    "run ends": ("number", lambda: pa.RunEndEncodedArray.from_arrays([2, 3], pa.array([5, None])),
+                 [5, 5, None]),
+    "date32": ("date", lambda: pa.array([date(1970, 1, 1), None, date(1, 1, 1)]),
+               [date(1970, 1, 1), None, date(1, 1, 1)]),
+    "date64": ("date", lambda: pa.array([0, 3 * MIDNIGHT, None], pa.date64()),
+               [date(1970, 1, 1), date(1970, 1, 4), None]),
+    "date64 within the day": ("date", lambda: pa.array([5, 3 * MIDNIGHT + 7], pa.date64()),
+                              [date(1970, 1, 1), date(1970, 1, 4)]),
+    "dates as timestamps": ("timestamp", lambda: pa.array([date(1970, 1, 3), None]),
+                            [date(1970, 1, 3), None]),
+    "timestamps as dates": ("date", lambda: pa.array([datetime(1970, 1, 3), None]),
+                            [datetime(1970, 1, 3), None]),
+    "timestamps as numbers": ("number", lambda: pa.array([datetime(1970, 1, 3), None]),
+                              [datetime(1970, 1, 3), None]),
+    "nanoseconds as numbers": ("number", lambda: pa.array([1, None], pa.timestamp("ns")), ["1 ns", None]),
+    "nanoseconds round down": ("timestamp", lambda: pa.array([-1, 0, 999, None], pa.timestamp("ns")),
+                               [datetime(1969, 12, 31, 23, 59, 59, 999_999), datetime(1970, 1, 1),
+                                datetime(1970, 1, 1), None]),
+    "seconds beyond 64 bits of microseconds": (
+        "timestamp", lambda: pa.array([2**60, 0, -(2**63), -(2**60)], pa.timestamp("s")),
+        ["far", datetime(1970, 1, 1), "far", "far"],
+    ),
+    "moments nobody can print": (
+        "number", lambda: pa.array([2**62, None], pa.timestamp("us")), ["far", None],
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ODD)
+def test_an_odd_column_says_what_its_values_say(name):
+    kind, column, values = ODD[name]
+    says_what_dicts_say(kind, column(), values)
+
+
+@pytest.mark.parametrize("unit", TICKS)
+@pytest.mark.parametrize("zone", [None, "UTC", "+05:30", "America/New_York"])
+def test_timestamps_of_every_unit_and_zone(unit, zone):
+    seconds = [0, 86_400, 3 * 86_400, -1, None]
+    column = pa.array(
+        [None if s is None else s * TICKS[unit] for s in seconds], pa.timestamp(unit, zone)
+    )
+    moments = [None if s is None else datetime.fromtimestamp(s, UTC) for s in seconds]
+    says_what_dicts_say("timestamp", column, moments)
+
+
+def test_structs_with_nulls_at_every_level():
+    m = mw.Matcher()
+    texts = ["a.b.c = 1", "a.b.c IS NULL", "a.d = 'x'", "a.d IS NULL", "e > 0"]
+    m.add_many((text, text) for text in texts)
+    events = [
+        {"a": {"b": {"c": 1}, "d": "x"}, "e": 1},
+        {"a": {"b": {"c": None}, "d": None}, "e": None},
+        {"a": {"b": None, "d": "x"}},
+        {"a": None, "e": 1},
+        {},
+    ]
+    inner = pa.struct([("b", pa.struct([("c", pa.int64())])), ("d", pa.string())])
+    table = pa.table(
+        {
+            "a": pa.array([each.get("a") for each in events], inner),
+            "e": pa.array([each.get("e") for each in events], pa.int64()),
+        }
+    )
+    expected = [m.match(each) for each in events]
+    assert list(m.match_many(table)) == expected
+    assert list(m.match_many(table.slice(1, 3))) == expected[1:4]
+    assert list(m.match_many(table.slice(1, 1).to_batches()[0])) == expected[1:2]
+
+
+def test_a_missing_column_is_absent_everywhere():
+    m = mw.Matcher(schema={"x": "int", "y": "int"})
+    m.add_many([(1, "y IS NULL"), (2, "y IS NULL AND x = 1"), (3, "y > 0")])
+    assert list(m.match_many(pa.table({"x": [1, 2]}))) == [[1, 2], [1]]
+    assert list(m.match_many(pa.table({"z": [1, 2]}))) == [[1], [1]]
+
+
+def test_two_columns_for_one_attribute_are_refused():
+    m = mw.Matcher(schema={"a.b": "int"})
+    m.add(1, "a.b = 1")
+    struct = pa.array([{"b": 1}])
+    with pytest.raises(mw.EventError, match="found two"):
+        m.match_many(pa.table([struct, pa.array([1])], names=["a", "a.b"]))
+
+
+def test_a_wrong_value_spoils_its_event_alone():
+    m = mw.Matcher(schema={"x": "int", "y": "string"})
+    m.add_many([(1, "x IS NULL"), (2, "y = 'a'"), (3, "TRUE")])
+    found = m.match_many(pa.table({"x": pa.array([None, 1.5, None]), "y": ["a", "a", "b"]}))
+    assert list(found) == [[1, 2, 3], [], [1, 3]]
+    assert list(found.errors) == [1]
+
+
+# ── pandas and polars ───────────────────────────────────────────────────────────────────────────
+
+
+def frame(values: Any, dtype: Any = None) -> pd.DataFrame:
+    return pd.DataFrame({"x": pd.Series(values, dtype=dtype)})
+
+
+FRAMES: dict[str, tuple[str, Callable[[], Any], list[Any]]] = {
+    "objects of mixed types": ("number", lambda: frame([1, "a", None, 0.5, 5]), [1, "a", None, 0.5, 5]),
+    "objects that a double would round": ("number", lambda: frame([2**53 + 1, 0.5], object),
+                                          [2**53 + 1, 0.5]),
+    "objects beyond 64 bits": ("number", lambda: frame([2**70, 5], object), [2**70, 5]),
+    "objects within an object": ("number", lambda: frame([[1, 2], 5, {"a": 1}], object), ["list", 5, None]),
+    "float64 whose NaN is absent": ("number", lambda: frame([0.5, math.nan]), [0.5, None]),
+    "Int64 with NA": ("number", lambda: frame([2**53 + 1, None], "Int64"), [2**53 + 1, None]),
+    "boolean with NA": ("bool", lambda: frame([True, None, False], "boolean"), [True, None, False]),
+    "strings with NA": ("string", lambda: frame(["ab", None], "string"), ["ab", None]),
+    "categories": ("string", lambda: frame(["ab", "b", None], "category"), ["ab", "b", None]),
+    "datetime64 with NaT": ("timestamp", lambda: frame([datetime(1970, 1, 3), pd.NaT]),
+                            [datetime(1970, 1, 3), None]),
+    "zoned datetime64": (
+        "timestamp", lambda: frame(pd.to_datetime(["1970-01-03"]).tz_localize("America/New_York")),
+        [datetime(1970, 1, 3, 5, tzinfo=UTC)],
+    ),
+    "dates as objects": ("date", lambda: frame([date(1970, 1, 1), None]), [date(1970, 1, 1), None]),
+    "no rows": ("number", lambda: frame([], "float64"), []),
+    "polars strings": ("string", lambda: pl.DataFrame({"x": WORDS}), WORDS),
+    "polars categories": ("string", lambda: pl.DataFrame({"x": WORDS}, schema={"x": pl.Categorical}), WORDS),
+    "polars numbers": ("number", lambda: pl.DataFrame({"x": HALVES}), HALVES),
+    "polars moments": ("timestamp", lambda: pl.DataFrame({"x": [datetime(1970, 1, 3), None]}),
+                       [datetime(1970, 1, 3), None]),
+    "polars dates": ("date", lambda: pl.DataFrame({"x": [date(1970, 1, 3), None]}), [date(1970, 1, 3), None]),
+    "polars nothing": ("number", lambda: pl.DataFrame({"x": [None, None]}), [None, None]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", FRAMES)
+def test_a_frame_says_what_its_values_say(name):
+    kind, made, values = FRAMES[name]
+    says_what_dicts_say(kind, made(), values)
+
+
+def test_the_index_of_a_frame_does_not_number_its_events():
+    m = matcher("number")
+    frame_ = frame([5, 0, 5]).iloc[[2, 1]]
+    assert [bool(ids) for ids in m.match_many(frame_)] == [True, True]
+    assert m.match_many(frame_)[0] == m.match({"x": 5})
+
+
+def test_frames_with_one_name_twice_are_refused():
+    m = matcher("number")
+    with pytest.raises(mw.EventError):
+        m.match_many(pd.DataFrame([[5, 1]], columns=["x", "x"]))
+
+
+def test_numpy_records_are_no_events():
+    with pytest.raises(mw.EventError):
+        matcher("number").match_many(np.float64(5))
