@@ -93,9 +93,8 @@ def _show(source: str, found: dict[str, Any]) -> None:
 
     for each in found["errors"]:
         typer.echo(as_text(source, each))
+    n, fine = found["texts"], found["fine"]
+    typer.echo(f"{n:,} expression{'' if n == 1 else 's'}: {fine:,} fine, {n - fine:,} not")
     types = ", ".join([f"{name} {kind}" for name, kind in found["schema"].items()])
-    typer.echo(
-        f"{found['texts']:,} expressions: {found['fine']:,} fine, {len(found['errors']):,} not"
-    )
     if types:
         typer.echo(f"attributes: {types}")

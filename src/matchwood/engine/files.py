@@ -99,22 +99,23 @@ def read_lines(lines: Iterable[str]) -> SubscriptionRows:
 
 
 def read_events(
-    path: str | os.PathLike[str], types: Mapping[str, str], batch: int = BATCH
+    path: str | os.PathLike[str], types: Mapping[str, str], batch: int | None = None
 ) -> Iterator[EventRows]:
     """The events of a file or folder, some at a time; `types` are those of the attributes."""
+    size = batch or BATCH
     for part in _parts(Path(path)):
         kind = format_of(part)
         if kind == "text":
             raise StorageError(f"expected a table or JSON lines as events, found {part.name!r}")
         with _readable(part):
             if kind in ("parquet", "arrow"):
-                for table in _arrow_batches(part, kind, batch):
+                for table in _arrow_batches(part, kind, size):
                     ids = table.column(EVENT_ID).to_pylist() if _has_ids(table) else None
                     yield EventRows(table, ids, [])
             else:
                 read = csv_event(types) if kind == "csv" else json_event(types)
                 rows = csv_rows(part) if kind == "csv" else json_rows(part)
-                yield from _row_batches(rows, read, batch)
+                yield from _row_batches(rows, read, size)
 
 
 def count_rows(path: str | os.PathLike[str]) -> int | None:

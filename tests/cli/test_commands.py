@@ -1,0 +1,150 @@
+"""validate, explain, bench, errors and exit codes."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from matchwood.cli.app import app
+
+SRC = Path(__file__).parents[2] / "src"
+
+
+def call(*words: object, **more: Any) -> Any:
+    return CliRunner().invoke(app, [str(word) for word in words], **more)
+
+
+def run(*words: str) -> subprocess.CompletedProcess[str]:
+    code = "from matchwood.cli import main; main()"
+    env = {**os.environ, "PYTHONPATH": str(SRC)}
+    command = [sys.executable, "-c", code, *words]
+    return subprocess.run(command, env=env, capture_output=True, text=True, check=False)
+
+
+def test_validate_shows_line_column_and_caret(tmp_path: Path) -> None:
+    path = tmp_path / "wishes.txt"
+    path.write_text("price < 20\n\nprice BETWEEN 20\nprice = 'x'\n")
+    result = call("validate", path)
+    assert result.exit_code == 1
+    lines = result.stdout.splitlines()
+    assert lines[0].startswith(f"{path}:3: column 17: expected AND")
+    assert lines[1:3] == ["  price BETWEEN 20", " " * 18 + "^"]
+    assert lines[3].startswith(f"{path}:4: column 1: attribute 'price'")
+    assert "3 expressions: 1 fine, 2 not" in lines
+
+
+def test_validate_reads_standard_input() -> None:
+    result = call("validate", "-", "--json", input="price < 20\nnonsense here\n")
+    assert result.exit_code == 1
+    found = json.loads(result.stdout)
+    assert (found["texts"], found["fine"]) == (2, 1)
+    assert found["errors"][0]["file_line"] == 2
+    assert found["schema"] == {"price": "number"}
+
+
+def test_validate_checks_against_a_schema(tmp_path: Path) -> None:
+    schema = tmp_path / "schema.json"
+    schema.write_text('{"price": "string", "user": {"age": "int"}}')
+    assert call("validate", "--expr", "price < 20", "--schema", schema).exit_code == 1
+    assert (
+        call("validate", "--expr", "price < '2' AND user.age > 3", "--schema", schema).exit_code
+        == 0
+    )
+    schema.write_text('{"price": "colour"}')
+    assert call("validate", "--expr", "price < 20", "--schema", schema).exit_code == 1
+    schema.write_text("[1]")
+    assert call("validate", "--expr", "price < 20", "--schema", schema).exit_code == 2
+    assert call("validate", "--expr", "a", "--schema", tmp_path / "none").exit_code == 2
+
+
+def test_validate_wants_one_source() -> None:
+    assert call("validate").exit_code == 2
+    assert call("validate", "a.txt", "--expr", "a").exit_code == 2
+    assert call("validate", "no-such-file.txt").exit_code == 2
+
+
+def test_explain_shows_the_tree_and_the_reason() -> None:
+    result = call("explain", "--expr", "price < 20 OR used", "--event", '{"price": 30}')
+    assert result.exit_code == 0
+    assert "├── FALSE   price < 20" in result.stdout
+    assert "UNKNOWN used" in result.stdout
+    found = call("explain", "--expr", "price < 20", "--event", '{"price": 3}', "--json")
+    assert json.loads(found.stdout)["matches"] is True
+
+
+def test_explain_finds_ids_of_both_kinds(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("price < 20\nat >= TIMESTAMP '2026-01-01 00:00:00'\n")
+    (tmp_path / "b.jsonl").write_text('{"id": "2", "expr": "price > 20"}\n')
+    event = '{"price": 30, "at": "2026-03-01 12:00:00"}'
+    for name in ("a.txt", "b.jsonl"):
+        source = ("--subscriptions", tmp_path / name, "--id", 2)
+        result = call("explain", *source, "--event", event, "--json")
+        assert json.loads(result.stdout)["matches"] is True
+    missing = call("explain", "--subscriptions", tmp_path / "a.txt", "--id", 9, "--event", "{}")
+    assert missing.exit_code == 1
+    assert "9" in missing.stderr
+
+
+@pytest.mark.parametrize("event", ["nonsense", "[1]"])
+def test_explain_wants_an_object(event: str) -> None:
+    result = call("explain", "--expr", "a", "--event", event)
+    assert result.exit_code == 2
+    assert "--event" in result.stderr
+
+
+def test_explain_wants_an_expression_or_an_id() -> None:
+    assert call("explain", "--event", "{}").exit_code == 2
+    assert call("explain", "--event", "{}", "--id", 1).exit_code == 2
+    assert call("explain", "--event", "{}", "--id", 1, "--expr", "a").exit_code == 2
+
+
+def test_an_error_is_one_message_without_a_traceback() -> None:
+    done = run("explain", "--expr", "price <", "--event", "{}")
+    assert done.returncode == 1
+    assert done.stdout == ""
+    assert done.stderr.startswith("matchwood: line 1, column 8: expected")
+    assert "Traceback" not in done.stderr
+
+
+def test_unknown_options_and_commands_end_with_2() -> None:
+    assert call("validate", "--nope").exit_code == 2
+    assert call("nope").exit_code == 2
+
+
+def test_a_folder_without_a_snapshot_ends_with_2(tmp_path: Path) -> None:
+    result = call("stats", tmp_path)
+    assert result.exit_code == 2
+    assert "snapshot" in result.stderr
+
+
+def test_version_and_help_load_nothing_heavy() -> None:
+    assert call("--version").stdout.startswith("matchwood")
+    code = (
+        "import sys; from matchwood.cli.app import app\n"
+        "try: app(['--help'])\n"
+        "except SystemExit: print(*{'numba', 'pyarrow', 'pandas', 'pyspark'} & set(sys.modules))"
+    )
+    env = {**os.environ, "PYTHONPATH": str(SRC)}
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(command, env=env, capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == ""
+
+
+def test_bench_lists_and_runs(tmp_path: Path) -> None:
+    suites = json.loads(call("bench", "list", "--json").stdout)
+    assert "scan" in [each["name"] for each in suites]
+    assert "scan" in call("bench", "list").stdout
+    out = tmp_path / "result.json"
+    words = ("bench", "run", "--suite", "scan", "--preset", "smoke", "--out", out)
+    result = call(*words, "--json")
+    assert result.exit_code == 0, result.stderr
+    assert json.loads(result.stdout)["suite"] == "scan"
+    assert json.loads(out.read_text())["preset"] == "smoke"
+    assert call("bench", "run", "--suite", "nope").exit_code == 1
