@@ -25,6 +25,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from matchwood.workload.begen import BEGen
     from matchwood.workload.draws import Draws
     from matchwood.workload.interface import Workload
     from matchwood.workload.loading import load_events, load_subscriptions
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from matchwood.workload.uniform import Uniform
 
 _HOME = {
+    "BEGen": "begen",
     "Draws": "draws",
     "Uniform": "uniform",
     "Workload": "interface",
@@ -45,6 +47,7 @@ _HOME = {
 }
 
 __all__ = [
+    "BEGen",
     "Draws",
     "Uniform",
     "Workload",

@@ -9,6 +9,7 @@ from matchwood.errors import MatchwoodError
 from matchwood.workload.interface import Workload
 
 REGISTRY = {
+    "begen": "matchwood.workload.begen:BEGen",
     "uniform": "matchwood.workload.uniform:Uniform",
 }
 """Name -> module and class, imported at first use."""

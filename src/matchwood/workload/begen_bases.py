@@ -1,0 +1,124 @@
+"""Base expressions of BEGen, and how many of them give a matching probability.
+
+Base expressions are conjunctions of equalities and serve as events.  With B of them, an event
+matches the n / B subscriptions derived from its own base, and by accident some of the others:
+
+    p = 1/B + (1 - 1/B) q    ->    B = (1 - q) / (p - q)
+
+    q   chance that an event matches a subscription of another base
+        = E over the attributes k that two bases of x predicates share, of
+          sum_{j >= fewest} C(k, j) keep^j (1 - keep)^(x - j) s^j  /  P(j >= fewest)
+    s   chance that a derived predicate accepts an unrelated value of its attribute
+
+The paper leaves q out: 100 bases for 1 %.  With evenly drawn attributes it is nearly nothing; with
+Zipf's law two bases share their popular attributes, and short subscriptions match by accident.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from math import comb
+from typing import NamedTuple
+
+import numpy as np
+
+from matchwood.workload.draws import Draws
+
+UNIFORM, ZIPF = "uniform", "zipf"
+DISTRIBUTIONS = (UNIFORM, ZIPF)
+
+_SAMPLE = 1_000
+"""Bases, each compared with each, that estimate how many attributes two of them share."""
+_BLOCK = 4_000_000
+"""Numbers drawn at a time."""
+
+
+class Bases(NamedTuple):
+    """Base i has the attributes and values start[i] .. start[i + 1] - 1."""
+
+    start: np.ndarray
+    attr: np.ndarray
+    value: np.ndarray
+
+
+class Shape(NamedTuple):
+    """What base expressions look like."""
+
+    n_attributes: int
+    cardinality: int
+    size: int
+    exponent: float
+    """Attribute i has weight 1 / (i + 1)^exponent: 0 for the uniform distribution."""
+
+
+def draw_bases(seed: int, shape: Shape, numbers: np.ndarray) -> Bases:
+    """The bases with these numbers."""
+    attr = draw_attributes(seed, "begen/bases", shape, numbers)
+    value = Draws(seed, "begen/bases", numbers).below("value", shape.cardinality, shape.size)
+    start = np.arange(len(numbers) + 1) * shape.size
+    return Bases(start, attr.ravel().astype(np.int32), value.ravel())
+
+
+def draw_attributes(seed: int, table: str, shape: Shape, numbers: np.ndarray) -> np.ndarray:
+    """int64[rows, size]: different attributes, drawn one after the other by weight.
+
+    The smallest of exponential waiting times with rates w_i are such a sample, in this order.
+    """
+    waits = np.arange(1.0, shape.n_attributes + 1) ** shape.exponent
+    found = np.empty((len(numbers), shape.size), np.int64)
+    step = max(1, _BLOCK // shape.n_attributes)
+    for first in range(0, len(numbers), step):
+        draws = Draws(seed, table, numbers[first : first + step])
+        time = -np.log1p(-draws.unit("attribute", shape.n_attributes)) * waits
+        order = np.argsort(time, axis=1, kind="stable")
+        found[first : first + step] = order[:, : shape.size]
+    return found
+
+
+def kept_share(size: int, wanted: float, fewest: int) -> float:
+    """Pr_pred: with it, subscriptions of at least `fewest` predicates have `wanted` on average."""
+    if wanted >= size:
+        return 1.0
+    low, high = 0.0, 1.0
+    for _ in range(60):
+        middle = (low + high) / 2
+        sizes = _sizes(size, middle)
+        enough = sizes[fewest:].sum()
+        mean = (sizes * np.arange(size + 1))[fewest:].sum() / enough if enough > 0 else fewest
+        low, high = (middle, high) if mean < wanted else (low, middle)
+    return high
+
+
+def number_of_bases(probability: float, accident: float) -> int:
+    """B, rounded: 1/B is what a whole number of bases can do; 0 when accidents alone are more."""
+    if accident >= probability:
+        return 0
+    return max(1, round((1 - accident) / (probability - accident)))
+
+
+def accident(shape: Shape, keep: float, fewest: int, accepted: float) -> float:
+    """q of the module's docstring."""
+    sizes = _sizes(shape.size, keep)
+    total = 0.0
+    for shared, share in enumerate(_shared(shape)):
+        for j in range(fewest, shared + 1):
+            chosen = comb(shared, j) / comb(shape.size, j)
+            total += share * sizes[j] * chosen * accepted**j
+    return float(total / sizes[fewest:].sum())
+
+
+def _sizes(size: int, keep: float) -> np.ndarray:
+    """The binomial distribution of the number of kept predicates."""
+    j = np.arange(size + 1)
+    ways = np.array([float(comb(size, k)) for k in j])
+    return ways * keep**j * (1 - keep) ** (size - j)
+
+
+@lru_cache(maxsize=64)
+def _shared(shape: Shape) -> tuple[float, ...]:
+    """Distribution of the attributes that two bases share; the seed is fixed, so B is too."""
+    attr = draw_attributes(0, "begen/shared", shape, np.arange(_SAMPLE))
+    has = np.zeros((_SAMPLE, shape.n_attributes), np.float32)
+    np.put_along_axis(has, attr, 1, axis=1)
+    shared = (has @ has.T).astype(np.int64)[np.triu_indices(_SAMPLE, 1)]
+    return tuple((np.bincount(shared) / len(shared)).tolist())
