@@ -83,7 +83,10 @@ def test_numbers_in_columns_of_ints_and_of_doubles(values, seed):
         m.add(i, expression(rng, {"x": "number"}, rng.randint(1, 3)))
     ints = [v if isinstance(v, int) else None for v in values]
     doubles = [v if isinstance(v, float) else None for v in values]
-    for column, plain in ((pa.array(ints, pa.int64()), ints), (pa.array(doubles, pa.float64()), doubles)):
+    for column, plain in (
+        (pa.array(ints, pa.int64()), ints),
+        (pa.array(doubles, pa.float64()), doubles),
+    ):
         by_dict = list(m.match_many([{"x": v} for v in plain]))
         assert list(m.match_many(pa.table({"x": column}))) == by_dict
 

@@ -169,7 +169,9 @@ def test_mappings_within_mappings_without_end_are_refused():
     assert 0 in found.errors
 
 
-@pytest.mark.parametrize("events", [{"i": 1}, "text", b"bytes", 5, None, mw.parse("i > 1")], ids=repr)
+@pytest.mark.parametrize(
+    "events", [{"i": 1}, "text", b"bytes", 5, None, mw.parse("i > 1")], ids=repr
+)
 def test_what_is_no_list_of_events_is_refused(events):
     with pytest.raises(mw.EventError, match="expected a list of events"):
         matcher("i > 0").match_many(events)

@@ -12,9 +12,7 @@ from naive import like
 
 CHARACTERS = st.characters(exclude_categories=["Cs"])
 EDGES = st.sampled_from(["", "a", "\x00", "\x7f", "\ud7ff", "\ue000", "\uffff", "\U0010ffff"])
-TEXT = st.one_of(
-    st.lists(EDGES, max_size=4).map("".join), st.text(CHARACTERS, max_size=4)
-)
+TEXT = st.one_of(st.lists(EDGES, max_size=4).map("".join), st.text(CHARACTERS, max_size=4))
 PATTERN = st.lists(
     st.sampled_from(["%", "_", r"\%", r"\_", r"\\", "a", "b", "\n", "😀"]), max_size=7
 ).map("".join)

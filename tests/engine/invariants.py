@@ -1,6 +1,6 @@
 """What is true of a matcher's tables after every step, whatever was done to it.
 
-    check(matcher)   all of the below
+check(matcher)   all of the below
 """
 
 from __future__ import annotations
