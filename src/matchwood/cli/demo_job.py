@@ -19,6 +19,7 @@ from matchwood.engine.matcher import Matcher
 from matchwood.jit import compile_seconds
 
 CHUNK = 1000
+PREFIX = "reader-"
 SAMPLE = 1000
 """Subscriptions, and events, that SQLite is asked about."""
 
@@ -77,7 +78,7 @@ def run(n_subscriptions: int, n_events: int, seed: int) -> Demo:
         _warm_up(texts[0], events[0])
     matcher = Matcher()
     with clock("add"), progress("adding") as advance:
-        matcher.add_many([(f"reader-{n}", text) for n, text in enumerate(texts)], progress=advance)
+        matcher.add_many([(f"{PREFIX}{n}", text) for n, text in enumerate(texts)], progress=advance)
     with clock("match"):
         offsets, ids = _match(matcher, events)
     with clock("check"):
@@ -133,15 +134,23 @@ def _match(matcher: Matcher, events: list[Event]) -> tuple[np.ndarray, np.ndarra
 def _check(
     texts: list[str], events: list[Event], offsets: np.ndarray, ids: np.ndarray, random: Random
 ) -> dict[str, Any]:
-    """Compare a sample with SQLite: every chosen subscription on every chosen event."""
+    """Compare a sample with SQLite: every chosen subscription on every chosen event.
+
+    Half of the subscriptions are drawn among those that matched one of the events, so that matches
+    are checked as well as their absence.
+    """
     rows = random.sample(range(len(events)), min(SAMPLE, len(events)))
-    chosen = random.sample(range(len(texts)), min(SAMPLE, len(texts)))
-    ours: dict[str, set[int]] = {f"reader-{n}": set() for n in chosen}
-    for number, row in enumerate(rows):
-        for id_ in ids[offsets[row] : offsets[row + 1]]:
+    held = [ids[offsets[row] : offsets[row + 1]].tolist() for row in rows]
+    found = sorted({int(id_[len(PREFIX) :]) for each in held for id_ in each})
+    chosen = set(random.sample(found, min(SAMPLE // 2, len(found))))
+    others = [n for n in range(len(texts)) if n not in chosen]
+    chosen |= set(random.sample(others, min(SAMPLE - len(chosen), len(others))))
+    ours: dict[str, set[int]] = {f"{PREFIX}{n}": set() for n in sorted(chosen)}
+    for number, each in enumerate(held):
+        for id_ in each:
             if id_ in ours:
                 ours[id_].add(number)
-    theirs = matches_in_sqlite([texts[n] for n in chosen], [events[row] for row in rows])
+    theirs = matches_in_sqlite([texts[n] for n in sorted(chosen)], [events[row] for row in rows])
     pairs = list(zip(ours.values(), theirs, strict=True))
     return {
         "against": "SQLite",
@@ -159,10 +168,10 @@ def _count(
     demo.conjunctions, demo.predicates = stats["conjunctions"], stats["predicates"]
     demo.bytes_per_subscription = stats["bytes_per_subscription"]
     demo.per_event = np.diff(offsets)
-    numbers = np.array([int(id_[len("reader-") :]) for id_ in ids.tolist()], np.int64)
+    numbers = np.array([int(id_[len(PREFIX) :]) for id_ in ids.tolist()], np.int64)
     often = np.bincount(numbers, minlength=len(texts))
     for n in np.argsort(-often, kind="stable")[:3].tolist():
-        demo.busiest.append((f"reader-{n}", int(often[n]), texts[n]))
+        demo.busiest.append((f"{PREFIX}{n}", int(often[n]), texts[n]))
 
 
 def _explain(
@@ -182,6 +191,6 @@ def _explain(
     demo.hit = matcher.explain(held[0], events[row])
     author = f"author = '{events[row]['author']}'"
     for n, text in enumerate(texts):
-        if author in text and f"reader-{n}" not in held:
-            demo.miss = matcher.explain(f"reader-{n}", events[row])
+        if author in text and f"{PREFIX}{n}" not in held:
+            demo.miss = matcher.explain(f"{PREFIX}{n}", events[row])
             return
