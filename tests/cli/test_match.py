@@ -235,6 +235,8 @@ def test_mixed_ids_become_texts(tmp_path: Path) -> None:
         ("wishes.csv", "none.jsonl", "m.csv", "nothing at"),
         ("wishes.csv", "offers.jsonl", "m.xls", "ends in"),
         ("wishes.csv", "offers.jsonl", "none/m.csv", "folder"),
+        ("wishes.csv", "offers.jsonl", "folder.csv", "folder"),
+        ("wishes.csv", "offers.jsonl", "taken.csv", "cannot replace"),
         ("wishes.csv", "offers.jsonl", "offers.jsonl", "input"),
         ("wishes.csv", "broken.parquet", "m.csv", "cannot read"),
         ("offers.csv", "offers.jsonl", "m.csv", "columns id and expr"),
@@ -248,6 +250,8 @@ def test_wrong_files_end_with_2(
     write(tmp_path / "offers.jsonl", OFFERS)
     write(tmp_path / "offers.csv", OFFERS)
     (tmp_path / "broken.parquet").write_text("nonsense")
+    (tmp_path / "folder.csv").mkdir()
+    (tmp_path / "taken.csv.errors.jsonl").mkdir()
     (tmp_path / "lines.txt").write_text("price < 3\n")
     result = match(tmp_path, subscriptions, events, out)
     assert result.exit_code == 2

@@ -72,7 +72,10 @@ class _Problems:
         self.count = 0
 
     def __enter__(self) -> _Problems:
-        self._path.unlink(missing_ok=True)
+        try:
+            self._path.unlink(missing_ok=True)
+        except OSError as error:
+            raise StorageError(f"cannot replace {str(self._path)!r}: {error}") from None
         return self
 
     def __exit__(self, *_: object) -> None:

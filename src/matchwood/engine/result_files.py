@@ -40,6 +40,8 @@ def check_result(path: Path, schema: pa.Schema) -> str:
         raise StorageError(f"expected parquet, arrow, json or csv for matches, found {path.name!r}")
     if kind == "csv" and any(pa.types.is_large_list(each.type) for each in schema):
         raise StorageError("expected pairs for csv, found lists: write lists to parquet or json")
+    if path.is_dir():
+        raise StorageError(f"expected a file to write, found a folder at {str(path)!r}")
     if not path.absolute().parent.is_dir():
         raise StorageError(f"expected a folder to write to, found none at {str(path.parent)!r}")
     return kind
