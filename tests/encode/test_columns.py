@@ -25,13 +25,38 @@ EXPRESSIONS = {
     "bool": ["x", "NOT x", "x IS NULL", "x IS NOT NULL", "x < TRUE"],
     "int": ["x = 5", "x > 1.5", f"x >= {2**53 + 1}", "x IS NULL", f"x = {2**63 - 1}", "x < 0"],
     "float": ["x = 0.5", "x > 1", f"x >= {2**53 + 1}", "x IS NULL", "x = double('NaN')", "x < 0"],
-    "number": ["x = 5", "x > 1.5", f"x = {2**53 + 1}", "x IS NULL", "x = 0.5", "x > 1e300",
-               "x = double('NaN')", f"x < {2**53 + 1}", "x < -0.5"],
-    "string": ["x = 'ab'", "x LIKE '%b%'", "x LIKE 'a%'", "x IS NULL", "x NOT LIKE '_b'", "x > 'b'"],
-    "timestamp": ["x > TIMESTAMP '1970-01-02'", "x = TIMESTAMP '1970-01-01'", "x IS NULL",
-                  "x < TIMESTAMP '1969-12-31 23:59:59.999999'"],
-    "date": ["x > DATE '1970-01-02'", "x = DATE '1970-01-01'", "x IS NULL", "x < DATE '1970-01-01'"],
-}  # fmt: skip
+    "number": [
+        "x = 5",
+        "x > 1.5",
+        f"x = {2**53 + 1}",
+        "x IS NULL",
+        "x = 0.5",
+        "x > 1e300",
+        "x = double('NaN')",
+        f"x < {2**53 + 1}",
+        "x < -0.5",
+    ],
+    "string": [
+        "x = 'ab'",
+        "x LIKE '%b%'",
+        "x LIKE 'a%'",
+        "x IS NULL",
+        "x NOT LIKE '_b'",
+        "x > 'b'",
+    ],
+    "timestamp": [
+        "x > TIMESTAMP '1970-01-02'",
+        "x = TIMESTAMP '1970-01-01'",
+        "x IS NULL",
+        "x < TIMESTAMP '1969-12-31 23:59:59.999999'",
+    ],
+    "date": [
+        "x > DATE '1970-01-02'",
+        "x = DATE '1970-01-01'",
+        "x IS NULL",
+        "x < DATE '1970-01-01'",
+    ],
+}
 
 
 def matcher(kind: str) -> mw.Matcher:
@@ -105,28 +130,45 @@ ODD: dict[str, tuple[str, Callable[[], Any], list[Any]]] = {
     "uint8 as float": ("float", lambda: pa.array(SMALL, pa.uint8()), SMALL),
     "uint64": ("number", lambda: pa.array([5, 2**53 + 1, None], pa.uint64()), [5, 2**53 + 1, None]),
     "uint64 beyond": ("number", lambda: pa.array([5, 2**63], pa.uint64()), [5, 2**63]),
-    "uint64 beyond as int": ("int", lambda: pa.array([2**63 - 1, 2**64 - 1], pa.uint64()),
-                             [2**63 - 1, 2**64 - 1]),
-    "int64 rounded by float": ("float", lambda: pa.array([2**53 + 1, 1, 2**63 - 1, -(2**63)]),
-                               [2**53 + 1, 1, 2**63 - 1, -(2**63)]),
+    "uint64 beyond as int": (
+        "int",
+        lambda: pa.array([2**63 - 1, 2**64 - 1], pa.uint64()),
+        [2**63 - 1, 2**64 - 1],
+    ),
+    "int64 rounded by float": (
+        "float",
+        lambda: pa.array([2**53 + 1, 1, 2**63 - 1, -(2**63)]),
+        [2**53 + 1, 1, 2**63 - 1, -(2**63)],
+    ),
     "float32": ("number", lambda: pa.array(HALVES, pa.float32()), HALVES),
     "float16": ("number", lambda: pa.array(HALVES, pa.float16()), HALVES),
     "float16 as float": ("float", lambda: pa.array(HALVES, pa.float16()), HALVES),
     "float as int": ("int", lambda: pa.array([1.0, None, 2.5]), [1.0, None, 2.5]),
     "bool as number": ("number", lambda: pa.array([True, None]), [True, None]),
     "int as bool": ("bool", lambda: pa.array([1, None]), [1, None]),
-    "decimal": ("number", lambda: pa.array([Decimal("0.50"), None, Decimal("5.00")]),
-                [Decimal("0.50"), None, Decimal("5.00")]),
-    "decimal256": ("number", lambda: pa.array([Decimal("1e30"), Decimal(5)], pa.decimal256(40, 2)),
-                   [Decimal("1e30"), Decimal(5)]),
-    "decimal as int": ("int", lambda: pa.array([Decimal("5.00"), Decimal("0.50")]),
-                       [Decimal("5.00"), Decimal("0.50")]),
+    "decimal": (
+        "number",
+        lambda: pa.array([Decimal("0.50"), None, Decimal("5.00")]),
+        [Decimal("0.50"), None, Decimal("5.00")],
+    ),
+    "decimal256": (
+        "number",
+        lambda: pa.array([Decimal("1e30"), Decimal(5)], pa.decimal256(40, 2)),
+        [Decimal("1e30"), Decimal(5)],
+    ),
+    "decimal as int": (
+        "int",
+        lambda: pa.array([Decimal("5.00"), Decimal("0.50")]),
+        [Decimal("5.00"), Decimal("0.50")],
+    ),
     "dictionary": ("string", lambda: pa.array(WORDS).dictionary_encode(), WORDS),
     "dictionary of ints": ("number", lambda: pa.array(SMALL).dictionary_encode(), SMALL),
     "dictionary of the wrong type": ("number", lambda: pa.array(WORDS).dictionary_encode(), WORDS),
     "dictionary with null inside": (
         "string",
-        lambda: pa.DictionaryArray.from_arrays(pa.array([0, 1, None, 2]), pa.array(["ab", None, "b"])),
+        lambda: pa.DictionaryArray.from_arrays(
+            pa.array([0, 1, None, 2]), pa.array(["ab", None, "b"])
+        ),
         ["ab", None, None, "b"],
     ),
     "dictionary with values to spare": (
@@ -134,57 +176,111 @@ ODD: dict[str, tuple[str, Callable[[], Any], list[Any]]] = {
         lambda: pa.DictionaryArray.from_arrays(pa.array([1, 1], pa.int8()), pa.array(["x", "ab"])),
         ["ab", "ab"],
     ),
-    "sliced dictionary": ("string", lambda: pa.array(WORDS).dictionary_encode().slice(2), WORDS[2:]),
+    "sliced dictionary": (
+        "string",
+        lambda: pa.array(WORDS).dictionary_encode().slice(2),
+        WORDS[2:],
+    ),
     "large_string": ("string", lambda: pa.array(WORDS, pa.large_string()), WORDS),
     "string_view": ("string", lambda: pa.array(WORDS, pa.string_view()), WORDS),
-    "string_view without nulls": ("string", lambda: pa.array(["ab", "b"], pa.string_view()), ["ab", "b"]),
+    "string_view without nulls": (
+        "string",
+        lambda: pa.array(["ab", "b"], pa.string_view()),
+        ["ab", "b"],
+    ),
     "string as number": ("number", lambda: pa.array(WORDS), WORDS),
     "string_view as number": ("number", lambda: pa.array(WORDS, pa.string_view()), WORDS),
     "binary": ("string", lambda: pa.array([b"ab", None]), [b"ab", None]),
     "lists": ("number", lambda: pa.array([[1], None, []]), [[1], None, []]),
-    "maps": ("number", lambda: pa.array([[("a", 1)], None], pa.map_(pa.string(), pa.int64())),
-             [[("a", 1)], None]),
+    "maps": (
+        "number",
+        lambda: pa.array([[("a", 1)], None], pa.map_(pa.string(), pa.int64())),
+        [[("a", 1)], None],
+    ),
     "durations": ("number", lambda: pa.array([5, None], pa.duration("us")), ["five", None]),
     "times": ("timestamp", lambda: pa.array([5, None], pa.time64("us")), ["five", None]),
     "null column": ("number", lambda: pa.nulls(3), [None] * 3),
     "null column of strings": ("string", lambda: pa.nulls(2), [None] * 2),
     "sliced": ("number", lambda: pa.array([9, *SMALL, 9]).slice(1, len(SMALL)), SMALL),
     "sliced strings": ("string", lambda: pa.array(["z", *WORDS, "z"]).slice(1, len(WORDS)), WORDS),
-    "chunks": ("number", lambda: pa.chunked_array([[1, 5], [], [None], [0, 100]]), [1, 5, None, 0, 100]),
+    "chunks": (
+        "number",
+        lambda: pa.chunked_array([[1, 5], [], [None], [0, 100]]),
+        [1, 5, None, 0, 100],
+    ),
     "chunks of dictionaries": (
         "string",
-        lambda: pa.chunked_array([pa.array(["ab", "b"]).dictionary_encode(),
-                                  pa.array(["b", None, "xbx"]).dictionary_encode()]),
+        lambda: pa.chunked_array(
+            [
+                pa.array(["ab", "b"]).dictionary_encode(),
+                pa.array(["b", None, "xbx"]).dictionary_encode(),
+            ]
+        ),
         ["ab", "b", "b", None, "xbx"],
     ),
     "no chunks": ("string", lambda: pa.chunked_array([], pa.string()), []),
     "no rows": ("number", lambda: pa.array([], pa.int64()), []),
-    "run ends": ("number", lambda: pa.RunEndEncodedArray.from_arrays([2, 3], pa.array([5, None])),
-                 [5, 5, None]),
-    "date32": ("date", lambda: pa.array([date(1970, 1, 1), None, date(1, 1, 1)]),
-               [date(1970, 1, 1), None, date(1, 1, 1)]),
-    "date64": ("date", lambda: pa.array([0, 3 * MIDNIGHT, None], pa.date64()),
-               [date(1970, 1, 1), date(1970, 1, 4), None]),
-    "date64 within the day": ("date", lambda: pa.array([5, 3 * MIDNIGHT + 7], pa.date64()),
-                              [date(1970, 1, 1), date(1970, 1, 4)]),
-    "dates as timestamps": ("timestamp", lambda: pa.array([date(1970, 1, 3), None]),
-                            [date(1970, 1, 3), None]),
-    "timestamps as dates": ("date", lambda: pa.array([datetime(1970, 1, 3), None]),
-                            [datetime(1970, 1, 3), None]),
-    "timestamps as numbers": ("number", lambda: pa.array([datetime(1970, 1, 3), None]),
-                              [datetime(1970, 1, 3), None]),
-    "nanoseconds as numbers": ("number", lambda: pa.array([1, None], pa.timestamp("ns")), ["1 ns", None]),
-    "nanoseconds round down": ("timestamp", lambda: pa.array([-1, 0, 999, None], pa.timestamp("ns")),
-                               [datetime(1969, 12, 31, 23, 59, 59, 999_999), datetime(1970, 1, 1),
-                                datetime(1970, 1, 1), None]),
+    "run ends": (
+        "number",
+        lambda: pa.RunEndEncodedArray.from_arrays([2, 3], pa.array([5, None])),
+        [5, 5, None],
+    ),
+    "date32": (
+        "date",
+        lambda: pa.array([date(1970, 1, 1), None, date(1, 1, 1)]),
+        [date(1970, 1, 1), None, date(1, 1, 1)],
+    ),
+    "date64": (
+        "date",
+        lambda: pa.array([0, 3 * MIDNIGHT, None], pa.date64()),
+        [date(1970, 1, 1), date(1970, 1, 4), None],
+    ),
+    "date64 within the day": (
+        "date",
+        lambda: pa.array([5, 3 * MIDNIGHT + 7], pa.date64()),
+        [date(1970, 1, 1), date(1970, 1, 4)],
+    ),
+    "dates as timestamps": (
+        "timestamp",
+        lambda: pa.array([date(1970, 1, 3), None]),
+        [date(1970, 1, 3), None],
+    ),
+    "timestamps as dates": (
+        "date",
+        lambda: pa.array([datetime(1970, 1, 3), None]),
+        [datetime(1970, 1, 3), None],
+    ),
+    "timestamps as numbers": (
+        "number",
+        lambda: pa.array([datetime(1970, 1, 3), None]),
+        [datetime(1970, 1, 3), None],
+    ),
+    "nanoseconds as numbers": (
+        "number",
+        lambda: pa.array([1, None], pa.timestamp("ns")),
+        ["1 ns", None],
+    ),
+    "nanoseconds round down": (
+        "timestamp",
+        lambda: pa.array([-1, 0, 999, None], pa.timestamp("ns")),
+        [
+            datetime(1969, 12, 31, 23, 59, 59, 999_999),
+            datetime(1970, 1, 1),
+            datetime(1970, 1, 1),
+            None,
+        ],
+    ),
     "seconds beyond 64 bits of microseconds": (
-        "timestamp", lambda: pa.array([2**60, 0, -(2**63), -(2**60)], pa.timestamp("s")),
+        "timestamp",
+        lambda: pa.array([2**60, 0, -(2**63), -(2**60)], pa.timestamp("s")),
         ["far", datetime(1970, 1, 1), "far", "far"],
     ),
     "moments nobody can print": (
-        "number", lambda: pa.array([2**62, None], pa.timestamp("us")), ["far", None],
+        "number",
+        lambda: pa.array([2**62, None], pa.timestamp("us")),
+        ["far", None],
     ),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", ODD)
@@ -259,32 +355,58 @@ def frame(values: Any, dtype: Any = None) -> pd.DataFrame:
 
 
 FRAMES: dict[str, tuple[str, Callable[[], Any], list[Any]]] = {
-    "objects of mixed types": ("number", lambda: frame([1, "a", None, 0.5, 5]), [1, "a", None, 0.5, 5]),
-    "objects that a double would round": ("number", lambda: frame([2**53 + 1, 0.5], object),
-                                          [2**53 + 1, 0.5]),
+    "objects of mixed types": (
+        "number",
+        lambda: frame([1, "a", None, 0.5, 5]),
+        [1, "a", None, 0.5, 5],
+    ),
+    "objects that a double would round": (
+        "number",
+        lambda: frame([2**53 + 1, 0.5], object),
+        [2**53 + 1, 0.5],
+    ),
     "objects beyond 64 bits": ("number", lambda: frame([2**70, 5], object), [2**70, 5]),
-    "objects within an object": ("number", lambda: frame([[1, 2], 5, {"a": 1}], object), ["list", 5, None]),
+    "objects within an object": (
+        "number",
+        lambda: frame([[1, 2], 5, {"a": 1}], object),
+        ["list", 5, None],
+    ),
     "float64 whose NaN is absent": ("number", lambda: frame([0.5, math.nan]), [0.5, None]),
     "Int64 with NA": ("number", lambda: frame([2**53 + 1, None], "Int64"), [2**53 + 1, None]),
     "boolean with NA": ("bool", lambda: frame([True, None, False], "boolean"), [True, None, False]),
     "strings with NA": ("string", lambda: frame(["ab", None], "string"), ["ab", None]),
     "categories": ("string", lambda: frame(["ab", "b", None], "category"), ["ab", "b", None]),
-    "datetime64 with NaT": ("timestamp", lambda: frame([datetime(1970, 1, 3), pd.NaT]),
-                            [datetime(1970, 1, 3), None]),
+    "datetime64 with NaT": (
+        "timestamp",
+        lambda: frame([datetime(1970, 1, 3), pd.NaT]),
+        [datetime(1970, 1, 3), None],
+    ),
     "zoned datetime64": (
-        "timestamp", lambda: frame(pd.to_datetime(["1970-01-03"]).tz_localize("America/New_York")),
+        "timestamp",
+        lambda: frame(pd.to_datetime(["1970-01-03"]).tz_localize("America/New_York")),
         [datetime(1970, 1, 3, 5, tzinfo=UTC)],
     ),
     "dates as objects": ("date", lambda: frame([date(1970, 1, 1), None]), [date(1970, 1, 1), None]),
     "no rows": ("number", lambda: frame([], "float64"), []),
     "polars strings": ("string", lambda: pl.DataFrame({"x": WORDS}), WORDS),
-    "polars categories": ("string", lambda: pl.DataFrame({"x": WORDS}, schema={"x": pl.Categorical}), WORDS),
+    "polars categories": (
+        "string",
+        lambda: pl.DataFrame({"x": WORDS}, schema={"x": pl.Categorical}),
+        WORDS,
+    ),
     "polars numbers": ("number", lambda: pl.DataFrame({"x": HALVES}), HALVES),
-    "polars moments": ("timestamp", lambda: pl.DataFrame({"x": [datetime(1970, 1, 3), None]}),
-                       [datetime(1970, 1, 3), None]),
-    "polars dates": ("date", lambda: pl.DataFrame({"x": [date(1970, 1, 3), None]}), [date(1970, 1, 3), None]),
+    "polars moments": (
+        "timestamp",
+        lambda: pl.DataFrame({"x": [datetime(1970, 1, 3), None]}),
+        [datetime(1970, 1, 3), None],
+    ),
+    "polars dates": (
+        "date",
+        lambda: pl.DataFrame({"x": [date(1970, 1, 3), None]}),
+        [date(1970, 1, 3), None],
+    ),
     "polars nothing": ("number", lambda: pl.DataFrame({"x": [None, None]}), [None, None]),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", FRAMES)

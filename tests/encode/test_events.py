@@ -94,7 +94,7 @@ def test_nesting_never_changes_the_answer(workload):
 
 
 def test_one_attribute_given_twice_is_refused():
-    with pytest.raises(mw.EventError, match="'user.age' once"):
+    with pytest.raises(mw.EventError, match=r"'user\.age' once"):
         matcher("user.age > 1").match({"user.age": 1, "user": {"age": 1}})
 
 

@@ -55,7 +55,7 @@ def test_keys_of_constants_keep_the_order_of_values(kind, data):
     values = st.one_of(ANY_VALUE[kind], st.sampled_from(POOL[kind]))
     v, w = data.draw(values), data.draw(values)
     keys = keys_for(kind)
-    (v_key, _, _), (w_key, _, _) = keys.literals([v, w])
+    (v_key, _, _), (w_key, _, _) = keys.literals([v, w]).tolist()
     assert sign(v_key - w_key) == sign(compare(v, w))
 
 
@@ -66,7 +66,7 @@ def test_the_key_of_an_event_lies_where_the_value_does(kind, data):
     constants = data.draw(st.lists(values, min_size=1, max_size=6))
     value = data.draw(values)
     keys = keys_for(kind)
-    literals = keys.literals(constants)
+    literals = keys.literals(constants).tolist()
     key = keys.key(value)
     for constant, (label, _, _) in zip(constants, literals, strict=True):
         assert sign(key - label) == sign(compare(value, constant))
@@ -84,7 +84,7 @@ def test_a_float_comes_back_from_its_key(v):
 @example(v=-float(2**63), w=INT_MIN)
 def test_an_int_constant_divides_the_floats_exactly(v, w):
     """`x >= w` on a float attribute holds from the first double that is not below w."""
-    [(ge, le, _)] = keys_for("float").literals([w])
+    [(ge, le, _)] = keys_for("float").literals([w]).tolist()
     key = keys_for("float").key(v)
     assert (key >= ge) is (math.isnan(v) or v >= w)
     assert (key <= le) is (not math.isnan(v) and v <= w)
@@ -108,7 +108,7 @@ def test_a_float_constant_divides_the_ints_exactly(v, w):
 @given(constants=st.lists(ANY_VALUE["number"], min_size=1, max_size=5), v=ANY_VALUE["number"])
 def test_number_compares_ints_and_floats_by_their_exact_value(constants, v):
     keys = keys_for("number")
-    labels = [label for label, _, _ in keys.literals(constants)]
+    labels = [label for label, _, _ in keys.literals(constants).tolist()]
     for constant, label in zip(constants, labels, strict=True):
         if any(x != x or math.isinf(x) for x in (constant, v)):
             continue

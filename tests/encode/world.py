@@ -1,4 +1,4 @@
-"""Expressions and events as integers, without an engine: what indexes and tables are tested with."""
+"""Expressions and events as integers, without an engine: what indexes and tables are tested on."""
 
 from __future__ import annotations
 

@@ -75,7 +75,7 @@ def check_expressions(table: ExpressionTable) -> None:
 
 
 def tree_end(code: list[int], at: int) -> int:
-    """Where the subtree at a position of prefix code ends; inner nodes have two operands or more."""
+    """Where the subtree at a position of prefix code ends; inner nodes have operands enough."""
     if code[at] >= 0:
         return at + 1
     n, end = (-code[at] - 1) // 2, at + 1
@@ -145,7 +145,7 @@ def check_dictionaries(attributes: Attributes) -> None:
 
 
 def check_routing(matcher: Matcher) -> None:
-    """Every subscription that can match is held exactly once, by an index with the keys of today."""
+    """What can match is held exactly once, by an index with the keys of today."""
     kinds = matcher._table.layout.kind
     held = sum(len(index) for index in matcher._routing.indexes)
     assert held == int(np.isin(kinds, (CONJUNCTION, TREE)).sum())

@@ -312,7 +312,7 @@ def test_many_subscriptions_without_a_text_cost_no_text():
         value=[i % 100 for i in range(2 * n)],
     )
     assert m.add_many(rows).count == n
-    expected = [i for i in range(n) if 10 >= (2 * i) % 100 and 20 < (2 * i + 1) % 100]
+    expected = [i for i in range(n) if (2 * i) % 100 <= 10 and (2 * i + 1) % 100 > 20]
     assert m.match({"x": 10, "y": 20}) == expected
     assert str(m.expression(7)) == "x >= 14 AND y < 15"
     assert m.stats()["predicates"] == 100

@@ -97,7 +97,7 @@ def test_a_taken_id_is_refused_by_add_and_accepted_by_replace():
 def test_unknown_ids_are_refused_with_advice():
     m = mw.Matcher()
     for ask in (m.remove, m.expression, lambda id_: m.explain(id_, {})):
-        with pytest.raises(mw.SubscriptionError, match="'ghost'.*no such subscription"):
+        with pytest.raises(mw.SubscriptionError, match=r"'ghost'.*no such subscription"):
             ask("ghost")
     report = m.remove_many(["ghost", "ghost"])
     assert (report.count, len(report.errors)) == (0, 2)
@@ -415,7 +415,7 @@ def test_removing_everything_gives_the_memory_back(in_portions):
     left = m.stats()["bytes"]
     assert sum(full.values()) > 20 * sum(empty.values())
     for part, size in left.items():
-        assert size <= max(4 * empty[part], full[part] / 8), part
+        assert size <= 4 * empty[part], part
     assert m.stats()["predicates"] == 0
     m.add("again", "x = 1")
     assert m.match({"x": 1}) == ["again"]

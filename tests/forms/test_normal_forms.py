@@ -1,4 +1,4 @@
-"""Normal forms say what their source says: TRUE for the same events, in SQL's three-valued logic."""
+"""Normal forms are TRUE for the events that make their source TRUE, in three-valued logic."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ LETTERS = "abcd"
 
 
 def letter(rng: Random) -> Expr:
-    """A predicate that 1 satisfies, 0 does not, and absence leaves unknown; or IS NULL, or NULLs."""
+    """A predicate that 1 satisfies, 0 does not and absence leaves unknown; IS NULL; or NULLs."""
     name = rng.choice(LETTERS)
     return rng.choice(
         (

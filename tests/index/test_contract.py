@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 import matchwood as mw
 from encode.world import World, conjunction, mixed_expressions, small_world
 from matchwood.encode.events import EventBatch
-from matchwood.encode.expression_kernels import CONJUNCTION
 from matchwood.index.protocol import CONJUNCTIONS, Hits
 from matchwood.index.verify_kernels import COUNTERS
 from matchwood.lang.nodes import And, Between, Comparison, Expr, In, IsNull, Or, predicates

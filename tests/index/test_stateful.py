@@ -1,4 +1,4 @@
-"""A matcher against a plain dict and the naive evaluator, whatever is done to it and in any order."""
+"""A matcher against a plain dict and the naive evaluator, whatever is done to it."""
 
 from __future__ import annotations
 
