@@ -9,6 +9,7 @@ from matchwood.index.protocol import Index
 
 REGISTRY = {
     "scan": "matchwood.index.scan:Scan",
+    "counting": "matchwood.index.counting:Counting",
 }
 """Name -> module and class, imported at first use so that no index pays for another's kernels."""
 

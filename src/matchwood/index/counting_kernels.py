@@ -1,0 +1,132 @@
+"""Kernels of `counting`: post expressions under their predicates, and count."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from matchwood.index.id_list_kernels import insert_id, remove_id, reserve
+from matchwood.index.stabbing_kernels import drop, hold, stab_event, use
+from matchwood.index.verify_kernels import (
+    CANDIDATES,
+    EVENTS,
+    MATCHES,
+    NODES,
+    PREDICATES,
+    post_event,
+)
+from matchwood.jit import kernel, part
+
+POSTS_FULL, NODES_FULL = -1, -2
+"""Why an insertion stopped: which lists have to grow."""
+
+MAX_STATE = 2**31 - 1
+
+
+@kernel
+def count_uses(expressions, slots, uses):
+    """How many expressions use each predicate."""
+    for slot in slots:
+        start = expressions.start[slot]
+        for k in range(start, start + expressions.size[slot]):
+            uses[expressions.code[k]] += 1
+
+
+@kernel
+def post_all(expressions, slots, uses, posts):
+    """Fill empty lists with expressions, ascending; the arena has room for them."""
+    for pred in range(len(uses)):
+        reserve(posts, pred, uses[pred])
+    for slot in slots:
+        start = expressions.start[slot]
+        for k in range(start, start + expressions.size[slot]):
+            insert_id(posts, expressions.code[k], slot)
+
+
+@kernel
+def post_more(expressions, predicates, slots, first, posts, stabbing, segments, on_node):
+    """Insert expressions first..; returns how many are done, and what is full or 0.
+
+    An expression that did not get in whole is inserted again: what is there already stays.
+    """
+    for i in range(first, len(slots)):
+        slot = slots[i]
+        begin, end = expressions.start[slot], expressions.start[slot] + expressions.size[slot]
+        for k in range(begin, end):
+            if not hold(stabbing, segments, on_node, predicates, expressions.code[k]):
+                return i, NODES_FULL
+            if not insert_id(posts, expressions.code[k], slot):
+                return i, POSTS_FULL
+        for k in range(begin, end):
+            use(stabbing, expressions.code[k])
+    return len(slots), 0
+
+
+@kernel
+def unpost(expressions, predicates, slots, posts, stabbing, segments, on_node):
+    """Delete expressions."""
+    for slot in slots:
+        start = expressions.start[slot]
+        for k in range(start, start + expressions.size[slot]):
+            remove_id(posts, expressions.code[k], slot)
+            drop(stabbing, segments, on_node, predicates, expressions.code[k])
+
+
+@part
+def _next_base(state, clock, width):
+    """Counters at or below the new base have not been touched by the event at hand."""
+    if clock[0] > MAX_STATE - 2 * width:
+        state[:] = 0
+        clock[0] = 0
+    clock[0] += width
+    return np.int32(clock[0])
+
+
+@part
+def _count(posts, found, n_found, need, state, base, out, n):
+    """Count along the postings of satisfied predicates; returns the end of `out` and candidates.
+
+    The end is -1 when `out` is full.
+    """
+    n_candidates = np.int64(0)
+    for f in range(n_found):
+        start = posts.start[found[f]]
+        for i in range(start, start + posts.size[found[f]]):
+            slot = posts.item[i]
+            left = state[slot] - np.int32(1)
+            if left < base:  # this event has not touched it
+                left = base + np.int32(need[slot]) - np.int32(1)
+                n_candidates += 1
+            state[slot] = left
+            if left == base:
+                if n == len(out):
+                    return np.int64(-1), n_candidates
+                out[n] = slot
+                n += 1
+    return n, n_candidates
+
+
+@kernel
+def count_batch(
+    expressions, posts, state, clock, width, stabbing, segments, on_node, scratch,
+    events, first, stamp, board_event, board_entry, predicates, offsets, out, counters,
+):  # fmt: skip
+    """Match events first..; returns the number of events done (fewer: `out` is full)."""
+    for e in range(first, len(events.start) - 1):
+        post_event(events, e, stamp + e, board_event, board_entry)
+        n_found, n_nodes, n_tested = stab_event(
+            stabbing, segments, on_node, predicates,
+            events, e, stamp + e, board_event, board_entry, scratch,
+        )  # fmt: skip
+        base = _next_base(state, clock, width)
+        n, n_candidates = _count(
+            posts, scratch.found, n_found, expressions.size, state, base, out, offsets[e]
+        )
+        if n < 0:
+            return e
+        offsets[e + 1] = n
+        counters[EVENTS] += 1
+        counters[NODES] += n_nodes + n_found
+        counters[CANDIDATES] += n_candidates
+        counters[PREDICATES] += n_found + n_tested
+        counters[MATCHES] += n - offsets[e]
+    return len(events.start) - 1

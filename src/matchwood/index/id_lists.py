@@ -1,0 +1,93 @@
+"""Id lists: many sorted lists of ids in one arena, each growing and shrinking by itself.
+
+Idea.    A list lives in a block; when the block is full the list moves to one half as large again,
+         and the old block waits for the next list of that size.  Ids are sorted, so an id is found
+         by halving, a list can be skipped through, and inserting twice is inserting once.
+Cost.    Appending O(1) amortised; elsewhere and deleting O(log n) and one move of memory.  13 bytes
+         a list, 4 an id, at most half as much again in unused room.
+
+Layout   (L lists, M items)
+         start  int64[L]   where a list's block begins
+         size   int32[L]   ids in it
+         room   int8[L]    class of its block (see `capacity`), NO_BLOCK when the list is empty
+         item   int32[M]   the blocks; ids ascending inside a list
+         free   int32[62]  first free block of every class, the next in its first item; -1 none
+         count  int64[2]   TOP, USED
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from matchwood.arrays import doubled, grown
+from matchwood.errors import IndexBuildError
+from matchwood.index.id_list_kernels import N_CLASSES, NO_BLOCK, TOP, USED, IdLists, repack
+
+MAX_ITEMS = 2**31 - 1
+_SMALL = 256
+
+
+class IdListStore:
+    """Owns the lists: makes them, grows the arena, gives it back."""
+
+    def __init__(self, n_lists: int = 0) -> None:
+        self.lists = IdLists(
+            start=np.zeros(n_lists, np.int64),
+            size=np.zeros(n_lists, np.int32),
+            room=np.full(n_lists, NO_BLOCK, np.int8),
+            item=np.zeros(_SMALL, np.int32),
+            free=np.full(N_CLASSES, -1, np.int32),
+            count=np.zeros(2, np.int64),
+        )
+
+    @property
+    def nbytes(self) -> int:
+        return sum(array.nbytes for array in self.lists)
+
+    @property
+    def n_ids(self) -> int:
+        return int(self.lists.size.sum(dtype=np.int64))
+
+    def make_lists(self, n: int) -> None:
+        """At least n lists, the new ones empty."""
+        x = self.lists
+        size = doubled(len(x.size), n) if n > len(x.size) else len(x.size)
+        self.lists = x._replace(
+            start=grown(x.start, size), size=grown(x.size, size), room=grown(x.room, size, NO_BLOCK)
+        )
+
+    def make_room(self, n_items: int = 0) -> None:
+        """Room for that many more items at the end of the arena, or for half as many again."""
+        x = self.lists
+        needed = int(x.count[TOP]) + n_items
+        size = max(needed, len(x.item) + len(x.item) // 2)
+        if size > MAX_ITEMS:
+            size = MAX_ITEMS
+            if needed >= MAX_ITEMS or len(x.item) == MAX_ITEMS:
+                raise IndexBuildError(
+                    f"expected at most {MAX_ITEMS:,} ids in the lists of one index, found more: "
+                    "spread the subscriptions over several matchers"
+                )
+        self.lists = x._replace(item=grown(x.item, size))
+
+    def trim(self) -> None:
+        """Give the arena's memory back once three quarters of it are unused."""
+        x = self.lists
+        if len(x.item) > _SMALL and x.count[USED] * 4 < len(x.item):
+            fresh = np.zeros(max(_SMALL, 2 * int(x.count[USED])), np.int32)
+            repack(x, fresh)
+            self.lists = x._replace(item=fresh)
+
+    def layout(self, prefix: str) -> dict[str, np.ndarray]:
+        """The arrays for a snapshot, the arena without its untouched end."""
+        x = self.lists._replace(item=self.lists.item[: int(self.lists.count[TOP])])
+        return {f"{prefix}_{name}": array for name, array in x._asdict().items()}
+
+    def take(self, layout: Mapping[str, np.ndarray], prefix: str) -> None:
+        self.lists = IdLists(*[layout[f"{prefix}_{name}"] for name in IdLists._fields])
+
+    def thaw(self) -> None:
+        """Copy arrays that cannot be written, before the first change."""
+        self.lists = IdLists(*[a if a.flags.writeable else a.copy() for a in self.lists])
