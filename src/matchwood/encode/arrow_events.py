@@ -83,9 +83,9 @@ def _readable(column: pa.Array) -> pa.Array:
     if pa.types.is_string_view(column.type):
         return column.cast(pa.large_string())
     if pa.types.is_dictionary(column.type):
-        words = column.dictionary
-        if words.null_count or pa.types.is_string_view(words.type):
-            return _readable(column.dictionary_decode())
+        words = _readable(column.dictionary)
+        column = pa.DictionaryArray.from_arrays(column.indices, words)
+        return column.dictionary_decode() if words.null_count else column
     return column
 
 

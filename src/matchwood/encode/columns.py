@@ -21,7 +21,7 @@ from matchwood.encode.keys import (
     DictionaryKeys,
     Keys,
     WrongValue,
-    float_key,
+    float_keys,
 )
 
 ColumnKeys = tuple[np.ndarray, np.ndarray | None]
@@ -95,25 +95,15 @@ def _float_column(keys: Keys, column: pa.Array) -> ColumnKeys | None:
         )
         if rounded.any():
             bad = rounded if bad is None else bad | rounded
-        return _float_bits(floats), bad
+        return float_keys(floats), bad
     if not pa.types.is_floating(column.type):
         return None
-    return _float_bits(_doubles(column)), None
+    return float_keys(_doubles(column)), None
 
 
 def _doubles(column: pa.Array) -> np.ndarray:
     values: np.ndarray = column.cast(pa.float64()).to_numpy(zero_copy_only=False)
     return values
-
-
-def _float_bits(values: np.ndarray) -> np.ndarray:
-    """Vector form of `keys.float_key`."""
-    values = values + 0.0
-    bits = values.view(np.int64).copy()
-    negative = bits < 0
-    bits[negative] ^= INT_MAX
-    bits[np.isnan(values)] = float_key(float("nan"))
-    return bits
 
 
 class NumberLabels(NamedTuple):

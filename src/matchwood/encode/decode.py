@@ -132,6 +132,8 @@ def _are_values(attribute: Attribute, keys: list[int]) -> bool:
 def _has_value(attribute: Attribute, key: int) -> bool:
     if isinstance(attribute.keys, DictionaryKeys):
         return attribute.keys.dictionary.value_of(key) is not None
+    if attribute.type == "float" and key == -1:
+        return False  # it would be -0.0, whose key is that of 0.0
     first, last = _DOMAINS.get(attribute.type or "", (INT_MIN, INT_MAX))
     return first <= key <= last
 

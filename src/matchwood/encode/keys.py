@@ -95,6 +95,8 @@ class OrdinalKeys(Keys):
         self._event_ordinal = _EVENT_ORDINALS[type_]
 
     def literals(self, values: list[Any]) -> np.ndarray:
+        if self.type == "int" and _are_ints(values):
+            return _exact(np.array(values, np.int64))
         return np.array([_place(*self._ordinal(value)) for value in values], np.int64)
 
     def key(self, value: Any) -> int:
@@ -107,6 +109,8 @@ class FloatKeys(Keys):
     type = "float"
 
     def literals(self, values: list[Any]) -> np.ndarray:
+        if set(map(type, values)) == {float}:
+            return _exact(float_keys(np.array(values, np.float64)))
         return np.array([_float_literal(value) for value in values], np.int64)
 
     def key(self, value: Any) -> int:
@@ -143,9 +147,7 @@ class DictionaryKeys(Keys):
             values = [_constant(value) for value in values]
         self.dictionary.add(values)
         labels = map(self.dictionary.label_of.__getitem__, values)
-        triples = np.full((len(values), 3), EXACT, np.int64)
-        triples[:, 0] = triples[:, 1] = np.fromiter(labels, np.int64, len(values))
-        return triples
+        return _exact(np.fromiter(labels, np.int64, len(values)))
 
     def take_relabelling(self) -> Relabelling | None:
         return self.dictionary.take_relabelling()
@@ -175,6 +177,15 @@ def float_key(value: float) -> int:
     return bits if bits >= 0 else bits ^ INT_MAX
 
 
+def float_keys(values: np.ndarray) -> np.ndarray:
+    """`float_key` of a whole array."""
+    values = values + 0.0
+    bits: np.ndarray = values.view(np.int64).copy()
+    bits[bits < 0] ^= INT_MAX
+    bits[np.isnan(values)] = float_key(math.nan)
+    return bits
+
+
 def float_of_key(key: int) -> float:
     """The double that a key stands for."""
     value: float = struct.unpack("<d", struct.pack("<q", key if key >= 0 else key ^ INT_MAX))[0]
@@ -184,15 +195,22 @@ def float_of_key(key: int) -> float:
 def plain_number(value: Any) -> int | float:
     """An int of 64 bits or a float, from anything that is exactly one."""
     if isinstance(value, Decimal):
-        is_int = value.is_finite() and value.adjusted() < 19 and value == value.to_integral_value()
-        value = int(value) if is_int else float(value)
-    elif not isinstance(value, (int, float)) and hasattr(value, "item"):
-        value = value.item()  # a NumPy scalar
+        value = _plain_decimal(value)
+    elif isinstance(value, np.generic):
+        value = value.item()
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         raise WrongValue(describe(value))
     if isinstance(value, int) and not INT_MIN <= value <= INT_MAX:
         raise WrongValue(f"{describe(value)}, which does not fit 64 bits")
     return value
+
+
+def _plain_decimal(value: Decimal) -> int | float:
+    if value.is_finite() and value.adjusted() < 19 and value == value.to_integral_value():
+        return int(value)
+    if value.is_snan() or (value.is_finite() and value.adjusted() > 307):
+        raise WrongValue(f"{describe(value)}, which no 64-bit float holds")
+    return float(value)
 
 
 def describe(value: Any) -> str:
@@ -225,6 +243,19 @@ def _nearest_float(value: float) -> float:
         return float(value)
     except OverflowError:
         return math.inf if value > 0 else -math.inf
+
+
+def _are_ints(values: list[Any]) -> bool:
+    """Whether all values are ints of 64 bits."""
+    is_int = set(map(type, values)) == {int}
+    return is_int and min(values) >= INT_MIN and max(values) <= INT_MAX
+
+
+def _exact(keys: np.ndarray) -> np.ndarray:
+    """The triples of constants that are keys themselves."""
+    triples = np.full((len(keys), 3), EXACT, np.int64)
+    triples[:, 0] = triples[:, 1] = keys
+    return triples
 
 
 def _float_literal(value: int | float) -> Literal:
@@ -281,9 +312,7 @@ def _timestamp(value: datetime | date) -> int:
 def _event_bool(value: Any) -> int:
     if value is True or value is False:
         return int(value)
-    if not isinstance(value, (int, float)) and hasattr(value, "item"):
-        value = value.item()
-    if isinstance(value, bool):
+    if isinstance(value, np.bool_):
         return int(value)
     raise WrongValue(describe(value))
 

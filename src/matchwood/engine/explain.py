@@ -201,8 +201,8 @@ def _why_not(node: Node, wanted: bool) -> list[str]:
             return min(ranked, key=lambda each: (len(each[1]), each[0]))[1]
         return [reason for each in reasons for reason in each]
     unknown = [child for child in node.children if child.value is None]
+    if unknown:  # it stays so as long as this operand is neither TRUE nor FALSE
+        return [*_why_not(unknown[0], True), *_why_not(unknown[0], False)]
     return [
-        reason
-        for child in unknown[:1] or node.children
-        for reason in _why_not(child, child.value is not True)
+        reason for child in node.children for reason in _why_not(child, child.value is not True)
     ]

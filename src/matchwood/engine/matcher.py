@@ -423,7 +423,7 @@ def _are_plain(ids: list[Any]) -> bool:
 
 
 def _tree(expr: str | Boolean) -> Expr:
-    return parse(expr) if isinstance(expr, str) else expr.expression()
+    return expr.expression() if isinstance(expr, Boolean) else parse(expr)
 
 
 def _single(expr: str | Boolean) -> LeafBatch:
@@ -434,7 +434,7 @@ def _single(expr: str | Boolean) -> LeafBatch:
 
 
 def _text(expr: str | Boolean) -> str:
-    return expr if isinstance(expr, str) else str(expr.expression())
+    return str(expr.expression()) if isinstance(expr, Boolean) else expr
 
 
 def _placed(error: SchemaError, expr: str | Boolean) -> SchemaError | ParseError:

@@ -114,7 +114,7 @@ def _constants(attributes: Attributes) -> Arrays:
             dictionary = attribute.keys.dictionary
             attr += [attribute.id] * len(dictionary)
             labels += dictionary.labels().tolist()
-            values += dictionary.values
+            values.extend(dictionary.values)  # += would make a SortedList of the whole
     kinds = np.array([_kind(value) for value in values], np.uint8)
     texts = TextArena()
     texts.put(np.arange(len(values)), [v if isinstance(v, str) else None for v in values])

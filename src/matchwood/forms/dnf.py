@@ -20,8 +20,8 @@ def dnf(expr: Expr, limit: int = MAX_DNF_TERMS) -> Expr:
     """The disjunctive normal form of any expression.
 
     >>> from matchwood.lang import parse
-    >>> print(dnf(parse("(a OR b) AND NOT (c AND d)")))
-    a AND NOT c OR a AND NOT d OR b AND NOT c OR b AND NOT d
+    >>> print(dnf(parse("(a OR b) AND NOT (c > 1 AND d)")))
+    a AND c <= 1 OR a AND d = FALSE OR b AND c <= 1 OR b AND d = FALSE
     """
     normal = simplify(nnf(expr))
     estimate = dnf_terms(normal)

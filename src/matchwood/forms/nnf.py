@@ -47,7 +47,7 @@ def nnf(expr: Expr) -> Expr:
     >>> print(nnf(parse("NOT (a < 3 AND b = 'x')")))
     a >= 3 OR b <> 'x'
     >>> print(nnf(parse("a XOR b")))
-    a AND NOT b OR NOT a AND b
+    a AND b = FALSE OR a = FALSE AND b
     """
     if isinstance(expr, Predicate):
         return _positive(expr)

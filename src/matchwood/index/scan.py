@@ -215,11 +215,12 @@ class _RecordStore:
         r = self.records
         rows = self.n_records + n_records
         entries = int(r.start[self.n_records]) + n_predicates
-        size = doubled(max(len(r.attr), 1), entries)
+        grow = doubled if self.n_records else max  # a first bulk load is sized exactly
+        size = grow(len(r.attr), entries)
         jumps = size if self._has_jumps else 0
         self.records = Records(
-            slot=grown(r.slot, doubled(max(len(r.slot), 1), rows)),
-            start=grown(r.start, doubled(len(r.start), rows + 1)),
+            slot=grown(r.slot, grow(len(r.slot), rows)),
+            start=grown(r.start, grow(len(r.start), rows + 1)),
             attr=grown(r.attr, size),
             lo=grown(r.lo, size),
             hi=grown(r.hi, size),

@@ -31,6 +31,7 @@ import pyarrow as pa
 
 from matchwood.encode.schema import Schema
 from matchwood.errors import MatchwoodError
+from matchwood.lang.nodes import Expr
 from matchwood.workload.begen_bases import (
     DISTRIBUTIONS,
     UNIFORM,
@@ -41,10 +42,17 @@ from matchwood.workload.begen_bases import (
     draw_bases,
     kept_share,
     number_of_bases,
+    shared_attributes,
 )
-from matchwood.workload.begen_operators import CLASSES, NAMES, accepted_share, range_widths
+from matchwood.workload.begen_operators import (
+    CLASSES,
+    NAMES,
+    accepted_share,
+    conjunctions,
+    range_widths,
+)
 from matchwood.workload.begen_presets import PRESETS, SWEEPS
-from matchwood.workload.begen_survey import Rules, Survey
+from matchwood.workload.begen_survey import Rules, Survey, derive_all
 from matchwood.workload.draws import Draws
 from matchwood.workload.interface import Workload
 from matchwood.workload.tables import coded, entry_table, predicate_table
@@ -68,6 +76,7 @@ class BEGen(Workload):
     match_probability  share of subscriptions that match an event, on average; None: as it comes
     distribution       of attributes: uniform or zipf
     exponent           of Zipf's law
+    event_equality     share of an event's predicates that stay equalities in `event_expressions`
     """
 
     name: ClassVar[str] = "begen"
@@ -86,6 +95,7 @@ class BEGen(Workload):
     match_probability: float | None = 0.01
     distribution: str = UNIFORM
     exponent: float = 1.0
+    event_equality: float = 0.3
 
     def __post_init__(self) -> None:
         self._expect(1 <= self.event_size <= self.n_attributes, "event_size up to n_attributes")
@@ -94,7 +104,8 @@ class BEGen(Workload):
             "1 <= min_predicates <= predicates <= event_size",
         )
         self._expect(2 <= self.cardinality <= 2**31, "a cardinality from 2 to 2^31")
-        self._expect(0 <= self.equality <= 1, "a share of equalities from 0 to 1")
+        shares = (self.equality, self.event_equality)
+        self._expect(all(0 <= each <= 1 for each in shares), "shares of equalities from 0 to 1")
         self._expect(self.operators in CLASSES, f"operators among {', '.join(CLASSES)}")
         self._expect(
             self.operators != "min" or self.equality == 1, "equality = 1 with operators = 'min'"
@@ -132,7 +143,8 @@ class BEGen(Workload):
         if self.match_probability is None:
             return None
         accepted = accepted_share(self.operators, self.equality, self.cardinality, self.range_size)
-        chance = accident(self.shape, self.keep, self.min_predicates, accepted)
+        pairs = shared_attributes(self.shape)
+        chance = accident(pairs, self.event_size, self.keep, self.min_predicates, accepted)
         found = number_of_bases(self.match_probability, chance)
         if not found:
             raise MatchwoodError(
@@ -171,6 +183,19 @@ class BEGen(Workload):
         return entry_table(
             np.repeat(rows, self.event_size), coded(bases.attr, self.names), pa.array(bases.value)
         )
+
+    def event_expressions(self, first: int, last: int) -> list[Expr]:
+        """The same events with predicates instead of values, widened by the rules above.
+
+        They match what the events with values match, and more.
+        """
+        key = Draws(self.seed, "begen/events", np.zeros(1)).bits("key")[0, 0]
+        rules = self.rules()._replace(key=key, keep=1.0, equality=self.event_equality)
+        rows = np.arange(first, last)
+        n = self.n_bases
+        bases = draw_bases(self.seed, self.shape, rows if n is None else rows % n)
+        found = derive_all(rules, bases, first)
+        return conjunctions(np.full(len(rows), self.event_size), found, self.names)
 
 
 @lru_cache(maxsize=2)

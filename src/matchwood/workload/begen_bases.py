@@ -7,7 +7,7 @@ matches the n / B subscriptions derived from its own base, and by accident some 
 
     q   chance that an event matches a subscription of another base
         = E over the attributes k that two bases of x predicates share, of
-          sum_{j >= fewest} C(k, j) keep^j (1 - keep)^(x - j) s^j  /  P(j >= fewest)
+          sum_{j >= fewest} C(k, j) (keep s)^j (1 - keep)^(x - j)  /  P(j >= fewest)
     s   chance that a derived predicate accepts an unrelated value of its attribute
 
 The paper leaves q out: 100 bases for 1 %.  With evenly drawn attributes it is nearly nothing; with
@@ -16,6 +16,7 @@ Zipf's law two bases share their popular attributes, and short subscriptions mat
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import lru_cache
 from math import comb
 from typing import NamedTuple
@@ -70,8 +71,9 @@ def draw_attributes(seed: int, table: str, shape: Shape, numbers: np.ndarray) ->
     for first in range(0, len(numbers), step):
         draws = Draws(seed, table, numbers[first : first + step])
         time = -np.log1p(-draws.unit("attribute", shape.n_attributes)) * waits
-        order = np.argsort(time, axis=1, kind="stable")
-        found[first : first + step] = order[:, : shape.size]
+        soonest = np.argpartition(time, shape.size - 1, axis=1)[:, : shape.size]
+        order = np.argsort(np.take_along_axis(time, soonest, axis=1), axis=1)
+        found[first : first + step] = np.take_along_axis(soonest, order, axis=1)
     return found
 
 
@@ -96,15 +98,21 @@ def number_of_bases(probability: float, accident: float) -> int:
     return max(1, round((1 - accident) / (probability - accident)))
 
 
-def accident(shape: Shape, keep: float, fewest: int, accepted: float) -> float:
-    """q of the module's docstring."""
-    sizes = _sizes(shape.size, keep)
+def accident(
+    pairs: Mapping[tuple[int, int], float], size: int, keep: float, fewest: int, accepted: float
+) -> float:
+    """q of the module's docstring.
+
+    pairs      how often two bases have so many predicates in common, and so many more attributes
+    accepted   s, for an attribute whose values differ (or are not compared)
+    """
     total = 0.0
-    for shared, share in enumerate(_shared(shape)):
-        for j in range(fewest, shared + 1):
-            chosen = comb(shared, j) / comb(shape.size, j)
-            total += share * sizes[j] * chosen * accepted**j
-    return float(total / sizes[fewest:].sum())
+    for (same, shared), share in pairs.items():
+        chances = np.ones(1)  # of 0, 1, 2, ... kept predicates, all of which accept
+        for chance in [1.0] * same + [accepted] * shared:
+            chances = np.convolve(chances, [1 - keep, keep * chance])
+        total += share * chances[fewest:].sum() * (1 - keep) ** (size - same - shared)
+    return float(total / _sizes(size, keep)[fewest:].sum())
 
 
 def _sizes(size: int, keep: float) -> np.ndarray:
@@ -115,10 +123,13 @@ def _sizes(size: int, keep: float) -> np.ndarray:
 
 
 @lru_cache(maxsize=64)
-def _shared(shape: Shape) -> tuple[float, ...]:
-    """Distribution of the attributes that two bases share; the seed is fixed, so B is too."""
+def shared_attributes(shape: Shape) -> dict[tuple[int, int], float]:
+    """Pairs for `accident`; the seed is fixed, so that the number of bases does not vary with it.
+
+    Values are even and independent, so `accepted` tells all about them.
+    """
     attr = draw_attributes(0, "begen/shared", shape, np.arange(_SAMPLE))
     has = np.zeros((_SAMPLE, shape.n_attributes), np.float32)
     np.put_along_axis(has, attr, 1, axis=1)
     shared = (has @ has.T).astype(np.int64)[np.triu_indices(_SAMPLE, 1)]
-    return tuple((np.bincount(shared) / len(shared)).tolist())
+    return {(0, k): n / len(shared) for k, n in enumerate(np.bincount(shared).tolist()) if n}

@@ -1,9 +1,16 @@
-"""Operators of BEGen: the four classes of Table 2(a), and what their predicates accept."""
+"""Operators of BEGen: the classes of Table 2(a), what they accept, and predicates as trees."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import reduce
+from itertools import islice
+from operator import and_, eq, ge, gt, le, lt, ne
+
 import numpy as np
 
+from matchwood.lang.builder import Attribute, attr
+from matchwood.lang.nodes import Expr
 from matchwood.workload.begen_kernels import (
     BETWEEN,
     EQ,
@@ -16,6 +23,7 @@ from matchwood.workload.begen_kernels import (
     NE,
     NOT_IN,
 )
+from matchwood.workload.begen_survey import Predicates
 
 NAMES = ["=", "<>", "<", "<=", ">=", ">", "IN", "NOT IN", "BETWEEN"]
 """Operators by their code in the kernels."""
@@ -40,6 +48,26 @@ def accepted_share(operators: str, equality: float, cardinality: int, share: flo
     """The chance that a derived predicate accepts an unrelated value of its attribute."""
     chances = [_accepted(op, cardinality, share) for op in CLASSES[operators]]
     return equality / cardinality + (1 - equality) * sum(chances) / len(chances)
+
+
+def conjunctions(sizes: np.ndarray, found: Predicates, names: Sequence[str]) -> list[Expr]:
+    """Predicates as trees, the next sizes[i] of them in tree i."""
+    values = iter(found.values.tolist())
+    leaves = iter(
+        _leaf(attr(names[a]), op, list(islice(values, n)))
+        for a, op, n in zip(found.attr.tolist(), found.op.tolist(), found.n_values, strict=True)
+    )
+    return [reduce(and_, islice(leaves, n)) for n in sizes.tolist()]
+
+
+def _leaf(attribute: Attribute, op: int, values: list[int]) -> Expr:
+    if op == BETWEEN:
+        return attribute.between(*values)
+    if op in (IN, NOT_IN):
+        return attribute.isin(values) if op == IN else ~attribute.isin(values)
+    compare = {EQ: eq, NE: ne, LT: lt, LE: le, GE: ge, GT: gt}[op]
+    found: Expr = compare(attribute, values[0])
+    return found
 
 
 def _accepted(op: int, cardinality: int, share: float) -> float:

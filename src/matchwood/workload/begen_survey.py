@@ -26,6 +26,8 @@ from matchwood.workload.begen_kernels import MAX_LIST, rehash, survey, write
 BLOCK = 1 << 16
 """Rows surveyed and written at a time."""
 
+_UNUSED = np.iinfo(np.int64).min
+
 MOST_ATTEMPTS = 10_000
 """After so many attempts there are no new expressions to be found."""
 
@@ -122,6 +124,21 @@ class Survey:
                 f"{self._n:,}: raise event_size or cardinality, or lower equality or "
                 "match_probability"
             )
+
+
+def derive_all(rules: Rules, bases: Bases, first: int) -> Predicates:
+    """An expression from each base, as rows first, first + 1, ..., whether new or not.
+
+    Every predicate has room for the longest list; `values` is closed up afterwards.
+    """
+    sizes = np.diff(bases.start)
+    room = _room(len(bases.attr), len(bases.attr) * MAX_LIST)
+    n = len(sizes)
+    attempt = np.zeros(n, np.int64)
+    starts = bases.start[:-1]
+    room.values.fill(_UNUSED)
+    write(rules, bases, np.arange(n), first, attempt, starts, starts * MAX_LIST, room)
+    return room._replace(values=room.values[room.values != _UNUSED])
 
 
 def _room(n_predicates: int, n_values: int) -> Predicates:

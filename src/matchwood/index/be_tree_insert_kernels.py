@@ -1,0 +1,400 @@
+"""Insertion into `be_tree`: Algorithms 3 to 6, one step at a time.
+
+A step needs a known number of nodes and words.  Where they are missing it changes nothing and says
+FULL; the owner grows the arrays and goes on.  What is left to do between steps waits in two stacks:
+
+    todo     c-nodes whose l-node may be too full
+    pending  expressions taken out of the tree, to be inserted again from the root
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from matchwood.forms.interval_kernels import MAX_KEY, MIN_KEY
+from matchwood.index.be_tree_node_kernels import (
+    ATTR,
+    BELOW,
+    CAP,
+    HI,
+    HOME,
+    LEFT,
+    LO,
+    N_DIR,
+    N_HELD,
+    N_TODO,
+    OWNER,
+    RIGHT,
+    ROOT,
+    SPLIT,
+    TODO,
+    TOP_BUCKET,
+    UP,
+    add_todo,
+    cut,
+    has_nodes,
+    new_c_node,
+    new_p_node,
+    search_p_dir,
+    smallest_cell,
+)
+from matchwood.index.postings_kernels import (
+    START,
+    USED,
+    N,
+    cell_attr,
+    cell_hull,
+    cell_is,
+    cell_words,
+    copy_entry,
+    entry_slot,
+    entry_words,
+    find_cell,
+    fit,
+    has_words,
+    push,
+    resize,
+)
+from matchwood.jit import part
+
+
+# ── one expression ──────────────────────────────────────────────────────────────────────────────
+
+
+@part
+def _insert_bucket(tree, c, side, lo, hi, other, cap):
+    """Put a bucket lo..hi between a bucket and its half; the half becomes the new one's half."""
+    p = tree.c[c, OWNER]
+    made = new_c_node(tree, p, c, lo, hi, cap)
+    tree.c[made, SPLIT] = 1
+    mid, _ = cut(tree, made)
+    tree.c[made, LEFT if tree.span[other, HI] <= mid else RIGHT] = other
+    tree.c[other, UP] = made
+    tree.c[c, side] = made
+    return made
+
+
+@part
+def insert_c_dir(tree, p, lo, hi, cap):
+    """InsertCDir: the smallest bucket that encloses lo..hi.  May make two buckets."""
+    c = tree.p[p, TOP_BUCKET]
+    while tree.c[c, SPLIT] == 1:
+        mid, _ = cut(tree, c)
+        if hi <= mid:
+            side, low, high = LEFT, tree.span[c, LO], mid
+        elif lo > mid:
+            side, low, high = RIGHT, mid + 1, tree.span[c, HI]
+        else:
+            return c
+        child = tree.c[c, side]
+        if child < 0:
+            child = new_c_node(tree, p, c, low, high, cap)
+            tree.c[c, side] = child
+        elif lo < tree.span[child, LO] or hi > tree.span[child, HI]:
+            both_lo, both_hi = min(lo, tree.span[child, LO]), max(hi, tree.span[child, HI])
+            low, high = smallest_cell(tree, p, low, high, both_lo, both_hi)
+            child = _insert_bucket(tree, c, side, low, high, child, cap)
+        c = child
+    return c
+
+
+@part
+def _best_p_node(tree, c, expressions, predicates, slot, loss, path):
+    """The p-node of highest score for an attribute of the expression that the path has not used."""
+    best, best_pred, best_score = np.int32(-1), np.int32(-1), -np.inf
+    begin = expressions.start[slot]
+    for k in range(begin, begin + expressions.size[slot]):
+        pred = expressions.code[k]
+        attr = predicates.attr[pred]
+        if path[attr] >= 0:
+            continue
+        p = search_p_dir(tree, c, attr)
+        if p >= 0:
+            score = tree.p[p, BELOW] - loss[p]
+            if score > best_score:
+                best, best_pred, best_score = p, pred, score
+    return best, best_pred
+
+
+@part
+def _mark_path(tree, c, expressions, predicates, slot, path, skip):
+    """Set skip[attr] for the predicates that buckets above a c-node subsume."""
+    begin = expressions.start[slot]
+    for k in range(begin, begin + expressions.size[slot]):
+        pred = expressions.code[k]
+        bucket = path[predicates.attr[pred]]
+        if bucket >= 0:
+            skip[predicates.attr[pred]] = (
+                predicates.n_intervals[pred] == 1
+                and predicates.lo[pred] == tree.span[bucket, LO]
+                and predicates.hi[pred] == tree.span[bucket, HI]
+            )
+
+
+@part
+def _clear_path(expressions, predicates, slot, path, skip):
+    begin = expressions.start[slot]
+    for k in range(begin, begin + expressions.size[slot]):
+        attr = predicates.attr[expressions.code[k]]
+        path[attr], skip[attr] = -1, 0
+
+
+@part
+def insert_expression(tree, expressions, predicates, slot, loss, path, skip, max_cap):
+    """InsertBETree, from the root; False when nodes or words are missing."""
+    size = np.int64(expressions.size[slot])
+    if not has_nodes(tree, 2 * size + 2, 0):
+        return False
+    c = ROOT
+    while tree.c[c, N_DIR] > 0:
+        p, pred = _best_p_node(tree, c, expressions, predicates, slot, loss, path)
+        if p < 0:
+            break
+        c = insert_c_dir(tree, p, predicates.lo[pred], predicates.hi[pred], max_cap)
+        path[tree.p[p, ATTR]] = c
+    _mark_path(tree, c, expressions, predicates, slot, path, skip)
+    done = push(tree.postings, c, expressions, predicates, slot, skip, tree.attr_n)
+    _clear_path(expressions, predicates, slot, path, skip)
+    if done:
+        tree.leaf_of[slot] = c
+        count_below(tree, c, 1)
+        if tree.postings.lists[c, N] > tree.c[c, CAP]:
+            add_todo(tree, c)
+    return done
+
+
+@part
+def count_below(tree, c, change):
+    """Tell every p-node above a c-node that so many expressions came or went."""
+    p = tree.c[c, OWNER]
+    while p >= 0:
+        tree.p[p, BELOW] += change
+        p = tree.c[tree.p[p, HOME], OWNER]
+
+
+# ── space clustering ────────────────────────────────────────────────────────────────────────────
+
+
+@part
+def _measure_halves(tree, c, attr, mid):
+    """For each half of a bucket: its expressions, their words and their hull."""
+    postings = tree.postings
+    n_left, n_right = np.int64(0), np.int64(0)
+    w_left, w_right = np.int64(0), np.int64(0)
+    left_lo, left_hi, right_lo, right_hi = MAX_KEY, MIN_KEY, MAX_KEY, MIN_KEY
+    entry = np.int64(postings.lists[c, START])
+    end = entry + postings.lists[c, USED]
+    while entry < end:
+        words = entry_words(postings.word[entry])
+        at = find_cell(postings, entry, attr)
+        if at >= 0:
+            lo, hi = cell_hull(postings, at)
+            if hi <= mid:
+                n_left, w_left = n_left + 1, w_left + words
+                left_lo, left_hi = min(left_lo, lo), max(left_hi, hi)
+            elif lo > mid:
+                n_right, w_right = n_right + 1, w_right + words
+                right_lo, right_hi = min(right_lo, lo), max(right_hi, hi)
+        entry += words
+    return n_left, w_left, left_lo, left_hi, n_right, w_right, right_lo, right_hi
+
+
+@part
+def _new_half(tree, c, side, lo, hi, n, words, low, high, max_cap):
+    """A child bucket with room for n expressions: the half, or if these overflow their cell."""
+    if n == 0:
+        return np.int32(-1)
+    p = tree.c[c, OWNER]
+    if n > max_cap:
+        lo, hi = smallest_cell(tree, p, lo, hi, low, high)
+    child = new_c_node(tree, p, c, lo, hi, max_cap)
+    tree.c[c, side] = child
+    resize(tree.postings, child, words)
+    return child
+
+
+@part
+def move_entry(tree, predicates, entry, to, attr):
+    """Copy an entry to a c-node below, without its predicate on attr if the bucket subsumes it."""
+    postings = tree.postings
+    at = find_cell(postings, entry, attr)
+    without = np.int64(-1)
+    if at >= 0 and cell_is(postings, predicates, at, tree.span[to, LO], tree.span[to, HI]):
+        without = at
+    copy_entry(postings, entry, to, without)
+    tree.leaf_of[entry_slot(postings.word[entry])] = to
+
+
+@part
+def split_bucket(tree, predicates, c, max_cap):
+    """Halve a leaf bucket and move the expressions that a half encloses; False when full."""
+    postings = tree.postings
+    used = np.int64(postings.lists[c, USED])
+    if not (has_nodes(tree, 2, 0) and has_words(postings, 2 * used)):
+        return False
+    attr = np.int64(tree.p[tree.c[c, OWNER], ATTR])
+    mid, _ = cut(tree, c)
+    n_left, w_left, left_lo, left_hi, n_right, w_right, right_lo, right_hi = _measure_halves(
+        tree, c, attr, mid
+    )
+    lo, hi = tree.span[c, LO], tree.span[c, HI]
+    left = _new_half(tree, c, LEFT, lo, mid, n_left, w_left, left_lo, left_hi, max_cap)
+    right = _new_half(tree, c, RIGHT, mid + 1, hi, n_right, w_right, right_lo, right_hi, max_cap)
+    tree.c[c, SPLIT] = 1
+    entry = np.int64(postings.lists[c, START])
+    end, to = entry + used, entry
+    kept = np.int64(0)
+    while entry < end:
+        words = entry_words(postings.word[entry])
+        at = find_cell(postings, entry, attr)
+        target = np.int32(-1)
+        if at >= 0:
+            low, high = cell_hull(postings, at)
+            target = left if high <= mid else right if low > mid else target
+        if target >= 0:
+            move_entry(tree, predicates, entry, target, attr)
+        else:
+            for i in range(words):
+                postings.word[to + i] = postings.word[entry + i]
+            to += words
+            kept += 1
+        entry += words
+    _keep(postings, c, to, kept)
+    for child in (left, right):
+        if child >= 0 and postings.lists[child, N] > tree.c[child, CAP]:
+            add_todo(tree, child)
+    return True
+
+
+@part
+def _keep(postings, c, end, kept):
+    """A list now ends earlier."""
+    postings.lists[c, USED] = end - postings.lists[c, START]
+    postings.lists[c, N] = kept
+    fit(postings, c)
+
+
+# ── space partitioning ──────────────────────────────────────────────────────────────────────────
+
+
+@part
+def _next_attribute(tree, c, tally, min_size):
+    """GetNextHighestScoreUnusedAttr: among the l-node's expressions, by the optimistic rank."""
+    postings = tree.postings
+    p = tree.c[c, OWNER]
+    while p >= 0:  # each attribute at most once on a path
+        tally[tree.p[p, ATTR]] = -(2**30)
+        p = tree.c[tree.p[p, HOME], OWNER]
+    best, best_n = np.int64(-1), np.int64(0)
+    for is_counting in (True, False):
+        entry = np.int64(postings.lists[c, START])
+        end_of_list = entry + postings.lists[c, USED]
+        while entry < end_of_list:
+            end = entry + entry_words(postings.word[entry])
+            at = entry + 1
+            while at < end:
+                w = postings.word[at]
+                attr = cell_attr(w)
+                if is_counting:
+                    tally[attr] += 1
+                else:
+                    if tally[attr] > best_n or (tally[attr] == best_n and attr < best):
+                        best, best_n = attr, np.int64(tally[attr])
+                    tally[attr] = 0
+                at += cell_words(w)
+            entry = end
+    p = tree.c[c, OWNER]
+    while p >= 0:
+        tally[tree.p[p, ATTR]] = 0
+        p = tree.c[tree.p[p, HOME], OWNER]
+    return best if best_n >= min_size else np.int64(-1)
+
+
+@part
+def update_capacity(tree, c, max_cap):
+    """UpdateClusterCapacity: the l-node's size rounded up, so that it shrinks after a partition."""
+    n = np.int64(tree.postings.lists[c, N])
+    tree.c[c, CAP] = max(np.int64(1), (n + max_cap - 1) // max_cap) * max_cap
+
+
+@part
+def extend(tree, c, max_cap):
+    """An extended l-node: nothing divides it.  A quarter at least, so that n cost O(n) in all."""
+    n = np.int64(tree.postings.lists[c, N])
+    tree.c[c, CAP] = n + max(max_cap, n // 4)
+
+
+@part
+def partition(tree, predicates, c, tally, max_cap, min_size):
+    """SpacePartitioning, one attribute: move its expressions under a p-node; False when full."""
+    postings = tree.postings
+    used = np.int64(postings.lists[c, USED])
+    if not (has_nodes(tree, 1, 1) and has_words(postings, 2 * used)):
+        return False
+    attr = _next_attribute(tree, c, tally, min_size)
+    if attr < 0:
+        extend(tree, c, max_cap)
+        return True
+    p = search_p_dir(tree, c, attr)
+    if p < 0:
+        p = new_p_node(tree, attr, c, max_cap)
+    top = tree.p[p, TOP_BUCKET]
+    resize(postings, top, np.int64(postings.lists[top, USED]) + used)
+    entry = np.int64(postings.lists[c, START])
+    end, to = entry + used, entry
+    kept, moved = np.int64(0), np.int64(0)
+    while entry < end:
+        words = entry_words(postings.word[entry])
+        if find_cell(postings, entry, attr) >= 0:
+            move_entry(tree, predicates, entry, top, attr)
+            moved += 1
+        else:
+            for i in range(words):
+                postings.word[to + i] = postings.word[entry + i]
+            to += words
+            kept += 1
+        entry += words
+    tree.p[p, BELOW] += moved
+    _keep(postings, c, to, kept)
+    fit(postings, top)
+    update_capacity(tree, c, max_cap)
+    if postings.lists[top, N] > tree.c[top, CAP]:
+        add_todo(tree, top)
+    return True
+
+
+@part
+def relieve(tree, predicates, tally, max_cap, min_size):
+    """One step for the c-node on top of todo; False when full."""
+    c = tree.todo[tree.count[N_TODO] - 1]
+    if tree.postings.lists[c, N] <= tree.c[c, CAP]:
+        tree.count[N_TODO] -= 1
+        tree.c[c, TODO] = 0
+        return True
+    at = tree.count[N_TODO] - 1
+    is_leaf = c != ROOT and tree.c[c, SPLIT] == 0
+    if is_leaf and cut(tree, c)[1]:  # the forced split rule
+        done = split_bucket(tree, predicates, c, max_cap)
+    else:
+        done = partition(tree, predicates, c, tally, max_cap, min_size)
+    if done and tree.postings.lists[c, N] <= tree.c[c, CAP]:
+        last = tree.count[N_TODO] - 1  # steps push on top: close the place of this one
+        tree.todo[at] = tree.todo[last]
+        tree.count[N_TODO] = last
+        tree.c[c, TODO] = 0
+    return done
+
+
+@part
+def note_attributes(tree, expressions, predicates, slot):
+    """Count an expression's attributes, and widen their domains to its finite interval ends."""
+    begin = expressions.start[slot]
+    for k in range(begin, begin + expressions.size[slot]):
+        pred = expressions.code[k]
+        attr = predicates.attr[pred]
+        tree.attr_n[attr] += 1
+        for end in (predicates.lo[pred], predicates.hi[pred]):
+            if end != MIN_KEY and end != MAX_KEY:
+                tree.attr_span[attr, LO] = min(tree.attr_span[attr, LO], end)
+                tree.attr_span[attr, HI] = max(tree.attr_span[attr, HI], end)
+    tree.count[N_HELD] += 1

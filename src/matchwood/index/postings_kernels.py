@@ -1,0 +1,464 @@
+"""Kernels of `postings`: write, move, remove and verify entries; see `postings.py` for the arrays."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from matchwood.forms.interval_kernels import MAX_KEY, MIN_KEY
+from matchwood.index.verify_kernels import CANDIDATES, PREDICATES, holds
+from matchwood.jit import kernel, part
+
+START, USED, ROOM, N = range(4)
+"""Columns of `PostingLayout.lists`."""
+
+TOP, FREED = range(2)
+"""Positions in `PostingLayout.count`: words ever handed out, words in free segments."""
+
+INTERVAL, INSIDE, OUTSIDE, WIDE = range(4)
+"""Kinds of inline predicates."""
+
+LOW = np.int64(0xFFFFFFFF)
+PAST = np.int64(2**32 - 1)
+"""The offset of every key that lies beyond the 32 bits after an attribute's origin."""
+
+HALF = np.int64(2**31)
+N_CLASSES = 128
+
+
+class PostingLayout(NamedTuple):
+    """See `postings.py` for the table of arrays."""
+
+    word: np.ndarray
+    lists: np.ndarray
+    free: np.ndarray
+    origin: np.ndarray
+    count: np.ndarray
+
+
+# ── segments ────────────────────────────────────────────────────────────────────────────────────
+
+
+@part
+def class_of(words):
+    """The smallest size class that holds so many words: 8 10 12 14 16 20 24 28 32 40 ..."""
+    k = np.int64(0)
+    while ((np.int64(4) + (k & 3)) << (k >> 2)) * 2 < words:
+        k += 1
+    return k
+
+
+@part
+def class_words(k):
+    return ((np.int64(4) + (k & 3)) << (k >> 2)) * 2
+
+
+@part
+def has_words(postings, words):
+    """Whether segments for so many words, in at most three lists, surely fit."""
+    return postings.count[TOP] + words + (words >> 2) + 64 <= len(postings.word)
+
+
+@part
+def _take_segment(postings, k):
+    head = postings.free[k]
+    if head >= 0:
+        postings.free[k] = postings.word[head]
+        postings.count[FREED] -= class_words(k)
+        return head
+    start = postings.count[TOP]
+    postings.count[TOP] += class_words(k)
+    return start
+
+
+@part
+def release_segment(postings, which):
+    """Give a list's segment back; the list is then empty."""
+    row = postings.lists[which]
+    if row[ROOM] > 0:
+        k = class_of(np.int64(row[ROOM]))
+        postings.word[row[START]] = postings.free[k]
+        postings.free[k] = row[START]
+        postings.count[FREED] += row[ROOM]
+    row[START], row[USED], row[ROOM], row[N] = 0, 0, 0, 0
+
+
+@part
+def resize(postings, which, words):
+    """Give a list a segment of the class for `words`, and move what it holds there."""
+    row = postings.lists[which]
+    k = class_of(words)
+    start = _take_segment(postings, k)
+    used, n = row[USED], row[N]
+    for i in range(used):
+        postings.word[start + i] = postings.word[row[START] + i]
+    release_segment(postings, which)
+    row[START], row[USED], row[ROOM], row[N] = start, used, class_words(k), n
+
+
+@part
+def fit(postings, which):
+    """Shrink a list that fills less than half of its segment."""
+    row = postings.lists[which]
+    if row[USED] == 0:
+        release_segment(postings, which)
+    elif row[USED] * 2 < row[ROOM] and row[ROOM] > 16:
+        resize(postings, which, np.int64(row[USED]))
+
+
+@kernel
+def compact(postings, n_lists, fresh):
+    """Copy all lists, each with a segment of its class, to a fresh arena; returns its length."""
+    top = np.int64(0)
+    for which in range(n_lists):
+        row = postings.lists[which]
+        if row[ROOM] == 0:
+            continue
+        room = class_words(class_of(np.int64(row[USED])))
+        for i in range(row[USED]):
+            fresh[top + i] = postings.word[row[START] + i]
+        row[START], row[ROOM] = top, room
+        top += room
+    postings.count[TOP], postings.count[FREED] = top, 0
+    postings.free[:] = -1
+    return top
+
+
+# ── offsets: keys of an attribute in 32 bits ────────────────────────────────────────────────────
+
+
+@part
+def offset(origin, key):
+    """0 before the origin, 1 at it, PAST from 2^32 - 2 keys behind it on."""
+    if key < origin:
+        return np.int64(0)
+    behind = np.uint64(key) - np.uint64(origin)
+    if behind >= np.uint64(PAST - 1):
+        return PAST
+    return np.int64(behind) + 1
+
+
+@part
+def _key(origin, off):
+    if off == 0:
+        return MIN_KEY
+    if off == PAST:
+        return MAX_KEY
+    return origin + (off - 1)
+
+
+@part
+def _origin_of(postings, attr, lo, hi):
+    """The origin of an attribute; fixed by the first end of an interval that is seen."""
+    if postings.origin[attr] == MAX_KEY:
+        end = lo if lo != MIN_KEY else hi
+        if end == MAX_KEY:
+            return np.int64(0)
+        postings.origin[attr] = end - HALF if end >= MIN_KEY + HALF else MIN_KEY
+    return postings.origin[attr]
+
+
+@part
+def _is_exact(origin, key):
+    off = offset(origin, key)
+    return 0 < off < PAST
+
+
+@part
+def _fits_a_word(origin, first, last):
+    is_short = np.uint64(last) - np.uint64(first) < np.uint64(64)
+    return is_short and _is_exact(origin, first) and _is_exact(origin, last)
+
+
+# ── cells: inline predicates ────────────────────────────────────────────────────────────────────
+
+
+@part
+def _bits(predicates, pred, first, inverted):
+    """A mask over 64 keys: those of a set's intervals, or (inverted) of the gaps between them."""
+    mask = np.uint64(0)
+    start, n = predicates.interval_start[pred], predicates.n_intervals[pred]
+    for i in range(start, start + n):
+        lo, hi = predicates.interval_lo[i], predicates.interval_hi[i]
+        if inverted:
+            if i + 1 == start + n:
+                break
+            lo, hi = hi + 1, predicates.interval_lo[i + 1] - 1
+        for key in range(lo, hi + 1):
+            mask |= np.uint64(1) << np.uint64(key - first)
+    return np.int64(mask)
+
+
+@part
+def write_cell(postings, predicates, pred, at):
+    """Write a predicate inline at a position; returns the position behind it."""
+    word = postings.word
+    attr, lo, hi = np.int64(predicates.attr[pred]), predicates.lo[pred], predicates.hi[pred]
+    n = predicates.n_intervals[pred]
+    origin = _origin_of(postings, attr, lo, hi)
+    if n == 1:
+        if (lo == MIN_KEY or _is_exact(origin, lo)) and (hi == MAX_KEY or _is_exact(origin, hi)):
+            low = np.int64(0) if lo == MIN_KEY else offset(origin, lo)
+            word[at] = ((attr << 2) | INTERVAL) << 32 | low
+            word[at + 1] = PAST if hi == MAX_KEY else offset(origin, hi)
+            return at + 2
+    elif lo == MIN_KEY and hi == MAX_KEY:
+        start = predicates.interval_start[pred]
+        first, last = predicates.interval_hi[start] + 1, predicates.interval_lo[start + n - 1] - 1
+        if _fits_a_word(origin, first, last):
+            word[at] = ((attr << 2) | OUTSIDE) << 32 | offset(origin, first)
+            word[at + 1] = _bits(predicates, pred, first, True)
+            return at + 2
+    elif lo != MIN_KEY and _fits_a_word(origin, lo, hi):
+        word[at] = ((attr << 2) | INSIDE) << 32 | offset(origin, lo)
+        word[at + 1] = _bits(predicates, pred, lo, False)
+        return at + 2
+    word[at] = ((attr << 2) | WIDE) << 32 | np.int64(pred)
+    word[at + 1], word[at + 2] = lo, hi
+    return at + 3
+
+
+@part
+def cell_attr(w):
+    return w >> 34
+
+
+@part
+def cell_words(w):
+    return 3 if ((w >> 32) & 3) == WIDE else 2
+
+
+@part
+def cell_hull(postings, at):
+    """First and last key of an inline predicate."""
+    w = postings.word[at]
+    kind = (w >> 32) & 3
+    origin = postings.origin[cell_attr(w)]
+    if kind == INTERVAL:
+        return _key(origin, w & LOW), _key(origin, postings.word[at + 1])
+    if kind == OUTSIDE:
+        return MIN_KEY, MAX_KEY
+    if kind == WIDE:
+        return postings.word[at + 1], postings.word[at + 2]
+    mask = np.uint64(postings.word[at + 1])
+    last = np.int64(0)
+    while mask > np.uint64(1):
+        mask >>= np.uint64(1)
+        last += 1
+    lo = _key(origin, w & LOW)
+    return lo, lo + last
+
+
+@part
+def cell_is(postings, predicates, at, lo, hi):
+    """Whether an inline predicate is exactly the interval lo..hi."""
+    w = postings.word[at]
+    kind = (w >> 32) & 3
+    if kind == INSIDE or kind == OUTSIDE:
+        return False
+    if kind == WIDE and predicates.n_intervals[w & LOW] > 1:
+        return False
+    low, high = cell_hull(postings, at)
+    return low == lo and high == hi
+
+
+# ── entries ─────────────────────────────────────────────────────────────────────────────────────
+
+
+@part
+def entry_slot(w):
+    return np.int32(w & LOW)
+
+
+@part
+def entry_words(w):
+    return w >> 32
+
+
+@part
+def find_cell(postings, entry, attr):
+    """Where an entry has its predicate on an attribute; -1 when it is not inline."""
+    end = entry + entry_words(postings.word[entry])
+    at = entry + 1
+    while at < end:
+        w = postings.word[at]
+        if cell_attr(w) == attr:
+            return at
+        at += cell_words(w)
+    return np.int64(-1)
+
+
+@part
+def push(postings, which, expressions, predicates, slot, skip, rarity):
+    """Append an expression to a list, without the predicates on attributes with skip[attr] > 0.
+
+    The others stand with the rarest attribute first, so that most false candidates are left at
+    their first predicate.  Returns False, having done nothing, when the arena is full.
+    """
+    row = postings.lists[which]
+    begin = expressions.start[slot]
+    size = np.int64(expressions.size[slot])
+    most = np.int64(row[USED]) + 1 + 3 * size
+    if most > row[ROOM]:
+        if not has_words(postings, most):
+            return False
+        resize(postings, which, most)
+    first = np.int64(row[START] + row[USED])
+    at = first + 1
+    last_rarity, last_attr = np.int64(-1), np.int64(-1)
+    for _ in range(size):  # selection by (rarity, attribute): sizes are small, nothing is kept
+        best, best_rarity, best_attr = np.int64(-1), np.int64(0), np.int64(0)
+        for k in range(begin, begin + size):
+            attr = np.int64(predicates.attr[expressions.code[k]])
+            rare = np.int64(rarity[attr])
+            if skip[attr] > 0 or rare < last_rarity or (rare == last_rarity and attr <= last_attr):
+                continue
+            if best < 0 or rare < best_rarity or (rare == best_rarity and attr < best_attr):
+                best, best_rarity, best_attr = np.int64(k), rare, attr
+        if best < 0:
+            break
+        at = write_cell(postings, predicates, expressions.code[best], at)
+        last_rarity, last_attr = best_rarity, best_attr
+    postings.word[first] = ((at - first) << 32) | np.int64(slot)
+    row[USED] += at - first
+    row[N] += 1
+    return True
+
+
+@part
+def copy_entry(postings, entry, which, without):
+    """Append a copy of an entry to a list that has room; `without` is a cell to leave out, or -1."""
+    row = postings.lists[which]
+    word = postings.word
+    words = entry_words(word[entry])
+    to = np.int64(row[START] + row[USED])
+    at = to + 1
+    dropped = cell_words(word[without]) if without >= 0 else 0
+    for i in range(entry + 1, entry + words):
+        if without < 0 or i < without or i >= without + dropped:
+            word[at] = word[i]
+            at += 1
+    word[to] = ((at - to) << 32) | np.int64(entry_slot(word[entry]))
+    row[USED] += at - to
+    row[N] += 1
+
+
+@part
+def drop_entry(postings, which, slot):
+    """Take an expression out of a list and close the gap; False when it is not there."""
+    row = postings.lists[which]
+    word = postings.word
+    at, end = np.int64(row[START]), np.int64(row[START] + row[USED])
+    while at < end and entry_slot(word[at]) != slot:
+        at += entry_words(word[at])
+    if at >= end:
+        return False
+    words = entry_words(word[at])
+    for i in range(at, end - words):
+        word[i] = word[i + words]
+    row[USED] -= words
+    row[N] -= 1
+    return True
+
+
+# ── verification ────────────────────────────────────────────────────────────────────────────────
+
+
+@part
+def post_offsets(postings, events, e, posted):
+    """Post an event's keys as offsets, after `verify_kernels.post_event`."""
+    for i in range(events.start[e], events.start[e + 1]):
+        attr = events.attr[i]
+        if attr < len(postings.origin):
+            posted[attr] = offset(postings.origin[attr], events.lo[i])
+
+
+@part
+def clear_offsets(events, e, posted):
+    for i in range(events.start[e], events.start[e + 1]):
+        posted[events.attr[i]] = -1
+
+
+@part
+def _by_table(events, stamp, board_event, board_entry, expressions, predicates, slot, attr):
+    """An interval event: look the predicate up and compare whole sets."""
+    begin = expressions.start[slot]
+    for k in range(begin, begin + expressions.size[slot]):
+        pred = expressions.code[k]
+        if predicates.attr[pred] == attr:
+            ref = pred if predicates.n_intervals[pred] == 1 else ~pred
+            return holds(
+                events, stamp, board_event, board_entry,
+                attr, predicates.lo[pred], predicates.hi[pred], ref, predicates,
+            )  # fmt: skip
+    return False
+
+
+@part
+def _wide_holds(events, stamp, board_event, board_entry, predicates, word, at):
+    pred = np.int32(word[at] & LOW)
+    ref = pred if predicates.n_intervals[pred] == 1 else ~pred
+    return holds(
+        events, stamp, board_event, board_entry,
+        cell_attr(word[at]), word[at + 1], word[at + 2], ref, predicates,
+    )  # fmt: skip
+
+
+@part
+def emit_list(
+    postings, which, events, stamp, board_event, board_entry, posted, expressions, predicates,
+    n, out, counters,
+):  # fmt: skip
+    """Append the expressions of a list that hold to `out`; returns its end, or -1 when it is full.
+
+    Counts candidates and predicates.
+    """
+    word = postings.word
+    entry = np.int64(postings.lists[which, START])
+    end_of_list = entry + postings.lists[which, USED]
+    is_plain = len(events.more) == 0
+    tested = np.int64(0)
+    while entry < end_of_list:
+        head = word[entry]
+        end = entry + (head >> 32)
+        at = entry + 1
+        while at < end:
+            tested += 1
+            w = word[at]
+            attr = w >> 34
+            here = posted[attr]
+            if here < 0:
+                break
+            kind = (w >> 32) & 3
+            low = w & LOW
+            if not is_plain:
+                if not _by_table(
+                    events, stamp, board_event, board_entry, expressions, predicates,
+                    entry_slot(head), attr,
+                ):  # fmt: skip
+                    break
+                at += cell_words(w)
+                continue
+            if kind == INTERVAL:
+                if here < low or here > word[at + 1]:
+                    break
+            elif kind == WIDE:
+                if not _wide_holds(events, stamp, board_event, board_entry, predicates, word, at):
+                    break
+                at += 1
+            else:
+                bit = here - low
+                is_in = 0 <= bit < 64 and (word[at + 1] >> bit) & 1 == 1
+                if is_in != (kind == INSIDE):
+                    break
+            at += 2
+        if at >= end:
+            if n == len(out):
+                return np.int64(-1)
+            out[n] = np.int32(head & LOW)
+            n += 1
+        entry = end
+    counters[CANDIDATES] += postings.lists[which, N]
+    counters[PREDICATES] += tested
+    return n

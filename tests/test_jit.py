@@ -1,0 +1,66 @@
+"""Compiled code: refuses to allocate, is cached by what it is made of, says that it compiles."""
+
+import os
+import subprocess
+import sys
+import textwrap
+
+import numpy as np
+import pytest
+from numba.core.errors import NumbaError
+
+from matchwood import jit
+
+
+def test_a_kernel_that_allocates_does_not_compile():
+    def allocates(n):
+        return np.zeros(n)[0]
+
+    with pytest.raises(NumbaError, match="zeros"):
+        jit.kernel(allocates)(3)
+    assert jit.numba.njit(allocates)(3) == 0  # Numba itself has nothing against it
+
+
+def run(code, cache, **env):
+    clean = {key: value for key, value in os.environ.items() if key != "MATCHWOOD_QUIET"}
+    return subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(code)],
+        capture_output=True,
+        text=True,
+        check=True,
+        env={**clean, "NUMBA_CACHE_DIR": str(cache), **env},
+    )
+
+
+FIRST_MATCH = """
+    import matchwood as mw
+    from matchwood.jit import compile_seconds
+    m = mw.Matcher()
+    m.add("s1", "price < 20")
+    print(m.match({"price": 19.99}), compile_seconds() > 0)
+"""
+
+
+@pytest.mark.slow
+def test_compiling_is_told_once_and_not_repeated_from_the_cache(tmp_path):
+    first = run(FIRST_MATCH, tmp_path)
+    assert first.stdout == "['s1'] True\n"
+    assert first.stderr.count("compiling its kernels") == 1
+    second = run(FIRST_MATCH, tmp_path)
+    assert second.stdout == "['s1'] False\n"
+    assert "compiling" not in second.stderr
+
+
+def test_a_changed_callee_gets_another_cache_folder(monkeypatch):
+    before = jit._cache_folder("matchwood.encode.expression_kernels")
+    original = jit._source
+    assert "matchwood.forms.interval_kernels" in jit._sources(
+        "matchwood.encode.expression_kernels", set()
+    )
+    monkeypatch.setattr(
+        jit,
+        "_source",
+        lambda name: original(name) + (b"#" if name == "matchwood.forms.interval_kernels" else b""),
+    )
+    assert jit._cache_folder("matchwood.encode.expression_kernels") != before
+    assert jit._cache_folder("matchwood.forms.interval_kernels") != before
