@@ -23,6 +23,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from matchwood.workload.begen_draw_kernels import draw_distinct
 from matchwood.workload.draws import Draws
 
 UNIFORM, ZIPF = "uniform", "zipf"
@@ -30,8 +31,6 @@ DISTRIBUTIONS = (UNIFORM, ZIPF)
 
 _SAMPLE = 1_000
 """Bases, each compared with each, that estimate how many attributes two of them share."""
-_BLOCK = 4_000_000
-"""Numbers drawn at a time."""
 
 
 class Bases(NamedTuple):
@@ -61,19 +60,11 @@ def draw_bases(seed: int, shape: Shape, numbers: np.ndarray) -> Bases:
 
 
 def draw_attributes(seed: int, table: str, shape: Shape, numbers: np.ndarray) -> np.ndarray:
-    """int64[rows, size]: different attributes, drawn one after the other by weight.
-
-    The smallest of exponential waiting times with rates w_i are such a sample, in this order.
-    """
-    waits = np.arange(1.0, shape.n_attributes + 1) ** shape.exponent
+    """int64[rows, size]: different attributes, drawn one after the other by weight."""
+    weights = np.arange(1.0, shape.n_attributes + 1) ** -shape.exponent
+    key = Draws(seed, table, np.zeros(1)).bits("attribute")[0, 0]
     found = np.empty((len(numbers), shape.size), np.int64)
-    step = max(1, _BLOCK // shape.n_attributes)
-    for first in range(0, len(numbers), step):
-        draws = Draws(seed, table, numbers[first : first + step])
-        time = -np.log1p(-draws.unit("attribute", shape.n_attributes)) * waits
-        soonest = np.argpartition(time, shape.size - 1, axis=1)[:, : shape.size]
-        order = np.argsort(np.take_along_axis(time, soonest, axis=1), axis=1)
-        found[first : first + step] = np.take_along_axis(soonest, order, axis=1)
+    draw_distinct(key, numbers, np.cumsum(weights), found)
     return found
 
 

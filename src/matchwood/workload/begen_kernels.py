@@ -4,9 +4,6 @@ A derived expression is a function of (rules, row, attempt, base).  `survey` wal
 and gives each the first attempt that is long enough and that no earlier row has, so a row depends
 on the rows before it and on nothing after it.  `write` draws surveyed rows into flat arrays.
 
-Randomness is counter-based as in `draws`: value c of predicate i is
-mix(stream + (i * DRAWS + c + 1) * ODD), where the stream is mixed from key, row and attempt.
-
 Two expressions are alike when they accept the same integers: `x < 3` is `x <= 2`, and
 `x IN (3, 4)` is `x BETWEEN 3 AND 4`.  So a signature sums hashes of the accepted runs of integers.
 """
@@ -14,49 +11,22 @@ Two expressions are alike when they accept the same integers: `x < 3` is `x <= 2
 import numpy as np
 
 from matchwood.jit import kernel, part
+from matchwood.workload.begen_draw_kernels import below, mix, stream_of, unit
 
 EQ, NE, LT, LE, GE, GT, IN, NOT_IN, BETWEEN = range(9)
 
 MAX_LIST = 6
 """Most values of IN and NOT IN (section 7.1)."""
 
-_ODD = np.uint64(0x9E3779B97F4A7C15)
-_ODD_ATTEMPT = np.uint64(0xD1342543DE82EF95)
-_MIX_1, _MIX_2 = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
+_ODD, _ODD_ATTR = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xD1342543DE82EF95)
 _KEEP, _EQUAL, _OPERATOR, _SIZE, _ROUND, _VALUE = range(6)
-_DRAWS = np.uint64(16)
 _LOWEST, _HIGHEST = np.int64(-(2**62)), np.int64(2**62)
-
-
-@part
-def _mix(x):
-    """splitmix64's finaliser, as in `draws`."""
-    x ^= x >> np.uint64(30)
-    x *= _MIX_1
-    x ^= x >> np.uint64(27)
-    x *= _MIX_2
-    return x ^ (x >> np.uint64(31))
-
-
-@part
-def _bits(stream, i, c):
-    return _mix(stream + (np.uint64(i) * _DRAWS + np.uint64(c + 1)) * _ODD)
-
-
-@part
-def _unit(stream, i, c):
-    return np.float64(_bits(stream, i, c) >> np.uint64(11)) * 2.0**-53
-
-
-@part
-def _below(stream, i, c, n):
-    return np.int64((_bits(stream, i, c) >> np.uint64(32)) * np.uint64(n) >> np.uint64(32))
 
 
 @part
 def _run(low, high):
     """Hash of a run of integers, to be summed."""
-    return _mix(_mix(np.uint64(low) * _ODD + np.uint64(1)) + np.uint64(high))
+    return mix(mix(np.uint64(low) * _ODD + np.uint64(1)) + np.uint64(high))
 
 
 @part
@@ -68,7 +38,7 @@ def _draw_list(stream, i, n, cardinality, value, with_value, values, at):
         drawn += 1
     others = n - drawn
     for j in range(cardinality - 1 - others, cardinality - 1):
-        other = _below(stream, i, _VALUE + n - drawn, j + 1)
+        other = below(stream, i, _VALUE + n - drawn, j + 1)
         other += other >= value
         for k in range(drawn):
             if values[at + k] == other:
@@ -98,11 +68,11 @@ def _runs_of(values, at, n):
 @part
 def _draw_range(rules, stream, i, value, values, at):
     """A range of the average width that contains the value."""
-    width = rules.narrow + _unit(stream, i, _SIZE) * (rules.wide - rules.narrow)
-    n = min(np.int64(width + _unit(stream, i, _ROUND)), rules.cardinality)
+    width = rules.narrow + unit(stream, i, _SIZE) * (rules.wide - rules.narrow)
+    n = min(np.int64(width + unit(stream, i, _ROUND)), rules.cardinality)
     first = max(value - n + 1, np.int64(0))
     last = min(value, rules.cardinality - n)
-    values[at] = first + _below(stream, i, _VALUE, last - first + 1)
+    values[at] = first + below(stream, i, _VALUE, last - first + 1)
     values[at + 1] = values[at] + n - 1
 
 
@@ -113,22 +83,22 @@ def _transform(rules, stream, i, op, value, values, at):
     if op == EQ or op == NE:
         drawn = value
         if op == NE:
-            drawn = _below(stream, i, _VALUE, end - 1)
+            drawn = below(stream, i, _VALUE, end - 1)
             drawn += drawn >= value
         values[at] = drawn
         return np.int64(1), _run(drawn, drawn)
     if op == LT or op == LE:
-        last = value + _below(stream, i, _VALUE, end - value)
+        last = value + below(stream, i, _VALUE, end - value)
         values[at] = last + (op == LT)
         return np.int64(1), _run(_LOWEST, last)
     if op == GT or op == GE:
-        first = _below(stream, i, _VALUE, value + 1)
+        first = below(stream, i, _VALUE, value + 1)
         values[at] = first - (op == GT)
         return np.int64(1), _run(first, _HIGHEST)
     if op == BETWEEN:
         _draw_range(rules, stream, i, value, values, at)
         return np.int64(2), _run(values[at], values[at + 1])
-    n = np.int64(2) + _below(stream, i, _SIZE, MAX_LIST - 1)
+    n = np.int64(2) + below(stream, i, _SIZE, MAX_LIST - 1)
     n = min(n, end - (op == NOT_IN))
     _draw_list(stream, i, n, end, value, op == IN, values, at)
     return n, _runs_of(values, at, n)
@@ -136,20 +106,19 @@ def _transform(rules, stream, i, op, value, values, at):
 
 @part
 def _operator(rules, stream, i):
-    if _unit(stream, i, _EQUAL) < rules.equality:
+    if unit(stream, i, _EQUAL) < rules.equality:
         return np.int64(EQ)
-    return np.int64(rules.operators[_below(stream, i, _OPERATOR, len(rules.operators))])
+    return np.int64(rules.operators[below(stream, i, _OPERATOR, len(rules.operators))])
 
 
 @part
 def _derive(rules, row, attempt, bases, base, out, at, value_at):
     """Write one derived expression; return its predicates, its values and its signature."""
-    stream = _mix(rules.key + np.uint64(row) * _ODD)
-    stream = _mix(stream + np.uint64(attempt) * _ODD_ATTEMPT)
+    stream = stream_of(rules.key, row, attempt)
     n, n_values, signature = np.int64(0), np.int64(0), np.uint64(0)
     first = bases.start[base]
     for i in range(bases.start[base + 1] - first):
-        if _unit(stream, i, _KEEP) >= rules.keep:
+        if unit(stream, i, _KEEP) >= rules.keep:
             continue
         attr, op = bases.attr[first + i], _operator(rules, stream, i)
         added, runs = _transform(
@@ -157,7 +126,7 @@ def _derive(rules, row, attempt, bases, base, out, at, value_at):
         )
         out.attr[at + n], out.op[at + n], out.n_values[at + n] = attr, op, added
         negated = op == NE or op == NOT_IN
-        signature += _mix(runs + np.uint64(2 * np.int64(attr) + negated) * _ODD_ATTEMPT)
+        signature += mix(runs + np.uint64(2 * np.int64(attr) + negated) * _ODD_ATTR)
         n += 1
         n_values += added
     return n, n_values, signature | np.uint64(1)
@@ -167,7 +136,7 @@ def _derive(rules, row, attempt, bases, base, out, at, value_at):
 def _is_new(seen, signature):
     """Put a signature into the open-addressed set unless it is there; 0 marks a free place."""
     mask = np.uint64(len(seen) - 1)
-    place = _mix(signature) & mask
+    place = mix(signature) & mask
     while seen[place] != np.uint64(0):
         if seen[place] == signature:
             return False
