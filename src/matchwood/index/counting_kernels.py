@@ -19,7 +19,8 @@ from matchwood.jit import kernel, part
 POSTS_FULL, NODES_FULL = -1, -2
 """Why an insertion stopped: which lists have to grow."""
 
-MAX_STATE = 2**31 - 1
+LEFT, NEED = range(2)
+"""Columns of a counter: base + predicates still to be seen, predicates of the expression."""
 
 
 @kernel
@@ -72,42 +73,55 @@ def unpost(expressions, predicates, slots, posts, stabbing, segments, on_node):
 
 
 @part
-def _next_base(state, clock, width):
-    """Counters at or below the new base have not been touched by the event at hand."""
-    if clock[0] > MAX_STATE - 2 * width:
-        state[:] = 0
+def _next_base(counter, clock, width, limit):
+    """A base above all counters; they are set back only when they come to their limit."""
+    if clock[0] + 2 * width > limit:
+        for slot in range(len(counter)):
+            counter[slot, LEFT] = 0
         clock[0] = 0
     clock[0] += width
     return np.int32(clock[0])
 
 
 @part
-def _count(posts, found, n_found, need, state, base, out, n):
-    """Count along the postings of satisfied predicates; returns the end of `out` and candidates.
+def _open(posts, found, n_found, opened):
+    """Where the posting lists of satisfied predicates begin and end.
 
-    The end is -1 when `out` is full.
+    Apart from the counting, so that the memory of many lists is on its way at once.
+    """
+    for f in range(n_found):
+        opened[f, 0] = posts.start[found[f]]
+        opened[f, 1] = posts.size[found[f]]
+
+
+@part
+def _count(posts, opened, n_found, counter, base, out, n):
+    """Count along opened posting lists; returns the end of `out` (-1: full) and candidates.
+
+    The loop has no branch that waits for a counter: an expression is written to `out` each time it
+    is counted, and stays there only if nothing is left to be seen.
     """
     n_candidates = np.int64(0)
     for f in range(n_found):
-        start = posts.start[found[f]]
-        for i in range(start, start + posts.size[found[f]]):
+        start, size = opened[f, 0], opened[f, 1]
+        if n + size > len(out):
+            return np.int64(-1), n_candidates
+        for i in range(start, start + size):
             slot = posts.item[i]
-            left = state[slot] - np.int32(1)
-            if left < base:  # this event has not touched it
-                left = base + np.int32(need[slot]) - np.int32(1)
-                n_candidates += 1
-            state[slot] = left
-            if left == base:
-                if n == len(out):
-                    return np.int64(-1), n_candidates
-                out[n] = slot
-                n += 1
+            left = np.int32(counter[slot, LEFT]) - np.int32(1)
+            fresh = base + np.int32(counter[slot, NEED]) - np.int32(1)
+            is_fresh = left < base  # this event has not touched it
+            left = fresh if is_fresh else left
+            n_candidates += np.int64(is_fresh)
+            counter[slot, LEFT] = left
+            out[n] = slot
+            n += np.int64(left == base)
     return n, n_candidates
 
 
 @kernel
 def count_batch(
-    expressions, posts, state, clock, width, stabbing, segments, on_node, scratch,
+    posts, counter, clock, width, limit, opened, stabbing, segments, on_node, scratch,
     events, first, stamp, board_event, board_entry, predicates, offsets, out, counters,
 ):  # fmt: skip
     """Match events first..; returns the number of events done (fewer: `out` is full)."""
@@ -117,10 +131,9 @@ def count_batch(
             stabbing, segments, on_node, predicates,
             events, e, stamp + e, board_event, board_entry, scratch,
         )  # fmt: skip
-        base = _next_base(state, clock, width)
-        n, n_candidates = _count(
-            posts, scratch.found, n_found, expressions.size, state, base, out, offsets[e]
-        )
+        base = _next_base(counter, clock, width, limit)
+        _open(posts, scratch.found, n_found, opened)
+        n, n_candidates = _count(posts, opened, n_found, counter, base, out, offsets[e])
         if n < 0:
             return e
         offsets[e + 1] = n

@@ -57,7 +57,9 @@ class StabbingTree:
 
     def __init__(self) -> None:
         self.clear()
-        self._scratch = Scratch(np.empty(64, np.int32), np.empty(0, np.int64), np.zeros(1, np.int64))
+        self._scratch = Scratch(
+            np.empty(64, np.int32), np.empty(0, np.int64), np.zeros(1, np.int64)
+        )
 
     def clear(self) -> None:
         self.segments = no_segments()
