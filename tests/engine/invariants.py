@@ -27,6 +27,7 @@ def check(matcher: Matcher) -> None:
     check_expressions(matcher._table)
     check_predicates(matcher._table.predicates)
     check_dictionaries(matcher._attributes)
+    check_derived(matcher._attributes, matcher._table.predicates)
     check_routing(matcher)
 
 
@@ -142,6 +143,16 @@ def check_dictionaries(attributes: Attributes) -> None:
             assert all(a < b for a, b in pairwise(values))
             assert all(b - a >= 2 for a, b in pairwise(labels))
             assert dictionary._relabelling is None, "keys that were moved are rewritten at once"
+
+
+def check_derived(attributes: Attributes, predicates: PredicateTable) -> None:
+    """What a predicate tests, events supply: absences and patterns in use are never forgotten."""
+    supplied = {each.absence_id for each in attributes.absences}
+    for attribute in attributes.by_name.values():
+        supplied |= {pattern.attr_id for pattern in attribute.patterns.values()}
+    for pred in live_predicates(predicates):
+        tested = attributes.all[predicates.layout.attr[pred]]
+        assert not tested.is_derived or tested.id in supplied
 
 
 def check_routing(matcher: Matcher) -> None:

@@ -134,6 +134,19 @@ def test_a_replaced_subscription_keeps_its_place():
     assert m.match({"x": 1}) == ["a", "c"]
 
 
+@pytest.mark.parametrize("shared", ["y IS NULL", "s LIKE '%a%'", "s NOT LIKE '_b%'", "y > 3"])
+def test_a_replacement_may_share_what_it_replaces(shared):
+    m = mw.Matcher()
+    event = {"x": 1, "s": "xa", "y": 5 if ">" in shared else None}
+    for text in (shared, f"{shared} AND x = 1", f"x = 2 OR {shared}", shared):
+        m.replace(1, text)
+        assert m.match(event) == [1]
+        check(m)
+    m.remove(1)
+    m.add(2, shared)
+    assert m.match(event) == [2]
+
+
 # ── refused changes ─────────────────────────────────────────────────────────────────────────────
 
 BAD_TEXTS: list[Any] = [

@@ -104,6 +104,16 @@ class MatcherAgainstDict(RuleBasedStateMachine):
         self.matcher.replace(id_, str(expr))
         self.model[id_] = expr
 
+    @precondition(lambda self: self.model)
+    @rule(choice=st.integers(0, 100), seed=SEEDS, how=st.sampled_from(("and", "or", "same", "not")))
+    def vary(self, choice: int, seed: int, how: str) -> None:
+        """Replace an expression by one that shares its predicates."""
+        id_, old = list(self.model.items())[choice % len(self.model)]
+        other = drawn_expression(seed)
+        expr = {"and": old & other, "or": old | other, "same": old, "not": ~old}[how]
+        self.matcher.replace(id_, expr)
+        self.model[id_] = expr
+
     @rule(id_=IDS)
     def refuse(self, id_: int | str) -> None:
         for text in ("a = 'text'", "a LIKE '%x'", "c.d = TRUE", "b = 1 AND new_name = 1"):
