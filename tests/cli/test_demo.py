@@ -14,8 +14,8 @@ from typer.testing import CliRunner
 import matchwood as mw
 from matchwood.cli import demo_job
 from matchwood.cli.app import app
-from matchwood.cli.bookshop import Bookshop
 from matchwood.cli.demo_check import matches_in_sqlite
+from matchwood.workload.bookshop import Bookshop
 
 SMALL = ("demo", "--subscriptions", "600", "--events", "300")
 

@@ -11,12 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from matchwood.cli.bookshop import Bookshop, Event
 from matchwood.cli.demo_check import matches_in_sqlite
 from matchwood.cli.screen import progress
 from matchwood.engine.explain import Explanation
 from matchwood.engine.matcher import Matcher
 from matchwood.jit import compile_seconds
+from matchwood.workload.bookshop import Bookshop, Event
 
 CHUNK = 1000
 PREFIX = "reader-"

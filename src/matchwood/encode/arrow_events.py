@@ -126,7 +126,7 @@ def _described(value: pa.Scalar) -> str:
     try:
         return describe(value.as_py())
     except (ValueError, OverflowError):  # a moment that Python cannot hold
-        return f"{value.type} {value}"
+        return f"{value.type} {value.value}"
 
 
 def _pattern_entries(attribute: Attribute, known: pa.Array, rows: np.ndarray) -> Iterator[_Entries]:

@@ -179,10 +179,10 @@ def float_key(value: float) -> int:
 
 def float_keys(values: np.ndarray) -> np.ndarray:
     """`float_key` of a whole array."""
-    values = values + 0.0
-    bits: np.ndarray = values.view(np.int64).copy()
+    is_nan = np.isnan(values)
+    bits: np.ndarray = (np.where(is_nan, 0.0, values) + 0.0).view(np.int64)
     bits[bits < 0] ^= INT_MAX
-    bits[np.isnan(values)] = float_key(math.nan)
+    bits[is_nan] = float_key(math.nan)
     return bits
 
 

@@ -80,21 +80,27 @@ class LeafBatch:
         self.expr_start.append(len(self.code))
         self.row_start.append(len(self.attr))
 
-    def only(self, expression: int) -> LeafBatch:
-        """A batch of one expression of this one."""
-        single = LeafBatch()
-        first, last = self.row_start[expression], self.row_start[expression + 1]
-        single.names = self.names
-        single.attr, single.op = self.attr[first:last], self.op[first:last]
-        single.position = self.position[first:last]
-        base = self.start[first]
-        single.start = array("q", [at - base for at in self.start[first : last + 1]])
-        single.values = self.values[base : self.start[last]]
-        tokens = self.code[self.expr_start[expression] : self.expr_start[expression + 1]]
-        single.code = array("i", [token - first if token >= 0 else token for token in tokens])
-        single.expr_start.append(len(tokens))
-        single.row_start.append(last - first)
-        return single
+    def part(self, first: int, last: int) -> LeafBatch:
+        """A batch of the expressions first..last of this one."""
+        if (first, last) == (0, len(self)):
+            return self
+        some = LeafBatch()
+        some.names = self.names
+        row, end = self.row_start[first], self.row_start[last]
+        some.attr, some.op, some.position = (
+            self.attr[row:end],
+            self.op[row:end],
+            self.position[row:end],
+        )
+        value = self.start[row]
+        some.start = array("q", [at - value for at in self.start[row : end + 1]])
+        some.values = self.values[value : self.start[end]]
+        token = self.expr_start[first]
+        tokens = self.code[token : self.expr_start[last]]
+        some.code = array("i", [each - row if each >= 0 else each for each in tokens])
+        some.expr_start = array("q", [at - token for at in self.expr_start[first : last + 1]])
+        some.row_start = array("q", [at - row for at in self.row_start[first : last + 1]])
+        return some
 
     def _write(self, node: Expr) -> None:
         if isinstance(node, (And, Or)):

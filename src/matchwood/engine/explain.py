@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import date, datetime
 from typing import Any
 
 import numpy as np
@@ -110,9 +111,15 @@ def _flat(event: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
     return values
 
 
+def _shown(value: Any) -> str:
+    if isinstance(value, datetime):
+        return value.isoformat(" ")
+    return value.isoformat() if isinstance(value, date) else repr(value)
+
+
 def _evaluate(expr: Expr, leaves: _Leaves, event: dict[str, Any]) -> Node:
     if isinstance(expr, Predicate):
-        found = f"{expr.name} is {event[expr.name]!r}" if expr.name in event else None
+        found = f"{expr.name} is {_shown(event[expr.name])}" if expr.name in event else None
         return Node(str(expr), leaves.truth(expr), found or f"{expr.name} is absent", (), expr)
     nodes = tuple([_evaluate(each, leaves, event) for each in children(expr)])
     return Node(str(expr), _connect(expr, [node.value for node in nodes]), None, nodes, expr)

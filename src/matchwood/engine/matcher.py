@@ -27,7 +27,7 @@ from matchwood.encode.resolve import learned_types, resolve
 from matchwood.encode.schema import Schema
 from matchwood.engine.arrange_kernels import arrange
 from matchwood.engine.explain import Explanation, explain
-from matchwood.engine.loading import BatchReport, Refused, load_batches
+from matchwood.engine.loading import BatchReport, Chunk, Refused, load_batches
 from matchwood.engine.matches import Matches
 from matchwood.engine.routing import Routing
 from matchwood.engine.subscriptions import Id, Subscriptions, check_id
@@ -133,10 +133,11 @@ class Matcher:
             batch = _single(expr)
             leaves = self._resolve(batch, expr)
             slots = np.array([self._subscriptions.slot_of[id_]], np.int32)
-            self._release(slots)
+            derived = self._release(slots)
             self._subscriptions.texts.drop(slots)
             self._subscriptions.texts.put(slots, [_text(expr)])
             self._encode(batch, leaves, slots)
+            self._forget(derived)  # not before: the new expression may test the same ones
             self._routing.insert(slots)
 
     def remove(self, id: Id) -> None:
@@ -327,27 +328,28 @@ class Matcher:
                 refused.setdefault(row, error)
         return checked
 
-    def _add_chunk(self, ids: list[Id], chunk: Any) -> list[np.ndarray]:
-        """Encode a chunk, at once when all fits, else one by one; returns the slots."""
-        rows = chunk.rows
-        if chunk.refused.keys().isdisjoint(rows):
-            try:
-                leaves = resolve(chunk.batch, self._attributes, self._table)
-                return [self._store(chunk.batch, leaves, ids, chunk.texts, rows)]
-            except SchemaError as error:
-                if len(rows) == 1:
-                    chunk.refused[rows[0]] = chunk.placed(rows[0], error)
-                    return []
-        slots = []
-        for i, row in enumerate(rows):
-            if row in chunk.refused:
-                continue
-            single = chunk.batch.only(i)
-            try:
-                leaves = resolve(single, self._attributes, self._table)
-                slots.append(self._store(single, leaves, ids, chunk.texts, [row]))
-            except SchemaError as error:
-                chunk.refused[row] = chunk.placed(row, error)
+    def _add_chunk(self, ids: list[Id], chunk: Chunk) -> list[np.ndarray]:
+        """Encode a chunk; returns the slots.
+
+        A part of the chunk that holds something refused is halved until only that is left out.
+        """
+        slots: list[np.ndarray] = []
+        pending = [(0, len(chunk.rows))]
+        while pending:
+            first, last = pending.pop()
+            rows = chunk.rows[first:last]
+            if chunk.refused.keys().isdisjoint(rows):
+                batch = chunk.batch.part(first, last)
+                try:
+                    leaves = resolve(batch, self._attributes, self._table)
+                    slots.append(self._store(batch, leaves, ids, chunk.texts, rows))
+                    continue
+                except SchemaError as error:
+                    if len(rows) == 1:
+                        chunk.refused[rows[0]] = chunk.placed(rows[0], error)
+            if len(rows) > 1:
+                middle = (first + last) // 2
+                pending += [(middle, last), (first, middle)]
         return slots
 
     def _store(
@@ -357,18 +359,22 @@ class Matcher:
         self._encode(batch, leaves, slots)
         return slots
 
-    def _release(self, slots: np.ndarray) -> None:
-        """Take slots out of the indexes and the table; the subscriptions keep them."""
+    def _release(self, slots: np.ndarray) -> list[int]:
+        """Take slots out of the indexes and the table; returns derived attributes to `_forget`."""
         is_stale = self._routing.epoch != self._table.epoch  # keys moved: built anew below
         if not is_stale:
             self._routing.delete(slots)
         derived = self._derived_in(slots)
         self._table.release(slots)
+        if is_stale:
+            self._routing.rebuild()
+        return derived
+
+    def _forget(self, derived: list[int]) -> None:
+        """Stop supplying derived attributes that no expression tests any more."""
         for attr in derived:
             if not self._table.predicates.uses(attr):
                 self._attributes.drop_derived(attr)
-        if is_stale:
-            self._routing.rebuild()
 
     def _derived_in(self, slots: np.ndarray) -> list[int]:
         """The derived attributes that expressions test."""
@@ -378,9 +384,9 @@ class Matcher:
         return [attr for attr in self._table.attributes_of(slots) if attributes[attr].is_derived]
 
     def _remove(self, slots: np.ndarray) -> None:
-        self._release(slots)
+        self._forget(self._release(slots))
         self._subscriptions.remove(slots)
-        if self._subscriptions.n_slots > max(COMPACT_ABOVE, 4 * len(self)):
+        if self._subscriptions.n_slots > max(COMPACT_ABOVE, 4 * len(self)) or not len(self):
             self._compact()
 
     def _compact(self) -> None:

@@ -76,12 +76,13 @@ class Matches(Sequence[list[Id]]):
 
 
 def ids_to_arrow(ids: np.ndarray) -> pa.Array:
-    """Ids as an Arrow array: int64, or strings (ints among strings become their text)."""
+    """Ids as an Arrow array: int64, or strings as soon as the matcher has a string id.
+
+    The type then never depends on which ids a batch happens to match; ints among strings become
+    their text.
+    """
     import pyarrow as pa
 
     if ids.dtype != object:
         return pa.array(ids)
-    values = ids.tolist()
-    if all(isinstance(id_, int) for id_ in values):
-        return pa.array(values, pa.int64())
-    return pa.array([str(id_) for id_ in values], pa.string())
+    return pa.array([str(id_) for id_ in ids.tolist()], pa.string())

@@ -33,7 +33,7 @@ def capacity(room):
 
 
 @part
-def _room_for(n):
+def room_for(n):
     room = 0
     while capacity(room) < n:
         room += 1
@@ -41,34 +41,40 @@ def _room_for(n):
 
 
 @part
-def _give_back(lists, which):
-    room = lists.room[which]
-    if room == NO_BLOCK:
-        return
-    lists.item[lists.start[which]] = lists.free[room]
-    lists.free[room] = lists.start[which]
-    lists.room[which] = NO_BLOCK
+def take_block(lists, room):
+    """A block of a class; -1 when the arena is full."""
+    start = np.int64(lists.free[room])
+    if start >= 0:
+        lists.free[room] = lists.item[start]
+    elif lists.count[TOP] + capacity(room) <= len(lists.item):
+        start = lists.count[TOP]
+        lists.count[TOP] += capacity(room)
+    else:
+        return np.int64(-1)
+    lists.count[USED] += capacity(room)
+    return start
+
+
+@part
+def give_block(lists, start, room):
+    lists.item[start] = lists.free[room]
+    lists.free[room] = start
     lists.count[USED] -= capacity(room)
 
 
 @part
 def _move(lists, which, room):
     """Take a list to a block of another class; False, and nothing done, when there is none."""
-    if lists.free[room] >= 0:
-        start = np.int64(lists.free[room])
-        lists.free[room] = lists.item[start]
-    elif lists.count[TOP] + capacity(room) <= len(lists.item):
-        start = lists.count[TOP]
-        lists.count[TOP] += capacity(room)
-    else:
+    start = take_block(lists, room)
+    if start < 0:
         return False
     before = lists.start[which]
     for i in range(lists.size[which]):
         lists.item[start + i] = lists.item[before + i]
-    _give_back(lists, which)
+    if lists.room[which] != NO_BLOCK:
+        give_block(lists, before, lists.room[which])
     lists.start[which] = start
     lists.room[which] = room
-    lists.count[USED] += capacity(room)
     return True
 
 
@@ -77,7 +83,7 @@ def reserve(lists, which, n):
     """Room for n ids in a list, so that they need no moving; False when the arena is full."""
     if n == 0 or (lists.room[which] != NO_BLOCK and capacity(lists.room[which]) >= n):
         return True
-    return _move(lists, which, _room_for(n))
+    return _move(lists, which, room_for(n))
 
 
 @part
@@ -127,27 +133,23 @@ def remove_id(lists, which, id_):
     lists.size[which] = n - 1
     room = lists.room[which]
     if n == 1:
-        _give_back(lists, which)
+        give_block(lists, start, room)
+        lists.room[which] = NO_BLOCK
     elif room >= 4 and 4 * n <= capacity(room):
         _move(lists, which, room - 2)  # half the room; no harm when there is none
 
 
 @kernel
 def repack(lists, fresh):
-    """Copy all lists to a fresh arena, as tightly as blocks go; it holds what is USED now."""
+    """Copy all blocks to a fresh arena, one behind the other; it holds what is USED now."""
     top = np.int64(0)
-    used = np.int64(0)
-    for which in range(len(lists.size)):
-        n = lists.size[which]
-        if n == 0:
+    for which in range(len(lists.room)):
+        if lists.room[which] == NO_BLOCK:
             continue
-        start = lists.start[which]
+        start, n = lists.start[which], capacity(lists.room[which])
         for i in range(n):
             fresh[top + i] = lists.item[start + i]
         lists.start[which] = top
-        lists.room[which] = _room_for(n)
-        top += capacity(lists.room[which])
-        used += capacity(lists.room[which])
+        top += n
     lists.free[:] = -1
     lists.count[TOP] = top
-    lists.count[USED] = used

@@ -13,6 +13,9 @@ Layout   (L lists, M items)
          item   int32[M]   the blocks; ids ascending inside a list
          free   int32[62]  first free block of every class, the next in its first item; -1 none
          count  int64[2]   TOP, USED
+
+Blocks need not hold a sorted list: an owner that keeps its own order in them (the clusters of
+`propagation`) takes them with `take_block` and `give_block`.
 """
 
 from __future__ import annotations
@@ -72,11 +75,12 @@ class IdListStore:
                 )
         self.lists = x._replace(item=grown(x.item, size))
 
-    def trim(self) -> None:
-        """Give the arena's memory back once three quarters of it are unused."""
+    def trim(self, share: int = 4) -> None:
+        """Close the arena up, with some room to grow, once all but one in `share` is unused."""
         x = self.lists
-        if len(x.item) > _SMALL and x.count[USED] * 4 < len(x.item):
-            fresh = np.zeros(max(_SMALL, 2 * int(x.count[USED])), np.int32)
+        if len(x.item) > _SMALL and x.count[USED] * share < len(x.item):
+            used = int(x.count[USED])
+            fresh = np.zeros(max(_SMALL, used + used // 8), np.int32)
             repack(x, fresh)
             self.lists = x._replace(item=fresh)
 

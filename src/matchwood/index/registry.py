@@ -8,8 +8,10 @@ from matchwood.errors import IndexBuildError
 from matchwood.index.protocol import Index
 
 REGISTRY = {
+    "be_tree": "matchwood.index.be_tree:BETree",
     "scan": "matchwood.index.scan:Scan",
     "counting": "matchwood.index.counting:Counting",
+    "propagation": "matchwood.index.propagation:Propagation",
 }
 """Name -> module and class, imported at first use so that no index pays for another's kernels."""
 

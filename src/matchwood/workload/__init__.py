@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from matchwood.workload.draws import Draws
     from matchwood.workload.interface import Workload
     from matchwood.workload.loading import load_events, load_subscriptions
+    from matchwood.workload.qgrams import QGrams
     from matchwood.workload.registry import find_workload, list_workloads
     from matchwood.workload.tables import event_dicts, wide_events
     from matchwood.workload.uniform import Uniform
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
 _HOME = {
     "BEGen": "begen",
     "Draws": "draws",
+    "QGrams": "qgrams",
     "Uniform": "uniform",
     "Workload": "interface",
     "event_dicts": "tables",
@@ -49,6 +51,7 @@ _HOME = {
 __all__ = [
     "BEGen",
     "Draws",
+    "QGrams",
     "Uniform",
     "Workload",
     "event_dicts",

@@ -10,6 +10,7 @@ from matchwood.workload.interface import Workload
 
 REGISTRY = {
     "begen": "matchwood.workload.begen:BEGen",
+    "qgrams": "matchwood.workload.qgrams:QGrams",
     "uniform": "matchwood.workload.uniform:Uniform",
 }
 """Name -> module and class, imported at first use."""
