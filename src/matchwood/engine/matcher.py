@@ -43,6 +43,7 @@ from matchwood.index.verify_kernels import COUNTERS
 from matchwood.jit import compile_seconds
 from matchwood.lang.nodes import Boolean, Expr
 from matchwood.lang.parser import parse
+from matchwood.lang.tokens import MAX_TEXT
 
 COMPACT_ABOVE = 1024
 """Slots below which compacting is not worth the trouble."""
@@ -439,8 +440,12 @@ def _single(expr: str | Boolean) -> LeafBatch:
     return batch
 
 
-def _text(expr: str | Boolean) -> str:
-    return str(expr.expression()) if isinstance(expr, Boolean) else expr
+def _text(expr: str | Boolean) -> str | None:
+    """What is kept to show it again; a built tree too large to be read as text is decoded instead."""
+    if not isinstance(expr, Boolean):
+        return expr
+    text = str(expr.expression())
+    return text if len(text) <= MAX_TEXT else None
 
 
 def _placed(error: SchemaError, expr: str | Boolean) -> SchemaError | ParseError:

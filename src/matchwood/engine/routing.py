@@ -57,7 +57,8 @@ class Routing:
         self = cls.__new__(cls)
         self._table, self.name, self.config = table, index, dict(config)
         self._classes = _classes(index)
-        self.always, self.epoch = always, table.epoch
+        self._always, self._always_array = set(always.tolist()), always
+        self.epoch = table.epoch
         if len(layouts) != len(self._classes):
             self.rebuild()
             return self
@@ -71,9 +72,17 @@ class Routing:
         """Build every index anew from the expression table."""
         nothing = np.empty(0, np.int32)
         self.indexes = [self._build(i, nothing) for i in range(len(self._classes))]
-        self.always = nothing
+        self._always: set[int] = set()
+        self._always_array: np.ndarray | None = nothing
         self.epoch = self._table.epoch
         self._insert(np.flatnonzero(self._table.layout.kind != UNUSED).astype(np.int32))
+
+    @property
+    def always(self) -> np.ndarray:
+        """Slots of expressions that every event satisfies."""
+        if self._always_array is None:
+            self._always_array = np.array(sorted(self._always), np.int32)
+        return self._always_array
 
     def insert(self, slots: np.ndarray) -> None:
         if self.epoch != self._table.epoch:
@@ -86,7 +95,10 @@ class Routing:
         for index, part in zip(self.indexes, self._parts(slots), strict=True):
             if len(part):
                 index.delete(part)
-        self.always = np.setdiff1d(self.always, slots).astype(np.int32)
+        gone = slots[self._table.layout.kind[slots] == ALWAYS]
+        if len(gone):
+            self._always.difference_update(gone.tolist())
+            self._always_array = None
 
     def match_batch(self, events: EventBatch) -> list[Hits]:
         """The hits of each index; `always` is left to the caller."""
@@ -98,8 +110,10 @@ class Routing:
                 self.indexes[i].insert(part)
             elif len(part):  # the first batch: an index may build better than it grows
                 self.indexes[i] = self._build(i, part)
-        kinds = self._table.layout.kind[slots]
-        self.always = np.concatenate([self.always, slots[kinds == ALWAYS]])
+        always = slots[self._table.layout.kind[slots] == ALWAYS]
+        if len(always):
+            self._always.update(always.tolist())
+            self._always_array = None
 
     def _parts(self, slots: np.ndarray) -> list[np.ndarray]:
         kinds = self._table.layout.kind[slots]
