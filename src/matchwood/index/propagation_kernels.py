@@ -1,4 +1,4 @@
-"""Kernels of `propagation`: choose access predicates, fill clusters, test them against the truth."""
+"""Kernels of `propagation`: choose access predicates, fill clusters, test what hangs on them."""
 
 from __future__ import annotations
 

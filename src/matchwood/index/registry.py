@@ -12,6 +12,7 @@ REGISTRY = {
     "scan": "matchwood.index.scan:Scan",
     "counting": "matchwood.index.counting:Counting",
     "propagation": "matchwood.index.propagation:Propagation",
+    "k_index": "matchwood.index.k_index:KIndex",
 }
 """Name -> module and class, imported at first use so that no index pays for another's kernels."""
 

@@ -64,6 +64,7 @@ class StabbingTree:
     def clear(self) -> None:
         self.segments = no_segments()
         self.on_node = IdListStore()
+        self._n_in_tree = 0  # when it was made
         self.arrays = Stabbing(
             uses=np.zeros(16, np.int32),
             pending_head=np.full(16, LAST, np.int32),
@@ -99,9 +100,9 @@ class StabbingTree:
         self._make_tree(table)
 
     def settle(self, table: ExpressionTable) -> None:
-        """After changes: make the tree anew when too many wait, give back what is unused."""
+        """After changes: make the tree anew when too many wait or have left."""
         n_pending = int(self.arrays.count[N_PENDING])
-        is_hollow = len(self.segments.cut) > 256 + 16 * len(self)
+        is_hollow = 4 * len(self) < self._n_in_tree
         if n_pending > max(MOST_PENDING, len(self) // PENDING_SHARE) or is_hollow:
             self._make_tree(table)
         self.on_node.trim()
@@ -120,6 +121,7 @@ class StabbingTree:
     def _make_tree(self, table: ExpressionTable) -> None:
         p = table.predicates.layout
         held = np.flatnonzero(self.arrays.uses > 0).astype(np.int32)
+        self._n_in_tree = len(held)
         self.segments = segments_of(p, held)
         n_on_node = np.zeros(2 * len(self.segments.cut), np.int64)
         count_on_nodes(self.segments, p, held, n_on_node)
@@ -149,6 +151,7 @@ class StabbingTree:
         self.arrays = Stabbing(*[layout[f"stabbing_{name}"] for name in Stabbing._fields])
         self.segments = Segments(*[layout[f"stabbing_{name}"] for name in Segments._fields])
         self.on_node.take(layout, "stabbing_node")
+        self._n_in_tree = len(self)
 
     def thaw(self) -> None:
         """Copy arrays that cannot be written, before the first change."""

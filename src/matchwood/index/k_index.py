@@ -1,0 +1,268 @@
+"""k-index: a conjunction of k predicates matches when it is in k of the event's posting lists.
+
+Idea.    Split expressions by size.  Every value of an attribute has, for each size k, a sorted list
+         of the expressions that accept it.  An event opens one list per attribute; an expression of
+         size k matches when it is in k of them.  Sizes with fewer than k lists are passed over, and
+         lists are skipped through: nothing before the k-th smallest current id can match.
+Source.  Whang et al., VLDB 2009: k-index (section 3) and the Conjunction algorithm (Algorithm 1);
+         ranges are enumerated, as in section 7.2 (3) of the BE-Tree paper.
+Differs. What is enumerated is not every value but every segment of keys that the predicates tell
+         apart: on a small domain the same, beyond it fewer, and open ranges, <> and floats can be
+         held at all, with the strong semantics.  What would take more than `max_postings` lists per
+         expression is refused.  Dynamic (the original is static): an expression with a new end
+         waits, tested one by one, until an eighth of all wait; then all is enumerated anew.  The
+         list Z of sizes below 1 is not needed.  For an event of intervals an expression may be in
+         several lists of one attribute, so it is counted once per attribute, without skipping.
+Cost.    Match O(postings of the event's segments), less what is skipped.  Memory 4 bytes a posting
+         (at most half as much again in unused room), a posting for every segment that a predicate
+         covers: it grows with cardinality.  21 bytes a list, 12 a segment, 1 a slot.
+
+Layout   (C segments, L lists, S slots)
+         segments           see segment_kernels
+         first  int32[C]    the list of a segment for its smallest size, NONE
+         next   int32[L]    the list for the next larger size (or the next free id), NONE
+         arity  int32[L]    k, the size of its expressions
+         lists  lists[L]    slots (see id_lists); list PENDING holds those that wait
+         held   bool[S]     what the index holds
+         count  int64[2]    HIGH, FREE
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from matchwood.arrays import doubled, grown
+from matchwood.encode.events import EventBatch
+from matchwood.encode.expressions import ExpressionTable
+from matchwood.errors import IndexBuildError
+from matchwood.index.board import Board
+from matchwood.index.counting_kernels import count_uses
+from matchwood.index.id_lists import MAX_ITEMS, IdListStore
+from matchwood.index.k_index_kernels import (
+    HIGH,
+    LISTS_FULL,
+    NONE,
+    PENDING,
+    KIndexLayout,
+    count_postings,
+    post_expressions,
+    unpost_expressions,
+)
+from matchwood.index.k_index_match_kernels import Scratch, match_by_size
+from matchwood.index.protocol import CONJUNCTIONS, Hits
+from matchwood.index.segment_kernels import Segments
+from matchwood.index.segments import no_segments, segments_of
+
+PENDING_SHARE, MOST_PENDING = 8, 64
+"""All is enumerated anew when more than MOST_PENDING and one in PENDING_SHARE expressions wait."""
+
+FREE_POSTINGS = 2**20
+"""So many postings are never refused."""
+
+
+@dataclass(frozen=True)
+class Config:
+    """What can be set.
+
+    max_postings   postings per expression, on average, above which expressions are refused; raising
+                   it allows wider ranges on finer domains, at 4 to 6 bytes a posting
+    """
+
+    max_postings: int = 256
+
+
+class KIndex:
+    """Owns the lists and the segments they belong to."""
+
+    name: ClassVar[str] = "k_index"
+    language: ClassVar[str] = CONJUNCTIONS
+
+    def __init__(self, table: ExpressionTable, config: Config) -> None:
+        self.config = config
+        self._table = table
+        self._board = Board()
+        nothing = np.empty(0, np.int64)
+        self._scratch = Scratch(
+            *[nothing] * 5, np.empty(0, np.int32), np.zeros(1, np.int64), np.zeros(3, np.int64)
+        )
+        self._clear(no_segments(), np.zeros(16, np.bool_))
+
+    def _clear(self, segments: Segments, held: np.ndarray) -> None:
+        """No lists but the one of those that wait."""
+        self._segments = segments
+        self._lists = IdListStore(16)
+        self._arrays = KIndexLayout(
+            first=np.full(len(segments.cut), NONE, np.int32),
+            next=np.full(16, NONE, np.int32),
+            arity=np.zeros(16, np.int32),
+            held=held,
+            count=np.array([PENDING + 1, NONE], np.int64),
+        )
+        self._n_live = 0
+        self._n_enumerated = 0
+
+    @classmethod
+    def build(cls, table: ExpressionTable, slots: np.ndarray, **config: Any) -> Self:
+        index = cls(table, Config(**config))
+        if len(slots):
+            index._enumerate(np.sort(slots))
+        return index
+
+    def __len__(self) -> int:
+        return self._n_live
+
+    def insert(self, slots: np.ndarray) -> None:
+        if not len(slots):
+            return
+        if not self._n_live:
+            self._enumerate(np.sort(slots))
+            return
+        self._thaw()
+        self._post(np.sort(slots))
+        n_pending = int(self._lists.lists.size[PENDING])
+        if n_pending > max(MOST_PENDING, self._n_live // PENDING_SHARE):
+            try:
+                self._enumerate(np.flatnonzero(self._arrays.held).astype(np.int32))
+            except IndexBuildError:
+                self.delete(slots)
+                raise
+
+    def delete(self, slots: np.ndarray) -> None:
+        if not len(slots):
+            return
+        self._n_live -= len(slots)
+        if self._n_live == 0:
+            self._clear(no_segments(), np.zeros(16, np.bool_))
+            return
+        self._thaw()
+        unpost_expressions(
+            self._arrays, self._lists.lists, self._segments,
+            self._table.layout, self._table.predicates.layout, slots,
+        )  # fmt: skip
+        if 4 * self._n_live < self._n_enumerated:  # fewer segments tell the others apart
+            self._enumerate(np.flatnonzero(self._arrays.held).astype(np.int32))
+        self._lists.trim()
+
+    def _enumerate(self, slots: np.ndarray) -> None:
+        """Hold exactly these slots, over segments of their own; refuses before it changes."""
+        p = self._table.predicates.layout
+        uses = np.zeros(len(p.attr), np.int32)
+        count_uses(self._table.layout, slots, uses)
+        used = np.flatnonzero(uses).astype(np.int32)
+        segments = segments_of(p, used)
+        n_postings = count_postings(segments, p, used, uses)
+        allowed = max(FREE_POSTINGS, self.config.max_postings * len(slots))
+        allowed = min(allowed, MAX_ITEMS // 3 * 2)
+        if n_postings > allowed:
+            raise IndexBuildError(
+                f"index 'k_index' lists an expression under every value its predicates accept: "
+                f"expected at most {allowed:,} postings, found {n_postings:,} for {len(slots):,} "
+                "expressions; raise max_postings if there is memory for them, or choose an index "
+                "that holds ranges as ranges (be_tree, counting, propagation)"
+            )
+        self._clear(segments, np.zeros(doubled(16, int(slots.max()) + 1), np.bool_))
+        self._lists.make_room(n_postings + n_postings // 4)
+        self._post(slots)
+        self._lists.trim(share=1)
+        self._n_enumerated = len(slots)
+
+    def _post(self, slots: np.ndarray) -> None:
+        x = self._arrays
+        self._arrays = x._replace(
+            held=grown(x.held, doubled(len(x.held), int(slots.max()) + 1)),
+        )
+        done = 0
+        while done < len(slots):
+            done, full = post_expressions(
+                self._arrays, self._lists.lists, self._segments,
+                self._table.layout, self._table.predicates.layout, slots, done,
+            )  # fmt: skip
+            if full == LISTS_FULL:
+                self._make_lists()
+            elif full:
+                self._lists.make_room()
+        self._n_live += len(slots)
+
+    def _make_lists(self) -> None:
+        x = self._arrays
+        self._lists.make_lists(2 * len(x.next))
+        n = len(self._lists.lists.size)
+        self._arrays = x._replace(next=grown(x.next, n, NONE), arity=grown(x.arity, n))
+
+    def match(self, event: EventBatch) -> np.ndarray:
+        return self.match_batch(event).slots
+
+    def match_batch(self, events: EventBatch) -> Hits:
+        board, table = self._board, self._table
+        is_plain = events.lo is events.hi or bool((events.lo == events.hi).all())
+        scratch = self._scratch_for(events, is_plain)
+
+        def step(
+            first: int, stamp: int, offsets: np.ndarray, out: np.ndarray, counters: np.ndarray
+        ) -> int:
+            done: int = match_by_size(
+                self._arrays, self._lists.lists, self._segments, is_plain, scratch,
+                table.layout, events, first, stamp, board.event, board.entry,
+                table.predicates.layout, offsets, out, counters,
+            )  # fmt: skip
+            return done
+
+        return board.run(events, table.n_attributes, step)
+
+    def _scratch_for(self, events: EventBatch, is_plain: bool) -> Scratch:
+        s = self._scratch
+        longest = int(np.diff(events.start).max(initial=0))
+        if len(s.here) < longest:
+            here, at, end, cursor = np.empty((4, doubled(16, longest)), np.int64)
+            s = s._replace(here=here, at=at, end=end, cursor=cursor)
+        n_slots = len(self._arrays.held)
+        if not is_plain and len(s.seen) < n_slots:
+            s = s._replace(seen=np.zeros(n_slots, np.int64), tally=np.zeros(n_slots, np.int32))
+        self._scratch = s
+        return s
+
+    def stats(self) -> dict[str, Any]:
+        own = sum(array.nbytes for array in (*self._arrays, *self._segments))
+        return {
+            "index": self.name,
+            "conjunctions": self._n_live,
+            **asdict(self.config),
+            "segments": len(self._segments.cut),
+            "lists": int((self._lists.lists.size > 0).sum()),
+            "postings": self._lists.n_ids,
+            "pending_conjunctions": int(self._lists.lists.size[PENDING]),
+            "bytes": own + self._lists.nbytes,
+        }
+
+    def draw(self) -> str:
+        n_lists = int(self._arrays.count[HIGH])
+        arity, size = self._arrays.arity[:n_lists], self._lists.lists.size[:n_lists]
+        lines = [f"k_index: {self._n_live} conjunctions over {len(self._segments.cut)} segments"]
+        for k in np.unique(arity[size > 0]).tolist() if self._n_live else []:
+            mine = size[(arity == k) & (size > 0)]
+            name = f"size {k}" if k else "waiting"
+            lines.append(f"├── {name}: {int(mine.sum())} postings in {len(mine)} lists")
+        return "\n".join([*lines, f"└── {self._lists.n_ids} postings"])
+
+    def layout(self) -> dict[str, np.ndarray]:
+        own = {**self._arrays._asdict(), **self._segments._asdict()}
+        return {"n_live": np.array([self._n_live], np.int64), **own, **self._lists.layout("list")}
+
+    @classmethod
+    def restore(
+        cls, table: ExpressionTable, layout: Mapping[str, np.ndarray], **config: Any
+    ) -> Self:
+        index = cls(table, Config(**config))
+        index._n_live = index._n_enumerated = int(layout["n_live"][0])
+        index._arrays = KIndexLayout(*[layout[name] for name in KIndexLayout._fields])
+        index._segments = Segments(*[layout[name] for name in Segments._fields])
+        index._lists.take(layout, "list")
+        return index
+
+    def _thaw(self) -> None:
+        self._arrays = KIndexLayout(*[a if a.flags.writeable else a.copy() for a in self._arrays])
+        self._lists.thaw()
