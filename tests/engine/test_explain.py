@@ -9,7 +9,7 @@ from random import Random
 
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 
 import matchwood as mw
 from encode.world import mixed_expressions
@@ -18,6 +18,7 @@ from matchwood.lang.nodes import And, Const, Expr, Not, Or, Predicate, Xnor, Xor
 from naive import Truth, and_, evaluate, flatten, matches, not_, or_, xor
 from strategies import seeds, workload
 
+FEWER = settings(max_examples=max(10, settings.default.max_examples // 3))
 WORDS = {True: "TRUE", False: "FALSE", None: "UNKNOWN"}
 
 
@@ -27,6 +28,7 @@ def nodes(node: Node) -> Iterator[Node]:
         yield from nodes(child)
 
 
+@FEWER
 @given(seed=seeds())
 def test_every_node_has_the_truth_that_sql_gives_it(seed):
     rng = Random(seed)
