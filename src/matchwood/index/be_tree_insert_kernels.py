@@ -33,11 +33,13 @@ from matchwood.index.be_tree_node_kernels import (
     add_todo,
     cut,
     has_nodes,
+    is_outgrown,
     new_c_node,
     new_p_node,
     search_p_dir,
     smallest_cell,
 )
+from matchwood.index.be_tree_takedown_kernels import count_below, empty_p_node
 from matchwood.index.postings_kernels import (
     START,
     USED,
@@ -56,7 +58,6 @@ from matchwood.index.postings_kernels import (
     resize,
 )
 from matchwood.jit import part
-
 
 # ── one expression ──────────────────────────────────────────────────────────────────────────────
 
@@ -140,16 +141,19 @@ def _clear_path(expressions, predicates, slot, path, skip):
 
 
 @part
-def insert_expression(tree, expressions, predicates, slot, loss, path, skip, max_cap):
+def insert_expression(tree, expressions, predicates, slot, scratch, max_cap):
     """InsertBETree, from the root; False when nodes or words are missing."""
     size = np.int64(expressions.size[slot])
     if not has_nodes(tree, 2 * size + 2, 0):
         return False
+    path, skip = scratch.path, scratch.skip
     c = ROOT
     while tree.c[c, N_DIR] > 0:
-        p, pred = _best_p_node(tree, c, expressions, predicates, slot, loss, path)
+        p, pred = _best_p_node(tree, c, expressions, predicates, slot, scratch.loss, path)
         if p < 0:
             break
+        if is_outgrown(tree, p):
+            empty_p_node(tree, p, scratch.stack, max_cap)
         c = insert_c_dir(tree, p, predicates.lo[pred], predicates.hi[pred], max_cap)
         path[tree.p[p, ATTR]] = c
     _mark_path(tree, c, expressions, predicates, slot, path, skip)
@@ -161,15 +165,6 @@ def insert_expression(tree, expressions, predicates, slot, loss, path, skip, max
         if tree.postings.lists[c, N] > tree.c[c, CAP]:
             add_todo(tree, c)
     return done
-
-
-@part
-def count_below(tree, c, change):
-    """Tell every p-node above a c-node that so many expressions came or went."""
-    p = tree.c[c, OWNER]
-    while p >= 0:
-        tree.p[p, BELOW] += change
-        p = tree.c[tree.p[p, HOME], OWNER]
 
 
 # ── space clustering ────────────────────────────────────────────────────────────────────────────

@@ -103,7 +103,7 @@ def fit(postings, which):
     row = postings.lists[which]
     if row[USED] == 0:
         release_segment(postings, which)
-    elif row[USED] * 2 < row[ROOM] and row[ROOM] > 16:
+    elif row[USED] * 2 < row[ROOM] and row[ROOM] > 16 and has_words(postings, row[USED]):
         resize(postings, which, np.int64(row[USED]))
 
 
@@ -196,24 +196,26 @@ def write_cell(postings, predicates, pred, at):
     word = postings.word
     attr, lo, hi = np.int64(predicates.attr[pred]), predicates.lo[pred], predicates.hi[pred]
     n = predicates.n_intervals[pred]
-    origin = _origin_of(postings, attr, lo, hi)
     if n == 1:
+        origin = _origin_of(postings, attr, lo, hi)
         if (lo == MIN_KEY or _is_exact(origin, lo)) and (hi == MAX_KEY or _is_exact(origin, hi)):
             low = np.int64(0) if lo == MIN_KEY else offset(origin, lo)
             word[at] = ((attr << 2) | INTERVAL) << 32 | low
             word[at + 1] = PAST if hi == MAX_KEY else offset(origin, hi)
             return at + 2
-    elif lo == MIN_KEY and hi == MAX_KEY:
-        start = predicates.interval_start[pred]
-        first, last = predicates.interval_hi[start] + 1, predicates.interval_lo[start + n - 1] - 1
-        if _fits_a_word(origin, first, last):
-            word[at] = ((attr << 2) | OUTSIDE) << 32 | offset(origin, first)
-            word[at + 1] = _bits(predicates, pred, first, True)
+    else:
+        is_open = lo == MIN_KEY and hi == MAX_KEY
+        first, last = lo, hi
+        if is_open:  # everything but some keys: these are the gaps between its intervals
+            start = predicates.interval_start[pred]
+            first = predicates.interval_hi[start] + 1
+            last = predicates.interval_lo[start + n - 1] - 1
+        origin = _origin_of(postings, attr, first, last)
+        if first != MIN_KEY and last != MAX_KEY and _fits_a_word(origin, first, last):
+            kind = OUTSIDE if is_open else INSIDE
+            word[at] = ((attr << 2) | kind) << 32 | offset(origin, first)
+            word[at + 1] = _bits(predicates, pred, first, is_open)
             return at + 2
-    elif lo != MIN_KEY and _fits_a_word(origin, lo, hi):
-        word[at] = ((attr << 2) | INSIDE) << 32 | offset(origin, lo)
-        word[at + 1] = _bits(predicates, pred, lo, False)
-        return at + 2
     word[at] = ((attr << 2) | WIDE) << 32 | np.int64(pred)
     word[at + 1], word[at + 2] = lo, hi
     return at + 3

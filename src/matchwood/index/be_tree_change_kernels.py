@@ -1,0 +1,50 @@
+"""Changing `be_tree`: the entry points that insert and delete."""
+
+from __future__ import annotations
+
+from matchwood.index.be_tree_delete_kernels import delete_expression
+from matchwood.index.be_tree_insert_kernels import insert_expression, note_attributes, relieve
+from matchwood.index.be_tree_node_kernels import N_PENDING, N_TODO, enter_all
+from matchwood.jit import kernel
+
+
+@kernel
+def note_batch(tree, expressions, predicates, slots):
+    """Attributes of expressions to come: their counts, and the domains that grids will halve."""
+    for slot in slots:
+        note_attributes(tree, expressions, predicates, slot)
+
+
+@kernel
+def change(tree, expressions, predicates, slots, first, is_delete, scratch, max_cap, min_size):
+    """Insert (after `note_batch`) or delete slots first..; returns how many are done, and whether
+    nothing is left to do.  If something is, nodes or words are missing."""
+    i = first
+    while True:
+        if tree.count[N_TODO] > 0:
+            if not relieve(tree, predicates, scratch.tally, max_cap, min_size):
+                return i, False
+            continue
+        if tree.count[N_PENDING] == 0:
+            if i == len(slots):
+                return i, True
+            slot = slots[i]
+            i += 1
+            if is_delete:
+                delete_expression(tree, expressions, predicates, slot, max_cap, min_size)
+                continue
+        else:
+            tree.count[N_PENDING] -= 1
+            slot = tree.pending[tree.count[N_PENDING]]
+        if not insert_expression(
+            tree, expressions, predicates, slot, scratch, max_cap
+        ):
+            tree.pending[tree.count[N_PENDING]] = slot
+            tree.count[N_PENDING] += 1
+            return i, False
+
+
+@kernel
+def fill_directory(tree):
+    """Enter all p-nodes in an emptied p-directory."""
+    enter_all(tree)
