@@ -4,7 +4,8 @@ Idea.    A row is drawn from (seed, row, attempt).  The survey finds each row's 
          that is long enough and new.  Duplicates are rare, but to know one needs all rows before
          it; so the survey walks the rows once, up to the highest that was asked for, and keeps
          three small numbers a row.  Any chunk is then written at once.
-Cost.    About 0.6 s for a million rows of 15 predicates to choose from, and 22 bytes a row.
+Cost.    For a million rows of the defaults some 0.7 s to survey, and as much again to write
+         (docs/workloads.md has the command); 12 bytes a row and 16 to 32 for its signature.
 
 Layout   found    int32[rows, 3]  attempt, predicates, values
          seen     uint64[2^k]     signatures of all rows, open addressing, at most half full
