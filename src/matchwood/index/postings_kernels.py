@@ -19,11 +19,16 @@ TOP, FREED = range(2)
 INTERVAL, INSIDE, OUTSIDE, WIDE = range(4)
 """Kinds of inline predicates."""
 
-LOW = np.int64(0xFFFFFFFF)
-PAST = np.int64(2**32 - 1)
-"""The offset of every key that lies beyond the 32 bits after an attribute's origin."""
+KIND, LOW, ATTR = 61, 23, 46
+"""Where the fields of a cell begin; the upper end of an interval begins at bit 0."""
 
-HALF = np.int64(2**31)
+PAST = np.int64(2**23 - 1)
+"""The offset of every key that lies beyond the 23 bits after an attribute's origin."""
+
+HALF = np.int64(2**22)
+MOST_ATTRIBUTES = 2**15
+WORD = np.int64(0xFFFFFFFF)
+
 N_CLASSES = 128
 
 
@@ -56,8 +61,8 @@ def class_words(k):
 
 @part
 def has_words(postings, words):
-    """Whether segments for so many words, in at most three lists, surely fit."""
-    return postings.count[TOP] + words + (words >> 2) + 64 <= len(postings.word)
+    """Whether segments for so many words, in at most three lists, surely fit; one word is spare."""
+    return postings.count[TOP] + words + (words >> 2) + 64 < len(postings.word)
 
 
 @part
@@ -130,7 +135,7 @@ def compact(postings, n_lists, fresh):
 
 @part
 def offset(origin, key):
-    """0 before the origin, 1 at it, PAST from 2^32 - 2 keys behind it on."""
+    """0 before the origin, 1 at it, PAST from 2^23 - 2 keys behind it on."""
     if key < origin:
         return np.int64(0)
     behind = np.uint64(key) - np.uint64(origin)
@@ -191,19 +196,24 @@ def _bits(predicates, pred, first, inverted):
 
 
 @part
+def _cell(kind, attr, low, high):
+    return np.int64(kind) << KIND | attr << ATTR | low << LOW | high
+
+
+@part
 def write_cell(postings, predicates, pred, at):
     """Write a predicate inline at a position; returns the position behind it."""
     word = postings.word
     attr, lo, hi = np.int64(predicates.attr[pred]), predicates.lo[pred], predicates.hi[pred]
     n = predicates.n_intervals[pred]
-    if n == 1:
+    if attr < MOST_ATTRIBUTES and n == 1:
         origin = _origin_of(postings, attr, lo, hi)
         if (lo == MIN_KEY or _is_exact(origin, lo)) and (hi == MAX_KEY or _is_exact(origin, hi)):
             low = np.int64(0) if lo == MIN_KEY else offset(origin, lo)
-            word[at] = ((attr << 2) | INTERVAL) << 32 | low
-            word[at + 1] = PAST if hi == MAX_KEY else offset(origin, hi)
-            return at + 2
-    else:
+            high = PAST if hi == MAX_KEY else offset(origin, hi)
+            word[at] = _cell(INTERVAL, attr, low, high)
+            return at + 1
+    elif attr < MOST_ATTRIBUTES:
         is_open = lo == MIN_KEY and hi == MAX_KEY
         first, last = lo, hi
         if is_open:  # everything but some keys: these are the gaps between its intervals
@@ -212,54 +222,54 @@ def write_cell(postings, predicates, pred, at):
             last = predicates.interval_lo[start + n - 1] - 1
         origin = _origin_of(postings, attr, first, last)
         if first != MIN_KEY and last != MAX_KEY and _fits_a_word(origin, first, last):
-            kind = OUTSIDE if is_open else INSIDE
-            word[at] = ((attr << 2) | kind) << 32 | offset(origin, first)
+            low, high = offset(origin, first), offset(origin, last)
+            word[at] = _cell(OUTSIDE if is_open else INSIDE, attr, low, high)
             word[at + 1] = _bits(predicates, pred, first, is_open)
             return at + 2
-    word[at] = ((attr << 2) | WIDE) << 32 | np.int64(pred)
+    word[at] = np.int64(WIDE) << KIND | np.int64(pred) << 32 | attr
     word[at + 1], word[at + 2] = lo, hi
     return at + 3
 
 
 @part
 def cell_attr(w):
-    return w >> 34
+    if w >> KIND == WIDE:
+        return w & WORD
+    return (w >> ATTR) & (MOST_ATTRIBUTES - 1)
 
 
 @part
 def cell_words(w):
-    return 3 if ((w >> 32) & 3) == WIDE else 2
+    kind = w >> KIND
+    return 1 if kind == INTERVAL else 3 if kind == WIDE else 2
+
+
+@part
+def _wide_pred(w):
+    return np.int32((w >> 32) & (2**29 - 1))
 
 
 @part
 def cell_hull(postings, at):
     """First and last key of an inline predicate."""
     w = postings.word[at]
-    kind = (w >> 32) & 3
-    origin = postings.origin[cell_attr(w)]
-    if kind == INTERVAL:
-        return _key(origin, w & LOW), _key(origin, postings.word[at + 1])
-    if kind == OUTSIDE:
-        return MIN_KEY, MAX_KEY
+    kind = w >> KIND
     if kind == WIDE:
         return postings.word[at + 1], postings.word[at + 2]
-    mask = np.uint64(postings.word[at + 1])
-    last = np.int64(0)
-    while mask > np.uint64(1):
-        mask >>= np.uint64(1)
-        last += 1
-    lo = _key(origin, w & LOW)
-    return lo, lo + last
+    if kind == OUTSIDE:
+        return MIN_KEY, MAX_KEY
+    origin = postings.origin[cell_attr(w)]
+    return _key(origin, (w >> LOW) & PAST), _key(origin, w & PAST)
 
 
 @part
 def cell_is(postings, predicates, at, lo, hi):
     """Whether an inline predicate is exactly the interval lo..hi."""
     w = postings.word[at]
-    kind = (w >> 32) & 3
+    kind = w >> KIND
     if kind == INSIDE or kind == OUTSIDE:
         return False
-    if kind == WIDE and predicates.n_intervals[w & LOW] > 1:
+    if kind == WIDE and predicates.n_intervals[_wide_pred(w)] > 1:
         return False
     low, high = cell_hull(postings, at)
     return low == lo and high == hi
@@ -270,7 +280,7 @@ def cell_is(postings, predicates, at, lo, hi):
 
 @part
 def entry_slot(w):
-    return np.int32(w & LOW)
+    return np.int32(w & WORD)
 
 
 @part
@@ -399,12 +409,60 @@ def _by_table(events, stamp, board_event, board_entry, expressions, predicates, 
 
 @part
 def _wide_holds(events, stamp, board_event, board_entry, predicates, word, at):
-    pred = np.int32(word[at] & LOW)
+    pred = _wide_pred(word[at])
     ref = pred if predicates.n_intervals[pred] == 1 else ~pred
     return holds(
         events, stamp, board_event, board_entry,
         cell_attr(word[at]), word[at + 1], word[at + 2], ref, predicates,
     )  # fmt: skip
+
+
+@part
+def _first_failing(
+    word, at, end, events, stamp, board_event, board_entry, posted, predicates, tested
+):
+    """The first cell that does not hold for an event of values, or `end`; and the tests so far.
+
+    Kinds follow one another at random, so all but WIDE are computed without a branch: a wrongly
+    guessed branch costs more than the few operations it would save.
+    """
+    while at < end:
+        tested += 1
+        w = word[at]
+        kind = w >> KIND
+        if kind == WIDE:
+            if not _wide_holds(events, stamp, board_event, board_entry, predicates, word, at):
+                return at, tested
+            at += 3
+            continue
+        x = posted[(w >> ATTR) & (MOST_ATTRIBUTES - 1)]
+        bit = x - ((w >> LOW) & PAST)
+        is_from = np.int64(bit >= 0)
+        is_within = is_from & np.int64(x <= (w & PAST))
+        is_set = is_within & (word[at + 1] >> (bit & 63))
+        is_inside = np.int64(kind == INTERVAL) | is_set
+        is_outside = np.int64(x >= 0) & (is_set ^ 1)
+        if (is_within & is_inside if kind != OUTSIDE else is_outside & 1) == 0:
+            return at, tested
+        at += 1 + np.int64(kind != INTERVAL)
+    return at, tested
+
+
+@part
+def _first_impossible(
+    word, at, end, events, stamp, board_event, board_entry, expressions, predicates, slot, tested
+):
+    """The same for an event of sets, by the predicate table: hulls alone do not decide."""
+    while at < end:
+        tested += 1
+        w = word[at]
+        attr = cell_attr(w)
+        if board_event[attr] != stamp or not _by_table(
+            events, stamp, board_event, board_entry, expressions, predicates, slot, attr
+        ):
+            return at, tested
+        at += cell_words(w)
+    return at, tested
 
 
 @part
@@ -424,41 +482,20 @@ def emit_list(
     while entry < end_of_list:
         head = word[entry]
         end = entry + (head >> 32)
-        at = entry + 1
-        while at < end:
-            tested += 1
-            w = word[at]
-            attr = w >> 34
-            here = posted[attr]
-            if here < 0:
-                break
-            kind = (w >> 32) & 3
-            low = w & LOW
-            if not is_plain:
-                if not _by_table(
-                    events, stamp, board_event, board_entry, expressions, predicates,
-                    entry_slot(head), attr,
-                ):  # fmt: skip
-                    break
-                at += cell_words(w)
-                continue
-            if kind == INTERVAL:
-                if here < low or here > word[at + 1]:
-                    break
-            elif kind == WIDE:
-                if not _wide_holds(events, stamp, board_event, board_entry, predicates, word, at):
-                    break
-                at += 1
-            else:
-                bit = here - low
-                is_in = 0 <= bit < 64 and (word[at + 1] >> bit) & 1 == 1
-                if is_in != (kind == INSIDE):
-                    break
-            at += 2
+        if is_plain:
+            at, tested = _first_failing(
+                word, entry + 1, end, events, stamp, board_event, board_entry, posted,
+                predicates, tested,
+            )  # fmt: skip
+        else:
+            at, tested = _first_impossible(
+                word, entry + 1, end, events, stamp, board_event, board_entry,
+                expressions, predicates, entry_slot(head), tested,
+            )  # fmt: skip
         if at >= end:
             if n == len(out):
                 return np.int64(-1)
-            out[n] = np.int32(head & LOW)
+            out[n] = entry_slot(head)
             n += 1
         entry = end
     counters[CANDIDATES] += postings.lists[which, N]
