@@ -218,6 +218,25 @@ def test_a_dblp_file_is_a_source(tmp_path: Path) -> None:
     assert event_dicts(of_titles.events(1, 2), 1, 2) == [string_grams("trees again")]
 
 
+def test_a_source_that_failed_keeps_failing_with_the_same_words(tmp_path: Path) -> None:
+    workload = QGrams(source=str(saved(tmp_path / "half.xml", DBLP[:-20])))
+    for _ in range(2):
+        with pytest.raises(FormatError, match=r"half\.xml: expected DBLP's XML"):
+            workload.events(0, 10)
+
+
+def test_invented_strings_never_change() -> None:
+    assert authors(1, 0, 2) == ["Nikolai Baranden", "Florian Ellstein"]
+    assert titles(1, 2, 3) == ["Verifiable protocols for ordering spatial polygons"]
+
+
+def test_bytes_that_are_no_text_part_words(tmp_path: Path) -> None:
+    path = tmp_path / "bytes.txt"
+    path.write_bytes(b"tree\xffwood\n")
+    found = event_dicts(QGrams(source=str(path)).events(0, 1), 0, 1)
+    assert found == [string_grams("tree wood")]
+
+
 def test_every_event_finds_its_own_string() -> None:
     workload = QGrams(n_subscriptions=2_000, n_events=50)
     loaded = load_subscriptions(workload)

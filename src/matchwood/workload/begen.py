@@ -160,8 +160,8 @@ class BEGen(Workload):
         key = Draws(self.seed, "begen/subscriptions", np.zeros(1)).bits("key")[0, 0]
         narrow, wide = range_widths(self.cardinality, self.range_size)
         operators = np.array(CLASSES[self.operators], np.int64)
-        keep, fewest = self.keep, self.min_predicates
-        return Rules(key, self.cardinality, keep, fewest, self.equality, operators, narrow, wide)
+        keep, fewest, equality = self.keep, self.min_predicates, float(self.equality)
+        return Rules(key, self.cardinality, keep, fewest, equality, operators, narrow, wide)
 
     def bases(self, first: int, last: int) -> Bases:
         """Base expressions first .. last - 1."""
@@ -192,7 +192,7 @@ class BEGen(Workload):
         They match what the events with values match, and more.
         """
         key = Draws(self.seed, "begen/events", np.zeros(1)).bits("key")[0, 0]
-        rules = self.rules()._replace(key=key, keep=1.0, equality=self.event_equality)
+        rules = self.rules()._replace(key=key, keep=1.0, equality=float(self.event_equality))
         rows = np.arange(first, last)
         n = self.n_bases
         bases = draw_bases(self.seed, self.shape, rows if n is None else rows % n)

@@ -68,6 +68,7 @@ def draw_attributes(seed: int, table: str, shape: Shape, numbers: np.ndarray) ->
     return found
 
 
+@lru_cache(maxsize=64)
 def kept_share(size: int, wanted: float, fewest: int) -> float:
     """Pr_pred: with it, subscriptions of at least `fewest` predicates have `wanted` on average."""
     if wanted >= size:

@@ -79,7 +79,7 @@ class Survey:
     def rows(self, first: int, last: int) -> tuple[np.ndarray, Predicates]:
         """The number of predicates of each row, and the predicates."""
         self._reach(last)
-        attempt, n, n_values = self._found[first:last].T.astype(np.int64)
+        attempt, n, n_values = self._found[first:last].T.astype(np.int64, order="C")
         row_start = np.concatenate([[0], np.cumsum(n)])
         value_start = np.concatenate([[0], np.cumsum(n_values)])
         out = _room(int(row_start[-1]), int(value_start[-1]))

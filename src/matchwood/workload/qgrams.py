@@ -231,6 +231,6 @@ def _survey(workload: QGrams) -> Survey:
     keep = kept_share(workload.event_size, workload.predicates, workload.min_predicates)
     operators = np.array(CLASSES[workload.operators], np.int64)
     widths = range_widths(len(LETTERS), workload.range_size)
-    fewest, equality = workload.min_predicates, workload.equality
+    fewest, equality = workload.min_predicates, float(workload.equality)
     rules = Rules(key, len(LETTERS), keep, fewest, equality, operators, *widths)
     return Survey(rules, workload.event_size, lambda rows: (bases, rows % n))

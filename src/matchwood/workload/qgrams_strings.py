@@ -47,7 +47,7 @@ def open_strings(source: str, kind: str, seed: int) -> Iterator[list[str]]:
 
 
 def _lines(path: Path) -> Iterator[str]:
-    with path.open(encoding="utf-8") as file:
+    with path.open(encoding="utf-8", errors="replace") as file:
         yield from file
 
 
@@ -67,6 +67,7 @@ class Strings:
         self._parts: list[Bases] = []
         self._whole = Bases(np.zeros(1, np.int64), np.empty(0, np.int32), np.empty(0, np.int64))
         self._n = 0
+        self._failure: MatchwoodError | None = None
         self._lock = Lock()
 
     def grams(self, numbers: np.ndarray) -> Bases:
@@ -82,7 +83,7 @@ class Strings:
         with self._lock:
             barren = 0
             while self._n < n:
-                batch = next(self._batches, None)
+                batch = self._next()
                 if batch is None or barren == _BARREN:
                     raise MatchwoodError(
                         f"workload 'qgrams': expected {n:,} different strings, found {self._n:,}: "
@@ -96,6 +97,16 @@ class Strings:
                 self._whole = _joined([self._whole, *self._parts])
                 self._parts = []
             return self._whole
+
+    def _next(self) -> list[str] | None:
+        """The next batch; a source that failed once keeps failing, with the same words."""
+        if self._failure is not None:
+            raise self._failure
+        try:
+            return next(self._batches, None)
+        except MatchwoodError as error:
+            self._failure = error
+            raise
 
     def _new(self, found: Bases) -> Bases:
         """Without the strings that are empty or were there before."""
