@@ -23,11 +23,11 @@ MASK = 2**64 - 1
 
 
 def check(matcher: Matcher) -> None:
-    check_subscriptions(matcher._subscriptions, matcher._table)
-    check_expressions(matcher._table)
-    check_predicates(matcher._table.predicates)
-    check_dictionaries(matcher._attributes)
-    check_derived(matcher._attributes, matcher._table.predicates)
+    check_subscriptions(matcher._store.subscriptions, matcher._store.table)
+    check_expressions(matcher._store.table)
+    check_predicates(matcher._store.table.predicates)
+    check_dictionaries(matcher._store.attributes)
+    check_derived(matcher._store.attributes, matcher._store.table.predicates)
     check_routing(matcher)
 
 
@@ -157,9 +157,9 @@ def check_derived(attributes: Attributes, predicates: PredicateTable) -> None:
 
 def check_routing(matcher: Matcher) -> None:
     """What can match is held exactly once, by an index with the keys of today."""
-    kinds = matcher._table.layout.kind
-    held = sum(len(index) for index in matcher._routing.indexes)
+    kinds = matcher._store.table.layout.kind
+    held = sum(len(index) for index in matcher._store.routing.indexes)
     assert held == int(np.isin(kinds, (CONJUNCTION, TREE)).sum())
-    always = matcher._routing.always.tolist()
+    always = matcher._store.routing.always.tolist()
     assert sorted(always) == np.flatnonzero(kinds == ALWAYS).tolist()
-    assert matcher._routing.epoch == matcher._table.epoch
+    assert matcher._store.routing.epoch == matcher._store.table.epoch

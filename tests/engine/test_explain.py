@@ -48,7 +48,7 @@ def test_every_node_has_the_truth_that_sql_gives_it(seed):
                     assert node.text == str(node.expr)
                 assert (explanation.reasons == ()) is explanation.matches
         if round_ == 0:
-            m._compact()  # constants that merging made needless are forgotten, and not missed
+            m._store.compact()  # constants that merging made needless are forgotten, and not missed
 
 
 def three_valued(expr: Expr, truth_of: dict[str, Truth]) -> Truth:
@@ -151,7 +151,7 @@ def test_the_truth_of_a_text(text, event, truth):
         explanation = m.explain(1, event)
         assert explanation.tree.value is truth is evaluate(mw.parse(text), flatten(event))
         assert m.match(event) == ([1] if truth else [])
-        m._compact()
+        m._store.compact()
 
 
 def test_only_events_with_values_are_explained():
@@ -167,9 +167,9 @@ def test_only_events_with_values_are_explained():
 def test_explaining_changes_nothing():
     m = mw.Matcher()
     m.add(1, "x > 5 AND s LIKE '%a%'")
-    before = len(m._attributes), dict(m.schema), m._attributes.by_name["x"].keys.dictionary.version
+    before = len(m._store.attributes), dict(m.schema), m._store.attributes.by_name["x"].keys.dictionary.version
     m.explain(1, {"x": 3, "s": "b", "unknown": 5})
-    after = len(m._attributes), dict(m.schema), m._attributes.by_name["x"].keys.dictionary.version
+    after = len(m._store.attributes), dict(m.schema), m._store.attributes.by_name["x"].keys.dictionary.version
     assert after == before
 
 

@@ -193,7 +193,7 @@ def test_an_event_of_predicates_teaches_nothing():
     m.add(1, "x > 5 AND z IS NOT NULL")
     m.match(mw.parse("x = 77 AND unknown = 'a' AND z = 3"))
     assert dict(m.schema) == {"x": "number"}
-    assert list(m._attributes.by_name["x"].keys.dictionary.values) == [5]
+    assert list(m._store.attributes.by_name["x"].keys.dictionary.values) == [5]
     m.add(2, "z = 'a string now'")
 
 

@@ -259,7 +259,7 @@ def test_readers_see_a_whole_snapshot_while_it_is_saved_again_and_again(tmp_path
 def test_mapped_arrays_are_not_copied(saved):
     _, path = saved
     loaded = mw.Matcher.load(path)
-    code = loaded._table.layout.code
+    code = loaded._store.table.layout.code
     mapping = code
     while getattr(mapping, "base", None) is not None and isinstance(mapping.base, np.ndarray):
         mapping = mapping.base

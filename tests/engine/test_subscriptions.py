@@ -27,10 +27,10 @@ def trace(m: mw.Matcher) -> str:
     stats.pop("compile_seconds")
     dictionaries = {
         each.name: [str(value) for value in each.keys.dictionary.values]
-        for each in m._attributes.all
+        for each in m._store.attributes.all
         if isinstance(each.keys, DictionaryKeys)
     }
-    return json.dumps([stats, dict(m.schema), dictionaries, len(m._attributes)], default=str)
+    return json.dumps([stats, dict(m.schema), dictionaries, len(m._store.attributes)], default=str)
 
 
 # ── ids ─────────────────────────────────────────────────────────────────────────────────────────
@@ -118,7 +118,7 @@ def test_matches_come_in_the_order_of_adding_whatever_slots_they_have():
     m.replace(3, "TRUE")
     expected = [*range(1, 600, 2), *range(600, 900)]
     assert m.match({"x": 1}) == expected
-    m._compact()
+    m._store.compact()
     assert m.match({"x": 1}) == expected
     check(m)
 

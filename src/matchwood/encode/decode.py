@@ -90,7 +90,10 @@ def _derived(attributes: Attributes, derived: Attribute, intervals: tuple[Interv
     name = attributes.all[derived.source].name
     if derived.pattern is None:
         return IsNull(name)
-    return Like(name, derived.pattern, negated=intervals[0][0] == 0)
+    fits, fails = (any(lo <= key <= hi for lo, hi in intervals) for key in (1, 0))
+    if fits and fails:  # LIKE or not LIKE: any string
+        return IsNull(name, negated=True)
+    return Like(name, derived.pattern, negated=fails)
 
 
 def _holes(intervals: tuple[Interval, ...]) -> list[int] | None:
@@ -132,8 +135,8 @@ def _are_values(attribute: Attribute, keys: list[int]) -> bool:
 def _has_value(attribute: Attribute, key: int) -> bool:
     if isinstance(attribute.keys, DictionaryKeys):
         return attribute.keys.dictionary.value_of(key) is not None
-    if attribute.type == "float" and key == -1:
-        return False  # it would be -0.0, whose key is that of 0.0
+    if attribute.type == "float":  # no other NaN and no -0.0 has a key of its own
+        return float_key(float_of_key(key)) == key
     first, last = _DOMAINS.get(attribute.type or "", (INT_MIN, INT_MAX))
     return first <= key <= last
 

@@ -1,4 +1,4 @@
-"""The parts of a matcher as settings (JSON) and arrays, and a matcher from them.
+"""The parts of a store as settings (JSON) and arrays, and a store from them.
 
 Constants of all dictionaries lie side by side, attribute after attribute:
 
@@ -10,8 +10,7 @@ Constants of all dictionaries lie side by side, attribute after attribute:
 
 from __future__ import annotations
 
-import threading
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -24,56 +23,48 @@ from matchwood.encode.like import compile_pattern
 from matchwood.encode.predicate_kernels import HIGH, N_INTERVALS, PredicateLayout
 from matchwood.encode.predicates import PredicateTable
 from matchwood.engine.routing import Routing
+from matchwood.engine.store import Store
 from matchwood.engine.subscriptions import Subscriptions
 from matchwood.engine.texts import TextArena
-from matchwood.index.verify_kernels import COUNTERS
-
-if TYPE_CHECKING:
-    from matchwood.engine.matcher import Matcher
 
 INT, FLOAT, NAN_KIND, TEXT = range(4)
 Arrays = dict[str, np.ndarray]
 
 
-def collect(matcher: Matcher) -> tuple[dict[str, Any], Arrays]:
-    """Settings and arrays of a matcher whose slots have no gaps."""
-    n = matcher._subscriptions.n_slots
-    routing = matcher._routing
+def collect(store: Store) -> tuple[dict[str, Any], Arrays]:
+    """Settings and arrays of a store whose slots have no gaps."""
+    n = store.subscriptions.n_slots
+    routing = store.routing
     settings = {
         "index": routing.name,
         "config": routing.config,
-        "attributes": [_attribute_settings(each) for each in matcher._attributes.all],
-        "dropped": matcher._attributes._free,
-        "absences": [each.id for each in matcher._attributes.absences],
+        "attributes": [_attribute_settings(each) for each in store.attributes.all],
+        "dropped": store.attributes._free,
+        "absences": [each.id for each in store.attributes.absences],
     }
-    arrays = {f"subscription_{k}": v for k, v in matcher._subscriptions.layout().items()}
-    arrays |= _expression_arrays(matcher._table, n)
-    arrays |= _constants(matcher._attributes)
+    arrays = {f"subscription_{k}": v for k, v in store.subscriptions.layout().items()}
+    arrays |= _expression_arrays(store.table, n)
+    arrays |= _constants(store.attributes)
     arrays["always"] = routing.always
     for i, index in enumerate(routing.indexes):
         arrays |= {f"index{i}_{name}": array for name, array in index.layout().items()}
     return settings, arrays
 
 
-def rebuild(cls: type[Matcher], settings: dict[str, Any], arrays: Arrays) -> Matcher:
-    """A matcher from what `collect` gave."""
-    matcher = cls.__new__(cls)
-    matcher._lock = threading.RLock()
-    matcher._loading = False
-    matcher._work = np.zeros(len(COUNTERS), np.int64)
-    matcher._subscriptions = Subscriptions.restore(_with_prefix(arrays, "subscription_"))
-    matcher._attributes = _attributes(settings, arrays)
+def rebuild(settings: dict[str, Any], arrays: Arrays) -> Store:
+    """A store from what `collect` gave."""
     predicates = PredicateTable(PredicateLayout(**_with_prefix(arrays, "predicate_")))
     expressions = ExpressionLayout(**_with_prefix(arrays, "expression_"))
-    matcher._table = ExpressionTable(expressions, predicates)
+    table = ExpressionTable(expressions, predicates)
     layouts = [
         _with_prefix(arrays, f"index{i}_")
         for i in range(len({name[:6] for name in arrays if name.startswith("index")}))
     ]
-    matcher._routing = Routing.restore(
-        matcher._table, settings["index"], settings["config"], layouts, arrays["always"]
+    routing = Routing.restore(
+        table, settings["index"], settings["config"], layouts, arrays["always"]
     )
-    return matcher
+    subscriptions = Subscriptions.restore(_with_prefix(arrays, "subscription_"))
+    return Store(_attributes(settings, arrays), table, subscriptions, routing)
 
 
 def _with_prefix(arrays: Arrays, prefix: str) -> Arrays:

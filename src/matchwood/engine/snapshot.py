@@ -23,15 +23,13 @@ import shutil
 import time
 import zlib
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from matchwood.engine.parts import collect, rebuild
+from matchwood.engine.store import Store
 from matchwood.errors import FormatError, StorageError
-
-if TYPE_CHECKING:
-    from matchwood.engine.matcher import Matcher
 
 FORMAT = "matchwood-snapshot"
 VERSION = 1
@@ -41,14 +39,14 @@ _MANIFEST = "manifest.json"
 _DAY = 24 * 3600
 
 
-def save(matcher: Matcher, path: str | os.PathLike[str]) -> None:
-    """Write a matcher; see the module's docstring."""
+def save(store: Store, path: str | os.PathLike[str]) -> None:
+    """Write a store; see the module's docstring."""
     folder = Path(path)
     try:
         previous = _prepare(folder)
         generation = folder / f"g-{secrets.token_hex(6)}"
         generation.mkdir()
-        settings, arrays = collect(matcher)
+        settings, arrays = collect(store)
         files = {name: _write_array(generation, name, array) for name, array in arrays.items()}
         _sync(generation)
         _write_manifest(folder, generation.name, settings, files)
@@ -57,8 +55,8 @@ def save(matcher: Matcher, path: str | os.PathLike[str]) -> None:
     _clean(folder, generation.name, previous)
 
 
-def load(cls: type[Matcher], path: str | os.PathLike[str], mmap: bool, verify: bool) -> Matcher:
-    """Open a matcher; a save that replaces it meanwhile is followed."""
+def load(path: str | os.PathLike[str], mmap: bool, verify: bool) -> Store:
+    """Open a store; a save that replaces it meanwhile is followed."""
     folder = Path(path)
     for attempt in range(5):
         manifest = read_manifest(folder)
@@ -69,7 +67,7 @@ def load(cls: type[Matcher], path: str | os.PathLike[str], mmap: bool, verify: b
             if attempt == 4 or read_manifest(folder)["generation"] == manifest["generation"]:
                 raise
     try:
-        return rebuild(cls, manifest["settings"], arrays)
+        return rebuild(manifest["settings"], arrays)
     except (KeyError, ValueError, TypeError, IndexError) as error:
         raise FormatError(
             f"snapshot {folder.name!r} does not hold what version {VERSION} expects: {error!r}; "

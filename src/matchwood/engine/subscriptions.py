@@ -204,3 +204,11 @@ def check_id(id_: Any) -> Id:
                 f"expected an id of Unicode characters, found a lone surrogate in {id_!r}"
             ) from None
     return id_
+
+
+def are_plain(ids: list[Any]) -> bool:
+    """Whether ids are surely valid: all ints of 64 bits, or all ASCII strings."""
+    kinds = set(map(type, ids))
+    if kinds == {int}:
+        return bool(min(ids) >= -(2**63) and max(ids) < 2**63)
+    return kinds == {str} and "".join(ids).isascii()

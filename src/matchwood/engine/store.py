@@ -1,0 +1,278 @@
+"""Store: the whole chain of one matcher, from text and events to ids, without locks.
+
+    text -> parse -> nnf -> leaf rows -> resolve -> expression table -> index
+    event -> encode -> index -> hits -> arrange -> ids
+
+attributes     names, types, dictionaries          subscriptions  ids, texts, order: one slot each
+table          expressions as integers, by slot    routing        the indexes that hold the slots
+
+All four speak of the same slots.  A change goes through them in one order: resolve (which may refuse
+and then changes nothing), subscriptions, table, routing; a removal the other way round.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from matchwood.encode.attributes import Attributes
+from matchwood.encode.decode import decode
+from matchwood.encode.events import EncodedEvents
+from matchwood.encode.expression_kernels import ALWAYS, CONJUNCTION, NEVER, TREE
+from matchwood.encode.expressions import ExpressionTable
+from matchwood.encode.leaves import LeafBatch
+from matchwood.encode.resolve import learned_types, resolve
+from matchwood.engine.arrange_kernels import arrange
+from matchwood.engine.loading import Chunk
+from matchwood.engine.matches import Matches
+from matchwood.engine.routing import Routing
+from matchwood.engine.subscriptions import Id, Subscriptions, are_plain, check_id
+from matchwood.errors import ParseError, SchemaError, SubscriptionError
+from matchwood.index.protocol import Hits
+from matchwood.index.verify_kernels import COUNTERS
+from matchwood.jit import compile_seconds
+from matchwood.lang.nodes import Boolean, Expr
+from matchwood.lang.parser import parse
+from matchwood.lang.tokens import MAX_TEXT
+
+COMPACT_ABOVE = 1024
+"""Slots below which compacting is not worth the trouble."""
+
+
+@dataclass
+class Store:
+    """The parts of a matcher, and the changes that keep them in step."""
+
+    attributes: Attributes
+    table: ExpressionTable
+    subscriptions: Subscriptions
+    routing: Routing
+    work: np.ndarray = field(default_factory=lambda: np.zeros(len(COUNTERS), np.int64))
+
+    # -- changing ----------------------------------------------------------------------------
+
+    def add(self, id_: Any, expr: str | Boolean) -> None:
+        """One new subscription."""
+        id_ = self.check_new(id_)
+        batch = single(expr)
+        leaves = self._resolve(batch, expr)
+        slots = self.subscriptions.add([id_], [_text(expr)])
+        self._encode(batch, leaves, slots)
+        self.routing.insert(slots)
+
+    def replace(self, id_: Id, expr: str | Boolean) -> None:
+        """Another expression for an id that is there."""
+        batch = single(expr)
+        leaves = self._resolve(batch, expr)
+        slots = np.array([self.subscriptions.slot_of[id_]], np.int32)
+        derived = self._release(slots)
+        self.subscriptions.texts.drop(slots)
+        self.subscriptions.texts.put(slots, [_text(expr)])
+        self._encode(batch, leaves, slots)
+        self._forget(derived)  # not before: the new expression may test the same ones
+        self.routing.insert(slots)
+
+    def check_new(self, id_: Any) -> Id:
+        """A valid id that is not taken."""
+        id_ = check_id(id_)
+        if id_ in self.subscriptions:
+            raise SubscriptionError(
+                f"expected a new id, found {id_!r}, which is taken: use replace() to change it"
+            )
+        return id_
+
+    def admit(self, ids: Sequence[Any], refused: dict[int, Exception]) -> list[Id]:
+        """Check the ids of a chunk; those that cannot be taken join the refused ones."""
+        checked: list[Any] = list(ids)
+        taken = self.subscriptions.slot_of.keys()
+        is_plain = not refused and are_plain(checked) and len(set(checked)) == len(checked)
+        if is_plain and taken.isdisjoint(checked):
+            return checked  # the usual case: all new, in a few passes of C
+        seen: set[Id] = set()
+        for row, id_ in enumerate(ids):
+            try:
+                checked[row] = self.check_new(id_)
+                if checked[row] in seen:
+                    raise SubscriptionError(f"expected a new id, found {id_!r} twice in one batch")
+                if row not in refused:
+                    seen.add(checked[row])
+            except SubscriptionError as error:
+                refused.setdefault(row, error)
+        return checked
+
+    def add_chunk(self, ids: list[Id], chunk: Chunk) -> list[np.ndarray]:
+        """Encode a chunk; returns the slots.
+
+        A part of the chunk that holds something refused is halved until only that is left out.
+        """
+        slots: list[np.ndarray] = []
+        pending = [(0, len(chunk.rows))]
+        while pending:
+            first, last = pending.pop()
+            rows = chunk.rows[first:last]
+            if chunk.refused.keys().isdisjoint(rows):
+                batch = chunk.batch.part(first, last)
+                try:
+                    leaves = resolve(batch, self.attributes, self.table)
+                    slots.append(self._store(batch, leaves, ids, chunk.texts, rows))
+                    continue
+                except SchemaError as error:
+                    if len(rows) == 1:
+                        chunk.refused[rows[0]] = chunk.placed(rows[0], error)
+            if len(rows) > 1:
+                middle = (first + last) // 2
+                pending += [(middle, last), (first, middle)]
+        return slots
+
+    def remove(self, slots: np.ndarray) -> None:
+        """Forget subscriptions."""
+        self._forget(self._release(slots))
+        self.subscriptions.remove(slots)
+        if self.subscriptions.n_slots > max(COMPACT_ABOVE, 4 * len(self.subscriptions)) or not len(
+            self.subscriptions
+        ):
+            self.compact()
+
+    def compact(self) -> None:
+        """Renumber slots and predicates without gaps, shrink every table, forget old constants."""
+        self.table.compact(self.subscriptions.compact())
+        self.attributes.forget_unused(self.table.predicates)
+        self.routing.rebuild()
+
+    # -- asking ------------------------------------------------------------------------------
+
+    def match(self, events: EncodedEvents) -> Matches:
+        """The matches of encoded events, in the order subscriptions were added."""
+        n = events.batch.n_events
+        found = self.routing.match_batch(events.batch)
+        none = Hits(np.zeros(n + 1, np.int64), np.empty(0, np.int32), np.zeros_like(self.work))
+        first, second = (*found, none, none)[:2]
+        skip = np.zeros(n, bool)
+        skip[list(events.errors)] = True
+        subscriptions = self.subscriptions
+        words = subscriptions.n_slots // 64 + 1 if subscriptions.in_order else 0
+        offsets = np.zeros(n + 1, np.int64)
+        total = len(first.slots) + len(second.slots) + n * len(self.routing.always)
+        slots = np.empty(total, np.int32)
+        used = arrange(
+            first.offsets, first.slots, second.offsets, second.slots, self.routing.always,
+            skip, subscriptions.order, np.zeros(words, np.uint64), offsets, slots,
+        )  # fmt: skip
+        work = first.counters + second.counters
+        work[0] = n
+        work[-1] = used
+        self.work += work
+        counters = dict(zip(COUNTERS, work.tolist(), strict=True))
+        ids = subscriptions.ids_of(slots[:used])
+        return Matches(offsets, ids, events.errors, counters)
+
+    def check(self, expr: str | Boolean) -> Expr:
+        """Parse and type-check; changes nothing."""
+        try:
+            learned_types(single(expr), self.attributes)
+        except SchemaError as error:
+            raise _placed(error, expr) from None
+        return tree(expr)
+
+    def expression(self, id_: Id) -> Expr:
+        """A subscription's expression: its text read again, or decoded where there is none."""
+        slot = self.subscriptions.find(id_)
+        text = self.subscriptions.texts.get(slot)
+        return decode(self.table, self.attributes, slot) if text is None else parse(text)
+
+    def stats(self) -> dict[str, Any]:
+        """Sizes, memory and work."""
+        kinds = self.table.layout.kind
+        indexes = [index.stats() for index in self.routing.indexes]
+        memory = {
+            "subscriptions": self.subscriptions.nbytes,
+            "expressions": self.table.nbytes,
+            "indexes": sum([each["bytes"] for each in indexes]),
+        }
+        return {
+            "subscriptions": len(self.subscriptions),
+            "conjunctions": int((kinds == CONJUNCTION).sum()),
+            "trees": int((kinds == TREE).sum()),
+            "always_true": int((kinds == ALWAYS).sum()),
+            "never_true": int((kinds == NEVER).sum()),
+            "attributes": len(self.attributes.by_name),
+            "predicates": len(self.table.predicates),
+            "bytes": memory,
+            "bytes_per_subscription": round(
+                sum(memory.values()) / max(1, len(self.subscriptions)), 1
+            ),
+            "indexes": indexes,
+            "work": dict(zip(COUNTERS, self.work.tolist(), strict=True)),
+            "compile_seconds": round(compile_seconds(), 3),
+        }
+
+    # -- the steps ---------------------------------------------------------------------------
+
+    def _resolve(self, batch: LeafBatch, expr: str | Boolean) -> Any:
+        try:
+            return resolve(batch, self.attributes, self.table)
+        except SchemaError as error:
+            raise _placed(error, expr) from None
+
+    def _encode(self, batch: LeafBatch, leaves: Any, slots: np.ndarray) -> None:
+        expr_start = np.array(batch.expr_start, np.int64)
+        self.table.encode(leaves, expr_start, np.array(batch.code, np.int32), slots)
+
+    def _store(
+        self, batch: LeafBatch, leaves: Any, ids: list[Id], texts: Any, rows: Sequence[int]
+    ) -> np.ndarray:
+        slots = self.subscriptions.add([ids[row] for row in rows], [texts[row] for row in rows])
+        self._encode(batch, leaves, slots)
+        return slots
+
+    def _release(self, slots: np.ndarray) -> list[int]:
+        """Take slots out of the indexes and the table; returns derived attributes to `_forget`."""
+        is_stale = self.routing.epoch != self.table.epoch  # keys moved: built anew below
+        if not is_stale:
+            self.routing.delete(slots)
+        derived = self._derived_in(slots)
+        self.table.release(slots)
+        if is_stale:
+            self.routing.rebuild()
+        return derived
+
+    def _forget(self, derived: list[int]) -> None:
+        """Stop supplying derived attributes that no expression tests any more."""
+        for attr in derived:
+            if not self.table.predicates.uses(attr):
+                self.attributes.drop_derived(attr)
+
+    def _derived_in(self, slots: np.ndarray) -> list[int]:
+        """The derived attributes that expressions test."""
+        if not self.attributes.n_derived:
+            return []
+        attributes = self.attributes.all
+        return [attr for attr in self.table.attributes_of(slots) if attributes[attr].is_derived]
+
+
+def tree(expr: str | Boolean) -> Expr:
+    """The tree of a text, an expression or an attribute."""
+    return expr.expression() if isinstance(expr, Boolean) else parse(expr)
+
+
+def single(expr: str | Boolean) -> LeafBatch:
+    """A batch of one expression."""
+    batch = LeafBatch()
+    batch.add(tree(expr))
+    return batch
+
+
+def _text(expr: str | Boolean) -> str | None:
+    """What is kept to show it again; a tree too large to be read as text is decoded instead."""
+    if not isinstance(expr, Boolean):
+        return expr
+    text = str(expr.expression())
+    return text if len(text) <= MAX_TEXT else None
+
+
+def _placed(error: SchemaError, expr: str | Boolean) -> SchemaError | ParseError:
+    """The error with its place in the text; built trees have none."""
+    return error.at(expr) if isinstance(expr, str) else error  # type: ignore[return-value]
