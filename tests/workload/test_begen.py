@@ -112,13 +112,13 @@ def test_operators_are_those_of_the_class_each_as_often_as_the_others(operators:
 
 
 def test_lists_have_two_to_six_different_values_in_order() -> None:
-    table = BEGen(operators="high").subscriptions(0, 8_000)
+    table = BEGen(operators="high").subscriptions(0, 4_000)
     for wanted in ("IN", "NOT IN"):
         lists = [values for _, _, op, values in predicates(table) if op == wanted]
         lengths = np.bincount([len(values) for values in lists])
         assert lengths[:2].tolist() == [0, 0]
         assert len(lengths) == 7
-        assert np.abs(lengths[2:] / len(lists) - 0.2).max() < 0.03
+        assert np.abs(lengths[2:] / len(lists) - 0.2).max() < 0.04
         assert all(values == sorted(set(values)) for values in lists)
 
 
@@ -142,12 +142,12 @@ def test_ranges_have_the_average_size(share: float) -> None:
 
 @pytest.mark.parametrize("operators", CLASSES)
 def test_predicates_accept_the_computed_share_of_values(operators: str) -> None:
-    table = BEGen(operators=operators, cardinality=20).subscriptions(0, 2_000)
+    table = BEGen(operators=operators, cardinality=20).subscriptions(0, 1_000)
     chances = [
         sum(accepts(op, values, x) for x in range(20)) / 20
         for _, _, op, values in predicates(table)
     ]
-    assert np.mean(chances) == pytest.approx(accepted_share(operators, 0.3, 20, 0.12), rel=0.03)
+    assert np.mean(chances) == pytest.approx(accepted_share(operators, 0.3, 20, 0.12), rel=0.04)
 
 
 # ----------------------------------------------------------------------------------- sizes, skew

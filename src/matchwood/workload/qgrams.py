@@ -191,7 +191,7 @@ def _n_bases(workload: QGrams) -> int:
     c, size = len(LETTERS), workload.event_size
     accepted = accepted_share(workload.operators, workload.equality, c, workload.range_size)
     chance = accident(
-        _shared(workload),
+        _shared(replace(workload, match_probability=None, operators="med")),
         size,
         kept_share(size, workload.predicates, workload.min_predicates),
         workload.min_predicates,
@@ -207,6 +207,7 @@ def _n_bases(workload: QGrams) -> int:
     return found
 
 
+@lru_cache(maxsize=8)
 def _shared(workload: QGrams) -> dict[tuple[int, int], float]:
     """How often two bases have so many q-grams in common, and so many more attributes."""
     bases = workload.bases(np.arange(_SAMPLE))
