@@ -69,9 +69,9 @@ def with_words(postings: PostingLayout, n_lists: int, fraction: float = 0.25) ->
 
 def closed_up(postings: PostingLayout, n_lists: int, slack: float = 0.0) -> PostingLayout:
     """All segments one behind the other, each of the class of its list, no free ones."""
-    fresh = np.zeros(int(postings.count[TOP]) + 1, np.int64)
+    fresh = np.zeros(int(postings.count[TOP]), np.int64)
     top = compact(postings, n_lists, fresh)
-    size = top + int(slack * top) + (_SMALL if slack else 1)  # a cell looks one word ahead
+    size = top + int(slack * top) + (_SMALL if slack else 0)
     word = fresh[:size].copy() if size <= len(fresh) else grown(fresh[:top], size)
     return postings._replace(word=word)
 
