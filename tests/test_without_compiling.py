@@ -1,0 +1,37 @@
+"""The kernels as plain Python: what a compiled kernel would read beyond an array's end is an error here.
+
+Compiled code checks no bounds.  Run un-compiled, every index outside an array raises IndexError.
+"""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+TESTS = Path(__file__).parent
+
+
+def run(*arguments):
+    return subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *arguments],
+        capture_output=True,
+        text=True,
+        cwd=TESTS.parent,
+        env={**os.environ, "NUMBA_DISABLE_JIT": "1", "MATCHWOOD_PROFILE": "fast"},
+        check=False,
+    )
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "arguments",
+    [("tests/encode/test_merge.py",), ("tests/index/test_contract.py", "-k", "scan and naive")],
+    ids=["merging", "scan"],
+)
+def test_kernels_stay_inside_their_arrays(arguments):
+    # Hashes are meant to overflow; only plain NumPy warns of it.
+    result = run(*arguments, "-W", "ignore:overflow encountered:RuntimeWarning")
+    assert result.returncode == 0, result.stdout[-3000:]
+    assert " passed" in result.stdout
