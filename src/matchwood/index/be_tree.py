@@ -2,48 +2,65 @@
 
 Idea.    All expressions begin in one leaf.  A leaf that grows too large is cut by an attribute
          that many of its expressions test; those are then sorted into halves of halves of its
-         domain.  A leaf there that grows too large is cut again by another attribute.
-Source.  Sadoghi and Jacobsen, "BE-Tree", SIGMOD 2011: Figures 1 to 3, Algorithms 1 to 6, Table 1.
+         domain.  A leaf there that grows too large is cut again, by another attribute.  An event
+         follows only its own attributes and only the halves that hold its values.
+Source.  Sadoghi and Jacobsen, "BE-Tree", SIGMOD 2011: Figures 1 to 3, Algorithms 1 to 6, Table 1,
+         sections 4.2 (capacity), 4.3 (rules, invariance) and 5 (rank, recycling).
+Differs. Keys are 64-bit, so a p-node halves the span of the interval ends it knows, and levels of
+         the grid that separate nothing have no bucket; a half is made when something goes there.
+         An extended l-node grows by a quarter at least.  The window is checked for the tree as a
+         whole.  See docs/decisions/0004-be-tree-what-the-paper-leaves-open.md.
+Cost.    Insert and delete O(predicates * depth); a path has each attribute once and at most 64
+         buckets of it.  Match O(nodes reached + candidates).  Memory: postings, and per c-node 72
+         bytes, per p-node 56, per slot 8; about 105 bytes an expression of 7 predicates.
+
+Layout   (C c-nodes, P p-nodes, A attributes, S slots; free nodes among them; c-node 0 is the root)
+
+         c-node ── l-node: postings list of the same number
+           └── p-directory: attribute -> p-node
+                                           └── c-directory: bucket of the whole domain
+                                                 ├── bucket of its lower half, a c-node
+                                                 └── bucket of its upper half, a c-node
+
+         c          int32[C,9]  OWNER UP LEFT RIGHT HEAD N_DIR CAP SPLIT TODO, see the kernels
+         span       int64[C,2]  the bucket: first and last key; ends of the grid are open
+         p          int32[P,6]  ATTR HOME TOP_BUCKET NEXT PREV BELOW, see the kernels
+         grid       int64[P,2]  the domain that the p-node halves
+         directory  int32[2^k]  p-nodes by (HOME, ATTR): open addressing, at most half full
+         attr_span  int64[A,2]  smallest and largest finite interval end of an attribute
+         attr_n     int64[A]    expressions that test it
+         leaf_of    int32[S]    the c-node that holds an expression, -1 for none
+         todo       int32[C]    stack of c-nodes to relieve; empty between calls, like
+         pending    int32[S]    stack of expressions to insert again
+         count      int64[9]    see the kernels
+         postings               see `postings.py`
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
-from typing import Any, ClassVar, NamedTuple, Self
+from dataclasses import asdict, dataclass, fields
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from matchwood.arrays import doubled, grown
 from matchwood.encode.events import EventBatch
 from matchwood.encode.expressions import ExpressionTable
 from matchwood.errors import IndexBuildError
-from matchwood.forms.interval_kernels import MAX_KEY, MIN_KEY
-from matchwood.index.be_tree_change_kernels import change, fill_directory, note_batch
+from matchwood.index.be_tree_change_kernels import (
+    change,
+    note_batch,
+    partition_root,
+    settle_root,
+)
+from matchwood.index.be_tree_draw import draw_dot, draw_text
 from matchwood.index.be_tree_match_kernels import match_events
-from matchwood.index.be_tree_node_kernels import (
-    C_FREE,
-    C_HIGH,
-    C_WIDTH,
-    CAP,
-    N_C,
-    N_COUNTS,
-    N_HELD,
-    N_P,
-    OWNER,
-    P_FREE,
-    P_HIGH,
-    P_WIDTH,
-    TreeLayout,
-)
+from matchwood.index.be_tree_memory import TreeMemory
+from matchwood.index.be_tree_node_kernels import N_C, N_HELD, N_P, Rules, TreeLayout
+from matchwood.index.be_tree_rank_kernels import recycle
+from matchwood.index.be_tree_shape import shape
 from matchwood.index.board import Board
-from matchwood.index.postings import (
-    closed_up,
-    nbytes,
-    new_postings,
-    with_attributes,
-    with_words,
-)
+from matchwood.index.postings_kernels import PostingLayout
 from matchwood.index.protocol import CONJUNCTIONS, Hits
 
 
@@ -51,11 +68,19 @@ from matchwood.index.protocol import CONJUNCTIONS, Hits
 class Config:
     """What can be tuned.
 
-    max_cap       expressions in a leaf before it is cut; more suits events that match more
-    min_size      expressions that an attribute needs to be worth a partition
+    max_cap      expressions in an l-node before it is cut; raise it when events match much
+    min_size     expressions that an attribute needs to become a partition; raise it for fewer nodes
+    rank_window  operations, as a share of the expressions, between two looks at the ranks; raise
+                 it to adapt more slowly and cheaply
+    theta        p-nodes that rank below are taken down and inserted again; raise it to do so early
+    alpha_s      what a subsumed predicate gains
+    alpha_c      what a covered predicate gains
+    beta         weight of gains
+    gamma        weight of losses: predicates evaluated in vain
+    histogram    when choosing an attribute, estimate losses by a histogram instead of none
     """
 
-    max_cap: int = 20
+    max_cap: int = 100
     min_size: int = 3
     rank_window: float = 0.1
     theta: float = 0.0
@@ -63,6 +88,25 @@ class Config:
     alpha_c: float = 1.0
     beta: float = 1.0
     gamma: float = 1.0
+    histogram: bool = False
+
+    def __post_init__(self) -> None:
+        for name in ("max_cap", "min_size"):
+            self._expect(name, isinstance(getattr(self, name), int), "an integer")
+            self._expect(name, 1 <= getattr(self, name) < 2**30, "1 or more")
+        for name in ("rank_window", "theta", "alpha_s", "alpha_c", "beta", "gamma"):
+            value = getattr(self, name)
+            self._expect(name, isinstance(value, (int, float)) and value == value, "a number")
+        for name in ("alpha_s", "alpha_c", "beta", "gamma"):
+            self._expect(name, 0 <= getattr(self, name) <= 1, "a number from 0 to 1")
+        self._expect("rank_window", self.rank_window > 0, "a share above 0")
+        self._expect("histogram", isinstance(self.histogram, bool), "True or False")
+
+    def _expect(self, name: str, holds: bool, what: str) -> None:
+        if not holds:
+            raise IndexBuildError(
+                f"be_tree: expected {what} for {name}, found {getattr(self, name)!r}"
+            )
 
     @classmethod
     def checked(cls, settings: Mapping[str, Any]) -> Self:
@@ -74,40 +118,22 @@ class Config:
             )
         return cls(**settings)
 
-
-class Scratch(NamedTuple):
-    tally: np.ndarray
-    loss: np.ndarray
-    path: np.ndarray
-    skip: np.ndarray
-    stack: np.ndarray
-    posted: np.ndarray
-
-
-def _new_tree(max_cap: int) -> TreeLayout:
-    tree = TreeLayout(
-        c=np.zeros((4, C_WIDTH), np.int32),
-        span=np.zeros((4, 2), np.int64),
-        p=np.zeros((4, P_WIDTH), np.int32),
-        grid=np.zeros((4, 2), np.int64),
-        directory=np.full(8, -1, np.int32),
-        attr_span=np.tile(np.array([MAX_KEY, MIN_KEY]), (4, 1)),
-        attr_n=np.zeros(4, np.int64),
-        leaf_of=np.full(16, -1, np.int32),
-        todo=np.zeros(4, np.int32),
-        pending=np.zeros(16, np.int32),
-        count=np.zeros(N_COUNTS, np.int64),
-        postings=new_postings(),
-    )
-    tree.c[0] = (-1, -1, -1, -1, -1, 0, max_cap, 0, 0)
-    tree.span[0] = MIN_KEY, MAX_KEY
-    tree.count[[C_HIGH, N_C]] = 1
-    tree.count[[C_FREE, P_FREE]] = -1
-    return tree
+    def rules(self) -> Rules:
+        """The settings as kernels take them."""
+        return Rules(
+            max_cap=self.max_cap,
+            min_size=self.min_size,
+            theta=float(self.theta),
+            alpha_s=float(self.alpha_s),
+            alpha_c=float(self.alpha_c),
+            beta=float(self.beta),
+            gamma=float(self.gamma),
+            histogram=self.histogram,
+        )
 
 
 class BETree:
-    """Owns the layout: grows it, asks the kernels, shrinks it."""
+    """Owns the tree: asks the kernels, and gives them memory when they run out of it."""
 
     name: ClassVar[str] = "be_tree"
     language: ClassVar[str] = CONJUNCTIONS
@@ -115,56 +141,70 @@ class BETree:
     def __init__(self, table: ExpressionTable, config: Config) -> None:
         self._table = table
         self.config = config
+        self._rules = config.rules()
         self._board = Board()
-        self._posted = np.full(64, -1, np.int64)
-        self._longest = 0
-        self.tree = _new_tree(config.max_cap)
-        self._make_scratch()
+        self._memory = TreeMemory(config.max_cap)
+        self._n_operations = 0
+
+    @property
+    def tree(self) -> TreeLayout:
+        """The layout, for kernels and tests."""
+        return self._memory.tree
 
     @classmethod
     def build(cls, table: ExpressionTable, slots: np.ndarray, **config: Any) -> Self:
+        """BE-B: the attributes of all expressions guide the partitioning of the root."""
         index = cls(table, Config.checked(config))
-        index.insert(slots)
+        if len(slots) > index.config.max_cap:
+            index._note(slots)
+            index._partition_root()
+            index._change(slots, is_delete=False)
+            settle_root(index.tree, index._memory.scratch, index._rules)
+            index._change(slots[:0], is_delete=False)
+            index._memory.close_up()
+        else:
+            index.insert(slots)
         return index
 
     def __len__(self) -> int:
         return int(self.tree.count[N_HELD])
 
     def insert(self, slots: np.ndarray) -> None:
-        if not len(slots):
-            return
-        self._thaw()
-        self._make_places(int(slots.max()) + 1)
-        self._longest = max(self._longest, int(self._table.layout.size[slots].max()))
-        note_batch(self.tree, self._table.layout, self._table.predicates.layout, slots)
-        self._change(slots, False)
+        if len(slots):
+            self._note(slots)
+            self._change(slots, is_delete=False)
+            self._after(len(slots))
 
     def delete(self, slots: np.ndarray) -> None:
         if not len(slots):
             return
-        self._thaw()
-        self._change(slots, True)
-        self._shrink()
+        self._memory.thaw()
+        self._change(slots, is_delete=True)
+        self._after(len(slots))
+        if len(self) == 0:
+            self._memory = TreeMemory(self.config.max_cap)
+        elif self._memory.is_sparse:
+            self._build_again()
 
     def match(self, event: EventBatch) -> np.ndarray:
         return self.match_batch(event).slots
 
     def match_batch(self, events: EventBatch) -> Hits:
-        board, table = self._board, self._table
-        width = max(table.n_attributes, int(events.attr.max(initial=-1)) + 1)
-        self._posted = grown(self._posted, doubled(len(self._posted), width), -1)
-        scratch = self._scratch._replace(posted=self._posted)
+        board, table, memory = self._board, self._table, self._memory
+        memory.make_posted(max(table.n_attributes, int(events.attr.max(initial=-1)) + 1))
 
         def step(
             first: int, stamp: int, offsets: np.ndarray, out: np.ndarray, counters: np.ndarray
         ) -> int:
             done: int = match_events(
-                self.tree, table.layout, table.predicates.layout, events, first, stamp,
-                board.event, board.entry, scratch, offsets, out, counters,
+                memory.tree, table.layout, table.predicates.layout, events, first, stamp,
+                board.event, board.entry, memory.scratch, offsets, out, counters,
             )  # fmt: skip
             return done
 
-        return board.run(events, table.n_attributes, step)
+        hits = board.run(events, table.n_attributes, step)
+        self._after(events.n_events)
+        return hits
 
     def stats(self) -> dict[str, Any]:
         return {
@@ -172,131 +212,72 @@ class BETree:
             "conjunctions": len(self),
             "c_nodes": int(self.tree.count[N_C]),
             "p_nodes": int(self.tree.count[N_P]),
-            "bytes": self.nbytes,
+            **shape(self.tree),
+            "bytes": self._memory.nbytes,
+            **asdict(self.config),
         }
 
-    @property
-    def nbytes(self) -> int:
-        return sum(a.nbytes for a in self.tree[:-1]) + nbytes(self.tree.postings)
-
-    def draw(self) -> str:
-        return "be_tree"
+    def draw(self, format: str = "text") -> str:  # noqa: A002 (the word users know)
+        if format not in ("text", "dot"):
+            raise IndexBuildError(f"be_tree: expected format 'text' or 'dot', found {format!r}")
+        return draw_text(self.tree) if format == "text" else draw_dot(self.tree)
 
     def layout(self) -> dict[str, np.ndarray]:
-        if self.tree.postings.word.flags.writeable:
-            self.tree = self.tree._replace(
-                postings=closed_up(self.tree.postings, int(self.tree.count[C_HIGH]))
-            )
-        tree = self.tree
-        n_c, n_p = int(tree.count[C_HIGH]), int(tree.count[P_HIGH])
-        kept = {"c": n_c, "span": n_c, "p": n_p, "grid": n_p, "todo": 0, "pending": 0}
-        arrays = {
-            name: array[: kept.get(name, len(array))]
-            for name, array in tree._asdict().items()
-            if name != "postings"
-        }
-        for name, array in tree.postings._asdict().items():
-            arrays[f"posting_{name}"] = array[:n_c] if name == "lists" else array
-        return arrays
+        return self._memory.arrays()
 
     @classmethod
     def restore(
         cls, table: ExpressionTable, layout: Mapping[str, np.ndarray], **config: Any
     ) -> Self:
         index = cls(table, Config.checked(config))
-        postings = type(index.tree.postings)(
-            *[layout[f"posting_{name}"] for name in index.tree.postings._fields]
-        )
-        index.tree = TreeLayout(
-            *[layout[name] for name in TreeLayout._fields if name != "postings"], postings
-        )
+        postings = PostingLayout(*[layout[f"posting_{name}"] for name in PostingLayout._fields])
+        own = [layout[name] for name in TreeLayout._fields if name != "postings"]
+        index._memory.take(TreeLayout(*own, postings))
         held = np.flatnonzero(index.tree.leaf_of >= 0)
-        index._longest = int(table.layout.size[held].max(initial=0))
-        index._make_scratch()
+        index._memory.longest = int(table.layout.size[held].max(initial=0))
         return index
 
-    # ── memory ──────────────────────────────────────────────────────────────────────────────────
+    # ── how it is done ──────────────────────────────────────────────────────────────────────────
+
+    def _note(self, slots: np.ndarray) -> None:
+        """Make places for expressions and count their attributes."""
+        layout = self._table.layout
+        self._memory.thaw()
+        self._memory.make_places(
+            int(slots.max()) + 1, self._table.n_attributes, int(layout.size[slots].max())
+        )
+        note_batch(self.tree, layout, self._table.predicates.layout, slots)
 
     def _change(self, slots: np.ndarray, is_delete: bool) -> None:
         done, is_done = 0, False
         while not is_done:
             done, is_done = change(
                 self.tree, self._table.layout, self._table.predicates.layout, slots, done,
-                is_delete, self._scratch, self.config.max_cap, self.config.min_size,
+                is_delete, self._memory.scratch, self._rules,
             )  # fmt: skip
             if not is_done:
-                self._grow()
+                self._memory.grow()
 
-    def _thaw(self) -> None:
-        """Copy arrays that cannot be written: those of a snapshot."""
-        tree = self.tree
-        if not tree.c.flags.writeable:
-            postings = type(tree.postings)(*[array.copy() for array in tree.postings])
-            self.tree = TreeLayout(*[array.copy() for array in tree[:-1]], postings)
-        self._make_places(len(self.tree.leaf_of))
-
-    def _make_places(self, n_slots: int) -> None:
-        """Room for slots and attributes."""
-        tree = self.tree
-        n_attributes = doubled(len(tree.attr_n), self._table.n_attributes)
-        places = doubled(len(tree.leaf_of), n_slots)
-        span = np.tile(np.array([MAX_KEY, MIN_KEY]), (n_attributes, 1))
-        span[: len(tree.attr_span)] = tree.attr_span
-        self.tree = tree._replace(
-            attr_span=span,
-            attr_n=grown(tree.attr_n, n_attributes),
-            leaf_of=grown(tree.leaf_of, places, -1),
-            pending=grown(tree.pending, places),
-            todo=grown(tree.todo, len(tree.c)),
-            postings=with_attributes(tree.postings, n_attributes),
-        )
-        self._make_scratch()
-
-    def _make_scratch(self) -> None:
-        tree = self.tree
-        n_attributes = len(tree.attr_n)
-        self._scratch = Scratch(
-            tally=np.zeros(n_attributes, np.int32),
-            loss=np.zeros(len(tree.p), np.float64),
-            path=np.full(n_attributes, -1, np.int32),
-            skip=np.zeros(n_attributes, np.int8),
-            stack=np.zeros(len(tree.c) + 1, np.int32),
-            posted=self._posted,
+    def _partition_root(self) -> None:
+        counts = self.tree.attr_n
+        attributes = np.flatnonzero(counts >= self.config.min_size)
+        self._memory.make_nodes(len(attributes))
+        scores = counts[attributes].astype(np.float64) * 2**32
+        partition_root(
+            self.tree, attributes, scores, self._memory.scratch, self.config.max_cap
         )
 
-    def _grow(self) -> None:
-        """Double the nodes that are short (see `has_nodes`), else the words."""
-        tree = self.tree
-        n_c, n_p = int(tree.count[C_HIGH]), int(tree.count[P_HIGH])
-        if n_c + 2 * self._longest + 2 > len(tree.c):
-            size = doubled(2 * len(tree.c), n_c + 2 * self._longest + 2)
-            self.tree = tree._replace(
-                c=_taller(tree.c, size),
-                span=_taller(tree.span, size),
-                todo=grown(tree.todo, size),
-                postings=tree.postings._replace(lists=_taller(tree.postings.lists, size)),
-            )
-        elif n_p == len(tree.p):
-            size = 2 * max(len(tree.p), 2)
-            self.tree = tree._replace(
-                p=_taller(tree.p, size),
-                grid=_taller(tree.grid, size),
-                directory=np.full(doubled(len(tree.directory), 2 * size), -1, np.int32),
-            )
-            fill_directory(self.tree)
-        else:
-            self.tree = tree._replace(postings=with_words(tree.postings, n_c))
-        self._make_scratch()
+    def _after(self, n_operations: int) -> None:
+        """When a window of operations is over, recycle p-nodes that cost more than they save."""
+        self._n_operations += n_operations
+        if self._n_operations < self.config.rank_window * len(self):
+            return
+        self._n_operations = 0
+        if self._memory.is_writeable and self._memory.scratch.visits.any():
+            recycle(self.tree, self._table.layout, self._memory.scratch, self._rules)
+            self._change(np.empty(0, np.int32), is_delete=False)
 
-    def _shrink(self) -> None:
-        if len(self) == 0:
-            self.tree = _new_tree(self.config.max_cap)
-            self._make_scratch()
-
-
-def _taller(array: np.ndarray, size: int) -> np.ndarray:
-    if size <= len(array):
-        return array
-    fresh = np.zeros((size, array.shape[1]), array.dtype)
-    fresh[: len(array)] = array
-    return fresh
+    def _build_again(self) -> None:
+        held = np.flatnonzero(self.tree.leaf_of >= 0).astype(np.int32)
+        fresh = type(self).build(self._table, held, **asdict(self.config))
+        self._memory = fresh._memory

@@ -2,9 +2,19 @@
 
 from __future__ import annotations
 
-from matchwood.index.be_tree_delete_kernels import delete_expression
+from matchwood.index.be_tree_delete_kernels import delete_expression, settle
 from matchwood.index.be_tree_insert_kernels import insert_expression, note_attributes, relieve
-from matchwood.index.be_tree_node_kernels import N_PENDING, N_TODO, enter_all
+from matchwood.index.be_tree_node_kernels import (
+    BELOW,
+    HEAD,
+    N_PENDING,
+    N_TODO,
+    NEXT,
+    ROOT,
+    TOP_BUCKET,
+    enter_all,
+    new_p_node,
+)
 from matchwood.jit import kernel
 
 
@@ -16,13 +26,13 @@ def note_batch(tree, expressions, predicates, slots):
 
 
 @kernel
-def change(tree, expressions, predicates, slots, first, is_delete, scratch, max_cap, min_size):
+def change(tree, expressions, predicates, slots, first, is_delete, scratch, rules):
     """Insert (after `note_batch`) or delete slots first..; returns how many are done, and whether
     nothing is left to do.  If something is, nodes or words are missing."""
     i = first
     while True:
         if tree.count[N_TODO] > 0:
-            if not relieve(tree, predicates, scratch.tally, max_cap, min_size):
+            if not relieve(tree, predicates, scratch, rules):
                 return i, False
             continue
         if tree.count[N_PENDING] == 0:
@@ -31,13 +41,13 @@ def change(tree, expressions, predicates, slots, first, is_delete, scratch, max_
             slot = slots[i]
             i += 1
             if is_delete:
-                delete_expression(tree, expressions, predicates, slot, max_cap, min_size)
+                delete_expression(tree, expressions, predicates, slot, rules.max_cap, rules.min_size)
                 continue
         else:
             tree.count[N_PENDING] -= 1
             slot = tree.pending[tree.count[N_PENDING]]
         if not insert_expression(
-            tree, expressions, predicates, slot, scratch, max_cap
+            tree, expressions, predicates, slot, scratch, rules.max_cap
         ):
             tree.pending[tree.count[N_PENDING]] = slot
             tree.count[N_PENDING] += 1
@@ -48,3 +58,23 @@ def change(tree, expressions, predicates, slots, first, is_delete, scratch, max_
 def fill_directory(tree):
     """Enter all p-nodes in an emptied p-directory."""
     enter_all(tree)
+
+
+@kernel
+def partition_root(tree, attributes, scores, scratch, max_cap):
+    """p-nodes below an empty root for attributes that are known to matter."""
+    for i in range(len(attributes)):
+        p = new_p_node(tree, attributes[i], ROOT, max_cap)
+        scratch.score[p] = scores[i]
+
+
+@kernel
+def settle_root(tree, scratch, rules):
+    """Dissolve the p-nodes below the root that hold too little."""
+    p = tree.c[ROOT, HEAD]
+    while p >= 0:
+        following = tree.p[p, NEXT]
+        scratch.score[p] = 0.0
+        if tree.p[p, BELOW] < rules.min_size:
+            settle(tree, tree.p[p, TOP_BUCKET], rules.max_cap, rules.min_size)
+        p = following

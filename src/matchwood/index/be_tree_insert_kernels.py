@@ -100,7 +100,7 @@ def insert_c_dir(tree, p, lo, hi, cap):
 
 
 @part
-def _best_p_node(tree, c, expressions, predicates, slot, loss, path):
+def _best_p_node(tree, c, expressions, predicates, slot, score, path):
     """The p-node of highest score for an attribute of the expression that the path has not used."""
     best, best_pred, best_score = np.int32(-1), np.int32(-1), -np.inf
     begin = expressions.start[slot]
@@ -111,9 +111,9 @@ def _best_p_node(tree, c, expressions, predicates, slot, loss, path):
             continue
         p = search_p_dir(tree, c, attr)
         if p >= 0:
-            score = tree.p[p, BELOW] - loss[p]
-            if score > best_score:
-                best, best_pred, best_score = p, pred, score
+            mine = tree.p[p, BELOW] + score[p]
+            if mine > best_score:
+                best, best_pred, best_score = p, pred, mine
     return best, best_pred
 
 
@@ -149,7 +149,7 @@ def insert_expression(tree, expressions, predicates, slot, scratch, max_cap):
     path, skip = scratch.path, scratch.skip
     c = ROOT
     while tree.c[c, N_DIR] > 0:
-        p, pred = _best_p_node(tree, c, expressions, predicates, slot, scratch.loss, path)
+        p, pred = _best_p_node(tree, c, expressions, predicates, slot, scratch.score, path)
         if p < 0:
             break
         if is_outgrown(tree, p):
@@ -273,36 +273,66 @@ def _keep(postings, c, end, kept):
 
 
 @part
-def _next_attribute(tree, c, tally, min_size):
-    """GetNextHighestScoreUnusedAttr: among the l-node's expressions, by the optimistic rank."""
+def _tally_attributes(tree, c, scratch, histogram):
+    """How many expressions of an l-node test each attribute, and which shares of its domain."""
     postings = tree.postings
+    entry = np.int64(postings.lists[c, START])
+    end_of_list = entry + postings.lists[c, USED]
+    while entry < end_of_list:
+        end = entry + entry_words(postings.word[entry])
+        at = entry + 1
+        while at < end:
+            attr = cell_attr(postings.word[at])
+            scratch.tally[attr] += 1
+            if histogram:
+                scratch.share[attr] += _share(tree, attr, at)
+            at += cell_words(postings.word[at])
+        entry = end
+
+
+@part
+def _share(tree, attr, at):
+    """The part of an attribute's domain that a predicate covers."""
+    lo, hi = cell_hull(tree.postings, at)
+    first, last = tree.attr_span[attr, LO], tree.attr_span[attr, HI]
+    if first > last:
+        return 1.0
+    covered = float(min(hi, last)) - float(max(lo, first)) + 1.0
+    return max(covered, 1.0) / (float(last) - float(first) + 1.0)
+
+
+@part
+def _next_attribute(tree, c, scratch, rules):
+    """GetNextHighestScoreUnusedAttr: the attribute of highest rank in an l-node; -1 for none.
+
+    Gain is the number of expressions that test it.  Loss is what the histogram's average bucket
+    holds, or 0 in the optimistic variant; and what recycling blamed the attribute for.
+    """
+    _tally_attributes(tree, c, scratch, rules.histogram)
     p = tree.c[c, OWNER]
     while p >= 0:  # each attribute at most once on a path
-        tally[tree.p[p, ATTR]] = -(2**30)
+        scratch.tally[tree.p[p, ATTR]] = 0
         p = tree.c[tree.p[p, HOME], OWNER]
-    best, best_n = np.int64(-1), np.int64(0)
-    for is_counting in (True, False):
-        entry = np.int64(postings.lists[c, START])
-        end_of_list = entry + postings.lists[c, USED]
-        while entry < end_of_list:
-            end = entry + entry_words(postings.word[entry])
-            at = entry + 1
-            while at < end:
-                w = postings.word[at]
-                attr = cell_attr(w)
-                if is_counting:
-                    tally[attr] += 1
-                else:
-                    if tally[attr] > best_n or (tally[attr] == best_n and attr < best):
-                        best, best_n = attr, np.int64(tally[attr])
-                    tally[attr] = 0
-                at += cell_words(w)
-            entry = end
-    p = tree.c[c, OWNER]
-    while p >= 0:
-        tally[tree.p[p, ATTR]] = 0
-        p = tree.c[tree.p[p, HOME], OWNER]
-    return best if best_n >= min_size else np.int64(-1)
+    postings = tree.postings
+    best, best_rank = np.int64(-1), -np.inf
+    entry = np.int64(postings.lists[c, START])
+    end_of_list = entry + postings.lists[c, USED]
+    while entry < end_of_list:
+        end = entry + entry_words(postings.word[entry])
+        at = entry + 1
+        while at < end:
+            attr = cell_attr(postings.word[at])
+            n = scratch.tally[attr]
+            loss = scratch.share[attr] + scratch.blame[attr] * n
+            rank = rules.beta * n - rules.gamma * loss
+            if n >= rules.min_size and (
+                rank > best_rank or (rank == best_rank and attr < best)
+            ):
+                best, best_rank = attr, rank
+            scratch.tally[attr], scratch.share[attr] = 0, 0.0
+            at += cell_words(postings.word[at])
+        entry = end
+    return best
 
 
 @part
@@ -320,19 +350,20 @@ def extend(tree, c, max_cap):
 
 
 @part
-def partition(tree, predicates, c, tally, max_cap, min_size):
+def partition(tree, predicates, c, scratch, rules):
     """SpacePartitioning, one attribute: move its expressions under a p-node; False when full."""
     postings = tree.postings
     used = np.int64(postings.lists[c, USED])
     if not (has_nodes(tree, 1, 1) and has_words(postings, 2 * used)):
         return False
-    attr = _next_attribute(tree, c, tally, min_size)
+    attr = _next_attribute(tree, c, scratch, rules)
     if attr < 0:
-        extend(tree, c, max_cap)
+        extend(tree, c, rules.max_cap)
         return True
     p = search_p_dir(tree, c, attr)
     if p < 0:
-        p = new_p_node(tree, attr, c, max_cap)
+        p = new_p_node(tree, attr, c, rules.max_cap)
+        scratch.score[p] = 0.0
     top = tree.p[p, TOP_BUCKET]
     resize(postings, top, np.int64(postings.lists[top, USED]) + used)
     entry = np.int64(postings.lists[c, START])
@@ -352,14 +383,14 @@ def partition(tree, predicates, c, tally, max_cap, min_size):
     tree.p[p, BELOW] += moved
     _keep(postings, c, to, kept)
     fit(postings, top)
-    update_capacity(tree, c, max_cap)
+    update_capacity(tree, c, rules.max_cap)
     if postings.lists[top, N] > tree.c[top, CAP]:
         add_todo(tree, top)
     return True
 
 
 @part
-def relieve(tree, predicates, tally, max_cap, min_size):
+def relieve(tree, predicates, scratch, rules):
     """One step for the c-node on top of todo; False when full."""
     c = tree.todo[tree.count[N_TODO] - 1]
     if tree.postings.lists[c, N] <= tree.c[c, CAP]:
@@ -369,9 +400,9 @@ def relieve(tree, predicates, tally, max_cap, min_size):
     at = tree.count[N_TODO] - 1
     is_leaf = c != ROOT and tree.c[c, SPLIT] == 0
     if is_leaf and cut(tree, c)[1]:  # the forced split rule
-        done = split_bucket(tree, predicates, c, max_cap)
+        done = split_bucket(tree, predicates, c, rules.max_cap)
     else:
-        done = partition(tree, predicates, c, tally, max_cap, min_size)
+        done = partition(tree, predicates, c, scratch, rules)
     if done and tree.postings.lists[c, N] <= tree.c[c, CAP]:
         last = tree.count[N_TODO] - 1  # steps push on top: close the place of this one
         tree.todo[at] = tree.todo[last]

@@ -17,7 +17,7 @@ from matchwood.index.be_tree_node_kernels import (
     TOP_BUCKET,
     search_p_dir,
 )
-from matchwood.index.postings_kernels import USED, clear_offsets, emit_list, post_offsets
+from matchwood.index.postings_kernels import USED, clear_offsets, emit_watched, post_offsets
 from matchwood.index.verify_kernels import (
     CANDIDATES,
     EVENTS,
@@ -27,6 +27,9 @@ from matchwood.index.verify_kernels import (
     post_event,
 )
 from matchwood.jit import kernel, part
+
+WATCH = 8
+"""Every so many events the work at each c-node is written down, for ranking."""
 
 
 @part
@@ -69,7 +72,7 @@ def _search_p_dirs(tree, c, events, e, stamp, board_event, board_entry, stack, t
 @part
 def _match_event(
     tree, expressions, predicates, events, e, stamp, board_event, board_entry, scratch,
-    n, out, counters,
+    n, out, counters, is_watched,
 ):  # fmt: skip
     """MatchBETree from the root; returns the end of `out`, or -1 when it is full."""
     stack = scratch.stack
@@ -81,12 +84,15 @@ def _match_event(
         c = stack[top]
         visited += 1
         if tree.postings.lists[c, USED] > 0:
-            n = emit_list(
+            n, discarded = emit_watched(
                 tree.postings, c, events, stamp, board_event, board_entry, scratch.posted,
                 expressions, predicates, n, out, counters,
             )  # fmt: skip
             if n < 0:
                 return n
+            if is_watched:
+                scratch.visits[c] += 1
+                scratch.discarded[c] += discarded
         if tree.c[c, N_DIR] > 0:
             top = _search_p_dirs(
                 tree, c, events, e, stamp, board_event, board_entry, stack, top
@@ -107,7 +113,7 @@ def match_events(
         post_offsets(tree.postings, events, e, scratch.posted)
         n = _match_event(
             tree, expressions, predicates, events, e, stamp + e, board_event, board_entry, scratch,
-            offsets[e], out, counters,
+            offsets[e], out, counters, (stamp + e) % WATCH == 0,
         )  # fmt: skip
         clear_offsets(events, e, scratch.posted)
         if n < 0:

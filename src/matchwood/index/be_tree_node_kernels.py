@@ -33,6 +33,34 @@ N_COUNTS = 9
 ROOT = np.int32(0)
 
 
+class Rules(NamedTuple):
+    """The settings that kernels ask for; see `be_tree.Config`."""
+
+    max_cap: int
+    min_size: int
+    theta: float
+    alpha_s: float
+    alpha_c: float
+    beta: float
+    gamma: float
+    histogram: bool
+
+
+class Scratch(NamedTuple):
+    """What kernels need besides the tree; nothing in it is saved."""
+
+    tally: np.ndarray  # int32[A], zero between uses
+    share: np.ndarray  # float64[A], zero between uses
+    path: np.ndarray  # int32[A], -1 between uses: bucket of the attribute on a path
+    skip: np.ndarray  # int8[A], zero between uses: subsumed on a path
+    stack: np.ndarray  # int32[C + 1]
+    posted: np.ndarray  # int64[A], -1 between uses: offset in the event at hand
+    visits: np.ndarray  # int64[C], events of the window that reached a c-node
+    discarded: np.ndarray  # int64[C], predicate evaluations spent in vain on its l-node
+    score: np.ndarray  # float64[P], added to the number of expressions below
+    blame: np.ndarray  # float64[A], what recycling found out about an attribute
+
+
 class TreeLayout(NamedTuple):
     """See `be_tree.py` for the table of arrays."""
 

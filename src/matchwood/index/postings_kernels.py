@@ -466,21 +466,19 @@ def _first_impossible(
 
 
 @part
-def emit_list(
+def emit_watched(
     postings, which, events, stamp, board_event, board_entry, posted, expressions, predicates,
     n, out, counters,
 ):  # fmt: skip
-    """Append the expressions of a list that hold to `out`; returns its end, or -1 when it is full.
-
-    Counts candidates and predicates.
-    """
+    """As `emit_list`; also returns the predicate evaluations spent on what does not hold."""
     word = postings.word
     entry = np.uint64(postings.lists[which, START])
     end_of_list = entry + np.uint64(postings.lists[which, USED])
     one = np.uint64(1)
     is_plain = len(events.more) == 0
-    tested = np.int64(0)
+    tested, useful = np.int64(0), np.int64(0)
     while entry < end_of_list:
+        before = tested
         head = word[entry]
         end = entry + np.uint64(head >> 32)
         if is_plain:
@@ -495,10 +493,27 @@ def emit_list(
             )  # fmt: skip
         if at >= end:
             if n == len(out):
-                return np.int64(-1)
+                return np.int64(-1), np.int64(0)
             out[n] = entry_slot(head)
             n += 1
+            useful += tested - before
         entry = end
     counters[CANDIDATES] += postings.lists[which, N]
     counters[PREDICATES] += tested
+    return n, tested - useful
+
+
+@part
+def emit_list(
+    postings, which, events, stamp, board_event, board_entry, posted, expressions, predicates,
+    n, out, counters,
+):  # fmt: skip
+    """Append the expressions of a list that hold to `out`; returns its end, or -1 when it is full.
+
+    Counts candidates and predicates.
+    """
+    n, _ = emit_watched(
+        postings, which, events, stamp, board_event, board_entry, posted, expressions, predicates,
+        n, out, counters,
+    )  # fmt: skip
     return n
