@@ -1,4 +1,4 @@
-"""The kernels as plain Python: what a compiled kernel would read beyond an array's end is an error here.
+"""The kernels as plain Python, where reading beyond an array's end is an error.
 
 Compiled code checks no bounds.  Run un-compiled, every index outside an array raises IndexError.
 """

@@ -8,6 +8,7 @@ from types import MappingProxyType
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given
 
@@ -205,3 +206,11 @@ def test_reading_an_event_teaches_no_attribute():
     attributes = Attributes(Schema(TYPES))
     encode_events(attributes, [{"unknown": 1, "n": 5, "s": "x", "user": {"age": 3}}])
     assert set(attributes.by_name) == set(TYPES)
+
+
+def test_the_index_of_a_frame_is_no_attribute():
+    m = mw.Matcher()
+    m.add(1, "x > 0")
+    frame = pd.DataFrame({"x": [1, 2], "y": [3, 4]})
+    assert list(m.match_many(frame)) == [[1], [1]]
+    assert list(m.match_many(frame.set_index("x"))) == [[], []]

@@ -167,9 +167,17 @@ def test_only_events_with_values_are_explained():
 def test_explaining_changes_nothing():
     m = mw.Matcher()
     m.add(1, "x > 5 AND s LIKE '%a%'")
-    before = len(m._store.attributes), dict(m.schema), m._store.attributes.by_name["x"].keys.dictionary.version
+    before = (
+        len(m._store.attributes),
+        dict(m.schema),
+        m._store.attributes.by_name["x"].keys.dictionary.version,
+    )
     m.explain(1, {"x": 3, "s": "b", "unknown": 5})
-    after = len(m._store.attributes), dict(m.schema), m._store.attributes.by_name["x"].keys.dictionary.version
+    after = (
+        len(m._store.attributes),
+        dict(m.schema),
+        m._store.attributes.by_name["x"].keys.dictionary.version,
+    )
     assert after == before
 
 

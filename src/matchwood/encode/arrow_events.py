@@ -35,6 +35,8 @@ def as_table(frame: Any) -> pa.Table | None:
     if isinstance(frame, pa.RecordBatch):
         return pa.Table.from_batches([frame])
     try:
+        if hasattr(frame, "iloc"):  # pandas: its index is no attribute
+            return pa.Table.from_pandas(frame, preserve_index=False)
         return pa.table(frame)
     except (pa.ArrowException, TypeError, ValueError, OverflowError):
         return None

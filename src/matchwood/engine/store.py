@@ -6,8 +6,8 @@
 attributes     names, types, dictionaries          subscriptions  ids, texts, order: one slot each
 table          expressions as integers, by slot    routing        the indexes that hold the slots
 
-All four speak of the same slots.  A change goes through them in one order: resolve (which may refuse
-and then changes nothing), subscriptions, table, routing; a removal the other way round.
+All four speak of the same slots.  A change goes through them in one order: resolve (may refuse,
+changing nothing), subscriptions, table, routing; a removal goes the other way round.
 """
 
 from __future__ import annotations
