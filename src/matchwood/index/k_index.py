@@ -87,8 +87,9 @@ class KIndex:
         self._board = Board()
         nothing = np.empty(0, np.int64)
         self._scratch = Scratch(
-            *[nothing] * 5, np.empty(0, np.int32), np.zeros(1, np.int64), np.zeros(3, np.int64)
-        )
+            here=nothing, at=nothing, end=nothing, cursor=nothing, seen=nothing,
+            tally=np.empty(0, np.int32), clock=np.zeros(1, np.int64), work=np.zeros(3, np.int64),
+        )  # fmt: skip
         self._clear(no_segments(), np.zeros(16, np.bool_))
 
     def _clear(self, segments: Segments, held: np.ndarray) -> None:
@@ -144,10 +145,11 @@ class KIndex:
             self._table.layout, self._table.predicates.layout, slots,
         )  # fmt: skip
         if 4 * self._n_live < self._n_enumerated:  # fewer segments tell the others apart
-            self._enumerate(np.flatnonzero(self._arrays.held).astype(np.int32))
+            held = np.flatnonzero(self._arrays.held).astype(np.int32)
+            self._enumerate(held, may_refuse=False)
         self._lists.trim()
 
-    def _enumerate(self, slots: np.ndarray) -> None:
+    def _enumerate(self, slots: np.ndarray, may_refuse: bool = True) -> None:
         """Hold exactly these slots, over segments of their own; refuses before it changes."""
         p = self._table.predicates.layout
         uses = np.zeros(len(p.attr), np.int32)
@@ -157,7 +159,7 @@ class KIndex:
         n_postings = count_postings(segments, p, used, uses)
         allowed = max(FREE_POSTINGS, self.config.max_postings * len(slots))
         allowed = min(allowed, MAX_ITEMS // 3 * 2)
-        if n_postings > allowed:
+        if may_refuse and n_postings > allowed:
             raise IndexBuildError(
                 f"index 'k_index' lists an expression under every value its predicates accept: "
                 f"expected at most {allowed:,} postings, found {n_postings:,} for {len(slots):,} "

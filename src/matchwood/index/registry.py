@@ -13,6 +13,7 @@ REGISTRY = {
     "counting": "matchwood.index.counting:Counting",
     "propagation": "matchwood.index.propagation:Propagation",
     "k_index": "matchwood.index.k_index:KIndex",
+    "gryphon": "matchwood.index.gryphon:Gryphon",
 }
 """Name -> module and class, imported at first use so that no index pays for another's kernels."""
 

@@ -1,0 +1,312 @@
+"""Gryphon: the parallel search tree, in which expressions that begin alike share a path.
+
+Idea.    Put all attributes in one fixed order.  From the root down every node tests the next
+         attribute: an edge for each value or range that some expression asks for, and an edge *
+         for expressions that do not care.  An event follows all edges that it satisfies, many at
+         once; what it finds at the end of a path holds.
+Source.  Aguilera et al., PODC 1999: the tree (section 2), equality tests by hashing and general
+         tests one by one, trivial test elimination (section 4); run as in section 7.2 (4) of the
+         BE-Tree paper.
+Differs. Chains of * edges are folded into one node: its edges are grouped by attribute, and the
+         event looks up only attributes it has.  Edges carry key sets, so one tree is both the
+         specialised and the generic algorithm.  A path ends in a leaf as soon as at most
+         `leaf_capacity` expressions are left, whose other predicates are tested there (`postings`,
+         as in all indexes); 0 builds the paper's full tree.  Dynamic: a leaf that overflows is
+         split, a node that becomes empty goes.  Attributes that come later follow in the order.
+Cost.    Match O(paths that hold + generic edges of their nodes).  Insert and delete O(predicates).
+         Memory 36 bytes a node, 54 a group, 24 to 36 an edge, 24 to 48 for its place in the hash
+         table; 8 an expression and 16 for each of its predicates below its leaf.
+
+Layout   (V nodes, G groups, A attributes)
+         node     int32[V,5]  PARENT, PRED, GROUPS, N_GROUPS, IS_OPEN
+         group    int32[G,3]  OF_NODE, ATTR, NEXT
+         edges    blocks[2G]  see id_lists; EDGE words each: keys, ref, child; a group has two
+                              lists, of equalities and of all others
+         pairs                (node, predicate) -> child, (node, attribute) -> group
+         postings lists[V]    expressions that end at a node, and their predicates left
+         rank     int32[A]    place of an attribute in the order, UNRANKED
+         rarity   int64[A]    predicates on it, for the order of tests in a leaf
+         count    int64[6]    NODE_HIGH, NODE_FREE, GROUP_HIGH, GROUP_FREE, LONGEST, WIDEST
+
+             root ─┬─ a = 1 ─┬─ b in 2..9 ── {s1, s4}
+                   │         └─ d = 7     ── {s2}
+                   └─ c = 5  ── {s3}              an event without `a` looks up b, c, d here
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from matchwood.arrays import doubled, grown, slices
+from matchwood.encode.events import EventBatch
+from matchwood.encode.expressions import ExpressionTable
+from matchwood.errors import IndexBuildError
+from matchwood.index.board import Board
+from matchwood.index.gryphon_kernels import (
+    EDGE,
+    GROUP_HIGH,
+    GROUPS,
+    LONGEST,
+    NODE_HIGH,
+    NONE,
+    ROOT,
+    WIDEST,
+    Tree,
+    delete_slots,
+    insert_slots,
+)
+from matchwood.index.gryphon_match_kernels import search_batch
+from matchwood.index.id_list_kernels import TOP
+from matchwood.index.id_lists import IdListStore
+from matchwood.index.pair_map_kernels import PairMap, move_pairs, new_pair_map
+from matchwood.index.postings import closed_up, nbytes, new_postings, with_attributes, with_words
+from matchwood.index.postings_kernels import FREED, N, PostingLayout
+from matchwood.index.postings_kernels import TOP as TOP_WORD
+from matchwood.index.protocol import CONJUNCTIONS, Hits
+
+UNRANKED = 2**31 - 1
+
+
+@dataclass(frozen=True)
+class Config:
+    """What can be set.
+
+    leaf_capacity   expressions a leaf holds before it is split; raising it saves nodes and costs
+                    tests, 0 tests every predicate on an edge
+    rare_first      order attributes with the rarest first: fewer paths hold, but fewer expressions
+                    share one; the paper puts those first that most expressions test
+    """
+
+    leaf_capacity: int = 8
+    rare_first: bool = False
+
+    def __post_init__(self) -> None:
+        if self.leaf_capacity < 0:
+            raise IndexBuildError(
+                f"expected a leaf_capacity of 0 or more, found {self.leaf_capacity}"
+            )
+
+
+class Gryphon:
+    """Owns the tree."""
+
+    name: ClassVar[str] = "gryphon"
+    language: ClassVar[str] = CONJUNCTIONS
+
+    def __init__(self, table: ExpressionTable, config: Config) -> None:
+        self.config = config
+        self._table = table
+        self._board = Board()
+        self._posted = np.full(64, -1, np.int64)
+        self._clear()
+
+    def _clear(self) -> None:
+        self._tree = Tree(
+            node=np.array([[NONE, NONE, NONE, 0, 0]] * 4, np.int32),
+            group=np.zeros((4, 3), np.int32),
+            rank=np.full(4, UNRANKED, np.int32),
+            rarity=np.zeros(4, np.int64),
+            count=np.array([ROOT + 1, NONE, 0, NONE, 0, 0], np.int64),
+        )
+        self._edges = IdListStore(8)
+        self._pairs = new_pair_map()
+        self._postings = new_postings()
+        self._n_live = 0
+        self._n_ranked = 0
+
+    @classmethod
+    def build(cls, table: ExpressionTable, slots: np.ndarray, **config: Any) -> Self:
+        index = cls(table, Config(**config))
+        index.insert(slots)
+        return index
+
+    def __len__(self) -> int:
+        return self._n_live
+
+    def insert(self, slots: np.ndarray) -> None:
+        if not len(slots):
+            return
+        self._thaw()
+        self._rank(slots)
+        longest = int(self._table.layout.size[slots].max())
+        self._tree.count[LONGEST] = max(int(self._tree.count[LONGEST]), longest)
+        skip = np.zeros(len(self._tree.rank), np.int8)
+        order = np.empty(int(self._tree.count[LONGEST]), np.int32)
+        done = 0
+        while done < len(slots):
+            done = insert_slots(
+                self._tree, self._edges.lists, self._pairs, self._postings,
+                self._table.layout, self._table.predicates.layout, slots, done,
+                self.config.leaf_capacity, skip, order,
+            )  # fmt: skip
+            if done < len(slots) and not self._grow():  # then it is a leaf that has no room
+                self._postings = with_words(self._postings, int(self._tree.count[NODE_HIGH]))
+        self._n_live += len(slots)
+
+    def delete(self, slots: np.ndarray) -> None:
+        if not len(slots):
+            return
+        self._n_live -= len(slots)
+        if self._n_live == 0:
+            self._clear()
+            return
+        self._thaw()
+        order = np.empty(int(self._tree.count[LONGEST]), np.int32)
+        delete_slots(
+            self._tree, self._edges.lists, self._pairs, self._postings,
+            self._table.layout, self._table.predicates.layout, slots, order,
+        )  # fmt: skip
+        self._edges.trim()
+        if self._postings.count[FREED] * 2 > self._postings.count[TOP_WORD]:
+            self._postings = closed_up(self._postings, int(self._tree.count[NODE_HIGH]))
+
+    def _rank(self, slots: np.ndarray) -> None:
+        """Give attributes that are new their places behind the others, by how many test them."""
+        x, n = self._tree, doubled(len(self._tree.rank), self._table.n_attributes)
+        rank, rarity = grown(x.rank, n, UNRANKED), grown(x.rarity, n)
+        code = self._table.layout.code[
+            slices(self._table.layout.start[slots], self._table.layout.size[slots])
+        ]
+        uses = np.bincount(self._table.predicates.layout.attr[code], minlength=n)
+        rarity += uses
+        new = np.flatnonzero((uses > 0) & (rank == UNRANKED))
+        by_use = new[np.argsort(uses[new] if self.config.rare_first else -uses[new], kind="stable")]
+        rank[by_use] = self._n_ranked + np.arange(len(by_use))
+        self._n_ranked += len(by_use)
+        self._tree = x._replace(rank=rank, rarity=rarity)
+        self._postings = with_attributes(self._postings, n)
+
+    def _grow(self) -> bool:
+        """Whatever is short by the measure of `has_room` becomes larger; whether anything was."""
+        x, most, before = self._tree, self.config.leaf_capacity + 2, self._nbytes
+        if x.count[NODE_HIGH] + most > len(x.node):
+            size = doubled(len(x.node), int(x.count[NODE_HIGH]) + 2 * most)
+            x = x._replace(node=_taller(x.node, size))
+            self._postings = self._postings._replace(lists=_taller(self._postings.lists, size))
+        if x.count[GROUP_HIGH] + most > len(x.group):
+            x = x._replace(
+                group=_taller(x.group, doubled(len(x.group), int(x.count[GROUP_HIGH]) + 2 * most))
+            )
+            self._edges.make_lists(2 * len(x.group))
+        self._tree = x
+        edges = self._edges.lists
+        needed = 2 * EDGE * (int(x.count[WIDEST]) + 4 * most)
+        if edges.count[TOP] + needed > len(edges.item):
+            self._edges.make_room(needed)
+        if 2 * (self._pairs.count[0] + 2 * most) > len(self._pairs.key):
+            places = 2 * (int(self._pairs.count[0]) + 2 * most)
+            fresh = new_pair_map(doubled(len(self._pairs.key), places))
+            move_pairs(self._pairs, fresh)
+            self._pairs = fresh
+        words = most * (16 + 4 * int(x.count[LONGEST]))
+        if self._postings.count[TOP_WORD] + words + words // 4 + 64 > len(self._postings.word):
+            self._postings = with_words(self._postings, int(x.count[NODE_HIGH]))
+        return self._nbytes > before
+
+    def match(self, event: EventBatch) -> np.ndarray:
+        return self.match_batch(event).slots
+
+    def match_batch(self, events: EventBatch) -> Hits:
+        board, table = self._board, self._table
+        width = max(table.n_attributes, int(events.attr.max(initial=-1)) + 1)
+        self._posted = grown(self._posted, doubled(len(self._posted), width), -1)
+        stack = np.empty(int(self._tree.count[NODE_HIGH]) + 1, np.int32)
+        equality = np.empty(int(np.diff(events.start).max(initial=0)), np.int64)
+
+        def step(
+            first: int, stamp: int, offsets: np.ndarray, out: np.ndarray, counters: np.ndarray
+        ) -> int:
+            done: int = search_batch(
+                self._tree, self._edges.lists, self._pairs, self._postings, self._posted,
+                table.layout, stack, equality, events, first, stamp, board.event, board.entry,
+                table.predicates.layout, offsets, out, counters,
+            )  # fmt: skip
+            return done
+
+        return board.run(events, table.n_attributes, step)
+
+    def stats(self) -> dict[str, Any]:
+        return {
+            "index": self.name,
+            "conjunctions": self._n_live,
+            **asdict(self.config),
+            "nodes": self._n_nodes,
+            "edges": int(self._edges.n_ids),
+            "attributes": self._n_ranked,
+            "bytes": self._nbytes,
+        }
+
+    @property
+    def _nbytes(self) -> int:
+        own = sum(array.nbytes for array in (*self._tree, *self._pairs))
+        return own + self._edges.nbytes + nbytes(self._postings)
+
+    @property
+    def _n_nodes(self) -> int:
+        return self._edges.n_ids + 1
+
+    def draw(self) -> str:
+        """The tree from the root down, its first 40 edges."""
+        lines = [f"gryphon: {self._n_live} conjunctions, {self._n_nodes} nodes"]
+        self._draw(ROOT, "", lines)
+        return "\n".join(lines)
+
+    def _draw(self, node: int, indent: str, lines: list[str]) -> None:
+        edges = self._edges.lists
+        group = int(self._tree.node[node, GROUPS])
+        if count := int(self._postings.lists[node, N]):
+            lines.append(f"{indent}({count} conjunctions)")
+        while group != NONE:
+            for which in (2 * group, 2 * group + 1):
+                start = int(edges.start[which])
+                for at in range(start, start + EDGE * int(edges.size[which]), EDGE):
+                    if len(lines) > 40:
+                        return
+                    ref, child = int(edges.item[at + 4]), int(edges.item[at + 5])
+                    pred = ref if ref >= 0 else ~ref
+                    keys = self._table.predicates.intervals(pred)[:3]
+                    attr = self._table.predicates.layout.attr[pred]
+                    lines.append(f"{indent}├── attribute {attr} in {keys}")
+                    self._draw(child, indent + "│   ", lines)
+            group = int(self._tree.group[group, 2])
+
+    def layout(self) -> dict[str, np.ndarray]:
+        return {
+            "counts": np.array([self._n_live, self._n_ranked], np.int64),
+            **self._tree._asdict(),
+            **self._edges.layout("edge"),
+            **{f"pair_{name}": array for name, array in self._pairs._asdict().items()},
+            **{f"posting_{name}": array for name, array in self._postings._asdict().items()},
+        }
+
+    @classmethod
+    def restore(
+        cls, table: ExpressionTable, layout: Mapping[str, np.ndarray], **config: Any
+    ) -> Self:
+        index = cls(table, Config(**config))
+        index._n_live, index._n_ranked = layout["counts"].tolist()
+        index._tree = Tree(*[layout[name] for name in Tree._fields])
+        index._edges.take(layout, "edge")
+        index._pairs = PairMap(*[layout[f"pair_{name}"] for name in PairMap._fields])
+        index._postings = PostingLayout(
+            *[layout[f"posting_{name}"] for name in PostingLayout._fields]
+        )
+        return index
+
+    def _thaw(self) -> None:
+        """Copy arrays that cannot be written, before the first change."""
+        if not self._tree.node.flags.writeable:
+            self._tree = Tree(*[array.copy() for array in self._tree])
+            self._pairs = PairMap(*[array.copy() for array in self._pairs])
+            self._postings = PostingLayout(*[array.copy() for array in self._postings])
+        self._edges.thaw()
+
+
+def _taller(array: np.ndarray, rows: int) -> np.ndarray:
+    fresh = np.zeros((rows, array.shape[1]), array.dtype)
+    fresh[: len(array)] = array
+    return fresh
