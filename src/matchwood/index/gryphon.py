@@ -26,7 +26,8 @@ Layout   (V nodes, G groups, A attributes)
          postings lists[V]    expressions that end at a node, and their predicates left
          rank     int32[A]    place of an attribute in the order, UNRANKED
          rarity   int64[A]    predicates on it, for the order of tests in a leaf
-         count    int64[6]    NODE_HIGH, NODE_FREE, GROUP_HIGH, GROUP_FREE, LONGEST, WIDEST
+         count    int64[7]    NODE_HIGH, NODE_FREE, GROUP_HIGH, GROUP_FREE, LONGEST, WIDEST and
+                              TO_SPLIT
 
              root ─┬─ a = 1 ─┬─ b in 2..9 ── {s1, s4}
                    │         └─ d = 7     ── {s2}
@@ -81,7 +82,7 @@ class Config:
                     share one; the paper puts those first that most expressions test
     """
 
-    leaf_capacity: int = 8
+    leaf_capacity: int = 32
     rare_first: bool = False
 
     def __post_init__(self) -> None:
@@ -110,7 +111,7 @@ class Gryphon:
             group=np.zeros((4, 3), np.int32),
             rank=np.full(4, UNRANKED, np.int32),
             rarity=np.zeros(4, np.int64),
-            count=np.array([ROOT + 1, NONE, 0, NONE, 0, 0], np.int64),
+            count=np.array([ROOT + 1, NONE, 0, NONE, 0, 0, NONE], np.int64),
         )
         self._edges = IdListStore(8)
         self._pairs = new_pair_map()
@@ -136,14 +137,14 @@ class Gryphon:
         self._tree.count[LONGEST] = max(int(self._tree.count[LONGEST]), longest)
         skip = np.zeros(len(self._tree.rank), np.int8)
         order = np.empty(int(self._tree.count[LONGEST]), np.int32)
-        done = 0
-        while done < len(slots):
-            done = insert_slots(
+        done, is_done = 0, False
+        while not is_done:
+            done, is_done = insert_slots(
                 self._tree, self._edges.lists, self._pairs, self._postings,
                 self._table.layout, self._table.predicates.layout, slots, done,
                 self.config.leaf_capacity, skip, order,
             )  # fmt: skip
-            if done < len(slots) and not self._grow():  # then it is a leaf that has no room
+            if not is_done and not self._grow():  # then it is a leaf that has no room
                 self._postings = with_words(self._postings, int(self._tree.count[NODE_HIGH]))
         self._n_live += len(slots)
 

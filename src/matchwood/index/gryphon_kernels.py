@@ -43,9 +43,9 @@ LO, HI, REF, CHILD = 0, 2, 4, 5
 EDGE = 6
 """An edge is six words: first key, last key (two words each), ref (see verify_kernels), child."""
 
-NODE_HIGH, NODE_FREE, GROUP_HIGH, GROUP_FREE, LONGEST, WIDEST = range(6)
+NODE_HIGH, NODE_FREE, GROUP_HIGH, GROUP_FREE, LONGEST, WIDEST, TO_SPLIT = range(7)
 """Positions in `count`: ids ever handed out and first free ones, most predicates of an expression,
-most edges in a list."""
+most edges in a list, the leaf that waits for room to be split (between calls of a kernel)."""
 
 ROOT = 0
 NONE = -1
@@ -276,14 +276,42 @@ def _leaf_for(tree, edges, pairs, predicates, order, n, make):
     return node
 
 
+@part
+def _split_down(tree, edges, pairs, postings, expressions, predicates, node, cap, skip, order):
+    """Split a leaf that is too full, and its child if that is; False when there is no room."""
+    while node != NONE and postings.lists[node, N] > cap and not tree.node[node, IS_OPEN]:
+        if not has_room(tree, edges, pairs, postings, cap):
+            tree.count[TO_SPLIT] = node
+            return False
+        node = _split(tree, edges, pairs, postings, expressions, predicates, node, cap, skip, order)
+    tree.count[TO_SPLIT] = NONE
+    return True
+
+
 @kernel
 def insert_slots(
     tree, edges, pairs, postings, expressions, predicates, slots, first, cap, skip, order
 ):
-    """Insert expressions first..; returns how many are done (fewer: something is full)."""
+    """Insert expressions first..; returns how many are in, and whether nothing is left to do.
+
+    If something is, nodes, edges or words are missing.
+    """
+    if not _split_down(
+        tree,
+        edges,
+        pairs,
+        postings,
+        expressions,
+        predicates,
+        tree.count[TO_SPLIT],
+        cap,
+        skip,
+        order,
+    ):
+        return first, False
     for i in range(first, len(slots)):
         if not has_room(tree, edges, pairs, postings, cap):
-            return i
+            return i, False
         slot = slots[i]
         n = arrange(tree, expressions, predicates, slot, order)
         node = _leaf_for(tree, edges, pairs, predicates, order, n, True)
@@ -291,17 +319,12 @@ def insert_slots(
         fits = push(postings, node, expressions, predicates, slot, skip, tree.rarity)
         _mark_path(tree, predicates, node, skip, -1)
         if not fits:
-            return i
-        while (
-            node != NONE
-            and postings.lists[node, N] > cap
-            and not tree.node[node, IS_OPEN]
-            and has_room(tree, edges, pairs, postings, cap)
+            return i, False
+        if not _split_down(
+            tree, edges, pairs, postings, expressions, predicates, node, cap, skip, order
         ):
-            node = _split(
-                tree, edges, pairs, postings, expressions, predicates, node, cap, skip, order
-            )
-    return len(slots)
+            return i + 1, False
+    return len(slots), True
 
 
 @kernel

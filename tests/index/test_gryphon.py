@@ -1,0 +1,113 @@
+"""What is special to Gryphon: shared paths, leaves that split, nodes that go."""
+
+from __future__ import annotations
+
+from random import Random
+
+import numpy as np
+import pytest
+
+import matchwood as mw
+from encode.world import World, conjunction
+from matchwood.index.gryphon import Gryphon
+from matchwood.index.gryphon_kernels import NONE, PARENT, PRED, ROOT
+from matchwood.index.verify_kernels import COUNTERS
+from matchwood.lang.nodes import And, Between, Comparison
+from strategies import schema
+
+
+def work(hits) -> dict[str, int]:
+    return dict(zip(COUNTERS, hits.counters.tolist(), strict=True))
+
+
+def paths(index: Gryphon) -> list[list[int]]:
+    """The attributes on the way to every node, from the root down."""
+    node, attr = index._tree.node, index._table.predicates.layout.attr
+    free, each = set(), int(index._tree.count[1])
+    while each != NONE:
+        free.add(each)
+        each = int(node[each, PARENT])
+    found = []
+    for start in set(range(1, int(index._tree.count[0]))) - free:
+        path, at = [], start
+        while at != ROOT:
+            path.append(int(attr[node[at, PRED]]))
+            at = int(node[at, PARENT])
+        found.append(path[::-1])
+    return found
+
+
+def test_expressions_that_begin_alike_share_a_path():
+    world = World({"a": "int", "b": "int", "c": "int"})
+    begin = (Comparison("a", "=", 1), Between("b", 2, 9))
+    world.store([And((*begin, Comparison("c", "=", i))) for i in range(10)])
+    index = Gryphon.build(world.table, world.speaking("conjunctions"), leaf_capacity=0)
+    assert index.stats()["nodes"] == 1 + 1 + 1 + 10
+    hits = index.match_batch(world.events([{"a": 1, "b": 5, "c": 3}, {"a": 2, "b": 5, "c": 3}]))
+    assert hits.slots.tolist() == [3]
+    assert work(hits)["nodes"] == 4 + 1
+
+
+@pytest.mark.parametrize("rare_first", [False, True])
+def test_every_path_keeps_the_order_of_attributes(rare_first):
+    world = World(types := schema(Random(5)))
+    slots = world.store([conjunction(Random(i), types) for i in range(300)])
+    held = world.speaking("conjunctions", slots)
+    index = Gryphon.build(world.table, held[:200], leaf_capacity=0, rare_first=rare_first)
+    index.insert(held[200:])
+    index.delete(held[::3])
+    for path in paths(index):
+        ranks = index._tree.rank[path].tolist()
+        assert ranks == sorted(set(ranks))
+
+
+def test_attributes_that_come_later_follow_in_the_order():
+    world = World()
+    index = Gryphon.build(world.table, world.store([Comparison("z", "=", 1)]), leaf_capacity=0)
+    index.insert(world.store([And((Comparison("y", "=", 1), Comparison("z", "=", 1)))] * 3))
+    assert index.stats()["nodes"] == 3  # the root, z = 1, and y = 1 below it
+    assert sorted(index.match(world.events([{"y": 1, "z": 1}])).tolist()) == [0, 1, 2, 3]
+
+
+def test_a_leaf_splits_when_it_holds_more_than_it_may():
+    world = World({"a": "int"})
+    slots = world.store([Comparison("a", "=", i) for i in range(5)])
+    index = Gryphon.build(world.table, slots[:4], leaf_capacity=4)
+    assert index.stats()["nodes"] == 1
+    index.insert(slots[4:])
+    assert index.stats()["nodes"] == 6
+
+
+def test_equal_expressions_end_at_one_node():
+    world = World({"a": "int"})
+    slots = world.store([Comparison("a", ">", 7)] * 500)
+    index = Gryphon.build(world.table, slots, leaf_capacity=4)
+    assert index.stats()["nodes"] == 2
+    assert len(index.match(world.events([{"a": 8}]))) == 500
+
+
+def test_value_edges_are_found_by_hashing():
+    world = World({"a": "int"})
+    world.store([Comparison("a", "=", i) for i in range(1_000)])
+    index = Gryphon.build(world.table, world.speaking("conjunctions"))
+    hits = index.match_batch(world.events([{"a": 500}]))
+    assert work(hits)["predicates"] == 1
+
+
+def test_empty_nodes_go_upwards_and_their_ids_are_used_again():
+    world = World({"a": "int", "b": "int", "c": "int"})
+    slots = world.store([And(tuple(Comparison(name, "=", i) for name in "abc")) for i in range(20)])
+    index = Gryphon.build(world.table, slots, leaf_capacity=0)
+    full, size = index.stats()["nodes"], index.stats()["bytes"]
+    for _ in range(5):
+        index.delete(slots[:15])
+        assert index.stats()["nodes"] == 1 + 3 * 5
+        index.insert(slots[:15])
+    assert index.stats()["nodes"] == full
+    assert index.stats()["bytes"] <= size
+    assert len(paths(index)) == full - 1
+
+
+def test_a_negative_capacity_is_refused():
+    with pytest.raises(mw.IndexBuildError, match="leaf_capacity"):
+        Gryphon.build(World().table, np.empty(0, np.int32), leaf_capacity=-1)

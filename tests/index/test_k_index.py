@@ -1,0 +1,92 @@
+"""What is special to the k-index: sizes, skipping, and what it refuses."""
+
+from __future__ import annotations
+
+from random import Random
+
+import numpy as np
+import pytest
+
+import matchwood as mw
+from encode.world import World
+from matchwood.index import k_index
+from matchwood.index.k_index import KIndex
+from matchwood.index.verify_kernels import COUNTERS
+from matchwood.lang.nodes import And, Between, Comparison, In
+
+
+def work(hits) -> dict[str, int]:
+    return dict(zip(COUNTERS, hits.counters.tolist(), strict=True))
+
+
+def test_the_conjunctions_of_the_paper():
+    """Whang et al., Figure 1: c1 to c6, and the event (age = 3, state = NY, gender = F)."""
+    world = World({"age": "int", "state": "string", "gender": "string"})
+    age, state = Comparison("age", "=", 3), Comparison("state", "=", "NY")
+    woman = Comparison("gender", "=", "F")
+    world.store(
+        [
+            And((age, state)),
+            And((age, woman)),
+            And((age, Comparison("gender", "=", "M"), Comparison("state", "<>", "CA"))),
+            And((Comparison("state", "=", "CA"), Comparison("gender", "=", "M"))),
+            In("age", (3, 4)),
+            Comparison("state", "<>", "CA"),
+        ]
+    )
+    index = KIndex.build(world.table, world.speaking("conjunctions"))
+    event = world.events([{"age": 3, "state": "NY", "gender": "F"}])
+    assert sorted(index.match(event).tolist()) == [0, 1, 4, 5]
+
+
+def test_sizes_that_an_event_cannot_reach_are_passed_over():
+    world = World({"a": "int", "b": "int"})
+    world.store([And((Comparison("a", "=", 1), Comparison("b", "=", i))) for i in range(100)])
+    index = KIndex.build(world.table, world.speaking("conjunctions"))
+    hits = index.match_batch(world.events([{"a": 1}]))
+    assert (work(hits)["nodes"], work(hits)["candidates"]) == (1, 0)
+
+
+def test_long_lists_are_skipped_through():
+    world = World({"a": "int", "b": "int"})
+    both = And((Comparison("a", "=", 1), Comparison("b", "=", 1)))
+    other = And((Comparison("a", "=", 1), Comparison("b", "=", 2)))
+    world.store([both, *[other] * 5_000, both])
+    index = KIndex.build(world.table, world.speaking("conjunctions"))
+    hits = index.match_batch(world.events([{"a": 1, "b": 1}]))
+    assert sorted(hits.slots.tolist()) == [0, 5_001]
+    assert work(hits)["predicates"] < 10
+
+
+def test_a_predicate_is_listed_once_for_every_segment_it_covers():
+    world = World({"a": "int"})
+    world.store([Between("a", 0, 99), Comparison("a", "=", 10), Comparison("a", "<>", 20)])
+    stats = KIndex.build(world.table, world.speaking("conjunctions")).stats()
+    assert stats["segments"] == 7  # cut at 0, 10, 11, 20, 21, 100
+    assert stats["postings"] == 5 + 1 + 6
+
+
+def test_what_would_be_listed_too_often_is_refused(monkeypatch):
+    monkeypatch.setattr(k_index, "FREE_POSTINGS", 100)
+    rng = Random(1)
+    world = World({"a": "int"})
+    exprs = [Between("a", i, i + rng.randint(1, 10_000)) for i in range(300)]
+    slots = world.store(exprs)
+    with pytest.raises(mw.IndexBuildError, match="max_postings"):
+        KIndex.build(world.table, slots, max_postings=10)
+    index = KIndex.build(world.table, slots[:10], max_postings=10)
+    with pytest.raises(mw.IndexBuildError, match="max_postings"):
+        index.insert(slots[10:])
+    assert len(index) == 10
+    hits = index.match(world.events([{"a": 5}])).tolist()
+    assert sorted(hits) == [0, 1, 2, 3, 4, 5]
+
+
+def test_new_ends_wait_until_an_eighth_does():
+    world = World({"a": "int"})
+    slots = world.store([Between("a", i, 2 * i) for i in range(300)])
+    index = KIndex.build(world.table, slots[:1])
+    for slot in slots[1:]:
+        index.insert(np.array([slot]))
+        assert index.stats()["pending_conjunctions"] <= max(64, len(index) // 8)
+    assert sorted(index.match(world.events([{"a": 6}])).tolist()) == [3, 4, 5, 6]

@@ -1,0 +1,76 @@
+"""What is special to propagation: access predicates and clusters."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from encode.world import World
+from matchwood.index.propagation import Propagation
+from matchwood.index.verify_kernels import COUNTERS
+from matchwood.lang.nodes import And, Between, Comparison
+
+
+def access_attributes(index: Propagation, world: World) -> list[str]:
+    """The attribute that each expression hangs on."""
+    clusters = index._clusters
+    access = clusters.access[clusters.home[: len(world.exprs)]]
+    names = {attribute.id: attribute.name for attribute in world.attributes.all}
+    return [names[a] for a in world.table.predicates.layout.attr[access].tolist()]
+
+
+def crowded_equality_and_rare_range() -> World:
+    """`b = 1` in all expressions, and a narrow range on an attribute that is seldom named."""
+    world = World({"a": "int", "b": "int"})
+    world.store([Comparison("b", "=", 1)] * 20)
+    world.store([And((Between("a", 5, 6), Comparison("b", "=", 1)))])
+    return world
+
+
+def test_an_equality_is_the_access_predicate_where_there_is_one():
+    world = crowded_equality_and_rare_range()
+    index = Propagation.build(world.table, world.speaking("conjunctions"))
+    assert access_attributes(index, world)[-1] == "b"
+
+
+def test_the_most_selective_predicate_of_any_kind_can_be_asked_for():
+    world = crowded_equality_and_rare_range()
+    slots = world.speaking("conjunctions")
+    index = Propagation.build(world.table, slots, equality_first=False)
+    assert access_attributes(index, world)[-1] == "a"
+
+
+def test_without_an_equality_another_predicate_gives_access():
+    world = World({"a": "int", "b": "int"})
+    world.store([And((Comparison("a", ">", i), Comparison("b", "<>", i))) for i in range(30)])
+    index = Propagation.build(world.table, world.speaking("conjunctions"))
+    hits = index.match_batch(world.events([{"a": 3, "b": 1}]))
+    assert sorted(hits.slots.tolist()) == [0, 2]
+    assert hits.counters[COUNTERS.index("candidates")] < 30
+
+
+def test_the_rarer_equality_is_chosen():
+    world = World({"a": "int", "b": "int"})
+    world.store([Comparison("a", "=", i % 3) for i in range(30)])
+    world.store([And((Comparison("a", "=", 1), Comparison("b", "=", 1)))])
+    index = Propagation.build(world.table, world.speaking("conjunctions"))
+    assert access_attributes(index, world)[-1] == "b"
+
+
+def test_clusters_hold_expressions_of_one_access_predicate_and_size():
+    world = World({"a": "int", "b": "int", "c": "int"})
+    one = Comparison("a", "=", 1)
+    world.store([one, And((one, Comparison("b", ">", 1))), And((one, Comparison("c", ">", 2)))])
+    index = Propagation.build(world.table, world.speaking("conjunctions"))
+    assert (index.stats()["access_predicates"], index.stats()["clusters"]) == (1, 2)
+    index.delete(np.array([0], np.int32))
+    assert index.stats()["clusters"] == 1
+    index.insert(np.array([0], np.int32))
+    assert index.stats()["clusters"] == 2
+
+
+def test_an_event_that_satisfies_no_access_predicate_has_no_candidates():
+    world = World({"a": "int", "b": "int"})
+    world.store([And((Comparison("a", "=", i), Comparison("b", ">", 0))) for i in range(100)])
+    index = Propagation.build(world.table, world.speaking("conjunctions"))
+    hits = index.match_batch(world.events([{"b": 5}]))
+    assert hits.counters[COUNTERS.index("candidates")] == 0
