@@ -5,8 +5,10 @@ every token; no object per token is made.  Whatever no rule knows becomes a toke
 which the parser then reports: the tokenizer itself refuses only what no place in the grammar
 could hold (text that is too long, NUL, lone surrogates, an open comment).
 
-Every rule is possessive (`*+`) and an open quote takes the rest of the text with it, so time grows
-with the length of the text alone, whatever the text is.
+Runs of characters are possessive (`*+`) and an open quote takes the rest of the text with it, so
+time grows with the length of the text alone, whatever the text is.  Groups are not: before Python
+3.11.5 a possessive group whose last round fails keeps what that round had read.  A round of a group
+begins with what no other rule there can read, so there is nothing to try again.
 """
 
 from __future__ import annotations
@@ -25,14 +27,14 @@ END = "\0"
 # Spark's own set of white space: also the wide Unicode blanks, not the control characters.
 _BLANKS = " \t\n\r\f\v\u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009"
 _BLANKS += "\u200a\u2028\u2029\u202f\u205f\u3000"
-_TICKED = "`[^`]*+(?:``[^`]*+)*+`"
-_SINGLE = r"'[^'\\]*+(?:(?:\\.|'')[^'\\]*+)*+'"
-_DOUBLE = r'"[^"\\]*+(?:(?:\\.|"")[^"\\]*+)*+"'
+_TICKED = "`[^`]*+(?:``[^`]*+)*`(?!`)"
+_SINGLE = r"'[^'\\]*+(?:(?:\\.|'')[^'\\]*+)*'(?!')"
+_DOUBLE = r'"[^"\\]*+(?:(?:\\.|"")[^"\\]*+)*"(?!")'
 
 
 def _pattern(name: str, blanks: str) -> re.Pattern[str]:
     """The rules in order of use; `name` is the pattern of a name without back-ticks."""
-    dotted = rf"(?:[{blanks}]*+\.[{blanks}]*+(?:{name}|{_TICKED}))*+"
+    dotted = rf"(?:[{blanks}]*+\.[{blanks}]*+(?:{name}|{_TICKED}))*"
     rules = (
         "[rR]'[^']*+'",
         '[rR]"[^"]*+"',
@@ -43,7 +45,7 @@ def _pattern(name: str, blanks: str) -> re.Pattern[str]:
         "[0-9]++(?![0-9A-Za-z_.])",
         _SINGLE,
         _DOUBLE,
-        r"[-+]?\.?[0-9][0-9A-Za-z_.]*+(?:(?<=[eE])[-+][0-9A-Za-z_.]*+)?+",
+        r"[-+]?\.?[0-9][0-9A-Za-z_.]*+(?:(?<=[eE])[-+][0-9A-Za-z_.]*+)?",
         r"<=>|[<>!=]=|<>|![<>]|\|\||&&|::",
         _TICKED + dotted,
         "['\"`\x1c-\x1f\x85].*+",  # an open quote, or what `rstrip` would take for a blank
@@ -55,9 +57,10 @@ def _pattern(name: str, blanks: str) -> re.Pattern[str]:
 _ASCII = _pattern("[A-Za-z_][A-Za-z0-9_]*+", _BLANKS[:6])  # a third quicker than the other one
 _UNICODE = _pattern(r"[^\W\d]\w*+", _BLANKS)
 STRING = re.compile(f"{_SINGLE}|{_DOUBLE}", re.DOTALL)
-PART = re.compile(r"`((?:[^`]|``)*+)`|([^\W\d]\w*+)")
+PART = re.compile(r"`([^`]*+(?:``[^`]*+)*)`(?!`)|([^\W\d]\w*+)")
 
-_OUTSIDE = re.compile(rf"{_SINGLE}|{_DOUBLE}|{_TICKED}|['\"`].*+|--(?:\\\n|[^\r\n])*+|/\*", re.S)
+_COMMENT = r"--[^\r\n\\]*+(?:\\\n?[^\r\n\\]*+)*"
+_OUTSIDE = re.compile(rf"{_SINGLE}|{_DOUBLE}|{_TICKED}|['\"`].*+|{_COMMENT}|/\*", re.S)
 _BRACKET = re.compile(r"/\*|\*/")
 _VISIBLE = re.compile(r"[^\r\n]")
 
