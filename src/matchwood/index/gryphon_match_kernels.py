@@ -35,6 +35,10 @@ from matchwood.index.verify_kernels import (
 )
 from matchwood.jit import kernel, part
 
+NEARBY = 8
+"""Groups that are read in the time of one look into the hash table: those of a node lie together,
+a look into the table misses the caches."""
+
 
 @part
 def _equality_of(predicates, attr, keys, entry):
@@ -125,7 +129,7 @@ def _match_event(
             if n < 0:
                 break
         n_groups = tree.node[node, N_GROUPS]
-        if n_groups <= end - begin:
+        if n_groups <= NEARBY * (end - begin):
             group = np.int64(tree.node[node, GROUPS])
             while group != NONE:
                 attr = tree.group[group, ATTR]
