@@ -73,12 +73,14 @@ class IdListStore:
                     f"expected at most {MAX_ITEMS:,} ids in the lists of one index, found more: "
                     "spread the subscriptions over several matchers"
                 )
-        self.lists = x._replace(item=grown(x.item, size))
+        item = np.zeros(size, np.int32)  # memory that is not touched costs nothing yet
+        item[: x.count[TOP]] = x.item[: x.count[TOP]]
+        self.lists = x._replace(item=item)
 
-    def trim(self, share: int = 4) -> None:
-        """Close the arena up, with some room to grow, once all but one in `share` is unused."""
+    def trim(self, unused: float = 0.75) -> None:
+        """Close the arena up, with some room to grow, once more than this share is unused."""
         x = self.lists
-        if len(x.item) > _SMALL and x.count[USED] * share < len(x.item):
+        if len(x.item) > _SMALL and x.count[USED] < (1 - unused) * len(x.item):
             used = int(x.count[USED])
             fresh = np.zeros(max(_SMALL, used + used // 8), np.int32)
             repack(x, fresh)

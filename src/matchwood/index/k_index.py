@@ -29,7 +29,7 @@ Layout   (C segments, L lists, S slots)
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, ClassVar, Self
 
@@ -49,6 +49,7 @@ from matchwood.index.k_index_kernels import (
     PENDING,
     KIndexLayout,
     count_postings,
+    post_attributes,
     post_expressions,
     unpost_expressions,
 )
@@ -59,6 +60,9 @@ from matchwood.index.segments import no_segments, segments_of
 
 PENDING_SHARE, MOST_PENDING = 8, 64
 """All is enumerated anew when more than MOST_PENDING and one in PENDING_SHARE expressions wait."""
+
+FEWEST_AT_A_TIME, MOST_PASSES = 16, 32
+"""Attributes that are enumerated in one pass over the expressions, and how many passes."""
 
 FREE_POSTINGS = 2**20
 """So many postings are never refused."""
@@ -168,26 +172,33 @@ class KIndex:
             )
         self._clear(segments, np.zeros(doubled(16, int(slots.max()) + 1), np.bool_))
         self._lists.make_room(n_postings + n_postings // 4)
-        self._post(slots)
-        self._lists.trim(share=1)
-        self._n_enumerated = len(slots)
+        at_a_time = max(FEWEST_AT_A_TIME, len(segments.attr_start) // MOST_PASSES)
+        for low in range(0, len(segments.attr_start), at_a_time):
+            self._fill(post_attributes, slots, low, low + at_a_time)
+        self._lists.trim(unused=0.3)
+        self._arrays.held[slots] = True
+        self._n_live = self._n_enumerated = len(slots)
 
     def _post(self, slots: np.ndarray) -> None:
         x = self._arrays
         self._arrays = x._replace(
             held=grown(x.held, doubled(len(x.held), int(slots.max()) + 1)),
         )
+        self._fill(post_expressions, slots)
+        self._n_live += len(slots)
+
+    def _fill(self, post: Callable[..., tuple[int, int]], slots: np.ndarray, *which: int) -> None:
+        """Call a kernel until all slots are done, growing what is full."""
         done = 0
         while done < len(slots):
-            done, full = post_expressions(
+            done, full = post(
                 self._arrays, self._lists.lists, self._segments,
-                self._table.layout, self._table.predicates.layout, slots, done,
+                self._table.layout, self._table.predicates.layout, slots, done, *which,
             )  # fmt: skip
             if full == LISTS_FULL:
                 self._make_lists()
             elif full:
                 self._lists.make_room()
-        self._n_live += len(slots)
 
     def _make_lists(self) -> None:
         x = self._arrays

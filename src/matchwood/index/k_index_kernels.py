@@ -119,6 +119,25 @@ def post_expressions(index, lists, segments, expressions, predicates, slots, fir
 
 
 @kernel
+def post_attributes(index, lists, segments, expressions, predicates, slots, first, low, high):
+    """Insert aligned expressions first.. under their predicates on attributes low..high - 1.
+
+    Like `post_expressions`.  A few attributes at a time, so that the ends of their lists stay in
+    the caches.
+    """
+    for i in range(first, len(slots)):
+        slot = slots[i]
+        begin, size = expressions.start[slot], expressions.size[slot]
+        for k in range(begin, begin + size):
+            pred = expressions.code[k]
+            if low <= predicates.attr[pred] < high:
+                full = _enumerate(index, lists, segments, predicates, pred, size, slot)
+                if full:
+                    return i, full
+    return len(slots), 0
+
+
+@kernel
 def unpost_expressions(index, lists, segments, expressions, predicates, slots):
     """Delete expressions; lists that become empty go too."""
     for slot in slots:

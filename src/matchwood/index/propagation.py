@@ -124,7 +124,7 @@ class Propagation:
             by_attr = np.bincount(p.attr[used], uses[used])
             self._clusters.attr_uses[: len(by_attr)] = by_attr
             self._fill(slots, is_new=False)
-            self._rows.trim(share=1)
+            self._rows.trim(unused=0.3)
         self._n_live += len(slots)
 
     def _fill(self, slots: np.ndarray, is_new: bool) -> None:
