@@ -77,7 +77,8 @@ class Config:
     alpha_c      what a covered predicate gains
     beta         weight of gains
     gamma        weight of losses: predicates evaluated in vain
-    histogram    when choosing an attribute, estimate losses by a histogram instead of none
+    histogram    estimate the loss of an attribute by the ranges that its predicates cover; without
+                 it every predicate counts as if it covered the whole domain
     """
 
     max_cap: int = 100
@@ -88,7 +89,7 @@ class Config:
     alpha_c: float = 1.0
     beta: float = 1.0
     gamma: float = 1.0
-    histogram: bool = False
+    histogram: bool = True
 
     def __post_init__(self) -> None:
         for name in ("max_cap", "min_size"):
@@ -145,6 +146,7 @@ class BETree:
         self._board = Board()
         self._memory = TreeMemory(config.max_cap)
         self._n_operations = 0
+        self._n_recycled = 0
 
     @property
     def tree(self) -> TreeLayout:
@@ -159,7 +161,7 @@ class BETree:
             index._note(slots)
             index._partition_root()
             index._change(slots, is_delete=False)
-            settle_root(index.tree, index._memory.scratch, index._rules)
+            settle_root(index.tree, index._rules)
             index._change(slots[:0], is_delete=False)
             index._memory.close_up()
         else:
@@ -212,6 +214,7 @@ class BETree:
             "conjunctions": len(self),
             "c_nodes": int(self.tree.count[N_C]),
             "p_nodes": int(self.tree.count[N_P]),
+            "recycled": self._n_recycled,
             **shape(self.tree),
             "bytes": self._memory.nbytes,
             **asdict(self.config),
@@ -232,7 +235,7 @@ class BETree:
         index = cls(table, Config.checked(config))
         postings = PostingLayout(*[layout[f"posting_{name}"] for name in PostingLayout._fields])
         own = [layout[name] for name in TreeLayout._fields if name != "postings"]
-        index._memory.take(TreeLayout(*own, postings))
+        index._memory.take(TreeLayout._make([*own, postings]))
         held = np.flatnonzero(index.tree.leaf_of >= 0)
         index._memory.longest = int(table.layout.size[held].max(initial=0))
         return index
@@ -262,10 +265,7 @@ class BETree:
         counts = self.tree.attr_n
         attributes = np.flatnonzero(counts >= self.config.min_size)
         self._memory.make_nodes(len(attributes))
-        scores = counts[attributes].astype(np.float64) * 2**32
-        partition_root(
-            self.tree, attributes, scores, self._memory.scratch, self.config.max_cap
-        )
+        partition_root(self.tree, attributes, self._memory.scratch, self.config.max_cap)
 
     def _after(self, n_operations: int) -> None:
         """When a window of operations is over, recycle p-nodes that cost more than they save."""
@@ -274,7 +274,9 @@ class BETree:
             return
         self._n_operations = 0
         if self._memory.is_writeable and self._memory.scratch.visits.any():
-            recycle(self.tree, self._table.layout, self._memory.scratch, self._rules)
+            self._n_recycled += recycle(
+                self.tree, self._table.layout, self._memory.scratch, self._rules
+            )
             self._change(np.empty(0, np.int32), is_delete=False)
 
     def _build_again(self) -> None:

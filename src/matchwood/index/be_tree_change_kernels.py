@@ -28,7 +28,8 @@ def note_batch(tree, expressions, predicates, slots):
 @kernel
 def change(tree, expressions, predicates, slots, first, is_delete, scratch, rules):
     """Insert (after `note_batch`) or delete slots first..; returns how many are done, and whether
-    nothing is left to do.  If something is, nodes or words are missing."""
+    nothing is left to do.  If something is, nodes or words are missing.
+    """
     i = first
     while True:
         if tree.count[N_TODO] > 0:
@@ -41,14 +42,14 @@ def change(tree, expressions, predicates, slots, first, is_delete, scratch, rule
             slot = slots[i]
             i += 1
             if is_delete:
-                delete_expression(tree, expressions, predicates, slot, rules.max_cap, rules.min_size)
+                delete_expression(
+                    tree, expressions, predicates, slot, rules.max_cap, rules.min_size
+                )
                 continue
         else:
             tree.count[N_PENDING] -= 1
             slot = tree.pending[tree.count[N_PENDING]]
-        if not insert_expression(
-            tree, expressions, predicates, slot, scratch, rules.max_cap
-        ):
+        if not insert_expression(tree, expressions, predicates, slot, scratch, rules.max_cap):
             tree.pending[tree.count[N_PENDING]] = slot
             tree.count[N_PENDING] += 1
             return i, False
@@ -61,20 +62,19 @@ def fill_directory(tree):
 
 
 @kernel
-def partition_root(tree, attributes, scores, scratch, max_cap):
+def partition_root(tree, attributes, scratch, max_cap):
     """p-nodes below an empty root for attributes that are known to matter."""
-    for i in range(len(attributes)):
-        p = new_p_node(tree, attributes[i], ROOT, max_cap)
-        scratch.score[p] = scores[i]
+    for attr in attributes:
+        p = new_p_node(tree, attr, ROOT, max_cap)
+        scratch.score[p] = 0.0
 
 
 @kernel
-def settle_root(tree, scratch, rules):
+def settle_root(tree, rules):
     """Dissolve the p-nodes below the root that hold too little."""
     p = tree.c[ROOT, HEAD]
     while p >= 0:
         following = tree.p[p, NEXT]
-        scratch.score[p] = 0.0
         if tree.p[p, BELOW] < rules.min_size:
             settle(tree, tree.p[p, TOP_BUCKET], rules.max_cap, rules.min_size)
         p = following

@@ -7,17 +7,13 @@ import numpy as np
 from matchwood.forms.interval_kernels import MAX_KEY, MIN_KEY
 from matchwood.index.be_tree_insert_kernels import update_capacity
 from matchwood.index.be_tree_node_kernels import (
-    BELOW,
     CAP,
-    HEAD,
     HI,
     HOME,
     LEFT,
     LO,
     N_DIR,
     N_HELD,
-    N_PENDING,
-    N_TODO,
     OWNER,
     RIGHT,
     ROOT,
@@ -26,17 +22,11 @@ from matchwood.index.be_tree_node_kernels import (
     UP,
     free_c_node,
     free_p_node,
-    new_c_node,
-    set_grid,
 )
 from matchwood.index.be_tree_takedown_kernels import count_below, put_aside
 from matchwood.index.postings_kernels import (
-    START,
-    USED,
     N,
     drop_entry,
-    entry_slot,
-    entry_words,
     fit,
 )
 from matchwood.jit import part

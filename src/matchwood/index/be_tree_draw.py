@@ -1,12 +1,12 @@
 """Drawings of a `be_tree`: as text and for Graphviz.
 
-    be_tree: 9 expressions
-    ├── l-node: 2
-    └── p-node a: 5 expressions
-        └── bucket ..
-            ├── l-node: 4 7
-            └── bucket .. 23
-                └── l-node: 1 8
+be_tree: 9 expressions
+├── l-node: 2
+└── p-node a: 5 expressions
+    └── bucket ..
+        ├── l-node: 4 7
+        └── bucket .. 23
+            └── l-node: 1 8
 """
 
 from __future__ import annotations

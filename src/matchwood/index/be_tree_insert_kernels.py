@@ -100,8 +100,22 @@ def insert_c_dir(tree, p, lo, hi, cap):
 
 
 @part
+def _share(tree, attr, lo, hi):
+    """The part of an attribute's known domain that lo..hi covers."""
+    first, last = tree.attr_span[attr, LO], tree.attr_span[attr, HI]
+    if first > last:
+        return 1.0
+    covered = float(min(hi, last)) - float(max(lo, first)) + 1.0
+    return max(covered, 1.0) / (float(last) - float(first) + 1.0)
+
+
+@part
 def _best_p_node(tree, c, expressions, predicates, slot, score, path):
-    """The p-node of highest score for an attribute of the expression that the path has not used."""
+    """The p-node of highest score for an attribute of the expression that the path has not used.
+
+    The score is minus the number of expressions that an event is likely to meet in vain there:
+    those that test the attribute, times the share of its domain that this one covers.
+    """
     best, best_pred, best_score = np.int32(-1), np.int32(-1), -np.inf
     begin = expressions.start[slot]
     for k in range(begin, begin + expressions.size[slot]):
@@ -111,7 +125,8 @@ def _best_p_node(tree, c, expressions, predicates, slot, score, path):
             continue
         p = search_p_dir(tree, c, attr)
         if p >= 0:
-            mine = tree.p[p, BELOW] + score[p]
+            share = _share(tree, attr, predicates.lo[pred], predicates.hi[pred])
+            mine = score[p] - tree.attr_n[attr] * share
             if mine > best_score:
                 best, best_pred, best_score = p, pred, mine
     return best, best_pred
@@ -285,20 +300,12 @@ def _tally_attributes(tree, c, scratch, histogram):
             attr = cell_attr(postings.word[at])
             scratch.tally[attr] += 1
             if histogram:
-                scratch.share[attr] += _share(tree, attr, at)
+                lo, hi = cell_hull(postings, at)
+                scratch.share[attr] += _share(tree, attr, lo, hi)
+            else:
+                scratch.share[attr] += 1.0
             at += cell_words(postings.word[at])
         entry = end
-
-
-@part
-def _share(tree, attr, at):
-    """The part of an attribute's domain that a predicate covers."""
-    lo, hi = cell_hull(tree.postings, at)
-    first, last = tree.attr_span[attr, LO], tree.attr_span[attr, HI]
-    if first > last:
-        return 1.0
-    covered = float(min(hi, last)) - float(max(lo, first)) + 1.0
-    return max(covered, 1.0) / (float(last) - float(first) + 1.0)
 
 
 @part
@@ -323,11 +330,10 @@ def _next_attribute(tree, c, scratch, rules):
         while at < end:
             attr = cell_attr(postings.word[at])
             n = scratch.tally[attr]
-            loss = scratch.share[attr] + scratch.blame[attr] * n
+            likely = tree.attr_n[attr] / tree.count[N_HELD]  # that an event has the attribute
+            loss = scratch.share[attr] * likely + scratch.blame[attr] * n
             rank = rules.beta * n - rules.gamma * loss
-            if n >= rules.min_size and (
-                rank > best_rank or (rank == best_rank and attr < best)
-            ):
+            if n >= rules.min_size and (rank > best_rank or (rank == best_rank and attr < best)):
                 best, best_rank = attr, rank
             scratch.tally[attr], scratch.share[attr] = 0, 0.0
             at += cell_words(postings.word[at])

@@ -94,9 +94,7 @@ def _match_event(
                 scratch.visits[c] += 1
                 scratch.discarded[c] += discarded
         if tree.c[c, N_DIR] > 0:
-            top = _search_p_dirs(
-                tree, c, events, e, stamp, board_event, board_entry, stack, top
-            )
+            top = _search_p_dirs(tree, c, events, e, stamp, board_event, board_entry, stack, top)
     counters[NODES] += visited
     return n
 

@@ -64,7 +64,8 @@ class TreeMemory:
         tree = self.tree
         if not self.is_writeable:
             postings = type(tree.postings)(*[array.copy() for array in tree.postings])
-            self.tree = TreeLayout(*[array.copy() for array in tree[:-1]], postings)
+            own = [array.copy() for array in tree[:-1]]
+            self.tree = TreeLayout._make([*own, postings])
         self.make_places(len(tree.leaf_of), len(tree.attr_n), self.longest)
 
     def arrays(self) -> dict[str, np.ndarray]:

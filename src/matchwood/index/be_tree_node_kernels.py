@@ -15,7 +15,7 @@ from matchwood.jit import part
 
 OWNER, UP, LEFT, RIGHT, HEAD, N_DIR, CAP, SPLIT, TODO = range(9)
 """Columns of `c`: p-node above (-1: root), bucket above (-1: none), halves, first p-node below,
-how many of these, capacity of the l-node, whether the bucket was split, whether it waits in todo."""
+how many of these, capacity of the l-node, whether the bucket was split, whether it is in todo."""
 C_WIDTH = 9
 
 ATTR, HOME, TOP_BUCKET, NEXT, PREV, BELOW = range(6)

@@ -19,7 +19,7 @@ from matchwood.index.be_tree_node_kernels import (
     TOP_BUCKET,
     TreeLayout,
 )
-from matchwood.index.postings_kernels import WIDE, N, START, USED
+from matchwood.index.postings_kernels import START, USED, WIDE, N
 
 _FREE = -2
 

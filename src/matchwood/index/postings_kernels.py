@@ -1,4 +1,4 @@
-"""Kernels of `postings`: write, move, remove and verify entries; see `postings.py` for the arrays."""
+"""Kernels of `postings`: write, move, remove and verify entries; arrays are in `postings.py`."""
 
 from __future__ import annotations
 
@@ -340,7 +340,7 @@ def push(postings, which, expressions, predicates, slot, skip, rarity):
 
 @part
 def copy_entry(postings, entry, which, without):
-    """Append a copy of an entry to a list that has room; `without` is a cell to leave out, or -1."""
+    """Append a copy of an entry to a list that has room, `without` one cell unless that is -1."""
     row = postings.lists[which]
     word = postings.word
     words = entry_words(word[entry])
