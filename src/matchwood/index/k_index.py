@@ -137,6 +137,9 @@ class KIndex:
                 raise
 
     def delete(self, slots: np.ndarray) -> None:
+        held = self._arrays.held
+        slots = slots[slots < len(held)]
+        slots = slots[held[slots]]  # what was refused was never here
         if not len(slots):
             return
         self._n_live -= len(slots)
@@ -149,8 +152,8 @@ class KIndex:
             self._table.layout, self._table.predicates.layout, slots,
         )  # fmt: skip
         if 4 * self._n_live < self._n_enumerated:  # fewer segments tell the others apart
-            held = np.flatnonzero(self._arrays.held).astype(np.int32)
-            self._enumerate(held, may_refuse=False)
+            left = np.flatnonzero(self._arrays.held).astype(np.int32)
+            self._enumerate(left, may_refuse=False)
         self._lists.trim()
 
     def _enumerate(self, slots: np.ndarray, may_refuse: bool = True) -> None:
