@@ -12,7 +12,8 @@ Differs. Keys are 64-bit, so a p-node halves the span of the interval ends it kn
          whole.  See docs/decisions/0004-be-tree-what-the-paper-leaves-open.md.
 Cost.    Insert and delete O(predicates * depth); a path has each attribute once and at most 64
          buckets of it.  Match O(nodes reached + candidates).  Memory: postings, and per c-node 72
-         bytes, per p-node 56, per slot 8; about 105 bytes an expression of 7 predicates.
+         bytes, per p-node 56, per slot 8; 80 to 100 bytes an expression of 7
+         predicates in all.
 
 Layout   (C c-nodes, P p-nodes, A attributes, S slots; free nodes among them; c-node 0 is the root)
 
@@ -62,6 +63,9 @@ from matchwood.index.be_tree_shape import shape
 from matchwood.index.board import Board
 from matchwood.index.postings_kernels import PostingLayout
 from matchwood.index.protocol import CONJUNCTIONS, Hits
+
+MIN_WINDOW = 64
+"""Fewest operations between two looks at the ranks: fewer would say nothing."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -270,7 +274,7 @@ class BETree:
     def _after(self, n_operations: int) -> None:
         """When a window of operations is over, recycle p-nodes that cost more than they save."""
         self._n_operations += n_operations
-        if self._n_operations < self.config.rank_window * len(self):
+        if self._n_operations < max(MIN_WINDOW, self.config.rank_window * len(self)):
             return
         self._n_operations = 0
         if self._memory.is_writeable and self._memory.scratch.visits.any():
