@@ -141,7 +141,7 @@ class MatcherAgainstDict(RuleBasedStateMachine):
 
     @rule()
     def compact(self) -> None:
-        self.matcher._compact()
+        self.matcher._store.compact()
 
     # -- asking ------------------------------------------------------------------------------
 
