@@ -120,8 +120,8 @@ class Listed(NamedTuple):
 
 def list_suites() -> list[Listed]:
     """Every suite that comes with the package."""
-    found = [find_suite(name) for name in _names()]
-    return [Listed(each.name, each.description, tuple(each.presets)) for each in found]
+    found = [(name, tomllib.loads(_text(name))) for name in _names()]
+    return [Listed(name, data["description"], tuple(data["presets"])) for name, data in found]
 
 
 def find_suite(name: str) -> Suite:
@@ -136,8 +136,11 @@ def find_suite(name: str) -> Suite:
             f"expected a suite among {', '.join(_names())}, or a .toml file, found {name!r}: "
             "`matchwood bench list` describes them"
         )
-    source = files("matchwood.bench") / "suites" / f"{name}.toml"
-    return read_suite(name, source.read_text(encoding="utf-8"))
+    return read_suite(name, _text(name))
+
+
+def _text(name: str) -> str:
+    return (files("matchwood.bench") / "suites" / f"{name}.toml").read_text(encoding="utf-8")
 
 
 def _names() -> list[str]:
