@@ -12,17 +12,13 @@ from encode.world import World
 from matchwood.index.be_tree import BETree
 from matchwood.index.be_tree_shape import held, in_use
 from matchwood.index.postings import closed_up
+from matchwood.index.postings_cell_kernels import INSIDE, INTERVAL, KIND, OUTSIDE, WIDE
 from matchwood.index.postings_kernels import (
     FREED,
-    INSIDE,
-    INTERVAL,
-    KIND,
-    OUTSIDE,
     ROOM,
     START,
     TOP,
     USED,
-    WIDE,
     N,
 )
 from matchwood.lang.parser import parse

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from matchwood.index.be_tree_cut_kernels import relieve
 from matchwood.index.be_tree_delete_kernels import delete_expression, settle
-from matchwood.index.be_tree_insert_kernels import insert_expression, note_attributes, relieve
+from matchwood.index.be_tree_insert_kernels import insert_expression, note_attributes
 from matchwood.index.be_tree_node_kernels import (
     BELOW,
     HEAD,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from matchwood.forms.interval_kernels import MAX_KEY, MIN_KEY
-from matchwood.index.be_tree_insert_kernels import update_capacity
+from matchwood.index.be_tree_cut_kernels import update_capacity
 from matchwood.index.be_tree_node_kernels import (
     CAP,
     HI,

@@ -18,7 +18,8 @@ from matchwood.index.be_tree_node_kernels import (
     free_p_node,
 )
 from matchwood.index.be_tree_takedown_kernels import count_below, take_down
-from matchwood.index.postings_kernels import START, USED, N, cell_words, entry_slot, entry_words
+from matchwood.index.postings_cell_kernels import cell_words
+from matchwood.index.postings_kernels import START, USED, N, entry_slot, entry_words
 from matchwood.jit import kernel, part
 
 MIN_VISITS = 4

@@ -19,7 +19,8 @@ from matchwood.index.be_tree_node_kernels import (
     TOP_BUCKET,
     TreeLayout,
 )
-from matchwood.index.postings_kernels import START, USED, WIDE, N
+from matchwood.index.postings_cell_kernels import WIDE
+from matchwood.index.postings_kernels import START, USED, N
 
 _FREE = -2
 
