@@ -91,7 +91,7 @@ class Matcher:
             finally:  # also when a callback or a key press ends it: what was taken is served
                 self._loading = False
                 if added:
-                    self._store.routing.insert(np.concatenate(added))
+                    self._store.insert(np.concatenate(added))
             return report
 
     def replace(self, id: Id, expr: str | Boolean) -> None:

@@ -5,6 +5,8 @@
     conjunctions     the index the user chose
     anything else    the same index if it speaks any expression, else the general one
 
+`auto` scans a small set and moves to a BE-Tree when conjunctions become many.
+
 Indexes are built again from the expression table when its keys or predicate ids moved (`epoch`).
 """
 
@@ -22,13 +24,20 @@ from matchwood.errors import IndexBuildError
 from matchwood.index.protocol import ANY, Hits, Index
 from matchwood.index.registry import find_index
 
-CONJUNCTIVE_INDEX = "scan"
+AUTO = "auto"
+CONJUNCTIVE_INDEX = "be_tree"
 GENERAL_INDEX = "scan"
-"""What `auto` chooses for conjunctions, and for every other expression."""
+"""What `auto` chooses for many conjunctions, and for every other expression."""
+
+AUTO_FROM = 2_000
+"""Conjunctions from which `auto` builds an index for them.  Scanning fewer takes some 20 µs, and a
+first match then need not wait for more kernels to be compiled."""
 
 
-def _classes(index: str) -> tuple[type[Index], ...]:
-    chosen = find_index(CONJUNCTIVE_INDEX if index == "auto" else index)
+def _classes(index: str, n_conjunctions: int) -> tuple[type[Index], ...]:
+    if index == AUTO:
+        index = CONJUNCTIVE_INDEX if n_conjunctions >= AUTO_FROM else GENERAL_INDEX
+    chosen = find_index(index)
     return (chosen,) if chosen.language == ANY else (chosen, find_index(GENERAL_INDEX))
 
 
@@ -41,7 +50,6 @@ class Routing:
         self._table = table
         self.name = index
         self.config = dict(config)
-        self._classes = _classes(index)
         self.rebuild()
 
     @classmethod
@@ -56,7 +64,8 @@ class Routing:
         """Take over the indexes of a snapshot; built anew if it was saved with other ones."""
         self = cls.__new__(cls)
         self._table, self.name, self.config = table, index, dict(config)
-        self._classes = _classes(index)
+        self._n_conjunctions = len(table.slots_of(CONJUNCTION))
+        self._classes = _classes(index, self._n_conjunctions)
         self._always, self._always_array = set(always.tolist()), always
         self.epoch = table.epoch
         if len(layouts) != len(self._classes):
@@ -71,6 +80,8 @@ class Routing:
     def rebuild(self) -> None:
         """Build every index anew from the expression table."""
         nothing = np.empty(0, np.int32)
+        self._classes = _classes(self.name, len(self._table.slots_of(CONJUNCTION)))
+        self._n_conjunctions = 0
         self.indexes = [self._build(i, nothing) for i in range(len(self._classes))]
         self._always: set[int] = set()
         self._always_array: np.ndarray | None = nothing
@@ -85,7 +96,10 @@ class Routing:
         return self._always_array
 
     def insert(self, slots: np.ndarray) -> None:
-        if self.epoch != self._table.epoch:
+        kinds = self._table.layout.kind[slots]
+        n_conjunctions = self._n_conjunctions + int((kinds == CONJUNCTION).sum())
+        has_grown = len(_classes(self.name, n_conjunctions)) > len(self._classes)
+        if has_grown or self.epoch != self._table.epoch:
             self.rebuild()  # takes the new slots with it
         else:
             self._insert(slots)
@@ -95,7 +109,9 @@ class Routing:
         for index, part in zip(self.indexes, self._parts(slots), strict=True):
             if len(part):
                 index.delete(part)
-        gone = slots[self._table.layout.kind[slots] == ALWAYS]
+        kinds = self._table.layout.kind[slots]
+        self._n_conjunctions -= int((kinds == CONJUNCTION).sum())
+        gone = slots[kinds == ALWAYS]
         if len(gone):
             self._always.difference_update(gone.tolist())
             self._always_array = None
@@ -110,7 +126,9 @@ class Routing:
                 self.indexes[i].insert(part)
             elif len(part):  # the first batch: an index may build better than it grows
                 self.indexes[i] = self._build(i, part)
-        always = slots[self._table.layout.kind[slots] == ALWAYS]
+        kinds = self._table.layout.kind[slots]
+        self._n_conjunctions += int((kinds == CONJUNCTION).sum())
+        always = slots[kinds == ALWAYS]
         if len(always):
             self._always.update(always.tolist())
             self._always_array = None

@@ -30,7 +30,7 @@ from matchwood.engine.loading import Chunk
 from matchwood.engine.matches import Matches
 from matchwood.engine.routing import Routing
 from matchwood.engine.subscriptions import Id, Subscriptions, are_plain, check_id
-from matchwood.errors import ParseError, SchemaError, SubscriptionError
+from matchwood.errors import IndexBuildError, ParseError, SchemaError, SubscriptionError
 from matchwood.index.protocol import Hits
 from matchwood.index.verify_kernels import COUNTERS
 from matchwood.jit import compile_seconds
@@ -61,19 +61,38 @@ class Store:
         leaves = self._resolve(batch, expr)
         slots = self.subscriptions.add([id_], [_text(expr)])
         self._encode(batch, leaves, slots)
-        self.routing.insert(slots)
+        self.insert(slots)
+
+    def insert(self, slots: np.ndarray) -> None:
+        """Hand encoded slots to the indexes; if one refuses, all of them are taken out again."""
+        try:
+            self.routing.insert(slots)
+        except IndexBuildError:
+            self.table.release(slots)
+            self.subscriptions.remove(slots)
+            self.routing.rebuild()
+            raise
 
     def replace(self, id_: Id, expr: str | Boolean) -> None:
-        """Another expression for an id that is there."""
+        """Another expression for an id that is there; if an index refuses it, the old one stays."""
+        old = self.expression(id_)
         batch = single(expr)
         leaves = self._resolve(batch, expr)
         slots = np.array([self.subscriptions.slot_of[id_]], np.int32)
         derived = self._release(slots)
-        self.subscriptions.texts.drop(slots)
-        self.subscriptions.texts.put(slots, [_text(expr)])
         self._encode(batch, leaves, slots)
         self._forget(derived)  # not before: the new expression may test the same ones
-        self.routing.insert(slots)
+        try:
+            self.routing.insert(slots)
+        except IndexBuildError:
+            self.table.release(slots)
+            self.routing.rebuild()
+            batch = single(old)
+            self._encode(batch, resolve(batch, self.attributes, self.table), slots)
+            self.routing.insert(slots)
+            raise
+        self.subscriptions.texts.drop(slots)
+        self.subscriptions.texts.put(slots, [_text(expr)])
 
     def check_new(self, id_: Any) -> Id:
         """A valid id that is not taken."""
