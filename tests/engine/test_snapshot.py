@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 
 import matchwood as mw
+from matchwood.jit import compile_seconds
 from strategies import workloads
 
 EVENTS = [
@@ -265,3 +266,11 @@ def test_mapped_arrays_are_not_copied(saved):
         mapping = mapping.base
     assert isinstance(mapping, np.memmap)
     assert Path(mapping.filename).samefile(next(path.glob("g-*/expression_code.npy")))
+
+
+def test_mapped_arrays_are_of_the_types_that_kernels_were_compiled_for(saved):
+    m, path = saved
+    answers(m)
+    before = compile_seconds()
+    assert answers(mw.Matcher.load(path)) == answers(m)
+    assert compile_seconds() == before
