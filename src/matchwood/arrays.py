@@ -17,8 +17,9 @@ def grown(array: np.ndarray, size: int, fill: int = 0) -> np.ndarray:
     """The array itself when it is long enough, else a longer copy with `fill` at its end."""
     if size <= len(array):
         return array
-    fresh = np.full(size, fill, array.dtype)
+    fresh = np.empty(size, array.dtype)
     fresh[: len(array)] = array
+    fresh[len(array) :] = fill
     return fresh
 
 

@@ -43,6 +43,8 @@ MICROSECOND = timedelta(microseconds=1)
 DAY_MICROSECONDS = 86_400_000_000
 
 Literal = tuple[int, int, int]
+Values = list[Any] | np.ndarray
+"""Constants: Python values, or an array of int64 or float64."""
 
 
 class WrongValue(ValueError):
@@ -73,7 +75,7 @@ class Keys:
 
     type: str
 
-    def literals(self, values: list[Any]) -> np.ndarray:
+    def literals(self, values: Values) -> np.ndarray:
         """Triples, int64[n, 3], for the constants of subscriptions; dictionaries learn them."""
         raise NotImplementedError
 
@@ -94,10 +96,11 @@ class OrdinalKeys(Keys):
         self._ordinal = _ORDINALS[type_]
         self._event_ordinal = _EVENT_ORDINALS[type_]
 
-    def literals(self, values: list[Any]) -> np.ndarray:
+    def literals(self, values: Values) -> np.ndarray:
         if self.type == "int" and _are_ints(values):
-            return _exact(np.array(values, np.int64))
-        return np.array([_place(*self._ordinal(value)) for value in values], np.int64)
+            return _exact(np.asarray(values, np.int64))
+        plain = values.tolist() if isinstance(values, np.ndarray) else values
+        return np.array([_place(*self._ordinal(value)) for value in plain], np.int64)
 
     def key(self, value: Any) -> int:
         return self._event_ordinal(value)
@@ -108,10 +111,11 @@ class FloatKeys(Keys):
 
     type = "float"
 
-    def literals(self, values: list[Any]) -> np.ndarray:
-        if set(map(type, values)) == {float}:
-            return _exact(float_keys(np.array(values, np.float64)))
-        return np.array([_float_literal(value) for value in values], np.int64)
+    def literals(self, values: Values) -> np.ndarray:
+        plain = values.tolist() if isinstance(values, np.ndarray) else values
+        if set(map(type, plain)) == {float}:
+            return _exact(float_keys(np.asarray(values, np.float64)))
+        return np.array([_float_literal(value) for value in plain], np.int64)
 
     def key(self, value: Any) -> int:
         if type(value) is float:
@@ -142,12 +146,14 @@ class DictionaryKeys(Keys):
         """Read the dictionary of a snapshot when it is first needed."""
         self._dictionary, self._load = None, load
 
-    def literals(self, values: list[Any]) -> np.ndarray:
-        if set(map(type, values)) != {str}:
-            values = [_constant(value) for value in values]
-        self.dictionary.add(values)
-        labels = map(self.dictionary.label_of.__getitem__, values)
-        return _exact(np.fromiter(labels, np.int64, len(values)))
+    def literals(self, values: Values) -> np.ndarray:
+        is_plain = _are_ints(values) or set(map(type, values)) == {str}
+        constants = values.tolist() if isinstance(values, np.ndarray) else values
+        if not is_plain:
+            constants = [_constant(value) for value in constants]
+        self.dictionary.add(constants)
+        labels = map(self.dictionary.label_of.__getitem__, constants)
+        return _exact(np.fromiter(labels, np.int64, len(constants)))
 
     def take_relabelling(self) -> Relabelling | None:
         return self.dictionary.take_relabelling()
@@ -245,8 +251,10 @@ def _nearest_float(value: float) -> float:
         return math.inf if value > 0 else -math.inf
 
 
-def _are_ints(values: list[Any]) -> bool:
+def _are_ints(values: Values) -> bool:
     """Whether all values are ints of 64 bits."""
+    if isinstance(values, np.ndarray):
+        return values.dtype == np.int64
     is_int = set(map(type, values)) == {int}
     return is_int and min(values) >= INT_MIN and max(values) <= INT_MAX
 

@@ -151,8 +151,7 @@ def _literal_keys(attribute: Attribute, values: Any, table: ExpressionTable) -> 
     if isinstance(values, np.ndarray) and values.dtype == object:
         values = values.tolist()
     elif isinstance(values, np.ndarray):
-        distinct, inverse = np.unique(values, return_inverse=True)
-        values = distinct.tolist()
+        values, inverse = np.unique(values, return_inverse=True)
     triples = keys.literals(values)
     moved = keys.take_relabelling()
     if moved is not None:
