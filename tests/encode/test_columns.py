@@ -431,3 +431,14 @@ def test_frames_with_one_name_twice_are_refused():
 def test_numpy_records_are_no_events():
     with pytest.raises(mw.EventError):
         matcher("number").match_many(np.float64(5))
+
+
+@pytest.mark.parametrize("kind", [pa.int64(), pa.float64()])
+def test_nan_as_the_only_constant_is_above_every_value_of_a_column(kind):
+    m = mw.Matcher()
+    m.add("below", mw.attr("x") < math.nan)
+    m.add("not", mw.attr("x") != math.nan)
+    m.add("from", mw.attr("x") >= math.nan)
+    assert list(m.match_many(pa.table({"x": pa.array([0, 1, -5], kind)}))) == 3 * [["below", "not"]]
+    assert m.match_many(pa.table({"x": [math.nan]}))[0] == ["from"]
+    assert m.match({"x": 0}) == ["below", "not"]

@@ -168,21 +168,22 @@ def _number_column(keys: Keys, column: pa.Array) -> ColumnKeys | None:
     arrays = number_labels(keys)
     if pa.types.is_integer(column.type):
         values, bad = _integers(column)
-        return _search(values, arrays.int_ceil, arrays.int_exact, arrays.labels), bad
+        return _search(values, arrays.int_ceil, arrays.int_exact, arrays), bad
     if not pa.types.is_floating(column.type):
         return None
     values = _doubles(column)
-    found = _search(values, arrays.float_ceil, arrays.float_exact, arrays.labels)
+    found = _search(values, arrays.float_ceil, arrays.float_exact, arrays)
     found[np.isnan(values)] = arrays.nan_key
     return found, None
 
 
 def _search(
-    values: np.ndarray, ceil: np.ndarray, exact: np.ndarray, labels: np.ndarray
+    values: np.ndarray, ceil: np.ndarray, exact: np.ndarray, arrays: NumberLabels
 ) -> np.ndarray:
     """Key of each value: the label of an equal constant, else the gap above the last lower one."""
-    if len(labels) == 0:
-        return np.zeros(len(values), np.int64)
+    labels = arrays.labels
+    if len(labels) == 0:  # no constant at all, or NaN alone, which is above every value
+        return np.full(len(values), arrays.nan_key - 1, np.int64)
     at = np.searchsorted(ceil, values, side="right") - 1
     found = labels[np.maximum(at, 0)]
     if len(ceil) == 0:
