@@ -38,6 +38,8 @@ from matchwood.encode.predicates import PredicateTable
 from matchwood.forms.merge_kernels import Leaves, new_workspace
 
 _WORKSPACE = 256
+_LARGE = 10_000
+"""Expressions in a batch from which the predicate table makes room ahead."""
 
 
 class ExpressionTable:
@@ -64,6 +66,8 @@ class ExpressionTable:
         """Merge, intern and store expressions, expression i in `slots[i]`."""
         self._make_slots(int(slots.max(initial=-1)) + 1)
         self.n_attributes = max(self.n_attributes, int(leaves.attr.max(initial=-1)) + 1)
+        if len(slots) > _LARGE:  # growing step by step would hash every predicate again and again
+            self.predicates.make_room(len(leaves.attr) // 2, 0)
         done, status = 0, WORKSPACE_FULL
         while status != DONE:
             done, status = encode_batch(
