@@ -17,6 +17,7 @@ import shlex
 import shutil
 import subprocess
 import tempfile
+import time
 from pathlib import Path
 
 from matchwood.errors import MatchwoodError
@@ -111,12 +112,18 @@ def _wrapper_home(cache: Path, text: str) -> Path:
         made.parent.mkdir(parents=True)
         made.write_text(text)
         made.chmod(0o755)
-        if home.exists():  # damaged: move it out of the way
-            home.rename(aside / "damaged")
-        made.parents[1].rename(home)
-    except OSError:
-        if not _is_wrapper(java, text):  # otherwise another process was first, which is as good
-            raise
+        for attempt in range(100):
+            try:
+                if home.exists() and not _is_wrapper(java, text):
+                    home.rename(aside / f"damaged-{attempt}")
+                made.parents[1].rename(home)
+                break
+            except OSError:
+                if _is_wrapper(java, text):  # another process was first, which is as good
+                    break
+                if attempt == 99:
+                    raise
+                time.sleep(0.01)  # others are at it: look again
     finally:
         shutil.rmtree(aside, ignore_errors=True)
     return home
