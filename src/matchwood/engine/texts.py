@@ -39,13 +39,16 @@ class TextArena:
 
     def put(self, slots: np.ndarray, texts: Iterable[str | None]) -> None:
         """Store one text per slot; what a slot held before must have been dropped."""
-        encoded = [None if text is None else text.encode() for text in texts]
-        if not encoded:
+        texts = list(texts)
+        if not texts:
             return
-        sizes = np.array([-1 if text is None else len(text) for text in encoded], np.int32)
-        room = doubled(len(self._start) or 1, int(np.max(slots)) + 1)
+        room = doubled(len(self._start), int(np.max(slots)) + 1)
         self._start = grown(self._start, room)
         self._size = grown(self._size, room, -1)
+        if texts.count(None) == len(texts):
+            return  # a table of predicates has no texts
+        encoded = [None if text is None else text.encode() for text in texts]
+        sizes = np.array([-1 if text is None else len(text) for text in encoded], np.int32)
         data = b"".join([text for text in encoded if text])
         self._bytes = grown(self._bytes, doubled(len(self._bytes) or 1, self._used + len(data)))
         self._bytes[self._used : self._used + len(data)] = np.frombuffer(data, np.uint8)
