@@ -5,9 +5,9 @@ compiled by Numba at its first call and cached on disk, once per installation.  
 smaller function that kernels are made of.
 
 Compiled code here never allocates, so Numba's reference counting is switched off (`_nrt=False`).
-With it, every look at an array of a layout costs two atomic operations: encoding was 5 times slower
-and compiling took twice as long (docs/decisions/0002-kernels-without-reference-counts.md).  A
-kernel that does allocate fails to compile, loudly.
+With it, every look at an array of a layout costs two atomic operations, and encoding is several times
+slower (docs/decisions/0002-kernels-without-reference-counts.md).  A kernel that does allocate fails
+to compile, loudly.
 
 Start counters as `np.int64(0)` where they are passed on: a bare 0 has a literal type of its own and
 makes Numba compile the callee once more.
