@@ -5,7 +5,7 @@ compiled by Numba at its first call and cached on disk, once per installation.  
 smaller function that kernels are made of.
 
 Compiled code here never allocates, so Numba's reference counting is switched off (`_nrt=False`).
-With it, every look at an array of a layout costs two atomic operations, and encoding is several times
+With it, every look at an array of a layout costs two atomic operations: encoding is several times
 slower (docs/decisions/0002-kernels-without-reference-counts.md).  A kernel that does allocate fails
 to compile, loudly.
 
