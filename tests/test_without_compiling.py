@@ -27,8 +27,13 @@ def run(*arguments):
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "arguments",
-    [("tests/encode/test_merge.py",), ("tests/index/test_contract.py", "-k", "scan and naive")],
-    ids=["merging", "scan"],
+    [
+        ("tests/encode/test_merge.py",),
+        ("tests/index/test_contract.py", "-k", "naive"),
+        ("tests/index/test_be_tree.py",),
+        ("tests/index/test_stateful.py", "-k", "be_tree"),
+    ],
+    ids=["merging", "indexes", "be_tree", "be_tree changing"],
 )
 def test_kernels_stay_inside_their_arrays(arguments):
     # Hashes are meant to overflow; only plain NumPy warns of it.

@@ -1,8 +1,14 @@
-"""Arrays that grow by doubling, so that adding one element at a time stays cheap."""
+"""Arrays that grow by doubling, and tuples of them that go into snapshots and come back."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any, TypeVar
+
 import numpy as np
+
+Arrays = TypeVar("Arrays", bound=tuple[Any, ...])
+"""A NamedTuple of arrays: how kernels take a structure."""
 
 
 def doubled(size: int, needed: int) -> int:
@@ -17,10 +23,25 @@ def grown(array: np.ndarray, size: int, fill: int = 0) -> np.ndarray:
     """The array itself when it is long enough, else a longer copy with `fill` at its end."""
     if size <= len(array):
         return array
-    fresh = np.empty(size, array.dtype)
+    fresh = np.empty((size, *array.shape[1:]), array.dtype)
     fresh[: len(array)] = array
     fresh[len(array) :] = fill
     return fresh
+
+
+def writable(arrays: Arrays) -> Arrays:
+    """The same arrays; those that cannot be written (memory maps) as copies."""
+    return type(arrays)(*[a if a.flags.writeable else a.copy() for a in arrays])
+
+
+def named(arrays: tuple[Any, ...], prefix: str = "") -> dict[str, np.ndarray]:
+    """The arrays of a NamedTuple by name, for a snapshot."""
+    return {f"{prefix}{name}": a for name, a in zip(arrays._fields, arrays, strict=True)}  # type: ignore[attr-defined]
+
+
+def taken(kind: type[Arrays], layout: Mapping[str, np.ndarray], prefix: str = "") -> Arrays:
+    """A NamedTuple of arrays back from a snapshot."""
+    return kind(*[layout[f"{prefix}{name}"] for name in kind._fields])  # type: ignore[attr-defined]
 
 
 def slices(start: np.ndarray, size: np.ndarray) -> np.ndarray:

@@ -281,8 +281,8 @@ def test_recycling_changes_no_answer(seed):
     [
         ({"max_capacity": 5}, "expected settings among max_cap.*found max_capacity"),
         ({"max_cap": 0}, "1 or more for max_cap, found 0"),
-        ({"max_cap": 2.5}, "an integer for max_cap"),
-        ({"min_size": "3"}, "an integer for min_size"),
+        ({"max_cap": 2.5}, "an integer of 1 or more for max_cap, found 2.5"),
+        ({"min_size": "3"}, "an integer of 1 or more for min_size"),
         ({"beta": 2}, "a number from 0 to 1 for beta"),
         ({"theta": float("nan")}, "a number for theta"),
         ({"rank_window": 0}, "a share above 0 for rank_window"),

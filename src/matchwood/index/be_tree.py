@@ -39,14 +39,15 @@ Layout   (C c-nodes, P p-nodes, A attributes, S slots; free nodes among them; c-
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
-from typing import Any, ClassVar, Self
+from dataclasses import asdict, dataclass
+from typing import Any, ClassVar
 
 import numpy as np
 
+from matchwood.arrays import taken
 from matchwood.encode.events import EventBatch
-from matchwood.encode.expressions import ExpressionTable
 from matchwood.errors import IndexBuildError
 from matchwood.index.be_tree_change_kernels import (
     change,
@@ -57,19 +58,19 @@ from matchwood.index.be_tree_change_kernels import (
 from matchwood.index.be_tree_draw import draw_dot, draw_text
 from matchwood.index.be_tree_match_kernels import match_events
 from matchwood.index.be_tree_memory import TreeMemory
-from matchwood.index.be_tree_node_kernels import N_C, N_HELD, N_P, Rules, TreeLayout
+from matchwood.index.be_tree_node_kernels import N_C, N_P, Rules, TreeLayout
 from matchwood.index.be_tree_rank_kernels import recycle
 from matchwood.index.be_tree_shape import shape
-from matchwood.index.board import Board
+from matchwood.index.frame import IndexConfig, IndexFrame, Step
 from matchwood.index.postings_kernels import PostingLayout
-from matchwood.index.protocol import CONJUNCTIONS, Hits
+from matchwood.index.protocol import Hits
 
 MIN_WINDOW = 64
 """Fewest operations between two looks at the ranks: fewer would say nothing."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Config:
+class Config(IndexConfig):
     """What can be tuned.
 
     max_cap      expressions in an l-node before it is cut; raise it when events match much
@@ -97,31 +98,13 @@ class Config:
 
     def __post_init__(self) -> None:
         for name in ("max_cap", "min_size"):
-            self._expect(name, isinstance(getattr(self, name), int), "an integer")
-            self._expect(name, 1 <= getattr(self, name) < 2**30, "1 or more")
-        for name in ("rank_window", "theta", "alpha_s", "alpha_c", "beta", "gamma"):
-            value = getattr(self, name)
-            self._expect(name, isinstance(value, (int, float)) and value == value, "a number")
+            self._expect_integer(name, least=1)
         for name in ("alpha_s", "alpha_c", "beta", "gamma"):
-            self._expect(name, 0 <= getattr(self, name) <= 1, "a number from 0 to 1")
+            self._expect_number(name, 0, 1)
+        self._expect_number("theta", -math.inf, math.inf)
+        self._expect_number("rank_window", 0, math.inf)
         self._expect("rank_window", self.rank_window > 0, "a share above 0")
-        self._expect("histogram", isinstance(self.histogram, bool), "True or False")
-
-    def _expect(self, name: str, holds: bool, what: str) -> None:
-        if not holds:
-            raise IndexBuildError(
-                f"be_tree: expected {what} for {name}, found {getattr(self, name)!r}"
-            )
-
-    @classmethod
-    def checked(cls, settings: Mapping[str, Any]) -> Self:
-        known = [field.name for field in fields(cls)]
-        unknown = sorted(settings.keys() - set(known))
-        if unknown:
-            raise IndexBuildError(
-                f"be_tree: expected settings among {', '.join(known)}, found {', '.join(unknown)}"
-            )
-        return cls(**settings)
+        self._expect_flag("histogram")
 
     def rules(self) -> Rules:
         """The settings as kernels take them."""
@@ -137,18 +120,15 @@ class Config:
         )
 
 
-class BETree:
+class BETree(IndexFrame):
     """Owns the tree: asks the kernels, and gives them memory when they run out of it."""
 
     name: ClassVar[str] = "be_tree"
-    language: ClassVar[str] = CONJUNCTIONS
+    Config = Config
 
-    def __init__(self, table: ExpressionTable, config: Config) -> None:
-        self._table = table
-        self.config = config
-        self._rules = config.rules()
-        self._board = Board()
-        self._memory = TreeMemory(config.max_cap)
+    def _clear(self) -> None:
+        self._rules = self.config.rules()
+        self._memory = TreeMemory(self.config.max_cap)
         self._n_operations = 0
         self._n_recycled = 0
 
@@ -157,45 +137,35 @@ class BETree:
         """The layout, for kernels and tests."""
         return self._memory.tree
 
-    @classmethod
-    def build(cls, table: ExpressionTable, slots: np.ndarray, **config: Any) -> Self:
+    def _fill(self, slots: np.ndarray) -> None:
         """BE-B: the attributes of all expressions guide the partitioning of the root."""
-        index = cls(table, Config.checked(config))
-        if len(slots) > index.config.max_cap:
-            index._note(slots)
-            index._partition_root()
-            index._change(slots, is_delete=False)
-            settle_root(index.tree, index._rules)
-            index._change(slots[:0], is_delete=False)
-            index._memory.close_up()
-        else:
-            index.insert(slots)
-        return index
-
-    def __len__(self) -> int:
-        return int(self.tree.count[N_HELD])
-
-    def insert(self, slots: np.ndarray) -> None:
-        if len(slots):
-            self._note(slots)
-            self._change(slots, is_delete=False)
-            self._after(len(slots))
-
-    def delete(self, slots: np.ndarray) -> None:
-        if not len(slots):
+        if len(slots) <= self.config.max_cap:
+            self._add(slots)
             return
-        self._memory.thaw()
+        self._note(slots)
+        self._partition_root()
+        self._change(slots, is_delete=False)
+        settle_root(self.tree, self._rules)
+        self._change(slots[:0], is_delete=False)
+        self._memory.close_up()
+
+    def _add(self, slots: np.ndarray) -> None:
+        self._note(slots)
+        self._change(slots, is_delete=False)
+        self._after(len(slots))
+
+    def _remove(self, slots: np.ndarray) -> None:
         self._change(slots, is_delete=True)
         self._after(len(slots))
-        if len(self) == 0:
-            self._memory = TreeMemory(self.config.max_cap)
-        elif self._memory.is_sparse:
+        if self._memory.is_sparse:
             self._build_again()
 
-    def match(self, event: EventBatch) -> np.ndarray:
-        return self.match_batch(event).slots
-
     def match_batch(self, events: EventBatch) -> Hits:
+        hits = super().match_batch(events)
+        self._after(events.n_events)
+        return hits
+
+    def _stepper(self, events: EventBatch) -> Step:
         board, table, memory = self._board, self._table, self._memory
         memory.make_posted(max(table.n_attributes, int(events.attr.max(initial=-1)) + 1))
 
@@ -208,20 +178,15 @@ class BETree:
             )  # fmt: skip
             return done
 
-        hits = board.run(events, table.n_attributes, step)
-        self._after(events.n_events)
-        return hits
+        return step
 
-    def stats(self) -> dict[str, Any]:
+    def _structure(self) -> dict[str, Any]:
         return {
-            "index": self.name,
-            "conjunctions": len(self),
             "c_nodes": int(self.tree.count[N_C]),
             "p_nodes": int(self.tree.count[N_P]),
             "recycled": self._n_recycled,
             **shape(self.tree),
             "bytes": self._memory.nbytes,
-            **asdict(self.config),
         }
 
     def draw(self, format: str = "text") -> str:  # noqa: A002 (the word users know)
@@ -229,27 +194,24 @@ class BETree:
             raise IndexBuildError(f"be_tree: expected format 'text' or 'dot', found {format!r}")
         return draw_text(self.tree) if format == "text" else draw_dot(self.tree)
 
-    def layout(self) -> dict[str, np.ndarray]:
+    def _arrays(self) -> dict[str, np.ndarray]:
         return self._memory.arrays()
 
-    @classmethod
-    def restore(
-        cls, table: ExpressionTable, layout: Mapping[str, np.ndarray], **config: Any
-    ) -> Self:
-        index = cls(table, Config.checked(config))
-        postings = PostingLayout(*[layout[f"posting_{name}"] for name in PostingLayout._fields])
+    def _take(self, layout: Mapping[str, np.ndarray]) -> None:
+        postings = taken(PostingLayout, layout, "posting_")
         own = [layout[name] for name in TreeLayout._fields if name != "postings"]
-        index._memory.take(TreeLayout._make([*own, postings]))
-        held = np.flatnonzero(index.tree.leaf_of >= 0)
-        index._memory.longest = int(table.layout.size[held].max(initial=0))
-        return index
+        self._memory.take(TreeLayout._make([*own, postings]))
+        held = np.flatnonzero(self.tree.leaf_of >= 0)
+        self._memory.longest = int(self._table.layout.size[held].max(initial=0))
+
+    def _thaw(self) -> None:
+        self._memory.thaw()
 
     # ── how it is done ──────────────────────────────────────────────────────────────────────────
 
     def _note(self, slots: np.ndarray) -> None:
         """Make places for expressions and count their attributes."""
         layout = self._table.layout
-        self._memory.thaw()
         self._memory.make_places(
             int(slots.max()) + 1, self._table.n_attributes, int(layout.size[slots].max())
         )

@@ -22,14 +22,12 @@ Layout   (P predicate ids, S slots)
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 
 from matchwood.arrays import doubled
 from matchwood.encode.events import EventBatch
-from matchwood.encode.expressions import ExpressionTable
-from matchwood.index.board import Board
 from matchwood.index.counting_kernels import (
     NEED,
     POSTS_FULL,
@@ -39,46 +37,30 @@ from matchwood.index.counting_kernels import (
     post_more,
     unpost,
 )
+from matchwood.index.frame import IndexFrame, Step
 from matchwood.index.id_lists import IdListStore
-from matchwood.index.protocol import CONJUNCTIONS, Hits
 from matchwood.index.stabbing import StabbingTree
 
 SHORT = 32
 """Up to this width, one more than the predicates of an expression, counters are bytes."""
 
 
-class Counting:
+class Counting(IndexFrame):
     """Owns the posting lists, the stabbing tree and the counters."""
 
     name: ClassVar[str] = "counting"
-    language: ClassVar[str] = CONJUNCTIONS
-
-    def __init__(self, table: ExpressionTable) -> None:
-        self._table = table
-        self._board = Board()
-        self._clear()
 
     def _clear(self) -> None:
         self._stabbing = StabbingTree()
         self._posts = IdListStore(16)
-        self._n_live = 0
         self._width = 2
         self._counter: np.ndarray | None = None
         self._clock = np.zeros(1, np.int64)
         self._opened = np.empty((64, 2), np.int64)
 
-    @classmethod
-    def build(cls, table: ExpressionTable, slots: np.ndarray) -> Self:
-        index = cls(table)
-        if len(slots):
-            index._post_all(np.sort(slots))
-        return index
-
-    def __len__(self) -> int:
-        return self._n_live
-
-    def _post_all(self, slots: np.ndarray) -> None:
-        """The first expressions: lists get the room they need, the tree is made once."""
+    def _fill(self, slots: np.ndarray) -> None:
+        """Lists get the room they need, the tree is made once."""
+        slots = np.sort(slots)
         self._note(slots)
         uses = np.zeros(len(self._table.predicates.layout.attr), np.int32)
         count_uses(self._table.layout, slots, uses)
@@ -87,15 +69,9 @@ class Counting:
         self._posts.make_room(int((uses + uses // 2 + (uses == 1)).sum(dtype=np.int64)))
         post_all(self._table.layout, slots, uses, self._posts.lists)
 
-    def insert(self, slots: np.ndarray) -> None:
-        if not len(slots):
-            return
-        if not self._n_live:
-            self._post_all(np.sort(slots))
-            return
+    def _add(self, slots: np.ndarray) -> None:
         slots = np.sort(slots)  # ascending slots are appended
         self._note(slots)
-        self._thaw()
         stabbing, posts = self._stabbing, self._posts
         stabbing.make_ids(self._table)
         posts.make_lists(len(self._table.predicates.layout.attr))
@@ -109,14 +85,7 @@ class Counting:
                 (posts if full == POSTS_FULL else stabbing.on_node).make_room()
         stabbing.settle(self._table)
 
-    def delete(self, slots: np.ndarray) -> None:
-        if not len(slots):
-            return
-        self._n_live -= len(slots)
-        if self._n_live == 0:
-            self._clear()
-            return
-        self._thaw()
+    def _remove(self, slots: np.ndarray) -> None:
         stabbing = self._stabbing
         unpost(
             self._table.layout, self._table.predicates.layout, slots, self._posts.lists,
@@ -125,10 +94,7 @@ class Counting:
         stabbing.settle(self._table)
         self._posts.trim()
 
-    def match(self, event: EventBatch) -> np.ndarray:
-        return self.match_batch(event).slots
-
-    def match_batch(self, events: EventBatch) -> Hits:
+    def _stepper(self, events: EventBatch) -> Step:
         board, stabbing, table = self._board, self._stabbing, self._table
         scratch = stabbing.scratch_for(events)
         counter = self._counters()
@@ -147,12 +113,10 @@ class Counting:
             )  # fmt: skip
             return done
 
-        return board.run(events, table.n_attributes, step)
+        return step
 
-    def stats(self) -> dict[str, Any]:
+    def _structure(self) -> dict[str, Any]:
         return {
-            "index": self.name,
-            "conjunctions": self._n_live,
             "postings": self._posts.n_ids,
             **self._stabbing.stats(),
             "bytes": self._posts.nbytes + self._stabbing.nbytes,
@@ -168,17 +132,14 @@ class Counting:
             f"the longest list {longest}"
         )
 
-    def layout(self) -> dict[str, np.ndarray]:
-        counts = np.array([self._n_live, self._width], np.int64)
-        return {"counts": counts, **self._posts.layout("post"), **self._stabbing.layout()}
+    def _arrays(self) -> dict[str, np.ndarray]:
+        width = np.array([self._width], np.int64)
+        return {"width": width, **self._posts.layout("post"), **self._stabbing.layout()}
 
-    @classmethod
-    def restore(cls, table: ExpressionTable, layout: Mapping[str, np.ndarray]) -> Self:
-        index = cls(table)
-        index._n_live, index._width = layout["counts"].tolist()
-        index._posts.take(layout, "post")
-        index._stabbing.take(layout)
-        return index
+    def _take(self, layout: Mapping[str, np.ndarray]) -> None:
+        self._width = int(layout["width"][0])
+        self._posts.take(layout, "post")
+        self._stabbing.take(layout)
 
     def _counters(self) -> np.ndarray:
         """The counters, made when they are first needed."""
@@ -198,7 +159,6 @@ class Counting:
         else:
             self._counter[slots, NEED] = sizes
         self._width = width
-        self._n_live += len(slots)
 
     def _thaw(self) -> None:
         self._posts.thaw()

@@ -37,16 +37,14 @@ Layout   (V nodes, G groups, A attributes)
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
-from typing import Any, ClassVar, Self
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import numpy as np
 
-from matchwood.arrays import doubled, grown, slices
+from matchwood.arrays import doubled, grown, named, slices, taken, writable
 from matchwood.encode.events import EventBatch
-from matchwood.encode.expressions import ExpressionTable
-from matchwood.errors import IndexBuildError
-from matchwood.index.board import Board
+from matchwood.index.frame import IndexConfig, IndexFrame, Step
 from matchwood.index.gryphon_kernels import (
     EDGE,
     GROUP_HIGH,
@@ -67,13 +65,12 @@ from matchwood.index.pair_map_kernels import PairMap, move_pairs, new_pair_map
 from matchwood.index.postings import closed_up, nbytes, new_postings, with_attributes, with_words
 from matchwood.index.postings_kernels import FREED, N, PostingLayout
 from matchwood.index.postings_kernels import TOP as TOP_WORD
-from matchwood.index.protocol import CONJUNCTIONS, Hits
 
 UNRANKED = 2**31 - 1
 
 
-@dataclass(frozen=True)
-class Config:
+@dataclass(frozen=True, kw_only=True)
+class Config(IndexConfig):
     """What can be set.
 
     leaf_capacity   expressions a leaf holds before it is split; raising it saves nodes and costs
@@ -86,24 +83,15 @@ class Config:
     rare_first: bool = False
 
     def __post_init__(self) -> None:
-        if self.leaf_capacity < 0:
-            raise IndexBuildError(
-                f"expected a leaf_capacity of 0 or more, found {self.leaf_capacity}"
-            )
+        self._expect_integer("leaf_capacity", least=0)
+        self._expect_flag("rare_first")
 
 
-class Gryphon:
+class Gryphon(IndexFrame):
     """Owns the tree."""
 
     name: ClassVar[str] = "gryphon"
-    language: ClassVar[str] = CONJUNCTIONS
-
-    def __init__(self, table: ExpressionTable, config: Config) -> None:
-        self.config = config
-        self._table = table
-        self._board = Board()
-        self._posted = np.full(64, -1, np.int64)
-        self._clear()
+    Config = Config
 
     def _clear(self) -> None:
         self._tree = Tree(
@@ -116,22 +104,10 @@ class Gryphon:
         self._edges = IdListStore(8)
         self._pairs = new_pair_map()
         self._postings = new_postings()
-        self._n_live = 0
         self._n_ranked = 0
+        self._posted = np.full(64, -1, np.int64)
 
-    @classmethod
-    def build(cls, table: ExpressionTable, slots: np.ndarray, **config: Any) -> Self:
-        index = cls(table, Config(**config))
-        index.insert(slots)
-        return index
-
-    def __len__(self) -> int:
-        return self._n_live
-
-    def insert(self, slots: np.ndarray) -> None:
-        if not len(slots):
-            return
-        self._thaw()
+    def _add(self, slots: np.ndarray) -> None:
         self._rank(slots)
         longest = int(self._table.layout.size[slots].max())
         self._tree.count[LONGEST] = max(int(self._tree.count[LONGEST]), longest)
@@ -146,16 +122,8 @@ class Gryphon:
             )  # fmt: skip
             if not is_done and not self._grow():  # then it is a leaf that has no room
                 self._postings = with_words(self._postings, int(self._tree.count[NODE_HIGH]))
-        self._n_live += len(slots)
 
-    def delete(self, slots: np.ndarray) -> None:
-        if not len(slots):
-            return
-        self._n_live -= len(slots)
-        if self._n_live == 0:
-            self._clear()
-            return
-        self._thaw()
+    def _remove(self, slots: np.ndarray) -> None:
         order = np.empty(int(self._tree.count[LONGEST]), np.int32)
         delete_slots(
             self._tree, self._edges.lists, self._pairs, self._postings,
@@ -186,11 +154,11 @@ class Gryphon:
         x, most, before = self._tree, self.config.leaf_capacity + 2, self._nbytes
         if x.count[NODE_HIGH] + most > len(x.node):
             size = doubled(len(x.node), int(x.count[NODE_HIGH]) + 2 * most)
-            x = x._replace(node=_taller(x.node, size))
-            self._postings = self._postings._replace(lists=_taller(self._postings.lists, size))
+            x = x._replace(node=grown(x.node, size))
+            self._postings = self._postings._replace(lists=grown(self._postings.lists, size))
         if x.count[GROUP_HIGH] + most > len(x.group):
             x = x._replace(
-                group=_taller(x.group, doubled(len(x.group), int(x.count[GROUP_HIGH]) + 2 * most))
+                group=grown(x.group, doubled(len(x.group), int(x.count[GROUP_HIGH]) + 2 * most))
             )
             self._edges.make_lists(2 * len(x.group))
         self._tree = x
@@ -208,10 +176,7 @@ class Gryphon:
             self._postings = with_words(self._postings, int(x.count[NODE_HIGH]))
         return self._nbytes > before
 
-    def match(self, event: EventBatch) -> np.ndarray:
-        return self.match_batch(event).slots
-
-    def match_batch(self, events: EventBatch) -> Hits:
+    def _stepper(self, events: EventBatch) -> Step:
         board, table = self._board, self._table
         width = max(table.n_attributes, int(events.attr.max(initial=-1)) + 1)
         self._posted = grown(self._posted, doubled(len(self._posted), width), -1)
@@ -228,13 +193,10 @@ class Gryphon:
             )  # fmt: skip
             return done
 
-        return board.run(events, table.n_attributes, step)
+        return step
 
-    def stats(self) -> dict[str, Any]:
+    def _structure(self) -> dict[str, Any]:
         return {
-            "index": self.name,
-            "conjunctions": self._n_live,
-            **asdict(self.config),
             "nodes": self._n_nodes,
             "edges": int(self._edges.n_ids),
             "attributes": self._n_ranked,
@@ -275,39 +237,24 @@ class Gryphon:
                     self._draw(child, indent + "│   ", lines)
             group = int(self._tree.group[group, 2])
 
-    def layout(self) -> dict[str, np.ndarray]:
+    def _arrays(self) -> dict[str, np.ndarray]:
         return {
-            "counts": np.array([self._n_live, self._n_ranked], np.int64),
-            **self._tree._asdict(),
+            "n_ranked": np.array([self._n_ranked], np.int64),
+            **named(self._tree),
             **self._edges.layout("edge"),
-            **{f"pair_{name}": array for name, array in self._pairs._asdict().items()},
-            **{f"posting_{name}": array for name, array in self._postings._asdict().items()},
+            **named(self._pairs, "pair_"),
+            **named(self._postings, "posting_"),
         }
 
-    @classmethod
-    def restore(
-        cls, table: ExpressionTable, layout: Mapping[str, np.ndarray], **config: Any
-    ) -> Self:
-        index = cls(table, Config(**config))
-        index._n_live, index._n_ranked = layout["counts"].tolist()
-        index._tree = Tree(*[layout[name] for name in Tree._fields])
-        index._edges.take(layout, "edge")
-        index._pairs = PairMap(*[layout[f"pair_{name}"] for name in PairMap._fields])
-        index._postings = PostingLayout(
-            *[layout[f"posting_{name}"] for name in PostingLayout._fields]
-        )
-        return index
+    def _take(self, layout: Mapping[str, np.ndarray]) -> None:
+        self._n_ranked = int(layout["n_ranked"][0])
+        self._tree = taken(Tree, layout)
+        self._edges.take(layout, "edge")
+        self._pairs = taken(PairMap, layout, "pair_")
+        self._postings = taken(PostingLayout, layout, "posting_")
 
     def _thaw(self) -> None:
-        """Copy arrays that cannot be written, before the first change."""
-        if not self._tree.node.flags.writeable:
-            self._tree = Tree(*[array.copy() for array in self._tree])
-            self._pairs = PairMap(*[array.copy() for array in self._pairs])
-            self._postings = PostingLayout(*[array.copy() for array in self._postings])
+        self._tree = writable(self._tree)
+        self._pairs = writable(self._pairs)
+        self._postings = writable(self._postings)
         self._edges.thaw()
-
-
-def _taller(array: np.ndarray, rows: int) -> np.ndarray:
-    fresh = np.zeros((rows, array.shape[1]), array.dtype)
-    fresh[: len(array)] = array
-    return fresh

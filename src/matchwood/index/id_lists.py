@@ -24,7 +24,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from matchwood.arrays import doubled, grown
+from matchwood.arrays import doubled, grown, named, taken, writable
 from matchwood.errors import IndexBuildError
 from matchwood.index.id_list_kernels import N_CLASSES, NO_BLOCK, TOP, USED, IdLists, repack
 
@@ -89,11 +89,11 @@ class IdListStore:
     def layout(self, prefix: str) -> dict[str, np.ndarray]:
         """The arrays for a snapshot, the arena without its untouched end."""
         x = self.lists._replace(item=self.lists.item[: int(self.lists.count[TOP])])
-        return {f"{prefix}_{name}": array for name, array in x._asdict().items()}
+        return named(x, f"{prefix}_")
 
     def take(self, layout: Mapping[str, np.ndarray], prefix: str) -> None:
-        self.lists = IdLists(*[layout[f"{prefix}_{name}"] for name in IdLists._fields])
+        self.lists = taken(IdLists, layout, f"{prefix}_")
 
     def thaw(self) -> None:
         """Copy arrays that cannot be written, before the first change."""
-        self.lists = IdLists(*[a if a.flags.writeable else a.copy() for a in self.lists])
+        self.lists = writable(self.lists)

@@ -30,17 +30,16 @@ Layout   (C segments, L lists, S slots)
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass
-from typing import Any, ClassVar, Self
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import numpy as np
 
-from matchwood.arrays import doubled, grown
+from matchwood.arrays import doubled, grown, named, taken, writable
 from matchwood.encode.events import EventBatch
-from matchwood.encode.expressions import ExpressionTable
 from matchwood.errors import IndexBuildError
-from matchwood.index.board import Board
 from matchwood.index.counting_kernels import count_uses
+from matchwood.index.frame import IndexConfig, IndexFrame, Step
 from matchwood.index.id_lists import MAX_ITEMS, IdListStore
 from matchwood.index.k_index_kernels import (
     HIGH,
@@ -54,7 +53,6 @@ from matchwood.index.k_index_kernels import (
     unpost_expressions,
 )
 from matchwood.index.k_index_match_kernels import Scratch, match_by_size
-from matchwood.index.protocol import CONJUNCTIONS, Hits
 from matchwood.index.segment_kernels import Segments
 from matchwood.index.segments import no_segments, segments_of
 
@@ -68,8 +66,8 @@ FREE_POSTINGS = 2**20
 """So many postings are never refused."""
 
 
-@dataclass(frozen=True)
-class Config:
+@dataclass(frozen=True, kw_only=True)
+class Config(IndexConfig):
     """What can be set.
 
     max_postings   postings per expression, on average, above which expressions are refused; raising
@@ -78,81 +76,67 @@ class Config:
 
     max_postings: int = 256
 
+    def __post_init__(self) -> None:
+        self._expect_integer("max_postings", least=1)
 
-class KIndex:
+
+class KIndex(IndexFrame):
     """Owns the lists and the segments they belong to."""
 
     name: ClassVar[str] = "k_index"
-    language: ClassVar[str] = CONJUNCTIONS
+    Config = Config
 
-    def __init__(self, table: ExpressionTable, config: Config) -> None:
-        self.config = config
-        self._table = table
-        self._board = Board()
+    def _clear(self) -> None:
         nothing = np.empty(0, np.int64)
         self._scratch = Scratch(
             here=nothing, at=nothing, end=nothing, cursor=nothing, seen=nothing,
             tally=np.empty(0, np.int32), clock=np.zeros(1, np.int64), work=np.zeros(3, np.int64),
         )  # fmt: skip
-        self._clear(no_segments(), np.zeros(16, np.bool_))
+        self._begin(no_segments(), np.zeros(16, np.bool_))
 
-    def _clear(self, segments: Segments, held: np.ndarray) -> None:
+    def _begin(self, segments: Segments, held: np.ndarray) -> None:
         """No lists but the one of those that wait."""
         self._segments = segments
         self._lists = IdListStore(16)
-        self._arrays = KIndexLayout(
+        self._directory = KIndexLayout(
             first=np.full(len(segments.cut), NONE, np.int32),
             next=np.full(16, NONE, np.int32),
             arity=np.zeros(16, np.int32),
             held=held,
             count=np.array([PENDING + 1, NONE], np.int64),
         )
-        self._n_live = 0
         self._n_enumerated = 0
 
-    @classmethod
-    def build(cls, table: ExpressionTable, slots: np.ndarray, **config: Any) -> Self:
-        index = cls(table, Config(**config))
-        if len(slots):
-            index._enumerate(np.sort(slots))
-        return index
+    def _fill(self, slots: np.ndarray) -> None:
+        self._enumerate(np.sort(slots))
 
-    def __len__(self) -> int:
-        return self._n_live
-
-    def insert(self, slots: np.ndarray) -> None:
-        if not len(slots):
-            return
-        if not self._n_live:
-            self._enumerate(np.sort(slots))
-            return
-        self._thaw()
-        self._post(np.sort(slots))
-        n_pending = int(self._lists.lists.size[PENDING])
-        if n_pending > max(MOST_PENDING, self._n_live // PENDING_SHARE):
+    def _add(self, slots: np.ndarray) -> None:
+        slots = np.sort(slots)
+        x = self._directory
+        self._directory = x._replace(
+            held=grown(x.held, doubled(len(x.held), int(slots.max()) + 1)),
+        )
+        self._post(post_expressions, slots)
+        n_live = self._n_live + len(slots)
+        if self._lists.lists.size[PENDING] > max(MOST_PENDING, n_live // PENDING_SHARE):
             try:
-                self._enumerate(np.flatnonzero(self._arrays.held).astype(np.int32))
+                self._enumerate(np.flatnonzero(self._directory.held).astype(np.int32))
             except IndexBuildError:
-                self.delete(slots)
+                self._remove(slots)
                 raise
 
     def delete(self, slots: np.ndarray) -> None:
-        held = self._arrays.held
+        held = self._directory.held
         slots = slots[slots < len(held)]
-        slots = slots[held[slots]]  # what was refused was never here
-        if not len(slots):
-            return
-        self._n_live -= len(slots)
-        if self._n_live == 0:
-            self._clear(no_segments(), np.zeros(16, np.bool_))
-            return
-        self._thaw()
+        super().delete(slots[held[slots]])  # what was refused was never here
+
+    def _remove(self, slots: np.ndarray) -> None:
         unpost_expressions(
-            self._arrays, self._lists.lists, self._segments,
+            self._directory, self._lists.lists, self._segments,
             self._table.layout, self._table.predicates.layout, slots,
         )  # fmt: skip
         if 4 * self._n_live < self._n_enumerated:  # fewer segments tell the others apart
-            left = np.flatnonzero(self._arrays.held).astype(np.int32)
+            left = np.flatnonzero(self._directory.held).astype(np.int32)
             self._enumerate(left, may_refuse=False)
         self._lists.trim()
 
@@ -173,29 +157,21 @@ class KIndex:
                 "expressions; raise max_postings if there is memory for them, or choose an index "
                 "that holds ranges as ranges (be_tree, counting, propagation)"
             )
-        self._clear(segments, np.zeros(doubled(16, int(slots.max()) + 1), np.bool_))
+        self._begin(segments, np.zeros(doubled(16, int(slots.max()) + 1), np.bool_))
         self._lists.make_room(n_postings + n_postings // 4)
         at_a_time = max(FEWEST_AT_A_TIME, len(segments.attr_start) // MOST_PASSES)
         for low in range(0, len(segments.attr_start), at_a_time):
-            self._fill(post_attributes, slots, low, low + at_a_time)
+            self._post(post_attributes, slots, low, low + at_a_time)
         self._lists.trim(unused=0.3)
-        self._arrays.held[slots] = True
-        self._n_live = self._n_enumerated = len(slots)
+        self._directory.held[slots] = True
+        self._n_enumerated = len(slots)
 
-    def _post(self, slots: np.ndarray) -> None:
-        x = self._arrays
-        self._arrays = x._replace(
-            held=grown(x.held, doubled(len(x.held), int(slots.max()) + 1)),
-        )
-        self._fill(post_expressions, slots)
-        self._n_live += len(slots)
-
-    def _fill(self, post: Callable[..., tuple[int, int]], slots: np.ndarray, *which: int) -> None:
+    def _post(self, post: Callable[..., tuple[int, int]], slots: np.ndarray, *which: int) -> None:
         """Call a kernel until all slots are done, growing what is full."""
         done = 0
         while done < len(slots):
             done, full = post(
-                self._arrays, self._lists.lists, self._segments,
+                self._directory, self._lists.lists, self._segments,
                 self._table.layout, self._table.predicates.layout, slots, done, *which,
             )  # fmt: skip
             if full == LISTS_FULL:
@@ -204,15 +180,12 @@ class KIndex:
                 self._lists.make_room()
 
     def _make_lists(self) -> None:
-        x = self._arrays
+        x = self._directory
         self._lists.make_lists(2 * len(x.next))
         n = len(self._lists.lists.size)
-        self._arrays = x._replace(next=grown(x.next, n, NONE), arity=grown(x.arity, n))
+        self._directory = x._replace(next=grown(x.next, n, NONE), arity=grown(x.arity, n))
 
-    def match(self, event: EventBatch) -> np.ndarray:
-        return self.match_batch(event).slots
-
-    def match_batch(self, events: EventBatch) -> Hits:
+    def _stepper(self, events: EventBatch) -> Step:
         board, table = self._board, self._table
         is_plain = events.lo is events.hi or bool((events.lo == events.hi).all())
         scratch = self._scratch_for(events, is_plain)
@@ -221,13 +194,13 @@ class KIndex:
             first: int, stamp: int, offsets: np.ndarray, out: np.ndarray, counters: np.ndarray
         ) -> int:
             done: int = match_by_size(
-                self._arrays, self._lists.lists, self._segments, is_plain, scratch,
+                self._directory, self._lists.lists, self._segments, is_plain, scratch,
                 table.layout, events, first, stamp, board.event, board.entry,
                 table.predicates.layout, offsets, out, counters,
             )  # fmt: skip
             return done
 
-        return board.run(events, table.n_attributes, step)
+        return step
 
     def _scratch_for(self, events: EventBatch, is_plain: bool) -> Scratch:
         s = self._scratch
@@ -235,18 +208,15 @@ class KIndex:
         if len(s.here) < longest:
             here, at, end, cursor = np.empty((4, doubled(16, longest)), np.int64)
             s = s._replace(here=here, at=at, end=end, cursor=cursor)
-        n_slots = len(self._arrays.held)
+        n_slots = len(self._directory.held)
         if not is_plain and len(s.seen) < n_slots:
             s = s._replace(seen=np.zeros(n_slots, np.int64), tally=np.zeros(n_slots, np.int32))
         self._scratch = s
         return s
 
-    def stats(self) -> dict[str, Any]:
-        own = sum(array.nbytes for array in (*self._arrays, *self._segments))
+    def _structure(self) -> dict[str, Any]:
+        own = sum(array.nbytes for array in (*self._directory, *self._segments))
         return {
-            "index": self.name,
-            "conjunctions": self._n_live,
-            **asdict(self.config),
             "segments": len(self._segments.cut),
             "lists": int((self._lists.lists.size > 0).sum()),
             "postings": self._lists.n_ids,
@@ -255,8 +225,8 @@ class KIndex:
         }
 
     def draw(self) -> str:
-        n_lists = int(self._arrays.count[HIGH])
-        arity, size = self._arrays.arity[:n_lists], self._lists.lists.size[:n_lists]
+        n_lists = int(self._directory.count[HIGH])
+        arity, size = self._directory.arity[:n_lists], self._lists.lists.size[:n_lists]
         lines = [f"k_index: {self._n_live} conjunctions over {len(self._segments.cut)} segments"]
         for k in np.unique(arity[size > 0]).tolist() if self._n_live else []:
             mine = size[(arity == k) & (size > 0)]
@@ -264,21 +234,16 @@ class KIndex:
             lines.append(f"├── {name}: {int(mine.sum())} postings in {len(mine)} lists")
         return "\n".join([*lines, f"└── {self._lists.n_ids} postings"])
 
-    def layout(self) -> dict[str, np.ndarray]:
-        own = {**self._arrays._asdict(), **self._segments._asdict()}
-        return {"n_live": np.array([self._n_live], np.int64), **own, **self._lists.layout("list")}
+    def _arrays(self) -> dict[str, np.ndarray]:
+        own = {**named(self._directory), **named(self._segments)}
+        return {**own, **self._lists.layout("list")}
 
-    @classmethod
-    def restore(
-        cls, table: ExpressionTable, layout: Mapping[str, np.ndarray], **config: Any
-    ) -> Self:
-        index = cls(table, Config(**config))
-        index._n_live = index._n_enumerated = int(layout["n_live"][0])
-        index._arrays = KIndexLayout(*[layout[name] for name in KIndexLayout._fields])
-        index._segments = Segments(*[layout[name] for name in Segments._fields])
-        index._lists.take(layout, "list")
-        return index
+    def _take(self, layout: Mapping[str, np.ndarray]) -> None:
+        self._n_enumerated = self._n_live
+        self._directory = taken(KIndexLayout, layout)
+        self._segments = taken(Segments, layout)
+        self._lists.take(layout, "list")
 
     def _thaw(self) -> None:
-        self._arrays = KIndexLayout(*[a if a.flags.writeable else a.copy() for a in self._arrays])
+        self._directory = writable(self._directory)
         self._lists.thaw()

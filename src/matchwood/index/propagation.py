@@ -34,16 +34,15 @@ Layout   (P predicate ids, C clusters, S slots, A attributes)
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
-from typing import Any, ClassVar, Self
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import numpy as np
 
-from matchwood.arrays import doubled, grown
+from matchwood.arrays import doubled, grown, named, taken, writable
 from matchwood.encode.events import EventBatch
-from matchwood.encode.expressions import ExpressionTable
-from matchwood.index.board import Board
 from matchwood.index.counting_kernels import count_uses
+from matchwood.index.frame import IndexConfig, IndexFrame, Step
 from matchwood.index.id_list_kernels import NO_BLOCK
 from matchwood.index.id_lists import IdListStore
 from matchwood.index.propagation_kernels import (
@@ -55,12 +54,11 @@ from matchwood.index.propagation_kernels import (
     propagate_batch,
     uncluster,
 )
-from matchwood.index.protocol import CONJUNCTIONS, Hits
 from matchwood.index.stabbing import StabbingTree
 
 
-@dataclass(frozen=True)
-class Config:
+@dataclass(frozen=True, kw_only=True)
+class Config(IndexConfig):
     """What can be set.
 
     equality_first   take an equality as access predicate wherever there is one (the paper); without
@@ -70,18 +68,15 @@ class Config:
 
     equality_first: bool = True
 
+    def __post_init__(self) -> None:
+        self._expect_flag("equality_first")
 
-class Propagation:
+
+class Propagation(IndexFrame):
     """Owns the clusters, the stabbing tree and the bit vector."""
 
     name: ClassVar[str] = "propagation"
-    language: ClassVar[str] = CONJUNCTIONS
-
-    def __init__(self, table: ExpressionTable, config: Config) -> None:
-        self.config = config
-        self._table = table
-        self._board = Board()
-        self._clear()
+    Config = Config
 
     def _clear(self) -> None:
         self._stabbing = StabbingTree()
@@ -95,39 +90,27 @@ class Propagation:
             attr_uses=np.zeros(16, np.int64),
             count=np.array([0, NONE], np.int64),
         )
-        self._n_live = 0
         self._truth = np.zeros(16, np.bool_)
 
-    @classmethod
-    def build(cls, table: ExpressionTable, slots: np.ndarray, **config: Any) -> Self:
-        index = cls(table, Config(**config))
-        index.insert(slots)
-        return index
-
-    def __len__(self) -> int:
-        return self._n_live
-
-    def insert(self, slots: np.ndarray) -> None:
-        if not len(slots):
-            return
-        self._thaw()
+    def _fill(self, slots: np.ndarray) -> None:
+        """All statistics are known before any choice is made."""
         self._make_ids(slots)
-        if self._n_live:
-            self._fill(slots, is_new=True)
-            self._stabbing.settle(self._table)
-        else:  # the first ones: all statistics are known before any choice is made
-            p = self._table.predicates.layout
-            uses = np.zeros(len(p.attr), np.int32)
-            count_uses(self._table.layout, slots, uses)
-            self._stabbing.build(self._table, uses)
-            used = np.flatnonzero(uses)
-            by_attr = np.bincount(p.attr[used], uses[used])
-            self._clusters.attr_uses[: len(by_attr)] = by_attr
-            self._fill(slots, is_new=False)
-            self._rows.trim(unused=0.3)
-        self._n_live += len(slots)
+        p = self._table.predicates.layout
+        uses = np.zeros(len(p.attr), np.int32)
+        count_uses(self._table.layout, slots, uses)
+        self._stabbing.build(self._table, uses)
+        used = np.flatnonzero(uses)
+        by_attr = np.bincount(p.attr[used], uses[used])
+        self._clusters.attr_uses[: len(by_attr)] = by_attr
+        self._put(slots, is_new=False)
+        self._rows.trim(unused=0.3)
 
-    def _fill(self, slots: np.ndarray, is_new: bool) -> None:
+    def _add(self, slots: np.ndarray) -> None:
+        self._make_ids(slots)
+        self._put(slots, is_new=True)
+        self._stabbing.settle(self._table)
+
+    def _put(self, slots: np.ndarray, is_new: bool) -> None:
         stabbing, table = self._stabbing, self._table
         longest = int(table.layout.size[slots].max())
         order, odds = np.empty(longest, np.int32), np.empty(longest, np.float64)
@@ -145,14 +128,7 @@ class Propagation:
             elif full:
                 self._rows.make_room(longest * 2)
 
-    def delete(self, slots: np.ndarray) -> None:
-        if not len(slots):
-            return
-        self._n_live -= len(slots)
-        if self._n_live == 0:
-            self._clear()
-            return
-        self._thaw()
+    def _remove(self, slots: np.ndarray) -> None:
         stabbing = self._stabbing
         uncluster(
             self._clusters, self._rows.lists, self._table.layout, self._table.predicates.layout,
@@ -161,10 +137,7 @@ class Propagation:
         stabbing.settle(self._table)
         self._rows.trim()
 
-    def match(self, event: EventBatch) -> np.ndarray:
-        return self.match_batch(event).slots
-
-    def match_batch(self, events: EventBatch) -> Hits:
+    def _stepper(self, events: EventBatch) -> Step:
         board, stabbing, table = self._board, self._stabbing, self._table
         scratch = stabbing.scratch_for(events)
         if len(self._truth) < len(self._clusters.first):
@@ -181,14 +154,11 @@ class Propagation:
             )  # fmt: skip
             return done
 
-        return board.run(events, table.n_attributes, step)
+        return step
 
-    def stats(self) -> dict[str, Any]:
+    def _structure(self) -> dict[str, Any]:
         own = sum(array.nbytes for array in self._clusters)
         return {
-            "index": self.name,
-            "conjunctions": self._n_live,
-            **asdict(self.config),
             "clusters": self._n_clusters,
             "access_predicates": int((self._clusters.first != NONE).sum()),
             **self._stabbing.stats(),
@@ -208,24 +178,14 @@ class Propagation:
             )
         return "\n".join([*lines, f"└── the ten largest of {len(used)}"])
 
-    def layout(self) -> dict[str, np.ndarray]:
-        return {
-            "n_live": np.array([self._n_live], np.int64),
-            **{f"cluster_{name}": array for name, array in self._clusters._asdict().items()},
-            **self._rows.layout("row"),
-            **self._stabbing.layout(),
-        }
+    def _arrays(self) -> dict[str, np.ndarray]:
+        clusters = named(self._clusters, "cluster_")
+        return {**clusters, **self._rows.layout("row"), **self._stabbing.layout()}
 
-    @classmethod
-    def restore(
-        cls, table: ExpressionTable, layout: Mapping[str, np.ndarray], **config: Any
-    ) -> Self:
-        index = cls(table, Config(**config))
-        index._n_live = int(layout["n_live"][0])
-        index._clusters = Clusters(*[layout[f"cluster_{name}"] for name in Clusters._fields])
-        index._rows.take(layout, "row")
-        index._stabbing.take(layout)
-        return index
+    def _take(self, layout: Mapping[str, np.ndarray]) -> None:
+        self._clusters = taken(Clusters, layout, "cluster_")
+        self._rows.take(layout, "row")
+        self._stabbing.take(layout)
 
     @property
     def _n_clusters(self) -> int:
@@ -249,6 +209,6 @@ class Propagation:
         )
 
     def _thaw(self) -> None:
-        self._clusters = Clusters(*[a if a.flags.writeable else a.copy() for a in self._clusters])
+        self._clusters = writable(self._clusters)
         self._rows.thaw()
         self._stabbing.thaw()

@@ -21,16 +21,16 @@ Layout   (n records, m inline predicates; one set of arrays for conjunctions, on
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 
-from matchwood.arrays import doubled, grown
+from matchwood.arrays import doubled, grown, taken, writable
 from matchwood.encode.events import EventBatch
 from matchwood.encode.expression_kernels import CONJUNCTION, TREE
 from matchwood.encode.expressions import ExpressionTable
-from matchwood.index.board import Board
-from matchwood.index.protocol import ANY, Hits
+from matchwood.index.frame import IndexFrame, Step
+from matchwood.index.protocol import ANY
 from matchwood.index.scan_kernels import (
     Records,
     append_conjunctions,
@@ -43,41 +43,27 @@ GAPS = 4
 """Live records per deleted one before the gaps are closed."""
 
 
-class Scan:
+class Scan(IndexFrame):
     """Owns two `Records`, one for conjunctions and one for trees."""
 
     name: ClassVar[str] = "scan"
     language: ClassVar[str] = ANY
 
-    def __init__(self, table: ExpressionTable) -> None:
-        self._table = table
-        self._board = Board()
+    def _clear(self) -> None:
         self._conjunctions = _RecordStore(has_jumps=False)
         self._trees = _RecordStore(has_jumps=True)
 
-    @classmethod
-    def build(cls, table: ExpressionTable, slots: np.ndarray) -> Self:
-        index = cls(table)
-        index.insert(slots)
-        return index
-
-    def __len__(self) -> int:
-        return self._conjunctions.n_live + self._trees.n_live
-
-    def insert(self, slots: np.ndarray) -> None:
+    def _add(self, slots: np.ndarray) -> None:
         kind = self._table.layout.kind[slots]
         self._conjunctions.append(self._table, slots[kind == CONJUNCTION])
         self._trees.append(self._table, slots[kind == TREE])
 
-    def delete(self, slots: np.ndarray) -> None:
+    def _remove(self, slots: np.ndarray) -> None:
         kind = self._table.layout.kind[slots]
         self._conjunctions.remove(slots[kind == CONJUNCTION])
         self._trees.remove(slots[kind == TREE])
 
-    def match(self, event: EventBatch) -> np.ndarray:
-        return self.match_batch(event).slots
-
-    def match_batch(self, events: EventBatch) -> Hits:
+    def _stepper(self, events: EventBatch) -> Step:
         board, conjunctions, trees = self._board, self._conjunctions, self._trees
 
         def step(
@@ -90,11 +76,10 @@ class Scan:
             )  # fmt: skip
             return done
 
-        return board.run(events, self._table.n_attributes, step)
+        return step
 
-    def stats(self) -> dict[str, Any]:
+    def _structure(self) -> dict[str, Any]:
         return {
-            "index": self.name,
             "conjunctions": self._conjunctions.n_live,
             "trees": self._trees.n_live,
             "bytes": self._conjunctions.nbytes + self._trees.nbytes,
@@ -103,18 +88,19 @@ class Scan:
     def draw(self) -> str:
         return f"scan\n├── {self._conjunctions.n_live} conjunctions\n└── {self._trees.n_live} trees"
 
-    def layout(self) -> dict[str, np.ndarray]:
+    def _arrays(self) -> dict[str, np.ndarray]:
         return {
             **self._conjunctions.layout("conjunction"),
             **self._trees.layout("tree"),
         }
 
-    @classmethod
-    def restore(cls, table: ExpressionTable, layout: Mapping[str, np.ndarray]) -> Self:
-        index = cls(table)
-        index._conjunctions.take(layout, "conjunction")
-        index._trees.take(layout, "tree")
-        return index
+    def _take(self, layout: Mapping[str, np.ndarray]) -> None:
+        self._conjunctions.take(layout, "conjunction")
+        self._trees.take(layout, "tree")
+
+    def _thaw(self) -> None:
+        self._conjunctions.thaw()
+        self._trees.thaw()
 
 
 class _RecordStore:
@@ -185,9 +171,12 @@ class _RecordStore:
         }
 
     def take(self, layout: Mapping[str, np.ndarray], prefix: str) -> None:
-        self.records = Records(*[layout[f"{prefix}_{name}"] for name in Records._fields])
+        self.records = taken(Records, layout, f"{prefix}_")
         self.n_records = self.n_live = len(self.records.slot)
         self._record_of = None  # made when something is deleted: a reader never needs it
+
+    def thaw(self) -> None:
+        self.records = writable(self.records)
 
     def _positions(self) -> np.ndarray:
         """Record by slot."""

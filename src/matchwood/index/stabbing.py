@@ -31,7 +31,7 @@ from typing import Any
 
 import numpy as np
 
-from matchwood.arrays import doubled, grown
+from matchwood.arrays import doubled, grown, named, taken, writable
 from matchwood.encode.events import EventBatch
 from matchwood.encode.expressions import ExpressionTable
 from matchwood.index.id_lists import IdListStore
@@ -141,19 +141,16 @@ class StabbingTree:
         }
 
     def layout(self) -> dict[str, np.ndarray]:
-        own = {**self.arrays._asdict(), **self.segments._asdict()}
-        return {
-            **{f"stabbing_{name}": array for name, array in own.items()},
-            **self.on_node.layout("stabbing_node"),
-        }
+        own = {**named(self.arrays, "stabbing_"), **named(self.segments, "stabbing_")}
+        return {**own, **self.on_node.layout("stabbing_node")}
 
     def take(self, layout: Mapping[str, np.ndarray]) -> None:
-        self.arrays = Stabbing(*[layout[f"stabbing_{name}"] for name in Stabbing._fields])
-        self.segments = Segments(*[layout[f"stabbing_{name}"] for name in Segments._fields])
+        self.arrays = taken(Stabbing, layout, "stabbing_")
+        self.segments = taken(Segments, layout, "stabbing_")
         self.on_node.take(layout, "stabbing_node")
         self._n_in_tree = len(self)
 
     def thaw(self) -> None:
         """Copy arrays that cannot be written, before the first change."""
-        self.arrays = Stabbing(*[a if a.flags.writeable else a.copy() for a in self.arrays])
+        self.arrays = writable(self.arrays)
         self.on_node.thaw()
