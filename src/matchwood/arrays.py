@@ -23,9 +23,11 @@ def grown(array: np.ndarray, size: int, fill: int = 0) -> np.ndarray:
     """The array itself when it is long enough, else a longer copy with `fill` at its end."""
     if size <= len(array):
         return array
-    fresh = np.empty((size, *array.shape[1:]), array.dtype)
+    make = np.empty if fill else np.zeros  # zeros take no memory before they are written
+    fresh = make((size, *array.shape[1:]), array.dtype)
     fresh[: len(array)] = array
-    fresh[len(array) :] = fill
+    if fill:
+        fresh[len(array) :] = fill
     return fresh
 
 

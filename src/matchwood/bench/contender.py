@@ -10,7 +10,7 @@ delete     if the suite asks: timed, then checked again
 from __future__ import annotations
 
 import time
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -20,7 +20,7 @@ from matchwood.bench.suite import INSERT, IndexSpec
 from matchwood.encode.events import EventBatch
 from matchwood.encode.expression_kernels import TREE
 from matchwood.encode.expressions import ExpressionTable
-from matchwood.errors import IndexBuildError, MatchwoodError
+from matchwood.errors import IndexBuildError
 from matchwood.index.protocol import ANY, Hits, Index
 from matchwood.index.verify_kernels import COUNTERS
 from matchwood.workload.stopwatch import Stopwatch
@@ -44,6 +44,7 @@ class Contender:
     """Owns one index and the record of what it did."""
 
     def __init__(self, spec: IndexSpec, cls: type[Index], arena: Arena) -> None:
+        cls.Config.checked(spec.label, spec.config)  # a wrong setting is no reason to skip an index
         self.spec = spec
         self.result = IndexResult(spec.label, spec.index, spec.config, spec.build)
         self._cls = cls
@@ -122,21 +123,11 @@ class Contender:
 
     def _build(self, slots: np.ndarray) -> Index:
         spec, inserts = self.spec, self.spec.build == INSERT
-        index = self._made(slots[:0] if inserts else slots, spec.config)
+        first_slots = slots[:0] if inserts else slots
+        index = self._cls.build(self._arena.table, first_slots, **spec.config)
         for first in range(0, len(slots) if inserts else 0, spec.chunk):
             index.insert(slots[first : first + spec.chunk])
         return index
-
-    def _made(self, slots: np.ndarray, config: Any) -> Index:
-        try:
-            return self._cls.build(self._arena.table, slots, **config)
-        except TypeError as error:
-            if not config:
-                raise
-            raise MatchwoodError(
-                f"index {self.spec.label!r}: expected its own settings, found {dict(config)!r} "
-                f"({error})"
-            ) from error
 
     def _check(self, hits: Hits, expected: np.ndarray) -> None:
         """Compare the events that both this index and scan have seen."""

@@ -13,6 +13,7 @@ import numpy as np
 
 from matchwood.encode.events import EventBatch
 from matchwood.encode.expressions import ExpressionTable
+from matchwood.index.config import IndexConfig
 from matchwood.index.protocol import ANY, Hits
 from matchwood.index.verify_kernels import COUNTERS, EVENTS
 
@@ -22,6 +23,7 @@ class Null:
 
     name: ClassVar[str] = "null"
     language: ClassVar[str] = ANY
+    Config = IndexConfig
 
     def __init__(self, n: int) -> None:
         self._n = n

@@ -33,7 +33,7 @@ from matchwood.forms.merge_kernels import BETWEEN, IN, NEGATED, PRESENT, and_tok
 from matchwood.lang.builder import attr
 from matchwood.lang.nodes import Like
 
-SUBSCRIPTIONS_PER_CHUNK = 200_000
+SUBSCRIPTIONS_PER_CHUNK = 500_000
 
 _LIKE = 40
 _OPERATORS = {
@@ -74,24 +74,29 @@ class _Columns:
         ids = _distinct(table.column("id"))
         self.ids = ids.dictionary.to_pylist()
         expression = ids.indices.to_numpy(zero_copy_only=False)
-        order = np.arange(len(expression))
-        if (np.diff(expression) < 0).any():
-            order = np.argsort(expression, kind="stable")
-        self.row_start = np.searchsorted(expression[order], np.arange(len(self.ids) + 1))
-        self.table_row = order
+        self.order: np.ndarray | None = None
+        """Rows by subscription, where they do not come in that order."""
+        if (expression[1:] < expression[:-1]).any():
+            self.order = np.argsort(expression, kind="stable")
+        counts = np.bincount(expression, minlength=len(self.ids))
+        self.row_start = np.concatenate([[0], np.cumsum(counts)])
         names = _words(table.column("attribute"))
         if not all(isinstance(name, str) for name in names.dictionary.to_pylist()):
             raise SubscriptionError(
                 f"expected strings in the column attribute, found {names.dictionary.type}"
             )
         self.names = {name: code for code, name in enumerate(names.dictionary.to_pylist())}
-        self.attr = names.indices.to_numpy(zero_copy_only=False).astype(np.int32)[order]
-        self.op = _operators(table.column("operator"))[order]
-        sizes, values = _values(table)
-        starts = np.cumsum(sizes) - sizes
-        self.n_values = sizes[order]
-        self.values = values[slices(starts[order], sizes[order])]
+        self.attr = names.indices.to_numpy(zero_copy_only=False).astype(np.int32)
+        self.op = _operators(table.column("operator"))
+        self.n_values, self.values = _values(table)
+        if self.order is not None:
+            self._sort(self.order)
         self.value_start = np.concatenate([[0], np.cumsum(self.n_values)])
+
+    def _sort(self, order: np.ndarray) -> None:
+        starts = np.cumsum(self.n_values) - self.n_values
+        self.values = self.values[slices(starts[order], self.n_values[order])]
+        self.attr, self.op, self.n_values = self.attr[order], self.op[order], self.n_values[order]
 
     def chunk(self, first: int, last: int, total: int) -> Chunk:
         rows = slice(self.row_start[first], self.row_start[last])
@@ -131,11 +136,9 @@ class _Columns:
                 if op[row] == _UNKNOWN
                 else f"expected one constant (two for BETWEEN, none for IS NULL), found {n[row]}"
             )
+            at = rows.start + row if self.order is None else self.order[rows.start + row]
             refused.setdefault(
-                expression - first,
-                SubscriptionError(
-                    f"predicate table, row {self.table_row[rows.start + row]}: {problem}"
-                ),
+                expression - first, SubscriptionError(f"predicate table, row {at}: {problem}")
             )
         return refused
 

@@ -20,7 +20,6 @@ import numpy as np
 from matchwood.encode.events import EventBatch
 from matchwood.encode.expression_kernels import ALWAYS, CONJUNCTION, TREE, UNUSED
 from matchwood.encode.expressions import ExpressionTable
-from matchwood.errors import IndexBuildError
 from matchwood.index.protocol import ANY, Hits, Index
 from matchwood.index.registry import find_index
 
@@ -141,11 +140,4 @@ class Routing:
 
     def _build(self, which: int, slots: np.ndarray) -> Index:
         cls, config = self._classes[which], self.config if which == 0 else {}
-        try:
-            return cls.build(self._table, slots, **config)
-        except TypeError as error:
-            if not config:
-                raise
-            raise IndexBuildError(
-                f"index {cls.name!r}: expected its own settings, found {config!r} ({error})"
-            ) from None
+        return cls.build(self._table, slots, **config)

@@ -61,7 +61,8 @@ from matchwood.index.be_tree_memory import TreeMemory
 from matchwood.index.be_tree_node_kernels import N_C, N_P, Rules, TreeLayout
 from matchwood.index.be_tree_rank_kernels import recycle
 from matchwood.index.be_tree_shape import shape
-from matchwood.index.frame import IndexConfig, IndexFrame, Step
+from matchwood.index.config import IndexConfig
+from matchwood.index.frame import IndexFrame, Step
 from matchwood.index.postings_kernels import PostingLayout
 from matchwood.index.protocol import Hits
 
@@ -143,6 +144,8 @@ class BETree(IndexFrame):
             self._add(slots)
             return
         self._note(slots)
+        n_words = len(slots) + 2 * int(self._table.layout.size[slots].sum())
+        self._memory.make_words(2 * n_words)  # lists leave segments behind as they grow
         self._partition_root()
         self._change(slots, is_delete=False)
         settle_root(self.tree, self._rules)

@@ -26,6 +26,7 @@ from matchwood.index.postings import (
     with_attributes,
     with_words,
 )
+from matchwood.index.postings_kernels import TOP
 
 _NO_SPAN = np.array([MAX_KEY, MIN_KEY])
 
@@ -116,6 +117,12 @@ class TreeMemory:
             self._grow_c_nodes()
         self.make_scratch()
 
+    def make_words(self, n_words: int) -> None:
+        """Room in the postings for so many more words; what is not used costs nothing."""
+        postings = self.tree.postings
+        word = grown(postings.word, int(postings.count[TOP]) + n_words)
+        self.tree = self.tree._replace(postings=postings._replace(word=word))
+
     def grow(self) -> None:
         """After a kernel found something missing: nodes (see `has_nodes`), else words."""
         tree = self.tree
@@ -132,18 +139,18 @@ class TreeMemory:
         tree = self.tree
         size = 2 * len(tree.c) + 2 * self.longest
         self.tree = tree._replace(
-            c=_taller(tree.c, size),
-            span=_taller(tree.span, size),
+            c=grown(tree.c, size),
+            span=grown(tree.span, size),
             todo=grown(tree.todo, size),
-            postings=tree.postings._replace(lists=_taller(tree.postings.lists, size)),
+            postings=tree.postings._replace(lists=grown(tree.postings.lists, size)),
         )
 
     def _grow_p_nodes(self) -> None:
         tree = self.tree
         size = 2 * max(len(tree.p), 2)
         self.tree = tree._replace(
-            p=_taller(tree.p, size),
-            grid=_taller(tree.grid, size),
+            p=grown(tree.p, size),
+            grid=grown(tree.grid, size),
             directory=np.full(doubled(len(tree.directory), 2 * size), -1, np.int32),
         )
         fill_directory(self.tree)
@@ -210,9 +217,3 @@ def _new_tree(max_cap: int) -> TreeLayout:
     tree.count[[C_HIGH, N_C]] = 1
     tree.count[[C_FREE, P_FREE]] = -1
     return tree
-
-
-def _taller(array: np.ndarray, size: int) -> np.ndarray:
-    fresh = np.zeros((size, array.shape[1]), array.dtype)
-    fresh[: len(array)] = array
-    return fresh

@@ -17,61 +17,21 @@ and gets the verbs of `protocol.Index`, the count of its expressions, and checke
 
 from __future__ import annotations
 
-import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict
 from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from matchwood.encode.events import EventBatch
 from matchwood.encode.expressions import ExpressionTable
-from matchwood.errors import IndexBuildError
 from matchwood.index.board import Board
+from matchwood.index.config import IndexConfig
 from matchwood.index.protocol import CONJUNCTIONS, Hits
 
 Step = Callable[[int, int, np.ndarray, np.ndarray, np.ndarray], int]
 """(first event, stamp, offsets, out, counters) -> events done; see `Board.run`."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class IndexConfig:
-    """What can be set: nothing, unless an index has a Config of its own."""
-
-    @classmethod
-    def checked(cls, index: str, settings: Mapping[str, Any]) -> Self:
-        """The settings, or an error that names the index, what it knows and what it found."""
-        known = [field.name for field in fields(cls)]
-        unknown = sorted(settings.keys() - set(known))
-        if unknown:
-            expected = f"settings among {', '.join(known)}" if known else "no settings"
-            raise IndexBuildError(f"{index}: expected {expected}, found {', '.join(unknown)}")
-        try:
-            return cls(**settings)
-        except IndexBuildError as error:
-            raise IndexBuildError(f"{index}: {error}") from None
-
-    def _expect(self, name: str, holds: bool, what: str) -> None:
-        """For __post_init__: a setting that is not what it must be."""
-        if not holds:
-            raise IndexBuildError(f"expected {what} for {name}, found {getattr(self, name)!r}")
-
-    def _expect_integer(self, name: str, least: int, most: int | None = None) -> None:
-        value = getattr(self, name)
-        is_integer = isinstance(value, int) and not isinstance(value, bool)
-        bounds = f"of {least} or more" if most is None else f"from {least} to {most}"
-        is_inside = is_integer and least <= value <= (2**30 if most is None else most)
-        self._expect(name, is_inside, f"an integer {bounds}")
-
-    def _expect_number(self, name: str, least: float, most: float) -> None:
-        value = getattr(self, name)
-        is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
-        bounds = f" from {least} to {most}" if math.isfinite(most - least) else ""
-        self._expect(name, is_number and least <= value <= most, f"a number{bounds}")
-
-    def _expect_flag(self, name: str) -> None:
-        self._expect(name, isinstance(getattr(self, name), bool), "True or False")
 
 
 class IndexFrame(ABC):

@@ -44,7 +44,8 @@ import numpy as np
 
 from matchwood.arrays import doubled, grown, named, slices, taken, writable
 from matchwood.encode.events import EventBatch
-from matchwood.index.frame import IndexConfig, IndexFrame, Step
+from matchwood.index.config import IndexConfig
+from matchwood.index.frame import IndexFrame, Step
 from matchwood.index.gryphon_kernels import (
     EDGE,
     GROUP_HIGH,

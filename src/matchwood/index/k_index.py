@@ -38,8 +38,9 @@ import numpy as np
 from matchwood.arrays import doubled, grown, named, taken, writable
 from matchwood.encode.events import EventBatch
 from matchwood.errors import IndexBuildError
+from matchwood.index.config import IndexConfig
 from matchwood.index.counting_kernels import count_uses
-from matchwood.index.frame import IndexConfig, IndexFrame, Step
+from matchwood.index.frame import IndexFrame, Step
 from matchwood.index.id_lists import MAX_ITEMS, IdListStore
 from matchwood.index.k_index_kernels import (
     HIGH,

@@ -41,8 +41,9 @@ import numpy as np
 
 from matchwood.arrays import doubled, grown, named, taken, writable
 from matchwood.encode.events import EventBatch
+from matchwood.index.config import IndexConfig
 from matchwood.index.counting_kernels import count_uses
-from matchwood.index.frame import IndexConfig, IndexFrame, Step
+from matchwood.index.frame import IndexFrame, Step
 from matchwood.index.id_list_kernels import NO_BLOCK
 from matchwood.index.id_lists import IdListStore
 from matchwood.index.propagation_kernels import (

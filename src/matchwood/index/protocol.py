@@ -24,6 +24,7 @@ import numpy as np
 
 from matchwood.encode.events import EventBatch
 from matchwood.encode.expressions import ExpressionTable
+from matchwood.index.config import IndexConfig
 
 CONJUNCTIONS = "conjunctions"
 ANY = "any"
@@ -43,6 +44,7 @@ class Index(Protocol):
 
     name: ClassVar[str]
     language: ClassVar[str]
+    Config: ClassVar[type[IndexConfig]]
 
     @classmethod
     def build(cls, table: ExpressionTable, slots: np.ndarray, **config: Any) -> Self: ...
