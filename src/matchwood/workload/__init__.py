@@ -25,19 +25,25 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from matchwood.workload.ads import Ads
     from matchwood.workload.begen import BEGen
     from matchwood.workload.draws import Draws
     from matchwood.workload.interface import Workload
     from matchwood.workload.loading import load_events, load_subscriptions
+    from matchwood.workload.pstree import PSTreeWorkload
     from matchwood.workload.qgrams import QGrams
+    from matchwood.workload.querylog import QueryLog
     from matchwood.workload.registry import find_workload, list_workloads
     from matchwood.workload.tables import event_dicts, wide_events
     from matchwood.workload.uniform import Uniform
 
 _HOME = {
+    "Ads": "ads",
     "BEGen": "begen",
     "Draws": "draws",
+    "PSTreeWorkload": "pstree",
     "QGrams": "qgrams",
+    "QueryLog": "querylog",
     "Uniform": "uniform",
     "Workload": "interface",
     "event_dicts": "tables",
@@ -49,9 +55,12 @@ _HOME = {
 }
 
 __all__ = [
+    "Ads",
     "BEGen",
     "Draws",
+    "PSTreeWorkload",
     "QGrams",
+    "QueryLog",
     "Uniform",
     "Workload",
     "event_dicts",

@@ -9,8 +9,11 @@ from matchwood.errors import MatchwoodError
 from matchwood.workload.interface import Workload
 
 REGISTRY = {
+    "ads": "matchwood.workload.ads:Ads",
     "begen": "matchwood.workload.begen:BEGen",
+    "pstree": "matchwood.workload.pstree:PSTreeWorkload",
     "qgrams": "matchwood.workload.qgrams:QGrams",
+    "querylog": "matchwood.workload.querylog:QueryLog",
     "uniform": "matchwood.workload.uniform:Uniform",
 }
 """Name -> module and class, imported at first use."""

@@ -1,0 +1,43 @@
+"""Keywords as predicates, texts as conjunctions and events (PS-Tree, section 7.1).
+
+    boolean   ->   boo = 'lea'      more than six letters: the first three, the next three
+    vldb      ->   vl = 'db'        otherwise: the first half, the rest
+
+Letters count without case and accents, and only a to z do (`qgrams_text.folded`).  A word of one
+letter has no halves and is left out.  A text has an attribute once: the first word counts.
+"""
+
+from __future__ import annotations
+
+import re
+
+from matchwood.workload.qgrams_text import folded
+
+_WORD = re.compile("[a-z]+")
+_LONG = 6
+
+
+def keyword_pair(word: str) -> tuple[str, str]:
+    """Attribute and value of a word of two letters or more.
+
+    >>> keyword_pair("boolean"), keyword_pair("vldb"), keyword_pair("event")
+    (('boo', 'lea'), ('vl', 'db'), ('ev', 'ent'))
+    """
+    if len(word) > _LONG:
+        return word[:3], word[3:6]
+    half = len(word) // 2
+    return word[:half], word[half:]
+
+
+def text_pairs(text: str) -> dict[str, str]:
+    """Attribute -> value: what a query asks for, and a document offers.
+
+    >>> text_pairs("Boolean expressions at VLDB: a boolean boot")
+    {'boo': 'lea', 'exp': 'res', 'a': 't', 'vl': 'db', 'bo': 'ot'}
+    """
+    found: dict[str, str] = {}
+    for word in _WORD.findall(folded(text)):
+        if len(word) > 1:
+            name, value = keyword_pair(word)
+            found.setdefault(name, value)
+    return found
