@@ -234,7 +234,7 @@ def test_reading_events_teaches_a_dictionary_nothing():
         assert isinstance(keys, DictionaryKeys)
         known = POOL[kind][:5]
         keys.literals(known)
-        before = keys.dictionary.labels().tolist(), keys.dictionary.version
+        before = keys.dictionary.labels().tolist(), list(keys.dictionary.values)
         for value in POOL[kind]:
             keys.key(value)
-        assert (keys.dictionary.labels().tolist(), keys.dictionary.version) == before
+        assert (keys.dictionary.labels().tolist(), list(keys.dictionary.values)) == before

@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from matchwood.encode.dictionary import OrderedDictionary
 from matchwood.encode.keys import (
     DAY_MICROSECONDS,
     INT_MAX,
@@ -121,18 +122,14 @@ class NumberLabels(NamedTuple):
     nan_key: int
 
 
-def number_labels(keys: DictionaryKeys) -> NumberLabels:
-    """The arrays of a dictionary, made once per version."""
-    dictionary = keys.dictionary
-    cached: tuple[int, NumberLabels] | None = getattr(keys, "_arrays", None)
-    if cached is not None and cached[0] == dictionary.version:
-        return cached[1]
+def number_labels(dictionary: OrderedDictionary) -> NumberLabels:
+    """The arrays of a dictionary."""
     constants = [each for each in dictionary.values if each is not NAN]
     labels = dictionary.labels()
     ints = [_ceil_int(each) for each in constants]
     floats = [_ceil_float(each) for each in constants]
     last = int(labels[-1]) if len(labels) else -1
-    arrays = NumberLabels(
+    return NumberLabels(
         labels[: len(constants)],
         np.array([c for c, _ in ints if c <= INT_MAX], np.int64),
         np.array([e for c, e in ints if c <= INT_MAX], bool),
@@ -140,8 +137,6 @@ def number_labels(keys: DictionaryKeys) -> NumberLabels:
         np.array([e for _, e in floats], bool),
         dictionary.label_of.get(NAN, last + 1),
     )
-    keys._arrays = (dictionary.version, arrays)  # type: ignore[attr-defined]
-    return arrays
 
 
 def _ceil_int(constant: Any) -> tuple[int, bool]:
@@ -165,7 +160,7 @@ def _ceil_float(constant: Any) -> tuple[float, bool]:
 
 def _number_column(keys: Keys, column: pa.Array) -> ColumnKeys | None:
     assert isinstance(keys, DictionaryKeys)
-    arrays = number_labels(keys)
+    arrays = keys.dictionary.kept(number_labels)
     if pa.types.is_integer(column.type):
         values, bad = _integers(column)
         return _search(values, arrays.int_ceil, arrays.int_exact, arrays), bad

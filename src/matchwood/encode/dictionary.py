@@ -22,8 +22,8 @@ Why.     An int64 cannot hold strings, nor all int64s and all doubles together; 
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterable
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterable
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from sortedcontainers import SortedList
@@ -35,6 +35,8 @@ STEP = 2**32
 
 RUN_SHIFT = 12
 """From the third constant of a rising or falling run on, one takes 1/4096 of its gap, not half."""
+
+Made = TypeVar("Made")
 
 _LOWEST, _HIGHEST = -(2**63) + 2, 2**63 - 3
 
@@ -52,11 +54,11 @@ class OrderedDictionary:
     def __init__(self, step: int = STEP) -> None:
         self.values: SortedList = SortedList()
         self.label_of: dict[Any, int] = {}
-        self.version = 0
         self._step = step
         self._last: Any = None  # the last new constant, and on which side of the one before it
         self._direction = 0
         self._relabelling: Relabelling | None = None
+        self._kept: Any = None
 
     def __len__(self) -> int:
         return len(self.label_of)
@@ -66,7 +68,7 @@ class OrderedDictionary:
         fresh = [value for value in values if value not in self.label_of]
         if not fresh:
             return
-        self.version += 1
+        self._kept = None
         fresh = sorted(set(fresh))
         if not all(self._place(run, at) for run, at in self._runs(fresh)):
             self._relabel(fresh)
@@ -89,6 +91,13 @@ class OrderedDictionary:
         """All labels, ascending."""
         label_of = self.label_of
         return np.fromiter([label_of[value] for value in self.values], np.int64, len(label_of))
+
+    def kept(self, make: Callable[[OrderedDictionary], Made]) -> Made:
+        """What `make`, always the same, makes of the constants; again only when they change."""
+        if self._kept is None:
+            self._kept = make(self)
+        made: Made = self._kept
+        return made
 
     def value_of(self, label: int) -> Any:
         """The constant that has a label, or None."""
@@ -122,7 +131,7 @@ class OrderedDictionary:
         self.values = SortedList(values)
         self.label_of = dict(zip(values, labels, strict=True))
         self._last = None
-        self.version += 1
+        self._kept = None
 
     def _runs(self, fresh: list[Any]) -> list[tuple[list[Any], int]]:
         """New constants grouped by the gap they fall into."""

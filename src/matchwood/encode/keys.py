@@ -24,6 +24,7 @@ from __future__ import annotations
 
 import math
 import struct
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
@@ -70,22 +71,22 @@ class _NotANumber:
 NAN = _NotANumber()
 
 
-class Keys:
+class Keys(ABC):
     """One attribute's mapping from values to keys."""
 
     type: str
 
+    @abstractmethod
     def literals(self, values: Values) -> np.ndarray:
         """Triples, int64[n, 3], for the constants of subscriptions; dictionaries learn them."""
-        raise NotImplementedError
 
     def take_relabelling(self) -> Relabelling | None:
         """What learning constants moved, once; only dictionaries ever move anything."""
         return None
 
+    @abstractmethod
     def key(self, value: Any) -> int:
         """The key of an event's value."""
-        raise NotImplementedError
 
 
 class OrdinalKeys(Keys):
