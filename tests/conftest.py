@@ -27,6 +27,13 @@ settings.register_profile("long", max_examples=5_000, **_COMMON)
 settings.load_profile(os.environ.get("MATCHWOOD_PROFILE", "fast"))
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Of the processes that share the tests, one runs all that need Spark: one session is enough."""
+    for item in items:
+        if item.get_closest_marker("spark"):
+            item.add_marker(pytest.mark.xdist_group("spark"))
+
+
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
     """The one Spark session of a test run; started by the first test that asks for it."""
