@@ -28,7 +28,7 @@ settings.load_profile(os.environ.get("MATCHWOOD_PROFILE", "fast"))
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Of the processes that share the tests, one runs all that need Spark: one session is enough."""
+    """Of the processes that share the tests, one runs all that need Spark: one session will do."""
     for item in items:
         if item.get_closest_marker("spark"):
             item.add_marker(pytest.mark.xdist_group("spark"))

@@ -44,22 +44,37 @@ def resolve(batch: LeafBatch, attributes: Attributes, table: ExpressionTable) ->
         attributes.get(name, kind)
     attr = np.zeros(len(batch.attr), np.int32)
     op = np.frombuffer(batch.op, np.uint8) & np.uint8(0xFF & ~OF_STRING)
-    keys = np.zeros((len(batch.values), 3), np.int64)
+    literals = _LiteralKeys(len(batch.values))
     for group in groups:
         attribute = attributes.get(group.name, None)
         attr[group.rows] = attribute.id
         if len(group.values):
-            keys[group.at] = _literal_keys(attribute, group.values, table)
+            literals.put(group.at, *_literal_keys(attribute, group.values, table))
     for row in _derived_rows(batch):
-        _derive(batch, attributes, row, attr, op, keys)
-    return Leaves(
-        attr,
-        op,
-        np.array(batch.start, np.int64),
-        keys[:, 0].copy(),
-        keys[:, 1].copy(),
-        keys[:, 2].astype(np.int8),
-    )
+        _derive(batch, attributes, row, attr, op, literals)
+    start = np.array(batch.start, np.int64)
+    return Leaves(attr, op, start, literals.ge, literals.le, literals.side)
+
+
+class _LiteralKeys:
+    """The keys of a batch's literals; most are keys themselves, and then `le` is `ge`."""
+
+    def __init__(self, n: int) -> None:
+        self.ge = self.le = np.zeros(n, np.int64)
+        self.side = np.zeros(n, np.int8)
+
+    def put(
+        self, at: Sequence[int] | np.ndarray, triples: np.ndarray, which: np.ndarray | slice
+    ) -> None:
+        """Literal `at[i]` has the keys `triples[which[i]]`."""
+        ge, le, side = triples.T
+        if self.le is self.ge and (ge != le).any():
+            self.le = self.ge.copy()
+        self.ge[at] = ge[which]
+        if self.le is not self.ge:
+            self.le[at] = le[which]
+        if side.any():
+            self.side[at] = side[which]
 
 
 def learned_types(batch: LeafBatch, attributes: Attributes) -> dict[str, str]:
@@ -144,19 +159,22 @@ def _item(value: Any) -> Any:
     return value.item() if isinstance(value, np.generic) else value
 
 
-def _literal_keys(attribute: Attribute, values: Any, table: ExpressionTable) -> np.ndarray:
+def _literal_keys(
+    attribute: Attribute, values: Any, table: ExpressionTable
+) -> tuple[np.ndarray, np.ndarray | slice]:
+    """Triples for the distinct values (see `Keys.literals`), and which one each value has."""
     keys = attribute.keys
     assert keys is not None
-    inverse = None
+    which: np.ndarray | slice = slice(None)
     if isinstance(values, np.ndarray) and values.dtype == object:
         values = values.tolist()
     elif isinstance(values, np.ndarray):
-        values, inverse = np.unique(values, return_inverse=True)
+        values, which = np.unique(values, return_inverse=True)
     triples = keys.literals(values)
     moved = keys.take_relabelling()
     if moved is not None:
         table.rekey(attribute.id, moved)
-    return triples if inverse is None else triples[inverse]
+    return triples, which
 
 
 def _derived_rows(batch: LeafBatch) -> list[int]:
@@ -170,7 +188,7 @@ def _derived_rows(batch: LeafBatch) -> list[int]:
 
 def _derive(
     batch: LeafBatch, attributes: Attributes, row: int,
-    attr: np.ndarray, op: np.ndarray, keys: np.ndarray,
+    attr: np.ndarray, op: np.ndarray, literals: _LiteralKeys,
 ) -> None:  # fmt: skip
     """Point a row at the derived attribute that it tests."""
     attribute = attributes.all[attr[row]]
@@ -179,7 +197,7 @@ def _derive(
     else:
         at = batch.start[row]
         attr[row] = attributes.pattern(attribute, batch.values[at])
-        keys[at] = (0, 0, 0) if op[row] & NEGATED else (1, 1, 0)
+        literals.ge[at] = literals.le[at] = 0 if op[row] & NEGATED else 1
         op[row] = EQ
 
 

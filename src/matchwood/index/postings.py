@@ -72,8 +72,8 @@ def closed_up(postings: PostingLayout, n_lists: int, slack: float = 0.0) -> Post
     fresh = np.zeros(int(postings.count[TOP]), np.int64)
     top = compact(postings, n_lists, fresh)
     size = top + int(slack * top) + (_SMALL if slack else 0)
-    word = fresh[:size].copy() if size <= len(fresh) else grown(fresh[:top], size)
-    return postings._replace(word=word)
+    fresh.resize(size, refcheck=False)  # in place, where a copy would touch all of it again
+    return postings._replace(word=fresh)
 
 
 def with_attributes(postings: PostingLayout, n_attributes: int) -> PostingLayout:
