@@ -12,14 +12,25 @@ from matchwood.spark.java import ensure_java, java_home
 from matchwood.spark.session import local_session
 
 if TYPE_CHECKING:
+    from matchwood.spark.batch import Matched, match
     from matchwood.spark.source import read_workload, register_source
 
 _HOME = {
+    "Matched": "batch",
+    "match": "batch",
     "read_workload": "source",
     "register_source": "source",
 }
 
-__all__ = ["ensure_java", "java_home", "local_session", "read_workload", "register_source"]
+__all__ = [
+    "Matched",
+    "ensure_java",
+    "java_home",
+    "local_session",
+    "match",
+    "read_workload",
+    "register_source",
+]
 
 
 def __getattr__(name: str) -> Any:
