@@ -13,6 +13,7 @@ from hypothesis import given
 
 import matchwood as mw
 from matchwood.jit import compile_seconds
+from matchwood.workload.bookshop import Bookshop
 from strategies import workloads
 
 EVENTS = [
@@ -274,3 +275,19 @@ def test_mapped_arrays_are_of_the_types_that_kernels_were_compiled_for(saved):
     before = compile_seconds()
     assert answers(mw.Matcher.load(path)) == answers(m)
     assert compile_seconds() == before
+
+
+@pytest.mark.parametrize("mmap", [True, False])
+def test_a_loaded_tree_has_room_to_recycle_while_it_matches(tmp_path: Path, mmap: bool) -> None:
+    shop = Bookshop(3)
+    matcher = mw.Matcher()
+    matcher.add_many([(n, shop.subscription()) for n in range(3000)])
+    events = [shop.event() for _ in range(500)]
+    expected = list(matcher.match_many(events))
+    matcher.save(tmp_path / "books")
+    loaded = mw.Matcher.load(tmp_path / "books", mmap=mmap)
+    tree = loaded._store.routing.indexes[0]
+    for _ in range(20):
+        assert list(loaded.match_many(events)) == expected
+    assert tree.stats()["recycled"] > 0
+    assert len(tree.tree.pending) >= len(tree.tree.leaf_of)

@@ -64,6 +64,9 @@ def encode_event(attributes: Attributes, event: Any) -> EventBatch:
 
 def encode_events(attributes: Attributes, events: Any) -> EncodedEvents:
     """Many events: a sequence of dicts (or expressions), an Arrow table, a data frame."""
+    if hasattr(events, "encode_entries"):
+        encoded: EncodedEvents = events.encode_entries(attributes)
+        return encoded
     if hasattr(events, "__arrow_c_stream__") or hasattr(events, "__arrow_c_array__"):
         from matchwood.encode.arrow_events import encode_table
 

@@ -10,7 +10,7 @@ import os
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -19,13 +19,16 @@ from matchwood.encode.events import EncodedEvents, encode_event, encode_events
 from matchwood.encode.expressions import ExpressionTable
 from matchwood.encode.schema import Schema
 from matchwood.engine.explain import Explanation, explain
-from matchwood.engine.loading import BatchReport, Refused, load_batches
-from matchwood.engine.matches import Matches
+from matchwood.engine.loading import BatchReport, Chunk, Refused, load_batches
+from matchwood.engine.matches import Found, Matches
 from matchwood.engine.routing import Routing
 from matchwood.engine.store import Store
 from matchwood.engine.subscriptions import Id, Subscriptions, check_id
 from matchwood.errors import EventError, MatchwoodError, SubscriptionError
 from matchwood.lang.nodes import Boolean, Expr
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 
 class Matcher:
@@ -77,12 +80,18 @@ class Matcher:
 
         Returns the number added and the refused ones: (row, id, error).
         """
+        return self.add_chunks(load_batches(subscriptions, processes), progress=progress)
+
+    def add_chunks(
+        self, chunks: Iterable[Chunk], *, progress: Callable[[int, int], None] | None = None
+    ) -> BatchReport:
+        """Register what was read elsewhere, as `engine.loading` and `engine.parsing` give it."""
         with self._exclusive():
             report = BatchReport()
             added: list[np.ndarray] = []
             self._loading = True
             try:
-                for chunk in load_batches(subscriptions, processes):
+                for chunk in chunks:
                     ids = self._store.admit(chunk.ids, chunk.refused)
                     added += self._store.add_chunk(ids, chunk)
                     report.take(chunk, sum(map(len, added)))
@@ -143,6 +152,21 @@ class Matcher:
         """
         with self._exclusive():
             return self._store.match(encode_events(self._store.attributes, events))
+
+    def encode(self, events: Any) -> EncodedEvents:
+        """Events as integers, for `find`; they hold until the next change."""
+        with self._exclusive():
+            return encode_events(self._store.attributes, events)
+
+    def find(self, events: EncodedEvents) -> Found:
+        """The slots that hold for encoded events; `arrow_ids` tells the id of each slot."""
+        with self._exclusive():
+            return self._store.find(events)
+
+    def arrow_ids(self) -> pa.Array:
+        """Ids by slot, as an Arrow array; they hold until the next change."""
+        with self._exclusive():
+            return self._store.subscriptions.to_arrow()
 
     # -- asking ------------------------------------------------------------------------------
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any, NamedTuple, overload
 
 import numpy as np
 
@@ -13,6 +13,15 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 Id = int | str
+
+
+class Found(NamedTuple):
+    """Which slots match each event of a batch: `slots[offsets[e]:offsets[e + 1]]` those of e."""
+
+    offsets: np.ndarray
+    slots: np.ndarray
+    errors: dict[int, EventError]
+    counters: dict[str, int]
 
 
 class Matches(Sequence[list[Id]]):

@@ -27,7 +27,7 @@ from matchwood.encode.leaves import LeafBatch
 from matchwood.encode.resolve import learned_types, resolve
 from matchwood.engine.arrange_kernels import arrange
 from matchwood.engine.loading import Chunk
-from matchwood.engine.matches import Matches
+from matchwood.engine.matches import Found, Matches
 from matchwood.engine.routing import Routing
 from matchwood.engine.subscriptions import Id, Subscriptions, are_plain, check_id
 from matchwood.errors import IndexBuildError, ParseError, SchemaError, SubscriptionError
@@ -165,6 +165,12 @@ class Store:
 
     def match(self, events: EncodedEvents) -> Matches:
         """The matches of encoded events, in the order subscriptions were added."""
+        found = self.find(events)
+        ids = self.subscriptions.ids_of(found.slots)
+        return Matches(found.offsets, ids, found.errors, found.counters)
+
+    def find(self, events: EncodedEvents) -> Found:
+        """The same as slots."""
         n = events.batch.n_events
         found = self.routing.match_batch(events.batch)
         none = Hits(np.zeros(n + 1, np.int64), np.empty(0, np.int32), np.zeros_like(self.work))
@@ -185,8 +191,7 @@ class Store:
         work[-1] = used
         self.work += work
         counters = dict(zip(COUNTERS, work.tolist(), strict=True))
-        ids = subscriptions.ids_of(slots[:used])
-        return Matches(offsets, ids, events.errors, counters)
+        return Found(offsets, slots[:used], events.errors, counters)
 
     def check(self, expr: str | Boolean) -> Expr:
         """Parse and type-check; changes nothing."""

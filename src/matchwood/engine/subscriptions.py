@@ -9,13 +9,16 @@ a process that only matches never pays for it.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from matchwood.arrays import doubled, grown
 from matchwood.engine.texts import TextArena
 from matchwood.errors import SubscriptionError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 Id = int | str
 
@@ -73,6 +76,19 @@ class Subscriptions:
             if name is not None:
                 ids[i] = name
         return ids[inverse]
+
+    def to_arrow(self) -> pa.Array:
+        """Ids by slot as int64, or as strings once there is one; free slots hold anything."""
+        import pyarrow as pa
+
+        if self._names is not None:
+            names = self._names.to_arrow(self._n_slots)
+            if names is not None:
+                return names
+        ids = self.ids[: self._n_slots]
+        if ids.dtype != object:
+            return pa.array(ids)
+        return pa.array([str(id_) for id_ in ids.tolist()], pa.string())
 
     @property
     def slot_of(self) -> dict[Id, int]:

@@ -101,6 +101,11 @@ def csv_event(types: Mapping[str, str]) -> Callable[[dict[str, Any]], Any]:
     return read
 
 
+def read_cell(kind: str, text: str) -> Any:
+    """A text as the type of its attribute; as it is where it cannot be read so."""
+    return _CELLS.get(kind, str)(text)
+
+
 def with_moments(event: Any, types: Mapping[str, str], prefix: str = "") -> Any:
     """An event from JSON, with texts read as dates and timestamps where attributes are such."""
     if not isinstance(event, Mapping):

@@ -8,10 +8,17 @@ Layout   text_start int64[S]   where a slot's text begins
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from matchwood.arrays import doubled, grown, slices
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_MOST_BYTES = 2**31 - 1
+"""What Arrow's 32-bit offsets reach."""
 
 
 class TextArena:
@@ -36,6 +43,17 @@ class TextArena:
     def all(self, n: int) -> list[str | None]:
         """The texts of the first n slots."""
         return [self.get(slot) for slot in range(n)]
+
+    def to_arrow(self, n: int) -> pa.Array | None:
+        """The texts of the first n slots without a copy; None unless they lie side by side."""
+        import pyarrow as pa
+
+        sizes = self._size[:n].astype(np.int64)
+        ends = np.concatenate([[0], np.cumsum(sizes)])
+        if (sizes < 0).any() or (self._start[:n] != ends[:-1]).any() or ends[-1] > _MOST_BYTES:
+            return None
+        offsets = pa.py_buffer(ends.astype(np.int32))
+        return pa.StringArray.from_buffers(n, offsets, pa.py_buffer(self._bytes[: ends[-1]]))
 
     def put(self, slots: np.ndarray, texts: Iterable[str | None]) -> None:
         """Store one text per slot; what a slot held before must have been dropped."""

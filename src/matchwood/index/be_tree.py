@@ -243,6 +243,7 @@ class BETree(IndexFrame):
             return
         self._n_operations = 0
         if self._memory.is_writeable and self._memory.scratch.visits.any():
+            self._memory.thaw()  # a snapshot's stacks have no room: recycling fills them
             self._n_recycled += recycle(
                 self.tree, self._table.layout, self._memory.scratch, self._rules
             )

@@ -1,11 +1,49 @@
 """Spark doors: partition and merge, no algorithms.
 
-Importing this package does not import pyspark; calling into it does.
+Importing this package does not import pyspark; using its names does.
 """
 
 from __future__ import annotations
 
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from matchwood.spark.java import ensure_java, java_home
 from matchwood.spark.session import local_session
 
-__all__ = ["ensure_java", "java_home", "local_session"]
+if TYPE_CHECKING:
+    from matchwood.spark.batch import Matched, match
+    from matchwood.spark.source import read_workload, register_source
+
+_HOME = {
+    "Matched": "batch",
+    "match": "batch",
+    "read_workload": "source",
+    "register_source": "source",
+}
+
+__all__ = [
+    "Matched",
+    "ensure_java",
+    "java_home",
+    "local_session",
+    "match",
+    "read_workload",
+    "register_source",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module 'matchwood.spark' has no attribute {name!r}")
+    try:
+        module = import_module(f"matchwood.spark.{_HOME[name]}")
+    except ModuleNotFoundError as error:
+        if error.name and error.name.startswith("matchwood"):
+            raise
+        from matchwood.errors import MatchwoodError
+
+        raise MatchwoodError(
+            f"Spark is not installed ({error}): pip install 'matchwood[spark]'"
+        ) from error
+    return getattr(module, name)

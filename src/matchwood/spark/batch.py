@@ -1,0 +1,125 @@
+"""match: events and subscriptions as DataFrames, matches as a DataFrame.
+
+subscriptions ──► parse (executors) ──► index, once (driver) ──► snapshot
+                                                                   │ mapped by every worker
+events ─────────────────────────────► encode, match (executors) ◄──┘
+                                         │
+                                         └──► event_id, subscription_ids   or   errors
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from matchwood.encode.schema import Schema
+from matchwood.errors import EventError
+from matchwood.spark.errors import ERROR_FIELDS, ERROR_STRUCT
+from matchwood.spark.indexes import Index, build_index, open_index
+from matchwood.spark.shapes import find_shape
+from matchwood.spark.worker import Location, MatchJob, match_batches
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+
+@dataclass(frozen=True)
+class Matched:
+    """The result of `match`, made when it is asked for.
+
+    matches  event_id, subscription_ids: a row per event, its list in the order of ids;
+             or event_id, subscription_id: a row per match
+    errors   of, id, error, message, line, column, excerpt: what was left out, and why
+    rows     event_id, subscription_ids, error: both in one pass, for those who write and count
+    index    where the index is, how many subscriptions it holds, whether it was built now
+    """
+
+    matches: DataFrame
+    errors: DataFrame
+    rows: DataFrame
+    index: Index
+
+
+def match(
+    events: DataFrame,
+    subscriptions: DataFrame | str,
+    *,
+    event_id: str = "event_id",
+    shape: str = "auto",
+    pairs: bool = False,
+    index: str = "auto",
+    config: Mapping[str, Any] | None = None,
+    schema: Schema | Mapping[str, Any] | None = None,
+    snapshots: str | None = None,
+    ship: bool | None = None,
+    profile: str | None = None,
+) -> Matched:
+    """Which subscriptions hold for each event.
+
+    events         a row per event with the column `event_id`; see `shapes` for the rest
+    subscriptions  columns id and expr; or a table of predicates: id, attribute, operator and value
+                   or values; or the path of a snapshot that Matcher.save wrote
+    pairs          a row per match instead of a list per event
+    index, config, schema    as for Matcher
+    snapshots      a folder that keeps indexes between sessions; within one they are always kept
+    ship           send the snapshot to the executors; by default on every master but `local`, where
+                   they can read it anyway.  Off: the folder is on a file system that all share
+    profile        a folder for the times of every task (see `worker.read_times`)
+    """
+    spark = events.sparkSession
+    if isinstance(subscriptions, str):
+        built = open_index(subscriptions)
+    else:
+        built = build_index(subscriptions, index, config, schema, snapshots)
+    found = find_shape(_with_id(events, event_id), shape, (event_id,))
+    job = MatchJob(_locate(spark, built, ship), found, event_id, built.id_type, False, profile)
+    rows = _run(events, job)
+    matches = rows.where("error IS NULL").select("event_id", "subscription_ids")
+    if pairs:
+        matches = matches.selectExpr("event_id", "explode(subscription_ids) AS subscription_id")
+    bad = _run(events, replace(job, encode_only=True, profile=None)).select("error.*")
+    refused = spark.createDataFrame(built.refused, ERROR_FIELDS) if built.refused.num_rows else None
+    errors = bad if refused is None else refused.union(bad)
+    return Matched(matches, errors, rows, built)
+
+
+def _with_id(events: DataFrame, event_id: str) -> Any:
+    if event_id not in events.columns:
+        raise EventError(
+            f"expected the column {event_id!r}, which names each event, found "
+            f"{', '.join(events.columns[:20])}: name another column with event_id=, or add one "
+            "with monotonically_increasing_id()"
+        )
+    return events.schema
+
+
+def _run(events: DataFrame, job: MatchJob) -> DataFrame:
+    id_type = events.schema[job.event_id].dataType.simpleString()
+    out = f"event_id {id_type}, subscription_ids array<{job.id_type}>, error {ERROR_STRUCT}"
+    return events.mapInArrow(partial(match_batches, job), out)
+
+
+def _locate(spark: SparkSession, index: Index, ship: bool | None) -> Location:
+    if ship is None:
+        master = spark.sparkContext.master or ""
+        ship = not (master == "local" or master.startswith("local["))
+    if not ship:
+        return Location(str(index.folder))
+    return Location(str(index.folder), _ship(spark, index))
+
+
+def _ship(spark: SparkSession, index: Index) -> str:
+    """Send a snapshot to every executor, under a name of its own; again is no work."""
+    import shutil
+    import tempfile
+    from pathlib import Path
+
+    name = f"matchwood-{index.name}"
+    shipped = {Path(each).name for each in spark.sparkContext.listFiles}
+    if name not in shipped:
+        aside = Path(tempfile.mkdtemp(prefix="matchwood-ship-")) / name
+        shutil.copytree(index.folder, aside)
+        spark.sparkContext.addFile(str(aside), recursive=True)
+    return name

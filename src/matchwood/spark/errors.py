@@ -1,0 +1,31 @@
+"""Rows of the errors DataFrame: what was left out, and why."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+
+from matchwood.errors import PositionedError
+
+ERROR_FIELDS = (
+    "of string, id string, error string, message string, line int, column int, excerpt string"
+)
+"""`of` is subscription or event (in a stream also record); line, column and excerpt point into a
+text, counted from 1."""
+
+ERROR_TYPE = pa.struct(
+    [(name, pa.int32() if kind == "int" else pa.string())
+     for name, kind in (each.split() for each in ERROR_FIELDS.split(", "))]
+)  # fmt: skip
+ERROR_STRUCT = "struct<" + ", ".join(":".join(e.split()) for e in ERROR_FIELDS.split(", ")) + ">"
+
+
+def error_row(of: str, id_: Any, error: Exception) -> dict[str, Any]:
+    """What is wrong with one row."""
+    row = {"of": of, "id": None if id_ is None else str(id_), "error": type(error).__name__}
+    if isinstance(error, PositionedError) and error.line:
+        excerpt = str(error).partition("\n")[2]
+        place = {"line": error.line, "column": error.column, "excerpt": excerpt}
+        return {**row, "message": error.message, **place}
+    return {**row, "message": str(error), "line": None, "column": None, "excerpt": None}

@@ -1,0 +1,220 @@
+"""Indexes of subscription tables: built once, kept as snapshots, found again by fingerprint.
+
+    <snapshots>/<fingerprint>/
+    ├── snapshot/        as Matcher.save writes it; workers map it
+    └── refused.arrow    subscriptions that could not be taken, as rows of errors
+
+The fingerprint is computed by Spark from the rows (in any order), the index and its settings.  So
+an unchanged table is not indexed twice, and a changed one never meets an old index.  The folder is
+made aside and renamed: it is whole or not there.
+"""
+
+from __future__ import annotations
+
+import atexit
+import hashlib
+import json
+import pickle
+import shutil
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from matchwood.encode.schema import Schema
+from matchwood.engine.loading import BatchReport, Chunk
+from matchwood.engine.matcher import Matcher
+from matchwood.engine.snapshot import VERSION, read_manifest
+from matchwood.errors import FormatError, SubscriptionError
+from matchwood.spark.errors import ERROR_TYPE, error_row
+from matchwood.spark.worker import parse_batches
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+TEXTS = ("id", "expr")
+PREDICATES = ("id", "attribute", "operator", "value", "values")
+RESERVED = ("context", "priority", "attributes", "expires")
+"""Columns that later versions of the engine will take; until then they are refused, not ignored."""
+
+_session_folder: str | None = None
+
+
+@dataclass(frozen=True)
+class Index:
+    """A snapshot and how it came about."""
+
+    folder: Path
+    """The snapshot itself."""
+    name: str
+    count: int
+    id_type: str
+    refused: pa.Table
+    reused: bool
+
+
+def build_index(
+    subscriptions: DataFrame,
+    index: str = "auto",
+    config: Mapping[str, Any] | None = None,
+    schema: Schema | Mapping[str, Any] | None = None,
+    snapshots: str | None = None,
+) -> Index:
+    """The index of a table of subscriptions, built unless there is one of the same rows."""
+    table = _checked(subscriptions)
+    id_type = _id_type(table)
+    declared = schema if isinstance(schema, Schema) else Schema(schema)
+    name = fingerprint(
+        table, {"index": index, "config": dict(config or {}), "schema": dict(declared)}
+    )
+    folder = Path(snapshots or _own_folder()) / name
+    found = _find(folder, id_type)
+    if found is not None:
+        return found
+    matcher = Matcher(index=index, schema=declared, **(config or {}))
+    report = _fill(matcher, table)
+    refused = [error_row("subscription", each.id, each.error) for each in report.errors]
+    _save(folder, matcher, pa.Table.from_struct_array(pa.array(refused, ERROR_TYPE)))
+    made = _find(folder, id_type)
+    assert made is not None
+    return Index(made.folder, name, made.count, id_type, made.refused, reused=False)
+
+
+def open_index(path: str) -> Index:
+    """A snapshot that somebody saved; every file is verified here, once for all workers."""
+    folder = Path(path).absolute()
+    matcher = Matcher.load(folder, verify=True)
+    _warm_up(matcher)
+    id_type = "long" if pa.types.is_integer(matcher.arrow_ids().type) else "string"
+    none = pa.Table.from_struct_array(pa.array([], ERROR_TYPE))
+    generation = str(read_manifest(folder)["generation"])
+    return Index(folder, f"{folder.name}-{generation}", len(matcher), id_type, none, reused=True)
+
+
+def fingerprint(table: DataFrame, settings: Mapping[str, Any]) -> str:
+    """A name for the rows of a table, whatever their order and partitioning."""
+    from pyspark.sql import functions as f
+
+    columns = sorted(table.columns)
+    row = f.xxhash64(*[f.col(f"`{name}`") for name in columns])
+    other = f.hash(*[f.col(f"`{name}`") for name in reversed(columns)]).cast("bigint")
+    counts = table.select(row.alias("a"), other.alias("b")).agg(
+        f.count("*"), f.sum(f.col("a").cast("decimal(38,0)")), f.bit_xor("a"), f.sum("b"),
+        f.bit_xor(f.xxhash64("a", "b")),
+    )  # fmt: skip
+    rows = [str(value) for value in counts.first() or ()]
+    types = [(name, kind) for name, kind in table.dtypes if name in columns]
+    told = json.dumps([VERSION, sorted(types), rows, settings], sort_keys=True, default=str)
+    return hashlib.blake2b(told.encode(), digest_size=12).hexdigest()
+
+
+def _checked(subscriptions: DataFrame) -> DataFrame:
+    columns = set(subscriptions.columns)
+    reserved = sorted(columns & set(RESERVED))
+    if reserved:
+        raise SubscriptionError(
+            f"expected no column {', '.join(reserved)}: this version of the engine cannot take it; "
+            "drop it if it may be ignored"
+        )
+    if "attribute" in columns:
+        missing = {"id", "attribute", "operator"} - columns
+        if missing or not {"value", "values"} & columns:
+            raise SubscriptionError(
+                "expected columns id, attribute, operator and value or values, found "
+                f"{', '.join(subscriptions.columns)}"
+            )
+        return subscriptions.select(*[name for name in PREDICATES if name in columns])
+    if not set(TEXTS) <= columns:
+        raise SubscriptionError(
+            "expected columns id and expr, or id, attribute, operator and value, found "
+            f"{', '.join(subscriptions.columns)}"
+        )
+    return subscriptions.select(*TEXTS)
+
+
+def _id_type(table: DataFrame) -> str:
+    kind = dict(table.dtypes)["id"]
+    if kind in ("tinyint", "smallint", "int", "bigint"):
+        return "long"
+    if kind == "string":
+        return "string"
+    raise SubscriptionError(f"expected whole numbers or strings as ids, found {kind}")
+
+
+def _fill(matcher: Matcher, table: DataFrame) -> BatchReport:
+    """Read in the order of ids, so that partitioning decides nothing: not even who came first."""
+    if "attribute" in table.columns:
+        rows = table.toArrow()
+        return matcher.add_many(_sorted(rows))
+    ordered = table.orderBy("id", "expr")
+    parsed = ordered.mapInArrow(parse_batches, "chunk binary")
+    return matcher.add_chunks(_chunks(row.chunk for row in parsed.toLocalIterator(True)))
+
+
+def _sorted(rows: pa.Table) -> pa.Table:
+    ids = rows.column("id")
+    if ids.null_count:
+        raise SubscriptionError("expected an id in every row, found null")
+    before, after = ids.slice(0, max(len(ids) - 1, 0)), ids.slice(1)
+    if pc.all(pc.less_equal(before, after)).as_py() is False:
+        rows = rows.take(pc.sort_indices(ids))
+    return rows
+
+
+def _chunks(pickled: Iterable[bytes]) -> Iterator[Chunk]:
+    first = 0
+    for data in pickled:
+        ids, texts, leaves, rows, refused = pickle.loads(data)  # noqa: S301 - from our own workers
+        last = first + len(ids)
+        yield Chunk(first, ids, texts, leaves, rows, refused, last, last)
+        first = last
+
+
+def _save(folder: Path, matcher: Matcher, refused: pa.Table) -> None:
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    aside = Path(tempfile.mkdtemp(prefix=".building-", dir=folder.parent))
+    try:
+        matcher.save(aside / "snapshot")
+        with pa.ipc.new_file(str(aside / "refused.arrow"), refused.schema) as writer:
+            writer.write_table(refused)
+        aside.chmod(0o755)
+        if folder.exists():  # damaged, or another session was first with the same rows
+            shutil.rmtree(folder, ignore_errors=True)
+        aside.rename(folder)
+    except OSError:
+        if not folder.exists():
+            raise
+    finally:
+        shutil.rmtree(aside, ignore_errors=True)
+
+
+def _find(folder: Path, id_type: str) -> Index | None:
+    """An index that is there and whole; a damaged one counts as absent and is built anew."""
+    if not folder.exists():
+        return None
+    try:
+        matcher = Matcher.load(folder / "snapshot", verify=True)
+        with pa.memory_map(str(folder / "refused.arrow")) as file:
+            refused = pa.ipc.open_file(file).read_all()
+    except (FormatError, OSError, pa.ArrowException):
+        return None
+    _warm_up(matcher)
+    return Index(folder / "snapshot", folder.name, len(matcher), id_type, refused, reused=True)
+
+
+def _warm_up(matcher: Matcher) -> None:
+    """Compile what workers will run before they all start to compile the same."""
+    matcher.match_many(pa.table({"": pa.nulls(1)}))
+
+
+def _own_folder() -> str:
+    """Indexes of this process, gone with it."""
+    global _session_folder
+    if _session_folder is None:
+        _session_folder = tempfile.mkdtemp(prefix="matchwood-indexes-")
+        atexit.register(shutil.rmtree, _session_folder, ignore_errors=True)
+    return _session_folder

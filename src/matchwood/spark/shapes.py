@@ -1,0 +1,109 @@
+"""The shapes in which events come, and a batch of each as what the engine encodes.
+
+    wide     a column per attribute; structs have dotted names          typed
+    struct   one struct column `attributes`                             typed
+    map      one column `attributes`, map<string, T>                    texts are read by type
+    arrays   `attributes` array<string> and `values` array<T>           texts are read by type
+
+The column `event_id` names the event; in wide events it is an attribute, too.  `auto` takes the
+shape from the columns: what `attributes` is decides, and without it every column is an attribute.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from matchwood.encode.entry_events import EntryEvents
+from matchwood.engine.text_files import read_cell
+from matchwood.errors import EventError
+
+if TYPE_CHECKING:
+    from pyspark.sql.types import DataType, StructType
+
+SHAPES = ("auto", "wide", "struct", "map", "arrays")
+ATTRIBUTES, VALUES = "attributes", "values"
+
+
+def find_shape(schema: StructType, shape: str, others: Sequence[str]) -> str:
+    """The shape of events with a schema; `others` are the columns that are no attributes."""
+    if shape not in SHAPES:
+        raise EventError(f"expected a shape among {', '.join(SHAPES)}, found {shape!r}")
+    types = {field.name: field.dataType for field in schema}
+    found = _found(types)
+    if shape in ("auto", found):
+        used = {"arrays": {ATTRIBUTES, VALUES}, "wide": set(types)}.get(found, {ATTRIBUTES})
+        strangers = sorted(types.keys() - used - set(others))
+        if shape == "auto" and strangers:
+            raise EventError(
+                f"expected {', '.join([*others, *sorted(used)])} and no other column beside, "
+                f"found {', '.join(strangers)}: drop them, or name the shape ({found})"
+            )
+        return found
+    if shape == "wide":
+        return "wide"
+    raise EventError(
+        f"expected events of the shape {shape!r}, found {found!r} (columns "
+        f"{', '.join(schema.simpleString() if len(types) < 9 else types)})"
+    )
+
+
+def _found(types: dict[str, DataType]) -> str:
+    from pyspark.sql.types import ArrayType, MapType, StringType, StructType
+
+    first, second = types.get(ATTRIBUTES), types.get(VALUES)
+    if isinstance(first, StructType):
+        return "struct"
+    if isinstance(first, MapType) and isinstance(first.keyType, StringType):
+        return "map"
+    is_names = isinstance(first, ArrayType) and isinstance(first.elementType, StringType)
+    if is_names and isinstance(second, ArrayType):
+        return "arrays"
+    return "wide"
+
+
+def read_events(batch: pa.RecordBatch, shape: str) -> Any:
+    """A batch as `Matcher.encode` and `Matcher.match_many` take it."""
+    if shape == "wide":
+        return pa.Table.from_batches([batch])
+    column = batch.column(ATTRIBUTES)
+    if shape == "struct":
+        # fields of a struct that is null are null
+        names = [field.name for field in column.type]
+        if not names:
+            return pa.table({"": pa.nulls(batch.num_rows)})
+        return pa.Table.from_arrays(column.flatten(), names=names)
+    if shape == "map":
+        start = _sizes(column)
+        inside = slice(int(start[0]), int(start[-1]))
+        rows = np.repeat(np.arange(batch.num_rows), np.diff(start))
+        return EntryEvents(
+            batch.num_rows, rows, column.keys[inside], column.items[inside], read_cell
+        )
+    return _arrays(batch)
+
+
+def _arrays(batch: pa.RecordBatch) -> EntryEvents:
+    names, values = batch.column(ATTRIBUTES), batch.column(VALUES)
+    errors: dict[int, EventError] = {}
+    uneven = np.diff(_sizes(names)) != np.diff(_sizes(values))
+    if uneven.any():
+        for row in np.flatnonzero(uneven).tolist():
+            errors[row] = EventError("expected as many attributes as values, found another number")
+        keep = pa.array(~uneven)
+        names, values = (
+            pc.if_else(keep, each, pa.scalar(None, each.type)) for each in (names, values)
+        )
+    start = _sizes(names)
+    rows = np.repeat(np.arange(batch.num_rows), np.diff(start))
+    return EntryEvents(batch.num_rows, rows, names.flatten(), values.flatten(), read_cell, errors)
+
+
+def _sizes(column: pa.Array) -> np.ndarray:
+    """Where the items of each row begin and end; a null has none."""
+    offsets: np.ndarray = column.offsets.to_numpy()
+    return offsets

@@ -1,0 +1,202 @@
+"""What Python workers run: open a snapshot once, then encode, match and emit batch by batch.
+
+A worker lives longer than a task, so opened snapshots stay in this module; on one machine their
+pages are shared.  Every function here is importable: Spark sends its name, not its code.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+import uuid
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from matchwood.encode.events import EncodedEvents, EventBatch
+from matchwood.engine.matcher import Matcher
+from matchwood.engine.snapshot import read_manifest
+from matchwood.errors import MatchwoodError, StorageError
+from matchwood.spark.errors import ERROR_TYPE, error_row
+from matchwood.spark.shapes import read_events
+
+MATCHES_AT_ONCE = 2_000_000
+"""Matches that a worker holds at a time, about; events are matched in parts of such a size."""
+
+FIRST_PART = 256
+"""Events of the first part, before anything is known of how much they match."""
+
+_KEPT = 4
+_opened: dict[tuple[str, str], tuple[Matcher, pa.Array]] = {}
+
+
+@dataclass(frozen=True)
+class Location:
+    """Where workers find a snapshot: a path they can read, or a folder shipped with the job."""
+
+    path: str
+    shipped: str | None = None
+
+    def folder(self) -> Path:
+        if self.shipped is None:
+            return Path(self.path)
+        from pyspark import SparkFiles
+
+        return Path(SparkFiles.get(self.shipped))
+
+
+@dataclass(frozen=True)
+class MatchJob:
+    """What a task needs to know."""
+
+    snapshot: Location
+    shape: str
+    event_id: str
+    id_type: str
+    """`long` or `string`: of the subscriptions' ids."""
+    encode_only: bool = False
+    """Look for bad events, match nothing."""
+    profile: str | None = None
+    """A folder for a file of times per task."""
+
+
+def opened(location: Location) -> tuple[Matcher, pa.Array]:
+    """The matcher of a snapshot and its ids by slot, opened by the first task that asks."""
+    folder = location.folder()
+    try:
+        generation = str(read_manifest(folder)["generation"])
+    except StorageError as error:
+        raise StorageError(
+            f"worker: expected the snapshot at {str(folder)!r}, found none: put it where every "
+            "worker can read it, or let match() ship it (ship=True)"
+        ) from error
+    key = (str(folder), generation)
+    if key not in _opened:
+        while len(_opened) >= _KEPT:
+            del _opened[next(iter(_opened))]
+        # The driver has verified the files; a missing or short one is noticed all the same.
+        matcher = Matcher.load(folder, mmap=True, verify=False)
+        _opened[key] = (matcher, matcher.arrow_ids())
+    return _opened[key]
+
+
+def match_batches(job: MatchJob, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Rows (event_id, subscription_ids, error), one per event: `mapInArrow`'s function."""
+    times = Times()
+    matcher, ids = opened(job.snapshot)
+    ids = ids.cast(pa.int64() if job.id_type == "long" else pa.string())
+    times.lap("open")
+    for batch in batches:
+        times.lap("wait")
+        event_ids = batch.column(job.event_id)
+        events = matcher.encode(read_events(batch, job.shape))
+        times.lap("encode")
+        if job.encode_only:
+            yield _bad_rows(event_ids, events, ids.type)
+        else:
+            for out in _parts(matcher, ids, event_ids, events, times):
+                yield out
+                times.lap("write")
+    if job.profile is not None:
+        times.save(Path(job.profile))
+
+
+def _parts(
+    matcher: Matcher, ids: pa.Array, event_ids: pa.Array, events: EncodedEvents, times: Times
+) -> Iterator[pa.RecordBatch]:
+    """Match a batch in parts that hold a bounded number of matches."""
+    n, at, step = events.batch.n_events, 0, FIRST_PART
+    while at < n:
+        until = min(at + step, n)
+        found = matcher.find(cut(events, at, until))
+        times.lap("match")
+        lists = pa.ListArray.from_arrays(
+            pa.array(found.offsets.astype(np.int32)), ids.take(pa.array(found.slots))
+        )
+        errors = [found.errors.get(row) for row in range(until - at)] if found.errors else None
+        yield out_batch(event_ids.slice(at, until - at), lists, errors)
+        times.lap("emit")
+        each = max(len(found.slots) / (until - at), 0.25)
+        step = max(1, min(int(MATCHES_AT_ONCE / each), 4 * step))
+        at = until
+
+
+def cut(events: EncodedEvents, first: int, last: int) -> EncodedEvents:
+    """Events first .. last - 1 of encoded ones, which have values and no sets."""
+    batch = events.batch
+    inside = slice(int(batch.start[first]), int(batch.start[last]))
+    part = EventBatch(
+        batch.start[first : last + 1] - batch.start[first],
+        batch.attr[inside], batch.lo[inside], batch.hi[inside],
+    )  # fmt: skip
+    errors = {row - first: error for row, error in events.errors.items() if first <= row < last}
+    return EncodedEvents(part, errors)
+
+
+def out_batch(
+    event_ids: pa.Array, lists: pa.Array, errors: Sequence[Exception | None] | None
+) -> pa.RecordBatch:
+    n = len(event_ids)
+    if errors is None:
+        bad = pa.nulls(n, ERROR_TYPE)
+    else:
+        rows = zip(event_ids.to_pylist(), errors, strict=True)
+        bad = pa.array(
+            [None if error is None else error_row("event", id_, error) for id_, error in rows],
+            ERROR_TYPE,
+        )
+    return pa.RecordBatch.from_arrays(
+        [event_ids, lists, bad], names=["event_id", "subscription_ids", "error"]
+    )
+
+
+def _bad_rows(event_ids: pa.Array, events: EncodedEvents, id_type: pa.DataType) -> pa.RecordBatch:
+    rows = sorted(events.errors)
+    lists = pa.nulls(len(rows), pa.list_(id_type))
+    found = [events.errors[row] for row in rows]
+    return out_batch(event_ids.take(pa.array(rows, pa.int64())), lists, list(found))
+
+
+def parse_batches(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Rows (id, expr) to pickled chunks of leaf rows, in their order."""
+    import pickle
+
+    from matchwood.engine.parsing import parse_texts
+
+    for batch in batches:
+        ids, texts = batch.column("id").to_pylist(), batch.column("expr").to_pylist()
+        leaves, rows, refused = parse_texts(texts)
+        data = pickle.dumps((ids, texts, leaves, rows, refused), pickle.HIGHEST_PROTOCOL)
+        yield pa.RecordBatch.from_arrays([pa.array([data], pa.binary())], names=["chunk"])
+
+
+class Times:
+    """Seconds by what was done, from lap to lap."""
+
+    def __init__(self) -> None:
+        self._last = time.perf_counter()
+        self.seconds: dict[str, float] = {}
+
+    def lap(self, what: str) -> None:
+        now = time.perf_counter()
+        self.seconds[what] = self.seconds.get(what, 0.0) + now - self._last
+        self._last = now
+
+    def save(self, folder: Path) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / f"{uuid.uuid4().hex}.json").write_text(json.dumps(self.seconds))
+
+
+def read_times(folder: str | Path) -> dict[str, float]:
+    """The times of all tasks together."""
+    total: dict[str, Any] = {}
+    for file in Path(folder).glob("*.json"):
+        for what, seconds in json.loads(file.read_text()).items():
+            total[what] = total.get(what, 0.0) + seconds
+    if not total:
+        raise MatchwoodError(f"expected times of tasks in {str(folder)!r}, found none")
+    return total
