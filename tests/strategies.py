@@ -156,15 +156,22 @@ def pattern(rng: Random) -> str:
     return "".join(parts)
 
 
+def weighted(rng: Random, weights: dict[str, int]) -> str:
+    """A key by its weight.  Hypothesis's own Random ignores the weights of `choices`."""
+    return rng.choice([name for name, weight in weights.items() for _ in range(weight)])
+
+
 def predicate(rng: Random, schema: Schema) -> Predicate:
     """One predicate of any operator that its attribute's type has."""
     name = rng.choice(list(schema))
     kind = schema[name]
     negated = rng.random() < 0.4
-    shape = rng.choices(
-        ("comparison", "between", "in", "is null", "like", "bare"),
-        (45, 15, 18, 10, 30 if kind == "string" else 0, 30 if kind == "bool" else 0),
-    )[0]
+    shapes = {"comparison": 45, "between": 15, "in": 18, "is null": 10}
+    if kind == "string":
+        shapes["like"] = 30
+    if kind == "bool":
+        shapes["bare"] = 30
+    shape = weighted(rng, shapes)
     if shape == "bare":
         return Comparison(name, "=", True)
     if shape == "is null":
@@ -214,7 +221,7 @@ def expression(
         if n == 4 and rng.random() > 0.7:
             p, q, r = leaf(), leaf(), leaf()
             return Or((And((p, q)), And((Not(q), r))))
-        kind = rng.choices(("and", "or", "xor", "xnor"), (40, 40, 10, 10))[0]
+        kind = weighted(rng, {"and": 40, "or": 40, "xor": 10, "xnor": 10})
         if kind in ("xor", "xnor"):
             left = rng.randint(1, n - 1)
             return (Xor if kind == "xor" else Xnor)(tree(left), tree(n - left))
