@@ -2,80 +2,22 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from random import Random
 from typing import Any
 
-import numpy as np
 import pandas as pd
-import polars as pl
 import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 import matchwood as mw
+from encode.dicts import HALVES, WORDS, says_what_dicts_say
 from oracle.columns import nested, to_arrow
 from strategies import POOL, event, expression, schema, seeds
-
-EXPRESSIONS = {
-    "bool": ["x", "NOT x", "x IS NULL", "x IS NOT NULL", "x < TRUE"],
-    "int": ["x = 5", "x > 1.5", f"x >= {2**53 + 1}", "x IS NULL", f"x = {2**63 - 1}", "x < 0"],
-    "float": ["x = 0.5", "x > 1", f"x >= {2**53 + 1}", "x IS NULL", "x = double('NaN')", "x < 0"],
-    "number": [
-        "x = 5",
-        "x > 1.5",
-        f"x = {2**53 + 1}",
-        "x IS NULL",
-        "x = 0.5",
-        "x > 1e300",
-        "x = double('NaN')",
-        f"x < {2**53 + 1}",
-        "x < -0.5",
-    ],
-    "string": [
-        "x = 'ab'",
-        "x LIKE '%b%'",
-        "x LIKE 'a%'",
-        "x IS NULL",
-        "x NOT LIKE '_b'",
-        "x > 'b'",
-    ],
-    "timestamp": [
-        "x > TIMESTAMP '1970-01-02'",
-        "x = TIMESTAMP '1970-01-01'",
-        "x IS NULL",
-        "x < TIMESTAMP '1969-12-31 23:59:59.999999'",
-    ],
-    "date": [
-        "x > DATE '1970-01-02'",
-        "x = DATE '1970-01-01'",
-        "x IS NULL",
-        "x < DATE '1970-01-01'",
-    ],
-}
-
-
-def matcher(kind: str) -> mw.Matcher:
-    m = mw.Matcher(schema={"x": kind})
-    m.add_many((text, text) for text in EXPRESSIONS[kind])
-    assert len(m) == len(EXPRESSIONS[kind])
-    return m
-
-
-def says_what_dicts_say(kind: str, column: Any, values: list[Any]) -> None:
-    """A column gives the answers, and the errors, that its values give one by one."""
-    m = matcher(kind)
-    frame = pa.table({"x": column}) if isinstance(column, (pa.Array, pa.ChunkedArray)) else column
-    by_column, by_dict = m.match_many(frame), m.match_many([{"x": value} for value in values])
-    assert list(by_column) == list(by_dict)
-    assert sorted(by_column.errors) == sorted(by_dict.errors)
-    for error in by_column.errors.values():
-        assert f"'x': expected {kind}" in str(error)
-
 
 # ── every type ──────────────────────────────────────────────────────────────────────────────────
 
@@ -119,8 +61,6 @@ def test_numbers_in_columns_of_ints_and_of_doubles(values, seed):
 # ── odd columns ─────────────────────────────────────────────────────────────────────────────────
 
 SMALL = [0, 1, 5, None, 100]
-HALVES = [0.5, -1.5, None, math.nan, math.inf, 2.0]
-WORDS = ["ab", None, "b", "", "xbx", "ab"]
 MIDNIGHT = 86_400_000
 TICKS = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
 
@@ -345,100 +285,3 @@ def test_a_wrong_value_spoils_its_event_alone():
     found = m.match_many(pa.table({"x": pa.array([None, 1.5, None]), "y": ["a", "a", "b"]}))
     assert list(found) == [[1, 2, 3], [], [1, 3]]
     assert list(found.errors) == [1]
-
-
-# ── pandas and polars ───────────────────────────────────────────────────────────────────────────
-
-
-def frame(values: Any, dtype: Any = None) -> pd.DataFrame:
-    return pd.DataFrame({"x": pd.Series(values, dtype=dtype)})
-
-
-FRAMES: dict[str, tuple[str, Callable[[], Any], list[Any]]] = {
-    "objects of mixed types": (
-        "number",
-        lambda: frame([1, "a", None, 0.5, 5]),
-        [1, "a", None, 0.5, 5],
-    ),
-    "objects that a double would round": (
-        "number",
-        lambda: frame([2**53 + 1, 0.5], object),
-        [2**53 + 1, 0.5],
-    ),
-    "objects beyond 64 bits": ("number", lambda: frame([2**70, 5], object), [2**70, 5]),
-    "objects within an object": (
-        "number",
-        lambda: frame([[1, 2], 5, {"a": 1}], object),
-        ["list", 5, None],
-    ),
-    "float64 whose NaN is absent": ("number", lambda: frame([0.5, math.nan]), [0.5, None]),
-    "Int64 with NA": ("number", lambda: frame([2**53 + 1, None], "Int64"), [2**53 + 1, None]),
-    "boolean with NA": ("bool", lambda: frame([True, None, False], "boolean"), [True, None, False]),
-    "strings with NA": ("string", lambda: frame(["ab", None], "string"), ["ab", None]),
-    "categories": ("string", lambda: frame(["ab", "b", None], "category"), ["ab", "b", None]),
-    "datetime64 with NaT": (
-        "timestamp",
-        lambda: frame([datetime(1970, 1, 3), pd.NaT]),
-        [datetime(1970, 1, 3), None],
-    ),
-    "zoned datetime64": (
-        "timestamp",
-        lambda: frame(pd.to_datetime(["1970-01-03"]).tz_localize("America/New_York")),
-        [datetime(1970, 1, 3, 5, tzinfo=UTC)],
-    ),
-    "dates as objects": ("date", lambda: frame([date(1970, 1, 1), None]), [date(1970, 1, 1), None]),
-    "no rows": ("number", lambda: frame([], "float64"), []),
-    "polars strings": ("string", lambda: pl.DataFrame({"x": WORDS}), WORDS),
-    "polars categories": (
-        "string",
-        lambda: pl.DataFrame({"x": WORDS}, schema={"x": pl.Categorical}),
-        WORDS,
-    ),
-    "polars numbers": ("number", lambda: pl.DataFrame({"x": HALVES}), HALVES),
-    "polars moments": (
-        "timestamp",
-        lambda: pl.DataFrame({"x": [datetime(1970, 1, 3), None]}),
-        [datetime(1970, 1, 3), None],
-    ),
-    "polars dates": (
-        "date",
-        lambda: pl.DataFrame({"x": [date(1970, 1, 3), None]}),
-        [date(1970, 1, 3), None],
-    ),
-    "polars nothing": ("number", lambda: pl.DataFrame({"x": [None, None]}), [None, None]),
-}
-
-
-@pytest.mark.parametrize("name", FRAMES)
-def test_a_frame_says_what_its_values_say(name):
-    kind, made, values = FRAMES[name]
-    says_what_dicts_say(kind, made(), values)
-
-
-def test_the_index_of_a_frame_does_not_number_its_events():
-    m = matcher("number")
-    frame_ = frame([5, 0, 5]).iloc[[2, 1]]
-    assert [bool(ids) for ids in m.match_many(frame_)] == [True, True]
-    assert m.match_many(frame_)[0] == m.match({"x": 5})
-
-
-def test_frames_with_one_name_twice_are_refused():
-    m = matcher("number")
-    with pytest.raises(mw.EventError):
-        m.match_many(pd.DataFrame([[5, 1]], columns=["x", "x"]))
-
-
-def test_numpy_records_are_no_events():
-    with pytest.raises(mw.EventError):
-        matcher("number").match_many(np.float64(5))
-
-
-@pytest.mark.parametrize("kind", [pa.int64(), pa.float64()])
-def test_nan_as_the_only_constant_is_above_every_value_of_a_column(kind):
-    m = mw.Matcher()
-    m.add("below", mw.attr("x") < math.nan)
-    m.add("not", mw.attr("x") != math.nan)
-    m.add("from", mw.attr("x") >= math.nan)
-    assert list(m.match_many(pa.table({"x": pa.array([0, 1, -5], kind)}))) == 3 * [["below", "not"]]
-    assert m.match_many(pa.table({"x": [math.nan]}))[0] == ["from"]
-    assert m.match({"x": 0}) == ["below", "not"]

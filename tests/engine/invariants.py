@@ -1,10 +1,12 @@
 """What is true of a matcher's tables after every step, whatever was done to it.
 
 check(matcher)   all of the below
+trace(matcher)   what a refused change leaves as it was
 """
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from itertools import pairwise
 
@@ -163,3 +165,15 @@ def check_routing(matcher: Matcher) -> None:
     always = matcher._store.routing.always.tolist()
     assert sorted(always) == np.flatnonzero(kinds == ALWAYS).tolist()
     assert matcher._store.routing.epoch == matcher._store.table.epoch
+
+
+def trace(m: Matcher) -> str:
+    """Everything a refused change must leave as it was."""
+    stats = m.stats()
+    stats.pop("compile_seconds")
+    dictionaries = {
+        each.name: [str(value) for value in each.keys.dictionary.values]
+        for each in m._store.attributes.all
+        if isinstance(each.keys, DictionaryKeys)
+    }
+    return json.dumps([stats, dict(m.schema), dictionaries, len(m._store.attributes)], default=str)
