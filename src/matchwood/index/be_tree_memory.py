@@ -95,6 +95,9 @@ class TreeMemory:
         """Room for slots and attributes."""
         tree = self.tree
         self.longest = max(self.longest, longest)
+        has_stacks = len(tree.pending) >= len(tree.leaf_of) and len(tree.todo) >= len(tree.c)
+        if n_slots <= len(tree.leaf_of) and n_attributes <= len(tree.attr_n) and has_stacks:
+            return  # the usual case of a single insertion, kept short
         n_attributes = doubled(len(tree.attr_n), n_attributes)
         places = doubled(len(tree.leaf_of), n_slots)
         span = np.tile(_NO_SPAN, (n_attributes, 1))
