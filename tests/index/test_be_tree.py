@@ -212,6 +212,19 @@ def test_a_domain_that_grows_is_halved_anew():
     assert hits.counters[CANDIDATES] <= 10
 
 
+@pytest.mark.parametrize("order", [1, -1], ids=["rising", "falling"])
+def test_values_that_keep_rising_are_told_apart(order):
+    world = World({"a": "int"})
+    index = BETree.build(world.table, NOTHING, max_cap=10)
+    values = [1_700_000_000 + order * 37 * i for i in range(2000)]
+    for i, slot in enumerate(world.store([Comparison("a", "=", value) for value in values])):
+        index.insert(np.array([slot], np.int32))
+        if i % 100 == 99:
+            hits = index.match_batch(world.events([{"a": value} for value in values[: i + 1]]))
+            assert hits.counters[CANDIDATES] <= 10 * (i + 1)
+    check(index)
+
+
 def test_inserting_one_by_one_and_in_bulk_agree():
     rng = Random(5)
     world = World(dict.fromkeys(NAMES, "int"))

@@ -6,8 +6,9 @@ Idea.    All expressions begin in one leaf.  A leaf that grows too large is cut 
          follows only its own attributes and only the halves that hold its values.
 Source.  Sadoghi and Jacobsen, "BE-Tree", SIGMOD 2011: Figures 1 to 3, Algorithms 1 to 6, Table 1,
          sections 4.2 (capacity), 4.3 (rules, invariance) and 5 (rank, recycling).
-Differs. Keys are 64-bit, so a p-node halves the span of the interval ends it knows, and levels of
-         the grid that separate nothing have no bucket; a half is made when something goes there.
+Differs. Keys are 64-bit, so a p-node halves the span of the interval ends it knows and as much on
+         either side, and levels of the grid that separate nothing have no bucket; a half is made
+         when something goes there.
          An extended l-node grows by a quarter at least.  The window is checked for the tree as a
          whole.  See docs/decisions/0004-be-tree-what-the-paper-leaves-open.md.
 Cost.    Insert and delete O(predicates * depth); a path has each attribute once and at most 64
@@ -50,6 +51,9 @@ from matchwood.arrays import taken
 from matchwood.encode.events import EventBatch
 from matchwood.errors import IndexBuildError
 from matchwood.index.be_tree_change_kernels import (
+    DELETE,
+    INSERT,
+    NOTE_AND_INSERT,
     change,
     note_batch,
     partition_root,
@@ -143,22 +147,23 @@ class BETree(IndexFrame):
         if len(slots) <= self.config.max_cap:
             self._add(slots)
             return
-        self._note(slots)
+        self._make_places(slots)
+        note_batch(self.tree, self._table.layout, self._table.predicates.layout, slots)
         n_words = len(slots) + 2 * int(self._table.layout.size[slots].sum())
         self._memory.make_words(2 * n_words)  # lists leave segments behind as they grow
         self._partition_root()
-        self._change(slots, is_delete=False)
+        self._change(slots, INSERT)
         settle_root(self.tree, self._rules)
-        self._change(slots[:0], is_delete=False)
+        self._change(slots[:0], INSERT)
         self._memory.close_up()
 
     def _add(self, slots: np.ndarray) -> None:
-        self._note(slots)
-        self._change(slots, is_delete=False)
+        self._make_places(slots)
+        self._change(slots, NOTE_AND_INSERT)
         self._after(len(slots))
 
     def _remove(self, slots: np.ndarray) -> None:
-        self._change(slots, is_delete=True)
+        self._change(slots, DELETE)
         self._after(len(slots))
         if self._memory.is_sparse:
             self._build_again()
@@ -212,20 +217,16 @@ class BETree(IndexFrame):
 
     # ── how it is done ──────────────────────────────────────────────────────────────────────────
 
-    def _note(self, slots: np.ndarray) -> None:
-        """Make places for expressions and count their attributes."""
-        layout = self._table.layout
-        self._memory.make_places(
-            int(slots.max()) + 1, self._table.n_attributes, int(layout.size[slots].max())
-        )
-        note_batch(self.tree, layout, self._table.predicates.layout, slots)
+    def _make_places(self, slots: np.ndarray) -> None:
+        longest = int(self._table.layout.size[slots].max())
+        self._memory.make_places(int(slots.max()) + 1, self._table.n_attributes, longest)
 
-    def _change(self, slots: np.ndarray, is_delete: bool) -> None:
+    def _change(self, slots: np.ndarray, verb: int) -> None:
         done, is_done = 0, False
         while not is_done:
             done, is_done = change(
                 self.tree, self._table.layout, self._table.predicates.layout, slots, done,
-                is_delete, self._memory.scratch, self._rules,
+                verb, self._memory.scratch, self._rules,
             )  # fmt: skip
             if not is_done:
                 self._memory.grow()
@@ -247,7 +248,7 @@ class BETree(IndexFrame):
             self._n_recycled += recycle(
                 self.tree, self._table.layout, self._memory.scratch, self._rules
             )
-            self._change(np.empty(0, np.int32), is_delete=False)
+            self._change(np.empty(0, np.int32), INSERT)
 
     def _build_again(self) -> None:
         held = np.flatnonzero(self.tree.leaf_of >= 0).astype(np.int32)

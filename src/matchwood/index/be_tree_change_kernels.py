@@ -18,6 +18,9 @@ from matchwood.index.be_tree_node_kernels import (
 )
 from matchwood.jit import kernel
 
+DELETE, INSERT, NOTE_AND_INSERT = range(3)
+"""What `change` does with slots; those to insert have been noted, or are noted one by one."""
+
 
 @kernel
 def note_batch(tree, expressions, predicates, slots):
@@ -27,8 +30,8 @@ def note_batch(tree, expressions, predicates, slots):
 
 
 @kernel
-def change(tree, expressions, predicates, slots, first, is_delete, scratch, rules):
-    """Insert (after `note_batch`) or delete slots first..; returns how many are done, and whether
+def change(tree, expressions, predicates, slots, first, verb, scratch, rules):
+    """Delete, insert, or note and insert slots first..; returns how many are done, and whether
     nothing is left to do.  If something is, nodes or words are missing.
     """
     i = first
@@ -42,7 +45,9 @@ def change(tree, expressions, predicates, slots, first, is_delete, scratch, rule
                 return i, True
             slot = slots[i]
             i += 1
-            if is_delete:
+            if verb == NOTE_AND_INSERT:
+                note_attributes(tree, expressions, predicates, slot)
+            elif verb == DELETE:
                 delete_expression(
                     tree, expressions, predicates, slot, rules.max_cap, rules.min_size
                 )

@@ -229,24 +229,27 @@ def enter_all(tree):
 
 @part
 def set_grid(tree, p):
-    """Fix the domain that a p-node halves: the known interval ends and one key on either side."""
+    """Fix the domain that a p-node halves: the known interval ends, and as much on either side.
+
+    So ends that keep rising (times, running numbers) are told apart before the grid is made anew.
+    """
     attr = tree.p[p, ATTR]
     lo, hi = tree.attr_span[attr, LO], tree.attr_span[attr, HI]
     if lo > hi:  # no finite end: every predicate is open on both sides
         lo, hi = np.int64(0), np.int64(0)
-    tree.grid[p, LO] = lo - 1 if lo > MIN_KEY else lo
-    tree.grid[p, HI] = hi + 1 if hi < MAX_KEY else hi
+    width = max(np.uint64(1), np.uint64(hi) - np.uint64(lo))
+    below = min(width, np.uint64(lo) - np.uint64(MIN_KEY))
+    above = min(width, np.uint64(MAX_KEY) - np.uint64(hi))
+    tree.grid[p, LO] = np.int64(np.uint64(lo) - below)
+    tree.grid[p, HI] = np.int64(np.uint64(hi) + above)
 
 
 @part
 def is_outgrown(tree, p):
-    """Whether the attribute's interval ends now span twice the domain that a p-node halves."""
+    """Whether an interval end of the attribute now lies outside the domain that a p-node halves."""
     attr = tree.p[p, ATTR]
-    if tree.attr_span[attr, LO] > tree.attr_span[attr, HI]:
-        return False
-    now = np.uint64(tree.attr_span[attr, HI]) - np.uint64(tree.attr_span[attr, LO])
-    then = np.uint64(tree.grid[p, HI]) - np.uint64(tree.grid[p, LO])
-    return now >> np.uint64(1) > then
+    lo, hi = tree.attr_span[attr, LO], tree.attr_span[attr, HI]
+    return lo <= hi and (lo < tree.grid[p, LO] or hi > tree.grid[p, HI])
 
 
 @part
