@@ -72,6 +72,13 @@ def _found(types: dict[str, DataType]) -> str:
     return "wide"
 
 
+def shape_of_arrow(schema: pa.Schema) -> str:
+    """The shape that the columns of a batch tell."""
+    from pyspark.sql.pandas.types import from_arrow_schema
+
+    return _found({each.name: each.dataType for each in from_arrow_schema(schema)})
+
+
 def read_events(batch: pa.RecordBatch, shape: str) -> Any:
     """A batch as `Matcher.encode` and `Matcher.match_many` take it."""
     if shape == "wide":

@@ -100,14 +100,14 @@ def match_batches(job: MatchJob, batches: Iterator[pa.RecordBatch]) -> Iterator[
         if job.encode_only:
             yield _bad_rows(event_ids, events, ids.type)
         else:
-            for out in _parts(matcher, ids, event_ids, events, times):
+            for out in match_parts(matcher, ids, event_ids, events, times):
                 yield out
                 times.lap("write")
     if job.profile is not None:
         times.save(Path(job.profile))
 
 
-def _parts(
+def match_parts(
     matcher: Matcher, ids: pa.Array, event_ids: pa.Array, events: EncodedEvents, times: Times
 ) -> Iterator[pa.RecordBatch]:
     """Match a batch in parts that hold a bounded number of matches."""
