@@ -17,7 +17,7 @@ from matchwood.cli.app import app
 from matchwood.cli.demo_check import matches_in_sqlite
 from matchwood.workload.bookshop import Bookshop
 
-SMALL = ("demo", "--subscriptions", "600", "--events", "300")
+SMALL = ("demo", "--local", "--subscriptions", "600", "--events", "300")
 
 
 def test_the_seed_decides_everything() -> None:

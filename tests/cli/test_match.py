@@ -260,10 +260,17 @@ def test_wrong_files_end_with_2(
     assert not list(tmp_path.glob(".*partial"))
 
 
-def test_spark_is_not_promised(tmp_path: Path) -> None:
+def test_files_are_looked_for_before_spark_is_started(tmp_path: Path) -> None:
     result = call("match", "--subscriptions", "a.csv", "--events", "b.csv", "--out", "c.csv")
     assert result.exit_code == 2
-    assert "--local" in result.stderr
+    assert "found nothing at 'a.csv'" in result.stderr
+
+
+def test_a_master_is_sparks(tmp_path: Path) -> None:
+    wishes(tmp_path / "wishes.csv")
+    result = match(tmp_path, "wishes.csv", "wishes.csv", "m.csv", "--master", "local[1]")
+    assert result.exit_code == 2
+    assert "without --local" in result.stderr
 
 
 def test_an_unknown_index_ends_with_1(tmp_path: Path) -> None:

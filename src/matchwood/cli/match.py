@@ -8,14 +8,17 @@ from typing import Annotated, Any
 import typer
 
 from matchwood.cli.screen import NO, Json, print_json, refuse, screen
+from matchwood.cli.spark_session import Master
 
 
 def match(
     subscriptions: Annotated[
-        Path, typer.Option(help="A file with the columns id and expr, or a snapshot.")
+        str, typer.Option(help="A file with the columns id and expr, or a snapshot.")
     ],
-    events: Annotated[Path, typer.Option(help="A file of events, one per row.")],
-    out: Annotated[Path, typer.Option(help="The file to write matches to; replaced if there.")],
+    events: Annotated[str, typer.Option(help="A file of events, one per row.")],
+    out: Annotated[
+        str, typer.Option(help="Where to write matches to, a folder on Spark; replaced if there.")
+    ],
     local: Annotated[
         bool, typer.Option("--local", help="Match in this process, without Spark.")
     ] = False,
@@ -27,18 +30,28 @@ def match(
     strict: Annotated[
         bool, typer.Option("--strict", help="Exit with 1 if a subscription or event was bad.")
     ] = False,
+    snapshots: Annotated[
+        str | None,
+        typer.Option(help="A folder that keeps indexes, for the next call.", show_default=False),
+    ] = None,
+    master: Master = None,
     as_json: Json = False,
 ) -> None:
-    """Find every match of every event and write it to a file.
+    """Find every match of every event, on Spark, and write it to files.
 
     The ending of each name tells its format: .parquet .arrow .csv .json .jsonl.  Subscriptions and
     events that cannot be used are left out and described in OUT.errors.jsonl.
     """
-    from matchwood.cli.match_job import run
+    if local:
+        from matchwood.cli import match_job
 
-    if not local:
-        refuse("matching on Spark is not there yet: pass --local to match in this process")
-    found = run(subscriptions, events, out, index, lists)
+        if master is not None or snapshots is not None:
+            refuse("expected --master and --snapshots without --local: they are Spark's")
+        found = match_job.run(Path(subscriptions), Path(events), Path(out), index, lists)
+    else:
+        from matchwood.cli import match_spark
+
+        found = match_spark.run(subscriptions, events, out, index, lists, master, snapshots)
     if as_json:
         print_json(found)
     else:

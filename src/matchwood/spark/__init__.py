@@ -14,12 +14,14 @@ from matchwood.spark.session import local_session
 if TYPE_CHECKING:
     from matchwood.spark.batch import Matched, match
     from matchwood.spark.source import read_workload, register_source
+    from matchwood.spark.sql import register_sql
 
 _HOME = {
     "Matched": "batch",
     "match": "batch",
     "read_workload": "source",
     "register_source": "source",
+    "register_sql": "sql",
 }
 
 __all__ = [
@@ -30,6 +32,7 @@ __all__ = [
     "match",
     "read_workload",
     "register_source",
+    "register_sql",
 ]
 
 

@@ -17,9 +17,12 @@ LOOPBACK = "127.0.0.1"
 
 
 def local_session(
-    app_name: str = "matchwood", cores: int = 2, **options: str | int | bool
+    app_name: str = "matchwood",
+    cores: int = 2,
+    master: str | None = None,
+    **options: str | int | bool,
 ) -> SparkSession:
-    """A Spark session on this machine alone; stop it in a ``finally``.
+    """A Spark session on this machine alone, or on another master; stop it in a ``finally``.
 
     Options are Spark's own, and win over the settings here::
 
@@ -38,13 +41,33 @@ def local_session(
     ensure_java()
     # Workers run the Python that runs this, whatever `python3` means on PATH.
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
-    os.environ.setdefault("SPARK_LOCAL_IP", LOOPBACK)
-    builder = SparkSession.builder.master(f"local[{cores}]").appName(app_name)
-    for name, value in (_settings(cores) | options).items():
+    if master is None or master.startswith("local"):
+        os.environ.setdefault("SPARK_LOCAL_IP", LOOPBACK)
+    settings = _settings(cores)
+    if master is None or master.startswith("local"):
+        settings |= _THIS_MACHINE
+    builder = SparkSession.builder.master(master or f"local[{cores}]").appName(app_name)
+    for name, value in (settings | options).items():
         builder = builder.config(name, value)
     session = builder.getOrCreate()
     session.sparkContext.setLogLevel("ERROR")
     return session
+
+
+_THIS_MACHINE: dict[str, str | int | bool] = {
+    # nothing listens beyond this machine
+    "spark.driver.host": LOOPBACK,
+    "spark.driver.bindAddress": LOOPBACK,
+}
+
+
+def active_session() -> SparkSession | None:
+    """The session that this process has already, if any."""
+    if "pyspark.sql" not in sys.modules:
+        return None
+    from pyspark.sql import SparkSession
+
+    return SparkSession.getActiveSession()
 
 
 def _settings(cores: int) -> dict[str, str | int | bool]:
@@ -52,11 +75,11 @@ def _settings(cores: int) -> dict[str, str | int | bool]:
         # semantics: names are case-sensitive and time is UTC, as in the library
         "spark.sql.caseSensitive": True,
         "spark.sql.session.timeZone": "UTC",
-        # one machine: nothing listens beyond it, and 200 shuffle partitions would be all overhead
-        "spark.driver.host": LOOPBACK,
-        "spark.driver.bindAddress": LOOPBACK,
+        # 200 shuffle partitions would be all overhead
         "spark.sql.shuffle.partitions": cores,
         "spark.default.parallelism": cores,
+        # an index is built in the driver from all subscriptions, whatever their size
+        "spark.driver.maxResultSize": 0,
         # quiet
         "spark.ui.enabled": False,
         "spark.ui.showConsoleProgress": False,

@@ -4,6 +4,7 @@
     struct   one struct column `attributes`                             typed
     map      one column `attributes`, map<string, T>                    texts are read by type
     arrays   `attributes` array<string> and `values` array<T>           texts are read by type
+    json     one column `attributes`, the text of a JSON object         dates are read by type
 
 The column `event_id` names the event; in wide events it is an attribute, too.  `auto` takes the
 shape from the columns: what `attributes` is decides, and without it every column is an attribute.
@@ -11,6 +12,7 @@ shape from the columns: what `attributes` is decides, and without it every colum
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -18,14 +20,16 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from matchwood.encode.attributes import Attributes
 from matchwood.encode.entry_events import EntryEvents
-from matchwood.engine.text_files import read_cell
+from matchwood.encode.events import EncodedEvents, encode_events
+from matchwood.engine.text_files import read_cell, with_moments
 from matchwood.errors import EventError
 
 if TYPE_CHECKING:
     from pyspark.sql.types import DataType, StructType
 
-SHAPES = ("auto", "wide", "struct", "map", "arrays")
+SHAPES = ("auto", "wide", "struct", "map", "arrays", "json")
 ATTRIBUTES, VALUES = "attributes", "values"
 
 
@@ -58,12 +62,21 @@ def _found(types: dict[str, DataType]) -> str:
     first, second = types.get(ATTRIBUTES), types.get(VALUES)
     if isinstance(first, StructType):
         return "struct"
+    if isinstance(first, StringType):
+        return "json"
     if isinstance(first, MapType) and isinstance(first.keyType, StringType):
         return "map"
     is_names = isinstance(first, ArrayType) and isinstance(first.elementType, StringType)
     if is_names and isinstance(second, ArrayType):
         return "arrays"
     return "wide"
+
+
+def shape_of_arrow(schema: pa.Schema) -> str:
+    """The shape that the columns of a batch tell."""
+    from pyspark.sql.pandas.types import from_arrow_schema
+
+    return _found({each.name: each.dataType for each in from_arrow_schema(schema)})
 
 
 def read_events(batch: pa.RecordBatch, shape: str) -> Any:
@@ -77,6 +90,8 @@ def read_events(batch: pa.RecordBatch, shape: str) -> Any:
         if not names:
             return pa.table({"": pa.nulls(batch.num_rows)})
         return pa.Table.from_arrays(column.flatten(), names=names)
+    if shape == "json":
+        return JsonEvents(column.to_pylist())
     if shape == "map":
         start = _sizes(column)
         inside = slice(int(start[0]), int(start[-1]))
@@ -85,6 +100,26 @@ def read_events(batch: pa.RecordBatch, shape: str) -> Any:
             batch.num_rows, rows, column.keys[inside], column.items[inside], read_cell
         )
     return _arrays(batch)
+
+
+class JsonEvents:
+    """Texts of JSON objects, read as the types of attributes say."""
+
+    def __init__(self, texts: list[str | None]) -> None:
+        self._texts = texts
+
+    def encode_entries(self, attributes: Attributes) -> EncodedEvents:
+        types = {name: each.type or "" for name, each in attributes.by_name.items()}
+        rows: list[Any] = []
+        problems: dict[int, EventError] = {}
+        for row, text in enumerate(self._texts):
+            try:
+                rows.append(with_moments(json.loads(text or "{}"), types))
+            except (ValueError, RecursionError) as error:
+                rows.append({})
+                problems[row] = EventError(f"expected a JSON object, found no JSON: {error}")
+        batch, errors = encode_events(attributes, rows)
+        return EncodedEvents(batch, {**errors, **problems})
 
 
 def _arrays(batch: pa.RecordBatch) -> EntryEvents:

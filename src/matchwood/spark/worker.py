@@ -20,7 +20,7 @@ import pyarrow as pa
 from matchwood.encode.events import EncodedEvents, EventBatch
 from matchwood.engine.matcher import Matcher
 from matchwood.engine.snapshot import read_manifest
-from matchwood.errors import MatchwoodError, StorageError
+from matchwood.errors import EventError, MatchwoodError, StorageError
 from matchwood.spark.errors import ERROR_TYPE, error_row
 from matchwood.spark.shapes import read_events
 
@@ -94,18 +94,20 @@ def match_batches(job: MatchJob, batches: Iterator[pa.RecordBatch]) -> Iterator[
         times.lap("wait")
         event_ids = batch.column(job.event_id)
         events = matcher.encode(read_events(batch, job.shape))
+        for row in np.flatnonzero(event_ids.is_null().to_numpy(zero_copy_only=False)).tolist():
+            events.errors[row] = EventError("expected an event_id, found null")
         times.lap("encode")
         if job.encode_only:
             yield _bad_rows(event_ids, events, ids.type)
         else:
-            for out in _parts(matcher, ids, event_ids, events, times):
+            for out in match_parts(matcher, ids, event_ids, events, times):
                 yield out
                 times.lap("write")
     if job.profile is not None:
         times.save(Path(job.profile))
 
 
-def _parts(
+def match_parts(
     matcher: Matcher, ids: pa.Array, event_ids: pa.Array, events: EncodedEvents, times: Times
 ) -> Iterator[pa.RecordBatch]:
     """Match a batch in parts that hold a bounded number of matches."""

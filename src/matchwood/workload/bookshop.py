@@ -72,6 +72,11 @@ class Bookshop:
             self._unreviewed, self._gift, self._title, self._reading_list,
         )  # fmt: skip
 
+    def at(self, place: str) -> Bookshop:
+        """Draw as if from a seed of this name: what is drawn next depends on nothing else."""
+        self._random.seed(place)
+        return self
+
     def subscription(self) -> str:
         """The text of one reader's wish."""
         return self._random.choice(self._templates)()

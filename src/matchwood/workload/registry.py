@@ -11,6 +11,7 @@ from matchwood.workload.interface import Workload
 REGISTRY = {
     "ads": "matchwood.workload.ads:Ads",
     "begen": "matchwood.workload.begen:BEGen",
+    "bookshop": "matchwood.workload.bookshop_rows:BookshopRows",
     "pstree": "matchwood.workload.pstree:PSTreeWorkload",
     "qgrams": "matchwood.workload.qgrams:QGrams",
     "querylog": "matchwood.workload.querylog:QueryLog",

@@ -1,0 +1,206 @@
+"""The Spark job behind `matchwood match`: files to DataFrames, matches to a folder of files."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from matchwood.cli.explain import is_snapshot
+from matchwood.cli.problems import unreadable
+from matchwood.cli.screen import refuse
+from matchwood.cli.spark_session import job_progress, spark_session
+from matchwood.engine.files import EVENT_ID, FORMATS, read_subscriptions
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+Report = dict[str, Any]
+OUT_FORMATS = ("parquet", "json", "csv")
+
+
+def run(
+    subscriptions: str, events: str, out: str, index: str, lists: bool, master: str | None,
+    snapshots: str | None,
+) -> Report:  # fmt: skip
+    """Match files on Spark; returns what the closing lines show."""
+    kind = _format(out)
+    if kind not in OUT_FORMATS or (kind == "csv" and lists):
+        refuse(f"expected --out to end in .parquet, .json or .csv (pairs only), found {out!r}")
+    for source in (subscriptions, events):
+        if "://" not in source and not Path(source).exists():
+            refuse(f"expected a file or folder, found nothing at {source!r}")
+        if _local(source) == _local(out):
+            refuse(f"expected another file to write to, found an input: {source!r}")
+    with spark_session(master) as spark:
+        return _run(spark, subscriptions, events, out, index, lists, snapshots)
+
+
+def _run(
+    spark: SparkSession, subscriptions: str, events: str, out: str, index: str, lists: bool,
+    snapshots: str | None,
+) -> Report:  # fmt: skip
+    from pyspark.sql import Observation
+    from pyspark.sql import functions as f
+
+    from matchwood.spark import match
+
+    start = time.perf_counter()
+    table, problems = _subscriptions(spark, subscriptions)
+    rows = _events(spark, events)
+    with job_progress(spark, "subscriptions"):
+        found = match(rows, table, index=index, snapshots=snapshots)
+    indexed = time.perf_counter()
+    seen = Observation()
+    counted = found.rows.observe(
+        seen,
+        f.count("*").alias("events"),
+        f.sum(f.size("subscription_ids").cast("long")).alias("matches"),
+        f.count("error").alias("bad"),
+    )
+    ids = (
+        "subscription_ids AS subscriptions"
+        if lists
+        else "explode(subscription_ids) AS subscription"
+    )
+    matches = counted.where("error IS NULL").selectExpr("event_id AS event", ids)
+    with job_progress(spark, "events"):
+        _write(matches, out)
+    matched = time.perf_counter()
+    counts = seen.get
+    n_refused = found.index.refused.num_rows + len(problems)
+    if n_refused or counts["bad"]:
+        problems += [row.asDict() for row in found.errors.toLocalIterator()]
+        _write_problems(f"{out}.errors.jsonl", problems)
+    n_events = counts["events"] or 0
+    return {
+        "subscriptions": {
+            "used": found.index.count, "refused": n_refused, "reused": found.index.reused,
+            **_rate(found.index.count, indexed - start),
+        },
+        "events": {
+            "used": n_events - counts["bad"], "bad": counts["bad"],
+            **_rate(n_events, matched - indexed),
+        },
+        "matches": counts["matches"] or 0,
+        "out": out,
+        "problems": len(problems),
+        "errors": f"{out}.errors.jsonl" if problems else None,
+        "compile_seconds": 0.0,
+    }  # fmt: skip
+
+
+def _rate(n: int, seconds: float) -> Report:
+    return {"seconds": round(seconds, 3), "per_second": round(n / max(seconds, 1e-9), 1)}
+
+
+def _format(path: str) -> str:
+    """By the ending of the name, or of the files in a folder."""
+    suffix = Path(path).suffix.lower()
+    if not suffix and "://" not in path and Path(path).is_dir():
+        endings = {each.suffix.lower() for each in Path(path).iterdir() if each.name[0] not in "._"}
+        suffix = endings.pop() if len(endings) == 1 else ""
+    if suffix not in FORMATS:
+        refuse(f"expected a name that ends in one of {' '.join(FORMATS)}, found {path!r}")
+    return FORMATS[suffix]
+
+
+def _subscriptions(spark: SparkSession, path: str) -> tuple[Any, list[Any]]:
+    """A DataFrame or a snapshot's path, and rows that were no subscriptions."""
+    if is_snapshot(Path(path)):
+        return path, []
+    if _format(path) == "parquet":
+        return spark.read.parquet(path), []
+    rows = read_subscriptions(path)
+    problems = [unreadable("subscription", each, each.row) for each in rows.unreadable]
+    import pyarrow as pa
+
+    table = rows.rows
+    if not isinstance(table, pa.Table):
+        ids, texts = [id_ for id_, _ in table], [text for _, text in table]
+        is_number = all(type(id_) is int for id_ in ids)
+        ids = ids if is_number else [None if id_ is None else str(id_) for id_ in ids]
+        kind = pa.int64() if is_number else pa.string()
+        table = pa.table({"id": pa.array(ids, kind), "expr": pa.array(texts, pa.string())})
+    return spark.createDataFrame(table), problems
+
+
+def _events(spark: SparkSession, path: str) -> DataFrame:
+    from pyspark.sql import functions as f
+
+    kind = _format(path)
+    if kind == "parquet":
+        found = spark.read.parquet(path)
+    elif kind == "csv":
+        cells = spark.read.option("header", True).csv(path)
+        names = f.array(*[f.lit(name) for name in cells.columns])
+        values = f.array(*[f.col(f"`{name}`") for name in cells.columns])
+        if EVENT_ID not in cells.columns:
+            refuse(_without_ids(path))
+        found = cells.select(EVENT_ID, names.alias("attributes"), values.alias("values"))
+    elif kind == "json":
+        lines = spark.read.text(path).where("trim(value) <> ''")
+        ids = f.get_json_object("value", f"$.{EVENT_ID}").alias(EVENT_ID)
+        found = lines.select(ids, f.col("value").alias("attributes"))
+        if found.where(f.col(EVENT_ID).isNotNull()).isEmpty():
+            refuse(_without_ids(path))
+    else:
+        refuse(
+            f"expected Parquet, JSON lines or CSV as events on Spark, found {path!r}: add --local"
+        )
+    if EVENT_ID not in found.columns:
+        refuse(_without_ids(path))
+    return _whole_ids(found) if kind in ("csv", "json") else found
+
+
+def _without_ids(path: str) -> str:
+    return (
+        f"expected {EVENT_ID} in the events {path!r}: on Spark rows have no numbers of their own; "
+        "add it, or match in this process with --local"
+    )
+
+
+def _whole_ids(events: DataFrame) -> DataFrame:
+    """Ids from texts are whole numbers when all of them are."""
+    from pyspark.sql import functions as f
+
+    number = f.expr(f"try_cast({EVENT_ID} AS BIGINT)")
+    is_other = number.isNull() | (number.cast("string") != f.col(EVENT_ID))
+    if not events.where(is_other).isEmpty():
+        return events
+    return events.withColumn(EVENT_ID, number)
+
+
+def _write(matches: DataFrame, out: str) -> None:
+    """Aside first, where names can be changed in one step: the result is whole or not there."""
+    writer = matches.write.mode("overwrite").format(_format(out))
+    if _format(out) == "csv":
+        writer = writer.option("header", True)
+    target = _local(out)
+    if target is None:
+        writer.save(out)
+        return
+    aside = target.with_name(f".{target.name}.writing")
+    try:
+        writer.save(str(aside))
+        if target.is_dir():
+            shutil.rmtree(target)
+        elif target.exists():
+            target.unlink()
+        aside.rename(target)
+    finally:
+        shutil.rmtree(aside, ignore_errors=True)
+
+
+def _local(path: str) -> Path | None:
+    return None if "://" in path else Path(path).resolve()
+
+
+def _write_problems(path: str, problems: list[Any]) -> None:
+    target = Path(path)
+    with target.open("w", encoding="utf-8") as file:
+        for each in problems:
+            told = {name: value for name, value in each.items() if value is not None}
+            file.write(json.dumps(told, ensure_ascii=False, default=str) + "\n")

@@ -1,0 +1,68 @@
+"""A Spark session for a command, and a bar that shows how far its jobs are."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from matchwood.cli.screen import progress
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+Master = Annotated[
+    str | None,
+    typer.Option(help="The Spark master; this machine's cores unless given.", show_default=False),
+]
+
+_EVERY = 0.25
+
+
+@contextmanager
+def spark_session(master: str | None, **options: str | int | bool) -> Iterator[SparkSession]:
+    """The session of the process, if it has one; else one of its own, stopped afterwards."""
+    from matchwood.spark import local_session
+    from matchwood.spark.session import active_session
+
+    active = active_session()
+    if active is not None:
+        yield active
+        return
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 2
+    session = local_session("matchwood", cores, master=master, **options)
+    try:
+        yield session
+    finally:
+        session.stop()
+
+
+@contextmanager
+def job_progress(spark: SparkSession, what: str) -> Iterator[None]:
+    """Tasks done and tasks known of, while the block runs."""
+    tracker = spark.sparkContext.statusTracker()
+    is_over = threading.Event()
+    seen: dict[int, tuple[int, int]] = {}
+
+    def watch() -> None:
+        while not is_over.wait(_EVERY):
+            for stage in tracker.getActiveStageIds():
+                found = tracker.getStageInfo(stage)
+                if found is not None:
+                    seen[stage] = (found.numCompletedTasks, found.numTasks)
+            active = set(tracker.getActiveStageIds())
+            done = sum(n if stage in active else total for stage, (n, total) in seen.items())
+            advance(done, sum(total for _, total in seen.values()) or None)
+
+    with progress(what) as advance:
+        watcher = threading.Thread(target=watch, daemon=True)
+        watcher.start()
+        try:
+            yield
+        finally:
+            is_over.set()
+            watcher.join()

@@ -1,0 +1,92 @@
+"""Matching in SQL: a table function over a snapshot, and a scalar for spot checks.
+
+    register_sql(spark)
+    SELECT * FROM matchwood_match(TABLE(events), '/snapshots/current')
+    SELECT matchwood_holds('price < 20', struct(price)) FROM offers
+
+Workers read the snapshot by its path, so it lies where all of them can.  A bad event has a row
+with its error and no list.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+
+from matchwood.engine.matcher import Matcher
+from matchwood.errors import EventError
+from matchwood.spark.shapes import read_events, shape_of_arrow
+from matchwood.spark.worker import Location, Times, match_parts, opened
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+EVENT_ID = "event_id"
+
+
+def register_sql(
+    spark: SparkSession, event_id: str = "bigint", subscription_id: str = "bigint"
+) -> None:
+    """Register `matchwood_match` and `matchwood_holds`; the types are those of the ids."""
+    from pyspark.sql.functions import arrow_udtf
+    from pyspark.sql.pandas.functions import arrow_udf
+
+    columns = f"event_id {event_id}, subscription_ids array<{subscription_id}>, error string"
+    table_function: Any = arrow_udtf(MatchFunction, returnType=columns)
+    spark.udtf.register("matchwood_match", table_function)
+    holds_udf: Any = arrow_udf(holds, "boolean")
+    spark.udf.register("matchwood_holds", holds_udf)
+
+
+class MatchFunction:
+    """The table function: rows (event_id, subscription_ids, error), one per event."""
+
+    def eval(self, batch: pa.RecordBatch, path: pa.Array) -> Iterator[pa.Table]:
+        if EVENT_ID not in batch.schema.names:
+            raise EventError(
+                f"expected the column {EVENT_ID}, found {', '.join(batch.schema.names)}"
+            )
+        matcher, ids = opened(Location(path[0].as_py()))
+        shape = shape_of_arrow(batch.schema)
+        events = matcher.encode(read_events(batch, shape))
+        event_ids = batch.column(EVENT_ID)
+        for found in match_parts(matcher, ids, event_ids, events, Times()):
+            error = found.column("error")
+            message = error.field("message") if error.null_count < len(error) else None
+            told = pa.nulls(len(error), pa.string()) if message is None else message
+            yield pa.table(
+                [found.column("event_id"), found.column("subscription_ids"), told],
+                names=["event_id", "subscription_ids", "error"],
+            )
+
+
+def holds(expr: pa.Array, event: pa.Array) -> pa.Array:
+    """Whether each expression holds for the struct beside it."""
+    texts = expr.to_pylist()
+    names = [field.name for field in event.type]
+    rows = pa.Table.from_arrays(event.flatten(), names=names)
+    found = np.zeros(len(texts), bool)
+    places: dict[str, list[int]] = {}
+    for row, text in enumerate(texts):
+        if text is not None:
+            places.setdefault(text, []).append(row)
+    for text, at in places.items():
+        matcher = Matcher()
+        matcher.add(0, text)
+        matches = matcher.match_many(rows.take(pa.array(at)))
+        if matches.errors:
+            raise next(iter(matches.errors.values()))
+        found[at] = np.diff(matches.offsets) > 0
+    return pa.array(found)
+
+
+# Spark asks for the types of an Arrow function's arguments as objects, not as texts.
+holds.__annotations__ = {"expr": pa.Array, "event": pa.Array, "return": pa.Array}
+MatchFunction.eval.__annotations__ = {
+    "batch": pa.RecordBatch,
+    "path": pa.Array,
+    "return": Iterator[pa.Table],
+}

@@ -1,0 +1,118 @@
+"""`generate`, `match` and `demo` on Spark, in the session of the tests."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from typer.testing import CliRunner
+
+import matchwood as mw
+from matchwood.cli import demo_spark
+from matchwood.cli.app import app
+from spark.bookshop_frames import flat, shop, text
+
+pytestmark = pytest.mark.spark
+
+TEXTS, EVENTS = shop(1500, 80)
+
+
+def call(*arguments: object):
+    return CliRunner().invoke(app, [str(each) for each in arguments])
+
+
+def written(folder: Path) -> set[tuple[int, int]]:
+    if folder.suffix == ".parquet":
+        rows = pq.read_table(folder).to_pylist()
+    else:
+        rows = [json.loads(x) for f in folder.glob("*.json") for x in f.read_text().splitlines()]
+    return {(row["event"], row["subscription"]) for row in rows}
+
+
+def test_generated_files_are_matched(spark, tmp_path: Path) -> None:
+    made = call(
+        "generate", "begen:smoke", "--out", tmp_path, "--subscriptions", 2000, "--events", 50,
+        "--set", "n_attributes=40", "--json",
+    )  # fmt: skip
+    assert made.exit_code == 0, made.stderr
+    assert json.loads(made.stdout)["subscriptions"]["rows"] == 2000
+    out = tmp_path / "matches.parquet"
+    arguments = (
+        "match", "--subscriptions", tmp_path / "subscriptions", "--events", tmp_path / "events",
+        "--out", out, "--snapshots", tmp_path / "indexes", "--json",
+    )  # fmt: skip
+    done = call(*arguments)
+    assert done.exit_code == 0, done.stderr
+    found = json.loads(done.stdout)
+    matcher = mw.Matcher()
+    matcher.add_many(pq.read_table(tmp_path / "subscriptions"))
+    events = pq.read_table(tmp_path / "events").to_pylist()
+    dicts = [dict(zip(e["attributes"], e["values"], strict=True)) for e in events]
+    expected = {
+        (event["event_id"], id_)
+        for event, ids in zip(events, matcher.match_many(dicts), strict=True)
+        for id_ in ids
+    }
+    assert len(expected) > 100
+    assert written(out) == expected
+    assert found["matches"] == len(expected)
+    assert found["subscriptions"]["reused"] is False
+    assert json.loads(call(*arguments).stdout)["subscriptions"]["reused"] is True
+
+
+@pytest.mark.parametrize("ending", ["parquet", "jsonl", "csv"])
+def test_every_format_gives_the_local_answer(spark, ending: str, tmp_path: Path) -> None:
+    events = [{**event, "event_id": n} for n, event in enumerate(EVENTS)]
+    source = tmp_path / f"offers.{ending}"
+    if ending == "parquet":
+        pq.write_table(pa.Table.from_struct_array(pa.array(events)), source)
+    elif ending == "jsonl":
+        source.write_text("".join(json.dumps(e, default=text) + "\n" for e in events))
+    else:
+        rows = [flat(event) for event in events]
+        names = sorted({name for row in rows for name in row})
+        lines = [",".join(text(row[n]) if n in row else "" for n in names) for row in rows]
+        source.write_text("\n".join([",".join(names), *lines]) + "\n")
+    wishes = tmp_path / "wishes.jsonl"
+    bad = {"id": 9999, "expr": "price <"}
+    rows = [*({"id": n, "expr": each} for n, each in enumerate(TEXTS)), bad]
+    wishes.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    out = tmp_path / "matches.json"
+    done = call("match", "--subscriptions", wishes, "--events", source, "--out", out, "--strict")
+    assert done.exit_code == 1  # --strict, and one is bad
+    matcher = mw.Matcher()
+    matcher.add_many(list(enumerate(TEXTS)))
+    found = matcher.match_many(EVENTS).to_arrow().to_pylist()
+    assert written(out) == {(row["event"], row["subscription"]) for row in found}
+    (problem,) = map(json.loads, (tmp_path / "matches.json.errors.jsonl").read_text().splitlines())
+    assert (problem["of"], problem["id"], problem["error"]) == (
+        "subscription",
+        "9999",
+        "ParseError",
+    )
+
+
+def test_the_demo_runs_on_spark_and_spark_sql_agrees(spark, monkeypatch) -> None:
+    arguments = ("demo", "--subscriptions", 800, "--events", 300)
+    done = call(*arguments)
+    assert done.exit_code == 0, done.stderr
+    for words in ("Spark SQL agrees on 60,000 pairs", "Matches per event", "█", "Busiest", "TRUE"):
+        assert words in done.stdout
+    monkeypatch.setattr(demo_spark, "in_spark_sql", lambda *_: {n: {0} for n in range(300)})
+    wrong = call(*arguments, "--json")
+    assert wrong.exit_code == 1
+    assert "differ from Spark SQL's" in wrong.stderr
+
+
+def test_events_without_ids_are_refused(spark, tmp_path: Path) -> None:
+    pq.write_table(pa.table({"price": [1]}), tmp_path / "offers.parquet")
+    pq.write_table(pa.table({"id": [1], "expr": ["price < 2"]}), tmp_path / "wishes.parquet")
+    done = call(
+        "match", "--subscriptions", tmp_path / "wishes.parquet",
+        "--events", tmp_path / "offers.parquet", "--out", tmp_path / "m.parquet",
+    )  # fmt: skip
+    assert done.exit_code == 2
+    assert "expected event_id" in done.stderr
