@@ -71,15 +71,7 @@ class _Columns:
                 "expected columns id, attribute, operator and value or values, "
                 f"found {', '.join(table.column_names)}"
             )
-        ids = _distinct(table.column("id"))
-        self.ids = ids.dictionary.to_pylist()
-        expression = ids.indices.to_numpy(zero_copy_only=False)
-        self.order: np.ndarray | None = None
-        """Rows by subscription, where they do not come in that order."""
-        if (expression[1:] < expression[:-1]).any():
-            self.order = np.argsort(expression, kind="stable")
-        counts = np.bincount(expression, minlength=len(self.ids))
-        self.row_start = np.concatenate([[0], np.cumsum(counts)])
+        self.ids, self.row_start, self.order = _subscriptions(table.column("id"))
         names = _words(table.column("attribute"))
         if not all(isinstance(name, str) for name in names.dictionary.to_pylist()):
             raise SubscriptionError(
@@ -141,6 +133,23 @@ class _Columns:
                 expression - first, SubscriptionError(f"predicate table, row {at}: {problem}")
             )
         return refused
+
+
+def _subscriptions(column: pa.ChunkedArray) -> tuple[list[Any], np.ndarray, np.ndarray | None]:
+    """The ids in order of appearance, where the rows of each begin, and the order of rows that
+    brings them together (None where they come so).
+    """
+    if pa.types.is_integer(column.type) and not column.null_count:
+        ids = column.to_numpy()
+        if (ids[1:] >= ids[:-1]).all():  # as generators and sorted files have them: no hashing
+            first = np.flatnonzero(np.append(True, ids[1:] != ids[:-1])[: len(ids)])
+            return ids[first].tolist(), np.append(first, len(ids)), None
+    encoded = _distinct(column)
+    expression = encoded.indices.to_numpy(zero_copy_only=False)
+    counts = np.bincount(expression, minlength=len(encoded.dictionary))
+    is_sorted = bool((expression[1:] >= expression[:-1]).all())
+    order = None if is_sorted else np.argsort(expression, kind="stable")
+    return encoded.dictionary.to_pylist(), np.concatenate([[0], np.cumsum(counts)]), order
 
 
 def _distinct(column: pa.ChunkedArray) -> pa.DictionaryArray:
