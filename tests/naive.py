@@ -7,7 +7,9 @@
     flatten(event)               nested dicts to dotted names
 
 An event is a flat dict of raw Python values; an attribute that is missing or None is absent, and
-every predicate on it except IS [NOT] NULL is unknown.  Nothing here knows of keys, intervals or
+every predicate on it except IS [NOT] NULL is unknown.  Values of the context are columns
+beside those of the event: `in_context(event, context)` is such a row, with `ctx.` before their
+names.  Nothing here knows of keys, intervals or
 normal forms, and of the package only `lang` is imported, so that it can judge them.
 
 Values compare as Spark SQL compares them, except that numbers are never rounded:
@@ -42,6 +44,7 @@ from matchwood.lang.nodes import (
     Not,
     Or,
     Predicate,
+    Relation,
     Xnor,
     Xor,
     predicates,
@@ -153,9 +156,23 @@ def evaluate(expr: Expr, event: Mapping[str, Any]) -> Truth:
         return xor(evaluate(expr.left, event), evaluate(expr.right, event))
     if isinstance(expr, Xnor):
         return not_(xor(evaluate(expr.left, event), evaluate(expr.right, event)))
+    if isinstance(expr, Relation):
+        return compared(event.get(expr.name), expr.op, moved(event.get(expr.reference), expr))
     if isinstance(expr, Predicate):
         return test(expr, event.get(expr.name))
     raise TypeError(f"{type(expr).__name__} is not a node of the language")
+
+
+def moved(value: Any, relation: Relation) -> Any:
+    """The context's value with the offset: 64-bit floats, as SQL adds numbers of any type."""
+    is_moved = relation.offset != 0 or isinstance(relation.offset, float)
+    return float(value) + relation.offset if value is not None and is_moved else value
+
+
+def in_context(event: Mapping[str, Any], context: Mapping[str, Any] | None) -> dict[str, Any]:
+    """The row that an expression sees: an event cannot supply a value of the context."""
+    row = {name: value for name, value in event.items() if not name.startswith("ctx.")}
+    return row | {f"ctx.{name}": value for name, value in flatten(context or {}).items()}
 
 
 def test(predicate: Predicate, value: Any) -> Truth:

@@ -35,6 +35,7 @@ from matchwood.lang.nodes import (
     Not,
     Or,
     Predicate,
+    Relation,
     Xnor,
     Xor,
 )
@@ -102,6 +103,8 @@ def _negate(leaf: Predicate) -> Predicate:
         return In(leaf.name, leaf.values, not leaf.negated, leaf.position)
     if isinstance(leaf, Like):
         return Like(leaf.name, leaf.pattern, not leaf.negated, leaf.position)
+    if isinstance(leaf, Relation):
+        return Relation(leaf.name, NEGATED_OP[leaf.op], leaf.context, leaf.offset, leaf.position)
     assert isinstance(leaf, IsNull)
     return IsNull(leaf.name, not leaf.negated, leaf.position)
 

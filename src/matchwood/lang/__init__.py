@@ -3,12 +3,13 @@
     parse(text)      the tree of an expression, or a ParseError that points at the trouble
     to_text(tree)    its text again; str(tree) is the same
     attr(name)       the same trees, built in Python
+    ctx(name)        a value of the context, to compare with
 
 docs/language.md describes the language; the nodes are in `matchwood.lang.nodes`.
 """
 
-from matchwood.lang.builder import Attribute, as_value, attr
-from matchwood.lang.names import RESERVED_NAMESPACE
+from matchwood.lang.builder import Attribute, as_value, attr, ctx
+from matchwood.lang.names import CONTEXT, is_context
 from matchwood.lang.nodes import (
     COMPARISONS,
     FALSE,
@@ -30,6 +31,7 @@ from matchwood.lang.nodes import (
     Not,
     Or,
     Predicate,
+    Relation,
     Value,
     Xnor,
     Xor,
@@ -43,12 +45,12 @@ from matchwood.lang.tokens import MAX_TEXT
 
 __all__ = [
     "COMPARISONS",
+    "CONTEXT",
     "FALSE",
     "FLIPPED_OP",
     "MAX_DEPTH",
     "MAX_TEXT",
     "NEGATED_OP",
-    "RESERVED_NAMESPACE",
     "TRUE",
     "UNKNOWN",
     "And",
@@ -66,6 +68,7 @@ __all__ = [
     "Or",
     "Predicate",
     "Printer",
+    "Relation",
     "Value",
     "Xnor",
     "Xor",
@@ -73,6 +76,8 @@ __all__ = [
     "as_value",
     "attr",
     "children",
+    "ctx",
+    "is_context",
     "parse",
     "predicates",
     "to_text",

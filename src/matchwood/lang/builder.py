@@ -14,8 +14,21 @@ from typing import Any
 
 from matchwood.errors import ParseError
 from matchwood.lang.literals import INT_MAX, INT_MIN, MAX_NUMBER, NAN, LiteralError, number
-from matchwood.lang.names import problem, written
-from matchwood.lang.nodes import Between, Boolean, Comparison, Expr, In, IsNull, Like, Value
+from matchwood.lang.names import CONTEXT, is_context, problem, written
+from matchwood.lang.nodes import (
+    FLIPPED_OP,
+    And,
+    Between,
+    Boolean,
+    Comparison,
+    Expr,
+    In,
+    IsNull,
+    Like,
+    Or,
+    Relation,
+    Value,
+)
 from matchwood.lang.patterns import canonical, starts_with
 
 
@@ -28,9 +41,25 @@ def attr(name: str) -> Attribute:
     if not isinstance(name, str):
         raise TypeError(f"expected the attribute's name as str, found {type(name).__name__}")
     trouble = problem(name)
+    if is_context(name):
+        trouble = f"write ctx({name.removeprefix(CONTEXT)!r}) for a value of the context"
     if trouble:
         raise ParseError(f"expected an attribute, found {name!r}: {trouble}")
     return Attribute(str(name))
+
+
+def ctx(name: str) -> ContextValue:
+    """A value of the subscription's context, to build expressions with.
+
+    >>> str((ctx("unread") < 100) & attr("price").between(ctx("target") - 5, ctx("target") + 5))
+    'ctx.unread < 100 AND price >= ctx.target - 5 AND price <= ctx.target + 5'
+    """
+    if not isinstance(name, str):
+        raise TypeError(f"expected the context value's name as str, found {type(name).__name__}")
+    trouble = problem(CONTEXT + name)
+    if trouble:
+        raise ParseError(f"expected a value of the context, found {name!r}: {trouble}")
+    return ContextValue(CONTEXT + name)
 
 
 class Attribute(Boolean):
@@ -46,25 +75,27 @@ class Attribute(Boolean):
         return Comparison(self.name, "=", True)
 
     def __eq__(self, value: object) -> Expr:  # type: ignore[override]
-        return Comparison(self.name, "=", as_value(value))
+        return self._compared("=", value)
 
     def __ne__(self, value: object) -> Expr:  # type: ignore[override]
-        return Comparison(self.name, "<>", as_value(value))
+        return self._compared("<>", value)
 
     def __lt__(self, value: object) -> Expr:
-        return Comparison(self.name, "<", as_value(value))
+        return self._compared("<", value)
 
     def __le__(self, value: object) -> Expr:
-        return Comparison(self.name, "<=", as_value(value))
+        return self._compared("<=", value)
 
     def __gt__(self, value: object) -> Expr:
-        return Comparison(self.name, ">", as_value(value))
+        return self._compared(">", value)
 
     def __ge__(self, value: object) -> Expr:
-        return Comparison(self.name, ">=", as_value(value))
+        return self._compared(">=", value)
 
     def between(self, low: object, high: object) -> Expr:
         """From low to high, both included."""
+        if isinstance(low, ContextValue) or isinstance(high, ContextValue):
+            return And((self._compared(">=", low), self._compared("<=", high)))
         return Between(self.name, as_value(low), as_value(high))
 
     def isin(self, *values: Any) -> Expr:
@@ -75,6 +106,11 @@ class Attribute(Boolean):
             raise ParseError(
                 f"expected at least one value, found none: {self.name} in no value at all is FALSE"
             )
+        references = [self._compared("=", v) for v in values if isinstance(v, ContextValue)]
+        if references:
+            rest = [v for v in values if not isinstance(v, ContextValue)]
+            sides = (*references, self.isin(*rest)) if rest else tuple(references)
+            return Or(sides) if len(sides) > 1 else sides[0]
         return In(self.name, tuple(None if v is None else as_value(v) for v in values))
 
     def like(self, pattern: str) -> Expr:
@@ -94,11 +130,92 @@ class Attribute(Boolean):
     def is_not_null(self) -> Expr:
         return IsNull(self.name, negated=True)
 
+    def _compared(self, op: str, value: object) -> Expr:
+        if isinstance(value, ContextValue):
+            return Relation(self.name, op, value.name.removeprefix(CONTEXT), value.offset)
+        return Comparison(self.name, op, as_value(value))
+
     def __repr__(self) -> str:
         return f"attr({self.name!r})"
 
     def __str__(self) -> str:
         return written(self.name)
+
+
+class ContextValue(Attribute):
+    """A value of the context; `+` and `-` give it an offset, to compare with."""
+
+    __slots__ = ("offset",)
+    __hash__ = None
+
+    def __init__(self, name: str, offset: int | float = 0) -> None:
+        super().__init__(name)
+        self.offset = offset
+
+    def __add__(self, offset: object) -> ContextValue:
+        return self._moved(as_value(offset))
+
+    def __sub__(self, offset: object) -> ContextValue:
+        value = as_value(offset)
+        return self._moved(-value if isinstance(value, (int, float)) else value)
+
+    def _moved(self, offset: Value) -> ContextValue:
+        if isinstance(offset, bool) or not isinstance(offset, (int, float)):
+            raise TypeError(f"expected a number to add, found {type(offset).__name__}")
+        if type(self.offset) is not int or self.offset != 0:
+            raise TypeError("expected one offset, found two: add them up first")
+        return ContextValue(self.name, offset)
+
+    def expression(self) -> Expr:
+        self._plain()
+        return super().expression()
+
+    def between(self, low: object, high: object) -> Expr:
+        self._plain()
+        return super().between(low, high)
+
+    def isin(self, *values: Any) -> Expr:
+        self._plain()
+        return super().isin(*values)
+
+    def like(self, pattern: str) -> Expr:
+        self._plain()
+        return super().like(pattern)
+
+    def startswith(self, prefix: str) -> Expr:
+        self._plain()
+        return super().startswith(prefix)
+
+    def is_null(self) -> Expr:
+        self._plain()
+        return super().is_null()
+
+    def is_not_null(self) -> Expr:
+        self._plain()
+        return super().is_not_null()
+
+    def _compared(self, op: str, value: object) -> Expr:
+        if type(self.offset) is int and self.offset == 0:
+            if type(value) is Attribute:
+                return value._compared(FLIPPED_OP[op], self)
+            return super()._compared(op, value)
+        if isinstance(value, Attribute):  # the offset goes to the other side
+            value_is_plain = not isinstance(value, ContextValue) or value.offset == 0
+            if value_is_plain:
+                return value._compared(FLIPPED_OP[op], self)
+        self._plain()
+        raise AssertionError
+
+    def _plain(self) -> None:
+        if type(self.offset) is not int or self.offset != 0:
+            raise TypeError(
+                f"expected an attribute beside {self.name} with an offset: compare an attribute "
+                "with it, or move the offset to the constant"
+            )
+
+    def __repr__(self) -> str:
+        moved = f" + {self.offset!r}" if self.offset else ""
+        return f"ctx({self.name.removeprefix(CONTEXT)!r}){moved}"
 
 
 def as_value(value: object) -> Value:

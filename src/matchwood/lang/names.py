@@ -10,8 +10,8 @@ import re
 
 from matchwood.lang.tokens import WORDS
 
-RESERVED_NAMESPACE = "ctx."
-"""Context references are to come; until then no attribute may look like one."""
+CONTEXT = "ctx."
+"""What a reference to a value of the subscription's context begins with."""
 
 _PLAIN = re.compile("[A-Za-z_][A-Za-z0-9_]*")
 
@@ -21,18 +21,18 @@ _NOT_BARE = {"select", "from", "values", "current_path"}
 
 def problem(name: str) -> str | None:
     """Why no attribute may have this name; None if it may."""
-    if name.startswith(RESERVED_NAMESPACE):
-        return (
-            f"names that start with {RESERVED_NAMESPACE} are reserved for context references, "
-            "which are not yet part of the language; back-ticks do not help, rename the attribute"
-        )
-    if not name:
+    if not name or name == CONTEXT:
         return "a name needs at least one character"
     if "\0" in name:
         return "a name cannot contain a NUL character"
     if not name.isascii() and any("\ud800" <= character <= "\udfff" for character in name):
         return "a name cannot contain a lone surrogate"
     return None
+
+
+def is_context(name: str) -> bool:
+    """Whether a name refers to the context, not to the event."""
+    return name.startswith(CONTEXT)
 
 
 def written(name: str) -> str:

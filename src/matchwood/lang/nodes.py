@@ -9,10 +9,12 @@
         ├── Between(name, low, high, negated)
         ├── In(name, values, negated)
         ├── Like(name, pattern, negated)   % and _ are wild, backslash escapes
+        ├── Relation(name, op, context, offset)  against a value of the context: x < ctx.y + 5
         └── IsNull(name, negated)
 
 A bare boolean attribute `active` is `Comparison("active", "=", True)`; it prints bare again.
 Values are bool, int, float, str, datetime (UTC) or date; None stands for the literal NULL.
+A name that starts with `ctx.` is a value of the subscription's context, not of the event.
 `position` is where the node began in its text (-1: built in Python); equality ignores it.
 
 Depth is bounded by `MAX_DEPTH`, whoever builds the tree, so every walk may recurse safely.
@@ -271,6 +273,24 @@ class IsNull(Predicate):
     name: str
     negated: bool = False
     position: int = field(default=-1, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Relation(Predicate):
+    """`name op ctx.context + offset`; `context` is the name without `ctx.`, and name may be a
+    value of the context itself.
+    """
+
+    name: str
+    op: str
+    context: str
+    offset: int | float = 0
+    position: int = field(default=-1, compare=False, repr=False)
+
+    @property
+    def reference(self) -> str:
+        """The name of the context's value, as predicates name it."""
+        return f"ctx.{self.context}"
 
 
 TRUE = Const(True)

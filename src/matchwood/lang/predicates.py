@@ -1,6 +1,7 @@
 """One predicate: from the token it starts at to the node, and the token after it.
 
 name op literal          literal op name          literal op literal
+name op reference        reference op name        reference: ctx.name [+ number | - number]
 name [NOT] BETWEEN literal AND literal            name [NOT] IN (literal, ...)
 name [NOT] LIKE 'pattern' [ESCAPE 'c']            name IS [NOT] NULL
 name                     TRUE  FALSE  NULL
@@ -9,6 +10,7 @@ name                     TRUE  FALSE  NULL
 from __future__ import annotations
 
 from matchwood.lang.literals import LiteralError
+from matchwood.lang.names import is_context
 from matchwood.lang.nodes import (
     FLIPPED_OP,
     And,
@@ -20,9 +22,20 @@ from matchwood.lang.nodes import (
     IsNull,
     Like,
     Or,
+    Relation,
     Value,
 )
 from matchwood.lang.patterns import canonical
+from matchwood.lang.references import (
+    MOVE_OFFSET,
+    between_references,
+    has_reference,
+    is_reference,
+    joined,
+    reference,
+    reference_first,
+    relation,
+)
 from matchwood.lang.source import Source
 from matchwood.lang.tokens import END, OPERATORS, WORDS, spellings
 from matchwood.lang.values import (
@@ -48,6 +61,8 @@ def predicate(source: Source, i: int) -> tuple[Expr, int]:
         if not is_name(name):
             return _literal_first(source, i)
         name = source.name(i)
+        if is_context(name) and tokens[i + 1][0] in "+-":
+            return reference_first(source, i)
     elif name in WORDS:
         return _literal_first(source, i)
     following = tokens[i + 1]
@@ -56,6 +71,10 @@ def predicate(source: Source, i: int) -> tuple[Expr, int]:
         value: Value | None = quick(tokens[i + 2])
         if value is not None:
             return Comparison(name, op, value, source.places[i]), i + 3
+        if is_name(tokens[i + 2]):
+            related = relation(source, i, name, op)
+            if related is not None:
+                return related
         value, after = literal(source, i + 2)
         if value is None:
             return Const(None, source.places[i]), after
@@ -86,10 +105,18 @@ def _in(source: Source, i: int, name: str, j: int, negated: bool) -> tuple[Expr,
         hint = "an empty list holds nothing, write FALSE"
         raise source.expected(j + 1, "a literal in IN (...)", hint)
     values: list[Value | None] = []
+    related: list[Expr] = []
     while True:
         value: Value | None = quick(tokens[j + 1])
         if value is not None:
             j += 2
+        elif is_reference(source, j + 1):
+            context, offset, j = reference(source, j + 1)
+            op = "<>" if negated else "="
+            related.append(Relation(name, op, context, offset, source.places[i]))
+            if tokens[j] != ",":
+                break
+            continue
         else:
             value, j = literal(source, j + 1)
         values.append(value)
@@ -97,12 +124,17 @@ def _in(source: Source, i: int, name: str, j: int, negated: bool) -> tuple[Expr,
             break
     if tokens[j] != ")":
         raise source.expected(j, ", or ) in IN (...)")
+    if related:
+        rest = (In(name, tuple(values), negated, source.places[i]),) if values else ()
+        return joined((*related, *rest), And if negated else Or, source.places[i]), j + 1
     return In(name, tuple(values), negated, source.places[i]), j + 1
 
 
 def _between(source: Source, i: int, name: str, j: int, negated: bool) -> tuple[Expr, int]:
     tokens = source.tokens
     low: Value | None = quick(tokens[j])
+    if (low is None or quick(tokens[j + 2]) is None) and has_reference(source, j):
+        return between_references(source, i, name, j, negated)
     if low is not None:
         j += 1
     else:
@@ -180,6 +212,8 @@ def _literal_first(source: Source, i: int) -> tuple[Expr, int]:
         raise source.expected(j, "a comparison after the literal", hint)
     if is_name(tokens[j + 1]) and not is_typed(source, j + 1):
         name, place = source.name(j + 1), source.places[j + 1]
+        if is_context(name) and tokens[j + 2][0] in "+-":
+            raise source.expected(j + 2, "a value of the context alone", MOVE_OFFSET)
         if left is None:
             return Const(None, place), j + 2
         return Comparison(name, FLIPPED_OP[op], left, place), j + 2

@@ -26,6 +26,7 @@ from matchwood.lang.nodes import (
     Like,
     Not,
     Or,
+    Relation,
     Value,
     Xnor,
     Xor,
@@ -102,12 +103,22 @@ class Printer:
             return f"{self.name(node.name)}{_not(node.negated)} IN ({values})"
         if isinstance(node, Like):
             return f"{self.name(node.name)}{_not(node.negated)} LIKE {self.pattern(node.pattern)}"
+        if isinstance(node, Relation):
+            return f"{self.name(node.name)} {node.op} {self.reference(node)}"
         if isinstance(node, IsNull):
             return f"{self.name(node.name)} IS{_not(node.negated)} NULL"
         raise TypeError(f"expected an expression, found {type(node).__name__}: use parse or attr")
 
     def name(self, name: str) -> str:
         return written(name)
+
+    def reference(self, node: Relation) -> str:
+        """A value of the context, with its offset."""
+        name = self.name(node.reference)
+        if type(node.offset) is int and node.offset == 0:
+            return name
+        text = self.value(node.offset)
+        return f"{name} - {text[1:]}" if text.startswith("-") else f"{name} + {text}"
 
     def pattern(self, pattern: str) -> str:
         return self.string(pattern)
