@@ -163,8 +163,14 @@ def evaluate(expr: Expr, event: Mapping[str, Any]) -> Truth:
     raise TypeError(f"{type(expr).__name__} is not a node of the language")
 
 
+class Declared(int):
+    """A value of a context whose type is declared int: offsets are added exactly."""
+
+
 def moved(value: Any, relation: Relation) -> Any:
-    """The context's value with the offset: 64-bit floats, as SQL adds numbers of any type."""
+    """The context's value with the offset: added as 64-bit floats, unless it is declared int."""
+    if isinstance(value, Declared):
+        return int(value) + relation.offset
     is_moved = relation.offset != 0 or isinstance(relation.offset, float)
     return float(value) + relation.offset if value is not None and is_moved else value
 

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from matchwood.encode.schema import Schema
     from matchwood.engine.explain import Explanation
+    from matchwood.engine.flips import Flips
     from matchwood.engine.loading import BatchReport
     from matchwood.engine.matcher import Matcher
     from matchwood.engine.matches import Matches
@@ -32,16 +33,18 @@ if TYPE_CHECKING:
         StorageError,
         SubscriptionError,
     )
-    from matchwood.lang import Expr, attr, parse
+    from matchwood.lang import Expr, attr, ctx, parse
 
 _HOME = {
     "BatchReport": "engine.loading",
     "Explanation": "engine.explain",
+    "Flips": "engine.flips",
     "Matcher": "engine.matcher",
     "Matches": "engine.matches",
     "Schema": "encode.schema",
     "Expr": "lang",
     "attr": "lang",
+    "ctx": "lang",
     "parse": "lang",
     "EventError": "errors",
     "ExpansionError": "errors",
@@ -60,6 +63,7 @@ __all__ = [
     "ExpansionError",
     "Explanation",
     "Expr",
+    "Flips",
     "FormatError",
     "IndexBuildError",
     "Matcher",
@@ -71,6 +75,7 @@ __all__ = [
     "StorageError",
     "SubscriptionError",
     "attr",
+    "ctx",
     "parse",
 ]
 

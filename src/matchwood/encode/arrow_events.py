@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from matchwood.encode.attributes import Attribute, Attributes
-from matchwood.encode.columns import column_keys
+from matchwood.encode.columns import column_keys, float_places
 from matchwood.encode.events import EncodedEvents, EventBatch, encode_events, wrong_type
 from matchwood.encode.keys import describe
 from matchwood.errors import EventError
@@ -26,6 +26,7 @@ class _Entries(NamedTuple):
     attr: int
     rows: np.ndarray
     keys: np.ndarray
+    hi: np.ndarray | None = None  # where an entry's last key is not its first
 
 
 def as_table(frame: Any) -> pa.Table | None:
@@ -63,9 +64,9 @@ def encode_table(attributes: Attributes, frame: Any) -> EncodedEvents:
     errors: dict[int, EventError] = {}
     entries: list[_Entries] = []
     seen: set[int] = set()
-    for name, column in _flat_columns(table):
+    for name, column in flat_columns(table):
         attribute = attributes.by_name.get(name)
-        if attribute is None:
+        if attribute is None or attribute.is_context:
             continue
         if attribute.id in seen:
             raise EventError(
@@ -73,25 +74,26 @@ def encode_table(attributes: Attributes, frame: Any) -> EncodedEvents:
                 "a dotted name and a struct's field, or the same name twice"
             )
         seen.add(attribute.id)
-        entries += _column_entries(attribute, _readable(column), errors)
+        entries += _column_entries(attributes, attribute, readable(column), errors)
     entries += _missing_columns(attributes, seen, table.num_rows)
     return EncodedEvents(_assemble(entries, table.num_rows, errors), errors)
 
 
-def _readable(column: pa.Array) -> pa.Array:
+def readable(column: pa.Array) -> pa.Array:
     """A column in one of the forms that `columns` reads."""
     if pa.types.is_run_end_encoded(column.type):
-        return _readable(pc.run_end_decode(column))
+        return readable(pc.run_end_decode(column))
     if pa.types.is_string_view(column.type):
         return column.cast(pa.large_string())
     if pa.types.is_dictionary(column.type):
-        words = _readable(column.dictionary)
+        words = readable(column.dictionary)
         column = pa.DictionaryArray.from_arrays(column.indices, words)
         return column.dictionary_decode() if words.null_count else column
     return column
 
 
-def _flat_columns(table: pa.Table) -> Iterator[tuple[str, pa.Array]]:
+def flat_columns(table: pa.Table) -> Iterator[tuple[str, pa.Array]]:
+    """The columns of a table by name, fields of structs by dotted names."""
     for name, column in zip(table.column_names, table.columns, strict=True):
         yield from _flat_column(name, column.combine_chunks())
 
@@ -105,7 +107,7 @@ def _flat_column(name: str, array: pa.Array) -> Iterator[tuple[str, pa.Array]]:
 
 
 def _column_entries(
-    attribute: Attribute, column: pa.Array, errors: dict[int, EventError]
+    attributes: Attributes, attribute: Attribute, column: pa.Array, errors: dict[int, EventError]
 ) -> Iterator[_Entries]:
     present = column.is_valid().to_numpy(zero_copy_only=False)
     rows = np.flatnonzero(present)
@@ -122,6 +124,12 @@ def _column_entries(
         yield _Entries(attribute.absence_id, absent, np.ones(len(absent), np.int64))
     if attribute.patterns:
         yield from _pattern_entries(attribute, known, rows)
+    if attribute.beside_id >= 0:
+        beside = attributes.all[attribute.beside_id]
+        if beside.type == "string":
+            yield _Entries(beside.id, rows, column_keys(beside.keys, known)[0])
+        else:
+            yield _Entries(beside.id, rows, *float_places(known))
 
 
 def _described(value: pa.Scalar) -> str:
@@ -158,11 +166,16 @@ def _assemble(entries: list[_Entries], n: int, errors: dict[int, EventError]) ->
     start = np.cumsum(counts)
     attr = np.empty(start[-1], np.int32)
     keys = np.empty(start[-1], np.int64)
+    is_plain = all(each.hi is None or each.hi is each.keys for each in entries)
+    last = keys if is_plain else np.empty(start[-1], np.int64)
     filled = start[:-1].copy()
     for each in sorted(entries, key=lambda entry: entry.attr):
         rows = each.rows if not errors else each.rows[keep[each.rows]]
         at = filled[rows]
         attr[at] = each.attr
         keys[at] = each.keys if not errors else each.keys[keep[each.rows]]
+        if not is_plain:
+            hi = each.keys if each.hi is None else each.hi
+            last[at] = hi if not errors else hi[keep[each.rows]]
         filled[rows] += 1
-    return EventBatch(start, attr, keys, keys)
+    return EventBatch(start, attr, keys, last)

@@ -4,6 +4,13 @@ Some attributes are *derived*: the event encoder supplies them, no event names t
 
     absence of x       present (key 1) exactly when x is absent       for  x IS NULL
     x LIKE '%a_b%'     0 or 1 whenever x is present                   for  general patterns
+    x beside ctx       x in the keys that the context's values have   for  x < ctx.y, see below
+    x < ctx.y + 5      no event supplies it: the context decides      for  relations
+
+Values of the context are attributes whose name starts with `ctx.`; no event supplies them either.
+Their keys must not depend on the constants of subscriptions, because a stored key has to stay right
+when a constant arrives: numbers have the keys of floats, strings share one dictionary of all
+the strings that were ever set.
 
 `x IS NOT NULL` needs none of this: it is the full set of keys of x.
 """
@@ -11,14 +18,18 @@ Some attributes are *derived*: the event encoder supplies them, no event names t
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 
-from matchwood.encode.keys import DictionaryKeys, Keys, keys_for
+from matchwood.encode.dictionary import Relabelling
+from matchwood.encode.keys import DictionaryKeys, FloatKeys, Keys, keys_for
 from matchwood.encode.like import compile_pattern
 from matchwood.encode.predicates import PredicateTable
 from matchwood.encode.schema import Schema
+from matchwood.lang.names import is_context
 
 
 @dataclass(slots=True)
@@ -27,6 +38,15 @@ class Pattern:
 
     attr_id: int
     regex: re.Pattern[str]
+
+
+class Term(NamedTuple):
+    """What a relation compares its attribute with: a value of the context, moved by an offset."""
+
+    op: str
+    context: int  # attribute id of the context's value
+    offset: int | float
+    is_float: bool  # tells an offset 1.0 from 1
 
 
 @dataclass(slots=True)
@@ -39,6 +59,15 @@ class Attribute:
     patterns: dict[str, Pattern] = field(default_factory=dict)
     source: int = -1  # derived: the attribute it comes from
     pattern: str | None = None  # derived from a pattern: which
+    term: Term | None = None  # derived from a relation: which
+    terms: dict[Term, int] = field(default_factory=dict)  # relations of this attribute
+    beside_id: int = -1  # the attribute `x beside ctx`
+    is_beside: bool = False  # derived: such an attribute
+
+    @property
+    def is_context(self) -> bool:
+        """Whether this is a value of the context; no event supplies it."""
+        return self.source < 0 and is_context(self.name)
 
     @property
     def is_derived(self) -> bool:
@@ -53,6 +82,10 @@ class Attributes:
         self.all: list[Attribute] = []
         self.absences: list[Attribute] = []  # attributes whose absence some subscription asks for
         self._free: list[int] = []  # ids of derived attributes that were dropped
+        self.context_strings = DictionaryKeys("string")
+        self.when_moved: Callable[[Relabelling], None] | None = None
+        """Called when keys of the context's strings have moved."""
+        self.version = 0  # raised when types of relations became known, or one was made
         for name, kind in (schema or {}).items():
             self.get(name, kind)
 
@@ -67,34 +100,117 @@ class Attributes:
             self.by_name[name] = attribute
         if attribute.type is None and kind is not None:
             attribute.type = kind
-            attribute.keys = keys_for(kind)
+            attribute.keys = self.keys_of(name, kind)
         return attribute
+
+    def keys_of(self, name: str, kind: str) -> Keys:
+        """The keys of an attribute; those of the context know no constants of subscriptions."""
+        if not is_context(name) or kind not in ("number", "string"):
+            return keys_for(kind)
+        return FloatKeys() if kind == "number" else self.context_strings
 
     def absence(self, attribute: Attribute) -> int:
         """The id of the derived attribute that is present exactly when this one is absent."""
         if attribute.absence_id < 0:
-            attribute.absence_id = self._derive(attribute, None).id
-            self.absences.append(attribute)
+            attribute.absence_id = self._derive(attribute, f"{attribute.name} IS NULL").id
+            if not attribute.is_context:
+                self.absences.append(attribute)
         return attribute.absence_id
 
     def pattern(self, attribute: Attribute, pattern: str) -> int:
         """The id of the derived attribute that tells whether a string fits a LIKE pattern."""
         found = attribute.patterns.get(pattern)
         if found is None:
-            derived = self._derive(attribute, pattern)
+            derived = self._derive(attribute, f"{attribute.name} LIKE {pattern!r}")
+            derived.pattern = pattern
             found = attribute.patterns[pattern] = Pattern(derived.id, compile_pattern(pattern))
         return found.attr_id
+
+    def relation(self, attribute: Attribute, term: Term) -> int:
+        """The id of the derived attribute that stands for a relation."""
+        found = attribute.terms.get(term)
+        if found is None:
+            reference = self.all[term.context].name
+            name = f"{attribute.name} {term.op} {reference} + {term.offset!r}"
+            derived = self._derive(attribute, name)
+            derived.term = term
+            found = attribute.terms[term] = derived.id
+            self.version += 1
+        return found
+
+    def compared(self, attribute: Attribute, term: Term) -> Attribute | None:
+        """The attribute whose keys compare with those of the context's value, by its type.
+
+        None while the types are not known: then no context has a value either.
+        """
+        kind = self.all[term.context].type
+        if attribute.type is None or kind is None:
+            return None
+        if attribute.is_context or (attribute.type == kind and kind not in ("number", "string")):
+            return attribute
+        if attribute.type == "float" and kind == "number":
+            return attribute
+        if attribute.beside_id < 0:
+            derived = self._derive(attribute, f"{attribute.name} beside ctx")
+            derived.is_beside = True
+            derived.type = kind
+            derived.keys = self.context_strings if kind == "string" else FloatKeys()
+            attribute.beside_id = derived.id
+        return self.all[attribute.beside_id]
+
+    def settle_terms(self) -> None:
+        """Let events supply what relations compare, as far as types are known."""
+        for attribute in self.by_name.values():
+            for term in attribute.terms:
+                self.compared(attribute, term)
+
+    @property
+    def dropped(self) -> set[int]:
+        """Ids of derived attributes that no expression tests any more."""
+        return set(self._free)
 
     def drop_derived(self, derived: int) -> None:
         """Stop supplying a derived attribute that no predicate tests any more."""
         attribute = self.all[self.all[derived].source]
         pattern = self.all[derived].pattern
-        if pattern is None:
+        term = self.all[derived].term
+        if term is not None:
+            del attribute.terms[term]
+            self.version += 1
+            if attribute.beside_id >= 0 and not attribute.terms:
+                self._free.append(attribute.beside_id)
+                attribute.beside_id = -1
+        elif pattern is None:
             attribute.absence_id = -1
-            self.absences.remove(attribute)
+            if not attribute.is_context:
+                self.absences.remove(attribute)
         else:
             del attribute.patterns[pattern]
         self._free.append(derived)
+
+    def follow(
+        self,
+        attribute: Attribute | None,
+        moved: Relabelling,
+        rekey: Callable[[int, Relabelling], None],
+    ) -> None:
+        """Rewrite what has keys of a dictionary that was relabelled; None: that of the context."""
+        if attribute is not None and attribute.keys is not self.context_strings:
+            rekey(attribute.id, moved)
+            return
+        for each in self.by_name.values():
+            if each.keys is self.context_strings:
+                rekey(each.id, moved)
+        if self.when_moved is not None:
+            self.when_moved(moved)
+
+    def links(self) -> set[tuple[str, str]]:
+        """Names that are compared with each other, so that they have one type."""
+        return {
+            (attribute.name, self.all[term.context].name)
+            for attribute in self.by_name.values()
+            for term in attribute.terms
+        }
 
     @property
     def n_derived(self) -> int:
@@ -107,7 +223,9 @@ class Attributes:
         order = np.argsort(ids, kind="stable")
         ids, ends = ids[order], ends[order]
         for attribute in self.all:
-            if isinstance(attribute.keys, DictionaryKeys):
+            if isinstance(attribute.keys, DictionaryKeys) and (
+                attribute.keys is not self.context_strings
+            ):
                 mine = slice(*np.searchsorted(ids, (attribute.id, attribute.id + 1)))
                 attribute.keys.dictionary.keep(ends[mine])
 
@@ -115,14 +233,9 @@ class Attributes:
         """The types known so far."""
         return Schema({each.name: each.type for each in self.by_name.values() if each.type})
 
-    def _derive(self, attribute: Attribute, pattern: str | None) -> Attribute:
+    def _derive(self, attribute: Attribute, name: str) -> Attribute:
         id_ = self._free.pop() if self._free else len(self.all)
-        name = (
-            f"{attribute.name} IS NULL" if pattern is None else f"{attribute.name} LIKE {pattern!r}"
-        )
-        derived = Attribute(
-            id_, name, "bool", keys_for("bool"), source=attribute.id, pattern=pattern
-        )
+        derived = Attribute(id_, name, "bool", keys_for("bool"), source=attribute.id)
         self.all[id_ : id_ + 1] = [derived]
         return derived
 

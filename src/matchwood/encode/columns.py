@@ -20,11 +20,15 @@ from matchwood.encode.keys import (
     INT_MIN,
     NAN,
     DictionaryKeys,
+    FloatKeys,
     Keys,
     WrongValue,
     float_keys,
+    float_place,
+    plain_number,
 )
 
+FLOAT_KEYS = FloatKeys()
 ColumnKeys = tuple[np.ndarray, np.ndarray | None]
 
 
@@ -100,6 +104,25 @@ def _float_column(keys: Keys, column: pa.Array) -> ColumnKeys | None:
     if not pa.types.is_floating(column.type):
         return None
     return float_keys(_doubles(column)), None
+
+
+def float_places(column: pa.Array) -> tuple[np.ndarray, np.ndarray]:
+    """`float_place` of every value of a column of numbers."""
+    if pa.types.is_dictionary(column.type):
+        column = column.dictionary_decode()
+    if pa.types.is_floating(column.type):
+        keys = float_keys(_doubles(column))
+        return keys, keys
+    if pa.types.is_integer(column.type):
+        integers, _ = _integers(column)
+        keys, rounded = _float_column(FLOAT_KEYS, column) or (np.empty(0, np.int64), None)
+        if rounded is None:
+            return keys, keys
+        plain = integers.tolist()
+    else:
+        plain = [plain_number(value) for value in column.to_pylist()]
+    places = np.array([float_place(value) for value in plain], np.int64).reshape(-1, 2)
+    return places[:, 0].copy(), places[:, 1].copy()
 
 
 def _doubles(column: pa.Array) -> np.ndarray:

@@ -21,6 +21,7 @@ from matchwood.encode.keys import (
     MICROSECOND,
     NAN,
     DictionaryKeys,
+    FloatKeys,
     float_key,
     float_of_key,
 )
@@ -34,6 +35,7 @@ from matchwood.lang.nodes import (
     IsNull,
     Like,
     Or,
+    Relation,
     Value,
 )
 
@@ -88,6 +90,9 @@ def decode_predicate(table: ExpressionTable, attributes: Attributes, pred: int) 
 
 def _derived(attributes: Attributes, derived: Attribute, intervals: tuple[Interval, ...]) -> Expr:
     name = attributes.all[derived.source].name
+    if derived.term is not None:
+        reference = attributes.all[derived.term.context].name
+        return Relation(name, derived.term.op, reference.removeprefix("ctx."), derived.term.offset)
     if derived.pattern is None:
         return IsNull(name)
     fits, fails = (any(lo <= key <= hi for lo, hi in intervals) for key in (1, 0))
@@ -116,7 +121,7 @@ def _range(attribute: Attribute, lo: int, hi: int) -> Expr:
     if lo == hi and _has_value(attribute, lo):
         return Comparison(attribute.name, "=", _value(attribute, lo))
     bounds: list[Expr] = []
-    first, last = _DOMAINS.get(attribute.type or "", (INT_MIN, INT_MAX))
+    first, last = _domain(attribute)
     if lo > first:
         is_value = _has_value(attribute, lo)
         bound = _value(attribute, lo if is_value else min(lo - 1, last))
@@ -135,10 +140,15 @@ def _are_values(attribute: Attribute, keys: list[int]) -> bool:
 def _has_value(attribute: Attribute, key: int) -> bool:
     if isinstance(attribute.keys, DictionaryKeys):
         return attribute.keys.dictionary.value_of(key) is not None
-    if attribute.type == "float":  # no other NaN and no -0.0 has a key of its own
+    if isinstance(attribute.keys, FloatKeys):  # no other NaN and no -0.0 has a key of its own
         return float_key(float_of_key(key)) == key
-    first, last = _DOMAINS.get(attribute.type or "", (INT_MIN, INT_MAX))
+    first, last = _domain(attribute)
     return first <= key <= last
+
+
+def _domain(attribute: Attribute) -> tuple[int, ...]:
+    kind = "float" if isinstance(attribute.keys, FloatKeys) else attribute.type or ""
+    return _DOMAINS.get(kind, (INT_MIN, INT_MAX))
 
 
 def _value(attribute: Attribute, key: int) -> Value:
@@ -147,7 +157,7 @@ def _value(attribute: Attribute, key: int) -> Value:
         return float("nan") if value is NAN else value
     if attribute.type == "bool":
         return bool(key)
-    if attribute.type == "float":
+    if isinstance(attribute.keys, FloatKeys):
         return float_of_key(key)
     if attribute.type == "timestamp":
         return EPOCH + timedelta(microseconds=key)

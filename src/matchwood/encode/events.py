@@ -8,7 +8,9 @@ Layout   (n events, m entries, an entry being one attribute of one event)
          more_start int64[k+1], more_lo, more_hi int64[]   those sets: sorted disjoint intervals
 
 Attributes that no subscription uses are left out; derived attributes (absences, LIKE patterns) are
-filled in here.  An event with a value of the wrong type becomes an empty event and an error beside.
+filled in here.  A number between two neighbouring doubles, beside a context, has lo = hi + 1:
+the double above it and the one below.  An event with a value of the wrong type becomes an empty
+event and an error beside.
 """
 
 from __future__ import annotations
@@ -20,7 +22,7 @@ import numpy as np
 
 from matchwood.encode.attributes import Attribute, Attributes
 from matchwood.encode.interval_events import KeySets, interval_entries
-from matchwood.encode.keys import WrongValue, describe
+from matchwood.encode.keys import WrongValue, describe, float_place, plain_number
 from matchwood.errors import EventError
 from matchwood.lang.nodes import Expr
 
@@ -129,7 +131,7 @@ def _read(
             _read(attributes, value, f"{prefix}{name}.", found, deeper - 1)
             continue
         attribute = by_name.get(f"{prefix}{name}" if prefix else name)
-        if attribute is None:
+        if attribute is None or attribute.is_context:
             continue
         if attribute.id in found:
             raise EventError(
@@ -139,6 +141,8 @@ def _read(
         found[attribute.id] = key_of(attribute, value)
         for pattern in attribute.patterns.values():
             found[pattern.attr_id] = int(pattern.regex.fullmatch(value) is not None)
+        if attribute.beside_id >= 0:
+            found[attribute.beside_id] = _beside(attributes.all[attribute.beside_id], value)
 
 
 def key_of(attribute: Attribute, value: Any) -> int:
@@ -151,6 +155,15 @@ def key_of(attribute: Attribute, value: Any) -> int:
         raise wrong_type(attribute, str(wrong)) from None
     except (TypeError, ValueError, ArithmeticError):  # someone else's type, half like ours
         raise wrong_type(attribute, describe(value)) from None
+
+
+def _beside(beside: Attribute, value: Any) -> int | KeySets:
+    """The key of a value among those of the context; none may be its own: see `float_place`."""
+    assert beside.keys is not None
+    if beside.type == "string":
+        return beside.keys.key(value)
+    lo, hi = float_place(plain_number(value))
+    return lo if lo == hi else KeySets(((lo, hi),))
 
 
 def wrong_type(attribute: Attribute, found: str) -> EventError:

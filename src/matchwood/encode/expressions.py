@@ -15,6 +15,8 @@ Layout   (S slots)
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from matchwood.arrays import doubled, grown, slices
@@ -54,6 +56,8 @@ class ExpressionTable:
         """Raised whenever keys or predicate ids of stored expressions changed: rebuild indexes."""
         self.n_attributes = int(self.predicates.layout.attr.max(initial=-1)) + 1
         """One more than the highest attribute id in use."""
+        self.context: Any = None
+        """The values that subscriptions refer to, see matchwood.context; None: none does."""
         self._workspace = new_workspace(_WORKSPACE)
 
     @property

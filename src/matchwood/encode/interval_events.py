@@ -19,7 +19,7 @@ import numpy as np
 from matchwood.encode.attributes import Attribute, Attributes
 from matchwood.encode.dictionary import OrderedDictionary
 from matchwood.encode.expressions import ExpressionTable
-from matchwood.encode.keys import INT_MAX, INT_MIN, DictionaryKeys
+from matchwood.encode.keys import INT_MAX, INT_MIN, NAN, DictionaryKeys, float_place
 from matchwood.encode.leaves import OPERATOR, PATTERN, LeafBatch
 from matchwood.encode.resolve import resolve
 from matchwood.errors import EventError, ExpansionError, SchemaError
@@ -47,9 +47,12 @@ def interval_entries(attributes: Attributes, event: Expr) -> dict[int, KeySets]:
     entries: dict[int, KeySets] = {}
     for id_, intervals in sets.items():
         attribute = attributes.by_name.get(own.all[id_].name)
-        if attribute is not None:
+        if attribute is not None and not attribute.is_context:
             entries[attribute.id] = KeySets(_translated(attribute, own.all[id_], intervals))
             entries.update(_patterns(attribute, normal))
+            if attribute.beside_id >= 0:
+                beside = attributes.all[attribute.beside_id]
+                entries[beside.id] = KeySets(_beside(beside, own.all[id_], intervals))
     return entries
 
 
@@ -123,6 +126,38 @@ def _translated(
             joined.pop()
         joined.append((low, high))
     return tuple(joined)
+
+
+def _beside(
+    beside: Attribute, own: Attribute, intervals: tuple[Interval, ...]
+) -> tuple[Interval, ...]:
+    """The event's intervals in the keys of the context, from its own."""
+    if beside.type == "string":
+        return _translated(beside, own, intervals)
+    found = [
+        (
+            INT_MIN if lo == INT_MIN else _float_end(own, lo, inward=1),
+            INT_MAX if hi == INT_MAX else _float_end(own, hi, inward=-1),
+        )
+        for lo, hi in intervals
+    ]
+    return tuple(found)
+
+
+def _float_end(own: Attribute, key: int, inward: int) -> int:
+    """One end as the key of a double; a strict bound is the next double inside it."""
+    is_strict = False
+    value: int | float = key
+    if isinstance(own.keys, DictionaryKeys):
+        constant = own.keys.dictionary.value_of(key)
+        is_strict = constant is None
+        if is_strict:
+            constant = own.keys.dictionary.value_of(key - inward)
+        value = float("nan") if constant is NAN else constant
+    low, high = float_place(value)
+    if low != high:  # between two doubles
+        return low if inward > 0 else high
+    return low + inward if is_strict else low
 
 
 def _end(source: OrderedDictionary, target: OrderedDictionary, key: int, inward: int) -> int:

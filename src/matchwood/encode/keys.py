@@ -199,6 +199,17 @@ def float_of_key(key: int) -> float:
     return value
 
 
+def float_place(value: int | float) -> tuple[int, int]:
+    """The first double from a number on and the last up to it, as keys: the same for a double.
+
+    >>> low, high = float_place(2**53 + 1)
+    >>> low - high, float_of_key(low) - float_of_key(high)
+    (1, 2.0)
+    """
+    ge, le, _ = _float_literal(value)
+    return ge, le
+
+
 def plain_number(value: Any) -> int | float:
     """An int of 64 bits or a float, from anything that is exactly one."""
     if isinstance(value, Decimal):

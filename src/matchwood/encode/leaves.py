@@ -42,10 +42,11 @@ from matchwood.lang.nodes import (
     Like,
     Or,
     Predicate,
+    Relation,
 )
 
-ABSENT, PATTERN = 9, 10
-"""Two more operators, which `resolve` turns into tests of derived attributes."""
+ABSENT, PATTERN, REFERENCE = 9, 10, 11
+"""Three more operators, which `resolve` turns into tests of derived attributes."""
 
 OF_STRING = 32
 """Marks rows that only a string attribute can have."""
@@ -137,6 +138,11 @@ class LeafBatch:
     def _is_null(self, node: IsNull) -> None:
         self.write_row(node.name, PRESENT if node.negated else ABSENT, (), node.position)
 
+    def _relation(self, node: Relation) -> None:
+        """The value of such a row: operator, name of the context's value, offset."""
+        value = (node.op, node.reference, node.offset)
+        self.write_row(node.name, REFERENCE, (value,), node.position)
+
     def write_like(self, node: Like) -> None:
         """One leaf for LIKE, in the cheapest form its pattern allows."""
         kind, text = classify(node.pattern)
@@ -157,4 +163,5 @@ _WRITERS: dict[type[Expr], Callable[..., None]] = {
     In: LeafBatch._in,
     Like: LeafBatch.write_like,
     IsNull: LeafBatch._is_null,
+    Relation: LeafBatch._relation,
 }

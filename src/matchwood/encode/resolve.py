@@ -12,13 +12,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from matchwood.encode.attributes import Attribute, Attributes
+from matchwood.encode.attributes import Attribute, Attributes, Term
 from matchwood.encode.expressions import ExpressionTable
 from matchwood.encode.keys import read_literal_problem
-from matchwood.encode.leaves import ABSENT, OF_STRING, OPERATOR, LeafBatch
+from matchwood.encode.leaves import ABSENT, OF_STRING, OPERATOR, REFERENCE, LeafBatch
+from matchwood.encode.relations import check_relations
 from matchwood.encode.schema import accepts, literal_type
 from matchwood.errors import SchemaError
 from matchwood.forms.merge_kernels import EQ, NEGATED, PRESENT, Leaves
+from matchwood.lang.names import is_context
 
 _SMALL = 64
 """Rows up to which plain Python beats NumPy at sorting them by name: single subscriptions."""
@@ -40,7 +42,12 @@ def resolve(batch: LeafBatch, attributes: Attributes, table: ExpressionTable) ->
     Dictionaries learn the constants, and `table` follows when that moved its keys.
     """
     groups = list(_by_name(batch))
-    for name, kind in _check(batch, attributes, groups).items():
+    learned = _check(batch, attributes, groups)
+    relations = _relation_rows(batch, attributes)
+    if relations or (learned and attributes.version):
+        learned = check_relations(batch, attributes, learned, relations)
+        attributes.version += 1
+    for name, kind in learned.items():
         attributes.get(name, kind)
     attr = np.zeros(len(batch.attr), np.int32)
     op = np.frombuffer(batch.op, np.uint8) & np.uint8(0xFF & ~OF_STRING)
@@ -49,9 +56,11 @@ def resolve(batch: LeafBatch, attributes: Attributes, table: ExpressionTable) ->
         attribute = attributes.get(group.name, None)
         attr[group.rows] = attribute.id
         if len(group.values):
-            literals.put(group.at, *_literal_keys(attribute, group.values, table))
+            literals.put(group.at, *_literal_keys(attributes, attribute, group.values, table))
     for row in _derived_rows(batch):
         _derive(batch, attributes, row, attr, op, literals)
+    if relations or (learned and attributes.version):
+        attributes.settle_terms()
     start = np.array(batch.start, np.int64)
     return Leaves(attr, op, start, literals.ge, literals.le, literals.side)
 
@@ -79,7 +88,8 @@ class _LiteralKeys:
 
 def learned_types(batch: LeafBatch, attributes: Attributes) -> dict[str, str]:
     """Check every constant against its attribute; returns the types the batch would teach."""
-    return _check(batch, attributes, _by_name(batch))
+    learned = _check(batch, attributes, _by_name(batch))
+    return check_relations(batch, attributes, learned, _relation_rows(batch, attributes))
 
 
 def _by_name(batch: LeafBatch) -> Iterator[_Rows]:
@@ -160,7 +170,7 @@ def _item(value: Any) -> Any:
 
 
 def _literal_keys(
-    attribute: Attribute, values: Any, table: ExpressionTable
+    attributes: Attributes, attribute: Attribute, values: Any, table: ExpressionTable
 ) -> tuple[np.ndarray, np.ndarray | slice]:
     """Triples for the distinct values (see `Keys.literals`), and which one each value has."""
     keys = attribute.keys
@@ -173,7 +183,7 @@ def _literal_keys(
     triples = keys.literals(values)
     moved = keys.take_relabelling()
     if moved is not None:
-        table.rekey(attribute.id, moved)
+        attributes.follow(attribute, moved, table.rekey)
     return triples, which
 
 
@@ -186,6 +196,26 @@ def _derived_rows(batch: LeafBatch) -> list[int]:
     return [row for row, op in enumerate(batch.op) if op & OPERATOR >= ABSENT]
 
 
+def reference_rows(batch: LeafBatch) -> list[int]:
+    """Rows that refer to the context: relations, and tests of the context's values."""
+    contextual = {code for name, code in batch.names.items() if is_context(name)}
+    if not contextual and len(batch.op) <= _SMALL:
+        return [row for row, op in enumerate(batch.op) if op & OPERATOR == REFERENCE]
+    rows = (np.frombuffer(batch.op, np.uint8) & OPERATOR) == REFERENCE
+    if contextual:
+        rows = rows | np.isin(np.array(batch.attr, np.int32), list(contextual))
+    found: list[int] = np.flatnonzero(rows).tolist()
+    return found
+
+
+def _relation_rows(batch: LeafBatch, attributes: Attributes) -> list[int]:
+    if len(batch.op) <= _SMALL:
+        return [row for row, op in enumerate(batch.op) if op & OPERATOR == REFERENCE]
+    op = np.frombuffer(batch.op, np.uint8)
+    rows: list[int] = np.flatnonzero((op & OPERATOR) == REFERENCE).tolist()
+    return rows
+
+
 def _derive(
     batch: LeafBatch, attributes: Attributes, row: int,
     attr: np.ndarray, op: np.ndarray, literals: _LiteralKeys,
@@ -194,6 +224,11 @@ def _derive(
     attribute = attributes.all[attr[row]]
     if op[row] & OPERATOR == ABSENT:
         attr[row], op[row] = attributes.absence(attribute), PRESENT
+    elif op[row] & OPERATOR == REFERENCE:
+        sign, reference, offset = batch.values[batch.start[row]]
+        context = attributes.get(reference, None)
+        term = Term(sign, context.id, offset, isinstance(offset, float))
+        attr[row], op[row] = attributes.relation(attribute, term), PRESENT
     else:
         at = batch.start[row]
         attr[row] = attributes.pattern(attribute, batch.values[at])

@@ -7,7 +7,7 @@ same keys that matching uses, so an explanation never disagrees with a match.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date, datetime
 from typing import Any
 
@@ -19,8 +19,10 @@ from matchwood.encode.expressions import ExpressionTable
 from matchwood.encode.leaves import LeafBatch
 from matchwood.encode.resolve import resolve
 from matchwood.forms.merge_kernels import leaf_intervals
+from matchwood.lang.names import CONTEXT, is_context
 from matchwood.lang.nodes import (
     And,
+    Comparison,
     Const,
     Expr,
     In,
@@ -28,6 +30,7 @@ from matchwood.lang.nodes import (
     Not,
     Or,
     Predicate,
+    Relation,
     Xnor,
     children,
     predicates,
@@ -92,11 +95,16 @@ class Explanation:
 
 
 def explain(
-    id_: int | str, expr: Expr, attributes: Attributes, event: Mapping[str, Any]
+    id_: int | str,
+    expr: Expr,
+    attributes: Attributes,
+    event: Mapping[str, Any],
+    context: Mapping[str, Any],
 ) -> Explanation:
     """Evaluate every node of an expression that is registered with these attributes."""
-    leaves = _Leaves(expr, attributes, event)
-    tree = _evaluate(expr, leaves, _flat(event))
+    values = {f"{CONTEXT}{name}": value for name, value in context.items()}
+    leaves = _Leaves(expr, attributes, event, values)
+    tree = _evaluate(expr, leaves, {**_flat(event), **values})
     reasons = () if tree.value is True else tuple(dict.fromkeys(_why_not(tree, True)))
     return Explanation(id_, tree.value is True, tree, reasons)
 
@@ -119,8 +127,12 @@ def _shown(value: Any) -> str:
 
 def _evaluate(expr: Expr, leaves: _Leaves, event: dict[str, Any]) -> Node:
     if isinstance(expr, Predicate):
-        found = f"{expr.name} is {_shown(event[expr.name])}" if expr.name in event else None
-        return Node(str(expr), leaves.truth(expr), found or f"{expr.name} is absent", (), expr)
+        names = [expr.name, expr.reference] if isinstance(expr, Relation) else [expr.name]
+        found = [
+            f"{name} is {_shown(event[name])}" if name in event else f"{name} is absent"
+            for name in names
+        ]
+        return Node(str(expr), leaves.truth(expr), ", ".join(found), (), expr)
     nodes = tuple([_evaluate(each, leaves, event) for each in children(expr)])
     return Node(str(expr), _connect(expr, [node.value for node in nodes]), None, nodes, expr)
 
@@ -144,15 +156,26 @@ class _Leaves:
     """Decides single predicates by keys, with dictionaries of its own.
 
     The matcher's own dictionaries forget constants that merging made superfluous; here every
-    constant of the expression counts.
+    constant of the expression counts.  Values of the context are constants too, or, where they are
+    tested themselves, attributes under another name.
     """
 
-    def __init__(self, expr: Expr, known: Attributes, event: Mapping[str, Any]) -> None:
+    def __init__(
+        self,
+        expr: Expr,
+        known: Attributes,
+        event: Mapping[str, Any],
+        context: Mapping[str, Any],
+    ) -> None:
         self._attributes = Attributes()
+        self._types = known.schema()
+        self._context = {_renamed(name): value for name, value in context.items()}
+        event = {**event, **self._context}
         for leaf in predicates(expr):
             attribute = known.by_name.get(leaf.name)
-            self._attributes.get(leaf.name, attribute.type if attribute is not None else None)
-        positive = [_known_part(leaf) for leaf in predicates(expr)]
+            kind = attribute.type if attribute is not None else None
+            self._attributes.get(_renamed(leaf.name), kind)
+        positive = [self._known_part(leaf) for leaf in predicates(expr)]
         batch = LeafBatch()
         for known_part in positive:
             if known_part is not None:
@@ -164,12 +187,12 @@ class _Leaves:
 
     def truth(self, leaf: Predicate) -> Truth:
         """TRUE, FALSE or unknown; leaves are asked for from left to right."""
-        known = _known_part(leaf)
+        known = self._known_part(leaf)
         row = next(self._rows) if known is not None else None
-        is_absent = self._attributes.by_name[leaf.name].id not in self._keys
+        is_absent = self._attributes.by_name[_renamed(leaf.name)].id not in self._keys
         if isinstance(leaf, IsNull):
             return is_absent != leaf.negated
-        if is_absent:
+        if is_absent or (isinstance(leaf, Relation) and known is None):
             return None
         is_member = row is not None and self._in_set(row)
         if isinstance(leaf, In) and None in leaf.values:  # found, or else nobody knows
@@ -181,13 +204,26 @@ class _Leaves:
         lo, hi = leaf_intervals(self._leaves, row)
         return bool(np.any((lo <= key) & (key <= hi)))
 
+    def _known_part(self, leaf: Predicate) -> Predicate | None:
+        """The leaf without NULL in its list and with the context's value; None: nothing is left."""
+        name = _renamed(leaf.name)
+        if isinstance(leaf, Relation):
+            value = self._context.get(_renamed(leaf.reference))
+            if value is None:
+                return None
+            if leaf.offset != 0 or isinstance(leaf.offset, float):
+                is_exact = self._types.get(leaf.reference) == "int"
+                value = (value if is_exact else float(value)) + leaf.offset
+            return Comparison(name, leaf.op, value)
+        if isinstance(leaf, In) and None in leaf.values:
+            values = tuple([value for value in leaf.values if value is not None])
+            return In(name, values) if values else None
+        return leaf if name == leaf.name else replace(leaf, name=name)  # type: ignore[type-var]
 
-def _known_part(leaf: Predicate) -> Predicate | None:
-    """The leaf without NULL in its list; None when nothing is left of it."""
-    if isinstance(leaf, In) and None in leaf.values:
-        values = tuple([value for value in leaf.values if value is not None])
-        return In(leaf.name, values) if values else None
-    return leaf
+
+def _renamed(name: str) -> str:
+    """A value of the context as an attribute that an event may supply; no other has such a name."""
+    return f"\0{name}" if is_context(name) else name
 
 
 def _why_not(node: Node, wanted: bool) -> list[str]:

@@ -52,10 +52,12 @@ class Chunk:
     refused: dict[int, Exception]
     done: int
     total: int
+    contexts: Sequence[Any] | None = None
 
-    def placed(self, row: int, error: PositionedError) -> MatchwoodError:
+    def placed(self, row: int, error: MatchwoodError) -> MatchwoodError:
         text = self.texts[row]
-        return error if text is None else error.at(text)
+        is_placed = text is not None and isinstance(error, PositionedError)
+        return error.at(text) if is_placed else error  # type: ignore[attr-defined]
 
 
 def load_batches(subscriptions: Any, processes: int | None) -> Iterator[Chunk]:
@@ -77,13 +79,17 @@ def load_batches(subscriptions: Any, processes: int | None) -> Iterator[Chunk]:
                 f"found {', '.join(table.column_names)}"
             )
         ids, texts = table.column("id").to_pylist(), table.column("expr").to_pylist()
+        contexts = table.column("context").to_pylist() if "context" in table.column_names else None
     else:
-        ids, texts = _pairs(subscriptions)
-    yield from _text_chunks(ids, texts, processes)
+        ids, texts, contexts = _pairs(subscriptions)
+    yield from _text_chunks(ids, texts, contexts, processes)
 
 
-def _pairs(subscriptions: Iterable[Any]) -> tuple[list[Any], list[Any]]:
-    """Ids and expressions of (id, text) pairs or of mappings with `id` and `expr`."""
+def _pairs(subscriptions: Iterable[Any]) -> tuple[list[Any], list[Any], list[Any] | None]:
+    """Ids, expressions and contexts of (id, text) pairs, (id, text, context) triples, or mappings.
+
+    A mapping has `id`, `expr` and perhaps `context`.
+    """
     if isinstance(subscriptions, (str, bytes)) or not isinstance(subscriptions, Iterable):
         raise SubscriptionError(
             "expected a table or an iterable of (id, text) pairs, "
@@ -91,22 +97,26 @@ def _pairs(subscriptions: Iterable[Any]) -> tuple[list[Any], list[Any]]:
         )
     if isinstance(subscriptions, Mapping):
         subscriptions = subscriptions.items()
-    ids, texts = [], []
+    ids, texts, contexts = [], [], []
     for each in subscriptions:
         if isinstance(each, Mapping) and {"id", "expr"} <= each.keys():
             ids.append(each["id"])
             texts.append(each["expr"])
-        elif isinstance(each, (tuple, list)) and len(each) == 2:
+            contexts.append(each.get("context"))
+        elif isinstance(each, (tuple, list)) and len(each) in (2, 3):
             ids.append(each[0])
             texts.append(each[1])
+            contexts.append(each[2] if len(each) == 3 else None)
         else:
             raise SubscriptionError(
                 f"expected (id, text) pairs, found {str(each)[:60]!r} at row {len(ids)}"
             )
-    return ids, texts
+    return ids, texts, contexts if any(each is not None for each in contexts) else None
 
 
-def _text_chunks(ids: list[Any], texts: list[Any], processes: int | None) -> Iterator[Chunk]:
+def _text_chunks(
+    ids: list[Any], texts: list[Any], contexts: list[Any] | None, processes: int | None
+) -> Iterator[Chunk]:
     starts = range(0, len(texts), CHUNK)
     parsed = parse_chunks((texts[at : at + CHUNK] for at in starts), len(texts), processes)
     for first, (batch, rows, refused) in zip(starts, parsed, strict=True):
@@ -115,4 +125,5 @@ def _text_chunks(ids: list[Any], texts: list[Any], processes: int | None) -> Ite
             str(each.expression()) if isinstance(each, Boolean) else each
             for each in texts[first:last]
         ]
-        yield Chunk(first, ids[first:last], kept, batch, rows, refused, last, len(texts))
+        own = None if contexts is None else contexts[first:last]
+        yield Chunk(first, ids[first:last], kept, batch, rows, refused, last, len(texts), own)

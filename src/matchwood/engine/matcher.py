@@ -30,6 +30,8 @@ from matchwood.lang.nodes import Boolean, Expr
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from matchwood.engine.flips import Flips
+
 
 class Matcher:
     """Keeps subscriptions and tells, for every event, which of them hold.
@@ -57,10 +59,14 @@ class Matcher:
 
     # -- changing ----------------------------------------------------------------------------
 
-    def add(self, id: Id, expr: str | Boolean) -> None:
-        """Register a subscription; its id must be new."""
+    def add(self, id: Id, expr: str | Boolean, *, context: Id | None = None) -> None:
+        """Register a subscription; its id must be new.
+
+        context  the id of the context that `ctx.` in the expression refers to; its values are set
+                 with `set_context`, before or after
+        """
         with self._exclusive():
-            self._store.add(id, expr)
+            self._store.add(id, expr, context)
 
     def add_many(
         self,
@@ -71,10 +77,11 @@ class Matcher:
     ) -> BatchReport:
         """Register many subscriptions; what is wrong with some never stops the others.
 
-        subscriptions  a table (Arrow, pandas, polars) with columns `id` and `expr`; a table of
+        subscriptions  a table (Arrow, pandas, polars) with columns `id`, `expr` and, where they
+                       refer to one, `context`; a table of
                        predicates with columns `id`, `attribute`, `operator` and `value` (or
                        `values`), whose rows of one id form a conjunction; or an iterable of
-                       (id, text) pairs
+                       (id, text) pairs or (id, text, context) triples
         progress       called with (done, total) after every chunk
         processes      how many processes parse texts; by default one per core for large batches
 
@@ -103,12 +110,15 @@ class Matcher:
                     self._store.insert(np.concatenate(added))
             return report
 
-    def replace(self, id: Id, expr: str | Boolean) -> None:
-        """Give a subscription a new expression, keeping its place; adds it when it is new."""
+    def replace(self, id: Id, expr: str | Boolean, *, context: Id | None = None) -> None:
+        """Give a subscription a new expression, keeping its place; adds it when it is new.
+
+        It keeps its context too, unless another one is given.
+        """
         with self._exclusive():
             id_ = check_id(id)
             change = self._store.replace if id_ in self._store.subscriptions else self._store.add
-            change(id_, expr)
+            change(id_, expr, context)
 
     def remove(self, id: Id) -> None:
         """Forget a subscription."""
@@ -132,6 +142,61 @@ class Matcher:
                 self._store.remove(np.array(list(slots), np.int32))
             report.count = len(slots)
             return report
+
+    # -- context -----------------------------------------------------------------------------
+
+    def set_context(
+        self, id: Id, values: Mapping[str, Any], *, flips: bool = False
+    ) -> Flips | None:
+        """Change values of a context: every later match sees them.  None makes a value absent.
+
+        flips  also tell which subscriptions the change has opened and closed: those whose
+               predicates on the context alone became TRUE, or are no longer
+
+        >>> m = Matcher()
+        >>> m.add("s1", "price < ctx.budget AND NOT ctx.away", context="ann")
+        >>> m.set_context("ann", {"budget": 20, "away": False})
+        >>> m.match({"price": 12})
+        ['s1']
+        >>> m.set_context("ann", {"away": True}, flips=True)
+        Flips(opened=[], closed=['s1'])
+        """
+        with self._exclusive():
+            id_ = check_id(id, "a context's id")
+            if not isinstance(values, Mapping):
+                raise EventError(
+                    f"expected a mapping from names to values, found {type(values).__name__}"
+                )
+            contexts = self._store.with_contexts()
+            if not flips:
+                contexts.set(id_, values)
+                return None
+            from matchwood.engine.flips import flips_of
+
+            return flips_of(self._store, [id_], lambda: contexts.set(id_, values))
+
+    def set_context_many(self, contexts: Any, *, flips: bool = False) -> Flips | None:
+        """Change values of many contexts at once, all of them or none.
+
+        contexts  a table (Arrow, pandas, polars) with a column `context` and one column per value,
+                  where null leaves a value as it is; or a mapping from ids to values, or pairs
+        """
+        with self._exclusive():
+            from matchwood.engine.context_tables import read_updates
+
+            ids, apply = read_updates(self._store.with_contexts(), contexts)
+            if not flips:
+                apply()
+                return None
+            from matchwood.engine.flips import flips_of
+
+            return flips_of(self._store, ids, apply)
+
+    def context(self, id: Id) -> dict[str, Any]:
+        """The values of a context that are set now."""
+        with self._exclusive():
+            contexts = self._store.contexts
+            return {} if contexts is None else contexts.values(check_id(id, "a context's id"))
 
     # -- matching ----------------------------------------------------------------------------
 
@@ -178,7 +243,8 @@ class Matcher:
                     f"expected a mapping to explain, found {type(event).__name__}: "
                     "give one event with values"
                 )
-            return explain(id, self._store.expression(id), self._store.attributes, event)
+            values = self._store.context_values(id)
+            return explain(id, self._store.expression(id), self._store.attributes, event, values)
 
     def validate(self, text: str | Boolean) -> Expr:
         """Parse and type-check without adding; returns the tree, or raises with a position."""

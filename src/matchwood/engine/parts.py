@@ -14,11 +14,11 @@ from typing import Any
 
 import numpy as np
 
-from matchwood.encode.attributes import Attribute, Attributes, Pattern
+from matchwood.encode.attributes import Attribute, Attributes, Pattern, Term
 from matchwood.encode.dictionary import OrderedDictionary
 from matchwood.encode.expression_kernels import N_CODE, ExpressionLayout
 from matchwood.encode.expressions import ExpressionTable
-from matchwood.encode.keys import NAN, DictionaryKeys, keys_for
+from matchwood.encode.keys import NAN, DictionaryKeys, FloatKeys, Keys, keys_for
 from matchwood.encode.like import compile_pattern
 from matchwood.encode.predicate_kernels import HIGH, N_INTERVALS, PredicateLayout
 from matchwood.encode.predicates import PredicateTable
@@ -46,6 +46,9 @@ def collect(store: Store) -> tuple[dict[str, Any], Arrays]:
     arrays |= _expression_arrays(store.table, n)
     arrays |= _constants(store.attributes)
     arrays["always"] = routing.always
+    if store.contexts is not None:
+        settings["context"], values = store.contexts.layout(n)
+        arrays |= {f"context_{name}": array for name, array in values.items()}
     for i, index in enumerate(routing.indexes):
         arrays |= {f"index{i}_{name}": array for name, array in index.layout().items()}
     return settings, arrays
@@ -56,6 +59,12 @@ def rebuild(settings: dict[str, Any], arrays: Arrays) -> Store:
     predicates = PredicateTable(PredicateLayout(**_with_prefix(arrays, "predicate_")))
     expressions = ExpressionLayout(**_with_prefix(arrays, "expression_"))
     table = ExpressionTable(expressions, predicates)
+    attributes = _attributes(settings, arrays)
+    if "context" in settings:
+        from matchwood.context.store import ContextStore
+
+        table.context = ContextStore(attributes, table)
+        table.context.take(settings["context"], _with_prefix(arrays, "context_"))
     layouts = [
         _with_prefix(arrays, f"index{i}_")
         for i in range(len({name[:6] for name in arrays if name.startswith("index")}))
@@ -64,7 +73,7 @@ def rebuild(settings: dict[str, Any], arrays: Arrays) -> Store:
         table, settings["index"], settings["config"], layouts, arrays["always"]
     )
     subscriptions = Subscriptions.restore(_with_prefix(arrays, "subscription_"))
-    return Store(_attributes(settings, arrays), table, subscriptions, routing)
+    return Store(attributes, table, subscriptions, routing)
 
 
 def _with_prefix(arrays: Arrays, prefix: str) -> Arrays:
@@ -93,7 +102,22 @@ def _attribute_settings(attribute: Attribute) -> dict[str, Any]:
         "patterns": {text: each.attr_id for text, each in attribute.patterns.items()},
         "source": attribute.source,
         "pattern": attribute.pattern,
+        **_context_settings(attribute),
     }
+
+
+def _context_settings(attribute: Attribute) -> dict[str, Any]:
+    """Only of attributes that are compared with a context."""
+    settings: dict[str, Any] = {}
+    if attribute.term is not None:
+        settings["term"] = list(attribute.term)
+    if attribute.terms:
+        settings["terms"] = [[*term, derived] for term, derived in attribute.terms.items()]
+    if attribute.beside_id >= 0:
+        settings["beside"] = attribute.beside_id
+    if attribute.is_beside:
+        settings["is_beside"] = True
+    return settings
 
 
 def _constants(attributes: Attributes) -> Arrays:
@@ -101,7 +125,7 @@ def _constants(attributes: Attributes) -> Arrays:
     labels: list[int] = []
     values: list[Any] = []
     for attribute in attributes.all:
-        if isinstance(attribute.keys, DictionaryKeys):
+        if isinstance(attribute.keys, DictionaryKeys) and _owns(attributes, attribute):
             dictionary = attribute.keys.dictionary
             attr += [attribute.id] * len(dictionary)
             labels += dictionary.labels().tolist()
@@ -119,6 +143,14 @@ def _constants(attributes: Attributes) -> Arrays:
     }
 
 
+def _owns(attributes: Attributes, attribute: Attribute) -> bool:
+    """Whether a dictionary is saved with this attribute: that of all contexts with the first."""
+    if attribute.keys is not attributes.context_strings:
+        return True
+    sharing = [each.id for each in attributes.all if each.keys is attribute.keys]
+    return attribute.id == sharing[0]
+
+
 def _kind(value: Any) -> int:
     if value is NAN:
         return NAN_KIND
@@ -128,20 +160,35 @@ def _kind(value: Any) -> int:
 def _attributes(settings: dict[str, Any], arrays: Arrays) -> Attributes:
     attributes = Attributes()
     for id_, each in enumerate(settings["attributes"]):
-        keys = keys_for(each["type"]) if each["type"] else None
+        keys = _keys(attributes, each)
         patterns = {text: Pattern(i, compile_pattern(text)) for text, i in each["patterns"].items()}
         attribute = Attribute(
             id_, each["name"], each["type"], keys, each["absence"], patterns,
             each["source"], each["pattern"],
+            Term(*each["term"]) if "term" in each else None,
+            {Term(*term): derived for *term, derived in each.get("terms", ())},
+            each.get("beside", -1), each.get("is_beside", False),
         )  # fmt: skip
         attributes.all.append(attribute)
         if not attribute.is_derived:
             attributes.by_name[attribute.name] = attribute
-        if isinstance(keys, DictionaryKeys):
+        if isinstance(keys, DictionaryKeys) and _owns(attributes, attribute):
             keys.load_later(_DictionaryReader(arrays, id_))
     attributes.absences = [attributes.all[i] for i in settings["absences"]]
     attributes._free = settings["dropped"]
     return attributes
+
+
+def _keys(attributes: Attributes, settings: dict[str, Any]) -> Keys | None:
+    """The keys of an attribute; those beside a context are the context's."""
+    if not settings["type"]:
+        return None
+    if settings.get("is_beside"):
+        is_string = settings["type"] == "string"
+        return attributes.context_strings if is_string else FloatKeys()
+    if settings["source"] >= 0:
+        return keys_for(settings["type"])
+    return attributes.keys_of(settings["name"], settings["type"])
 
 
 class _DictionaryReader:

@@ -4,6 +4,7 @@
     never true       kept nowhere
     conjunctions     the index the user chose
     anything else    the same index if it speaks any expression, else the general one
+    with a context   an index that follows changing values, whatever was chosen for the others
 
 `auto` scans a small set and moves to a BE-Tree when conjunctions become many.
 
@@ -33,11 +34,19 @@ AUTO_FROM = 2_000
 first match then need not wait for more kernels to be compiled."""
 
 
-def _classes(index: str, n_conjunctions: int) -> tuple[type[Index], ...]:
+CONTEXT_INDEX = "agile"
+CONTEXT_INDEXES = ("agile", "no_index", "eager", "partial", "gbu")
+"""What holds subscriptions with a context, and all indexes that can."""
+
+
+def _classes(index: str, n_conjunctions: int, has_context: bool) -> tuple[type[Index], ...]:
     if index == AUTO:
         index = CONJUNCTIVE_INDEX if n_conjunctions >= AUTO_FROM else GENERAL_INDEX
     chosen = find_index(index)
-    return (chosen,) if chosen.language == ANY else (chosen, find_index(GENERAL_INDEX))
+    classes = (chosen,) if chosen.language == ANY else (chosen, find_index(GENERAL_INDEX))
+    if has_context and index not in CONTEXT_INDEXES:
+        return (*classes, find_index(CONTEXT_INDEX))
+    return classes
 
 
 class Routing:
@@ -64,7 +73,7 @@ class Routing:
         self = cls.__new__(cls)
         self._table, self.name, self.config = table, index, dict(config)
         self._n_conjunctions = len(table.slots_of(CONJUNCTION))
-        self._classes = _classes(index, self._n_conjunctions)
+        self._classes = _classes(index, self._n_conjunctions, table.context is not None)
         self._always, self._always_array = set(always.tolist()), always
         self.epoch = table.epoch
         if len(layouts) != len(self._classes):
@@ -79,7 +88,9 @@ class Routing:
     def rebuild(self) -> None:
         """Build every index anew from the expression table."""
         nothing = np.empty(0, np.int32)
-        self._classes = _classes(self.name, len(self._table.slots_of(CONJUNCTION)))
+        self._classes = _classes(
+            self.name, len(self._table.slots_of(CONJUNCTION)), self._table.context is not None
+        )
         self._n_conjunctions = 0
         self.indexes = [self._build(i, nothing) for i in range(len(self._classes))]
         self._always: set[int] = set()
@@ -97,11 +108,26 @@ class Routing:
     def insert(self, slots: np.ndarray) -> None:
         kinds = self._table.layout.kind[slots]
         n_conjunctions = self._n_conjunctions + int((kinds == CONJUNCTION).sum())
-        has_grown = len(_classes(self.name, n_conjunctions)) > len(self._classes)
+        self._open_context_index()
+        has_context = self._table.context is not None
+        has_grown = len(_classes(self.name, n_conjunctions, has_context)) > len(self._classes)
         if has_grown or self.epoch != self._table.epoch:
             self.rebuild()  # takes the new slots with it
         else:
             self._insert(slots)
+
+    def _open_context_index(self) -> None:
+        """An index for contexts once there are any, beside the others as they are."""
+        is_missing = self._table.context is not None and self.context_index is None
+        if is_missing and self.name not in CONTEXT_INDEXES:
+            self._classes = (*self._classes, find_index(CONTEXT_INDEX))
+            self.indexes.append(self._build(len(self._classes) - 1, np.empty(0, np.int32)))
+
+    @property
+    def context_index(self) -> Any:
+        """The index that holds subscriptions with a context, if there is one."""
+        last = self.indexes[-1]
+        return last if last.name in CONTEXT_INDEXES else None
 
     def delete(self, slots: np.ndarray) -> None:
         """Forget slots; the table still holds them."""
@@ -133,10 +159,23 @@ class Routing:
             self._always_array = None
 
     def _parts(self, slots: np.ndarray) -> list[np.ndarray]:
+        if self._has_context_index:
+            linked = self._table.context.is_linked(slots)
+            kinds = self._table.layout.kind[slots]
+            bound = slots[linked & ((kinds == CONJUNCTION) | (kinds == TREE))]
+            return [*self._plain_parts(slots[~linked], len(self.indexes) - 1), bound]
+        return self._plain_parts(slots, len(self.indexes))
+
+    def _plain_parts(self, slots: np.ndarray, n: int) -> list[np.ndarray]:
         kinds = self._table.layout.kind[slots]
-        if len(self.indexes) == 1:
+        if n == 1:
             return [slots[(kinds == CONJUNCTION) | (kinds == TREE)]]
         return [slots[kinds == CONJUNCTION], slots[kinds == TREE]]
+
+    @property
+    def _has_context_index(self) -> bool:
+        """Whether the last index is one for subscriptions with a context alone."""
+        return len(self.indexes) > 1 and self.indexes[-1].name == CONTEXT_INDEX
 
     def _build(self, which: int, slots: np.ndarray) -> Index:
         cls, config = self._classes[which], self.config if which == 0 else {}

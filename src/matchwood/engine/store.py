@@ -12,9 +12,10 @@ changing nothing), subscriptions, table, routing; a removal goes the other way r
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -24,19 +25,22 @@ from matchwood.encode.events import EncodedEvents
 from matchwood.encode.expression_kernels import ALWAYS, CONJUNCTION, NEVER, TREE
 from matchwood.encode.expressions import ExpressionTable
 from matchwood.encode.leaves import LeafBatch
-from matchwood.encode.resolve import learned_types, resolve
+from matchwood.encode.resolve import learned_types, reference_rows, resolve
 from matchwood.engine.arrange_kernels import arrange
 from matchwood.engine.loading import Chunk
 from matchwood.engine.matches import Found, Matches
 from matchwood.engine.routing import Routing
 from matchwood.engine.subscriptions import Id, Subscriptions, are_plain, check_id
 from matchwood.errors import IndexBuildError, ParseError, SchemaError, SubscriptionError
-from matchwood.index.protocol import Hits
+from matchwood.index.protocol import Hits, side_by_side
 from matchwood.index.verify_kernels import COUNTERS
 from matchwood.jit import compile_seconds
 from matchwood.lang.nodes import Boolean, Expr
 from matchwood.lang.parser import parse
 from matchwood.lang.tokens import MAX_TEXT
+
+if TYPE_CHECKING:
+    from matchwood.context.store import ContextStore
 
 COMPACT_ABOVE = 1024
 """Slots below which compacting is not worth the trouble."""
@@ -54,13 +58,15 @@ class Store:
 
     # -- changing ----------------------------------------------------------------------------
 
-    def add(self, id_: Any, expr: str | Boolean) -> None:
+    def add(self, id_: Any, expr: str | Boolean, context: Any = None) -> None:
         """One new subscription."""
         id_ = self.check_new(id_)
         batch = single(expr)
+        context = self._check_context(batch, context, expr)
         leaves = self._resolve(batch, expr)
         slots = self.subscriptions.add([id_], [_text(expr)])
         self._encode(batch, leaves, slots)
+        self.link(slots, [context])
         self.insert(slots)
 
     def insert(self, slots: np.ndarray) -> None:
@@ -69,18 +75,25 @@ class Store:
             self.routing.insert(slots)
         except IndexBuildError:
             self.table.release(slots)
+            self.link(slots, [None] * len(slots))
             self.subscriptions.remove(slots)
             self.routing.rebuild()
             raise
 
-    def replace(self, id_: Id, expr: str | Boolean) -> None:
-        """Another expression for an id that is there; if an index refuses it, the old one stays."""
+    def replace(self, id_: Id, expr: str | Boolean, context: Any = None) -> None:
+        """Another expression for an id that is there; if an index refuses it, the old one stays.
+
+        It stays linked to its context unless another one is given.
+        """
         old = self.expression(id_)
         batch = single(expr)
-        leaves = self._resolve(batch, expr)
         slots = np.array([self.subscriptions.slot_of[id_]], np.int32)
+        linked = None if self.contexts is None else self.contexts.context_of(int(slots[0]))
+        context = self._check_context(batch, linked if context is None else context, expr)
+        leaves = self._resolve(batch, expr)
         derived = self._release(slots)
         self._encode(batch, leaves, slots)
+        self.link(slots, [context])
         self._forget(derived)  # not before: the new expression may test the same ones
         try:
             self.routing.insert(slots)
@@ -88,6 +101,7 @@ class Store:
             self.table.release(slots)
             self.routing.rebuild()
             batch = single(old)
+            self.link(slots, [linked])
             self._encode(batch, resolve(batch, self.attributes, self.table), slots)
             self.routing.insert(slots)
             raise
@@ -135,10 +149,13 @@ class Store:
             if chunk.refused.keys().isdisjoint(rows):
                 batch = chunk.batch.part(first, last)
                 try:
+                    contexts = self._check_contexts(batch, chunk.contexts, rows)
                     leaves = resolve(batch, self.attributes, self.table)
                     slots.append(self._store(batch, leaves, ids, chunk.texts, rows))
+                    if contexts is not None:
+                        self.link(slots[-1], contexts)
                     continue
-                except SchemaError as error:
+                except (SchemaError, SubscriptionError) as error:
                     if len(rows) == 1:
                         chunk.refused[rows[0]] = chunk.placed(rows[0], error)
             if len(rows) > 1:
@@ -149,6 +166,7 @@ class Store:
     def remove(self, slots: np.ndarray) -> None:
         """Forget subscriptions."""
         self._forget(self._release(slots))
+        self.link(slots, [None] * len(slots))
         self.subscriptions.remove(slots)
         if self.subscriptions.n_slots > max(COMPACT_ABOVE, 4 * len(self.subscriptions)) or not len(
             self.subscriptions
@@ -157,9 +175,61 @@ class Store:
 
     def compact(self) -> None:
         """Renumber slots and predicates without gaps, shrink every table, forget old constants."""
-        self.table.compact(self.subscriptions.compact())
+        old = self.subscriptions.compact()
+        self.table.compact(old)
         self.attributes.forget_unused(self.table.predicates)
+        if self.contexts is not None:
+            self.contexts.compact(old)
+            self.contexts.forget_strings(self.table.predicates.ends()[1])
         self.routing.rebuild()
+
+    # -- context -----------------------------------------------------------------------------
+
+    @property
+    def contexts(self) -> ContextStore | None:
+        """The values of contexts; None while nobody has spoken of one."""
+        contexts: ContextStore | None = self.table.context
+        return contexts
+
+    def with_contexts(self) -> ContextStore:
+        """The values of contexts, made at their first mention."""
+        if self.table.context is None:
+            from matchwood.context.store import ContextStore
+
+            self.table.context = ContextStore(self.attributes, self.table)
+        contexts: ContextStore = self.table.context
+        return contexts
+
+    def link(self, slots: np.ndarray, contexts: Sequence[Id | None]) -> None:
+        """Link subscriptions to their contexts, before an index takes them."""
+        if self.contexts is not None or any(id_ is not None for id_ in contexts):
+            self.with_contexts().link(slots, contexts)
+
+    def _check_context(self, batch: LeafBatch, context: Any, expr: str | Boolean) -> Id | None:
+        try:
+            contexts = self._check_contexts(batch, [context], [0])
+        except SchemaError as error:
+            raise _placed(error, expr) from None
+        return None if contexts is None else contexts[0]
+
+    def _check_contexts(
+        self, batch: LeafBatch, contexts: Sequence[Any] | None, rows: Sequence[int]
+    ) -> list[Id | None] | None:
+        """The contexts of a batch, checked; an expression that refers to one must have one."""
+        found: list[Id | None] = [None] * len(rows)
+        if contexts is not None:
+            found = [contexts[row] for row in rows]
+            for i, id_ in enumerate(found):
+                found[i] = None if id_ is None else check_id(id_, "a context's id")
+        for row in reference_rows(batch):
+            owner = bisect_right(batch.row_start, row) - 1
+            if found[owner] is None:
+                raise SchemaError(
+                    "expected a context for an expression that refers to one, found none: "
+                    "add it with context=...",
+                    position=batch.position[row],
+                )
+        return None if all(id_ is None for id_ in found) else found
 
     # -- asking ------------------------------------------------------------------------------
 
@@ -175,6 +245,8 @@ class Store:
         found = self.routing.match_batch(events.batch)
         none = Hits(np.zeros(n + 1, np.int64), np.empty(0, np.int32), np.zeros_like(self.work))
         first, second = (*found, none, none)[:2]
+        if len(found) > 2:
+            second = side_by_side(second, found[2])
         skip = np.zeros(n, bool)
         skip[list(events.errors)] = True
         subscriptions = self.subscriptions
@@ -207,13 +279,22 @@ class Store:
         text = self.subscriptions.texts.get(slot)
         return decode(self.table, self.attributes, slot) if text is None else parse(text)
 
+    def context_values(self, id_: Id) -> dict[str, Any]:
+        """The values of the context that a subscription is linked to."""
+        if self.contexts is None:
+            return {}
+        context = self.contexts.context_of(self.subscriptions.find(id_))
+        return {} if context is None else self.contexts.values(context)
+
     def stats(self) -> dict[str, Any]:
         """Sizes, memory and work."""
         kinds = self.table.layout.kind
         indexes = [index.stats() for index in self.routing.indexes]
+        contexts = {} if self.contexts is None else {"contexts": self.contexts.nbytes}
         memory = {
             "subscriptions": self.subscriptions.nbytes,
             "expressions": self.table.nbytes,
+            **contexts,
             "indexes": sum([each["bytes"] for each in indexes]),
         }
         return {
@@ -223,6 +304,7 @@ class Store:
             "always_true": int((kinds == ALWAYS).sum()),
             "never_true": int((kinds == NEVER).sum()),
             "attributes": len(self.attributes.by_name),
+            "contexts": 0 if self.contexts is None else len(self.contexts),
             "predicates": len(self.table.predicates),
             "bytes": memory,
             "bytes_per_subscription": round(

@@ -200,13 +200,13 @@ class Subscriptions:
             self._ids = fresh
 
 
-def check_id(id_: Any) -> Id:
+def check_id(id_: Any, what: str = "a subscription's id") -> Id:
     """An id as Python's own int or str; SubscriptionError for anything else."""
     if isinstance(id_, np.integer):
         id_ = int(id_)
     if isinstance(id_, bool) or not isinstance(id_, (int, str)):
         raise SubscriptionError(
-            f"expected an int or a str as a subscription's id, found {type(id_).__name__} {id_!r}"
+            f"expected an int or a str as {what}, found {type(id_).__name__} {id_!r}"
         )
     if isinstance(id_, int) and not -(2**63) <= id_ < 2**63:
         raise SubscriptionError(

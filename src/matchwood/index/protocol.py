@@ -22,6 +22,7 @@ from typing import Any, ClassVar, NamedTuple, Protocol, Self
 
 import numpy as np
 
+from matchwood.arrays import slices
 from matchwood.encode.events import EventBatch
 from matchwood.encode.expressions import ExpressionTable
 from matchwood.index.config import IndexConfig
@@ -37,6 +38,16 @@ class Hits(NamedTuple):
     offsets: np.ndarray  # int64[n + 1]
     slots: np.ndarray  # int32
     counters: np.ndarray  # int64[len(COUNTERS)]
+
+
+def side_by_side(first: Hits, second: Hits) -> Hits:
+    """The hits of two indexes as one."""
+    n = np.diff(first.offsets), np.diff(second.offsets)
+    offsets = first.offsets + second.offsets
+    slots = np.empty(len(first.slots) + len(second.slots), np.int32)
+    slots[slices(offsets[:-1], n[0])] = first.slots
+    slots[slices(offsets[:-1] + n[0], n[1])] = second.slots
+    return Hits(offsets, slots, first.counters + second.counters)
 
 
 class Index(Protocol):

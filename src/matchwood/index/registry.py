@@ -14,6 +14,11 @@ REGISTRY = {
     "propagation": "matchwood.index.propagation:Propagation",
     "k_index": "matchwood.index.k_index:KIndex",
     "gryphon": "matchwood.index.gryphon:Gryphon",
+    "agile": "matchwood.context.partners:Agile",
+    "no_index": "matchwood.context.partners:NoIndex",
+    "eager": "matchwood.context.partners:Eager",
+    "partial": "matchwood.context.partners:Partial",
+    "gbu": "matchwood.context.partners:Gbu",
 }
 """Name -> module and class, imported at first use so that no index pays for another's kernels."""
 

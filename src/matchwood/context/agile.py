@@ -1,0 +1,182 @@
+"""AGILE: indexes that give up accuracy where values change, and win it back where messages come.
+
+Idea.    An index may hold an identifier under more keys than its own: K(i) holds k(i).  While
+         updates stay inside K(i) there is nothing to do.  One that leaves it *escalates* the
+         identifier to a larger range; false positives *deescalate* it again.  Each identifier has
+         the accuracy that its own updates and messages call for.
+Source.  The AGILE paper, section 5: figures 5 to 7 (search tree), 9 and 10 (interval skip list),
+         the hash table of section 5.4.
+Differs. k(i) is an interval of keys in all three, so a half line `x <= ctx.stock` in the search
+         tree may shrink inside its K(i) for free.  A deescalation first takes the smallest ranges
+         there are; only the next one splits ranges.  In the tree it goes down one node at a time.
+Cost.    Update inside K(i): one comparison.  Escalation O(markers moved), no new node.
+         Deescalation as an insertion.  The skip list needs no memory beyond its own, the tree two
+         sets a node.
+
+Layout   see index.marker_kernels, and the kernels of each structure
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from matchwood.arrays import doubled, grown
+from matchwood.context.agile_kernels import (
+    AGILE,
+    FULL,
+    HASH_TABLE,
+    SEARCH_TREE,
+    SKIP_LIST,
+    deescalate,
+    probe,
+    put,
+    update,
+)
+from matchwood.context.hash_table_kernels import hash_rebuild
+from matchwood.context.search_tree_kernels import open_tree
+from matchwood.index.interval_skip_list import empty_structure, with_identifiers, with_room
+from matchwood.index.interval_skip_list_kernels import LEVELS
+from matchwood.index.marker_kernels import FIRST_NODE, KIND, NODES, Structure, take_out
+from matchwood.jit import kernel
+
+STRUCTURES = {
+    "interval_skip_list": SKIP_LIST,
+    "search_tree": SEARCH_TREE,
+    "hash_table": HASH_TABLE,
+}
+"""What each holds exactly: any interval; half lines; single keys.  What it cannot hold exactly it
+holds under every key."""
+
+
+@kernel
+def _open_trees(s, n, is_mirrored):  # type: ignore[no-untyped-def]
+    for k in range(n):
+        open_tree(s, k, is_mirrored[k])
+
+
+@kernel
+def _rehash(s, first):  # type: ignore[no-untyped-def]
+    hash_rebuild(s, first)
+
+
+@kernel
+def _put(s, k, i, lo, hi, before):  # type: ignore[no-untyped-def]
+    return put(s, k, i, lo, hi, before)
+
+
+@kernel
+def _update(s, k, i, lo, hi, mode, scope, before):  # type: ignore[no-untyped-def]
+    return update(s, k, i, lo, hi, mode, scope, before)
+
+
+@kernel
+def _deescalate(s, k, i, lo, hi, before):  # type: ignore[no-untyped-def]
+    return deescalate(s, k, i, lo, hi, before)
+
+
+@kernel
+def _take_out(s, i):  # type: ignore[no-untyped-def]
+    take_out(s, i)
+
+
+@kernel
+def _probe(s, k, key, out):  # type: ignore[no-untyped-def]
+    return probe(s, k, key, out, np.int64(0))
+
+
+def new_structure(kind: int, n_lists: int, is_mirrored: np.ndarray | None = None) -> Structure:
+    """Empty structures of one kind that share their arrays."""
+    s = empty_structure(n_lists if kind == SKIP_LIST else 0)
+    s.count[KIND] = kind
+    s.count[FIRST_NODE] = 2 * n_lists
+    if kind == SKIP_LIST:
+        return s
+    size = doubled(64, 4 * n_lists)
+    s = s._replace(node_key=grown(s.node_key, size), node=grown(s.node, size, -1))
+    s = _with_cells(s)
+    if kind == SEARCH_TREE:
+        mirrored = np.zeros(n_lists, np.int64) if is_mirrored is None else is_mirrored
+        _open_trees(s, n_lists, mirrored.astype(np.int64))
+    else:
+        s.edge[:] = 0
+        s.count[NODES] = 2 * n_lists
+    return s
+
+
+def roomier(s: Structure) -> Structure:
+    """The structure with more room where it is short."""
+    s = with_room(s)
+    if s.count[KIND] != SKIP_LIST:
+        if 2 * s.count[NODES] > len(s.node_key):
+            size = 2 * len(s.node_key)
+            s = s._replace(node_key=grown(s.node_key, size), node=grown(s.node, size, -1))
+        s = _with_cells(s)
+    return s
+
+
+def _with_cells(s: Structure) -> Structure:
+    n = len(s.node_key)
+    if s.count[KIND] == SEARCH_TREE:
+        return s._replace(
+            cell_head=grown(s.cell_head, 3 * n + 1, -1), cell_size=grown(s.cell_size, 3 * n + 1)
+        )
+    s = s._replace(cell_head=grown(s.cell_head, n + 1, -1), cell_size=grown(s.cell_size, n + 1))
+    if len(s.edge) < 4 * n:
+        s = s._replace(edge=np.zeros((doubled(64, 4 * n), 2), np.int32))
+        _rehash(s, int(s.count[FIRST_NODE]))
+    return s
+
+
+class AgileIndex:
+    """One index over one structure, one identifier at a time: what the CIF does in bulk."""
+
+    def __init__(self, structure: str = "interval_skip_list", is_mirrored: bool = False) -> None:
+        self._kind = STRUCTURES[structure]
+        self._mirrored = np.array([is_mirrored])
+        self.structure = new_structure(self._kind, 1, self._mirrored)
+        self._exact: dict[int, tuple[int, int]] = {}
+        self._before = np.zeros(LEVELS, np.int64)
+        self._scope = np.zeros((1, 2), np.int64)
+
+    def insert(self, i: int, lo: int, hi: int) -> None:
+        """Hold identifier i under [lo, hi] exactly."""
+        self.structure = with_identifiers(self.structure, i + 1)
+        while not _put(self.structure, 0, i, lo, hi, self._before):
+            self.structure = roomier(self.structure)
+        self._exact[i] = (lo, hi)
+
+    def delete(self, i: int) -> None:
+        """Forget an identifier."""
+        _take_out(self.structure, i)
+        del self._exact[i]
+        if not self._exact:
+            self.structure = new_structure(self._kind, 1, self._mirrored)
+
+    def update(self, i: int, lo: int, hi: int) -> bool:
+        """k(i) is [lo, hi] now; whether that took an escalation."""
+        self._exact[i] = (lo, hi)
+        while True:
+            done = _update(self.structure, 0, i, lo, hi, AGILE, self._scope, self._before)
+            if done != FULL:
+                return bool(done)
+            self.structure = roomier(self.structure)
+
+    def deescalate(self, i: int) -> None:
+        """Bring K(i) nearer to k(i)."""
+        lo, hi = self._exact[i]
+        while not _deescalate(self.structure, 0, i, lo, hi, self._before):
+            self.structure = roomier(self.structure)
+
+    def probe(self, key: int) -> list[int]:
+        """{i | key in K(i)}, ascending."""
+        out = np.empty(len(self._exact), np.int32)
+        return sorted(out[: _probe(self.structure, 0, key, out)].tolist())
+
+    def key_of(self, i: int) -> tuple[int, int]:
+        """k(i)."""
+        return self._exact[i]
+
+    def keys_of(self, i: int) -> tuple[int, int]:
+        """K(i); nothing when its first key is above its last."""
+        lo, hi = self.structure.range[i].tolist()
+        return lo, hi

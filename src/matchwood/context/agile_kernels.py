@@ -1,0 +1,135 @@
+"""Kernels of AGILE: one interface to three structures, and what an update does to an identifier.
+
+    put          K(i) = k(i)                        probe      {i | key in K(i)}
+    escalate     K(i) grows until k(i) is in it     deescalate K(i) shrinks towards k(i)
+
+k(i) is always an interval [lo, hi] of keys; an empty one (lo > hi) is in every K(i).
+"""
+
+from __future__ import annotations
+
+from matchwood.context.hash_table_kernels import hash_probe, hash_put
+from matchwood.context.search_tree_kernels import (
+    IN_NODE,
+    tree_deescalate,
+    tree_escalate,
+    tree_probe,
+    tree_put,
+)
+from matchwood.index.interval_skip_list_kernels import (
+    MOST_MARKERS,
+    deescalate_range,
+    escalate_range,
+    every_cell,
+    put_boxed,
+    put_exact,
+    stab,
+)
+from matchwood.index.marker_kernels import KIND, has_room, put_everywhere, take_out
+from matchwood.jit import part
+
+SKIP_LIST, SEARCH_TREE, HASH_TABLE = range(3)
+NO_INDEX, EAGER, PARTIAL, GBU, AGILE = range(5)
+"""What an update does to the index; see `update`."""
+
+BOX_LEVEL = 2
+"""Leaf boxes of GBU lie between nodes of more than this many levels: about 16 nodes each."""
+
+KEPT, MOVED, FULL = range(3)
+
+
+@part
+def put(s, k, i, lo, hi, before):
+    """Put identifier i, which is nowhere, exactly; False when there is no room."""
+    if lo > hi:
+        return True
+    if not has_room(s, MOST_MARKERS):
+        return False
+    if s.count[KIND] == SKIP_LIST:
+        return put_exact(s, k, i, lo, hi, before)
+    if s.count[KIND] == SEARCH_TREE:
+        return tree_put(s, k, i, lo, hi, True)
+    return hash_put(s, k, i, lo, hi)
+
+
+@part
+def put_out_of_scope(s, k, i):
+    """Put identifier i, which is nowhere, where every probe finds it."""
+    if s.count[KIND] == SKIP_LIST:
+        put_everywhere(s, i, every_cell(s, k))
+    elif s.count[KIND] == SEARCH_TREE:
+        put_everywhere(s, i, 1 + 3 * (2 * k) + IN_NODE)
+    else:
+        put_everywhere(s, i, 2 * k + 1)
+
+
+@part
+def escalate(s, k, i, lo, hi):
+    """Let K(i) cover [lo, hi]; there must be room for MOST_MARKERS."""
+    if s.count[KIND] == SKIP_LIST:
+        escalate_range(s, k, i, lo, hi)
+    elif s.count[KIND] == SEARCH_TREE:
+        tree_escalate(s, k, i, lo, hi)
+    else:
+        take_out(s, i)
+        put_out_of_scope(s, k, i)
+
+
+@part
+def deescalate(s, k, i, lo, hi, before):
+    """Let K(i) shrink towards [lo, hi]; False, with K(i) as it was or exact, without room."""
+    if not has_room(s, MOST_MARKERS):
+        return False
+    if lo > hi:
+        take_out(s, i)
+        return True
+    if s.count[KIND] == SKIP_LIST:
+        return deescalate_range(s, k, i, lo, hi, before)
+    if s.count[KIND] == SEARCH_TREE:
+        return tree_deescalate(s, k, i, lo, hi)
+    take_out(s, i)
+    return hash_put(s, k, i, lo, hi)
+
+
+@part
+def probe(s, k, key, out, n):
+    """Append the identifiers i of list k with key in K(i)."""
+    if s.count[KIND] == SKIP_LIST:
+        return stab(s, k, key, out, n)
+    if s.count[KIND] == SEARCH_TREE:
+        return tree_probe(s, k, key, out, n)
+    return hash_probe(s, k, key, out, n)
+
+
+@part
+def update(s, k, i, lo, hi, mode, scope, before):
+    """Follow k(i), which is now [lo, hi]; KEPT, MOVED, or FULL with nothing done.
+
+    EAGER    K(i) = k(i), always
+    PARTIAL  the same inside the scope, every key outside it
+    GBU      nothing while k(i) is in K(i), the boxes around it; else the boxes around the new one
+    AGILE    nothing while k(i) is in K(i); else escalate
+    """
+    is_inside = s.range[i, 0] <= lo and hi <= s.range[i, 1]
+    if mode >= GBU and (is_inside or lo > hi):
+        return KEPT
+    if mode <= PARTIAL and is_inside and s.range[i, 0] == lo and hi == s.range[i, 1]:
+        return KEPT
+    is_in_scope = mode != PARTIAL or (scope[k, 0] <= lo and hi <= scope[k, 1])
+    if not is_in_scope and s.range[i, 0] <= scope[k, 0] and scope[k, 1] <= s.range[i, 1]:
+        return KEPT  # outside before, outside now
+    if not has_room(s, MOST_MARKERS):
+        return FULL
+    if mode == AGILE:
+        escalate(s, k, i, lo, hi)
+        return MOVED
+    take_out(s, i)
+    if lo > hi:
+        return MOVED
+    if not is_in_scope:
+        put_out_of_scope(s, k, i)
+        return MOVED
+    if mode == GBU and s.count[KIND] == SKIP_LIST:
+        put_boxed(s, k, i, lo, hi, BOX_LEVEL)
+        return MOVED
+    return MOVED if put(s, k, i, lo, hi, before) else FULL

@@ -1,0 +1,74 @@
+"""Merge by compressed bitmaps, as in the paper: sets of profiles, intersected index by index."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from matchwood.arrays import doubled, grown
+from matchwood.context.agile_kernels import AGILE
+from matchwood.context.cif_kernels import postfilter_candidates, probe_one
+from matchwood.context.update_kernels import N_PROFILES
+from matchwood.encode.events import EventBatch
+from matchwood.errors import IndexBuildError
+from matchwood.index.protocol import Hits
+from matchwood.index.verify_kernels import CANDIDATES, COUNTERS, EVENTS, MATCHES, PREDICATES
+
+if TYPE_CHECKING:
+    from matchwood.context.cif import Cif
+
+
+def match_bitmaps(cif: Cif, events: EventBatch) -> Hits:
+    """Match a batch event by event."""
+    try:
+        from pyroaring import BitMap
+    except ImportError:
+        raise IndexBuildError(
+            "expected pyroaring for merge='bitmap': install it, or use merge='count'"
+        ) from None
+    profiles, n = cif.profiles, len(cif.attrs)
+    live = profiles.slot[: int(profiles.count[N_PROFILES])] >= 0
+    held = profiles.entry[: len(live) * n, 1].reshape(-1, n) > 0
+    beside = [BitMap(np.flatnonzero(live & ~held[:, k]).astype(np.uint32)) for k in range(n)]
+    everyone = BitMap(np.flatnonzero(live).astype(np.uint32))
+    board = cif._board
+    size = max(cif.n_attributes, int(events.attr.max(initial=-1)) + 1)
+    board.event = grown(board.event, doubled(len(board.event), size), -1)
+    board.entry = grown(board.entry, len(board.event))
+    counters = np.zeros(len(COUNTERS), np.int64)
+    out, offsets = np.empty(len(live), np.int32), np.zeros(events.n_events + 1, np.int64)
+    answers = []
+    for e in range(events.n_events):
+        entries = slice(int(events.start[e]), int(events.start[e + 1]))
+        keys = dict(zip(events.attr[entries].tolist(), events.lo[entries].tolist(), strict=True))
+        is_probed = all(
+            low == high
+            for attr, low, high in zip(
+                events.attr[entries].tolist(), events.lo[entries], events.hi[entries], strict=True
+            )
+            if attr in cif.attrs
+        )
+        merged = everyone
+        for k, attr in enumerate(cif.attrs.tolist() if is_probed else ()):
+            found = beside[k]
+            if attr in keys:
+                n_found = probe_one(cif.structure, k, keys[attr], cif._found)
+                found = found | BitMap((cif._found[:n_found] // n).astype(np.uint32))
+            merged = merged & found
+        candidates = np.array(merged.to_array(), np.int32)
+        cif._tested[0] = 0
+        used = postfilter_candidates(
+            profiles, cif.structure, cif._cells, n, candidates, is_probed, cif.mode == AGILE,
+            cif._policy, cif._requests, events, e, board._stamp + e, board.event, board.entry,
+            cif._table.predicates.layout, out, cif._tested, cif.work,
+        )  # fmt: skip
+        answers.append(out[:used].copy())
+        offsets[e + 1] = offsets[e] + used
+        counters[EVENTS] += 1
+        counters[CANDIDATES] += len(candidates)
+        counters[PREDICATES] += cif._tested[0]
+        counters[MATCHES] += used
+    board._stamp += events.n_events
+    slots = np.concatenate(answers) if answers else np.empty(0, np.int32)
+    return Hits(offsets, slots, counters)

@@ -1,0 +1,417 @@
+"""CIF: the context-aware information filter, two input streams and four components.
+
+Idea.    Context management (`store`) holds the values.  Indexes on the most selective attributes
+         find profiles whose ranges hold the event's key; a merge keeps those that all their indexes
+         have found; a postfilter tests what is left in the context as it is, so an index may be
+         wrong on the safe side.  What an update does to the indexes is the only difference between
+         `no_index`, `eager`, `partial`, `gbu` and `agile`.
+Source.  The AGILE paper: section 3 (components), figures 3, 4 and 8, section 5.5 (policies),
+         section 6.1 (choices: two indexes, bitmaps, short circuit).
+Differs. Only conjunctions are indexed, other expressions are candidates for every event.  Indexes
+         are chosen and built at the first match after values or profiles have doubled.  Requests to
+         deescalate are carried out after the batch of events that made them.  `auto` weighs recent
+         updates and false positives, not all since the start.  The merge counts in a compiled
+         loop; `merge="bitmap"` does it with compressed bitmaps, as the paper does.
+Cost.    Match: the candidates of the indexes, tested until one predicate fails.  Update: one cell,
+         and the indexes only when the value leaves its safe range.  About 40 bytes a predicate and
+         60 an index entry.
+
+Layout   see profile_kernels (profiles), index.marker_kernels (indexes), store (values)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from matchwood.context.agile import STRUCTURES, new_structure, roomier
+from matchwood.context.agile_kernels import AGILE, BOX_LEVEL, GBU, NO_INDEX, SEARCH_TREE
+from matchwood.context.choice import choose_attributes
+from matchwood.context.cif_kernels import (
+    ALWAYS,
+    AUTO,
+    FIXED,
+    P_ASKED,
+    P_UPDATES,
+    RENT,
+    filter_batch,
+)
+from matchwood.context.profile_kernels import EQ, GE, GT, RELATION, Profiles
+from matchwood.context.profiles import (
+    Compiled,
+    append,
+    compile_slots,
+    meanings,
+    no_profiles,
+)
+from matchwood.context.store import ContextStore
+from matchwood.context.update_kernels import (
+    N_LOOSE,
+    N_PROFILES,
+    UPDATES,
+    box_entries,
+    deescalate_entries,
+    enter,
+    leave,
+    update_cells,
+)
+from matchwood.encode.events import EventBatch
+from matchwood.encode.keys import INT_MAX, INT_MIN
+from matchwood.index.frame import IndexConfig, IndexFrame, Step
+from matchwood.index.interval_skip_list import with_identifiers
+from matchwood.index.interval_skip_list_kernels import LEVELS
+from matchwood.index.marker_kernels import NODES
+from matchwood.index.protocol import ANY, Hits
+
+POLICIES = {"always": ALWAYS, "fixed": FIXED, "auto": AUTO, "rent": RENT}
+REQUESTS = 4096
+_NO_CELLS = np.full((1, 1, 4), INT_MIN, np.int64)
+
+
+@dataclass(frozen=True, kw_only=True)
+class CifConfig(IndexConfig):
+    """What can be set for every filter."""
+
+    indexes: int = 2
+    """AttI: attributes with an index.  More rule out more candidates and cost more updates."""
+    structure: str = "auto"
+    """interval_skip_list, search_tree or hash_table; auto takes a hash table for equalities."""
+    merge: str = "count"
+    """count: in a compiled loop; bitmap: compressed bitmaps."""
+
+    def __post_init__(self) -> None:
+        self._expect_integer("indexes", 0, 7)
+        self._expect("structure", self.structure in (*STRUCTURES, "auto"),
+                     "auto, interval_skip_list, search_tree or hash_table")  # fmt: skip
+        self._expect("merge", self.merge in ("count", "bitmap"), "count or bitmap")
+
+
+class Cif(IndexFrame):
+    """Owns profiles and indexes; the values are the store's."""
+
+    name: ClassVar[str] = "cif"
+    language: ClassVar[str] = ANY
+    Config: ClassVar[type[IndexConfig]] = CifConfig
+    mode: ClassVar[int] = NO_INDEX
+
+    # -- the frame ---------------------------------------------------------------------------
+
+    def _clear(self) -> None:
+        self._slots: set[int] = set()
+        self._pending: list[int] = []
+        self._is_stale = True
+        self.work = np.zeros(4, np.int64)
+        self._policy = self._new_policy()
+        self._requests = np.empty(REQUESTS, np.int32)
+        self._clock = np.zeros(1, np.int64)
+        self._tested = np.zeros(1, np.int64)
+        self._before = np.zeros(LEVELS, np.int64)
+        self._drop_layout()
+
+    def _drop_layout(self) -> None:
+        self.attrs = np.empty(0, np.int64)
+        self.profiles: Profiles = no_profiles()
+        self.structure = new_structure(0, 1)
+        self._scope = np.zeros((0, 2), np.int64)
+        self._profile_of = np.full(16, -1, np.int32)
+        self._seen = np.zeros(0, np.int64)
+        self._found = np.zeros(0, np.int32)
+        self._candidates = np.zeros(0, np.int32)
+        self._built_with = (0, 0)
+        self._n_dead = 0
+        self._version = -1
+
+    def _new_policy(self) -> np.ndarray:
+        return np.zeros(6)
+
+    @property
+    def _store(self) -> ContextStore | None:
+        store: ContextStore | None = self._table.context
+        return store
+
+    @property
+    def profile_of(self) -> np.ndarray:
+        """Profile by slot, -1: none."""
+        return self._profile_of
+
+    @property
+    def cells(self) -> np.ndarray:
+        """The values of the contexts."""
+        return self._cells
+
+    @property
+    def predicates(self) -> Any:
+        """The layout of the predicate table."""
+        return self._table.predicates.layout
+
+    @property
+    def _cells(self) -> np.ndarray:
+        return _NO_CELLS if self._store is None else self._store.cells
+
+    def _add(self, slots: np.ndarray) -> None:
+        new = slots.tolist()
+        self._slots.update(new)
+        self._pending += new
+
+    def _remove(self, slots: np.ndarray) -> None:
+        gone = set(slots.tolist())
+        self._slots -= gone
+        self._pending = [slot for slot in self._pending if slot not in gone]
+        if self._is_stale:
+            return
+        inside = slots[slots < len(self._profile_of)]
+        chosen = self._profile_of[inside]
+        self._profile_of[inside] = -1
+        chosen = chosen[chosen >= 0]
+        leave(
+            self.profiles, self.structure, self._cells, chosen, len(self.attrs), self.mode,
+            self._scope,
+        )  # fmt: skip
+        self._n_dead += len(chosen)
+        if self._n_dead > 64 + len(self._slots) // 4:
+            self._is_stale = True
+
+    def _thaw(self) -> None:
+        pass
+
+    def forget_layout(self) -> None:
+        """Keys have moved, or types have become known: build anew at the next match."""
+        self._is_stale = True
+
+    # -- building ----------------------------------------------------------------------------
+
+    def settle(self) -> None:
+        """Bring profiles and indexes up to date with all that was inserted."""
+        store = self._store
+        if store is not None and store.follower is not self:
+            store.follower = self
+            self._is_stale = True
+        version = -1 if store is None else store.attributes.version
+        n_values = 0
+        if not self._is_stale:
+            n, values = self._built_with
+            has_doubled = len(self._slots) > 2 * n + 64
+            if self.mode != NO_INDEX and store is not None and self.work[UPDATES] > self._look_at:
+                self._look_at = int(self.work[UPDATES]) + 4 * len(store) + 64
+                n_values = store.n_values
+                has_doubled |= n_values > 2 * values + 16
+            if has_doubled or version != self._version:
+                self._is_stale = True
+        if self._is_stale:
+            self._build()
+        elif self._pending:
+            self._take_compiled(self._compile(self._pending))
+            self._pending = []
+
+    _look_at = 0
+
+    def _compile(self, slots: list[int] | np.ndarray) -> Compiled:
+        return compile_slots(
+            self._table, np.array(slots, np.int32), meanings(self._table, self._store)
+        )
+
+    def _build(self) -> None:
+        store = self._store
+        if store is not None:
+            store.reset_safety()
+        self._drop_layout()
+        if not self._slots:
+            return
+        slots = np.array(sorted(self._slots), np.int32)
+        compiled = self._compile(slots)
+        n_values = 0 if store is None else store.n_values
+        self._built_with = (len(slots), n_values)
+        self._version = -1 if store is None else store.attributes.version
+        if self.mode != NO_INDEX:
+            rows = np.full(len(compiled.slots), -1, np.int32)
+            if store is not None:
+                linked = store.is_linked(compiled.slots)
+                rows[linked] = store.slot_row[compiled.slots[linked]]
+            self.attrs = choose_attributes(compiled, rows, self._cells, self.config.indexes)
+            self._open(compiled)
+        self._is_stale = False
+        self._pending = []
+        self._take_compiled(compiled)
+
+    def _open(self, compiled: Compiled) -> None:
+        """Empty indexes for the chosen attributes."""
+        if not len(self.attrs):
+            return
+        name = self.config.structure
+        mine = np.isin(compiled.index_attr, self.attrs)
+        what = compiled.leaf[mine, 0]
+        ops = np.where(what & 7 == RELATION, (what >> 3) & 7, -1)
+        is_point = compiled.leaf[mine, 1] == compiled.leaf[mine, 2]
+        if name == "auto":
+            is_equality = bool(((ops == EQ) | ((ops == -1) & is_point)).all())
+            name = "hash_table" if is_equality else "interval_skip_list"
+        kind = STRUCTURES[name]
+        mirrored = np.zeros(len(self.attrs), np.int64)
+        if kind == SEARCH_TREE:
+            for k, attr in enumerate(self.attrs.tolist()):
+                own = ops[compiled.index_attr[mine] == attr]
+                mirrored[k] = int(np.isin(own, (GE, GT)).mean() > 0.5)
+        self.structure = new_structure(kind, len(self.attrs), mirrored)
+        self._scope = self._scopes()
+
+    def _scopes(self) -> np.ndarray:
+        """Of partial indexes: first and last key that each holds."""
+        scope = np.empty((len(self.attrs), 2), np.int64)
+        scope[:, 0], scope[:, 1] = INT_MIN, INT_MAX
+        return scope
+
+    def _take_compiled(self, compiled: Compiled) -> None:
+        """Append profiles and put them into the indexes."""
+        if not len(compiled.slots):
+            return
+        first = int(self.profiles.count[N_PROFILES])
+        self.profiles = append(self.profiles, compiled, self.attrs, self._store)
+        last = int(self.profiles.count[N_PROFILES])
+        top = int(compiled.slots.max()) + 1
+        if top > len(self._profile_of):
+            fresh = np.full(max(top, 2 * len(self._profile_of)), -1, np.int32)
+            fresh[: len(self._profile_of)] = self._profile_of
+            self._profile_of = fresh
+        self._profile_of[compiled.slots] = np.arange(first, last)
+        size = len(self.profiles.slot)
+        if len(self._seen) < size:
+            self._seen = np.zeros(size, np.int64)
+            self._found, self._candidates = np.empty(size, np.int32), np.empty(size, np.int32)
+        n = len(self.attrs)
+        if not n:
+            return
+        self.structure = with_identifiers(self.structure, len(self.profiles.entry))
+        self._repeat(
+            lambda done: enter(
+                self.profiles, self.structure, self._cells, done, last, n, self.mode,
+                self._scope, self._before,
+            ),
+            first, last,
+        )  # fmt: skip
+        if self.mode == GBU and self.structure.count[8] == 0:
+            self._repeat(
+                lambda done: box_entries(
+                    self.profiles, self.structure, self._cells, done, last, n, BOX_LEVEL,
+                    self.mode, self._scope,
+                ),
+                first, last,
+            )  # fmt: skip
+
+    def _repeat(self, step: Any, done: int, last: int) -> None:
+        """Call a step until it comes to the end, making room whenever it stops."""
+        while True:
+            done = step(done)
+            if done == last:
+                return
+            self.structure = roomier(self.structure)
+
+    # -- updates -----------------------------------------------------------------------------
+
+    def update(self, rows: np.ndarray, cols: np.ndarray, keys: np.ndarray) -> None:
+        """Write keys into cells and let the indexes follow."""
+        n = len(self.attrs)
+        self._repeat(
+            lambda done: update_cells(
+                self.profiles, self.structure, self._cells, rows, cols, keys, done, n, self.mode,
+                self._scope, self._before, self.work,
+            ),
+            0, len(keys),
+        )  # fmt: skip
+
+    def note_updates(self, n: int) -> None:
+        """So many values were changed."""
+        self._policy[P_UPDATES] += n
+
+    # -- matching ----------------------------------------------------------------------------
+
+    def match_batch(self, events: EventBatch) -> Hits:
+        self.settle()
+        if self._uses_bitmaps:
+            hits = self._match_bitmaps(events)
+        else:
+            hits = self._board.run(events, self.n_attributes, self._stepper(events))
+        self._deescalate()
+        return hits
+
+    @property
+    def n_attributes(self) -> int:
+        """One more than the highest attribute id that a profile asks for."""
+        known = 0 if self._store is None else len(self._store.attributes)
+        return max(self._table.n_attributes, known)
+
+    @property
+    def _uses_bitmaps(self) -> bool:
+        return bool(self.config.merge == "bitmap" and len(self.attrs))
+
+    def _stepper(self, events: EventBatch) -> Step:
+        board = self._board
+
+        def step(
+            first: int, stamp: int, offsets: np.ndarray, out: np.ndarray, counters: np.ndarray
+        ) -> int:
+            done: int = filter_batch(
+                self.profiles, self.structure, self._cells, self.attrs, self.mode == AGILE,
+                self._policy, self._requests, self._clock, self._seen, self._found,
+                self._candidates, events, first, stamp, board.event, board.entry,
+                self._table.predicates.layout, offsets, out, counters, self._tested, self.work,
+            )  # fmt: skip
+            return done
+
+        return step
+
+    def _deescalate(self) -> None:
+        asked = int(self._policy[P_ASKED])
+        if not asked:
+            return
+        chosen = self._requests[:asked].copy()
+        self._policy[P_ASKED] = 0
+        n = len(self.attrs)
+        self._repeat(
+            lambda done: deescalate_entries(
+                self.profiles, self.structure, self._cells, chosen, done, n, self.mode,
+                self._scope, self._before, self.work,
+            ),
+            0, asked,
+        )  # fmt: skip
+
+    def _match_bitmaps(self, events: EventBatch) -> Hits:
+        """Merge by compressed bitmaps: one per index, with the profiles that it does not hold."""
+        from matchwood.context.bitmap_merge import match_bitmaps
+
+        return match_bitmaps(self, events)
+
+    # -- saying ------------------------------------------------------------------------------
+
+    def _structure(self) -> dict[str, Any]:
+        self.settle()
+        arrays = (*self.profiles, *self.structure)
+        done = dict(zip(("escalated", "deescalated", "updates", "false_positives"),
+                        self.work.tolist(), strict=True))  # fmt: skip
+        return {
+            "index_attributes": self.attrs.tolist(),
+            "unindexed": int(self.profiles.count[N_LOOSE]),
+            "nodes": int(self.structure.count[NODES]),
+            **done,
+            "bytes": sum(array.nbytes for array in arrays),
+        }
+
+    def draw(self) -> str:
+        self.settle()
+        n = len(self.attrs)
+        lines = [f"{self.name}: {self._n_live} profiles, {int(self.profiles.count[N_LOOSE])} loose"]
+        live = np.flatnonzero(self.profiles.slot[: int(self.profiles.count[N_PROFILES])] >= 0)
+        for k, attr in enumerate(self.attrs.tolist()):
+            held = live[self.profiles.entry[live * n + k, 1] > 0]
+            branch = "└──" if k == n - 1 else "├──"
+            lines.append(f"{branch} index on attribute {attr}: {len(held)} profiles")
+        return "\n".join(lines)
+
+    def _arrays(self) -> dict[str, np.ndarray]:
+        return {"slots": np.array(sorted(self._slots), np.int32)}
+
+    def _take(self, layout: Mapping[str, np.ndarray]) -> None:
+        self._slots = set(layout["slots"].tolist())
+        self._is_stale = True

@@ -1,0 +1,200 @@
+"""Kernels of the context-aware filter: probe, merge, postfilter with short circuit, policies."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from matchwood.context.agile_kernels import probe
+from matchwood.context.profile_kernels import MATCH, test
+from matchwood.context.update_kernels import FALSE_POSITIVES, N_LOOSE, N_PROFILES
+from matchwood.index.verify_kernels import (
+    CANDIDATES,
+    EVENTS,
+    MATCHES,
+    NODES,
+    PREDICATES,
+    post_event,
+)
+from matchwood.jit import kernel, part
+
+ALWAYS, FIXED, AUTO, RENT = range(4)
+"""Policies of deescalation; see `cif.py`."""
+
+P_KIND, P_LIMIT, P_COUNT, P_UPDATES, P_WRONG, P_ASKED = range(6)
+"""Places in the policy's state, float64."""
+
+DECAY = 0.99
+"""What an event leaves of the updates and false positives before it, for `auto`."""
+
+
+@part
+def _ask(policy, wrong, e, requests):
+    """A false positive of entry e: whether the policy wants it deescalated."""
+    kind = policy[P_KIND]
+    policy[P_WRONG] += 1
+    wants = kind == ALWAYS
+    if kind == RENT:
+        if wrong[e] < 255:
+            wrong[e] += 1
+        wants = wrong[e] >= policy[P_LIMIT]
+        if wants:
+            wrong[e] = 0
+    elif not wants:
+        policy[P_COUNT] += 1
+        limit = policy[P_LIMIT]
+        if kind == AUTO:
+            limit = policy[P_LIMIT] * policy[P_UPDATES] / policy[P_WRONG]
+        wants = policy[P_COUNT] >= limit
+        if wants:
+            policy[P_COUNT] = 0
+    if wants and policy[P_ASKED] < len(requests):
+        requests[np.int64(policy[P_ASKED])] = e
+        policy[P_ASKED] += 1
+
+
+@part
+def _merge(
+    profiles, s, events, stamp, board_event, board_entry, attrs, clock, seen, found, candidates
+):
+    """Candidates of the posted event: profiles that all their indexes have found, and the loose."""
+    n_indexes = len(attrs)
+    clock[0] += 1  # an event that has to be repeated counts anew
+    base = clock[0] * 8
+    n = 0
+    for k in range(n_indexes):
+        attr = attrs[k]
+        if board_event[attr] != stamp:
+            continue
+        n_found = probe(s, k, events.lo[board_entry[attr]], found, np.int64(0))
+        for i in range(n_found):
+            p = np.int64(found[i]) // n_indexes
+            need = profiles.need[p]
+            if need > 1:
+                count = seen[p] - base + 1 if seen[p] > base else 1
+                seen[p] = base + count
+                if count < need:
+                    continue
+            candidates[n] = p
+            n += 1
+    for i in range(profiles.count[N_LOOSE]):
+        p = profiles.loose[i]
+        if profiles.slot[p] >= 0:
+            candidates[n] = p
+            n += 1
+    return n
+
+
+@part
+def _all(profiles, candidates):
+    n = 0
+    for p in range(profiles.count[N_PROFILES]):
+        if profiles.slot[p] >= 0:
+            candidates[n] = p
+            n += 1
+    return n
+
+
+@part
+def _can_probe(events, stamp, board_event, board_entry, attrs):
+    """Whether the event has single keys where indexes are asked."""
+    for attr in attrs:
+        if board_event[attr] == stamp:
+            entry = board_entry[attr]
+            if events.lo[entry] != events.hi[entry]:
+                return False
+    return True
+
+
+@part
+def _failed_entry(profiles, p, at, n_indexes):
+    """The entry whose leaf decided against a profile, -1 when no index holds that leaf."""
+    for k in range(n_indexes):
+        e = p * n_indexes + k
+        first = profiles.entry[e, 0]
+        if first <= at < first + profiles.entry[e, 1]:
+            return e
+    return np.int64(-1)
+
+
+@part
+def _postfilter(
+    profiles, s, cells, p, is_probed, adapts, policy, requests, n_indexes,
+    events, stamp, board_event, board_entry, predicates, tested, work,
+):  # fmt: skip
+    """Whether a candidate matches; a false positive of an index is told to the policy."""
+    at = test(profiles, p, cells, events, stamp, board_event, board_entry, predicates, tested)
+    if at == MATCH:
+        return True
+    if is_probed:
+        e = _failed_entry(profiles, p, at, n_indexes)
+        if e >= 0:
+            work[FALSE_POSITIVES] += 1
+            if adapts:
+                _ask(policy, profiles.wrong, e, requests)
+    return False
+
+
+@kernel
+def filter_batch(
+    profiles, s, cells, attrs, adapts, policy, requests, clock, seen, found, candidates,
+    events, first, stamp, board_event, board_entry, predicates, offsets, out, counters,
+    tested, work,
+):  # fmt: skip
+    """Match events from `first` on; returns how far it came before the output was full."""
+    n_indexes = len(attrs)
+    used = offsets[first]
+    for e in range(first, events.start.shape[0] - 1):
+        post_event(events, e, stamp + e, board_event, board_entry)
+        policy[P_UPDATES] *= DECAY
+        policy[P_WRONG] *= DECAY
+        is_probed = n_indexes > 0 and _can_probe(events, stamp + e, board_event, board_entry, attrs)
+        if is_probed:
+            n = _merge(
+                profiles, s, events, stamp + e, board_event, board_entry,
+                attrs, clock, seen, found, candidates,
+            )  # fmt: skip
+        else:
+            n = _all(profiles, candidates)
+        if used + n > len(out):
+            return e
+        tested[0] = 0
+        for i in range(n):
+            p = np.int64(candidates[i])
+            if _postfilter(
+                profiles, s, cells, p, is_probed, adapts, policy, requests, n_indexes,
+                events, stamp + e, board_event, board_entry, predicates, tested, work,
+            ):  # fmt: skip
+                out[used] = profiles.slot[p]
+                used += 1
+        counters[EVENTS] += 1
+        counters[NODES] += n_indexes
+        counters[CANDIDATES] += n
+        counters[PREDICATES] += tested[0]
+        counters[MATCHES] += used - offsets[e]
+        offsets[e + 1] = used
+    return events.start.shape[0] - 1
+
+
+@kernel
+def probe_one(s, k, key, found):
+    """The entries that index k finds under a key: the step before a merge of bitmaps."""
+    return probe(s, k, key, found, np.int64(0))
+
+
+@kernel
+def postfilter_candidates(
+    profiles, s, cells, n_indexes, candidates, is_probed, adapts, policy, requests,
+    events, e, stamp, board_event, board_entry, predicates, out, tested, work,
+):  # fmt: skip
+    """Test the candidates of event e; returns how many matched."""
+    post_event(events, e, stamp, board_event, board_entry)
+    used = 0
+    for i in range(len(candidates)):
+        p = np.int64(candidates[i])
+        if profiles.slot[p] >= 0 and _postfilter(
+            profiles, s, cells, p, is_probed, adapts, policy, requests, n_indexes,
+            events, stamp, board_event, board_entry, predicates, tested, work,
+        ):  # fmt: skip
+            out[used] = profiles.slot[p]
+            used += 1
+    return used

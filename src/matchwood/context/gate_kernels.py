@@ -1,0 +1,51 @@
+"""Kernel of `gates`: a profile with every test of the event taken to be TRUE."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from matchwood.context.profile_kernels import (
+    ABSENT,
+    FAIL,
+    KEY,
+    MATCH,
+    NEVER,
+    RELATION,
+    STATIC,
+    WHAT,
+    leaf_col,
+    leaf_kind,
+    own_leaf_holds,
+)
+from matchwood.jit import kernel, part
+
+
+@part
+def _can_hold(leaf, at, row, cells, predicates):
+    what = leaf[at, WHAT]
+    kind = leaf_kind(what)
+    if kind == STATIC:
+        return True
+    if kind == NEVER or row < 0:
+        return False
+    if kind == RELATION:
+        return cells[row, leaf_col(what), KEY] != ABSENT
+    return own_leaf_holds(leaf, at, row, cells, predicates)
+
+
+@kernel
+def open_gates(profiles, chosen, cells, predicates, found):
+    """Whether each of the chosen profiles (-1: none) is open."""
+    for i in range(len(chosen)):
+        if chosen[i] < 0:
+            continue
+        p = np.int64(chosen[i])
+        first = profiles.start[p]
+        at = first
+        while True:
+            holds = _can_hold(profiles.leaf, at, profiles.row[p], cells, predicates)
+            to = profiles.jump[at, 0 if holds else 1]
+            if to == MATCH or to == FAIL:
+                found[i] = to == MATCH
+                break
+            at = first + to

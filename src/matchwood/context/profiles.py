@@ -1,0 +1,266 @@
+"""Profiles: expressions compiled for testing in their contexts, grouped by the indexes' attributes.
+
+The layout is in `profile_kernels`.  Compiling goes in two steps: leaves as they stand in the
+expressions (`Compiled`), from which statistics can be taken, then the order that puts the leaves of
+the chosen attributes first.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from matchwood.arrays import grown
+from matchwood.context.profile_kernels import (
+    ABSENCE,
+    FAIL,
+    FLOAT_OFFSET,
+    INT_OFFSET,
+    MATCH,
+    NE,
+    NEVER,
+    OWN_RELATION,
+    PLAIN,
+    RELATION,
+    STATIC,
+    VALUE,
+    Profiles,
+)
+from matchwood.context.store import ContextStore
+from matchwood.encode.attributes import Attribute
+from matchwood.encode.expression_kernels import CONJUNCTION, TREE
+from matchwood.encode.expressions import ExpressionTable
+from matchwood.encode.keys import FloatKeys
+from matchwood.index.marker_kernels import MAX_KEY, MIN_KEY
+from matchwood.index.scan_kernels import Records, append_conjunctions, append_trees
+
+_OPS = {"=": 0, "<>": 1, "<": 2, "<=": 3, ">": 4, ">=": 5}
+NO_INDEX_ATTR = -1
+
+
+class Meanings(NamedTuple):
+    """What a predicate on each attribute tests, by attribute id."""
+
+    what: np.ndarray  # int64, as in `leaf[:, WHAT]`
+    offset: np.ndarray  # int64, of relations
+    is_relation: np.ndarray
+    index_attr: np.ndarray  # the event's attribute that an index would be asked for, or -1
+
+
+class Compiled(NamedTuple):
+    """Leaves of some expressions, in their own order."""
+
+    slots: np.ndarray
+    profile: np.ndarray  # int64[m]: number of the expression among `slots`
+    leaf: np.ndarray
+    jump: np.ndarray  # -1, -1 in conjunctions
+    index_attr: np.ndarray  # int32[m]; -1 in trees
+    is_tree: np.ndarray  # bool[n]
+
+
+def meanings(table: ExpressionTable, store: ContextStore | None) -> Meanings:
+    """The meaning of every attribute that predicates may be on."""
+    n = table.n_attributes
+    ids = np.arange(n, dtype=np.int64)
+    what, offset = STATIC | (ids << 8), np.zeros(n, np.int64)
+    is_relation, index_attr = np.zeros(n, bool), ids.copy()
+    if store is None:
+        return Meanings(what, offset, is_relation, index_attr)
+    attributes = store.attributes
+    dropped = attributes.dropped
+    for each in attributes.all[:n]:
+        if each.id in dropped:
+            continue
+        if each.term is not None:
+            what[each.id], offset[each.id], index_attr[each.id] = _relation(store, each)
+            is_relation[each.id] = True
+        elif each.is_context:
+            what[each.id], index_attr[each.id] = VALUE | (store.column(each.id) << 8), -1
+        elif each.is_derived and attributes.all[each.source].is_context:
+            if each.pattern is None:
+                what[each.id] = ABSENCE | (store.column(each.source) << 8)
+            else:
+                what[each.id] = VALUE | (store.pattern_column(each.source, each.pattern) << 8)
+            index_attr[each.id] = -1
+    return Meanings(what, offset, is_relation, index_attr)
+
+
+def _relation(store: ContextStore, derived: Attribute) -> tuple[int, int, int]:
+    """Packed meaning, offset and index attribute of a relation."""
+    attributes, term = store.attributes, derived.term
+    assert term is not None
+    source, context = attributes.all[derived.source], attributes.all[term.context]
+    compared = attributes.compared(source, term)
+    if compared is None:
+        return NEVER, 0, NO_INDEX_ATTR
+    kind, offset = PLAIN, 0
+    if term.offset != 0 or term.is_float:
+        kind, offset = INT_OFFSET, int(term.offset)
+        if isinstance(context.keys, FloatKeys):
+            kind = FLOAT_OFFSET
+            offset = int(np.float64(term.offset).view(np.int64))
+    op, column = _OPS[term.op], store.column(context.id)
+    packed = (op << 3) | (kind << 6) | (column << 36)
+    if source.is_context:
+        return OWN_RELATION | packed | (store.column(source.id) << 8), offset, NO_INDEX_ATTR
+    index_attr = NO_INDEX_ATTR if op == NE else compared.id
+    return RELATION | packed | (compared.id << 8), offset, index_attr
+
+
+def compile_slots(table: ExpressionTable, slots: np.ndarray, meaning: Meanings) -> Compiled:
+    """Leaves of conjunctions first, then of trees."""
+    kind = table.layout.kind[slots]
+    parts = [
+        _compile(table, slots[kind == which], meaning, is_tree)
+        for which, is_tree in ((CONJUNCTION, False), (TREE, True))
+    ]
+    first, second = parts
+    return Compiled(
+        np.concatenate([first.slots, second.slots]),
+        np.concatenate([first.profile, second.profile + len(first.slots)]),
+        np.concatenate([first.leaf, second.leaf]),
+        np.concatenate([first.jump, second.jump]),
+        np.concatenate([first.index_attr, second.index_attr]),
+        np.concatenate([first.is_tree, second.is_tree]),
+    )
+
+
+def _compile(
+    table: ExpressionTable, slots: np.ndarray, meaning: Meanings, is_tree: bool
+) -> Compiled:
+    sizes = table.layout.size[slots]
+    total = int(sizes.sum())
+    jumps = total if is_tree else 0
+    records = Records(
+        slot=np.empty(len(slots), np.int32),
+        start=np.zeros(len(slots) + 1, np.int64),
+        attr=np.empty(total, np.int32),
+        lo=np.empty(total, np.int64),
+        hi=np.empty(total, np.int64),
+        ref=np.empty(total, np.int32),
+        on_true=np.empty(jumps, np.int32),
+        on_false=np.empty(jumps, np.int32),
+    )
+    if is_tree and len(slots):
+        scratch = np.empty((5, int(sizes.max())), np.int32)
+        append_trees(table.layout, table.predicates.layout, slots, records, 0, scratch)
+    elif len(slots):
+        append_conjunctions(table.layout, table.predicates.layout, slots, records, 0)
+    n = int(records.start[len(slots)])
+    attr = records.attr[:n]
+    leaf = np.empty((n, 4), np.int64)
+    leaf[:, 0] = meaning.what[attr]
+    leaf[:, 1] = np.where(meaning.is_relation[attr], meaning.offset[attr], records.lo[:n])
+    leaf[:, 2] = records.hi[:n]
+    leaf[:, 3] = records.ref[:n]
+    jump = np.full((n, 2), -1, np.int32)
+    index_attr = np.full(n, NO_INDEX_ATTR, np.int32)
+    if is_tree:
+        jump[:, 0], jump[:, 1] = records.on_true[:n], records.on_false[:n]
+    else:
+        index_attr[:] = meaning.index_attr[attr]
+        is_full = (leaf[:, 1] == MIN_KEY) & (leaf[:, 2] == MAX_KEY) & ~meaning.is_relation[attr]
+        index_attr[is_full] = NO_INDEX_ATTR
+    profile = np.repeat(np.arange(len(slots)), np.diff(records.start))
+    return Compiled(slots, profile, leaf, jump, index_attr, np.full(len(slots), is_tree))
+
+
+def no_profiles() -> Profiles:
+    """Room for a few."""
+    return Profiles(
+        leaf=np.empty((64, 4), np.int64),
+        jump=np.empty((64, 2), np.int32),
+        start=np.zeros(17, np.int64),
+        slot=np.full(16, -1, np.int32),
+        row=np.full(16, -1, np.int32),
+        need=np.zeros(16, np.uint8),
+        entry=np.zeros((16, 3), np.int32),
+        link=np.empty((16, 5), np.int32),
+        loose=np.empty(16, np.int32),
+        wrong=np.zeros(16, np.uint8),
+        count=np.array([0, 0, 0, -1, 0, 0], np.int64),
+    )
+
+
+def append(
+    profiles: Profiles, compiled: Compiled, attrs: np.ndarray, store: ContextStore | None
+) -> Profiles:
+    """Profiles with those of `compiled` after them; `attrs` are the attributes with an index."""
+    n_old, m_old, _, _, n_loose, _ = profiles.count.tolist()
+    n, m, n_indexes = len(compiled.slots), len(compiled.leaf), len(attrs)
+    rank = np.full(m, n_indexes, np.int64)
+    for k, attr in enumerate(attrs.tolist()):
+        rank[compiled.index_attr == attr] = k
+    order = np.lexsort((rank, compiled.profile))  # stable: trees, whose ranks are equal, stay
+    rank, owner = rank[order], compiled.profile[order]
+    sizes = np.bincount(owner, minlength=n)
+    starts = np.concatenate([[0], np.cumsum(sizes)])
+    held = np.zeros((n, n_indexes), np.int64)
+    np.add.at(held, (owner[rank < n_indexes], rank[rank < n_indexes]), 1)
+    need = (held > 0).sum(axis=1)
+    is_relation = (compiled.leaf[order, 0] & 7 == RELATION) & (rank < n_indexes)
+
+    p = _with_room(profiles, n, m, n_indexes, int(is_relation.sum()), int((need == 0).sum()))
+    p.leaf[m_old : m_old + m] = compiled.leaf[order]
+    p.jump[m_old : m_old + m] = _jumps(compiled, order, owner, starts)
+    p.start[n_old : n_old + n + 1] = m_old + starts
+    p.slot[n_old : n_old + n] = compiled.slots
+    p.row[n_old : n_old + n] = _rows(store, compiled.slots)
+    p.need[n_old : n_old + n] = need
+    if n_indexes:
+        entry = p.entry[n_old * n_indexes : (n_old + n) * n_indexes].reshape(n, n_indexes, 3)
+        before = np.cumsum(held, axis=1) - held
+        entry[:, :, 0] = m_old + starts[:-1, None] + before
+        entry[:, :, 1] = held
+        entry[:, :, 2] = -1
+        p.wrong[n_old * n_indexes : (n_old + n) * n_indexes] = 0
+    loose = n_old + np.flatnonzero(need == 0)
+    p.loose[n_loose : n_loose + len(loose)] = loose
+    p.count[0], p.count[1], p.count[4] = n_old + n, m_old + m, n_loose + len(loose)
+    return p
+
+
+def _rows(store: ContextStore | None, slots: np.ndarray) -> np.ndarray:
+    if store is None:
+        return np.full(len(slots), -1, np.int32)
+    linked = store.is_linked(slots)
+    rows: np.ndarray = np.where(linked, store.slot_row[np.where(linked, slots, 0)], -1)
+    return rows
+
+
+def _jumps(
+    compiled: Compiled, order: np.ndarray, owner: np.ndarray, starts: np.ndarray
+) -> np.ndarray:
+    """Of a conjunction: to the next leaf or MATCH, and FAIL.  Trees have their own."""
+    jump = compiled.jump[order]
+    is_conjunction = ~compiled.is_tree[owner]
+    following = np.arange(len(order)) - starts[owner] + 1
+    is_last = following == (starts[owner + 1] - starts[owner])
+    jump[is_conjunction, 0] = np.where(is_last, MATCH, following)[is_conjunction]
+    jump[is_conjunction, 1] = FAIL
+    return jump
+
+
+def _with_room(p: Profiles, n: int, m: int, n_indexes: int, n_links: int, n_loose: int) -> Profiles:
+    """Twice what is needed, or exactly that for the first ones."""
+    profiles, leaves, links, _, loose, _ = p.count.tolist()
+
+    def size(had: int, needed: int) -> int:
+        return had if needed <= had else needed if not profiles else max(needed, 2 * had)
+
+    rows = size(len(p.slot), profiles + n)
+    entries = max(rows * n_indexes, len(p.entry))
+    at = size(len(p.leaf), leaves + m)
+    return p._replace(
+        leaf=grown(p.leaf, at),
+        jump=grown(p.jump, at),
+        start=grown(p.start, rows + 1),
+        slot=grown(p.slot, rows, -1),
+        row=grown(p.row, rows, -1),
+        need=grown(p.need, rows),
+        entry=grown(p.entry, entries),
+        link=grown(p.link, size(len(p.link), links + n_links)),
+        loose=grown(p.loose, size(len(p.loose), loose + n_loose)),
+        wrong=grown(p.wrong, entries),
+    )

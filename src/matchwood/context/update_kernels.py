@@ -1,0 +1,314 @@
+"""Kernels for updates: links from a context's value to the entries that depend on it, and the range
+inside which a new value needs no index.
+
+Safe range.  While the key of a cell is in it, k(e) of every entry that the cell is linked to stays
+in K(e).  It is found from K(e) by undoing operator and offset; adding an offset keeps the order of
+doubles, so the ends alone need to be tried.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from matchwood.context.agile_kernels import (
+    FULL,
+    GBU,
+    MOVED,
+    PARTIAL,
+    deescalate,
+    put,
+    put_out_of_scope,
+    update,
+)
+from matchwood.context.profile_kernels import (
+    ENTRY,
+    EQ,
+    FLOAT_OFFSET,
+    GE,
+    GT,
+    KEY,
+    LE,
+    LEAF,
+    LINK,
+    LOW,
+    LOWEST_FLOAT,
+    LT,
+    NAN_KEY,
+    NE,
+    NEXT_LINK,
+    PLAIN,
+    PREVIOUS_LINK,
+    RELATION,
+    SAFE_HI,
+    SAFE_LO,
+    SIBLING,
+    WHAT,
+    entry_range,
+    float_of,
+    key_of_float,
+    leaf_col,
+    leaf_kind,
+    leaf_offset,
+    leaf_op,
+    leaf_range,
+    moved,
+)
+from matchwood.index.interval_skip_list_kernels import MOST_MARKERS, put_boxed
+from matchwood.index.marker_kernels import MAX_KEY, MIN_KEY, has_room, take_out
+from matchwood.jit import kernel, part
+
+N_PROFILES, N_LEAVES, N_LINKS, FREE_LINK, N_LOOSE, N_DEAD = range(6)
+ESCALATED, DEESCALATED, UPDATES, FALSE_POSITIVES = range(4)
+"""Places in `work`, what the indexes have done."""
+
+
+@part
+def _unmoved(c, offset_kind, offset, upward):
+    """The last key (first, if not upward) that an offset takes no further than c."""
+    if offset_kind == PLAIN:
+        return c
+    if offset_kind == FLOAT_OFFSET:
+        if upward and c >= NAN_KEY:
+            return np.int64(MAX_KEY)
+        if not upward and c <= LOWEST_FLOAT:
+            return np.int64(MIN_KEY)
+        c = min(max(c, LOWEST_FLOAT), NAN_KEY)
+        key = key_of_float(float_of(c) - np.int64(offset).view(np.float64))
+        for _ in range(4):
+            found, _over = moved(key, offset_kind, offset)
+            if (found <= c) if upward else (found >= c):
+                return key
+            key += -1 if upward else 1
+        return np.int64(MIN_KEY) if upward else np.int64(MAX_KEY)
+    if c == MAX_KEY or c == MIN_KEY:
+        return c
+    if (offset > 0 and c < MIN_KEY + offset) or (offset < 0 and c > MAX_KEY + offset):
+        return np.int64(MIN_KEY) if upward else np.int64(MAX_KEY)
+    return c - offset
+
+
+@part
+def _safe(profiles, s, at, e, k, key, row, cells, mode, scope):
+    """The keys of a cell for which leaf `at` keeps k(e) inside K(e)."""
+    what = profiles.leaf[at, WHAT]
+    op, kind, offset = leaf_op(what), leaf_offset(what), profiles.leaf[at, LOW]
+    if op == NE:
+        return np.int64(MIN_KEY + 1), np.int64(MAX_KEY)
+    first, last = s.range[e, 0], s.range[e, 1]
+    if mode == PARTIAL and first == MIN_KEY and last == MAX_KEY:
+        # Out of the scope, and it stays so while this leaf alone keeps it out.
+        lo, hi = leaf_range(profiles.leaf, at, row, cells)
+        if op != GE and op != GT and hi > scope[k, 1] and scope[k, 1] < MAX_KEY - 1:
+            return _unmoved(scope[k, 1] + 2, kind, offset, False), np.int64(MAX_KEY)
+        if op != LE and op != LT and lo < scope[k, 0] and scope[k, 0] > MIN_KEY + 2:
+            return np.int64(MIN_KEY + 1), _unmoved(scope[k, 0] - 2, kind, offset, True)
+        return key, key
+    if mode < GBU or first > last:
+        return key, key
+    lo, hi = np.int64(MIN_KEY + 1), np.int64(MAX_KEY)
+    if (op == EQ or op == GE or op == GT) and first != MIN_KEY:
+        lo = _unmoved(first - 1 if op == GT else first, kind, offset, False)
+    if (op == EQ or op == LE or op == LT) and last != MAX_KEY:
+        hi = _unmoved(last + 1 if op == LT else last, kind, offset, True)
+    return max(lo, np.int64(MIN_KEY + 1)), hi
+
+
+@part
+def _refresh(profiles, s, cells, row, col, n_indexes, mode, scope):
+    """The safe range of a cell, from all that is linked to it."""
+    lo, hi = np.int64(MIN_KEY), np.int64(MAX_KEY)
+    at = cells[row, col, LINK]
+    while at >= 0:
+        e = np.int64(profiles.link[at, ENTRY])
+        low, high = _safe(
+            profiles, s, profiles.link[at, LEAF], e, e % n_indexes,
+            cells[row, col, KEY], row, cells, mode, scope,
+        )  # fmt: skip
+        lo, hi = max(lo, low), min(hi, high)
+        at = np.int64(profiles.link[at, NEXT_LINK])
+    cells[row, col, SAFE_LO], cells[row, col, SAFE_HI] = lo, hi
+
+
+@part
+def _refresh_entry(profiles, s, cells, e, n_indexes, mode, scope):
+    """The safe ranges of all cells that an entry depends on."""
+    row = profiles.row[e // n_indexes]
+    at = np.int64(profiles.entry[e, 2])
+    while at >= 0:
+        what = profiles.leaf[profiles.link[at, LEAF], WHAT]
+        _refresh(profiles, s, cells, row, leaf_col(what), n_indexes, mode, scope)
+        at = np.int64(profiles.link[at, SIBLING])
+
+
+@part
+def _link(profiles, cells, e, row):
+    """Links from the cells of an entry's relations; there must be room."""
+    first = profiles.entry[e, 0]
+    for at in range(first, first + profiles.entry[e, 1]):
+        what = profiles.leaf[at, WHAT]
+        if leaf_kind(what) != RELATION:
+            continue
+        link = profiles.count[FREE_LINK]
+        if link >= 0:
+            profiles.count[FREE_LINK] = profiles.link[link, NEXT_LINK]
+        else:
+            link = profiles.count[N_LINKS]
+            profiles.count[N_LINKS] += 1
+        head = cells[row, leaf_col(what), LINK]
+        profiles.link[link, ENTRY] = e
+        profiles.link[link, LEAF] = at
+        profiles.link[link, NEXT_LINK] = head
+        profiles.link[link, PREVIOUS_LINK] = -1
+        profiles.link[link, SIBLING] = profiles.entry[e, 2]
+        profiles.entry[e, 2] = link
+        cells[row, leaf_col(what), LINK] = link
+        if head >= 0:
+            profiles.link[head, PREVIOUS_LINK] = link
+
+
+@part
+def _unlink(profiles, s, cells, e, n_indexes, mode, scope):
+    row = profiles.row[e // n_indexes]
+    at = np.int64(profiles.entry[e, 2])
+    while at >= 0:
+        col = leaf_col(profiles.leaf[profiles.link[at, LEAF], WHAT])
+        after, before = profiles.link[at, NEXT_LINK], profiles.link[at, PREVIOUS_LINK]
+        if before >= 0:
+            profiles.link[before, NEXT_LINK] = after
+        else:
+            cells[row, col, LINK] = after
+        if after >= 0:
+            profiles.link[after, PREVIOUS_LINK] = before
+        sibling = np.int64(profiles.link[at, SIBLING])
+        profiles.link[at, NEXT_LINK] = profiles.count[FREE_LINK]
+        profiles.count[FREE_LINK] = at
+        _refresh(profiles, s, cells, row, col, n_indexes, mode, scope)
+        at = sibling
+    profiles.entry[e, 2] = -1
+
+
+@kernel
+def enter(profiles, s, cells, first, last, n_indexes, mode, scope, before):
+    """Put the entries of profiles first..last into the indexes; returns how far it came."""
+    for p in range(first, last):
+        for k in range(n_indexes):
+            e = p * n_indexes + k
+            if profiles.entry[e, 1] == 0:
+                continue
+            lo, hi = entry_range(profiles, e, n_indexes, cells)
+            take_out(s, e)
+            if not has_room(s, MOST_MARKERS):
+                return p
+            if mode == PARTIAL and lo <= hi and (lo < scope[k, 0] or hi > scope[k, 1]):
+                put_out_of_scope(s, k, e)
+            elif not put(s, k, e, lo, hi, before):
+                return p
+        for k in range(n_indexes):
+            e = p * n_indexes + k
+            if profiles.entry[e, 1] > 0 and profiles.entry[e, 2] < 0:
+                _link(profiles, cells, e, profiles.row[p])
+                _refresh_entry(profiles, s, cells, e, n_indexes, mode, scope)
+    return last
+
+
+@kernel
+def box_entries(profiles, s, cells, first, last, n_indexes, level, mode, scope):
+    """GBU: put entries, which are all in, on the boxes around them."""
+    for p in range(first, last):
+        for k in range(n_indexes):
+            e = p * n_indexes + k
+            if profiles.entry[e, 1] == 0:
+                continue
+            if not has_room(s, MOST_MARKERS):
+                return p
+            lo, hi = entry_range(profiles, e, n_indexes, cells)
+            if lo <= hi:
+                take_out(s, e)
+                put_boxed(s, k, e, lo, hi, level)
+            _refresh_entry(profiles, s, cells, e, n_indexes, mode, scope)
+    return last
+
+
+@kernel
+def leave(profiles, s, cells, chosen, n_indexes, mode, scope):
+    """Take profiles out of the indexes."""
+    for p in chosen:
+        for k in range(n_indexes):
+            e = np.int64(p) * n_indexes + k
+            if profiles.entry[e, 1] > 0:
+                take_out(s, e)
+                _unlink(profiles, s, cells, e, n_indexes, mode, scope)
+        profiles.slot[p] = -1
+
+
+@part
+def _follow(profiles, s, cells, row, col, n_indexes, mode, scope, before, work):
+    """Bring all entries of a cell up to date; False when there is no room."""
+    at = cells[row, col, LINK]
+    while at >= 0:
+        e = np.int64(profiles.link[at, ENTRY])
+        lo, hi = entry_range(profiles, e, n_indexes, cells)
+        done = update(s, e % n_indexes, e, lo, hi, mode, scope, before)
+        if done == FULL:
+            return False
+        if done == MOVED:
+            profiles.wrong[e] = 0
+            work[ESCALATED] += 1
+            _refresh_entry(profiles, s, cells, e, n_indexes, mode, scope)
+        at = np.int64(profiles.link[at, NEXT_LINK])
+    _refresh(profiles, s, cells, row, col, n_indexes, mode, scope)
+    return True
+
+
+@kernel
+def update_cells(
+    profiles, s, cells, rows, cols, keys, first, n_indexes, mode, scope, before, work
+):  # fmt: skip
+    """Write keys into cells from `first` on and let the indexes follow; returns how far it came.
+
+    A stopped update is repeated: its key is written already, and what followed it stays.
+    """
+    n = len(keys)
+    for i in range(first, n):
+        row, col, key = rows[i], cols[i], keys[i]
+        is_safe = cells[row, col, SAFE_LO] <= key and key <= cells[row, col, SAFE_HI]
+        cells[row, col, KEY] = key
+        if not is_safe and not _follow(
+            profiles, s, cells, row, col, n_indexes, mode, scope, before, work
+        ):
+            work[UPDATES] += i - first
+            return i
+    work[UPDATES] += n - first
+    return n
+
+
+@kernel
+def deescalate_entries(profiles, s, cells, chosen, first, n_indexes, mode, scope, before, work):
+    """Deescalate entries from `first` on; returns how far it came."""
+    for i in range(first, len(chosen)):
+        e = np.int64(chosen[i])
+        if profiles.entry[e, 1] == 0 or profiles.slot[e // n_indexes] < 0:
+            continue
+        lo, hi = entry_range(profiles, e, n_indexes, cells)
+        if s.range[e, 0] == lo and s.range[e, 1] == hi:
+            continue
+        if not deescalate(s, e % n_indexes, e, lo, hi, before):
+            return i
+        work[DEESCALATED] += 1
+        _refresh_entry(profiles, s, cells, e, n_indexes, mode, scope)
+    return len(chosen)
+
+
+@kernel
+def entry_ranges(profiles, cells, chosen, n_indexes, lo, hi):
+    """k(e) of entries, for people and tests."""
+    for i in range(len(chosen)):
+        lo[i], hi[i] = entry_range(profiles, np.int64(chosen[i]), n_indexes, cells)
+
+
+@kernel
+def leaf_ranges(profiles, cells, chosen, leaf_profile, lo, hi):
+    """The ranges of single leaves, for statistics."""
+    for i in range(len(chosen)):
+        row = profiles.row[leaf_profile[i]]
+        lo[i], hi[i] = leaf_range(profiles.leaf, chosen[i], row, cells)

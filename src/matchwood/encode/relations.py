@@ -1,0 +1,98 @@
+"""Types of what is compared with the context: both sides of a relation have one type.
+
+    starts_at < ctx.last        each learns the type of the other, whichever is known first
+    price < ctx.target + 5      an offset makes numbers of both
+
+Types are learned for whole groups of names that are compared with each other, so in such a group
+either all types are known or none is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from matchwood.encode.attributes import Attributes
+from matchwood.encode.leaves import LeafBatch
+from matchwood.errors import SchemaError
+from matchwood.lang.names import is_context
+
+_NUMBERS = ("number", "int", "float")
+
+
+def check_relations(
+    batch: LeafBatch, attributes: Attributes, learned: Mapping[str, str], rows: Iterable[int]
+) -> dict[str, str]:
+    """The types that a batch teaches, those of its relations included; SchemaError on a clash."""
+    names = list(batch.names)
+    types = dict(learned)
+    pairs: dict[tuple[str, str], int] = dict.fromkeys(attributes.links(), -1)
+    for row in rows:
+        name = names[batch.attr[row]]
+        _, reference, offset = batch.values[batch.start[row]]
+        pairs[name, reference] = row
+        if offset != 0 or isinstance(offset, float):
+            _need_numbers(batch, attributes, types, (name, reference), offset, row)
+    spread(attributes, types, pairs)
+    for (name, reference), row in pairs.items():
+        mine, other = _type(attributes, types, name), _type(attributes, types, reference)
+        if mine is None or other is None:
+            continue
+        if not compatible(mine, other) or (is_context(name) and mine == "int" != other):
+            at = batch.position[row] if row >= 0 else -1
+            hint = "declare both alike with Schema" if mine in _NUMBERS else "compare like types"
+            raise SchemaError(
+                f"attribute {name!r} is of type {mine} and {reference!r} of type {other}: "
+                f"expected types that can be compared exactly; {hint}",
+                position=at,
+            )
+    return types
+
+
+def compatible(mine: str, context: str) -> bool:
+    """Whether an attribute can be compared exactly with a context's value of a type."""
+    if mine in _NUMBERS and context in ("number", "float"):
+        return True
+    return mine == context
+
+
+def spread(attributes: Attributes, types: dict[str, str], pairs: Iterable[tuple[str, str]]) -> None:
+    """Let names without a type learn it from those they are compared with."""
+    pairs = list(pairs)
+    is_changed = True
+    while is_changed:
+        is_changed = False
+        for name, reference in pairs:
+            mine, other = _type(attributes, types, name), _type(attributes, types, reference)
+            if mine is None and other is not None:
+                types[name] = "number" if other == "float" else other
+                is_changed = True
+            elif other is None and mine is not None:
+                types[reference] = "number" if mine in _NUMBERS else mine
+                is_changed = True
+
+
+def _type(attributes: Attributes, types: Mapping[str, str], name: str) -> str | None:
+    known = attributes.by_name.get(name)
+    return types.get(name) or (known.type if known is not None else None)
+
+
+def _need_numbers(
+    batch: LeafBatch, attributes: Attributes, types: dict[str, str],
+    names: tuple[str, str], offset: int | float, row: int,
+) -> None:  # fmt: skip
+    for name in names:
+        kind = _type(attributes, types, name)
+        if kind is None:
+            types[name] = "number"
+        elif kind not in _NUMBERS:
+            raise SchemaError(
+                f"attribute {name!r} is of type {kind}: expected a number beside the offset "
+                f"{offset!r}; leave the offset out",
+                position=batch.position[row],
+            )
+        elif kind == "int" and is_context(name) and isinstance(offset, float):
+            raise SchemaError(
+                f"{name!r} is of type int: expected an integer as its offset, found {offset!r}; "
+                "declare the type number or float instead",
+                position=batch.position[row],
+            )
