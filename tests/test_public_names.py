@@ -18,9 +18,11 @@ NAMES = {
     "Matches",
     "BatchReport",
     "Explanation",
+    "Flips",
     "Schema",
     "Expr",
     "attr",
+    "ctx",
     "parse",
     "__version__",
 }
@@ -51,6 +53,9 @@ MATCHER = {
     "load",
     "expression",
     "schema",
+    "set_context",
+    "set_context_many",
+    "context",
 }
 COLUMNS = {"add_chunks", "encode", "find", "arrow_ids"}
 """Verbs for pipelines, which have columns at both ends and want no Python object a row."""
