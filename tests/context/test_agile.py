@@ -121,7 +121,7 @@ def any_range(rng: Random, structure: str, mirrored: bool) -> tuple[int, int]:
 
 @pytest.mark.parametrize("structure", STRUCTURES)
 @pytest.mark.parametrize("seed", range(6))
-def test_k_is_always_in_K_and_a_probe_finds_what_K_says(structure: str, seed: int) -> None:
+def test_k_stays_inside_and_a_probe_finds_what_was_promised(structure: str, seed: int) -> None:
     rng, mirrored = Random(seed), bool(seed % 2)
     index = AgileIndex(structure, is_mirrored=mirrored)
     held: dict[int, tuple[int, int]] = {}
