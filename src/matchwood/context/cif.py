@@ -60,7 +60,8 @@ from matchwood.context.update_kernels import (
 )
 from matchwood.encode.events import EventBatch
 from matchwood.encode.keys import INT_MAX, INT_MIN
-from matchwood.index.frame import IndexConfig, IndexFrame, Step
+from matchwood.index.config import IndexConfig
+from matchwood.index.frame import IndexFrame, Step
 from matchwood.index.interval_skip_list import with_identifiers
 from matchwood.index.interval_skip_list_kernels import LEVELS
 from matchwood.index.marker_kernels import NODES

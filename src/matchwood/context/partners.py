@@ -19,7 +19,7 @@ from matchwood.context.agile_kernels import AGILE, EAGER, GBU, NO_INDEX, PARTIAL
 from matchwood.context.cif import POLICIES, Cif, CifConfig
 from matchwood.context.cif_kernels import FIXED, P_KIND, P_LIMIT, RENT
 from matchwood.encode.keys import WrongValue
-from matchwood.index.frame import IndexConfig
+from matchwood.index.config import IndexConfig
 
 
 class NoIndex(Cif):
