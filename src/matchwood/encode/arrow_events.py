@@ -20,7 +20,7 @@ from matchwood.encode.keys import describe
 from matchwood.errors import EventError
 
 
-class _Entries(NamedTuple):
+class Entries(NamedTuple):
     """One attribute's part of a batch: which events have it, and their keys."""
 
     attr: int
@@ -62,7 +62,7 @@ def encode_table(attributes: Attributes, frame: Any) -> EncodedEvents:
     if table is None:
         return encode_events(attributes, as_rows(frame))
     errors: dict[int, EventError] = {}
-    entries: list[_Entries] = []
+    entries: list[Entries] = []
     seen: set[int] = set()
     for name, column in flat_columns(table):
         attribute = attributes.by_name.get(name)
@@ -108,28 +108,39 @@ def _flat_column(name: str, array: pa.Array) -> Iterator[tuple[str, pa.Array]]:
 
 def _column_entries(
     attributes: Attributes, attribute: Attribute, column: pa.Array, errors: dict[int, EventError]
-) -> Iterator[_Entries]:
+) -> Iterator[Entries]:
     present = column.is_valid().to_numpy(zero_copy_only=False)
     rows = np.flatnonzero(present)
     known = column if len(rows) == len(column) else column.drop_null()
+    yield from known_entries(attributes, attribute, known, rows, errors)
+    if attribute.absence_id >= 0:
+        absent = np.flatnonzero(~present)
+        yield Entries(attribute.absence_id, absent, np.ones(len(absent), np.int64))
+
+
+def known_entries(
+    attributes: Attributes,
+    attribute: Attribute,
+    known: pa.Array,
+    rows: np.ndarray,
+    errors: dict[int, EventError],
+) -> Iterator[Entries]:
+    """Entries of values without nulls, `known[i]` that of event `rows[i]`, and what they derive."""
     keys, bad = column_keys(attribute.keys, known)
     if bad is not None:
         for i in np.flatnonzero(bad):
             errors.setdefault(int(rows[i]), wrong_type(attribute, _described(known[int(i)])))
         known = known.filter(pa.array(~bad))
         rows, keys = rows[~bad], keys[~bad]
-    yield _Entries(attribute.id, rows, keys)
-    if attribute.absence_id >= 0:
-        absent = np.flatnonzero(~present)
-        yield _Entries(attribute.absence_id, absent, np.ones(len(absent), np.int64))
+    yield Entries(attribute.id, rows, keys)
     if attribute.patterns:
         yield from _pattern_entries(attribute, known, rows)
     if attribute.beside_id >= 0:
         beside = attributes.all[attribute.beside_id]
         if beside.type == "string":
-            yield _Entries(beside.id, rows, column_keys(beside.keys, known)[0])
+            yield Entries(beside.id, rows, column_keys(beside.keys, known)[0])
         else:
-            yield _Entries(beside.id, rows, *float_places(known))
+            yield Entries(beside.id, rows, *float_places(known))
 
 
 def _described(value: pa.Scalar) -> str:
@@ -139,24 +150,24 @@ def _described(value: pa.Scalar) -> str:
         return f"{value.type} {value.value}"
 
 
-def _pattern_entries(attribute: Attribute, known: pa.Array, rows: np.ndarray) -> Iterator[_Entries]:
+def _pattern_entries(attribute: Attribute, known: pa.Array, rows: np.ndarray) -> Iterator[Entries]:
     if not pa.types.is_dictionary(known.type):
         known = pc.dictionary_encode(known)
     codes = known.indices.to_numpy(zero_copy_only=False)
     distinct = known.dictionary.to_pylist()
     for pattern in attribute.patterns.values():
         fits = [pattern.regex.fullmatch(value) is not None for value in distinct]
-        yield _Entries(pattern.attr_id, rows, np.array(fits, np.int64)[codes])
+        yield Entries(pattern.attr_id, rows, np.array(fits, np.int64)[codes])
 
 
-def _missing_columns(attributes: Attributes, seen: set[int], n: int) -> Iterator[_Entries]:
+def _missing_columns(attributes: Attributes, seen: set[int], n: int) -> Iterator[Entries]:
     """Attributes without a column are absent everywhere."""
     for attribute in attributes.absences:
         if attribute.id not in seen:
-            yield _Entries(attribute.absence_id, np.arange(n), np.ones(n, np.int64))
+            yield Entries(attribute.absence_id, np.arange(n), np.ones(n, np.int64))
 
 
-def _assemble(entries: list[_Entries], n: int, errors: dict[int, EventError]) -> EventBatch:
+def _assemble(entries: list[Entries], n: int, errors: dict[int, EventError]) -> EventBatch:
     """Columns to rows: entries of an event side by side, ascending by attribute."""
     keep = np.ones(n, bool)
     keep[list(errors)] = False

@@ -17,14 +17,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from matchwood.encode.arrow_events import Entries, known_entries, readable
 from matchwood.encode.attributes import Attribute, Attributes
-from matchwood.encode.columns import column_keys
-from matchwood.encode.events import EncodedEvents, EventBatch, key_of, wrong_type
+from matchwood.encode.events import EncodedEvents, EventBatch, value_entries, wrong_type
+from matchwood.encode.interval_events import KeySets
 from matchwood.encode.keys import describe
 from matchwood.errors import EventError
-
-Part = tuple[int, np.ndarray, np.ndarray]
-"""An attribute's id, the events that have it, and their keys."""
 
 
 @dataclass
@@ -41,65 +39,52 @@ class EntryEvents:
     def encode_entries(self, attributes: Attributes) -> EncodedEvents:
         """Encode all events; those that cannot be read are in the errors and match nothing."""
         errors = dict(self.errors)
-        parts: list[Part] = []
+        entries: list[Entries] = []
         has: dict[int, np.ndarray] = {}
         for name, at in _by_name(self.names):
             attribute = attributes.by_name.get(name)
-            if attribute is None:
+            if attribute is None or attribute.is_context:
                 continue
-            rows, found = self._attribute(attribute, at, errors)
-            parts += found
-            has[attribute.id] = rows
+            has[attribute.id], found = self._attribute(attributes, attribute, at, errors)
+            entries += found
         for attribute in attributes.absences:
             absent = np.ones(self.n_events, bool)
             absent[has.get(attribute.id, [])] = False
             rows = np.flatnonzero(absent)
-            parts.append((attribute.absence_id, rows, np.ones(len(rows), np.int64)))
-        return EncodedEvents(_assemble(parts, self.n_events, errors), errors)
+            entries.append(Entries(attribute.absence_id, rows, np.ones(len(rows), np.int64)))
+        return EncodedEvents(_assemble(entries, self.n_events, errors), errors)
 
     def _attribute(
-        self, attribute: Attribute, at: np.ndarray, errors: dict[int, EventError]
-    ) -> tuple[np.ndarray, list[Part]]:
-        """The events that have an attribute, and its parts."""
+        self,
+        attributes: Attributes,
+        attribute: Attribute,
+        at: np.ndarray,
+        errors: dict[int, EventError],
+    ) -> tuple[np.ndarray, list[Entries]]:
+        """The events that have an attribute, and its entries."""
         values, rows = self.values.take(pa.array(at)), self.event[at]
         seen: list[np.ndarray] = []
-        parts: list[Part] = []
+        entries: list[Entries] = []
         for column in values.flatten() if pa.types.is_struct(values.type) else [values]:
             present = column.is_valid().to_numpy(zero_copy_only=False)
             if not present.any():
                 continue
-            known, where = column.drop_null(), rows[present]
+            known, where = readable(column.drop_null()), rows[present]
             seen.append(where)
-            parts += self._column(attribute, known, where, errors)
+            if self.read is not None and _is_text(known) and attribute.type not in (None, "string"):
+                entries += _text_entries(attributes, attribute, known, where, self.read, errors)
+            else:
+                entries += known_entries(attributes, attribute, known, where, errors)
         found = np.sort(np.concatenate(seen)) if seen else np.empty(0, np.int64)
         for row in np.unique(found[1:][np.diff(found) == 0]).tolist():
             errors.setdefault(
                 row, EventError(f"expected attribute {attribute.name!r} once, found it twice")
             )
-        return found, parts
+        return found, entries
 
-    def _column(
-        self, attribute: Attribute, known: pa.Array, rows: np.ndarray, errors: dict[int, EventError]
-    ) -> Iterator[Part]:
-        is_text = pa.types.is_string(known.type) or pa.types.is_large_string(known.type)
-        if self.read is not None and is_text and attribute.type not in (None, "string"):
-            keys, bad = _read_texts(attribute, known, self.read)
-        else:
-            keys, bad = column_keys(attribute.keys, known)
-        if bad is not None:
-            for i in np.flatnonzero(bad).tolist():
-                found = describe(known[i].as_py())
-                errors.setdefault(int(rows[i]), wrong_type(attribute, found))
-            known, rows, keys = known.filter(pa.array(~bad)), rows[~bad], keys[~bad]
-        yield attribute.id, rows, keys
-        if attribute.patterns:
-            words = pc.dictionary_encode(known)
-            codes = words.indices.to_numpy(zero_copy_only=False)
-            for pattern in attribute.patterns.values():
-                fits = [
-                    pattern.regex.fullmatch(w) is not None for w in words.dictionary.to_pylist()
-                ]
-                yield pattern.attr_id, rows, np.array(fits, np.int64)[codes]
+
+def _is_text(column: pa.Array) -> bool:
+    return bool(pa.types.is_string(column.type) or pa.types.is_large_string(column.type))
 
 
 def _by_name(names: pa.Array) -> Iterator[tuple[str, np.ndarray]]:
@@ -113,39 +98,54 @@ def _by_name(names: pa.Array) -> Iterator[tuple[str, np.ndarray]]:
             yield name, order[ends[code] : ends[code + 1]]
 
 
-def _read_texts(
-    attribute: Attribute, known: pa.Array, read: Callable[[str, str], Any]
-) -> tuple[np.ndarray, np.ndarray | None]:
-    """Keys of texts, each distinct one read once."""
+def _text_entries(
+    attributes: Attributes,
+    attribute: Attribute,
+    known: pa.Array,
+    rows: np.ndarray,
+    read: Callable[[str, str], Any],
+    errors: dict[int, EventError],
+) -> Iterator[Entries]:
+    """Entries of texts, each distinct one read once."""
     words = pc.dictionary_encode(known)
-    keys = np.zeros(len(words.dictionary), np.int64)
-    bad = np.zeros(len(words.dictionary), bool)
-    for i, text in enumerate(words.dictionary.to_pylist()):
-        try:
-            keys[i] = key_of(attribute, read(attribute.type or "", text))
-        except EventError:
-            bad[i] = True
     codes = words.indices.to_numpy(zero_copy_only=False)
-    return keys[codes], bad[codes] if bad.any() else None
+    texts = words.dictionary.to_pylist()
+    found: list[dict[int, int | KeySets] | None] = []
+    for text in texts:
+        try:
+            value = read(attribute.type or "", text)
+            found.append(dict(value_entries(attributes, attribute, value)))
+        except EventError:
+            found.append(None)
+    bad = np.array([each is None for each in found])[codes]
+    for i in np.flatnonzero(bad).tolist():
+        errors.setdefault(int(rows[i]), wrong_type(attribute, describe(texts[codes[i]])))
+    codes, rows = codes[~bad], rows[~bad]
+    for id_ in sorted({id_ for each in found if each is not None for id_ in each}):
+        ends = [(0, 0) if each is None else _ends(each[id_]) for each in found]
+        first, last = np.array(ends, np.int64).T
+        yield Entries(id_, rows, first[codes], last[codes])
 
 
-def _assemble(parts: list[Part], n: int, errors: dict[int, EventError]) -> EventBatch:
-    """Entries of an event side by side, ascending by attribute."""
-    if not parts:
-        return EventBatch(*(np.zeros(n + 1, np.int64), np.empty(0, np.int32)), *_NO_KEYS)
-    rows = np.concatenate([rows for _, rows, _ in parts])
-    attr = np.repeat([attr for attr, _, _ in parts], [len(rows) for _, rows, _ in parts])
-    keys = np.concatenate([keys for _, _, keys in parts])
-    if errors:
-        good = np.ones(n, bool)
-        good[list(errors)] = False
-        keep = good[rows]
-        rows, attr, keys = rows[keep], attr[keep], keys[keep]
-    order = np.argsort(rows * (int(attr.max(initial=0)) + 1) + attr)
+def _ends(key: int | KeySets) -> tuple[int, int]:
+    """First and last key; a value is one key, or lies in one gap between two."""
+    return key.intervals[0] if isinstance(key, KeySets) else (key, key)
+
+
+def _assemble(parts: list[Entries], n: int, errors: dict[int, EventError]) -> EventBatch:
+    """Entries of an event side by side, ascending by attribute: sorted, as names may be many."""
+    none = np.empty(0, np.int64)
+    rows = np.concatenate([none, *[each.rows for each in parts]])
+    attr = np.repeat([each.attr for each in parts], [len(each.rows) for each in parts])
+    lo = np.concatenate([none, *[each.keys for each in parts]])
+    is_plain = all(each.hi is None or (each.hi == each.keys).all() for each in parts)
+    last = [each.keys if each.hi is None else each.hi for each in parts]
+    hi = lo if is_plain else np.concatenate([none, *last])
+    good = np.ones(n, bool)
+    good[list(errors)] = False
+    keep = np.flatnonzero(good[rows]) if errors else np.arange(len(rows))
+    order = keep[np.argsort((rows * (int(attr.max(initial=0)) + 1) + attr)[keep])]
     start = np.zeros(n + 1, np.int64)
-    np.cumsum(np.bincount(rows, minlength=n), out=start[1:])
-    keys = keys[order]
-    return EventBatch(start, attr[order].astype(np.int32), keys, keys)
-
-
-_NO_KEYS = (np.empty(0, np.int64), np.empty(0, np.int64))
+    np.cumsum(np.bincount(rows[keep], minlength=n), out=start[1:])
+    lo = lo[order]
+    return EventBatch(start, attr[order].astype(np.int32), lo, lo if is_plain else hi[order])

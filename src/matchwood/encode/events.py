@@ -15,7 +15,7 @@ event and an error beside.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -138,11 +138,16 @@ def _read(
                 f"expected attribute {attribute.name!r} once, found it twice: "
                 "as a dotted name and inside a nested mapping"
             )
-        found[attribute.id] = key_of(attribute, value)
-        for pattern in attribute.patterns.values():
-            found[pattern.attr_id] = int(pattern.regex.fullmatch(value) is not None)
-        if attribute.beside_id >= 0:
-            found[attribute.beside_id] = _beside(attributes.all[attribute.beside_id], value)
+        found.update(value_entries(attributes, attribute, value))
+
+
+def value_entries(attributes: Attributes, attribute: Attribute, value: Any) -> Iterator[Entry]:
+    """The entry of a value, and those of the attributes derived from it."""
+    yield attribute.id, key_of(attribute, value)
+    for pattern in attribute.patterns.values():
+        yield pattern.attr_id, int(pattern.regex.fullmatch(value) is not None)
+    if attribute.beside_id >= 0:
+        yield attribute.beside_id, _beside(attributes.all[attribute.beside_id], value)
 
 
 def key_of(attribute: Attribute, value: Any) -> int:

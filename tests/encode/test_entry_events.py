@@ -1,0 +1,108 @@
+"""Entries say what dicts say: typed ones, and texts that are read by type."""
+
+from __future__ import annotations
+
+from datetime import date, datetime
+from random import Random
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given
+
+import matchwood as mw
+from matchwood.encode.entry_events import EntryEvents
+from matchwood.engine.text_files import read_cell
+from strategies import Event, seeds, workload
+
+FIELDS = {
+    bool: ("b", pa.bool_()),
+    int: ("i", pa.int64()),
+    float: ("f", pa.float64()),
+    str: ("s", pa.string()),
+    datetime: ("t", pa.timestamp("us", "UTC")),
+    date: ("d", pa.date32()),
+}
+
+
+def entries(events: list[Event]) -> list[tuple[int, str, Any]]:
+    return [(n, name, value) for n, event in enumerate(events) for name, value in event.items()]
+
+
+def typed(events: list[Event]) -> EntryEvents:
+    rows = entries(events)
+    values = [None if v is None else {FIELDS[type(v)][0]: v} for _, _, v in rows]
+    return EntryEvents(
+        len(events),
+        np.array([n for n, _, _ in rows], np.int64),
+        pa.array([name for _, name, _ in rows], pa.string()),
+        pa.array(values, pa.struct(list(FIELDS.values()))),
+    )
+
+
+def as_texts(events: list[Event]) -> EntryEvents:
+    rows = entries(events)
+    return EntryEvents(
+        len(events),
+        np.array([n for n, _, _ in rows], np.int64),
+        pa.array([name for _, name, _ in rows], pa.string()),
+        pa.array([None if value is None else str(value) for _, _, value in rows], pa.string()),
+        read=read_cell,
+    )
+
+
+@given(seed=seeds())
+def test_typed_entries_say_what_dicts_say(seed):
+    schema, subscriptions, events = workload(Random(seed))
+    m = mw.Matcher(schema=schema)
+    m.add_many(subscriptions)
+    mine, theirs = m.match_many(typed(events)), m.match_many(events)
+    assert list(mine) == list(theirs)
+    assert sorted(mine.errors) == sorted(theirs.errors)
+
+
+EVENTS: list[Event] = [
+    {"price": 5, "note": "ab"},
+    {"price": 2**53 + 1, "note": None},
+    {"price": 2.5},
+    {"note": "b", "price": -1},
+    {},
+]
+
+
+@pytest.mark.parametrize("make", [typed, as_texts])
+def test_entries_meet_constants_patterns_absences_and_contexts(make):
+    m = mw.Matcher(schema={"price": "number", "note": "string"})
+    m.add("constant", "price > 2 AND note IS NULL")
+    m.add("pattern", "note LIKE '%b%'")
+    m.add("context", "price < ctx.limit + 1", context="u")
+    m.set_context("u", {"limit": 2})
+    assert list(m.match_many(make(EVENTS))) == list(m.match_many(EVENTS))
+    assert [row for row, ids in enumerate(m.match_many(EVENTS)) if "context" in ids] == [2, 3]
+
+
+def test_an_event_supplies_no_value_of_the_context():
+    m = mw.Matcher()
+    m.add("gate", "ctx.unread < 3", context="u")
+    for form in (typed, list):
+        assert list(m.match_many(form([{"ctx.unread": 1}]))) == [[]]
+
+
+def test_a_bad_text_spoils_its_event_alone():
+    m = mw.Matcher(schema={"price": "int"})
+    m.add("s", "price < 9")
+    found = m.match_many(as_texts([{"price": 5}, {"price": "five"}, {"price": 7}]))
+    assert list(found) == [["s"], [], ["s"]]
+    assert "'price': expected int, found" in str(found.errors[1])
+
+
+def test_an_attribute_that_comes_twice_is_refused():
+    m = mw.Matcher(schema={"price": "int"})
+    m.add("s", "price < 9")
+    twice = EntryEvents(
+        2, np.array([0, 0, 1]), pa.array(["price"] * 3), pa.array([1, 2, 3], pa.int64())
+    )
+    found = m.match_many(twice)
+    assert list(found) == [[], ["s"]]
+    assert "once, found it twice" in str(found.errors[0])
