@@ -15,10 +15,12 @@ if TYPE_CHECKING:
     from matchwood.spark.batch import Matched, match
     from matchwood.spark.source import read_workload, register_source
     from matchwood.spark.sql import register_sql
+    from matchwood.spark.stream import match_stream
 
 _HOME = {
     "Matched": "batch",
     "match": "batch",
+    "match_stream": "stream",
     "read_workload": "source",
     "register_source": "source",
     "register_sql": "sql",
@@ -30,6 +32,7 @@ __all__ = [
     "java_home",
     "local_session",
     "match",
+    "match_stream",
     "read_workload",
     "register_source",
     "register_sql",
