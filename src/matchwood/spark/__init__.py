@@ -13,6 +13,7 @@ from matchwood.spark.session import local_session
 
 if TYPE_CHECKING:
     from matchwood.spark.batch import Matched, match
+    from matchwood.spark.sharded import Sharded, match_sharded
     from matchwood.spark.source import read_workload, register_source
     from matchwood.spark.sql import register_sql
     from matchwood.spark.stream import match_stream
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
 _HOME = {
     "Matched": "batch",
     "match": "batch",
+    "match_sharded": "sharded",
+    "Sharded": "sharded",
     "match_stream": "stream",
     "read_workload": "source",
     "register_source": "source",
@@ -28,10 +31,12 @@ _HOME = {
 
 __all__ = [
     "Matched",
+    "Sharded",
     "ensure_java",
     "java_home",
     "local_session",
     "match",
+    "match_sharded",
     "match_stream",
     "read_workload",
     "register_source",
