@@ -14,6 +14,7 @@ import matchwood as mw
 from matchwood.cli import demo_spark
 from matchwood.cli.app import app
 from spark.bookshop_frames import flat, shop, text
+from spark.logs import committed, dead_letters, made_log, sequential, write_log
 
 pytestmark = pytest.mark.spark
 
@@ -105,6 +106,24 @@ def test_the_demo_runs_on_spark_and_spark_sql_agrees(spark, monkeypatch) -> None
     wrong = call(*arguments, "--json")
     assert wrong.exit_code == 1
     assert "differ from Spark SQL's" in wrong.stderr
+
+
+def test_a_stream_of_files_is_matched_once(spark, tmp_path: Path) -> None:
+    log = made_log(6, 60)
+    expected, refused = sequential(log)
+    write_log(tmp_path / "log", log, 30)
+    arguments = (
+        "stream", "--log", tmp_path / "log", "--out", tmp_path / "out", "--state",
+        tmp_path / "state", "--once", "--option", "maxFilesPerTrigger=1", "--json",
+    )  # fmt: skip
+    done = call(*arguments)
+    assert done.exit_code == 0, done.stderr
+    assert json.loads(done.stdout) | {"seconds": 0} == {"batches": 2, "records": 60, "seconds": 0}
+    assert json.loads(call(*arguments).stdout)["records"] == 0
+    assert committed(tmp_path / "out") == expected
+    assert len(dead_letters(tmp_path / "out")) == refused
+    wrong = call("stream", "--out", tmp_path, "--state", tmp_path, "--kafka", "localhost:9092")
+    assert wrong.exit_code == 2
 
 
 def test_events_without_ids_are_refused(spark, tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from matchwood.cli import bench, demo, explain, generate, match, stats, validate
+from matchwood.cli import bench, demo, explain, generate, match, stats, stream, validate
 from matchwood.cli.screen import NO, USAGE, complain
 from matchwood.errors import MatchwoodError, StorageError
 
@@ -60,6 +60,7 @@ def _root(
 app.command()(demo.demo)
 app.command()(generate.generate)
 app.command()(match.match)
+app.command()(stream.stream)
 app.command()(validate.validate)
 app.command()(explain.explain)
 app.command()(stats.stats)

@@ -48,7 +48,7 @@ def _run(
     from matchwood.spark import match
 
     start = time.perf_counter()
-    table, problems = _subscriptions(spark, subscriptions)
+    table, problems = open_subscriptions(spark, subscriptions)
     rows = _events(spark, events)
     with job_progress(spark, "subscriptions"):
         found = match(rows, table, index=index, snapshots=snapshots)
@@ -107,7 +107,7 @@ def _format(path: str) -> str:
     return FORMATS[suffix]
 
 
-def _subscriptions(spark: SparkSession, path: str) -> tuple[Any, list[Any]]:
+def open_subscriptions(spark: SparkSession, path: str) -> tuple[Any, list[Any]]:
     """A DataFrame or a snapshot's path, and rows that were no subscriptions."""
     if is_snapshot(Path(path)):
         return path, []

@@ -233,6 +233,15 @@ class Matcher:
         with self._exclusive():
             return self._store.subscriptions.to_arrow()
 
+    def renumber(self) -> pa.Array:
+        """Make every subscription's id its number in the order they were added, from 0.
+
+        For owners that keep ids of their own; returns the ids so far, by number.
+        """
+        with self._exclusive():
+            self._store.compact()
+            return self._store.subscriptions.renumber()
+
     # -- asking ------------------------------------------------------------------------------
 
     def explain(self, id: Id, event: Mapping[str, Any]) -> Explanation:

@@ -161,6 +161,13 @@ class Subscriptions:
         self.in_order = True
         return old
 
+    def renumber(self) -> pa.Array:
+        """Slots as ids; returns the ids so far; call after `compact`."""
+        before = self.to_arrow()
+        self._ids = np.arange(len(self._ids), dtype=np.int64)
+        self._names = self._slot_of = None
+        return before
+
     def layout(self) -> dict[str, np.ndarray]:
         """Arrays for a snapshot; call after `compact`."""
         n = self._n_slots

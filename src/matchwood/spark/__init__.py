@@ -13,12 +13,17 @@ from matchwood.spark.session import local_session
 
 if TYPE_CHECKING:
     from matchwood.spark.batch import Matched, match
+    from matchwood.spark.sharded import Sharded, match_sharded
     from matchwood.spark.source import read_workload, register_source
     from matchwood.spark.sql import register_sql
+    from matchwood.spark.stream import match_stream
 
 _HOME = {
     "Matched": "batch",
     "match": "batch",
+    "match_sharded": "sharded",
+    "Sharded": "sharded",
+    "match_stream": "stream",
     "read_workload": "source",
     "register_source": "source",
     "register_sql": "sql",
@@ -26,10 +31,13 @@ _HOME = {
 
 __all__ = [
     "Matched",
+    "Sharded",
     "ensure_java",
     "java_home",
     "local_session",
     "match",
+    "match_sharded",
+    "match_stream",
     "read_workload",
     "register_source",
     "register_sql",

@@ -73,7 +73,7 @@ def match(
         built = open_index(subscriptions)
     else:
         built = build_index(subscriptions, index, config, schema, snapshots)
-    found = find_shape(_with_id(events, event_id), shape, (event_id,))
+    found = find_shape(with_id(events, event_id), shape, (event_id,))
     job = MatchJob(_locate(spark, built, ship), found, event_id, built.id_type, False, profile)
     rows = _run(events, job)
     matches = rows.where("error IS NULL").select("event_id", "subscription_ids")
@@ -85,7 +85,7 @@ def match(
     return Matched(matches, errors, rows, built)
 
 
-def _with_id(events: DataFrame, event_id: str) -> Any:
+def with_id(events: DataFrame, event_id: str) -> Any:
     if event_id not in events.columns:
         raise EventError(
             f"expected the column {event_id!r}, which names each event, found "

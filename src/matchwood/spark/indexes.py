@@ -65,8 +65,8 @@ def build_index(
     snapshots: str | None = None,
 ) -> Index:
     """The index of a table of subscriptions, built unless there is one of the same rows."""
-    table = _checked(subscriptions)
-    id_type = _id_type(table)
+    table = checked(subscriptions)
+    id_type = id_type_of(table)
     declared = schema if isinstance(schema, Schema) else Schema(schema)
     name = fingerprint(
         table, {"index": index, "config": dict(config or {}), "schema": dict(declared)}
@@ -112,7 +112,7 @@ def fingerprint(table: DataFrame, settings: Mapping[str, Any]) -> str:
     return hashlib.blake2b(told.encode(), digest_size=12).hexdigest()
 
 
-def _checked(subscriptions: DataFrame) -> DataFrame:
+def checked(subscriptions: DataFrame) -> DataFrame:
     columns = set(subscriptions.columns)
     reserved = sorted(columns & set(RESERVED))
     if reserved:
@@ -136,7 +136,7 @@ def _checked(subscriptions: DataFrame) -> DataFrame:
     return subscriptions.select(*TEXTS)
 
 
-def _id_type(table: DataFrame) -> str:
+def id_type_of(table: DataFrame) -> str:
     kind = dict(table.dtypes)["id"]
     if kind in ("tinyint", "smallint", "int", "bigint"):
         return "long"

@@ -37,8 +37,8 @@ def register_sql(
     columns = f"event_id {event_id}, subscription_ids array<{subscription_id}>, error string"
     table_function: Any = arrow_udtf(MatchFunction, returnType=columns)
     spark.udtf.register("matchwood_match", table_function)
-    holds_udf: Any = arrow_udf(holds, "boolean")
-    spark.udf.register("matchwood_holds", holds_udf)
+    make: Any = arrow_udf
+    spark.udf.register("matchwood_holds", make(holds, "boolean"))
 
 
 class MatchFunction:

@@ -64,7 +64,7 @@ class MatchJob:
     """A folder for a file of times per task."""
 
 
-def opened(location: Location) -> tuple[Matcher, pa.Array]:
+def opened(location: Location, keep: int = _KEPT) -> tuple[Matcher, pa.Array]:
     """The matcher of a snapshot and its ids by slot, opened by the first task that asks."""
     folder = location.folder()
     try:
@@ -76,7 +76,7 @@ def opened(location: Location) -> tuple[Matcher, pa.Array]:
         ) from error
     key = (str(folder), generation)
     if key not in _opened:
-        while len(_opened) >= _KEPT:
+        while len(_opened) >= keep:
             del _opened[next(iter(_opened))]
         # The driver has verified the files; a missing or short one is noticed all the same.
         matcher = Matcher.load(folder, mmap=True, verify=False)

@@ -1,0 +1,369 @@
+"""match_stream: one ordered log of subscriptions that come and go and of events; matches out.
+
+    offset  kind         id   expr          attributes
+    0       subscribe    7    price < 20                        a new one, or another expression
+    1       event        e1                 {price: 5}          -> e1 [7]
+    2       unsubscribe  7
+    3       event        e2                 {price: 5}          -> e2 []
+    (4      context      u1                 {unread: 3}         not there yet: refused)
+
+    batch b:  records ──► changes, decided in order (driver) ──► state/changes/b     written first
+                 └──────► events, matched in any order (workers) ──► out/matches/batch=b     renamed
+
+A batch is done when out/matches/batch=b is there.  A crash before that means: Spark gives the same
+records again, decided changes are read instead of decided, and the output is written anew.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from matchwood.encode.schema import Schema
+from matchwood.engine.matcher import Matcher
+from matchwood.errors import (
+    EventError,
+    FormatError,
+    MatchwoodError,
+    StorageError,
+    SubscriptionError,
+)
+from matchwood.spark.errors import ERROR_FIELDS, ERROR_STRUCT, ERROR_TYPE, error_row
+from matchwood.spark.indexes import build_index, open_index
+from matchwood.spark.shapes import find_shape
+from matchwood.spark.stream_state import ADD, BEFORE, CHANGE, END, Changes, Replica, StateFolder
+from matchwood.spark.stream_worker import StreamJob, late, match_events
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+    from pyspark.sql.streaming.query import StreamingQuery
+
+COLUMNS = ("offset", "kind", "id", "expr")
+SUBSCRIBE, UNSUBSCRIBE, CONTEXT, EVENT = "subscribe", "unsubscribe", "context", "event"
+LATE = ("refuse", "now")
+VERSION = 1
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What a stream is started with."""
+
+    out: str
+    state: str
+    shape: str
+    id_type: str
+    late: str
+    snapshot_every: int
+
+
+def match_stream(
+    log: DataFrame,
+    out: str,
+    state: str,
+    *,
+    subscriptions: DataFrame | str | None = None,
+    shape: str = "auto",
+    index: str = "auto",
+    config: Mapping[str, Any] | None = None,
+    schema: Schema | Mapping[str, Any] | None = None,
+    late: str = "refuse",
+    snapshot_every: int = 50,
+    trigger: Mapping[str, Any] | None = None,
+) -> StreamingQuery:
+    """Match the events of a log, each with the subscriptions that the log had before it.
+
+    log             a streaming DataFrame: offset (bigint, the order), kind, id (bigint or string),
+                    expr, and the attributes of events as a struct, map, arrays or json
+    out             gets matches/batch=N (event_id, offset, subscription_ids) and errors/batch=N
+    state           the folder of the stream's state, Spark's checkpoint included; on a file system
+                    that all workers share.  Starting again with it goes on where it stopped
+    subscriptions   those at the start: a table as for `match`, or a snapshot; read once
+    index, config, schema     as for Matcher, at the first start
+    late            what a record is whose offset is not above those of earlier batches:
+                    "refuse" (an error row) or "now" (as if it came with the batch)
+    snapshot_every  batches between snapshots of the state
+    trigger         as for writeStream.trigger; every record that is there, then on, unless given
+    """
+    kinds = dict(log.dtypes)
+    missing = [name for name in COLUMNS if name not in kinds]
+    if missing or kinds["offset"] != "bigint" or kinds["id"] not in ("bigint", "string"):
+        raise EventError(
+            "expected a log with offset (bigint), kind (string), id (bigint or string), expr and "
+            f"attributes, found {log.schema.simpleString()}"
+        )
+    if late not in LATE:
+        raise MatchwoodError(f"expected late to be one of {', '.join(LATE)}, found {late!r}")
+    found = find_shape(log.schema, shape, COLUMNS)
+    if found == "wide":
+        raise EventError("expected the column attributes beside the log's own, found none")
+    settings = Settings(
+        str(Path(out).absolute()), str(Path(state).absolute()), found, kinds["id"], late,
+        snapshot_every,
+    )  # fmt: skip
+    _begin(log, settings, subscriptions, index, config, schema)
+    writer = log.writeStream.foreachBatch(Stream(settings).process)
+    writer = writer.option("checkpointLocation", f"{settings.state}/checkpoint")
+    if trigger:
+        writer = writer.trigger(**trigger)
+    return writer.start()
+
+
+def reached(point: str) -> None:
+    """Called between two steps of a batch; tests that kill the driver replace it."""
+
+
+def _begin(
+    log: DataFrame,
+    settings: Settings,
+    subscriptions: DataFrame | str | None,
+    index: str,
+    config: Mapping[str, Any] | None,
+    schema: Any,
+) -> None:
+    """Make the state of a new stream, or see that it is the state of this one."""
+    folder = StateFolder(settings.state)
+    note = folder.path / "log.json"
+    told = {"version": VERSION, "log": json.loads(log.schema.json()), "shape": settings.shape}
+    if note.exists():
+        before = json.loads(note.read_text())
+        if before["log"] != told["log"] or before["shape"] != told["shape"]:
+            raise FormatError(
+                f"expected a log with the columns that {settings.state!r} began with, found "
+                f"{log.schema.simpleString()}: start a new stream, or bring back the columns"
+            )
+        return
+    if not folder.snapshots():
+        declared = schema if isinstance(schema, Schema) else Schema(schema)
+        replica = _first(subscriptions, index, config, declared, settings.id_type)
+        (folder.path / "snapshots").mkdir(parents=True, exist_ok=True)
+        folder.write_snapshot(0, replica)
+    aside = note.with_name(".log.json")
+    aside.write_text(json.dumps(told))
+    aside.replace(note)
+
+
+def _first(subscriptions: Any, index: str, config: Any, schema: Schema, id_type: str) -> Replica:
+    """The state before batch 0."""
+    kind = pa.int64() if id_type == "bigint" else pa.string()
+    if subscriptions is None:
+        matcher = Matcher(index=index, schema=schema, **(config or {}))
+    elif isinstance(subscriptions, str):
+        matcher = Matcher.load(open_index(subscriptions).folder)
+    else:
+        built = build_index(subscriptions, index, config, schema)
+        if built.refused.num_rows:
+            first = built.refused.to_pylist()[0]
+            raise SubscriptionError(
+                "expected subscriptions without faults to start from, found "
+                f"{built.refused.num_rows} with, the first of id {first['id']}: {first['message']}"
+            )
+        matcher = Matcher.load(built.folder)
+    ids = matcher.renumber()
+    versions = pa.array(range(len(matcher)), pa.int64()).to_numpy()
+    return Replica(matcher, versions, ids.cast(kind).slice(0, len(matcher)), 0)
+
+
+class Stream:
+    """The driver's side: decides changes, has events matched, commits batches."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._folder = StateFolder(settings.state)
+        self._replica: Replica | None = None
+        self._live: dict[Any, int] = {}
+
+    def process(self, records: DataFrame, batch: int) -> None:
+        """One micro-batch: `foreachBatch`'s function."""
+        done = Path(self._settings.out, "matches", f"batch={batch}")
+        if done.exists():  # all of it was done before a crash; only Spark's own note was missing
+            return
+        records = records.persist()
+        try:
+            replica = self._replica_before(batch)
+            last_offset = replica.last_offset
+            if self._folder.has_changes(batch):
+                changes = self._folder.read_changes(batch)
+                replica.enter(batch, changes)
+            else:
+                changes = self._decide(records, replica)
+                reached("decided")
+                self._folder.write_changes(batch, changes)
+                replica.enter(batch, changes, is_added=True)
+            reached("changes")
+            self._match(records, batch, changes, last_offset)
+        except BaseException:
+            self._replica = None  # it may be half-way: the next attempt starts from the folder
+            raise
+        finally:
+            records.unpersist()
+        replica.leave()
+        self._update_live(changes)
+        if (batch + 1) % self._settings.snapshot_every == 0:
+            self._folder.write_snapshot(batch + 1, replica)
+            self._replica = None  # everybody goes on from the snapshot, see its docstring
+            reached("snapshot")
+
+    def _replica_before(self, batch: int) -> Replica:
+        replica = self._replica
+        if replica is None or replica.next_batch > batch:
+            replica = self._load(batch)
+            replica.bring(self._folder, batch)
+            self._live = replica.live()
+        elif replica.next_batch < batch:
+            replica.bring(self._folder, batch)
+            self._live = replica.live()
+        self._replica = replica
+        return replica
+
+    def _load(self, batch: int) -> Replica:
+        """From the newest snapshot; from the one before it when that is damaged."""
+        base = self._folder.base_of(batch)
+        try:
+            return Replica.load(self._folder, base, verify=True)
+        except (FormatError, StorageError):
+            older = [each for each in self._folder.snapshots() if each < base]
+            if not older:
+                raise
+            shutil.rmtree(self._folder.snapshot(base))
+            return self._load(batch)
+
+    # -- changes -----------------------------------------------------------------------------
+
+    def _decide(self, records: DataFrame, replica: Replica) -> Changes:
+        """Which changes are taken; those that are enter the driver's matcher at once."""
+        table = records.select(*COLUMNS).toArrow()
+        offsets = table.column("offset").drop_null().to_numpy()
+        last = max(replica.last_offset, int(offsets.max()) if len(offsets) else BEFORE)
+        is_event = pa.compute.equal(table.column("kind"), EVENT).fill_null(False)
+        has_offset = table.column("offset").is_valid()
+        rest = table.filter(pa.compute.invert(pa.compute.and_(is_event, has_offset)))
+        rest = rest.sort_by([("offset", "ascending"), ("kind", "ascending"), ("id", "ascending")])
+        rows = rest.to_pylist()
+        errors: list[dict[str, Any]] = []
+        good = [row for row in rows if self._is_good(row, replica.last_offset, errors)]
+        taken = self._add([row for row in good if row["kind"] == SUBSCRIBE], replica, errors)
+        n_added = sum(row["kind"] == SUBSCRIBE for row in good)
+        found = self._in_order(good, taken, replica.next_version, errors)
+        return Changes(found, replica.next_version + n_added, last, errors)
+
+    def _is_good(self, row: dict[str, Any], last: int, errors: list[dict[str, Any]]) -> bool:
+        kind, offset = row["kind"], row["offset"]
+        problem = None
+        if offset is None:
+            problem = "expected an offset, found null"
+        elif kind == CONTEXT:
+            problem = "contexts are not there yet: this version of the engine cannot take them"
+        elif kind not in (SUBSCRIBE, UNSUBSCRIBE):
+            problem = (
+                f"expected a kind among subscribe, unsubscribe, context, event, found {kind!r}"
+            )
+        elif row["id"] is None:
+            problem = "expected an id, found null"
+        elif self._settings.late == "refuse" and offset <= last:
+            problem = late(offset, last)
+        if problem is None:
+            return True
+        errors.append(error_row("record", row["id"], SubscriptionError(problem)))
+        return False
+
+    def _add(
+        self, rows: list[dict[str, Any]], replica: Replica, errors: list[dict[str, Any]]
+    ) -> set[int]:
+        """Add subscriptions as versions; returns which of the rows were taken."""
+        first = replica.next_version
+        texts = [row["expr"] for row in rows]
+        refused = replica.matcher.add_many(
+            pa.table({"id": pa.array(range(first, first + len(rows)), pa.int64()),
+                      "expr": pa.array(texts, pa.string())})
+        ).errors  # fmt: skip
+        errors += [error_row("subscription", rows[each.row]["id"], each.error) for each in refused]
+        return set(range(len(rows))) - {each.row for each in refused}
+
+    def _in_order(
+        self, rows: list[dict[str, Any]], taken: set[int], first: int, errors: list[dict[str, Any]]
+    ) -> pa.Table:
+        """What begins and ends, at which offsets."""
+        live: dict[Any, int | None] = {}  # what this batch changed; None: gone
+        found: list[tuple[str, int, int, str | None, Any]] = []
+        number = -1
+        for row in rows:
+            id_, offset = row["id"], row["offset"]
+            current = live[id_] if id_ in live else self._live.get(id_)
+            if row["kind"] == SUBSCRIBE:
+                number += 1
+                if number not in taken:
+                    continue
+                if current is not None:
+                    found.append((END, current, offset, None, id_))
+                found.append((ADD, first + number, offset, row["expr"], id_))
+                live[id_] = first + number
+            elif current is None:
+                problem = SubscriptionError(f"expected the id of a subscription, found {id_!r}")
+                errors.append(error_row("record", id_, problem))
+            else:
+                found.append((END, current, offset, None, id_))
+                live[id_] = None
+        kind = pa.int64() if self._settings.id_type == "bigint" else pa.string()
+        columns = list(zip(*found, strict=True)) if found else [()] * 5
+        fields = [*CHANGE, pa.field("id", kind)]
+        return pa.table(
+            [pa.array(c, f.type) for c, f in zip(columns, fields, strict=True)],
+            schema=pa.schema(fields),
+        )
+
+    def _update_live(self, changes: Changes) -> None:
+        for row in changes.rows.to_pylist():
+            if row["op"] == ADD:
+                self._live[row["id"]] = row["version"]
+            elif self._live.get(row["id"]) == row["version"]:
+                del self._live[row["id"]]
+
+    # -- events ------------------------------------------------------------------------------
+
+    def _match(self, records: DataFrame, batch: int, changes: Changes, last_offset: int) -> None:
+        from pyspark.sql import Observation
+        from pyspark.sql import functions as f
+
+        s = self._settings
+        job = StreamJob(s.state, batch, s.shape, last_offset, s.late == "refuse", s.id_type)
+        events = records.where("kind = 'event' AND offset IS NOT NULL")
+        columns = (
+            f"event_id {s.id_type}, offset bigint, subscription_ids array<{s.id_type}>, "
+            f"error {ERROR_STRUCT}"
+        )
+        seen = Observation()
+        rows = events.mapInArrow(partial(match_events, job), columns)
+        counted = rows.observe(seen, f.count("error").alias("bad"))
+        aside = Path(s.out, f".writing-{batch}")
+        shutil.rmtree(aside, ignore_errors=True)
+        matches = counted.where("error IS NULL").drop("error")
+        matches.write.parquet(str(aside / "matches"))
+        reached("matched")
+        if changes.errors or seen.get["bad"]:
+            errors = records.sparkSession.createDataFrame(
+                pa.Table.from_struct_array(pa.array(changes.errors, ERROR_TYPE)), ERROR_FIELDS
+            )
+            if seen.get["bad"]:
+                again = partial(match_events, replace(job, encode_only=True))
+                errors = errors.union(events.mapInArrow(again, columns).select("error.*"))
+            errors.coalesce(1).write.parquet(str(aside / "errors"))
+            _move(aside / "errors", Path(s.out, "errors", f"batch={batch}"))
+        reached("written")
+        _move(aside / "matches", Path(s.out, "matches", f"batch={batch}"))
+        shutil.rmtree(aside, ignore_errors=True)
+        reached("committed")
+
+
+def _move(source: Path, target: Path) -> None:
+    """Rename a folder; one that a crash left there under the name gives way."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    if target.exists():
+        shutil.rmtree(target)
+    source.rename(target)

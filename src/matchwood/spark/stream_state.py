@@ -1,0 +1,284 @@
+"""The state of a stream on disk, and replicas of it in memory.
+
+    state/
+    ├── log.json                    what the log looks like and how the index is built
+    ├── checkpoint/                 Spark's own: which records belong to which batch
+    ├── changes/0000000007.arrow    the changes of batch 7, in order, as they were decided
+    └── snapshots/0000000007/       the state before batch 7: snapshot/ and versions.arrow
+
+    state before batch b  =  the newest snapshot up to b  +  the changes from there to b - 1
+
+Idea.    Every subscription that ever comes is a *version* with a number of its own.  A change ends
+         a version, adds one, or both, at an offset.  During batch b the index holds all versions of
+         before and all that batch b adds; an event at offset o then matches the versions that began
+         before o and did not end before it.  So the events of a batch can be matched in any order,
+         on any worker, and mean what they mean one after the other.
+Once.    Changes are decided by the driver alone and written before they are used.  What is written
+         is never decided again, so every replica, and every replay after a crash, does the same.
+Lineage  A replica starts from the newest snapshot up to its batch, and from no other: learned types
+         are forgotten when a snapshot is made, and all replicas forget them at the same batch.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import uuid
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from matchwood.engine.matcher import Matcher
+from matchwood.errors import FormatError, MatchwoodError, StorageError
+
+ADD, END = "add", "end"
+CHANGE = pa.schema(
+    [("op", pa.string()), ("version", pa.int64()), ("offset", pa.int64()), ("expr", pa.string())]
+)
+BEFORE, AFTER = -(2**63), 2**63 - 1
+"""Offsets of versions that were there before a batch, and that are still there after it."""
+
+
+@dataclass
+class Changes:
+    """What was decided about the changes of one batch.
+
+    rows         op, version, offset, expr, and the public id of an added version
+    next_version the first number that is free afterwards
+    last_offset  the highest offset of this and all earlier batches
+    errors       records that were refused, as rows of errors
+    """
+
+    rows: pa.Table
+    next_version: int
+    last_offset: int
+    errors: list[dict[str, Any]] = field(default_factory=list)
+
+
+class StateFolder:
+    """Reads and writes the folder; every file appears whole."""
+
+    def __init__(self, path: str | Path) -> None:
+        self.path = Path(path)
+
+    def _changes(self, batch: int) -> Path:
+        return self.path / "changes" / f"{batch:010}.arrow"
+
+    def has_changes(self, batch: int) -> bool:
+        return self._changes(batch).exists()
+
+    def write_changes(self, batch: int, changes: Changes) -> None:
+        told = {
+            "next_version": changes.next_version,
+            "last_offset": changes.last_offset,
+            "errors": changes.errors,
+        }
+        rows = changes.rows.replace_schema_metadata({"matchwood": json.dumps(told)})
+        write_arrow(self._changes(batch), rows)
+
+    def read_changes(self, batch: int) -> Changes:
+        rows = read_arrow(self._changes(batch))
+        told = json.loads(rows.schema.metadata[b"matchwood"])
+        return Changes(rows, told["next_version"], told["last_offset"], told["errors"])
+
+    def snapshots(self) -> list[int]:
+        """Batches before which there is a snapshot, ascending."""
+        folder = self.path / "snapshots"
+        found = folder.iterdir() if folder.exists() else iter(())
+        return sorted([int(each.name) for each in found if each.name.isdecimal()])
+
+    def snapshot(self, batch: int) -> Path:
+        return self.path / "snapshots" / f"{batch:010}"
+
+    def base_of(self, batch: int) -> int:
+        """The newest snapshot up to a batch."""
+        before = [each for each in self.snapshots() if each <= batch]
+        if not before:
+            raise StorageError(
+                f"expected a snapshot of the stream's state up to batch {batch} in "
+                f"{str(self.path)!r}, found none: restore the folder from a copy"
+            )
+        return before[-1]
+
+    def write_snapshot(self, batch: int, replica: Replica) -> None:
+        """The state before a batch; what only older states need is removed."""
+        target = self.snapshot(batch)
+        if target.exists():
+            return
+        aside = self.path / "snapshots" / f".{uuid.uuid4().hex}"
+        try:
+            replica.save(aside)
+            aside.rename(target)
+        finally:
+            shutil.rmtree(aside, ignore_errors=True)
+        self._clean()
+
+    def _clean(self) -> None:
+        """Keep the last two snapshots: one may be damaged, and a slow worker may be behind."""
+        kept = self.snapshots()[-2:]
+        for batch in self.snapshots():
+            if batch < kept[0]:
+                shutil.rmtree(self.snapshot(batch), ignore_errors=True)
+        for file in (self.path / "changes").glob("*.arrow"):
+            if file.stem.isdecimal() and int(file.stem) < kept[0]:
+                file.unlink(missing_ok=True)
+
+
+class Replica:
+    """The state before, and then during, one batch.
+
+    matcher   its ids are versions
+    base      the snapshot that it started from
+    in_batch  the batch that it is in; None between two, before `next_batch`
+    """
+
+    def __init__(self, matcher: Matcher, versions: np.ndarray, ids: pa.Array, base: int) -> None:
+        self.matcher = matcher
+        self.base = base
+        self.next_batch = base
+        self.next_version = int(versions[-1]) + 1 if len(versions) else 0
+        self.last_offset = BEFORE
+        self._versions, self._ids = versions, ids
+        self._ended: list[int] = []
+        self.in_batch: int | None = None
+        self._touched = self._began = self._over = np.empty(0, np.int64)
+
+    @classmethod
+    def load(cls, folder: StateFolder, base: int, verify: bool) -> Replica:
+        path = folder.snapshot(base)
+        matcher = Matcher.load(path / "snapshot", mmap=True, verify=verify)
+        table = read_arrow(path / "versions.arrow")
+        versions = table.column("version").to_numpy()
+        replica = cls(matcher, versions, _whole(table.column("id")), base)
+        told = json.loads(table.schema.metadata[b"matchwood"])
+        replica.next_version, replica.last_offset = told["next_version"], told["last_offset"]
+        if len(matcher) != len(versions):
+            raise FormatError(
+                f"{str(path)!r}: expected {len(versions)} subscriptions, found {len(matcher)}"
+            )
+        return replica
+
+    def save(self, path: Path) -> None:
+        """Write the state between two batches."""
+        assert self.in_batch is None
+        self.matcher.save(path / "snapshot")
+        told = {"next_version": self.next_version, "last_offset": self.last_offset}
+        table = pa.table({"version": self._versions, "id": self._ids})
+        write_arrow(
+            path / "versions.arrow",
+            table.replace_schema_metadata({"matchwood": json.dumps(told)}),
+        )
+
+    def live(self) -> dict[Any, int]:
+        """The version of every public id."""
+        return dict(zip(self._ids.to_pylist(), self._versions.tolist(), strict=True))
+
+    # -- going on ----------------------------------------------------------------------------
+
+    def enter(self, batch: int, changes: Changes, is_added: bool = False) -> None:
+        """Begin a batch: take what it adds (unless the matcher has it), note when versions end."""
+        if self.in_batch == batch:
+            return
+        self.leave()
+        assert batch == self.next_batch, (batch, self.next_batch)
+        rows = changes.rows
+        is_new = pc.equal(rows.column("op"), ADD)
+        added, ended = rows.filter(is_new), rows.filter(pc.invert(is_new))
+        new = added.column("version").to_numpy()
+        if len(new) and not is_added:
+            pairs = pa.table({"id": added.column("version"), "expr": added.column("expr")})
+            refused = self.matcher.add_many(pairs, processes=1).errors
+            if refused:
+                raise MatchwoodError(
+                    f"expected every change of batch {batch} to be taken as it was decided, found "
+                    f"{refused[0].error}: the state is not what the driver had"
+                )
+        self._versions = np.concatenate([self._versions, new])
+        self._ids = pa.concat_arrays([self._ids, _whole(added.column("id")).cast(self._ids.type)])
+        self._note(new, added.column("offset").to_numpy(), ended)
+        self._ended = ended.column("version").to_pylist()
+        self.next_version, self.last_offset = changes.next_version, changes.last_offset
+        self.in_batch = batch
+
+    def _note(self, new: np.ndarray, began: np.ndarray, ended: pa.Table) -> None:
+        over = dict(
+            zip(
+                ended.column("version").to_pylist(), ended.column("offset").to_pylist(), strict=True
+            )
+        )
+        start = dict(zip(new.tolist(), began.tolist(), strict=True))
+        touched = sorted(over.keys() | start.keys())
+        self._touched = np.array(touched, np.int64)
+        self._began = np.array([start.get(version, BEFORE) for version in touched], np.int64)
+        self._over = np.array([over.get(version, AFTER) for version in touched], np.int64)
+
+    def leave(self) -> None:
+        """End the batch: versions that ended in it go."""
+        if self.in_batch is None:
+            return
+        if self._ended:
+            self.matcher.remove_many(self._ended)
+            keep = ~np.isin(self._versions, self._ended)
+            self._versions, self._ids = self._versions[keep], self._ids.filter(pa.array(keep))
+        self._ended = []
+        self.next_batch, self.in_batch = self.in_batch + 1, None
+
+    def bring(self, folder: StateFolder, batch: int) -> None:
+        """Go on to the beginning of a batch, through the changes of those before."""
+        self.leave()
+        while self.next_batch < batch:
+            self.enter(self.next_batch, folder.read_changes(self.next_batch))
+            self.leave()
+
+    # -- asking ------------------------------------------------------------------------------
+
+    def held(self, versions: np.ndarray, offsets: np.ndarray) -> np.ndarray:
+        """Which pairs of a matched version and an event's offset hold at that offset."""
+        if not len(self._touched):
+            return np.ones(len(versions), bool)
+        at = np.searchsorted(self._touched, versions)
+        at[at == len(self._touched)] = 0
+        is_touched = self._touched[at] == versions
+        inside = (self._began[at] < offsets) & (offsets < self._over[at])
+        held: np.ndarray = ~is_touched | inside
+        return held
+
+    def public(self, versions: np.ndarray) -> pa.Array:
+        """The public ids of versions."""
+        return self._ids.take(pa.array(np.searchsorted(self._versions, versions)))
+
+
+def write_arrow(target: Path, table: pa.Table) -> None:
+    """A file that is whole or not there, also after the power is gone."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    aside = target.with_name(f".{target.name}.{uuid.uuid4().hex}")
+    try:
+        with pa.OSFile(str(aside), "wb") as sink, pa.ipc.new_file(sink, table.schema) as writer:
+            writer.write_table(table)
+        with aside.open("rb+") as file:
+            os.fsync(file.fileno())
+        aside.replace(target)
+    finally:
+        aside.unlink(missing_ok=True)
+
+
+def read_arrow(path: Path) -> pa.Table:
+    try:
+        with pa.OSFile(str(path)) as source:
+            return pa.ipc.open_file(source).read_all()
+    except FileNotFoundError as error:
+        raise StorageError(
+            f"expected {path.name} in {str(path.parent)!r}, found none: restore it from a copy"
+        ) from error
+    except (pa.ArrowException, OSError) as error:
+        raise FormatError(f"{str(path)!r} is damaged ({error}): restore it from a copy") from error
+
+
+def _whole(column: pa.ChunkedArray) -> pa.Array:
+    array = column.combine_chunks()
+    return array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array

@@ -1,0 +1,45 @@
+"""A driver to be killed: runs the stream of a folder, and ends itself at a point if told to.
+
+python stream_driver.py WORK [POINT NTH]
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from pathlib import Path
+
+from matchwood.spark import local_session, match_stream
+from matchwood.spark import stream as stream_module
+
+
+def main(work: Path, point: str = "", nth: str = "1") -> None:
+    calls = {"left": int(nth)}
+
+    def reached(where: str) -> None:
+        if where == point:
+            calls["left"] -= 1
+            if calls["left"] == 0:
+                os.killpg(0, signal.SIGKILL)  # Python and the JVM, at once
+
+    stream_module.reached = reached
+    sys.path.insert(0, str(Path(__file__).parents[1]))
+    from spark.logs import read_log
+
+    spark = local_session("killed", **{"spark.driver.memory": "1g"})
+    try:
+        log = read_log(spark, work / "log")
+        query = match_stream(
+            log, str(work / "out"), str(work / "state"), snapshot_every=3,
+            trigger={"availableNow": True},
+        )  # fmt: skip
+        (work / "started").touch()
+        query.awaitTermination()
+        (work / "finished").touch()
+    finally:
+        spark.stop()
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), *sys.argv[2:])

@@ -1,0 +1,82 @@
+"""The driver of a stream is killed (SIGKILL, Python and JVM at once), again and again.
+
+Each kill costs a start of Spark, so a few are tried by default and many with
+MATCHWOOD_PROFILE=long.  Sessions of their own: the shared one must live.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from contextlib import suppress
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from spark.logs import committed, dead_letters, made_log, sequential, write_log
+
+pytestmark = [pytest.mark.spark, pytest.mark.slow]
+
+AIMED = ("changes", "written", "matched", "decided", "committed", "snapshot")
+KILLS = 24 if os.environ.get("MATCHWOOD_PROFILE") == "long" else 3
+
+
+def start(work: Path, *arguments: str) -> subprocess.Popen:
+    src = str(Path(__file__).parents[2] / "src")
+    driver = str(Path(__file__).with_name("stream_driver.py"))
+    return subprocess.Popen(
+        [sys.executable, driver, str(work), *arguments],
+        env={**os.environ, "PYTHONPATH": src, "MATCHWOOD_QUIET": "1"},
+        start_new_session=True,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+
+
+def end(process: subprocess.Popen) -> None:
+    with suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+
+
+def wait_for(process: subprocess.Popen, file: Path, seconds: float) -> None:
+    limit = time.monotonic() + seconds
+    while process.poll() is None and not file.exists() and time.monotonic() < limit:
+        time.sleep(0.05)
+
+
+def test_kills_lose_nothing_and_repeat_nothing(tmp_path: Path) -> None:
+    log = made_log(5, 40 * (KILLS + 4))
+    expected, refused = sequential(log)
+    write_log(tmp_path / "log", log, 40)
+    random = Random(5)
+    n_killed = 0
+    for kill in range(KILLS):
+        (tmp_path / "started").unlink(missing_ok=True)
+        is_aimed = kill % 3 != 2
+        point = AIMED[kill % len(AIMED)]
+        process = start(tmp_path, *([point, "1"] if is_aimed else []))
+        try:
+            wait_for(process, tmp_path / "started", 120)
+            if is_aimed:
+                wait_for(process, tmp_path / "finished", 120)
+            else:
+                time.sleep(random.uniform(0, 6))
+        finally:
+            end(process)
+        n_killed += process.returncode == -signal.SIGKILL
+        partial = committed(tmp_path / "out")
+        assert partial.items() <= expected.items()
+    assert n_killed == KILLS
+    (tmp_path / "finished").unlink(missing_ok=True)
+    process = start(tmp_path)
+    try:
+        wait_for(process, tmp_path / "finished", 300)
+    finally:
+        end(process)
+    assert committed(tmp_path / "out") == expected
+    assert len(dead_letters(tmp_path / "out")) == refused
