@@ -57,7 +57,7 @@ MATCHER = {
     "set_context_many",
     "context",
 }
-COLUMNS = {"add_chunks", "encode", "find", "arrow_ids"}
+COLUMNS = {"add_chunks", "encode", "find", "arrow_ids", "renumber"}
 """Verbs for pipelines, which have columns at both ends and want no Python object a row."""
 
 
