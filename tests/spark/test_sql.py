@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 import matchwood as mw
-from matchwood.spark import register_sql
+from matchwood.spark import match_udf, register_sql
 from spark.bookshop_frames import events_frame, shop
 
 pytestmark = pytest.mark.spark
@@ -42,6 +42,21 @@ def test_a_bad_event_has_a_row_with_its_error(spark, tmp_path: Path) -> None:
     assert found[1].subscription_ids == ["cheap"]
     assert found[1].error is None
     assert "'price': expected number" in found[2].error
+
+
+def test_the_column_function_gives_lists_and_null_for_bad_events(spark, tmp_path: Path) -> None:
+    from pyspark.sql.functions import struct
+
+    matcher = mw.Matcher()
+    matcher.add(7, "price < 3")
+    matcher.save(tmp_path / "snapshot")
+    found = match_udf(str(tmp_path / "snapshot"))
+    table = pa.table(
+        {"n": [1, 2, 3], "attributes": [["price"]] * 3, "values": [["1"], ["5"], ["x"]]}
+    )
+    frame = spark.createDataFrame(table)
+    rows = frame.select("n", found(struct("attributes", "values")).alias("ids")).collect()
+    assert {row.n: row.ids for row in rows} == {1: [7], 2: [], 3: None}
 
 
 def test_the_scalar_says_what_spark_says(spark) -> None:

@@ -20,8 +20,9 @@ app = typer.Typer(
 def list_suites(as_json: Json = False) -> None:
     """List the suites and their presets."""
     from matchwood import bench
+    from matchwood.bench import spark_suite
 
-    suites = bench.list_suites()
+    suites = [*bench.list_suites(), spark_suite.LISTED]
     if as_json:
         print_json([{"name": each.name, "description": each.description,
                      "presets": list(each.presets)} for each in suites])  # fmt: skip
@@ -46,7 +47,13 @@ def run(
 ) -> None:
     """Run a suite, show its table and write its result as JSON."""
     from matchwood import bench
+    from matchwood.bench import spark_suite
 
+    if suite == spark_suite.NAME:
+        with progress("benchmark") as advance:
+            found = spark_suite.run_spark_suite(preset, out, advance, tuple(index or ()))
+        typer.echo(found.to_json() if as_json else found.table())
+        return
     with progress("benchmark") as advance:
         report = bench.run_suite(
             suite,

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from matchwood.spark.batch import Matched, match
     from matchwood.spark.sharded import Sharded, match_sharded
     from matchwood.spark.source import read_workload, register_source
-    from matchwood.spark.sql import register_sql
+    from matchwood.spark.sql import match_udf, register_sql
     from matchwood.spark.stream import match_stream
 
 _HOME = {
@@ -24,6 +24,7 @@ _HOME = {
     "match_sharded": "sharded",
     "Sharded": "sharded",
     "match_stream": "stream",
+    "match_udf": "sql",
     "read_workload": "source",
     "register_source": "source",
     "register_sql": "sql",
@@ -38,6 +39,7 @@ __all__ = [
     "match",
     "match_sharded",
     "match_stream",
+    "match_udf",
     "read_workload",
     "register_source",
     "register_sql",

@@ -111,15 +111,21 @@ def _locate(spark: SparkSession, index: Index, ship: bool | None) -> Location:
 
 
 def _ship(spark: SparkSession, index: Index) -> str:
-    """Send a snapshot to every executor, under a name of its own; again is no work."""
-    import shutil
+    """Send a snapshot to every executor, which unpacks it; doing it again is no work.
+
+    As an archive: Spark ships folders only where there is nothing to ship to.
+    """
     import tempfile
+    import zipfile
     from pathlib import Path
 
     name = f"matchwood-{index.name}"
-    shipped = {Path(each).name for each in spark.sparkContext.listFiles}
-    if name not in shipped:
-        aside = Path(tempfile.mkdtemp(prefix="matchwood-ship-")) / name
-        shutil.copytree(index.folder, aside)
-        spark.sparkContext.addFile(str(aside), recursive=True)
+    context = spark.sparkContext
+    if not any(Path(each).name == f"{name}.zip" for each in context.listArchives):
+        packed = Path(tempfile.mkdtemp(prefix="matchwood-ship-")) / f"{name}.zip"
+        with zipfile.ZipFile(packed, "w", zipfile.ZIP_STORED) as archive:
+            for file in sorted(index.folder.rglob("*")):
+                if file.is_file():
+                    archive.write(file, file.relative_to(index.folder))
+        context.addArchive(f"{packed}#{name}")
     return name

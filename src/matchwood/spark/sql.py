@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from matchwood.engine.matcher import Matcher
 from matchwood.errors import EventError
@@ -39,6 +40,34 @@ def register_sql(
     spark.udtf.register("matchwood_match", table_function)
     make: Any = arrow_udf
     spark.udf.register("matchwood_holds", make(holds, "boolean"))
+
+
+def match_udf(snapshot: str, subscription_id: str = "bigint") -> Any:
+    """A column function: the subscriptions of a snapshot that hold for a struct.
+
+    For places that take columns and nothing else, such as declarative pipelines.  The struct has
+    the attributes as fields, or the fields `attributes` and `values`; a bad event gives null.
+    """
+    from pyspark.sql.pandas.functions import arrow_udf
+
+    def found(event: pa.Array) -> pa.Array:
+        return _match_structs(snapshot, event)
+
+    found.__annotations__ = {"event": pa.Array, "return": pa.Array}
+    make: Any = arrow_udf
+    return make(found, f"array<{subscription_id}>")
+
+
+def _match_structs(snapshot: str, event: pa.Array) -> pa.Array:
+    matcher, ids = opened(Location(snapshot))
+    batch = pa.RecordBatch.from_struct_array(event)
+    events = matcher.encode(read_events(batch, shape_of_arrow(batch.schema)))
+    numbers = pa.array(np.arange(len(event)))
+    parts = [
+        pc.if_else(part.column("error").is_null(), part.column("subscription_ids"), None)
+        for part in match_parts(matcher, ids, numbers, events, Times())
+    ]
+    return pa.concat_arrays(parts) if parts else pa.array([], pa.list_(ids.type))
 
 
 class MatchFunction:

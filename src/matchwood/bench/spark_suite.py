@@ -1,0 +1,403 @@
+"""The suite `spark`: the pipeline on local[2] against what Spark users do today, in one run.
+
+    joins    events x subscriptions: `match`, index build included; a broadcast nested-loop join on
+             ranges; a predicate table joined and counted.  The joins run on fewer rows (theirs is
+             the product of both), and their time is scaled by the number of pairs; all answers on
+             the shared rows must be equal before a time is kept
+    single   the same files through one process and through Spark
+    split    where the time of Python workers goes
+    stream   records per second and the slowest micro-batches, with subscriptions that come and go
+
+Times are of this machine in this run: read ratios.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from matchwood.bench.suite import Listed
+from matchwood.bench.surroundings import commit, machine, versions
+from matchwood.errors import MatchwoodError
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+NAME = "spark"
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """How much of everything."""
+
+    subscriptions: int
+    events: int
+    joined: int
+    """Subscriptions, and events, of the nested-loop join."""
+    counted: int
+    """Subscriptions, and events, of the predicate table."""
+    single_subscriptions: int
+    single_events: int
+    split_subscriptions: int
+    split_events: int
+    stream_subscriptions: int
+    stream_records: int
+    stream_batch: int
+    stream_every: int = 101
+
+
+PRESETS = {
+    "smoke": Sizes(2_000, 2_000, 500, 200, 2_000, 5_000, 5_000, 2_000, 2_000, 6_000, 2_000),
+    "small": Sizes(
+        100_000, 100_000, 5_000, 1_000, 100_000, 1_000_000, 1_000_000, 100_000,
+        100_000, 400_000, 40_000,
+    ),
+}  # fmt: skip
+LISTED = Listed(NAME, "the Spark pipeline against joins and one process", tuple(PRESETS))
+PARTS: tuple[str, ...] = ("joins", "single", "split", "stream")
+
+Found = dict[str, Any]
+
+
+class SparkReport:
+    """A finished run."""
+
+    def __init__(self, data: Found, path: Path | None = None) -> None:
+        self.data, self.path = data, path
+
+    def to_json(self) -> str:
+        return json.dumps(self.data, indent=1)
+
+    def write(self, out: Path | None) -> None:
+        target = out or Path("bench-results")
+        if target.suffix != ".json":
+            stamp = datetime.now(UTC).strftime("%Y%m%d-%H%M%S")
+            target = target / f"{NAME}-{self.data['preset']}-{stamp}.json"
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_text(self.to_json() + "\n")
+        self.path = target
+
+    def table(self) -> str:
+        lines = [f"suite {NAME}, preset {self.data['preset']}, local[2]"]
+        for part, found in self.data["parts"].items():
+            lines.append(f"\n{part}")
+            lines += [f"  {name:<44} {_shown(value):>14}" for name, value in found.items()]
+        return "\n".join([*lines, f"\n{self.path}"])
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, float):
+        return f"{value:,.2f}" if value < 1000 else f"{value:,.0f}"
+    return f"{value:,}" if isinstance(value, int) else str(value)
+
+
+def run_spark_suite(
+    preset: str,
+    out: Path | None = None,
+    progress: Callable[[int, int], None] | None = None,
+    only: tuple[str, ...] = (),
+) -> SparkReport:
+    """Run the parts, or some of them."""
+    if preset not in PRESETS:
+        raise MatchwoodError(f"suite spark: expected a preset among {', '.join(PRESETS)}")
+    unknown = sorted(set(only) - set(PARTS))
+    if unknown:
+        raise MatchwoodError(f"suite spark: expected parts among {', '.join(PARTS)}")
+    from matchwood.spark.session import active_session, local_session
+
+    sizes, started = PRESETS[preset], datetime.now(UTC)
+    folder = Path(tempfile.mkdtemp(prefix="matchwood-bench-"))
+    spark = active_session()
+    own = spark is None
+    spark = spark or local_session("matchwood-bench", 2, **{"spark.driver.memory": "3g"})
+    parts: dict[str, Found] = {}
+    chosen = [name for name in PARTS if not only or name in only]
+    try:
+        for done, name in enumerate(chosen):
+            if progress is not None:
+                progress(done, len(chosen))
+            parts[name] = _PARTS[name](spark, sizes, folder / name)
+            shutil.rmtree(folder / name, ignore_errors=True)
+    finally:
+        if own:
+            spark.stop()
+        shutil.rmtree(folder, ignore_errors=True)
+    report = SparkReport(
+        {
+            "format": 1, "suite": NAME, "preset": preset, "sizes": asdict(sizes), "parts": parts,
+            "started": started.isoformat(timespec="seconds"), "versions": versions(),
+            "machine": machine(), "commit": commit(),
+        }
+    )  # fmt: skip
+    report.write(out)
+    return report
+
+
+# -- joins -------------------------------------------------------------------------------------
+
+
+def _joins(spark: SparkSession, sizes: Sizes, folder: Path) -> Found:
+    from matchwood.spark import match
+
+    events = _stored(spark, folder, "uniform", "events", events=sizes.events)
+    wishes = _stored(spark, folder, "uniform", "subscriptions", subscriptions=sizes.subscriptions)
+    seconds: dict[str, float] = {}
+    _warm_up(spark, events, wishes, folder)
+    start = time.perf_counter()
+    match(events, wishes, snapshots=str(folder / "indexes")).matches.write.parquet(
+        str(folder / "m")
+    )
+    seconds["ours"] = time.perf_counter() - start
+    matches = spark.read.parquet(str(folder / "m"))
+    for name, join, n in (
+        ("loop", _nested_loop, sizes.joined),
+        ("count", _counted, sizes.counted),
+    ):
+        some_events, some_wishes = events.where(f"event_id < {n}"), wishes.where(f"id < {n}")
+        start = time.perf_counter()
+        join(some_events, some_wishes).write.parquet(str(folder / name))
+        seconds[name] = time.perf_counter() - start
+        theirs = _pairs(spark.read.parquet(str(folder / name)))
+        ours = _pairs(
+            matches.where(f"event_id < {n}")
+            .selectExpr("event_id", "explode(subscription_ids) AS id")
+            .where(f"id < {n}")
+        )
+        if ours != theirs or not ours:
+            raise MatchwoodError(f"suite spark, {name}: answers differ, so there are no times")
+    pairs = sizes.subscriptions * sizes.events
+    loop = seconds["loop"] * pairs / sizes.joined**2
+    count = seconds["count"] * pairs / sizes.counted**2
+    return {
+        "subscriptions x events": f"{sizes.subscriptions:,} x {sizes.events:,}",
+        "match, index build included, s": seconds["ours"],
+        f"nested-loop join, {sizes.joined:,} x {sizes.joined:,}, s": seconds["loop"],
+        "nested-loop join scaled by pairs, s": loop,
+        f"predicate table and count, {sizes.counted:,} x {sizes.counted:,}, s": seconds["count"],
+        "predicate table and count scaled by pairs, s": count,
+        "times faster than the nested-loop join": loop / seconds["ours"],
+        "times faster than the predicate table": count / seconds["ours"],
+    }
+
+
+def _stored(
+    spark: SparkSession, folder: Path, workload: str, table: str, **options: Any
+) -> DataFrame:
+    from matchwood.spark import read_workload
+
+    path = str(folder / table)
+    read_workload(spark, workload, table, partitions=4, **options).write.parquet(path)
+    return spark.read.parquet(path)
+
+
+def _warm_up(spark: SparkSession, events: DataFrame, wishes: DataFrame, folder: Path) -> None:
+    """Compile and load everything once, on a few rows and another index."""
+    from matchwood.spark import match
+
+    match(events.limit(100), wishes.where("id < 2000")).matches.write.parquet(str(folder / "warm"))
+
+
+def _as_ranges(wishes: DataFrame) -> DataFrame:
+    return wishes.selectExpr(
+        "id", "attribute", "values[0] AS low", "values[size(values) - 1] AS high"
+    )
+
+
+def _nested_loop(events: DataFrame, wishes: DataFrame) -> DataFrame:
+    from pyspark.sql import functions as f
+
+    boxes = (
+        _as_ranges(wishes)
+        .groupBy("id")
+        .agg(f.collect_list(f.struct("attribute", "low", "high")).alias("ranges"))
+    )
+    rows = events.select("event_id", f.map_from_arrays("attributes", "values").alias("given"))
+    holds = f.expr(
+        "forall(ranges, r -> coalesce(given[r.attribute] BETWEEN r.low AND r.high, false))"
+    )
+    return rows.join(f.broadcast(boxes), holds).select("event_id", "id")
+
+
+def _counted(events: DataFrame, wishes: DataFrame) -> DataFrame:
+    from pyspark.sql import functions as f
+
+    given = events.select(
+        "event_id", f.explode(f.arrays_zip("attributes", "values")).alias("e")
+    ).selectExpr("event_id", "e.attributes AS attribute", "e.values AS value")
+    ranges = _as_ranges(wishes)
+    sizes = ranges.groupBy("id").agg(f.count("*").alias("n"))
+    met = given.join(ranges, "attribute").where("value BETWEEN low AND high")
+    met = met.groupBy("event_id", "id").agg(f.count("*").alias("met"))
+    return met.join(sizes, "id").where("met = n").select("event_id", "id")
+
+
+def _pairs(frame: DataFrame) -> set[tuple[int, int]]:
+    table = frame.toArrow()
+    return set(zip(table["event_id"].to_pylist(), table["id"].to_pylist(), strict=True))
+
+
+# -- one process, and where time goes ----------------------------------------------------------
+
+
+def _single(spark: SparkSession, sizes: Sizes, folder: Path) -> Found:
+    from matchwood.spark import match
+    from matchwood.spark.worker import Location, MatchJob, match_batches
+
+    events, index = _selective(spark, folder, sizes.single_subscriptions, sizes.single_events)
+    files = sorted((folder / "events").glob("*.parquet"))
+    job = MatchJob(Location(str(index)), "arrays", "event_id", "long")
+
+    def alone(some: list[Path], target: Path) -> None:
+        writer = None
+        for file in some:
+            batches = pq.ParquetFile(file).iter_batches(batch_size=10_000)
+            for found in match_batches(job, batches):
+                table = pa.Table.from_batches([found]).select(["event_id", "subscription_ids"])
+                writer = writer or pq.ParquetWriter(target, table.schema)
+                writer.write_table(table)
+        if writer is not None:
+            writer.close()
+
+    alone(files[:1], folder / "warm.parquet")
+    match(events.limit(5000), str(index)).matches.write.parquet(str(folder / "warm"))
+    start = time.perf_counter()
+    alone(files, folder / "alone.parquet")
+    one = time.perf_counter() - start
+    start = time.perf_counter()
+    match(events, str(index)).matches.write.parquet(str(folder / "spark"))
+    two = time.perf_counter() - start
+    expected = pq.read_table(folder / "alone.parquet")
+    found = pq.read_table(folder / "spark", partitioning=None)
+    same = _digest(expected) == _digest(found)
+    if not same:
+        raise MatchwoodError("suite spark, single: answers differ, so there are no times")
+    n = sizes.single_events
+    return {
+        "subscriptions x events": f"{sizes.single_subscriptions:,} x {n:,}",
+        "matches": int(
+            pa.compute.sum(pa.compute.list_value_length(found["subscription_ids"])).as_py()
+        ),
+        "one process, s": one,
+        "Spark, 2 cores, s": two,
+        "events per second, one process": n / one,
+        "events per second, Spark": n / two,
+        "times faster on 2 cores": one / two,
+    }
+
+
+def _digest(table: pa.Table) -> tuple[int, int]:
+    """The same for the same rows in any order."""
+    table = table.combine_chunks()
+    ids = table["subscription_ids"].combine_chunks()
+    flat = ids.flatten().to_numpy().astype(np.uint64)
+    sizes = pa.compute.list_value_length(ids).to_numpy(zero_copy_only=False)
+    event = np.repeat(table["event_id"].to_numpy().astype(np.uint64), sizes)
+    with np.errstate(over="ignore"):
+        mixed = (event * np.uint64(0x9E3779B97F4A7C15) + flat) * np.uint64(0xBF58476D1CE4E5B9)
+        mixed ^= mixed >> np.uint64(29)
+        return len(table), int(mixed.sum())
+
+
+def _selective(
+    spark: SparkSession, folder: Path, n_subscriptions: int, n_events: int
+) -> tuple[DataFrame, Path]:
+    """BEGen with few matches per event, and the index of its subscriptions."""
+    from matchwood.spark.indexes import build_index
+
+    options = {"match_probability": max(1e-5, 20 / n_subscriptions), "min_predicates": 5}
+    events = _stored(spark, folder, "begen", "events", events=n_events, **options)
+    wishes = _stored(
+        spark, folder, "begen", "subscriptions", subscriptions=n_subscriptions, **options
+    )
+    return events, build_index(wishes, snapshots=str(folder / "indexes")).folder
+
+
+def _split(spark: SparkSession, sizes: Sizes, folder: Path) -> Found:
+    from matchwood.spark import match
+    from matchwood.spark.worker import read_times
+
+    events, index = _selective(spark, folder, sizes.split_subscriptions, sizes.split_events)
+    match(events.limit(5000), str(index)).matches.write.parquet(str(folder / "warm"))
+    start = time.perf_counter()
+    found = match(events, str(index), profile=str(folder / "times"))
+    found.matches.write.parquet(str(folder / "m"))
+    seconds = time.perf_counter() - start
+    times = read_times(folder / "times")
+    total = sum(times.values())
+    inside = sum(times.get(name, 0.0) for name in ("encode", "match", "emit"))
+    return {
+        "subscriptions x events": f"{sizes.split_subscriptions:,} x {sizes.split_events:,}",
+        "wall clock, s": seconds,
+        **{f"{name}, s": value for name, value in sorted(times.items())},
+        "share in match kernels, %": 100 * times["match"] / total,
+        "share in encode, match and emit, %": 100 * inside / total,
+    }
+
+
+# -- streaming ---------------------------------------------------------------------------------
+
+
+def _stream(spark: SparkSession, sizes: Sizes, folder: Path) -> Found:
+    from matchwood.spark import match_stream, read_workload
+
+    options = {"subscriptions": sizes.stream_subscriptions, "match_probability": 0.0005,
+               "min_predicates": 5}  # fmt: skip
+    wishes = _stored(spark, folder, "begen", "subscriptions", **options)
+    batches = -(-sizes.stream_records // sizes.stream_batch)
+    log = read_workload(
+        spark, "begen", "log", **options, records=sizes.stream_records, every=sizes.stream_every,
+        partitions=batches,
+    )  # fmt: skip
+    log.write.parquet(str(folder / "log"))
+    _in_order(folder / "log")
+    stream = spark.readStream.schema(log.schema).option("maxFilesPerTrigger", 1)
+    query = match_stream(
+        stream.parquet(str(folder / "log")), str(folder / "out"), str(folder / "state"),
+        subscriptions=wishes, trigger={"availableNow": True},
+    )  # fmt: skip
+    query.awaitTermination()
+    progress = [each for each in query.recentProgress if each["numInputRows"]]
+    took = np.array([each["durationMs"]["triggerExecution"] for each in progress]) / 1000
+    rows = np.array([each["numInputRows"] for each in progress])
+    warm = slice(1, None)  # the first batch opens the snapshot and loads the kernels
+    share = (sizes.stream_every - 1) / sizes.stream_every
+    rate = rows[warm].sum() / took[warm].sum()
+    return {
+        "subscriptions": sizes.stream_subscriptions,
+        "records": int(rows.sum()),
+        "micro-batches": len(progress),
+        "events per second": float(rate * share),
+        "subscription changes per second": float(rate / sizes.stream_every),
+        "median micro-batch, s": float(np.median(took[warm])),
+        "p99 micro-batch, s": float(np.quantile(took[warm], 0.99)),
+        "first micro-batch, s": float(took[0]),
+    }
+
+
+def _in_order(folder: Path) -> None:
+    """Files of a log change in the order of its offsets, which is how Spark takes them."""
+    import os
+
+    first = {file: pq.read_table(file, columns=["offset"])["offset"][0].as_py()
+             for file in folder.glob("*.parquet")}  # fmt: skip
+    for n, file in enumerate(sorted(first, key=lambda each: int(first[each]))):
+        os.utime(file, (1_700_000_000 + n, 1_700_000_000 + n))
+
+
+_PARTS: dict[str, Callable[[Any, Sizes, Path], Found]] = {
+    "joins": _joins,
+    "single": _single,
+    "split": _split,
+    "stream": _stream,
+}
