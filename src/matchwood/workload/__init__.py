@@ -25,6 +25,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from matchwood.workload.abegen import ABEGen
+    from matchwood.workload.ad_trees import AdTrees
     from matchwood.workload.ads import Ads
     from matchwood.workload.begen import BEGen
     from matchwood.workload.draws import Draws
@@ -38,6 +40,8 @@ if TYPE_CHECKING:
     from matchwood.workload.uniform import Uniform
 
 _HOME = {
+    "ABEGen": "abegen",
+    "AdTrees": "ad_trees",
     "Ads": "ads",
     "BEGen": "begen",
     "Draws": "draws",
@@ -55,6 +59,8 @@ _HOME = {
 }
 
 __all__ = [
+    "ABEGen",
+    "AdTrees",
     "Ads",
     "BEGen",
     "Draws",

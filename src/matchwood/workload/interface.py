@@ -13,6 +13,8 @@ from matchwood.errors import MatchwoodError
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from matchwood.encode.leaves import LeafBatch
+
 
 @dataclass(frozen=True, kw_only=True)
 class Workload:
@@ -37,6 +39,10 @@ class Workload:
     def subscriptions(self, first: int, last: int) -> pa.Table:
         """Rows first .. last - 1: a predicate table, or, for trees, columns `id` and `expr`."""
         raise NotImplementedError
+
+    def leaf_rows(self, first: int, last: int) -> LeafBatch | None:
+        """The same rows as the encoder takes them, for trees: texts take long to read."""
+        return None
 
     def events(self, first: int, last: int) -> pa.Table:
         """Rows first .. last - 1: a table of entries (see `tables`)."""

@@ -57,15 +57,23 @@ def load_subscriptions(
     total = workload.n_subscriptions if last is None else min(last, workload.n_subscriptions)
     for first in range(0, total, CHUNK):
         until = min(first + CHUNK, total)
-        with watch.phase("generate"):
-            rows = workload.subscriptions(first, until)
-        with watch.phase("read"):
-            chunks = list(load_batches(rows, None))
-        for chunk in chunks:
+        for chunk in _chunks(workload, first, until, watch):
             _store(loaded, first + chunk.first, chunk, watch)
         if progress is not None:
             progress(until, total)
     return loaded
+
+
+def _chunks(workload: Workload, first: int, until: int, watch: Stopwatch) -> list[Chunk]:
+    """Rows first .. until - 1, read."""
+    with watch.phase("generate"):
+        batch = workload.leaf_rows(first, until)
+        if batch is not None:
+            n = until - first
+            return [Chunk(0, range(n), [None] * n, batch, range(n), {}, n, n)]
+        rows = workload.subscriptions(first, until)
+    with watch.phase("read"):
+        return list(load_batches(rows, None))
 
 
 def _store(loaded: Loaded, first: int, chunk: Chunk, watch: Stopwatch) -> None:

@@ -9,6 +9,8 @@ from matchwood.errors import MatchwoodError
 from matchwood.workload.interface import Workload
 
 REGISTRY = {
+    "abegen": "matchwood.workload.abegen:ABEGen",
+    "ad_trees": "matchwood.workload.ad_trees:AdTrees",
     "ads": "matchwood.workload.ads:Ads",
     "begen": "matchwood.workload.begen:BEGen",
     "bookshop": "matchwood.workload.bookshop_rows:BookshopRows",
