@@ -8,6 +8,7 @@ from matchwood.errors import IndexBuildError
 from matchwood.index.protocol import Index
 
 REGISTRY = {
+    "a_tree": "matchwood.index.a_tree:ATree",
     "be_tree": "matchwood.index.be_tree:BETree",
     "scan": "matchwood.index.scan:Scan",
     "counting": "matchwood.index.counting:Counting",

@@ -45,6 +45,8 @@ from matchwood.index.stabbing_kernels import (
     Scratch,
     Stabbing,
     count_on_nodes,
+    drop_each,
+    hold_each,
     put_all,
 )
 
@@ -98,6 +100,22 @@ class StabbingTree:
         self.arrays.uses[: len(uses)] = uses
         self.arrays.count[N_HELD] = int((uses > 0).sum())
         self._make_tree(table)
+
+    def hold_all(self, table: ExpressionTable, preds: np.ndarray) -> None:
+        """Hold predicates that are not held yet, for one use each."""
+        self.make_ids(table)
+        done = 0
+        while True:
+            done = hold_each(
+                self.arrays, self.segments, self.on_node.lists, table.predicates.layout, preds, done
+            )
+            if done == len(preds):
+                return
+            self.on_node.make_room()
+
+    def drop_all(self, table: ExpressionTable, preds: np.ndarray) -> None:
+        """Count one use less of each predicate."""
+        drop_each(self.arrays, self.segments, self.on_node.lists, table.predicates.layout, preds)
 
     def settle(self, table: ExpressionTable) -> None:
         """After changes: make the tree anew when too many wait or have left."""

@@ -123,6 +123,23 @@ def drop(stabbing, segments, lists, predicates, pred):
 
 
 @kernel
+def hold_each(stabbing, segments, lists, predicates, preds, first):
+    """Hold predicates first.., one use each; returns how many are done (fewer: lists are full)."""
+    for i in range(first, len(preds)):
+        if not hold(stabbing, segments, lists, predicates, preds[i]):
+            return i
+        use(stabbing, preds[i])
+    return len(preds)
+
+
+@kernel
+def drop_each(stabbing, segments, lists, predicates, preds):
+    """Count one use less of each predicate."""
+    for pred in preds:
+        drop(stabbing, segments, lists, predicates, pred)
+
+
+@kernel
 def count_on_nodes(segments, predicates, preds, n_on_node):
     """How many of the predicates each node will hold; they are aligned."""
     for pred in preds:
