@@ -4,7 +4,7 @@ import pytest
 
 import matchwood as mw
 from matchwood.engine import routing
-from matchwood.engine.routing import AUTO_FROM
+from matchwood.engine.routing import AUTO_FROM, TREES_FROM
 
 EVENTS = [{f"a{k}": k % 7, "b": 10 * k, "c": k % 6} for k in range(40)]
 
@@ -39,10 +39,30 @@ def test_auto_moves_over_with_the_subscription_that_makes_it_large():
     assert any(before)
 
 
-def test_expressions_that_are_no_conjunctions_do_not_make_it_move():
+def test_auto_puts_many_other_expressions_into_an_a_tree():
     m = mw.Matcher()
-    m.add_many([(i, f"a = {i} OR b = {i}") for i in range(AUTO_FROM + 1)])
+    m.add_many([(i, f"a = {i} OR b = {i}") for i in range(TREES_FROM - 1)])
     assert names(m) == ["scan"]
+    m.add("one", "a = 1")
+    assert names(m) == ["scan"]
+    m.add("last", "a = 1 OR b = 7")
+    assert names(m) == ["a_tree"]
+    assert m.match({"a": 1, "b": 7}) == [1, 7, "one", "last"]
+
+
+def test_auto_has_an_index_for_conjunctions_and_one_for_the_others(tmp_path):
+    m = filled(AUTO_FROM)
+    m.add_many([(f"t{i}", f"c = {i} OR b = {i}") for i in range(TREES_FROM)])
+    assert names(m) == ["be_tree", "a_tree"]
+    m.save(tmp_path / "s")
+    loaded = mw.Matcher.load(tmp_path / "s")
+    assert names(loaded) == ["be_tree", "a_tree"]
+    m.remove_many([f"t{i}" for i in range(1, TREES_FROM)])
+    assert names(m) == ["be_tree", "a_tree"]
+    m.save(tmp_path / "s")
+    smaller = mw.Matcher.load(tmp_path / "s")
+    assert names(smaller) == ["be_tree", "scan"]
+    assert smaller.match({"c": 0}) == m.match({"c": 0}) == ["t0"]
 
 
 def test_auto_answers_as_scan_does_while_it_grows_shrinks_and_is_kept(tmp_path):

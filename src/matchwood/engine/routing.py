@@ -6,7 +6,8 @@
     anything else    the same index if it speaks any expression, else the general one
     with a context   an index that follows changing values, whatever was chosen for the others
 
-`auto` scans a small set and moves to a BE-Tree when conjunctions become many.
+`auto` scans a small set.  It moves conjunctions to a BE-Tree when they become many, and everything
+else to an A-Tree when that becomes much.
 
 Indexes are built again from the expression table when its keys or predicate ids moved (`epoch`).
 """
@@ -26,24 +27,31 @@ from matchwood.index.registry import find_index
 
 AUTO = "auto"
 CONJUNCTIVE_INDEX = "be_tree"
+TREE_INDEX = "a_tree"
 GENERAL_INDEX = "scan"
-"""What `auto` chooses for many conjunctions, and for every other expression."""
+"""What `auto` chooses for many conjunctions, for many other expressions, and for few."""
 
 AUTO_FROM = 2_000
 """Conjunctions from which `auto` builds an index for them.  Scanning fewer takes some 20 µs, and a
 first match then need not wait for more kernels to be compiled."""
 
+TREES_FROM = 2_000
+"""Other expressions from which they get an index.  Scanning fewer takes some 100 µs; an A-Tree is
+faster from a few hundred on, but has the most kernels to compile."""
 
 CONTEXT_INDEX = "agile"
 CONTEXT_INDEXES = ("agile", "no_index", "eager", "partial", "gbu")
 """What holds subscriptions with a context, and all indexes that can."""
 
 
-def _classes(index: str, n_conjunctions: int, has_context: bool) -> tuple[type[Index], ...]:
+def _classes(
+    index: str, n_conjunctions: int, n_trees: int, has_context: bool
+) -> tuple[type[Index], ...]:
+    general = TREE_INDEX if n_trees >= TREES_FROM else GENERAL_INDEX
     if index == AUTO:
-        index = CONJUNCTIVE_INDEX if n_conjunctions >= AUTO_FROM else GENERAL_INDEX
+        index = CONJUNCTIVE_INDEX if n_conjunctions >= AUTO_FROM else general
     chosen = find_index(index)
-    classes = (chosen,) if chosen.language == ANY else (chosen, find_index(GENERAL_INDEX))
+    classes = (chosen,) if chosen.language == ANY else (chosen, find_index(general))
     if has_context and index not in CONTEXT_INDEXES:
         return (*classes, find_index(CONTEXT_INDEX))
     return classes
@@ -73,25 +81,29 @@ class Routing:
         self = cls.__new__(cls)
         self._table, self.name, self.config = table, index, dict(config)
         self._n_conjunctions = len(table.slots_of(CONJUNCTION))
-        self._classes = _classes(index, self._n_conjunctions, table.context is not None)
+        self._n_trees = len(table.slots_of(TREE))
+        self._classes = self._wanted(self._n_conjunctions, self._n_trees)
         self._always, self._always_array = set(always.tolist()), always
         self.epoch = table.epoch
-        if len(layouts) != len(self._classes):
+        try:
+            self.indexes = [
+                each.restore(table, layout, **(self.config if i == 0 else {}))
+                for i, (each, layout) in enumerate(zip(self._classes, layouts, strict=True))
+            ]
+        except (KeyError, ValueError):  # a set that has shrunk was saved with the larger one's
             self.rebuild()
-            return self
-        self.indexes = [
-            each.restore(table, layout, **(self.config if i == 0 else {}))
-            for i, (each, layout) in enumerate(zip(self._classes, layouts, strict=True))
-        ]
         return self
+
+    def _wanted(self, n_conjunctions: int, n_trees: int) -> tuple[type[Index], ...]:
+        return _classes(self.name, n_conjunctions, n_trees, self._table.context is not None)
 
     def rebuild(self) -> None:
         """Build every index anew from the expression table."""
         nothing = np.empty(0, np.int32)
-        self._classes = _classes(
-            self.name, len(self._table.slots_of(CONJUNCTION)), self._table.context is not None
+        self._classes = self._wanted(
+            len(self._table.slots_of(CONJUNCTION)), len(self._table.slots_of(TREE))
         )
-        self._n_conjunctions = 0
+        self._n_conjunctions = self._n_trees = 0
         self.indexes = [self._build(i, nothing) for i in range(len(self._classes))]
         self._always: set[int] = set()
         self._always_array: np.ndarray | None = nothing
@@ -107,10 +119,14 @@ class Routing:
 
     def insert(self, slots: np.ndarray) -> None:
         kinds = self._table.layout.kind[slots]
-        n_conjunctions = self._n_conjunctions + int((kinds == CONJUNCTION).sum())
         self._open_context_index()
-        has_context = self._table.context is not None
-        has_grown = len(_classes(self.name, n_conjunctions, has_context)) > len(self._classes)
+        before = self._wanted(self._n_conjunctions, self._n_trees)
+        after = self._wanted(
+            self._n_conjunctions + int((kinds == CONJUNCTION).sum()),
+            self._n_trees + int((kinds == TREE).sum()),
+        )
+        # a set that has shrunk keeps the larger one's indexes
+        has_grown = before != after != self._classes
         if has_grown or self.epoch != self._table.epoch:
             self.rebuild()  # takes the new slots with it
         else:
@@ -136,6 +152,7 @@ class Routing:
                 index.delete(part)
         kinds = self._table.layout.kind[slots]
         self._n_conjunctions -= int((kinds == CONJUNCTION).sum())
+        self._n_trees -= int((kinds == TREE).sum())
         gone = slots[kinds == ALWAYS]
         if len(gone):
             self._always.difference_update(gone.tolist())
@@ -153,6 +170,7 @@ class Routing:
                 self.indexes[i] = self._build(i, part)
         kinds = self._table.layout.kind[slots]
         self._n_conjunctions += int((kinds == CONJUNCTION).sum())
+        self._n_trees += int((kinds == TREE).sum())
         always = slots[kinds == ALWAYS]
         if len(always):
             self._always.update(always.tolist())

@@ -100,7 +100,9 @@ class AdTrees(Workload):
     @property
     def cardinalities(self) -> np.ndarray:
         """The number of values of each attribute."""
-        u = Draws(self.seed, "ad_trees/attributes", np.arange(self.n_attributes)).unit("cardinality")
+        u = Draws(self.seed, "ad_trees/attributes", np.arange(self.n_attributes)).unit(
+            "cardinality"
+        )
         return (2 * 10_000.0 ** u[:, 0]).astype(np.int64)
 
     def schema(self) -> Schema:
