@@ -38,6 +38,7 @@ def collect(store: Store) -> tuple[dict[str, Any], Arrays]:
     settings = {
         "index": routing.name,
         "config": routing.config,
+        "indexes": [index.name for index in routing.indexes],
         "attributes": [_attribute_settings(each) for each in store.attributes.all],
         "dropped": store.attributes._free,
         "absences": [each.id for each in store.attributes.absences],
@@ -66,8 +67,7 @@ def rebuild(settings: dict[str, Any], arrays: Arrays) -> Store:
         table.context = ContextStore(attributes, table)
         table.context.take(settings["context"], _with_prefix(arrays, "context_"))
     layouts = [
-        _with_prefix(arrays, f"index{i}_")
-        for i in range(len({name[:6] for name in arrays if name.startswith("index")}))
+        (name, _with_prefix(arrays, f"index{i}_")) for i, name in enumerate(settings["indexes"])
     ]
     routing = Routing.restore(
         table, settings["index"], settings["config"], layouts, arrays["always"]

@@ -74,24 +74,21 @@ class Routing:
         table: ExpressionTable,
         index: str,
         config: Mapping[str, Any],
-        layouts: list[dict[str, np.ndarray]],
+        layouts: list[tuple[str, dict[str, np.ndarray]]],
         always: np.ndarray,
     ) -> Self:
-        """Take over the indexes of a snapshot; built anew if it was saved with other ones."""
+        """Take over the indexes of a snapshot, each by its name."""
         self = cls.__new__(cls)
         self._table, self.name, self.config = table, index, dict(config)
         self._n_conjunctions = len(table.slots_of(CONJUNCTION))
         self._n_trees = len(table.slots_of(TREE))
-        self._classes = self._wanted(self._n_conjunctions, self._n_trees)
+        self._classes = tuple(find_index(name) for name, _ in layouts)
         self._always, self._always_array = set(always.tolist()), always
         self.epoch = table.epoch
-        try:
-            self.indexes = [
-                each.restore(table, layout, **(self.config if i == 0 else {}))
-                for i, (each, layout) in enumerate(zip(self._classes, layouts, strict=True))
-            ]
-        except (KeyError, ValueError):  # a set that has shrunk was saved with the larger one's
-            self.rebuild()
+        self.indexes = [
+            each.restore(table, layout, **(self.config if i == 0 else {}))
+            for i, (each, (_, layout)) in enumerate(zip(self._classes, layouts, strict=True))
+        ]
         return self
 
     def _wanted(self, n_conjunctions: int, n_trees: int) -> tuple[type[Index], ...]:
