@@ -14,6 +14,7 @@ REGISTRY = {
     "propagation": "matchwood.index.propagation:Propagation",
     "k_index": "matchwood.index.k_index:KIndex",
     "gryphon": "matchwood.index.gryphon:Gryphon",
+    "vcr": "matchwood.index.vcr:VCR",
 }
 """Name -> module and class, imported at first use so that no index pays for another's kernels."""
 

@@ -1,0 +1,178 @@
+"""Kernels of `vcr`: read the lists of all activated VCRs that cover a point."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from matchwood.index.vcr_kernels import (
+    BOX,
+    KX,
+    KY,
+    MORE,
+    PLACED,
+    TESTS,
+    X_ATTR,
+    Y_ATTR,
+    grid_point,
+    list_of,
+    vcr_id,
+)
+from matchwood.index.verify_kernels import (
+    CANDIDATES,
+    EVENTS,
+    MATCHES,
+    NODES,
+    PREDICATES,
+    holds,
+    post_event,
+)
+from matchwood.jit import kernel, part
+
+FULL = -1
+
+
+@part
+def _all_hold(slot, expressions, predicates, events, stamp, board_event, board_entry, work):
+    """Every predicate of an expression."""
+    begin = expressions.start[slot]
+    for k in range(begin, begin + expressions.size[slot]):
+        pred = expressions.code[k]
+        work[PREDICATES] += 1
+        if not holds(
+            events, stamp, board_event, board_entry,
+            predicates.attr[pred], predicates.lo[pred], predicates.hi[pred],
+            pred if predicates.n_intervals[pred] == 1 else ~pred, predicates,
+        ):  # fmt: skip
+            return False
+    return True
+
+
+@part
+def _read_list(
+    lists, which, seen, now, box, x, y,
+    expressions, predicates, events, stamp, board_event, board_entry, out, n, work,
+):  # fmt: skip
+    """Emit the ids of a list that were not seen at this event; the end of `out`, FULL if short."""
+    begin, size = lists.start[which], np.int64(lists.size[which])
+    if n + size > len(out):
+        return np.int64(FULL)
+    work[NODES] += 1
+    n_seen = np.int64(0)
+    for k in range(begin, begin + size):
+        item = lists.item[k]
+        slot = item >> TESTS
+        is_new = seen[slot] != now
+        seen[slot] = now
+        n_seen += is_new
+        if item & (BOX | MORE) and is_new:
+            if item & BOX:
+                work[PREDICATES] += 2
+                if x < box[slot, 0] or x > box[slot, 1] or y < box[slot, 2] or y > box[slot, 3]:
+                    continue
+            if item & MORE and not _all_hold(
+                slot, expressions, predicates, events, stamp, board_event, board_entry, work
+            ):
+                continue
+        out[n] = slot  # written in any case: a branch on is_new would be guessed wrong too often
+        n += is_new
+    work[CANDIDATES] += n_seen
+    return n
+
+
+@part
+def _match_point(
+    grid, active, pairs, lists, seen, now, x, y,
+    expressions, predicates, events, stamp, board_event, board_entry, out, n, work,
+):  # fmt: skip
+    """The lists of Cov(a, b): from the pivot VCR, by the distance table."""
+    kx, ky = grid.shape[KX], grid.shape[KY]
+    a, b = grid_point(grid.cut_x, x), grid_point(grid.cut_y, y)
+    left, bottom = a - (np.int64(1) << kx), b - (np.int64(1) << ky)
+    pivot = vcr_id(left, bottom, np.int64(0), np.int64(0), len(grid.cut_x), kx, ky)
+    is_border = left < 0 or bottom < 0
+    for d in range(len(grid.distance)):
+        if is_border and (left + grid.step_x[d] < 0 or bottom + grid.step_y[d] < 0):
+            continue  # a corner outside of the plane: the number is another VCR's
+        which = list_of(active, pairs, pivot + grid.distance[d])
+        if which >= 0:
+            n = _read_list(
+                lists, which, seen, now, active.box, x, y,
+                expressions, predicates, events, stamp, board_event, board_entry, out, n, work,
+            )  # fmt: skip
+            if n < 0:
+                break
+    return n
+
+
+@part
+def _match_area(
+    active, expressions, predicates, events, stamp, board_event, board_entry, out, n, work
+):
+    """An event whose x or y is a set of values: test every expression."""
+    for slot in range(len(active.home)):
+        if active.home[slot] != PLACED:
+            continue
+        work[CANDIDATES] += 1
+        if _all_hold(slot, expressions, predicates, events, stamp, board_event, board_entry, work):
+            if n == len(out):
+                return np.int64(FULL)
+            out[n] = slot
+            n += 1
+    return n
+
+
+@kernel
+def match_events(
+    grid, active, pairs, lists, seen, clock, work, expressions, predicates,
+    events, first, stamp, board_event, board_entry, offsets, out, counters,
+):  # fmt: skip
+    """Match events first..; returns the number of events done (fewer: `out` is full)."""
+    x_attr, y_attr = grid.shape[X_ATTR], grid.shape[Y_ATTR]
+    for e in range(first, len(events.start) - 1):
+        post_event(events, e, stamp + e, board_event, board_entry)
+        n = offsets[e]
+        work[:] = 0
+        is_point = x_attr >= 0 and board_event[x_attr] == stamp + e
+        is_point = is_point and board_event[y_attr] == stamp + e
+        if is_point:
+            at_x, at_y = board_entry[x_attr], board_entry[y_attr]
+            x, y = events.lo[at_x], events.lo[at_y]
+            if x == events.hi[at_x] and y == events.hi[at_y]:
+                if clock[0] == 255:
+                    seen[:] = 0
+                    clock[0] = 0
+                clock[0] += 1
+                n = _match_point(
+                    grid, active, pairs, lists, seen, np.uint8(clock[0]), x, y, expressions,
+                    predicates, events, stamp + e, board_event, board_entry, out, n, work,
+                )  # fmt: skip
+            else:
+                n = _match_area(
+                    active, expressions, predicates,
+                    events, stamp + e, board_event, board_entry, out, n, work,
+                )  # fmt: skip
+        if n < 0:
+            return e
+        offsets[e + 1] = n
+        counters[EVENTS] += 1
+        counters[MATCHES] += n - offsets[e]
+        counters[NODES] += work[NODES]
+        counters[CANDIDATES] += work[CANDIDATES]
+        counters[PREDICATES] += work[PREDICATES]
+    return len(events.start) - 1
+
+
+@kernel
+def join_hits(offsets, slots, more_offsets, more_slots, joined):
+    """Put the hits of two indexes behind each other, event by event; `offsets` becomes theirs."""
+    at = np.int64(0)
+    for e in range(len(offsets) - 1):
+        begin = at
+        for i in range(offsets[e], offsets[e + 1]):
+            joined[at] = slots[i]
+            at += 1
+        for i in range(more_offsets[e], more_offsets[e + 1]):
+            joined[at] = more_slots[i]
+            at += 1
+        offsets[e] = begin
+    offsets[-1] = at
