@@ -78,6 +78,7 @@ def check_vcr(index: VCR, table: ExpressionTable, held: np.ndarray) -> None:
             box = [int(v) for pred in on for v in (p.lo[pred], p.hi[pred])]
             assert active.box[slot].tolist() == box
     found: Counter[tuple[int, int]] = Counter()
+    by_vcr = _lists_by_vcr(active, pairs)
     n, n_free = int(active.count[HIGH]), 0
     assert not lists.size[n:].any()
     for which in range(n):
@@ -88,7 +89,7 @@ def check_vcr(index: VCR, table: ExpressionTable, held: np.ndarray) -> None:
             n_free += 1
             continue
         owner = int(active.owner[which])
-        assert _list_of(active, pairs, owner) == which
+        assert by_vcr[owner] == which
         for item in items:
             found[owner, item >> TESTS] += 1
             rectangle, is_tested = grid_rectangle(index, table, item >> TESTS)
@@ -103,15 +104,16 @@ def check_vcr(index: VCR, table: ExpressionTable, held: np.ndarray) -> None:
         free = ~int(active.owner[free])
     assert len(chain) == n_free
     assert vcrs.n_active == len({owner for owner, _ in expected})
-    if vcrs.has_table:
-        assert int((active.table > 0).sum()) == vcrs.n_active
-    else:
-        assert pairs.count[0] == vcrs.n_active == int((pairs.value != ABSENT).sum())
+    assert vcrs.n_active == len(by_vcr)
+    if not vcrs.has_table:
+        assert pairs.count[0] == vcrs.n_active
         assert 2 * vcrs.n_active <= len(pairs.key)  # bounded load
 
 
-def _list_of(active, pairs, id_: int) -> int:
+def _lists_by_vcr(active, pairs) -> dict[int, int]:
+    """The list of every activated VCR, as the table or the hash has it."""
     if len(active.table):
-        return int(active.table[id_]) - 1
-    (at,) = np.flatnonzero((pairs.key == id_) & (pairs.value != ABSENT)).tolist()
-    return int(pairs.value[at])
+        ids = np.flatnonzero(active.table)
+        return dict(zip(ids.tolist(), (active.table[ids] - 1).tolist(), strict=True))
+    used = pairs.value != ABSENT
+    return dict(zip(pairs.key[used].tolist(), pairs.value[used].tolist(), strict=True))

@@ -15,6 +15,7 @@ REGISTRY = {
     "k_index": "matchwood.index.k_index:KIndex",
     "gryphon": "matchwood.index.gryphon:Gryphon",
     "vcr": "matchwood.index.vcr:VCR",
+    "r_tree": "matchwood.index.r_tree:RTree",
 }
 """Name -> module and class, imported at first use so that no index pays for another's kernels."""
 

@@ -47,15 +47,14 @@ import numpy as np
 
 from matchwood.encode.events import EventBatch
 from matchwood.errors import IndexBuildError
-from matchwood.index.be_tree import BETree
-from matchwood.index.frame import IndexFrame, Step
-from matchwood.index.protocol import Hits
+from matchwood.index.frame import Step
 from matchwood.index.vcr_config import AUTO, HASH, OVERLAPPED, TABLE, Config
 from matchwood.index.vcr_kernels import KX, KY, NOT_HELD, PLACED, REST, X_ATTR, Y_ATTR, Grid
 from matchwood.index.vcr_lists import VCRLists, n_places
-from matchwood.index.vcr_match_kernels import join_hits, match_events
+from matchwood.index.vcr_match_kernels import match_events
 from matchwood.index.vcr_plan import EMPTY, make_plan
-from matchwood.index.verify_kernels import COUNTERS, EVENTS
+from matchwood.index.verify_kernels import COUNTERS
+from matchwood.index.with_rest import FrameWithRest
 
 MOST_PLACES = 2**31
 """VCRs of a table."""
@@ -66,7 +65,7 @@ SMALL_TABLE, TABLE_FACTOR = 2**21, 16
 _NOTHING = np.empty(0, np.int32)
 
 
-class VCR(IndexFrame):
+class VCR(FrameWithRest):
     """Owns the lists of activated VCRs, and the index for the rest."""
 
     name: ClassVar[str] = "vcr"
@@ -87,7 +86,7 @@ class VCR(IndexFrame):
             )
         overlapped = self.config.decomposition == OVERLAPPED
         self._vcrs = VCRLists(grid, lists == TABLE, overlapped, self.config.most_vcrs)
-        self._rest: BETree | None = None
+        self._rest = None
 
     # ── changing ────────────────────────────────────────────────────────────────────────────────
 
@@ -120,19 +119,13 @@ class VCR(IndexFrame):
     def _add_in_place(self, slots: np.ndarray) -> None:
         slots = np.sort(slots)  # ascending ids are appended to their lists
         self._vcrs.insert(self._table, slots)
-        rest = slots[self._vcrs.active.home[slots] == REST]
-        if len(rest) and self._rest is None:
-            self._rest = BETree.build(self._table, rest)
-        elif len(rest) and self._rest is not None:
-            self._rest.insert(rest)
+        self._add_rest(slots[self._vcrs.active.home[slots] == REST])
 
     def _remove(self, slots: np.ndarray) -> None:
         home = self._vcrs.active.home[slots]
         self._vcrs.remove(self._table, slots[home == PLACED])
-        rest = slots[home == REST]
-        if len(rest) and self._rest is not None:
-            self._rest.delete(rest)
-            self._vcrs.active.home[rest] = NOT_HELD
+        self._remove_rest(slots[home == REST])
+        self._vcrs.active.home[slots] = NOT_HELD
         if 4 * self._n_live < self._planned:
             self._fill(self._held())  # on a grid that suits those who are left
 
@@ -143,17 +136,6 @@ class VCR(IndexFrame):
         self._vcrs.thaw()
 
     # ── matching ────────────────────────────────────────────────────────────────────────────────
-
-    def match_batch(self, events: EventBatch) -> Hits:
-        hits = super().match_batch(events)
-        if self._rest is None or not len(self._rest):
-            return hits
-        more = self._rest.match_batch(events)
-        joined = np.empty(len(hits.slots) + len(more.slots), np.int32)
-        join_hits(hits.offsets, hits.slots, more.offsets, more.slots, joined)
-        counters = hits.counters + more.counters
-        counters[EVENTS] = events.n_events
-        return Hits(hits.offsets, joined, counters)
 
     def _stepper(self, events: EventBatch) -> Step:
         board, table, vcrs = self._board, self._table, self._vcrs
@@ -187,8 +169,8 @@ class VCR(IndexFrame):
             "activated_vcrs": vcrs.n_active,
             "ids_in_lists": vcrs.n_ids,
             "load": vcrs.load,
-            "rest": 0 if self._rest is None else len(self._rest),
-            "bytes": vcrs.nbytes + (0 if self._rest is None else self._rest.stats()["bytes"]),
+            "rest": self._n_rest,
+            "bytes": vcrs.nbytes + self._rest_bytes,
         }
 
     def draw(self) -> str:
@@ -205,19 +187,13 @@ class VCR(IndexFrame):
         return "\n".join(lines)
 
     def _arrays(self) -> dict[str, np.ndarray]:
-        rest = {} if self._rest is None else self._rest.layout()
         return {
             "planned": np.array([self._planned], np.int64),
             **self._vcrs.arrays(),
-            **{f"rest_{name}": array for name, array in rest.items()},
+            **self._rest_arrays(),
         }
 
     def _take(self, layout: Mapping[str, np.ndarray]) -> None:
         self._planned = int(layout["planned"][0])
         self._vcrs.take(layout)
-        rest = {
-            name.removeprefix("rest_"): array
-            for name, array in layout.items()
-            if name.startswith("rest_")
-        }
-        self._rest = BETree.restore(self._table, rest) if rest else None
+        self._take_rest(layout)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from matchwood.index.hit_kernels import all_hold
 from matchwood.index.vcr_kernels import (
     BOX,
     KX,
@@ -23,28 +24,11 @@ from matchwood.index.verify_kernels import (
     MATCHES,
     NODES,
     PREDICATES,
-    holds,
     post_event,
 )
 from matchwood.jit import kernel, part
 
 FULL = -1
-
-
-@part
-def _all_hold(slot, expressions, predicates, events, stamp, board_event, board_entry, work):
-    """Every predicate of an expression."""
-    begin = expressions.start[slot]
-    for k in range(begin, begin + expressions.size[slot]):
-        pred = expressions.code[k]
-        work[PREDICATES] += 1
-        if not holds(
-            events, stamp, board_event, board_entry,
-            predicates.attr[pred], predicates.lo[pred], predicates.hi[pred],
-            pred if predicates.n_intervals[pred] == 1 else ~pred, predicates,
-        ):  # fmt: skip
-            return False
-    return True
 
 
 @part
@@ -69,7 +53,7 @@ def _read_list(
                 work[PREDICATES] += 2
                 if x < box[slot, 0] or x > box[slot, 1] or y < box[slot, 2] or y > box[slot, 3]:
                     continue
-            if item & MORE and not _all_hold(
+            if item & MORE and not all_hold(
                 slot, expressions, predicates, events, stamp, board_event, board_entry, work
             ):
                 continue
@@ -113,7 +97,7 @@ def _match_area(
         if active.home[slot] != PLACED:
             continue
         work[CANDIDATES] += 1
-        if _all_hold(slot, expressions, predicates, events, stamp, board_event, board_entry, work):
+        if all_hold(slot, expressions, predicates, events, stamp, board_event, board_entry, work):
             if n == len(out):
                 return np.int64(FULL)
             out[n] = slot
@@ -160,19 +144,3 @@ def match_events(
         counters[CANDIDATES] += work[CANDIDATES]
         counters[PREDICATES] += work[PREDICATES]
     return len(events.start) - 1
-
-
-@kernel
-def join_hits(offsets, slots, more_offsets, more_slots, joined):
-    """Put the hits of two indexes behind each other, event by event; `offsets` becomes theirs."""
-    at = np.int64(0)
-    for e in range(len(offsets) - 1):
-        begin = at
-        for i in range(offsets[e], offsets[e + 1]):
-            joined[at] = slots[i]
-            at += 1
-        for i in range(more_offsets[e], more_offsets[e + 1]):
-            joined[at] = more_slots[i]
-            at += 1
-        offsets[e] = begin
-    offsets[-1] = at

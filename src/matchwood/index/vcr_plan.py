@@ -87,10 +87,10 @@ def make_plan(
     sides: tuple[int, int] | None,
 ) -> Plan:
     """A plan for expressions; what is given is kept, what is None is chosen."""
-    chosen = attributes or _attributes(table, slots)
+    chosen = attributes or choose_attributes(table, slots)
     if NONE in chosen:
         return EMPTY
-    ranges = [_ranges(table, slots, attr) for attr in chosen]
+    ranges = [predicates_on(table, slots, attr) for attr in chosen]
     both = (ranges[0] >= 0) & (ranges[1] >= 0)
     cut, k = [], []
     for axis in (0, 1):
@@ -102,7 +102,7 @@ def make_plan(
     return Plan(chosen, cut[0], cut[1], k[0], k[1])
 
 
-def _attributes(table: ExpressionTable, slots: np.ndarray) -> tuple[int, int]:
+def choose_attributes(table: ExpressionTable, slots: np.ndarray) -> tuple[int, int]:
     """The two attributes that most expressions have ranges on; NONE where there are not two."""
     sample = slots[:: max(1, len(slots) // _SAMPLE)]
     x, p = table.layout, table.predicates.layout
@@ -124,7 +124,7 @@ def _attributes(table: ExpressionTable, slots: np.ndarray) -> tuple[int, int]:
     return int(found[first]), int(found[second])
 
 
-def _ranges(table: ExpressionTable, slots: np.ndarray, attr: int) -> np.ndarray:
+def predicates_on(table: ExpressionTable, slots: np.ndarray, attr: int) -> np.ndarray:
     """The predicate of each expression on an attribute, -1 for none."""
     x = table.layout
     preds = x.code[slices(x.start[slots], x.size[slots])]
