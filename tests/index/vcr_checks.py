@@ -60,7 +60,7 @@ def check_vcr(index: VCR, table: ExpressionTable, held: np.ndarray) -> None:
     vcrs = index._vcrs
     grid, active, pairs, lists = vcrs.grid, vcrs.active, vcrs.pairs, vcrs.lists
     kx, ky = int(grid.shape[KX]), int(grid.shape[KY])
-    overlapped = index.config.decomposition == "overlapped"
+    overlapped = index.stats()["decomposition"] == "overlapped"
     home, has_boxes = active.home, len(active.box) > 0
     assert np.flatnonzero(home != NOT_HELD).tolist() == sorted(held.tolist())
     in_rest = np.flatnonzero(home == REST)

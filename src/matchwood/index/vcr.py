@@ -28,6 +28,7 @@ Layout   (R_x, R_y grid points, B = (kx + 1)(ky + 1) VCRs at each, S slots, L li
          shape     int64[4]        X_ATTR, Y_ATTR (-1: no two attributes), KX, KY
          distance  int64[|Cov|]    numbers of the VCRs that cover a point, from its pivot's on
          step_x    int32[|Cov|]    how far their corners are from the pivot's; step_y likewise
+         is_inner  bool[|Cov|]     the point is no border point of the VCR: ids need no BOX test
          table     int32[B R_x R_y]  list of a VCR + 1, 0 for none; empty with the hash
          pairs                     the hash: number of a VCR -> its list (see pair_map_kernels)
          owner     int64[L]        number of the VCR that has a list; ~next for a free one
@@ -48,7 +49,7 @@ import numpy as np
 from matchwood.encode.events import EventBatch
 from matchwood.errors import IndexBuildError
 from matchwood.index.frame import Step
-from matchwood.index.vcr_config import AUTO, HASH, OVERLAPPED, TABLE, Config
+from matchwood.index.vcr_config import AUTO, HASH, OVERLAPPED, SIMPLE, TABLE, Config
 from matchwood.index.vcr_kernels import KX, KY, NOT_HELD, PLACED, REST, X_ATTR, Y_ATTR, Grid
 from matchwood.index.vcr_lists import VCRLists, n_places
 from matchwood.index.vcr_match_kernels import match_events
@@ -85,6 +86,8 @@ class VCR(FrameWithRest):
                 f'{n_places(grid):,}: choose lists = "hash", or fewer cells'
             )
         overlapped = self.config.decomposition == OVERLAPPED
+        if self.config.decomposition == AUTO:
+            overlapped = lists == HASH
         self._vcrs = VCRLists(grid, lists == TABLE, overlapped, self.config.most_vcrs)
         self._rest = None
 
@@ -164,6 +167,7 @@ class VCR(FrameWithRest):
             "attributes": grid.shape[[X_ATTR, Y_ATTR]].tolist(),
             "cells": [len(grid.cut_x), len(grid.cut_y)],
             "sides": [1 << int(grid.shape[KX]), 1 << int(grid.shape[KY])],
+            "decomposition": OVERLAPPED if vcrs.overlapped else SIMPLE,
             "lists": TABLE if vcrs.has_table else HASH,
             "covering_vcrs": len(grid.distance),
             "activated_vcrs": vcrs.n_active,
@@ -188,12 +192,13 @@ class VCR(FrameWithRest):
 
     def _arrays(self) -> dict[str, np.ndarray]:
         return {
-            "planned": np.array([self._planned], np.int64),
+            "plan": np.array([self._planned, self._vcrs.overlapped], np.int64),
             **self._vcrs.arrays(),
             **self._rest_arrays(),
         }
 
     def _take(self, layout: Mapping[str, np.ndarray]) -> None:
-        self._planned = int(layout["planned"][0])
+        self._planned = int(layout["plan"][0])
         self._vcrs.take(layout)
+        self._vcrs.overlapped = bool(layout["plan"][1])
         self._take_rest(layout)

@@ -19,7 +19,8 @@ class Config(IndexConfig):
     attributes     the two attributes, x and y; a Matcher takes their names
     cells          grid points of x and of y, at most.  More: fewer ids to test, more VCRs
     sides          longest sides of a VCR, powers of two.  Longer: fewer pieces, more to look at
-    decomposition  "simple" or "overlapped": fewer activated VCRs, some ids read twice
+    decomposition  "simple", or "overlapped": fewer activated VCRs, more ids read twice.  Auto:
+                   simple with a table, overlapped with a hash, as in the paper's figures 7 and 8
     lists          "table" of all VCRs, or "hash" of the activated ones: less memory, more time
     most_vcrs      what would be cut into more pieces is held elsewhere
     """
@@ -29,7 +30,7 @@ class Config(IndexConfig):
     attributes: Any = AUTO
     cells: Any = AUTO
     sides: Any = AUTO
-    decomposition: str = OVERLAPPED
+    decomposition: str = AUTO
     lists: str = AUTO
     most_vcrs: int = 256
 
@@ -45,11 +46,12 @@ class Config(IndexConfig):
             is_pair = isinstance(value, (list, tuple)) and len(value) == 2
             self._expect(name, is_pair and _fits(name, *value), f'{what}, or "auto",')
             object.__setattr__(self, name, tuple(value))
-        self._expect(
-            "decomposition", self.decomposition in (SIMPLE, OVERLAPPED), f"{SIMPLE} or {OVERLAPPED}"
-        )
-        self._expect("lists", self.lists in (AUTO, TABLE, HASH), f"{AUTO}, {TABLE} or {HASH}")
+        self._expect_one("decomposition", AUTO, SIMPLE, OVERLAPPED)
+        self._expect_one("lists", AUTO, TABLE, HASH)
         self._expect_integer("most_vcrs", 1, 2**16)
+
+    def _expect_one(self, name: str, *known: str) -> None:
+        self._expect(name, getattr(self, name) in known, f"one of {', '.join(known)}")
 
 
 def _fits(name: str, first: Any, second: Any) -> bool:

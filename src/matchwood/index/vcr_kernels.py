@@ -39,6 +39,7 @@ class Grid(NamedTuple):
     distance: np.ndarray
     step_x: np.ndarray
     step_y: np.ndarray
+    is_inner: np.ndarray
 
 
 class Active(NamedTuple):

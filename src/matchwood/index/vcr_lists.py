@@ -48,7 +48,8 @@ class VCRLists:
             box=np.zeros((0, 4), np.int64),
         )
         self._store = IdListStore(16)
-        self._overlapped, self._most = overlapped, most_vcrs
+        self.overlapped = overlapped
+        self._most = most_vcrs
 
     # ── changing ────────────────────────────────────────────────────────────────────────────────
 
@@ -91,7 +92,7 @@ class VCRLists:
             done, full = insert_more(
                 self.grid, self.active, self.pairs, self._store.lists, uses,
                 table.layout, table.predicates.layout, slots, done,
-                self._overlapped, rectangle, pieces,
+                self.overlapped, rectangle, pieces,
             )  # fmt: skip
             self._grow(full)
             uses = grown(uses, len(self.active.owner)) if is_count else uses
@@ -102,7 +103,7 @@ class VCRLists:
         pieces, rectangle = self._scratch()
         remove_all(
             self.grid, self.active, self.pairs, self._store.lists,
-            table.layout, table.predicates.layout, slots, self._overlapped, rectangle, pieces,
+            table.layout, table.predicates.layout, slots, self.overlapped, rectangle, pieces,
         )  # fmt: skip
         self._store.trim()
 

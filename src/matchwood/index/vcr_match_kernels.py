@@ -33,7 +33,7 @@ FULL = -1
 
 @part
 def _read_list(
-    lists, which, seen, now, box, x, y,
+    lists, which, seen, now, box, needs_box, x, y,
     expressions, predicates, events, stamp, board_event, board_entry, out, n, work,
 ):  # fmt: skip
     """Emit the ids of a list that were not seen at this event; the end of `out`, FULL if short."""
@@ -41,25 +41,28 @@ def _read_list(
     if n + size > len(out):
         return np.int64(FULL)
     work[NODES] += 1
-    n_seen = np.int64(0)
+    n_seen, n_boxes = np.int64(0), np.int64(0)
     for k in range(begin, begin + size):
         item = lists.item[k]
         slot = item >> TESTS
         is_new = seen[slot] != now
         seen[slot] = now
         n_seen += is_new
-        if item & (BOX | MORE) and is_new:
-            if item & BOX:
-                work[PREDICATES] += 2
-                if x < box[slot, 0] or x > box[slot, 1] or y < box[slot, 2] or y > box[slot, 3]:
-                    continue
-            if item & MORE and not all_hold(
+        is_match = is_new
+        if needs_box and item & BOX:
+            n_boxes += is_new
+            is_match &= (box[slot, 0] <= x) & (x <= box[slot, 1])
+            is_match &= (box[slot, 2] <= y) & (y <= box[slot, 3])
+        if item & MORE:
+            is_match = is_match and all_hold(
                 slot, expressions, predicates, events, stamp, board_event, board_entry, work
-            ):
-                continue
-        out[n] = slot  # written in any case: a branch on is_new would be guessed wrong too often
-        n += is_new
+            )
+        out[n] = (
+            slot  # in any case: branches on what is new, or inside, are guessed wrong too often
+        )
+        n += is_match
     work[CANDIDATES] += n_seen
+    work[PREDICATES] += 2 * n_boxes
     return n
 
 
@@ -80,7 +83,7 @@ def _match_point(
         which = list_of(active, pairs, pivot + grid.distance[d])
         if which >= 0:
             n = _read_list(
-                lists, which, seen, now, active.box, x, y,
+                lists, which, seen, now, active.box, not grid.is_inner[d], x, y,
                 expressions, predicates, events, stamp, board_event, board_entry, out, n, work,
             )  # fmt: skip
             if n < 0:

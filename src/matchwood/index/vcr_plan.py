@@ -28,9 +28,9 @@ from matchwood.index.vcr_kernels import Grid
 
 NONE = -1
 
-WIDE, AIM = 24, 16
+WIDE, AIM = 24, 10
 """Ranges wider than WIDE grid points on average get a coarser grid, about AIM wide on it.  Coarser
-means fewer VCRs to look at and more ids to test; these follow from the paper's L of 8 and 16."""
+means fewer VCRs to look at and more ids to test; sides of 8 do best for both on real numbers."""
 
 MOST_CELLS = 2**20
 """Grid points of an axis."""
@@ -53,16 +53,27 @@ class Plan(NamedTuple):
     ky: int
 
     def grid(self) -> Grid:
-        distance, step_x, step_y = covering(self.kx, self.ky, len(self.cut_x))
         shape = np.array([*self.attributes, self.kx, self.ky], np.int64)
-        return Grid(self.cut_x, self.cut_y, shape, distance, step_x, step_y)
+        return Grid(self.cut_x, self.cut_y, shape, *covering(self.kx, self.ky, len(self.cut_x)))
 
 
-def covering(kx: int, ky: int, range_x: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The distance table: numbers of all VCRs that cover a point, from its pivot VCR on.
+class Covering(NamedTuple):
+    """The distance table; see `vcr.py` for the arrays."""
 
-    Beside each, how far its corner is from the pivot's.  VCR (x, y, 2^i, 2^j) covers (a, b) when
-    x <= a <= x + 2^i and y <= b <= y + 2^j (Equation 2); the pivot is at (a - Lx, b - Ly).
+    distance: np.ndarray
+    step_x: np.ndarray
+    step_y: np.ndarray
+    is_inner: np.ndarray
+
+
+def covering(kx: int, ky: int, range_x: int) -> Covering:
+    """The numbers of all VCRs that cover a point, from its pivot VCR's on.
+
+    Beside each, how far its corner is from the pivot's, and whether the point is not on its border:
+    then it is not on the border of any rectangle that the VCR is a piece of.
+
+    VCR (x, y, 2^i, 2^j) covers (a, b) when x <= a <= x + 2^i and y <= b <= y + 2^j (Equation 2);
+    the pivot is at (a - Lx, b - Ly).
     """
     y, x, j, i = np.meshgrid(
         np.arange((1 << ky) + 1), np.arange((1 << kx) + 1), np.arange(ky + 1), np.arange(kx + 1),
@@ -71,7 +82,9 @@ def covering(kx: int, ky: int, range_x: int) -> tuple[np.ndarray, np.ndarray, np
     covers = (x + (1 << i) >= 1 << kx) & (y + (1 << j) >= 1 << ky)
     x, y, i, j = x[covers], y[covers], i[covers], j[covers]
     distance = (kx + 1) * (ky + 1) * (x + y * range_x) + j * (kx + 1) + i
-    return distance.astype(np.int64), x.astype(np.int32), y.astype(np.int32)
+    right, up = (1 << kx) - x, (1 << ky) - y  # from the corner to the point
+    is_inner = (right > 0) & (right < 1 << i) & (up > 0) & (up < 1 << j)
+    return Covering(distance.astype(np.int64), x.astype(np.int32), y.astype(np.int32), is_inner)
 
 
 _NO_CUTS = np.array([MIN_KEY])
