@@ -349,12 +349,14 @@ def test_one_by_one_the_grid_follows_the_data() -> None:
 @pytest.mark.parametrize(
     ("workload", "sides"),
     [
-        (Skew2D(width_x=20, width_y=20), [8, 8]),  # the paper's choice for W = 20 ...
-        (Skew2D(width_x=40, width_y=40), [16, 16]),  # ... and for W = 40
-        (Skew2D(), [16, 8]),
+        (Skew2D(width_x=20, width_y=20), [4, 4]),
+        (Skew2D(width_x=40, width_y=40), [8, 8]),
+        (Skew2D(), [8, 4]),
     ],
 )
-def test_auto_chooses_the_sides_of_the_paper(workload: Skew2D, sides: list[int]) -> None:
+def test_auto_chooses_sides_that_follow_the_average_width(
+    workload: Skew2D, sides: list[int]
+) -> None:
     loaded = load_subscriptions(workload)
     found = VCR.build(loaded.table, loaded.slots).stats()
     assert found["sides"] == sides
