@@ -343,6 +343,31 @@ def test_one_by_one_the_grid_follows_the_data() -> None:
     assert grown["sides"][0] * 2 >= built["sides"][0]
 
 
+def test_rectangles_after_others_get_a_grid_of_their_own() -> None:
+    world = World({"x": "int", "y": "int", "z": "int"})
+    others = world.store([Comparison("z", ">", i) for i in range(500)])
+    rectangles = world.store([rectangle(i, i + 3, i, i + 3) for i in range(60)])
+    index = VCR.build(world.table, others, attributes=(0, 1))
+    assert index.stats()["cells"] == [1, 1]
+    for slot in rectangles:
+        index.insert(np.array([slot]))
+    check_vcr(index, world.table, np.concatenate([others, rectangles]))
+    assert index.stats()["cells"][0] > 20
+    assert answers(index, world, [{"x": 10, "y": 10, "z": 0}]) == [[507, 508, 509, 510]]
+
+
+def test_attributes_that_nobody_has_yet() -> None:
+    m = mw.Matcher(
+        index="vcr",
+        attributes=("a98", "a99"),
+        schema={f"a{i}": "int" for i in range(100)},
+    )
+    m.add(1, "a0 = 1")
+    assert m.match({"a0": 1}) == [1]
+    m.add(2, "a98 BETWEEN 1 AND 3 AND a99 BETWEEN 1 AND 3")
+    assert m.match({"a0": 1, "a98": 2, "a99": 3}) == [1, 2]
+
+
 # ── settings ────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -372,6 +397,14 @@ def test_auto_chooses_a_coarser_grid_for_real_numbers() -> None:
     found = VCR.build(loaded.table, loaded.slots).stats()
     assert max(found["sides"]) <= 32
     assert found["cells"][0] < 4_000
+
+
+def test_cells_are_at_most_so_many() -> None:
+    loaded = load_subscriptions(Skew2D(n_subscriptions=2_000))
+    for cells in ((1, 1), (2, 3), (10, 7), (200, 200)):
+        index = VCR.build(loaded.table, loaded.slots, cells=cells)
+        assert all(n <= most for n, most in zip(index.stats()["cells"], cells, strict=True))
+        check_vcr(index, loaded.table, loaded.slots)
 
 
 def test_auto_chooses_the_attributes_that_most_have_ranges_on() -> None:

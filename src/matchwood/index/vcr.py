@@ -63,7 +63,8 @@ MOST_PLACES = 2**31
 SMALL_TABLE, TABLE_FACTOR = 2**21, 16
 """`auto` takes a table of so many VCRs, and of so many more for every expression."""
 
-_NOTHING = np.empty(0, np.int32)
+FEW = 16
+"""So many expressions may be placed on a grid that was made for none of them."""
 
 
 class VCR(FrameWithRest):
@@ -74,7 +75,7 @@ class VCR(FrameWithRest):
 
     def _clear(self) -> None:
         self._begin(EMPTY.grid(), HASH)
-        self._planned = 0
+        self._planned = self._placed_then = 0
         self._clock = np.zeros(1, np.int64)
         self._seen = np.zeros(0, np.uint8)
 
@@ -97,12 +98,16 @@ class VCR(FrameWithRest):
         self._plan(slots)
         self._vcrs.lay_out(self._table, slots)
         self._add_in_place(slots)
+        self._placed_then = len(slots) - self._n_rest
 
     def _add(self, slots: np.ndarray) -> None:
-        if self._n_live + len(slots) >= 2 * self._planned:
+        n_live = self._n_live + len(slots)
+        if n_live >= 2 * self._planned:
             self._fill(np.concatenate([self._held(), slots]))
-        else:
-            self._add_in_place(slots)
+            return
+        self._add_in_place(slots)
+        if n_live - self._n_rest > 2 * self._placed_then + FEW:
+            self._fill(self._held())  # the grid was made when nearly all were in the rest
 
     def _plan(self, slots: np.ndarray) -> None:
         """Choose what is `auto`, and begin with nothing held."""
@@ -192,13 +197,13 @@ class VCR(FrameWithRest):
 
     def _arrays(self) -> dict[str, np.ndarray]:
         return {
-            "plan": np.array([self._planned, self._vcrs.overlapped], np.int64),
+            "plan": np.array([self._planned, self._placed_then, self._vcrs.overlapped], np.int64),
             **self._vcrs.arrays(),
             **self._rest_arrays(),
         }
 
     def _take(self, layout: Mapping[str, np.ndarray]) -> None:
-        self._planned = int(layout["plan"][0])
+        self._planned, self._placed_then, overlapped = layout["plan"].tolist()
         self._vcrs.take(layout)
-        self._vcrs.overlapped = bool(layout["plan"][1])
+        self._vcrs.overlapped = bool(overlapped)
         self._take_rest(layout)

@@ -11,6 +11,7 @@ import numpy as np
 
 from matchwood.arrays import doubled, grown, named, taken, writable
 from matchwood.encode.expressions import ExpressionTable
+from matchwood.errors import IndexBuildError
 from matchwood.index.id_list_kernels import IdLists
 from matchwood.index.id_lists import IdListStore
 from matchwood.index.pair_map_kernels import ABSENT, PairMap, move_pairs, new_pair_map
@@ -22,6 +23,7 @@ from matchwood.index.vcr_kernels import (
     LISTS_FULL,
     MAP_FULL,
     N_INEXACT,
+    TESTS,
     Active,
     Grid,
     insert_more,
@@ -29,6 +31,9 @@ from matchwood.index.vcr_kernels import (
     remove_all,
     reserve_all,
 )
+
+MOST_SLOTS = 2 ** (31 - TESTS)
+"""Slots that an item of a list has room for."""
 
 BOXES = 8
 """Boxes are kept when one in so many expressions, or more, has to be tested against its own."""
@@ -121,6 +126,11 @@ class VCRLists:
             self._store.make_room()
 
     def _make_home(self, slots: np.ndarray) -> None:
+        if int(slots.max()) >= MOST_SLOTS:
+            raise IndexBuildError(
+                f"vcr: expected at most {MOST_SLOTS:,} subscriptions, found more: "
+                "spread them over several matchers"
+            )
         size = doubled(len(self.active.home), int(slots.max()) + 1)
         box = self.active.box
         self.active = self.active._replace(

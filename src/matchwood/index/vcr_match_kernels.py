@@ -115,13 +115,13 @@ def match_events(
 ):  # fmt: skip
     """Match events first..; returns the number of events done (fewer: `out` is full)."""
     x_attr, y_attr = grid.shape[X_ATTR], grid.shape[Y_ATTR]
+    # attributes that were given, and neither expressions nor events have, are not on the board
+    has_plane = x_attr >= 0 and max(x_attr, y_attr) < len(board_event)
     for e in range(first, len(events.start) - 1):
         post_event(events, e, stamp + e, board_event, board_entry)
         n = offsets[e]
         work[:] = 0
-        is_point = x_attr >= 0 and board_event[x_attr] == stamp + e
-        is_point = is_point and board_event[y_attr] == stamp + e
-        if is_point:
+        if has_plane and board_event[x_attr] == stamp + e and board_event[y_attr] == stamp + e:
             at_x, at_y = board_entry[x_attr], board_entry[y_attr]
             x, y = events.lo[at_x], events.lo[at_y]
             if x == events.hi[at_x] and y == events.hi[at_y]:

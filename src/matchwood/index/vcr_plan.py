@@ -154,7 +154,7 @@ def _cuts(lo: np.ndarray, hi: np.ndarray, cells: int | None) -> np.ndarray:
     ends = np.unique(np.concatenate([lo[lo != MIN_KEY], hi[hi != MAX_KEY] + 1]))
     every = 1
     if cells is not None:
-        every = -(-len(ends) // max(1, cells - 1))
+        every = -(-len(ends) // (cells - 1)) if cells > 1 else len(ends) + 1
     elif len(ends):
         width = _width(ends, lo, hi)
         every = max(round(width / AIM) if width > WIDE else 1, -(-len(ends) // (MOST_CELLS - 1)))
