@@ -14,7 +14,7 @@ import matchwood as mw
 from encode.world import World
 from index.vcr_checks import check_vcr, decomposed
 from matchwood.index.vcr import VCR
-from matchwood.index.vcr_kernels import n_vcrs, vcr_id
+from matchwood.index.vcr_kernels import INNER, RIGHT, n_vcrs, vcr_id
 from matchwood.index.vcr_plan import covering
 from matchwood.index.verify_kernels import COUNTERS
 from matchwood.lang.nodes import And, Between, Comparison, Expr, In
@@ -134,10 +134,11 @@ def cov(a: int, b: int, kx: int, ky: int, range_x: int) -> list[int]:
 
 def test_the_covering_set_of_figure_5() -> None:
     # L = 4: ten VCRs of one height at one y; 2 + 1 * 2 + 2 * 3 by the appendix
-    _, step_x, step_y, is_inner = covering(2, 2, 100)
+    _, step_x, step_y, edge = covering(2, 2, 100)
     assert np.bincount(step_x[(step_y == 0)]).tolist() == [1, 1, 2, 3, 3]
     assert len(step_x) == 10 * 10
-    assert is_inner.sum() == 4 * 4  # 1 x of a side of 2, 3 of a side of 4; as many y
+    assert (edge == INNER).sum() == 4 * 4  # 1 x of a side of 2, 3 of a side of 4; as many y
+    assert (edge & RIGHT > 0).sum() == 3 * 10  # one corner for each width
 
 
 @given(kx=K, ky=K, a=st.integers(16, 80), b=st.integers(16, 80), range_x=st.integers(97, 120))

@@ -11,6 +11,7 @@ from matchwood.index.pair_map_kernels import ABSENT
 from matchwood.index.vcr import VCR
 from matchwood.index.vcr_kernels import (
     BOX,
+    FLAGS,
     FREE,
     HIGH,
     KX,
@@ -19,7 +20,8 @@ from matchwood.index.vcr_kernels import (
     NOT_HELD,
     PLACED,
     REST,
-    TESTS,
+    RIGHT,
+    TOP,
     overlapped_decomposition,
     simple_decomposition,
     vcr_id,
@@ -91,10 +93,13 @@ def check_vcr(index: VCR, table: ExpressionTable, held: np.ndarray) -> None:
         owner = int(active.owner[which])
         assert by_vcr[owner] == which
         for item in items:
-            found[owner, item >> TESTS] += 1
-            rectangle, is_tested = grid_rectangle(index, table, item >> TESTS)
+            found[owner, item >> FLAGS] += 1
+            rectangle, is_tested = grid_rectangle(index, table, item >> FLAGS)
             assert bool(item & BOX) == (is_tested and has_boxes)
             assert bool(item & (BOX | MORE)) >= is_tested
+            (x, y, width, height), (a, b, w, h) = vcrs.vcr(which), rectangle
+            assert bool(item & RIGHT) == (x + width == a + w)
+            assert bool(item & TOP) == (y + height == b + h)
     assert found == expected
     free, chain = int(active.count[FREE]), set()
     while free >= 0:

@@ -10,7 +10,8 @@ Source.  Wu, Chen, Yu: VCR Indexing for Fast Event Matching for Highly-Overlappi
 Differs. - Grid lines are keys, chosen from the ends of the ranges (`vcr_plan`), so any type with an
            order will do.  A range that does not end on grid lines is expanded outward, and its ids
            are tested against the range itself.  So are ids with further predicates.
-         - An id is given out once, however many of its VCRs cover the point.
+         - An id is given out once, however many of its VCRs cover the point: pieces of SD know
+           where their rectangle ends, ids of OD are marked when they are seen.
          - What has no range on both attributes, or would be cut into more than `most_vcrs` pieces,
            is held by a BE-Tree inside.
          - An event whose x or y is a set of values is tested against every expression.
@@ -28,7 +29,7 @@ Layout   (R_x, R_y grid points, B = (kx + 1)(ky + 1) VCRs at each, S slots, L li
          shape     int64[4]        X_ATTR, Y_ATTR (-1: no two attributes), KX, KY
          distance  int64[|Cov|]    numbers of the VCRs that cover a point, from its pivot's on
          step_x    int32[|Cov|]    how far their corners are from the pivot's; step_y likewise
-         is_inner  bool[|Cov|]     the point is no border point of the VCR: ids need no BOX test
+         edge      uint8[|Cov|]    the point is on the RIGHT or TOP side of the VCR, or INNER
          table     int32[B R_x R_y]  list of a VCR + 1, 0 for none; empty with the hash
          pairs                     the hash: number of a VCR -> its list (see pair_map_kernels)
          owner     int64[L]        number of the VCR that has a list; ~next for a free one
@@ -36,7 +37,8 @@ Layout   (R_x, R_y grid points, B = (kx + 1)(ky + 1) VCRs at each, S slots, L li
          home      uint8[S]        NOT_HELD, PLACED or REST
          box       int64[S, 4]     first and last key on x and on y, where an item asks for BOX;
                                    empty when few would: they are tested as MORE
-         lists                     items slot << 2 | BOX | MORE, ascending (see id_lists)
+         lists                     items slot << 4 | BOX | MORE | RIGHT | TOP, ascending (see
+                                   id_lists)
 """
 
 from __future__ import annotations
@@ -147,7 +149,7 @@ class VCR(FrameWithRest):
 
     def _stepper(self, events: EventBatch) -> Step:
         board, table, vcrs = self._board, self._table, self._vcrs
-        if len(self._seen) < len(vcrs.active.home):
+        if vcrs.overlapped and len(self._seen) < len(vcrs.active.home):
             self._seen = np.zeros(len(vcrs.active.home), np.uint8)
             self._clock[0] = 0
         work = np.zeros(len(COUNTERS), np.int64)
@@ -156,7 +158,8 @@ class VCR(FrameWithRest):
             first: int, stamp: int, offsets: np.ndarray, out: np.ndarray, counters: np.ndarray
         ) -> int:
             done: int = match_events(
-                vcrs.grid, vcrs.active, vcrs.pairs, vcrs.lists, self._seen, self._clock, work,
+                vcrs.grid, vcrs.active, vcrs.pairs, vcrs.lists, vcrs.overlapped,
+                self._seen, self._clock, work,
                 table.layout, table.predicates.layout,
                 events, first, stamp, board.event, board.entry, offsets, out, counters,
             )  # fmt: skip

@@ -18,13 +18,18 @@ HIGH, FREE, N_INEXACT = range(3)
 """Positions in `Active.count`: lists ever handed out, the first free one or -1, expressions among
 the first ones whose ranges do not end on grid lines."""
 
+INNER = 1
+"""In `Grid.edge`, beside RIGHT and TOP: the point is on no side of the VCR."""
+
 NOT_HELD, PLACED, REST = range(3)
 """Where an expression is: nowhere, in lists of VCRs, in the index for the rest."""
 
-BOX, MORE = 1, 2
-"""What is left to test of an id in a list: its own two ranges, its other predicates."""
-TESTS = 2
-"""Bits of an item that say so; the slot is above them."""
+BOX, MORE, RIGHT, TOP = 1, 2, 4, 8
+"""Flags of an item.  What is left to test: its own two ranges, its other predicates.  Where its
+rectangle ends: on the right side of this VCR, on its upper side."""
+
+FLAGS = 4
+"""Bits of an item for them; the slot is above."""
 
 DONE, LISTS_FULL, MAP_FULL, ITEMS_FULL = range(4)
 """Why an insertion stopped."""
@@ -39,7 +44,7 @@ class Grid(NamedTuple):
     distance: np.ndarray
     step_x: np.ndarray
     step_y: np.ndarray
-    is_inner: np.ndarray
+    edge: np.ndarray
 
 
 class Active(NamedTuple):
@@ -201,6 +206,17 @@ def _decompose(grid, rectangle, overlapped, out):
 
 
 @part
+def _item(slot, tests, rectangle, piece):
+    """An id as the list of one of its VCRs has it."""
+    item = np.int64(slot) << FLAGS | tests
+    if piece[0] + (np.int64(1) << piece[2]) == rectangle[0] + rectangle[2]:
+        item |= RIGHT
+    if piece[1] + (np.int64(1) << piece[3]) == rectangle[1] + rectangle[3]:
+        item |= TOP
+    return item
+
+
+@part
 def _id_of(grid, piece):
     return vcr_id(
         piece[0], piece[1], piece[2], piece[3],
@@ -298,7 +314,7 @@ def insert_more(
             which = _activate(active, pairs, _id_of(grid, pieces[p]))
             if is_count:
                 uses[which] += 1
-            elif not insert_id(lists, which, slot << TESTS | tests):
+            elif not insert_id(lists, which, _item(slot, tests, rectangle, pieces[p])):
                 return s, ITEMS_FULL
         active.home[slot] = PLACED
     return len(slots), DONE
@@ -341,7 +357,7 @@ def remove_all(
         for p in range(n):
             id_ = _id_of(grid, pieces[p])
             which = list_of(active, pairs, id_)
-            remove_id(lists, which, slot << TESTS | tests)
+            remove_id(lists, which, _item(slot, tests, rectangle, pieces[p]))
             if lists.size[which] == 0:
                 _deactivate(active, pairs, id_, which)
         active.home[slot] = NOT_HELD

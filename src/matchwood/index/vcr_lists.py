@@ -16,6 +16,7 @@ from matchwood.index.id_list_kernels import IdLists
 from matchwood.index.id_lists import IdListStore
 from matchwood.index.pair_map_kernels import ABSENT, PairMap, move_pairs, new_pair_map
 from matchwood.index.vcr_kernels import (
+    FLAGS,
     HIGH,
     ITEMS_FULL,
     KX,
@@ -23,7 +24,6 @@ from matchwood.index.vcr_kernels import (
     LISTS_FULL,
     MAP_FULL,
     N_INEXACT,
-    TESTS,
     Active,
     Grid,
     insert_more,
@@ -32,7 +32,7 @@ from matchwood.index.vcr_kernels import (
     reserve_all,
 )
 
-MOST_SLOTS = 2 ** (31 - TESTS)
+MOST_SLOTS = 2 ** (31 - FLAGS)
 """Slots that an item of a list has room for."""
 
 BOXES = 8

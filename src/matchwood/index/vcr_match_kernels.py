@@ -7,11 +7,14 @@ import numpy as np
 from matchwood.index.hit_kernels import all_hold
 from matchwood.index.vcr_kernels import (
     BOX,
+    FLAGS,
+    INNER,
     KX,
     KY,
     MORE,
     PLACED,
-    TESTS,
+    RIGHT,
+    TOP,
     X_ATTR,
     Y_ATTR,
     grid_point,
@@ -32,43 +35,87 @@ FULL = -1
 
 
 @part
-def _read_list(
-    lists, which, seen, now, box, needs_box, x, y,
+def _passes(
+    item, slot, edge, box, x, y,
+    expressions, predicates, events, stamp, board_event, board_entry, work,
+):  # fmt: skip
+    """What is left to test of an id; its ranges need no test where the point is inside of a VCR."""
+    if item & BOX and not edge & INNER:
+        work[PREDICATES] += 2
+        if x < box[slot, 0] or x > box[slot, 1] or y < box[slot, 2] or y > box[slot, 3]:
+            return False
+    return not item & MORE or all_hold(
+        slot, expressions, predicates, events, stamp, board_event, board_entry, work
+    )
+
+
+@part
+def _read_simple(
+    lists, which, edge, box, x, y,
+    expressions, predicates, events, stamp, board_event, board_entry, out, n, work,
+):  # fmt: skip
+    """Emit the ids of a list, each in one of its VCRs alone; the end of `out`, FULL if short.
+
+    Pieces of SD meet at their sides.  A point there belongs to the piece that it is the left or
+    lower side of; to the other one only where the rectangle ends.
+    """
+    begin, size = lists.start[which], np.int64(lists.size[which])
+    if n + size > len(out):
+        return np.int64(FULL)
+    ends = edge & (RIGHT | TOP)
+    flags = np.int32(0)
+    last = n
+    for k in range(begin, begin + size):  # no branches: most lists end here
+        item = lists.item[k]
+        out[last] = item >> FLAGS
+        last += item & ends == ends
+        flags |= item
+    if not flags & (MORE if edge & INNER else BOX | MORE):
+        work[CANDIDATES] += last - n
+        return last
+    for k in range(begin, begin + size):
+        item = lists.item[k]
+        if item & ends == ends:
+            work[CANDIDATES] += 1
+            out[n] = item >> FLAGS
+            n += _passes(
+                item, item >> FLAGS, edge, box, x, y,
+                expressions, predicates, events, stamp, board_event, board_entry, work,
+            )  # fmt: skip
+    return n
+
+
+@part
+def _read_overlapped(
+    lists, which, seen, now, edge, box, x, y,
     expressions, predicates, events, stamp, board_event, board_entry, out, n, work,
 ):  # fmt: skip
     """Emit the ids of a list that were not seen at this event; the end of `out`, FULL if short."""
     begin, size = lists.start[which], np.int64(lists.size[which])
     if n + size > len(out):
         return np.int64(FULL)
-    work[NODES] += 1
-    n_seen, n_boxes = np.int64(0), np.int64(0)
+    n_seen = np.int64(0)
     for k in range(begin, begin + size):
         item = lists.item[k]
-        slot = item >> TESTS
+        slot = item >> FLAGS
         is_new = seen[slot] != now
         seen[slot] = now
         n_seen += is_new
         is_match = is_new
-        if needs_box and item & BOX:
-            n_boxes += is_new
-            is_match &= (box[slot, 0] <= x) & (x <= box[slot, 1])
-            is_match &= (box[slot, 2] <= y) & (y <= box[slot, 3])
-        if item & MORE:
-            is_match = is_match and all_hold(
-                slot, expressions, predicates, events, stamp, board_event, board_entry, work
-            )
-        out[n] = (
-            slot  # in any case: branches on what is new, or inside, are guessed wrong too often
-        )
+        if item & (BOX | MORE):
+            is_match = is_match and _passes(
+                item, slot, edge, box, x, y,
+                expressions, predicates, events, stamp, board_event, board_entry, work,
+            )  # fmt: skip
+        out[n] = slot  # in any case: a branch on what is new is guessed wrong too often
         n += is_match
     work[CANDIDATES] += n_seen
-    work[PREDICATES] += 2 * n_boxes
     return n
 
 
 @part
 def _match_point(
-    grid, active, pairs, lists, seen, now, x, y,
+    grid, active, pairs, lists, overlapped, seen, now, x, y,
     expressions, predicates, events, stamp, board_event, board_entry, out, n, work,
 ):  # fmt: skip
     """The lists of Cov(a, b): from the pivot VCR, by the distance table."""
@@ -82,10 +129,17 @@ def _match_point(
             continue  # a corner outside of the plane: the number is another VCR's
         which = list_of(active, pairs, pivot + grid.distance[d])
         if which >= 0:
-            n = _read_list(
-                lists, which, seen, now, active.box, not grid.is_inner[d], x, y,
-                expressions, predicates, events, stamp, board_event, board_entry, out, n, work,
-            )  # fmt: skip
+            work[NODES] += 1
+            if overlapped:
+                n = _read_overlapped(
+                    lists, which, seen, now, grid.edge[d], active.box, x, y,
+                    expressions, predicates, events, stamp, board_event, board_entry, out, n, work,
+                )  # fmt: skip
+            else:
+                n = _read_simple(
+                    lists, which, grid.edge[d], active.box, x, y,
+                    expressions, predicates, events, stamp, board_event, board_entry, out, n, work,
+                )  # fmt: skip
             if n < 0:
                 break
     return n
@@ -110,7 +164,7 @@ def _match_area(
 
 @kernel
 def match_events(
-    grid, active, pairs, lists, seen, clock, work, expressions, predicates,
+    grid, active, pairs, lists, overlapped, seen, clock, work, expressions, predicates,
     events, first, stamp, board_event, board_entry, offsets, out, counters,
 ):  # fmt: skip
     """Match events first..; returns the number of events done (fewer: `out` is full)."""
@@ -130,8 +184,9 @@ def match_events(
                     clock[0] = 0
                 clock[0] += 1
                 n = _match_point(
-                    grid, active, pairs, lists, seen, np.uint8(clock[0]), x, y, expressions,
-                    predicates, events, stamp + e, board_event, board_entry, out, n, work,
+                    grid, active, pairs, lists, overlapped, seen, np.uint8(clock[0]), x, y,
+                    expressions, predicates,
+                    events, stamp + e, board_event, board_entry, out, n, work,
                 )  # fmt: skip
             else:
                 n = _match_area(

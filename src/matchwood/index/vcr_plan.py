@@ -26,7 +26,7 @@ import numpy as np
 from matchwood.arrays import slices
 from matchwood.encode.expressions import ExpressionTable
 from matchwood.forms.interval_kernels import MAX_KEY, MIN_KEY
-from matchwood.index.vcr_kernels import Grid
+from matchwood.index.vcr_kernels import INNER, RIGHT, TOP, Grid
 
 NONE = -1
 
@@ -65,14 +65,15 @@ class Covering(NamedTuple):
     distance: np.ndarray
     step_x: np.ndarray
     step_y: np.ndarray
-    is_inner: np.ndarray
+    edge: np.ndarray
 
 
 def covering(kx: int, ky: int, range_x: int) -> Covering:
     """The numbers of all VCRs that cover a point, from its pivot VCR's on.
 
-    Beside each, how far its corner is from the pivot's, and whether the point is not on its border:
-    then it is not on the border of any rectangle that the VCR is a piece of.
+    Beside each, how far its corner is from the pivot's, and where on the VCR the point is: on its
+    right side, on its upper side, INNER when on none of the four.  A point that is on no side of a
+    VCR is on no side of any rectangle that the VCR is a piece of.
 
     VCR (x, y, 2^i, 2^j) covers (a, b) when x <= a <= x + 2^i and y <= b <= y + 2^j (Equation 2);
     the pivot is at (a - Lx, b - Ly).
@@ -85,8 +86,11 @@ def covering(kx: int, ky: int, range_x: int) -> Covering:
     x, y, i, j = x[covers], y[covers], i[covers], j[covers]
     distance = (kx + 1) * (ky + 1) * (x + y * range_x) + j * (kx + 1) + i
     right, up = (1 << kx) - x, (1 << ky) - y  # from the corner to the point
-    is_inner = (right > 0) & (right < 1 << i) & (up > 0) & (up < 1 << j)
-    return Covering(distance.astype(np.int64), x.astype(np.int32), y.astype(np.int32), is_inner)
+    edge = np.where((right > 0) & (right < 1 << i) & (up > 0) & (up < 1 << j), INNER, 0)
+    edge |= np.where(right == 1 << i, RIGHT, 0) | np.where(up == 1 << j, TOP, 0)
+    return Covering(
+        distance.astype(np.int64), x.astype(np.int32), y.astype(np.int32), edge.astype(np.uint8)
+    )
 
 
 _NO_CUTS = np.array([MIN_KEY])
