@@ -194,6 +194,8 @@ _COLUMNS: tuple[tuple[str, str, _Cell], ...] = (
     ("tried per\nmatch", "candidates_per_match", _significant),
     ("predicates\nper event", "predicates_per_event", _significant),
     ("nodes per\nevent", "nodes_per_event", _significant),
+    ("activated\nVCRs", "activated_vcrs", _significant),
+    ("load", "load", _percent),
     ("build\ns", "build_seconds", _significant),
     ("MB", "megabytes", _significant),
     ("compile\ns", "compile_seconds", _significant),

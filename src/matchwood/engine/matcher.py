@@ -21,7 +21,7 @@ from matchwood.encode.schema import Schema
 from matchwood.engine.explain import Explanation, explain
 from matchwood.engine.loading import BatchReport, Chunk, Refused, load_batches
 from matchwood.engine.matches import Found, Matches
-from matchwood.engine.routing import Routing
+from matchwood.engine.routing import Routing, with_ids
 from matchwood.engine.store import Store
 from matchwood.engine.subscriptions import Id, Subscriptions, check_id
 from matchwood.errors import EventError, MatchwoodError, SubscriptionError
@@ -54,8 +54,9 @@ class Matcher:
     ) -> None:
         declared = schema if isinstance(schema, Schema) else Schema(schema)
         table = ExpressionTable()
-        routing = Routing(table, index, config)
-        self._hold(Store(Attributes(declared), table, Subscriptions(), routing))
+        attributes = Attributes(declared)
+        routing = Routing(table, index, with_ids(index, config, attributes))
+        self._hold(Store(attributes, table, Subscriptions(), routing))
 
     # -- changing ----------------------------------------------------------------------------
 

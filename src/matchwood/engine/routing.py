@@ -19,9 +19,11 @@ from typing import Any, Self
 
 import numpy as np
 
+from matchwood.encode.attributes import Attributes
 from matchwood.encode.events import EventBatch
 from matchwood.encode.expression_kernels import ALWAYS, CONJUNCTION, TREE, UNUSED
 from matchwood.encode.expressions import ExpressionTable
+from matchwood.index.config import IndexConfig
 from matchwood.index.protocol import ANY, Hits, Index
 from matchwood.index.registry import find_index
 
@@ -55,6 +57,19 @@ def _classes(
     if has_context and index not in CONTEXT_INDEXES:
         return (*classes, find_index(CONTEXT_INDEX))
     return classes
+
+
+def with_ids(index: str, config: Mapping[str, Any], attributes: Attributes) -> dict[str, Any]:
+    """Settings as an index takes them: attributes by id, where users name them."""
+    kind = getattr(None if index == AUTO else find_index(index), "Config", IndexConfig)
+    found = dict(config)
+    for setting in found.keys() & set(kind.attribute_settings):
+        value = found[setting]
+        if isinstance(value, (list, tuple)):
+            found[setting] = [
+                attributes.get(each, None).id if isinstance(each, str) else each for each in value
+            ]
+    return found
 
 
 class Routing:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 from matchwood.errors import IndexBuildError
 
@@ -13,6 +13,9 @@ from matchwood.errors import IndexBuildError
 @dataclass(frozen=True, kw_only=True)
 class IndexConfig:
     """What can be set: nothing, unless an index has a Config of its own."""
+
+    attribute_settings: ClassVar[tuple[str, ...]] = ()
+    """Settings that name attributes: a matcher gives their ids to the index, which has no names."""
 
     @classmethod
     def checked(cls, index: str, settings: Mapping[str, Any]) -> Self:

@@ -65,7 +65,7 @@ class IdListStore:
         """Room for that many more items at the end of the arena, or for half as many again."""
         x = self.lists
         needed = int(x.count[TOP]) + n_items
-        size = max(needed, len(x.item) + len(x.item) // 2)
+        size = max(needed, len(x.item) + len(x.item) // 2, _SMALL)  # a snapshot may have none
         if size > MAX_ITEMS:
             size = MAX_ITEMS
             if needed >= MAX_ITEMS or len(x.item) == MAX_ITEMS:

@@ -15,6 +15,8 @@ REGISTRY = {
     "propagation": "matchwood.index.propagation:Propagation",
     "k_index": "matchwood.index.k_index:KIndex",
     "gryphon": "matchwood.index.gryphon:Gryphon",
+    "vcr": "matchwood.index.vcr:VCR",
+    "r_tree": "matchwood.index.r_tree:RTree",
     "agile": "matchwood.context.partners:Agile",
     "no_index": "matchwood.context.partners:NoIndex",
     "eager": "matchwood.context.partners:Eager",

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from matchwood.workload.qgrams import QGrams
     from matchwood.workload.querylog import QueryLog
     from matchwood.workload.registry import find_workload, list_workloads
+    from matchwood.workload.skew2d import Skew2D
     from matchwood.workload.tables import event_dicts, wide_events
     from matchwood.workload.uniform import Uniform
 
@@ -48,6 +49,7 @@ _HOME = {
     "PSTreeWorkload": "pstree",
     "QGrams": "qgrams",
     "QueryLog": "querylog",
+    "Skew2D": "skew2d",
     "Uniform": "uniform",
     "Workload": "interface",
     "event_dicts": "tables",
@@ -67,6 +69,7 @@ __all__ = [
     "PSTreeWorkload",
     "QGrams",
     "QueryLog",
+    "Skew2D",
     "Uniform",
     "Workload",
     "event_dicts",

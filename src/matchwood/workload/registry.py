@@ -17,6 +17,7 @@ REGISTRY = {
     "pstree": "matchwood.workload.pstree:PSTreeWorkload",
     "qgrams": "matchwood.workload.qgrams:QGrams",
     "querylog": "matchwood.workload.querylog:QueryLog",
+    "skew2d": "matchwood.workload.skew2d:Skew2D",
     "uniform": "matchwood.workload.uniform:Uniform",
 }
 """Name -> module and class, imported at first use."""

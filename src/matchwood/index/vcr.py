@@ -1,0 +1,212 @@
+"""VCR index: rectangles cut into standard pieces, every piece with a list of who uses it.
+
+Idea.    Two attributes span a plane with a grid.  At every grid point stand virtual construct
+         rectangles (VCRs), their sides powers of two.  An expression's two ranges are a rectangle;
+         it is cut into VCRs and its id put into their lists.  A point is covered by the same
+         pattern of VCRs everywhere: read those lists that exist.
+Source.  Wu, Chen, Yu: VCR Indexing for Fast Event Matching for Highly-Overlapping Range Predicates.
+         Equation 1 numbers the VCRs, Figure 2 is `simple` decomposition, Figure 4 `overlapped`;
+         2.2.3 the hash, 2.3 covering set, pivot and distance table, 2.4 deletion.
+Differs. - Grid lines are keys, chosen from the ends of the ranges (`vcr_plan`), so any type with an
+           order will do.  A range that does not end on grid lines is expanded outward, and its ids
+           are tested against the range itself.  So are ids with further predicates.
+         - An id is given out once, however many of its VCRs cover the point: pieces of SD know
+           where their rectangle ends, ids of OD are marked when they are seen.
+         - What has no range on both attributes, or would be cut into more than `most_vcrs` pieces,
+           is held by a BE-Tree inside.
+         - An event whose x or y is a set of values is tested against every expression.
+         - The hash has 2^k places, half of them free at least, and grows and shrinks; the paper
+           takes the remainder of a prime and a fixed size.
+         - Lists are sorted arrays and not chains: deletion searches by halving.
+         - What is `auto` is decided again whenever the number of expressions has doubled.
+         docs/decisions/0010-vcr-a-grid-of-keys.md gives the reasons.
+Cost.    Insert and delete O(pieces).  Match O((2Lx + kx)(2Ly + ky) + ids in the lists that exist).
+         Memory 4 bytes an id in a list, 21 an activated VCR, 1 an expression, 32 one that has to be
+         tested; table 4 bytes a VCR, hash 24 to 48 an activated one.
+
+Layout   (R_x, R_y grid points, B = (kx + 1)(ky + 1) VCRs at each, S slots, L lists)
+         cut_x     int64[R_x]      first key of every grid point, MIN_KEY first; cut_y likewise
+         shape     int64[4]        X_ATTR, Y_ATTR (-1: no two attributes), KX, KY
+         distance  int64[|Cov|]    numbers of the VCRs that cover a point, from its pivot's on
+         step_x    int32[|Cov|]    how far their corners are from the pivot's; step_y likewise
+         edge      uint8[|Cov|]    the point is on the RIGHT or TOP side of the VCR, or INNER
+         table     int32[B R_x R_y]  list of a VCR + 1, 0 for none; empty with the hash
+         pairs                     the hash: number of a VCR -> its list (see pair_map_kernels)
+         owner     int64[L]        number of the VCR that has a list; ~next for a free one
+         count     int64[3]        HIGH, FREE, N_INEXACT
+         home      uint8[S]        NOT_HELD, PLACED or REST
+         box       int64[S, 4]     first and last key on x and on y, where an item asks for BOX;
+                                   empty when few would: they are tested as MORE
+         lists                     items slot << 4 | BOX | MORE | RIGHT | TOP, ascending (see
+                                   id_lists)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+import numpy as np
+
+from matchwood.encode.events import EventBatch
+from matchwood.errors import IndexBuildError
+from matchwood.index.frame import Step
+from matchwood.index.vcr_config import AUTO, HASH, OVERLAPPED, SIMPLE, TABLE, Config
+from matchwood.index.vcr_kernels import KX, KY, NOT_HELD, PLACED, REST, X_ATTR, Y_ATTR, Grid
+from matchwood.index.vcr_lists import VCRLists, n_places
+from matchwood.index.vcr_match_kernels import match_events
+from matchwood.index.vcr_plan import EMPTY, make_plan
+from matchwood.index.verify_kernels import COUNTERS
+from matchwood.index.with_rest import FrameWithRest
+
+MOST_PLACES = 2**31
+"""VCRs of a table."""
+
+SMALL_TABLE, TABLE_FACTOR = 2**21, 16
+"""`auto` takes a table of so many VCRs, and of so many more for every expression."""
+
+FEW = 16
+"""So many expressions may be placed on a grid that was made for none of them."""
+
+
+class VCR(FrameWithRest):
+    """Owns the lists of activated VCRs, and the index for the rest."""
+
+    name: ClassVar[str] = "vcr"
+    Config = Config
+
+    def _clear(self) -> None:
+        self._begin(EMPTY.grid(), HASH)
+        self._planned = self._placed_then = 0
+        self._clock = np.zeros(1, np.int64)
+        self._seen = np.zeros(0, np.uint8)
+
+    def _begin(self, grid: Grid, lists: str) -> None:
+        """An empty structure over a grid."""
+        if lists == TABLE and n_places(grid) > MOST_PLACES:
+            raise IndexBuildError(
+                f"{self.name}: expected at most {MOST_PLACES:,} VCRs in a table, found "
+                f'{n_places(grid):,}: choose lists = "hash", or fewer cells'
+            )
+        overlapped = self.config.decomposition == OVERLAPPED
+        if self.config.decomposition == AUTO:
+            overlapped = lists == HASH
+        self._vcrs = VCRLists(grid, lists == TABLE, overlapped, self.config.most_vcrs)
+        self._rest = None
+
+    # ── changing ────────────────────────────────────────────────────────────────────────────────
+
+    def _fill(self, slots: np.ndarray) -> None:
+        self._plan(slots)
+        self._vcrs.lay_out(self._table, slots)
+        self._add_in_place(slots)
+        self._placed_then = len(slots) - self._n_rest
+
+    def _add(self, slots: np.ndarray) -> None:
+        n_live = self._n_live + len(slots)
+        if n_live >= 2 * self._planned:
+            self._fill(np.concatenate([self._held(), slots]))
+            return
+        self._add_in_place(slots)
+        if n_live - self._n_rest > 2 * self._placed_then + FEW:
+            self._fill(self._held())  # the grid was made when nearly all were in the rest
+
+    def _plan(self, slots: np.ndarray) -> None:
+        """Choose what is `auto`, and begin with nothing held."""
+        config = self.config
+        given = [
+            None if each == AUTO else each
+            for each in (config.attributes, config.cells, config.sides)
+        ]
+        grid = make_plan(self._table, slots, *given).grid()
+        lists = config.lists
+        if lists == AUTO:
+            small = SMALL_TABLE + TABLE_FACTOR * len(slots)
+            lists = TABLE if n_places(grid) <= small else HASH
+        self._begin(grid, lists)
+        self._planned = len(slots)
+
+    def _add_in_place(self, slots: np.ndarray) -> None:
+        slots = np.sort(slots)  # ascending ids are appended to their lists
+        self._vcrs.insert(self._table, slots)
+        self._add_rest(slots[self._vcrs.active.home[slots] == REST])
+
+    def _remove(self, slots: np.ndarray) -> None:
+        home = self._vcrs.active.home[slots]
+        self._vcrs.remove(self._table, slots[home == PLACED])
+        self._remove_rest(slots[home == REST])
+        self._vcrs.active.home[slots] = NOT_HELD
+        if 4 * self._n_live < self._planned:
+            self._fill(self._held())  # on a grid that suits those who are left
+
+    def _held(self) -> np.ndarray:
+        return np.flatnonzero(self._vcrs.active.home != NOT_HELD).astype(np.int32)
+
+    def _thaw(self) -> None:
+        self._vcrs.thaw()
+
+    # ── matching ────────────────────────────────────────────────────────────────────────────────
+
+    def _stepper(self, events: EventBatch) -> Step:
+        board, table, vcrs = self._board, self._table, self._vcrs
+        if vcrs.overlapped and len(self._seen) < len(vcrs.active.home):
+            self._seen = np.zeros(len(vcrs.active.home), np.uint8)
+            self._clock[0] = 0
+        work = np.zeros(len(COUNTERS), np.int64)
+
+        def step(
+            first: int, stamp: int, offsets: np.ndarray, out: np.ndarray, counters: np.ndarray
+        ) -> int:
+            done: int = match_events(
+                vcrs.grid, vcrs.active, vcrs.pairs, vcrs.lists, vcrs.overlapped,
+                self._seen, self._clock, work,
+                table.layout, table.predicates.layout,
+                events, first, stamp, board.event, board.entry, offsets, out, counters,
+            )  # fmt: skip
+            return done
+
+        return step
+
+    # ── telling and keeping ─────────────────────────────────────────────────────────────────────
+
+    def _structure(self) -> dict[str, Any]:
+        vcrs, grid = self._vcrs, self._vcrs.grid
+        return {
+            "attributes": grid.shape[[X_ATTR, Y_ATTR]].tolist(),
+            "cells": [len(grid.cut_x), len(grid.cut_y)],
+            "sides": [1 << int(grid.shape[KX]), 1 << int(grid.shape[KY])],
+            "decomposition": OVERLAPPED if vcrs.overlapped else SIMPLE,
+            "lists": TABLE if vcrs.has_table else HASH,
+            "covering_vcrs": len(grid.distance),
+            "activated_vcrs": vcrs.n_active,
+            "ids_in_lists": vcrs.n_ids,
+            "load": vcrs.load,
+            "rest": self._n_rest,
+            "bytes": vcrs.nbytes + self._rest_bytes,
+        }
+
+    def draw(self) -> str:
+        found = self._structure()
+        (x, y), (columns, rows), (lx, ly) = found["attributes"], found["cells"], found["sides"]
+        plane = f"{columns} x {rows} grid points, VCRs up to {lx} x {ly}"
+        active = f"{found['activated_vcrs']} activated VCRs in a {found['lists']}"
+        lines = [
+            f"vcr: {self._n_live} conjunctions on attributes {x} and {y}, {plane}",
+            f"├── {active}, {found['ids_in_lists']} ids in their lists",
+            *[f"│   ├── {vcr}: {size} ids" for vcr, size in self._vcrs.longest(5)],
+            f"└── {found['rest']} others in a BE-Tree",
+        ]
+        return "\n".join(lines)
+
+    def _arrays(self) -> dict[str, np.ndarray]:
+        return {
+            "plan": np.array([self._planned, self._placed_then, self._vcrs.overlapped], np.int64),
+            **self._vcrs.arrays(),
+            **self._rest_arrays(),
+        }
+
+    def _take(self, layout: Mapping[str, np.ndarray]) -> None:
+        self._planned, self._placed_then, overlapped = layout["plan"].tolist()
+        self._vcrs.take(layout)
+        self._vcrs.overlapped = bool(overlapped)
+        self._take_rest(layout)

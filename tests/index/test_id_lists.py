@@ -1,0 +1,12 @@
+from __future__ import annotations
+
+from matchwood.index.id_lists import IdListStore
+
+
+def test_lists_of_an_empty_snapshot_grow() -> None:
+    store = IdListStore(3)
+    again = IdListStore()
+    again.take(store.layout("x"), "x")
+    assert len(again.lists.item) == 0
+    again.make_room()
+    assert len(again.lists.item) > 0

@@ -1,0 +1,36 @@
+"""The examples run as users run them, and say what is true."""
+
+from __future__ import annotations
+
+import runpy
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import matchwood as mw
+
+EXAMPLES = Path(__file__).parent.parent / "examples"
+
+
+def test_geofence_alerts_are_those_of_a_scan(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def lines() -> list[str]:
+        example = runpy.run_path(str(EXAMPLES / "geofence_alerts.py"))
+        example["main"](3_000, 60, 6, 1)
+        return capsys.readouterr().out.splitlines()
+
+    found = lines()
+
+    class Scanning(mw.Matcher):
+        def __init__(self, **settings: Any) -> None:
+            super().__init__(index="scan", schema=settings["schema"])
+
+    monkeypatch.setattr(mw, "Matcher", Scanning)
+    expected = lines()
+    assert found[:-1] == expected[:-1]
+    assert found[0].startswith("3,000 zones; at the start")
+    assert "second 3: 300 zones were removed, 1 was added" in found
+    assert sum("; vehicle" in line for line in found) == 6
+    assert found[-1].startswith("vcr: 2701 conjunctions")
