@@ -55,28 +55,31 @@ class EntryEvents:
             absent[has.get(attribute.id, [])] = False
             rows = np.flatnonzero(absent)
             parts.append((attribute.absence_id, rows, np.ones(len(rows), np.int64)))
-        return EncodedEvents(_assemble(parts, self.n_events, errors), errors)
+        batch, twice = _assemble(parts, self.n_events, errors)
+        if twice:
+            for row, attr in twice:
+                name = attributes.all[attr].name
+                message = f"expected attribute {name!r} once, found it twice"
+                errors.setdefault(row, EventError(message))
+            batch, _ = _assemble(parts, self.n_events, errors)
+        return EncodedEvents(batch, errors)
 
     def _attribute(
         self, attribute: Attribute, at: np.ndarray, errors: dict[int, EventError]
     ) -> tuple[np.ndarray, list[Part]]:
         """The events that have an attribute, and its parts."""
         values, rows = self.values.take(pa.array(at)), self.event[at]
-        seen: list[np.ndarray] = []
+        if not values.null_count and not pa.types.is_struct(values.type):
+            return rows, list(self._column(attribute, values, rows, errors))
+        seen: list[np.ndarray] = [np.empty(0, np.int64)]
         parts: list[Part] = []
         for column in values.flatten() if pa.types.is_struct(values.type) else [values]:
             present = column.is_valid().to_numpy(zero_copy_only=False)
-            if not present.any():
-                continue
-            known, where = column.drop_null(), rows[present]
-            seen.append(where)
-            parts += self._column(attribute, known, where, errors)
-        found = np.sort(np.concatenate(seen)) if seen else np.empty(0, np.int64)
-        for row in np.unique(found[1:][np.diff(found) == 0]).tolist():
-            errors.setdefault(
-                row, EventError(f"expected attribute {attribute.name!r} once, found it twice")
-            )
-        return found, parts
+            if present.any():
+                where = rows[present]
+                seen.append(where)
+                parts += self._column(attribute, column.drop_null(), where, errors)
+        return np.concatenate(seen), parts
 
     def _column(
         self, attribute: Attribute, known: pa.Array, rows: np.ndarray, errors: dict[int, EventError]
@@ -129,10 +132,12 @@ def _read_texts(
     return keys[codes], bad[codes] if bad.any() else None
 
 
-def _assemble(parts: list[Part], n: int, errors: dict[int, EventError]) -> EventBatch:
-    """Entries of an event side by side, ascending by attribute."""
+def _assemble(
+    parts: list[Part], n: int, errors: dict[int, EventError]
+) -> tuple[EventBatch, list[tuple[int, int]]]:
+    """Entries of an event side by side, ascending by attribute; and which came twice."""
     if not parts:
-        return EventBatch(*(np.zeros(n + 1, np.int64), np.empty(0, np.int32)), *_NO_KEYS)
+        return EventBatch(np.zeros(n + 1, np.int64), np.empty(0, np.int32), *_NO_KEYS), []
     rows = np.concatenate([rows for _, rows, _ in parts])
     attr = np.repeat([attr for attr, _, _ in parts], [len(rows) for _, rows, _ in parts])
     keys = np.concatenate([keys for _, _, keys in parts])
@@ -141,11 +146,14 @@ def _assemble(parts: list[Part], n: int, errors: dict[int, EventError]) -> Event
         good[list(errors)] = False
         keep = good[rows]
         rows, attr, keys = rows[keep], attr[keep], keys[keep]
-    order = np.argsort(rows * (int(attr.max(initial=0)) + 1) + attr)
+    place = rows * (int(attr.max(initial=0)) + 1) + attr
+    order = np.argsort(place)
+    again = order[1:][np.diff(place[order]) == 0]
+    twice = list(zip(rows[again].tolist(), attr[again].tolist(), strict=True))
     start = np.zeros(n + 1, np.int64)
     np.cumsum(np.bincount(rows, minlength=n), out=start[1:])
     keys = keys[order]
-    return EventBatch(start, attr[order].astype(np.int32), keys, keys)
+    return EventBatch(start, attr[order].astype(np.int32), keys, keys), twice
 
 
 _NO_KEYS = (np.empty(0, np.int64), np.empty(0, np.int64))
