@@ -106,3 +106,10 @@ def test_an_attribute_that_comes_twice_is_refused():
     found = m.match_many(twice)
     assert list(found) == [[], ["s"]]
     assert "once, found it twice" in str(found.errors[0])
+
+
+def test_entries_without_a_name_say_nothing():
+    m = mw.Matcher(schema={"price": "int"})
+    m.add("s", "price IS NULL")
+    unnamed = EntryEvents(1, np.array([0]), pa.array([None], pa.string()), pa.array([1]))
+    assert list(m.match_many(unnamed)) == [["s"]]

@@ -52,7 +52,13 @@ class EntryEvents:
             absent[has.get(attribute.id, [])] = False
             rows = np.flatnonzero(absent)
             entries.append(Entries(attribute.absence_id, rows, np.ones(len(rows), np.int64)))
-        return EncodedEvents(_assemble(entries, self.n_events, errors), errors)
+        batch, twice = _assemble(entries, self.n_events, errors)
+        for row, attr in twice:
+            name = _named(attributes, attr)
+            errors.setdefault(row, EventError(f"expected attribute {name!r} once, found it twice"))
+        if twice:
+            batch, _ = _assemble(entries, self.n_events, errors)
+        return EncodedEvents(batch, errors)
 
     def _attribute(
         self,
@@ -63,24 +69,31 @@ class EntryEvents:
     ) -> tuple[np.ndarray, list[Entries]]:
         """The events that have an attribute, and its entries."""
         values, rows = self.values.take(pa.array(at)), self.event[at]
-        seen: list[np.ndarray] = []
+        is_struct = pa.types.is_struct(values.type)
+        if not values.null_count and not is_struct:  # the usual case, once for every name
+            return rows, list(self._known(attributes, attribute, values, rows, errors))
+        seen: list[np.ndarray] = [np.empty(0, np.int64)]
         entries: list[Entries] = []
-        for column in values.flatten() if pa.types.is_struct(values.type) else [values]:
+        for column in values.flatten() if is_struct else [values]:
             present = column.is_valid().to_numpy(zero_copy_only=False)
-            if not present.any():
-                continue
-            known, where = readable(column.drop_null()), rows[present]
-            seen.append(where)
-            if self.read is not None and _is_text(known) and attribute.type not in (None, "string"):
-                entries += _text_entries(attributes, attribute, known, where, self.read, errors)
-            else:
-                entries += known_entries(attributes, attribute, known, where, errors)
-        found = np.sort(np.concatenate(seen)) if seen else np.empty(0, np.int64)
-        for row in np.unique(found[1:][np.diff(found) == 0]).tolist():
-            errors.setdefault(
-                row, EventError(f"expected attribute {attribute.name!r} once, found it twice")
-            )
-        return found, entries
+            if present.any():
+                where = rows[present]
+                seen.append(where)
+                entries += self._known(attributes, attribute, column.drop_null(), where, errors)
+        return np.concatenate(seen), entries
+
+    def _known(
+        self,
+        attributes: Attributes,
+        attribute: Attribute,
+        known: pa.Array,
+        rows: np.ndarray,
+        errors: dict[int, EventError],
+    ) -> Iterator[Entries]:
+        known = readable(known)
+        if self.read is not None and _is_text(known) and attribute.type not in (None, "string"):
+            return _text_entries(attributes, attribute, known, rows, self.read, errors)
+        return known_entries(attributes, attribute, known, rows, errors)
 
 
 def _is_text(column: pa.Array) -> bool:
@@ -132,8 +145,18 @@ def _ends(key: int | KeySets) -> tuple[int, int]:
     return key.intervals[0] if isinstance(key, KeySets) else (key, key)
 
 
-def _assemble(parts: list[Entries], n: int, errors: dict[int, EventError]) -> EventBatch:
-    """Entries of an event side by side, ascending by attribute: sorted, as names may be many."""
+def _named(attributes: Attributes, attr: int) -> str:
+    """The name of an attribute, or of the one that it is derived from."""
+    attribute = attributes.all[attr]
+    return attributes.all[attribute.source].name if attribute.is_derived else attribute.name
+
+
+def _assemble(
+    parts: list[Entries], n: int, errors: dict[int, EventError]
+) -> tuple[EventBatch, list[tuple[int, int]]]:
+    """Entries of an event side by side, ascending by attribute (sorted, as names may be many);
+    and which attributes came twice, with their events.
+    """
     none = np.empty(0, np.int64)
     rows = np.concatenate([none, *[each.rows for each in parts]])
     attr = np.repeat([each.attr for each in parts], [len(each.rows) for each in parts])
@@ -144,8 +167,13 @@ def _assemble(parts: list[Entries], n: int, errors: dict[int, EventError]) -> Ev
     good = np.ones(n, bool)
     good[list(errors)] = False
     keep = np.flatnonzero(good[rows]) if errors else np.arange(len(rows))
-    order = keep[np.argsort((rows * (int(attr.max(initial=0)) + 1) + attr)[keep])]
+    width = int(attr.max(initial=0)) + 1
+    place = (rows * width + attr.astype(np.int64))[keep]
+    by_place = np.argsort(place)
+    order, place = keep[by_place], place[by_place]
+    twice = np.unique(place[1:][place[1:] == place[:-1]])
     start = np.zeros(n + 1, np.int64)
     np.cumsum(np.bincount(rows[keep], minlength=n), out=start[1:])
     lo = lo[order]
-    return EventBatch(start, attr[order].astype(np.int32), lo, lo if is_plain else hi[order])
+    batch = EventBatch(start, attr[order].astype(np.int32), lo, lo if is_plain else hi[order])
+    return batch, [divmod(each, width) for each in twice.tolist()]

@@ -49,13 +49,16 @@ def match_udf(snapshot: str, subscription_id: str = "bigint") -> Any:
     the attributes as fields, or the fields `attributes` and `values`; a bad event gives null.
     """
     from pyspark.sql.pandas.functions import arrow_udf
+    from pyspark.sql.types import ArrayType, LongType, StringType
 
     def found(event: pa.Array) -> pa.Array:
         return _match_structs(snapshot, event)
 
     found.__annotations__ = {"event": pa.Array, "return": pa.Array}
+    # as an object: pipelines may not ask Spark what a text means while they are defined
+    kind = LongType() if subscription_id == "bigint" else StringType()
     make: Any = arrow_udf
-    return make(found, f"array<{subscription_id}>")
+    return make(found, ArrayType(kind))
 
 
 def _match_structs(snapshot: str, event: pa.Array) -> pa.Array:
