@@ -1,7 +1,7 @@
 """Orders go to warehouses that have enough in stock, while the stock changes with every order.
 
-Each warehouse subscribes once.  How much it has, and how far it delivers, are values of its context:
-an update is one call, and the next order already sees it.
+Each warehouse subscribes once.  How much it has, and how far it delivers, are values of its
+context: an update is one call, and the next order already sees it.
 
     python examples/warehouses.py
 """

@@ -24,7 +24,8 @@ def test_profiles_are_those_of_table_2():
     assert {text.count("BETWEEN") for text in texts} == {8}
     assert len({text for text, is_bound in zip(texts, bound, strict=True) if is_bound}) == 1
     values = workload.values(0, 5_000)
-    assert (0 <= values).all() and (values <= TOP).all()
+    assert (values >= 0).all()
+    assert (values <= TOP).all()
     assert abs(values.mean() / TOP - 0.5) < 0.02
 
 
@@ -71,7 +72,8 @@ def test_values_walk_by_at_most_delta_and_stay_in_their_range():
     assert workload.is_bound(0, 5_000)[profile].all()
     moved = np.abs(walk.values - before)
     assert moved.max() <= 60  # the distance, and what rounding adds
-    assert (walk.values >= 0).all() and (walk.values <= TOP).all()
+    assert (walk.values >= 0).all()
+    assert (walk.values <= TOP).all()
     assert walk.values[profile[-1], attribute[-1]] == arrived[-1]
 
 

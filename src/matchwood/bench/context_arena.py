@@ -29,7 +29,6 @@ from matchwood.workload.context import Context, Walk
 from matchwood.workload.loading import encode_entries
 from matchwood.workload.tables import coded, predicate_table
 
-
 Update = tuple[np.ndarray, np.ndarray, np.ndarray]
 """Rows, columns and keys of cells that change, in order."""
 

@@ -3,9 +3,11 @@
 Cases that differ only in their updates run one after the other on the same filters, in the order of
 the suite, and the values walk on.  A case begins with the updates of half of the paper's 10,000
 messages, at most WARM_UP of them, and a sixth of its messages, untimed: every entry then has the
-history that it has in the middle of the paper's run.  Indexes are built once, fully deescalated.  A time is CPU time of one message and the updates before it: the stream is
-one thread without waiting, and a shared machine then disturbs it least.  Every filter's answers to
-every message must be those of the first filter of the case.
+history that it has in the middle of the paper's run.  Indexes are built once, fully deescalated.
+
+A time is CPU time of one message and the updates before it: the stream is one thread without
+waiting, and a shared machine then disturbs it least.  Every filter's answers to every message must
+be those of the first filter of the case.
 """
 
 from __future__ import annotations
