@@ -31,6 +31,7 @@ TOP = 10_000.0
 MESSAGES = 10_000
 """UP counts updates a profile for so many messages."""
 
+_WIDE = (0.3, 0.5, 0.6, 0.7, 0.8, 0.9)
 _500K = {"n_subscriptions": 500_000}
 
 
@@ -50,8 +51,8 @@ class Context(Workload):
 
     name: ClassVar[str] = "context"
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {
-        "smoke": {"n_subscriptions": 5_000, "n_events": 60},
-        "small": {"n_subscriptions": 100_000, "n_events": 100},
+        "smoke": {"n_subscriptions": 5_000, "n_events": 60, "selectivity": (0.05, 0.1, *_WIDE)},
+        "small": {"n_subscriptions": 100_000, "n_events": 100, "selectivity": (0.01, 0.02, *_WIDE)},
         "default": _500K,
         "throughput": {**_500K, "delta": 150},
         "update-distribution": {**_500K, "updates_per_profile": 1000.0},
@@ -60,7 +61,7 @@ class Context(Workload):
     }
 
     context_bound: float = 0.9
-    selectivity: tuple[float, ...] = (0.005, 0.01, 0.3, 0.5, 0.6, 0.7, 0.8, 0.9)
+    selectivity: tuple[float, ...] = (0.005, 0.01, *_WIDE)
     digits: int = 3
     updates_per_profile: float = 1.0
     delta: float = 150.0
