@@ -34,3 +34,18 @@ def test_geofence_alerts_are_those_of_a_scan(
     assert "second 3: 300 zones were removed, 1 was added" in found
     assert sum("; vehicle" in line for line in found) == 6
     assert found[-1].startswith("vcr: 2701 conjunctions")
+
+
+def test_orders_go_to_the_nearest_warehouse_with_enough_stock(capsys):
+    runpy.run_path(str(EXAMPLES / "warehouses.py"), run_name="__main__")
+    said = capsys.readouterr().out.splitlines()
+    assert said[:3] == [
+        "order 1: 10 from Basel, which has 30 left",
+        "order 2: 8 from Ulm, which has 0 left",
+        "order 3: 1 from Basel, which has 29 left",  # Ulm is nearer, and empty by now
+    ]
+    assert said[3] == "order 4: nobody has 30 within reach"
+    assert "quantity <= ctx.stock is FALSE: quantity is 30, ctx.stock is 29" in said[4]
+    assert said[5] == "order 5: 25 from Graz, which has 35 left"
+    assert "Graz closes: ['Graz'] cannot deliver any more" in said
+    assert said[-1] == "order 6 again, after a delivery: from Ulm"

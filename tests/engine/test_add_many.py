@@ -56,7 +56,7 @@ def test_a_mapping_from_ids_to_texts():
 
 @pytest.mark.parametrize(
     "wrong",
-    ["text", b"bytes", 5, None, [1, 2], [("a",)], [("a", "x = 1", 3)], pa.table({"id": [1]})],
+    ["text", b"bytes", 5, None, [1, 2], [("a",)], [("a", "x = 1", None, 4)], pa.table({"id": [1]})],
     ids=range(8),
 )
 def test_what_holds_no_subscriptions_is_refused_whole(wrong):

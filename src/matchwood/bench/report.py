@@ -196,6 +196,8 @@ _COLUMNS: tuple[tuple[str, str, _Cell], ...] = (
     ("nodes per\nevent", "nodes_per_event", _significant),
     ("activated\nVCRs", "activated_vcrs", _significant),
     ("load", "load", _percent),
+    ("updates\nper event", "updates_per_event", _significant),
+    ("to indexes\nper event", "index_updates_per_event", _significant),
     ("build\ns", "build_seconds", _significant),
     ("MB", "megabytes", _significant),
     ("compile\ns", "compile_seconds", _significant),

@@ -63,7 +63,7 @@ def metrics(row: Mapping[str, Any], case: Mapping[str, Any]) -> dict[str, float 
     events = work.get("events") or 0
     per_event = {
         f"{name}_per_event": work[name] / events if events else None
-        for name in ("nodes", "candidates", "predicates", "matches")
+        for name in ("nodes", "candidates", "predicates", "matches", "updates", "index_updates")
         if name in work
     }
     times = row["times"]

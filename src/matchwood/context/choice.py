@@ -77,6 +77,6 @@ def _view(compiled: Compiled, rows: np.ndarray) -> Profiles:
     """Just enough of a `Profiles` to ask for ranges of leaves."""
     none32, none8 = np.empty((0, 3), np.int32), np.empty(0, np.uint8)
     return Profiles(
-        compiled.leaf, compiled.jump, np.zeros(1, np.int64), compiled.slots, rows, none8,
+        compiled.leaf, compiled.jump, np.zeros(1, np.int64), compiled.slots, rows, none8, none8,
         none32, np.empty((0, 5), np.int32), np.empty(0, np.int32), none8, np.zeros(6, np.int64),
     )  # fmt: skip

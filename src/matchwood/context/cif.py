@@ -28,7 +28,14 @@ from typing import Any, ClassVar
 import numpy as np
 
 from matchwood.context.agile import STRUCTURES, new_structure, roomier
-from matchwood.context.agile_kernels import AGILE, BOX_LEVEL, GBU, NO_INDEX, SEARCH_TREE
+from matchwood.context.agile_kernels import (
+    AGILE,
+    BOX_LEVEL,
+    GBU,
+    NO_INDEX,
+    SEARCH_TREE,
+    SKIP_LIST,
+)
 from matchwood.context.choice import choose_attributes
 from matchwood.context.cif_kernels import (
     ALWAYS,
@@ -55,7 +62,9 @@ from matchwood.context.update_kernels import (
     box_entries,
     deescalate_entries,
     enter,
+    entry_ranges,
     leave,
+    make_nodes,
     update_cells,
 )
 from matchwood.encode.events import EventBatch
@@ -64,7 +73,7 @@ from matchwood.index.config import IndexConfig
 from matchwood.index.frame import IndexFrame, Step
 from matchwood.index.interval_skip_list import with_identifiers
 from matchwood.index.interval_skip_list_kernels import LEVELS
-from matchwood.index.marker_kernels import NODES
+from matchwood.index.marker_kernels import KIND, NODES
 from matchwood.index.protocol import ANY, Hits
 
 POLICIES = {"always": ALWAYS, "fixed": FIXED, "auto": AUTO, "rent": RENT}
@@ -285,6 +294,8 @@ class Cif(IndexFrame):
         if not n:
             return
         self.structure = with_identifiers(self.structure, len(self.profiles.entry))
+        if first == 0 and self.structure.count[KIND] == SKIP_LIST:
+            self._make_nodes(last)
         self._repeat(
             lambda done: enter(
                 self.profiles, self.structure, self._cells, done, last, n, self.mode,
@@ -292,13 +303,31 @@ class Cif(IndexFrame):
             ),
             first, last,
         )  # fmt: skip
-        if self.mode == GBU and self.structure.count[8] == 0:
+        if self.mode == GBU and self.structure.count[KIND] == SKIP_LIST:
             self._repeat(
                 lambda done: box_entries(
                     self.profiles, self.structure, self._cells, done, last, n, BOX_LEVEL,
                     self.mode, self._scope,
                 ),
                 first, last,
+            )  # fmt: skip
+
+    def _make_nodes(self, n_profiles: int) -> None:
+        """The ends of all ranges as nodes, before the first range is marked."""
+        n = len(self.attrs)
+        for k in range(n):
+            entries = np.arange(n_profiles, dtype=np.int64) * n + k
+            entries = entries[self.profiles.entry[entries, 1] > 0]
+            lo, hi = np.empty(len(entries), np.int64), np.empty(len(entries), np.int64)
+            entry_ranges(self.profiles, self._cells, entries, n, lo, hi)
+            known = lo <= hi
+            low, high = lo[known & (lo != INT_MIN)], hi[known & (hi != INT_MAX)] + 1
+            ends = np.unique(np.concatenate([low, high]))
+            self._repeat(
+                lambda done, k=k, ends=ends: make_nodes(
+                    self.structure, k, ends, done, self._before
+                ),
+                0, len(ends),
             )  # fmt: skip
 
     def _repeat(self, step: Any, done: int, last: int) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from matchwood.context.agile_kernels import probe
-from matchwood.context.profile_kernels import MATCH, test
+from matchwood.context.profile_kernels import MATCH, is_decided, lead, test
 from matchwood.context.update_kernels import FALSE_POSITIVES, N_LOOSE, N_PROFILES
 from matchwood.index.verify_kernels import (
     CANDIDATES,
@@ -106,32 +106,54 @@ def _can_probe(events, stamp, board_event, board_entry, attrs):
 
 
 @part
-def _failed_entry(profiles, p, at, n_indexes):
+def _failed_entry(entry, p, at, n_indexes):
     """The entry whose leaf decided against a profile, -1 when no index holds that leaf."""
     for k in range(n_indexes):
         e = p * n_indexes + k
-        first = profiles.entry[e, 0]
-        if first <= at < first + profiles.entry[e, 1]:
+        first = entry[e, 0]
+        if first <= at < first + entry[e, 1]:
             return e
     return np.int64(-1)
 
 
 @part
 def _postfilter(
-    profiles, s, cells, p, is_probed, adapts, policy, requests, n_indexes,
-    events, stamp, board_event, board_entry, predicates, tested, work,
+    profiles, cells, candidates, n, is_probed, adapts, policy, requests, n_indexes,
+    events, stamp, board_event, board_entry, predicates, out, used, tested, work,
 ):  # fmt: skip
-    """Whether a candidate matches; a false positive of an index is told to the policy."""
-    at = test(profiles, p, cells, events, stamp, board_event, board_entry, predicates, tested)
-    if at == MATCH:
-        return True
-    if is_probed:
-        e = _failed_entry(profiles, p, at, n_indexes)
-        if e >= 0:
-            work[FALSE_POSITIVES] += 1
-            if adapts:
-                _ask(policy, profiles.wrong, e, requests)
-    return False
+    """Append the slots of the candidates that match to out; returns how many are there then.
+
+    A false positive of an index is told to the policy.
+    """
+    start, leaf, rows, is_tree = profiles.start, profiles.leaf, profiles.row, profiles.is_tree
+    has_sets = len(events.more) > 0
+    n_tested = np.int64(0)
+    for i in range(n):
+        p = np.int64(candidates[i])
+        first, end, row = start[p], start[p + 1], np.int64(rows[p])
+        at = first
+        is_open = is_tree[p] != 0 or has_sets
+        if not is_open:
+            at = lead(
+                leaf, first, end, row, cells, events.lo, events.hi, stamp, board_event, board_entry
+            )
+            n_tested += min(at + 1, end) - first
+            is_open = at < end and not is_decided(leaf, at)
+        if is_open:
+            at = test(
+                profiles, p, at, cells, events, stamp, board_event, board_entry, predicates, tested
+            )
+        if at == MATCH or at == end:
+            out[used] = profiles.slot[p]
+            used += 1
+        elif is_probed:
+            e = _failed_entry(profiles.entry, p, at, n_indexes)
+            if e >= 0:
+                work[FALSE_POSITIVES] += 1
+                if adapts:
+                    _ask(policy, profiles.wrong, e, requests)
+    tested[0] += n_tested
+    return used
 
 
 @kernel
@@ -158,14 +180,10 @@ def filter_batch(
         if used + n > len(out):
             return e
         tested[0] = 0
-        for i in range(n):
-            p = np.int64(candidates[i])
-            if _postfilter(
-                profiles, s, cells, p, is_probed, adapts, policy, requests, n_indexes,
-                events, stamp + e, board_event, board_entry, predicates, tested, work,
-            ):  # fmt: skip
-                out[used] = profiles.slot[p]
-                used += 1
+        used = _postfilter(
+            profiles, cells, candidates, n, is_probed, adapts, policy, requests, n_indexes,
+            events, stamp + e, board_event, board_entry, predicates, out, used, tested, work,
+        )  # fmt: skip
         counters[EVENTS] += 1
         counters[NODES] += n_indexes
         counters[CANDIDATES] += n
@@ -183,18 +201,13 @@ def probe_one(s, k, key, found):
 
 @kernel
 def postfilter_candidates(
-    profiles, s, cells, n_indexes, candidates, is_probed, adapts, policy, requests,
+    profiles, cells, n_indexes, candidates, is_probed, adapts, policy, requests,
     events, e, stamp, board_event, board_entry, predicates, out, tested, work,
 ):  # fmt: skip
     """Test the candidates of event e; returns how many matched."""
     post_event(events, e, stamp, board_event, board_entry)
-    used = 0
-    for i in range(len(candidates)):
-        p = np.int64(candidates[i])
-        if profiles.slot[p] >= 0 and _postfilter(
-            profiles, s, cells, p, is_probed, adapts, policy, requests, n_indexes,
-            events, stamp, board_event, board_entry, predicates, tested, work,
-        ):  # fmt: skip
-            out[used] = profiles.slot[p]
-            used += 1
-    return used
+    return _postfilter(
+        profiles, cells, candidates, len(candidates), is_probed, adapts, policy, requests,
+        n_indexes, events, stamp, board_event, board_entry, predicates, out, np.int64(0),
+        tested, work,
+    )  # fmt: skip

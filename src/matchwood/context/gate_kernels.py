@@ -6,6 +6,7 @@ import numpy as np
 
 from matchwood.context.profile_kernels import (
     ABSENT,
+    BAND,
     FAIL,
     KEY,
     MATCH,
@@ -28,7 +29,7 @@ def _can_hold(leaf, at, row, cells, predicates):
         return True
     if kind == NEVER or row < 0:
         return False
-    if kind == RELATION:
+    if kind == RELATION or kind == BAND:
         return cells[row, leaf_col(what), KEY] != ABSENT
     return own_leaf_holds(leaf, at, row, cells, predicates)
 
@@ -42,7 +43,7 @@ def open_gates(profiles, chosen, cells, predicates, found):
         p = np.int64(chosen[i])
         first = profiles.start[p]
         at = first
-        while True:
+        while True:  # conjunctions have jumps too
             holds = _can_hold(profiles.leaf, at, profiles.row[p], cells, predicates)
             to = profiles.jump[at, 0 if holds else 1]
             if to == MATCH or to == FAIL:

@@ -6,6 +6,7 @@ Layout   (P profiles, m leaves, n indexes; entry e = p * n + k is profile p in i
          start  int64[P+1]     slice of leaves that belongs to a profile; those of its entries first
          slot   int32[P]       expression, -1 when deleted
          row    int32[P]       row of its context in the cells, -1: it has none
+         is_tree uint8[P]      0: all leaves must hold, jumps need not be looked at
          need   uint8[P]       indexes that hold it; 0: a candidate for every event
          entry  int32[P*n, 3]  first leaf, number of leaves, first link; n = 0 leaves: not held
          link   int32[L, 5]    ENTRY, LEAF, NEXT and PREVIOUS of the same cell, SIBLING of the entry
@@ -27,16 +28,17 @@ from matchwood.index.marker_kernels import MAX_KEY, MIN_KEY
 from matchwood.index.verify_kernels import holds
 from matchwood.jit import part
 
-STATIC, VALUE, ABSENCE, RELATION, OWN_RELATION, NEVER = range(6)
+STATIC, VALUE, ABSENCE, RELATION, OWN_RELATION, NEVER, BAND = range(7)
 """Kinds of leaves: event in a set; context's value in a set; context's value absent; event against
-context; context against context; types not known yet."""
+context; context against context; types not known yet; event between two offsets of one value, which
+is two relations in one: half the memory, and one look at the cell."""
 
 EQ, NE, LT, LE, GT, GE = range(6)
 PLAIN, FLOAT_OFFSET, INT_OFFSET = range(3)
 
 WHAT, LOW, HIGH, REF = range(4)
 """Columns of `leaf`.  WHAT packs kind, operator, kind of offset, attribute (or left column) and
-context column; LOW is the offset of a relation."""
+context column; LOW is the offset of a relation, LOW and HIGH are those of a band."""
 
 KEY, SAFE_LO, SAFE_HI, LINK = range(4)
 ABSENT = MIN_KEY
@@ -57,6 +59,7 @@ class Profiles(NamedTuple):
     slot: np.ndarray
     row: np.ndarray
     need: np.ndarray
+    is_tree: np.ndarray
     entry: np.ndarray
     link: np.ndarray
     loose: np.ndarray
@@ -92,7 +95,7 @@ def leaf_col(what):
 @part
 def float_of(key):
     """The double that a key stands for."""
-    return np.int64(key if key >= 0 else key ^ MAX_KEY).view(np.float64)
+    return np.int64(key ^ ((key >> 63) & MAX_KEY)).view(np.float64)
 
 
 @part
@@ -101,7 +104,7 @@ def key_of_float(value):
     if value != value:
         return np.int64(NAN_KEY)
     bits = np.float64(value + 0.0).view(np.int64)
-    return bits if bits >= 0 else bits ^ MAX_KEY
+    return bits ^ ((bits >> 63) & MAX_KEY)
 
 
 @part
@@ -161,6 +164,25 @@ def _has_key(events, entry, key):
 
 
 @part
+def _in_band(events, entry, key, what, low, high):
+    """Whether an entry can be from a value plus `low` to the value plus `high`.
+
+    Also for an entry between two keys, lo = hi + 1: lo > c is hi >= c.  No branch for doubles: half
+    of all profiles fail on either side, which no processor can guess.
+    """
+    if leaf_offset(what) == FLOAT_OFFSET:
+        value = float_of(key)
+        first = key_of_float(value + np.int64(low).view(np.float64))
+        last = key_of_float(value + np.int64(high).view(np.float64))
+        return (events.hi[entry] >= first) & (events.lo[entry] <= last)
+    first, below = moved(key, leaf_offset(what), low)
+    last, above = moved(key, leaf_offset(what), high)
+    if below > 0 or above < 0:
+        return False
+    return (events.hi[entry] >= first) & (events.lo[entry] <= last)
+
+
+@part
 def own_leaf_holds(leaf, at, row, cells, predicates):
     """Whether a leaf on the context alone is TRUE in the context of a row."""
     what = leaf[at, WHAT]
@@ -192,6 +214,14 @@ def leaf_holds(leaf, at, row, cells, events, stamp, board_event, board_entry, pr
     """Whether leaf `at` is TRUE for the posted event in the context of a row."""
     what = leaf[at, WHAT]
     kind = leaf_kind(what)
+    if kind == BAND:  # first: what most leaves are
+        attr = leaf_attr(what)
+        if row < 0 or board_event[attr] != stamp:
+            return False
+        key = cells[row, leaf_col(what), KEY]
+        return key != ABSENT and _in_band(
+            events, board_entry[attr], key, what, leaf[at, LOW], leaf[at, HIGH]
+        )
     if kind == STATIC:
         return holds(
             events, stamp, board_event, board_entry, leaf_attr(what),
@@ -216,10 +246,56 @@ def leaf_holds(leaf, at, row, cells, events, stamp, board_event, board_entry, pr
 
 
 @part
-def test(profiles, p, cells, events, stamp, board_event, board_entry, predicates, tested):
-    """MATCH, or the leaf that decided against a profile; `tested` counts leaves."""
-    at = profiles.start[p]
-    first, row = at, profiles.row[p]
+def is_decided(leaf, at):
+    """Whether `lead` decides such a leaf, so that where it stops the leaf has failed."""
+    kind = leaf_kind(leaf[at, WHAT])
+    if kind == BAND:
+        return leaf_offset(leaf[at, WHAT]) == FLOAT_OFFSET
+    return kind == STATIC and leaf[at, REF] >= 0
+
+
+@part
+def lead(leaf, at, end, row, cells, lo, hi, stamp, board_event, board_entry):
+    """The first leaf of a conjunction, from `at` on, that fails or is not decided here.
+
+    Decided are bands of doubles and single intervals, without a call: a call hands over every
+    array of a layout, which costs several times what the test does.
+    """
+    while at < end:
+        what = leaf[at, WHAT]
+        if not is_decided(leaf, at):
+            return at
+        attr = leaf_attr(what)
+        if board_event[attr] != stamp:
+            return at
+        entry = board_entry[attr]
+        first, last = leaf[at, LOW], leaf[at, HIGH]
+        if leaf_kind(what) == BAND:
+            if row < 0:
+                return at
+            key = cells[row, leaf_col(what), KEY]
+            if key == ABSENT:
+                return at
+            value = float_of(key)
+            first = key_of_float(value + np.int64(first).view(np.float64))
+            last = key_of_float(value + np.int64(last).view(np.float64))
+        if not ((hi[entry] >= first) & (lo[entry] <= last)):
+            return at
+        at += 1
+    return at
+
+
+@part
+def test(profiles, p, at, cells, events, stamp, board_event, board_entry, predicates, tested):
+    """MATCH, or the leaf that decided against a profile, testing from leaf `at` on."""
+    first, row = profiles.start[p], profiles.row[p]
+    if profiles.is_tree[p] == 0:
+        end = profiles.start[p + 1]
+        while at < end and leaf_holds(
+            profiles.leaf, at, row, cells, events, stamp, board_event, board_entry, predicates
+        ):
+            at += 1
+        return np.int64(MATCH) if at == end else at
     while True:
         tested[0] += 1
         is_true = leaf_holds(
@@ -239,11 +315,17 @@ def leaf_range(leaf, at, row, cells):
     what = leaf[at, WHAT]
     if leaf_kind(what) == STATIC:
         return leaf[at, LOW], leaf[at, HIGH]
-    if leaf_kind(what) != RELATION or row < 0:
+    if (leaf_kind(what) != RELATION and leaf_kind(what) != BAND) or row < 0:
         return np.int64(MAX_KEY), np.int64(MIN_KEY)
     key = cells[row, leaf_col(what), KEY]
     if key == ABSENT:
         return np.int64(MAX_KEY), np.int64(MIN_KEY)
+    if leaf_kind(what) == BAND:
+        lo, below = moved(key, leaf_offset(what), leaf[at, LOW])
+        hi, above = moved(key, leaf_offset(what), leaf[at, HIGH])
+        if below > 0 or above < 0:
+            return np.int64(MAX_KEY), np.int64(MIN_KEY)
+        return lo, hi
     op = leaf_op(what)
     c, over = moved(key, leaf_offset(what), leaf[at, LOW])
     if over != 0:

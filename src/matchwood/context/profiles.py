@@ -14,9 +14,12 @@ import numpy as np
 from matchwood.arrays import grown
 from matchwood.context.profile_kernels import (
     ABSENCE,
+    BAND,
     FAIL,
     FLOAT_OFFSET,
+    GE,
     INT_OFFSET,
+    LE,
     MATCH,
     NE,
     NEVER,
@@ -163,7 +166,33 @@ def _compile(
         is_full = (leaf[:, 1] == MIN_KEY) & (leaf[:, 2] == MAX_KEY) & ~meaning.is_relation[attr]
         index_attr[is_full] = NO_INDEX_ATTR
     profile = np.repeat(np.arange(len(slots)), np.diff(records.start))
-    return Compiled(slots, profile, leaf, jump, index_attr, np.full(len(slots), is_tree))
+    compiled = Compiled(slots, profile, leaf, jump, index_attr, np.full(len(slots), is_tree))
+    return compiled if is_tree else _banded(compiled)
+
+
+def _banded(compiled: Compiled) -> Compiled:
+    """x >= ctx.y - a AND x <= ctx.y + b  ->  one band, wherever both have offsets of one kind."""
+    what = compiled.leaf[:, 0]
+    is_bound = (what & 7 == RELATION) & ((what >> 6) & 3 != PLAIN)
+    same = what & ~np.int64(0x38)  # all but the operator
+    order = np.lexsort((what, same, compiled.profile))
+    first, second = order[:-1], order[1:]
+    pairs = is_bound[first] & is_bound[second] & (same[first] == same[second])
+    pairs &= compiled.profile[first] == compiled.profile[second]
+    pairs &= ((what[first] >> 3) & 7 == LE) & ((what[second] >> 3) & 7 == GE)
+    if not pairs.any():
+        return compiled
+    upper, lower = first[pairs], second[pairs]
+    compiled.leaf[lower, 2] = compiled.leaf[upper, 1]
+    compiled.leaf[lower, 0] = (same[lower] & ~np.int64(7)) | BAND
+    kept = np.ones(len(what), bool)
+    kept[upper] = False
+    return compiled._replace(
+        profile=compiled.profile[kept],
+        leaf=compiled.leaf[kept],
+        jump=compiled.jump[kept],
+        index_attr=compiled.index_attr[kept],
+    )
 
 
 def no_profiles() -> Profiles:
@@ -175,6 +204,7 @@ def no_profiles() -> Profiles:
         slot=np.full(16, -1, np.int32),
         row=np.full(16, -1, np.int32),
         need=np.zeros(16, np.uint8),
+        is_tree=np.zeros(16, np.uint8),
         entry=np.zeros((16, 3), np.int32),
         link=np.empty((16, 5), np.int32),
         loose=np.empty(16, np.int32),
@@ -199,7 +229,8 @@ def append(
     held = np.zeros((n, n_indexes), np.int64)
     np.add.at(held, (owner[rank < n_indexes], rank[rank < n_indexes]), 1)
     need = (held > 0).sum(axis=1)
-    is_relation = (compiled.leaf[order, 0] & 7 == RELATION) & (rank < n_indexes)
+    kind = compiled.leaf[order, 0] & 7
+    is_relation = ((kind == RELATION) | (kind == BAND)) & (rank < n_indexes)
 
     p = _with_room(profiles, n, m, n_indexes, int(is_relation.sum()), int((need == 0).sum()))
     p.leaf[m_old : m_old + m] = compiled.leaf[order]
@@ -208,6 +239,7 @@ def append(
     p.slot[n_old : n_old + n] = compiled.slots
     p.row[n_old : n_old + n] = _rows(store, compiled.slots)
     p.need[n_old : n_old + n] = need
+    p.is_tree[n_old : n_old + n] = compiled.is_tree
     if n_indexes:
         entry = p.entry[n_old * n_indexes : (n_old + n) * n_indexes].reshape(n, n_indexes, 3)
         before = np.cumsum(held, axis=1) - held
@@ -259,6 +291,7 @@ def _with_room(p: Profiles, n: int, m: int, n_indexes: int, n_links: int, n_loos
         slot=grown(p.slot, rows, -1),
         row=grown(p.row, rows, -1),
         need=grown(p.need, rows),
+        is_tree=grown(p.is_tree, rows),
         entry=grown(p.entry, entries),
         link=grown(p.link, size(len(p.link), links + n_links)),
         loose=grown(p.loose, size(len(p.loose), loose + n_loose)),

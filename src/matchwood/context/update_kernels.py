@@ -21,11 +21,13 @@ from matchwood.context.agile_kernels import (
     update,
 )
 from matchwood.context.profile_kernels import (
+    BAND,
     ENTRY,
     EQ,
     FLOAT_OFFSET,
     GE,
     GT,
+    HIGH,
     KEY,
     LE,
     LEAF,
@@ -53,7 +55,12 @@ from matchwood.context.profile_kernels import (
     leaf_range,
     moved,
 )
-from matchwood.index.interval_skip_list_kernels import MOST_MARKERS, put_boxed
+from matchwood.index.interval_skip_list_kernels import (
+    MOST_MARKERS,
+    add_node,
+    levels_of,
+    put_boxed,
+)
 from matchwood.index.marker_kernels import MAX_KEY, MIN_KEY, has_room, take_out
 from matchwood.jit import kernel, part
 
@@ -92,6 +99,9 @@ def _safe(profiles, s, at, e, k, key, row, cells, mode, scope):
     """The keys of a cell for which leaf `at` keeps k(e) inside K(e)."""
     what = profiles.leaf[at, WHAT]
     op, kind, offset = leaf_op(what), leaf_offset(what), profiles.leaf[at, LOW]
+    other = offset
+    if leaf_kind(what) == BAND:
+        op, other = EQ, profiles.leaf[at, HIGH]
     if op == NE:
         return np.int64(MIN_KEY + 1), np.int64(MAX_KEY)
     first, last = s.range[e, 0], s.range[e, 1]
@@ -99,7 +109,7 @@ def _safe(profiles, s, at, e, k, key, row, cells, mode, scope):
         # Out of the scope, and it stays so while this leaf alone keeps it out.
         lo, hi = leaf_range(profiles.leaf, at, row, cells)
         if op != GE and op != GT and hi > scope[k, 1] and scope[k, 1] < MAX_KEY - 1:
-            return _unmoved(scope[k, 1] + 2, kind, offset, False), np.int64(MAX_KEY)
+            return _unmoved(scope[k, 1] + 2, kind, other, False), np.int64(MAX_KEY)
         if op != LE and op != LT and lo < scope[k, 0] and scope[k, 0] > MIN_KEY + 2:
             return np.int64(MIN_KEY + 1), _unmoved(scope[k, 0] - 2, kind, offset, True)
         return key, key
@@ -109,7 +119,7 @@ def _safe(profiles, s, at, e, k, key, row, cells, mode, scope):
     if (op == EQ or op == GE or op == GT) and first != MIN_KEY:
         lo = _unmoved(first - 1 if op == GT else first, kind, offset, False)
     if (op == EQ or op == LE or op == LT) and last != MAX_KEY:
-        hi = _unmoved(last + 1 if op == LT else last, kind, offset, True)
+        hi = _unmoved(last + 1 if op == LT else last, kind, other, True)
     return max(lo, np.int64(MIN_KEY + 1)), hi
 
 
@@ -146,7 +156,7 @@ def _link(profiles, cells, e, row):
     first = profiles.entry[e, 0]
     for at in range(first, first + profiles.entry[e, 1]):
         what = profiles.leaf[at, WHAT]
-        if leaf_kind(what) != RELATION:
+        if leaf_kind(what) != RELATION and leaf_kind(what) != BAND:
             continue
         link = profiles.count[FREE_LINK]
         if link >= 0:
@@ -185,6 +195,15 @@ def _unlink(profiles, s, cells, e, n_indexes, mode, scope):
         _refresh(profiles, s, cells, row, col, n_indexes, mode, scope)
         at = sibling
     profiles.entry[e, 2] = -1
+
+
+@kernel
+def make_nodes(s, k, keys, first, before):
+    """Nodes of an interval skip list before anything is on it, so that no full range is split."""
+    for i in range(first, len(keys)):
+        if add_node(s, k, keys[i], levels_of(keys[i]), before) < 0:
+            return i
+    return len(keys)
 
 
 @kernel

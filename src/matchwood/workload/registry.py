@@ -13,6 +13,7 @@ REGISTRY = {
     "ad_trees": "matchwood.workload.ad_trees:AdTrees",
     "ads": "matchwood.workload.ads:Ads",
     "begen": "matchwood.workload.begen:BEGen",
+    "context": "matchwood.workload.context:Context",
     "bookshop": "matchwood.workload.bookshop_rows:BookshopRows",
     "pstree": "matchwood.workload.pstree:PSTreeWorkload",
     "qgrams": "matchwood.workload.qgrams:QGrams",
