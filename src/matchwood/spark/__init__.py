@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from matchwood.spark.source import read_workload, register_source
     from matchwood.spark.sql import match_udf, register_sql
     from matchwood.spark.stream import match_stream
+    from matchwood.spark.strings import read_strings
 
 _HOME = {
     "Matched": "batch",
@@ -25,6 +26,7 @@ _HOME = {
     "Sharded": "sharded",
     "match_stream": "stream",
     "match_udf": "sql",
+    "read_strings": "strings",
     "read_workload": "source",
     "register_source": "source",
     "register_sql": "sql",
@@ -40,6 +42,7 @@ __all__ = [
     "match_sharded",
     "match_stream",
     "match_udf",
+    "read_strings",
     "read_workload",
     "register_source",
     "register_sql",
