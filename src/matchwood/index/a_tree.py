@@ -55,7 +55,8 @@ from matchwood.index.a_tree_level_kernels import Levels, match_levels
 from matchwood.index.a_tree_match_kernels import Matching, match_batch
 from matchwood.index.a_tree_memory import ATreeMemory, new_levels, new_matching
 from matchwood.index.a_tree_node_kernels import CHANGED, WAITING, Settings
-from matchwood.index.frame import IndexConfig, IndexFrame, Step
+from matchwood.index.config import IndexConfig
+from matchwood.index.frame import IndexFrame, Step
 from matchwood.index.protocol import ANY
 from matchwood.index.stabbing import StabbingTree
 

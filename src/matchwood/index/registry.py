@@ -9,6 +9,9 @@ from matchwood.index.protocol import Index
 
 REGISTRY = {
     "a_tree": "matchwood.index.a_tree:ATree",
+    "interval_id": "matchwood.index.interval_id:IntervalId",
+    "dewey_id": "matchwood.index.dewey_id:DeweyId",
+    "bop": "matchwood.index.bop:BoP",
     "be_tree": "matchwood.index.be_tree:BETree",
     "scan": "matchwood.index.scan:Scan",
     "counting": "matchwood.index.counting:Counting",
