@@ -9,6 +9,11 @@ from matchwood.index.protocol import Index
 
 REGISTRY = {
     "a_tree": "matchwood.index.a_tree:ATree",
+    "interval_id": "matchwood.index.interval_id:IntervalId",
+    "dewey_id": "matchwood.index.dewey_id:DeweyId",
+    "bop": "matchwood.index.bop:BoP",
+    "translation": "matchwood.index.translation:Translation",
+    "bdd": "matchwood.index.bdd:BDD",
     "be_tree": "matchwood.index.be_tree:BETree",
     "scan": "matchwood.index.scan:Scan",
     "counting": "matchwood.index.counting:Counting",
