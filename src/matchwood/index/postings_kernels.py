@@ -275,7 +275,7 @@ def _wide_holds(events, stamp, board_event, board_entry, predicates, word, at):
 
 
 @part
-def _first_failing(
+def first_failing(
     word, at, end, events, stamp, board_event, board_entry, posted, predicates, tested
 ):
     """The first cell that does not hold for an event of values, or `end`; and the tests so far.
@@ -306,7 +306,7 @@ def _first_failing(
 
 
 @part
-def _first_impossible(
+def first_impossible(
     word, at, end, events, stamp, board_event, board_entry, expressions, predicates, slot, tested
 ):
     """The same for an event of sets, by the predicate table: hulls alone do not decide."""
@@ -339,12 +339,12 @@ def emit_watched(
         head = word[entry]
         end = entry + np.uint64(head >> 32)
         if is_plain:
-            at, tested = _first_failing(
+            at, tested = first_failing(
                 word, entry + one, end, events, stamp, board_event, board_entry, posted,
                 predicates, tested,
             )  # fmt: skip
         else:
-            at, tested = _first_impossible(
+            at, tested = first_impossible(
                 word, entry + one, end, events, stamp, board_event, board_entry,
                 expressions, predicates, entry_slot(head), tested,
             )  # fmt: skip

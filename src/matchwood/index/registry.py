@@ -19,6 +19,7 @@ REGISTRY = {
     "counting": "matchwood.index.counting:Counting",
     "propagation": "matchwood.index.propagation:Propagation",
     "k_index": "matchwood.index.k_index:KIndex",
+    "pst_bloom": "matchwood.index.pst_bloom:PSTBloom",
     "gryphon": "matchwood.index.gryphon:Gryphon",
     "vcr": "matchwood.index.vcr:VCR",
     "r_tree": "matchwood.index.r_tree:RTree",

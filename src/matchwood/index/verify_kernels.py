@@ -50,16 +50,17 @@ def _sets_meet(events, entry, ref, predicates):
     """The rare case that hulls overlap and the predicate or the event has several intervals."""
     pred = ref if ref >= 0 else ~ref
     if len(events.more) == 0 or events.more[entry] < 0:
-        return _meets(predicates, pred, events.lo[entry], events.hi[entry])
+        return meets(predicates, pred, events.lo[entry], events.hi[entry])
     which = events.more[entry]
     for i in range(events.more_start[which], events.more_start[which + 1]):
-        if _meets(predicates, pred, events.more_lo[i], events.more_hi[i]):
+        if meets(predicates, pred, events.more_lo[i], events.more_hi[i]):
             return True
     return False
 
 
 @part
-def _meets(predicates, pred, lo, hi):
+def meets(predicates, pred, lo, hi):
+    """Whether a predicate's set has a key of lo..hi."""
     if predicates.n_intervals[pred] == 1:
         return predicates.lo[pred] <= hi and lo <= predicates.hi[pred]
     return in_set(

@@ -1,0 +1,112 @@
+"""Kernels of entries: an expression with what verification needs, at a fixed place of an arena.
+
+    word  ... [4|slot 7][cell][cell][cell]  [3|slot 2][cell][cell] ...
+              ^ ref                         ^ ref
+
+Lists that hold an expression many times hold its `ref`, the position of its entry; cells are those of
+`postings`.  An entry never moves, so refs stay.  When all entries are written at once, those that
+are reached together lie side by side.
+
+Layout   word    int64[]    the entries; a free one's first word is the next free one of its class
+         origin  int64[A]   key with offset 1, by attribute (see postings); MAX_KEY: not yet known
+         free    int64[]    first free entry of each size class, -1 for none
+         count   int64[2]   TOP: words handed out, FREED: words among them in free entries
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from matchwood.index.postings_cell_kernels import write_cell
+from matchwood.index.postings_kernels import class_of, class_words, entry_slot, entry_words
+from matchwood.jit import part
+
+TOP, FREED = range(2)
+EXACT = 32
+"""Entries up to so many words have a class of their own."""
+
+N_CLASSES = EXACT + 1 + 128
+
+
+class Entries(NamedTuple):
+    """See the module's docstring for the arrays."""
+
+    word: np.ndarray
+    origin: np.ndarray
+    free: np.ndarray
+    count: np.ndarray
+
+
+@part
+def _class(words):
+    return words if words <= EXACT else EXACT + 1 + class_of(words)
+
+
+@part
+def _room(words):
+    return words if words <= EXACT else class_words(class_of(words))
+
+
+@part
+def has_room(entries, size):
+    """Whether an expression of so many predicates surely fits."""
+    most = 1 + 3 * np.int64(size)
+    return entries.count[TOP] + most + (most >> 2) + 16 <= len(entries.word)
+
+
+@part
+def give_entry(entries, ref):
+    words = entry_words(entries.word[ref])
+    k = _class(words)
+    entries.word[ref] = entries.free[k]
+    entries.free[k] = ref
+    entries.count[FREED] += _room(words)
+
+
+@part
+def _write(entries, expressions, predicates, slot, skipped, rarity, at):
+    """Write an entry at a position, the rarest attribute first; returns the words used."""
+    begin = expressions.start[slot]
+    size = np.int64(expressions.size[slot])
+    first = at
+    at += 1
+    last_rarity, last_attr = np.int64(-1), np.int64(-1)
+    for _ in range(size):  # selection by (rarity, attribute): sizes are small, nothing is kept
+        best, best_rarity, best_attr = np.int64(-1), np.int64(0), np.int64(0)
+        for k in range(begin, begin + size):
+            pred = expressions.code[k]
+            attr = np.int64(predicates.attr[pred])
+            rare = rarity[attr]
+            if rare < last_rarity or (rare == last_rarity and attr <= last_attr):
+                continue
+            if best < 0 or rare < best_rarity or (rare == best_rarity and attr < best_attr):
+                best, best_rarity, best_attr = np.int64(pred), rare, attr
+        if best != skipped:
+            at = write_cell(entries, predicates, best, at)
+        last_rarity, last_attr = best_rarity, best_attr
+    entries.word[first] = ((at - first) << 32) | np.int64(slot)
+    return at - first
+
+
+@part
+def put_entry(entries, expressions, predicates, slot, skipped, rarity):
+    """Write an expression without one of its predicates (or -1); there is room; returns its ref."""
+    at = entries.count[TOP]
+    words = _write(entries, expressions, predicates, slot, skipped, rarity, at)
+    k = _class(words)
+    ref = entries.free[k]
+    if ref < 0:
+        entries.count[TOP] += _room(words)
+        return at
+    entries.free[k] = entries.word[ref]
+    entries.count[FREED] -= _room(words)
+    for i in range(words):
+        entries.word[ref + i] = entries.word[at + i]
+    return ref
+
+
+@part
+def slot_of(entries, ref):
+    return np.int64(entry_slot(entries.word[ref]))

@@ -1,0 +1,82 @@
+"""Kernels that build `pst_bloom` at once: cuts are known, lists are filled in the order of spaces."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from matchwood.index.entry_kernels import put_entry
+from matchwood.index.id_list_kernels import room_for, take_block
+from matchwood.index.pst_bloom_kernels import (
+    access_of,
+    dimension_of,
+    is_wide,
+    record_all,
+    reserve_records,
+    take_id,
+)
+from matchwood.index.segment_kernels import interval
+from matchwood.index.space_kernels import is_whole, place_of, use_cuts
+from matchwood.jit import kernel
+
+
+@kernel
+def lay_cuts(spaces, records, homes, dims, first, cuts):
+    """Give dimension dims[i] the cuts first[i] .. first[i + 1] - 1; there is room."""
+    for i in range(len(dims)):
+        dim, n = dims[i], first[i + 1] - first[i]
+        room = room_for(n)
+        start = take_block(spaces, room)
+        spaces.start[dim], spaces.size[dim], spaces.room[dim] = start, n, room
+        for k in range(n):
+            spaces.cut[start + k] = cuts[first[i] + k]
+            spaces.item[start + k] = take_id(homes, records)
+            spaces.uses[start + k] = 0
+
+
+@kernel
+def demote_wide(spaces, homes, predicates, slots, limits):
+    """Send expressions with a wide access predicate to the coarse division; returns how many."""
+    n = np.int64(0)
+    for slot in slots:
+        if homes.access[slot] >= 0 and is_wide(spaces, predicates, homes.access[slot], limits):
+            homes.access[slot] = ~homes.access[slot]
+            n += 1
+    return n
+
+
+@kernel
+def count_records(spaces, homes, predicates, slots, n_records, first_place):
+    """Records of every space, and the first place of every slot."""
+    for k in range(len(slots)):
+        slot = slots[k]
+        pred, dim = access_of(homes, slot), dimension_of(homes, predicates, slot)
+        last = np.int64(-1)
+        for i in range(predicates.n_intervals[pred]):
+            lo, hi = interval(predicates, pred, i)
+            first = max(place_of(spaces, dim, lo), last + 1)
+            if i == 0:
+                first_place[k] = first
+            last = max(place_of(spaces, dim, hi), last)
+            for place in range(first, last + 1):
+                n_records[spaces.item[place]] += 1
+
+
+@kernel
+def reserve_spaces(records, n_records):
+    for space in range(len(n_records)):
+        reserve_records(records, space, n_records[space])
+
+
+@kernel
+def fill_all(
+    spaces, records, homes, entries, signatures, statistics, expressions, predicates, slots
+):
+    """Write entries and records; there is room for all of them."""
+    for slot in slots:
+        pred, dim = access_of(homes, slot), dimension_of(homes, predicates, slot)
+        skipped = pred if is_whole(spaces, dim, predicates, pred) else np.int64(-1)
+        homes.ref[slot] = put_entry(
+            entries, expressions, predicates, slot, skipped, statistics.uses
+        )
+        record_all(spaces, records, homes, signatures, expressions, predicates, dim, pred, slot)
+        use_cuts(spaces, dim, predicates, pred, 1)

@@ -1,0 +1,206 @@
+"""Kernels that match events against `pst_bloom`: find spaces, sieve by signature, verify."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from matchwood.index.access_kernels import SEEN
+from matchwood.index.postings_kernels import (
+    clear_offsets,
+    entry_slot,
+    first_failing,
+    first_impossible,
+    post_offsets,
+)
+from matchwood.index.signature_kernels import sign_event
+from matchwood.index.space_kernels import place_of
+from matchwood.index.verify_kernels import (
+    CANDIDATES,
+    EVENTS,
+    MATCHES,
+    NODES,
+    PREDICATES,
+    post_event,
+)
+from matchwood.jit import kernel, part
+
+
+
+class Scratch(NamedTuple):
+    """What matching needs: one per matcher."""
+
+    posted: np.ndarray  # int64[attributes], offsets of the event's keys, -1 between events
+    picks: np.ndarray  # int32, room for all expressions
+    seen: np.ndarray  # int64[slots], when each was last found; read for events of sets alone
+    clock: np.ndarray  # int64[1], counts events of sets
+    work: np.ndarray  # int64[len(COUNTERS)], of the event at hand
+    sieve: np.ndarray  # int64[3]
+
+
+TRIED, PASSED, HELD = range(3)
+"""Positions in `sieve`: candidates looked at, those that their signature let through, matches."""
+
+
+@part
+def sieve_list(records, space, absent, picks, n):
+    """Append the refs of a space whose signature the event covers; returns their number.
+
+    No branch depends on the outcome: a wrong guess would cost more than the test.
+    """
+    first = np.uint64(records.start[space])
+    end = first + np.uint64(records.size[space])
+    if len(absent) == 1:
+        missing = absent[0]
+        for i in range(first, end):
+            picks[n] = records.item[i]
+            n += np.uint64((records.mark[i, 0] & missing) == 0)
+    else:
+        for i in range(first, end):
+            wanted = np.int64(0)
+            for w in range(len(absent)):
+                wanted |= records.mark[i, w] & absent[w]
+            picks[n] = records.item[i]
+            n += np.uint64(wanted == 0)
+    return n
+
+
+@part
+def gather(spaces, records, homes, statistics, signatures, events, e, learns, scratch):
+    """Steps 1 and 2 for an event of values: the refs that pass are in picks; returns how many."""
+    n, tried = np.uint64(0), np.int64(0)
+    for entry in range(events.start[e], events.start[e + 1]):
+        attr = np.int64(events.attr[entry])
+        if 2 * attr >= len(spaces.size):
+            continue
+        if learns:
+            statistics.seen[attr] += 1
+        for dim in range(2 * attr, 2 * attr + 2):
+            if spaces.size[dim] == 0:
+                continue
+            space = spaces.item[place_of(spaces, dim, events.lo[entry])]
+            scratch.work[NODES] += 1
+            tried += records.size[space]
+            if learns and dim & 1 == 0:
+                homes.space_seen[space] += 1
+            n = sieve_list(records, space, signatures.absent, scratch.picks, n)
+    scratch.work[CANDIDATES] += tried
+    scratch.sieve[TRIED] += tried
+    return n
+
+
+@part
+def _meet_spaces(spaces, records, entries, dim, lo, hi, clock, scratch, n):
+    """Append the refs of all spaces that lo..hi meets, each expression once."""
+    for place in range(place_of(spaces, dim, lo), place_of(spaces, dim, hi) + 1):
+        space = spaces.item[place]
+        scratch.work[NODES] += 1
+        for i in range(records.start[space], records.start[space] + records.size[space]):
+            ref = records.item[i]
+            slot = entry_slot(entries.word[ref])
+            if scratch.seen[slot] != clock:
+                scratch.seen[slot] = clock
+                scratch.picks[n] = ref
+                n += np.uint64(1)
+    return n
+
+
+@part
+def gather_sets(spaces, records, entries, events, e, scratch, n):
+    """The same for an event of sets, without signatures."""
+    scratch.clock[0] += 1
+    clock, before = scratch.clock[0], n
+    for entry in range(events.start[e], events.start[e + 1]):
+        attr = np.int64(events.attr[entry])
+        if 2 * attr >= len(spaces.size):
+            continue
+        for dim in range(2 * attr, 2 * attr + 2):
+            if spaces.size[dim] == 0:
+                continue
+            which = np.int64(-1) if len(events.more) == 0 else np.int64(events.more[entry])
+            if which < 0:
+                n = _meet_spaces(
+                    spaces, records, entries, dim, events.lo[entry], events.hi[entry],
+                    clock, scratch, n,
+                )  # fmt: skip
+                continue
+            for i in range(events.more_start[which], events.more_start[which + 1]):
+                n = _meet_spaces(
+                    spaces, records, entries, dim, events.more_lo[i], events.more_hi[i],
+                    clock, scratch, n,
+                )  # fmt: skip
+    scratch.work[CANDIDATES] += np.int64(n - before)
+    return n
+
+
+@part
+def verify(
+    entries, events, stamp, board_event, board_entry, expressions, predicates, is_plain, scratch,
+    n_picks, n, out,
+):  # fmt: skip
+    """Step 3: append what holds to `out`; returns its end, or -1 when it is full."""
+    word, tested, begin = entries.word, np.int64(0), n
+    for i in range(n_picks):
+        ref = np.uint64(scratch.picks[i])
+        head = word[ref]
+        end = ref + np.uint64(head >> 32)
+        if is_plain:
+            at, tested = first_failing(
+                word, ref + np.uint64(1), end, events, stamp, board_event, board_entry,
+                scratch.posted, predicates, tested,
+            )  # fmt: skip
+        else:
+            at, tested = first_impossible(
+                word, ref + np.uint64(1), end, events, stamp, board_event, board_entry,
+                expressions, predicates, entry_slot(head), tested,
+            )  # fmt: skip
+        if at >= end:
+            if n == len(out):
+                return np.int64(-1)
+            out[n] = entry_slot(head)
+            n += 1
+    scratch.work[PREDICATES] += tested
+    if is_plain:
+        scratch.sieve[PASSED] += np.int64(n_picks)
+        scratch.sieve[HELD] += n - begin
+    return n
+
+
+@kernel
+def match_bloom(
+    spaces, records, homes, entries, signatures, statistics, expressions, predicates, scratch,
+    every, is_plain, events, first, stamp, board_event, board_entry, offsets, out, counters,
+):  # fmt: skip
+    """Match events first..; returns how many are done. Every so many events are learnt from."""
+    n = offsets[first]
+    for e in range(first, len(events.start) - 1):
+        now = stamp + e
+        post_event(events, e, now, board_event, board_entry)
+        for i in range(len(scratch.work)):
+            scratch.work[i] = 0
+        if is_plain:
+            sign_event(signatures, events, e)
+            post_offsets(entries, events, e, scratch.posted)
+            learns = every > 0 and now % every == 0
+            n_picks = gather(
+                spaces, records, homes, statistics, signatures, events, e, learns, scratch
+            )
+            if learns:
+                statistics.total[SEEN] += 1
+        else:
+            n_picks = gather_sets(spaces, records, entries, events, e, scratch, np.uint64(0))
+        found = verify(
+            entries, events, now, board_event, board_entry, expressions, predicates, is_plain,
+            scratch, n_picks, n, out,
+        )  # fmt: skip
+        if is_plain:
+            clear_offsets(events, e, scratch.posted)
+        if found < 0:
+            return e
+        scratch.work[EVENTS], scratch.work[MATCHES] = 1, found - n
+        for i in range(len(scratch.work)):
+            counters[i] += scratch.work[i]
+        n = found
+        offsets[e + 1] = n
+    return len(events.start) - 1
