@@ -43,9 +43,9 @@ class ColumnStore(IdListStore):
             fresh[name][:top] = array[:top]
         self.lists = self.lists._replace(**fresh)
 
-    def trim(self, unused: float = 0.75) -> None:
+    def trim(self, unused: float = 0.75, growth: float = 0.125) -> None:
         before, start = self.lists.item, self.lists.start.copy()
-        super().trim(unused)
+        super().trim(unused, growth)
         if self.lists.item is before:
             return
         held = np.flatnonzero(self.lists.room != NO_BLOCK)

@@ -11,6 +11,7 @@ Layout   word    int64[]    the entries; a free one's first word is the next fre
          origin  int64[A]   key with offset 1, by attribute (see postings); MAX_KEY: not yet known
          free    int64[]    first free entry of each size class, -1 for none
          count   int64[2]   TOP: words handed out, FREED: words among them in free entries
+         skipped int64[]    scratch: predicates that the next entry leaves out
 """
 
 from __future__ import annotations
@@ -27,6 +28,9 @@ TOP, FREED = range(2)
 EXACT = 32
 """Entries up to so many words have a class of their own."""
 
+AHEAD = 8
+"""Words behind the last entry that may be read, so that fetching ahead needs no check."""
+
 N_CLASSES = EXACT + 1 + 128
 
 
@@ -37,6 +41,7 @@ class Entries(NamedTuple):
     origin: np.ndarray
     free: np.ndarray
     count: np.ndarray
+    skipped: np.ndarray
 
 
 @part
@@ -53,7 +58,7 @@ def _room(words):
 def has_room(entries, size):
     """Whether an expression of so many predicates surely fits."""
     most = 1 + 3 * np.int64(size)
-    return entries.count[TOP] + most + (most >> 2) + 16 <= len(entries.word)
+    return entries.count[TOP] + most + (most >> 2) + 2 * AHEAD <= len(entries.word)
 
 
 @part
@@ -66,7 +71,15 @@ def give_entry(entries, ref):
 
 
 @part
-def _write(entries, expressions, predicates, slot, skipped, rarity, at):
+def _is_skipped(entries, pred, n_skipped):
+    for i in range(n_skipped):
+        if entries.skipped[i] == pred:
+            return True
+    return False
+
+
+@part
+def _write(entries, expressions, predicates, slot, n_skipped, rarity, at):
     """Write an entry at a position, the rarest attribute first; returns the words used."""
     begin = expressions.start[slot]
     size = np.int64(expressions.size[slot])
@@ -83,7 +96,7 @@ def _write(entries, expressions, predicates, slot, skipped, rarity, at):
                 continue
             if best < 0 or rare < best_rarity or (rare == best_rarity and attr < best_attr):
                 best, best_rarity, best_attr = np.int64(pred), rare, attr
-        if best != skipped:
+        if not _is_skipped(entries, best, n_skipped):
             at = write_cell(entries, predicates, best, at)
         last_rarity, last_attr = best_rarity, best_attr
     entries.word[first] = ((at - first) << 32) | np.int64(slot)
@@ -91,10 +104,10 @@ def _write(entries, expressions, predicates, slot, skipped, rarity, at):
 
 
 @part
-def put_entry(entries, expressions, predicates, slot, skipped, rarity):
-    """Write an expression without one of its predicates (or -1); there is room; returns its ref."""
+def put_entry(entries, expressions, predicates, slot, n_skipped, rarity):
+    """Write an expression without the predicates in `skipped`; there is room; returns its ref."""
     at = entries.count[TOP]
-    words = _write(entries, expressions, predicates, slot, skipped, rarity, at)
+    words = _write(entries, expressions, predicates, slot, n_skipped, rarity, at)
     k = _class(words)
     ref = entries.free[k]
     if ref < 0:

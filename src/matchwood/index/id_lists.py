@@ -77,12 +77,12 @@ class IdListStore:
         item[: x.count[TOP]] = x.item[: x.count[TOP]]
         self.lists = x._replace(item=item)
 
-    def trim(self, unused: float = 0.75) -> None:
+    def trim(self, unused: float = 0.75, growth: float = 0.125) -> None:
         """Close the arena up, with some room to grow, once more than this share is unused."""
         x = self.lists
         if len(x.item) > _SMALL and x.count[USED] < (1 - unused) * len(x.item):
             used = int(x.count[USED])
-            fresh = np.zeros(max(_SMALL, used + used // 8), np.int32)
+            fresh = np.zeros(max(_SMALL, used + int(growth * used)), np.int32)
             repack(x, fresh)
             self.lists = x._replace(item=fresh)
 

@@ -21,7 +21,7 @@ Layout   (A attributes, S slots, N spaces)
          record_*     see column_lists, by space: item = ref of an entry, mark = its signature
          entry_*      see entry_kernels
          home_ref        int32[S]   where the entry of an expression is, NONE
-         home_access     int32[S]   its access predicate; ~predicate in the coarse division
+         home_access     int32[S]   its access predicate, ~predicate in the coarse division, NO_ACCESS
          home_space_seen int32[N]   sampled events that fell into a space (the event counter)
          home_count      int64[2]   HIGH, FREE: space ids
          statistics_*    see access_kernels
@@ -54,6 +54,7 @@ from matchwood.index.access_kernels import (
 )
 from matchwood.index.column_lists import ColumnStore
 from matchwood.index.entry_kernels import Entries
+from matchwood.index.id_list_kernels import NO_BLOCK
 from matchwood.index.frame import IndexConfig, IndexFrame, Step
 from matchwood.index.pst_bloom_build_kernels import (
     count_records,
@@ -64,9 +65,11 @@ from matchwood.index.pst_bloom_build_kernels import (
 )
 from matchwood.index.pst_bloom_kernels import (
     COARSE,
+    DONE,
     ENTRIES_FULL,
     HIGH,
     IDS_FULL,
+    NO_ACCESS,
     NONE,
     RECORDS_FULL,
     SPACES_FULL,
@@ -143,10 +146,11 @@ class PSTBloom(IndexFrame):
             origin=np.full(_SMALL, MAX_KEY, np.int64),
             free=np.full(entry_kernels.N_CLASSES, -1, np.int64),
             count=np.zeros(2, np.int64),
+            skipped=np.zeros(1, np.int64),
         )
         self._homes = Homes(
             ref=np.full(_SMALL, NONE, np.int32),
-            access=np.full(_SMALL, NONE, np.int32),
+            access=np.full(_SMALL, NO_ACCESS, np.int32),
             space_seen=np.zeros(_SMALL, np.int32),
             count=np.array([0, NONE], np.int64),
         )
@@ -165,9 +169,10 @@ class PSTBloom(IndexFrame):
         )
         self._scratch = Scratch(
             posted=np.full(_SMALL, -1, np.int64),
+            found=np.empty(2 * _SMALL, np.int64),
             picks=np.empty(_SMALL, np.int32),
             seen=np.empty(0, np.int64),
-            clock=np.zeros(1, np.int64),
+            clock=np.zeros(2, np.int64),
             work=np.zeros(len(COUNTERS), np.int64),
             sieve=np.zeros(3, np.int64),
         )
@@ -208,9 +213,15 @@ class PSTBloom(IndexFrame):
 
     def _fill_chosen(self, slots: np.ndarray) -> None:
         """Fill an index without spaces with expressions whose access predicates are chosen."""
+        c = self.config
+        self._lay_cuts(self._homes.access[slots], c.space_size, c.max_spaces, 0)
+        self._fill_records(slots)
+        self._trim_words()
+
+    def _fill_records(self, slots: np.ndarray) -> None:
+        """Fill spaces that have no records; fine divisions are made, coarse ones follow."""
         c, table, homes = self.config, self._table, self._homes
         p = table.predicates.layout
-        self._lay_cuts(homes.access[slots], c.space_size, c.max_spaces, 0)
         if demote_wide(self._spaces.lists, homes, p, slots, self._limits):
             wide = homes.access[slots]
             self._lay_cuts(~wide[wide < 0], c.space_size, COARSE, 1)
@@ -228,11 +239,14 @@ class PSTBloom(IndexFrame):
             self._spaces.lists, self._records.lists, self._homes, self._entries, self._signatures,
             self._statistics, table.layout, p, slots[np.argsort(first_place, kind="stable")],
         )  # fmt: skip
-        self._records.trim(unused=0.1)
-        self._trim_words()
+        self._records.trim(unused=0.02, growth=0.01)
 
     def _lay_cuts(self, access: np.ndarray, space_size: int, most: int, division: int) -> None:
-        found = make_cuts(self._table.predicates.layout, access, space_size, most, division)
+        p = self._table.predicates.layout
+        is_open = self._spaces.lists.room[2 * p.attr[access] + division] != NO_BLOCK
+        if is_open.all():
+            return
+        found = make_cuts(p, access[~is_open], space_size, most, division)
         n = np.diff(found.first)
         self._spaces.make_room(int((n + n // 2 + 2).sum()))
         self._make_ids(int(self._homes.count[HIGH]) + len(found.cuts))
@@ -250,15 +264,19 @@ class PSTBloom(IndexFrame):
                 self._signatures, self._statistics, table.layout, table.predicates.layout,
                 self._limits, slots, done, chosen,
             )  # fmt: skip
-            if full == ENTRIES_FULL:
-                longest = 4 * int(table.layout.size[slots[done]]) + 64
-                self._make_words(max(longest, len(self._entries.word) // 4))
-            elif full == SPACES_FULL:
-                self._spaces.make_room(2 * int(self._spaces.lists.size.max(initial=0)) + 8)
-            elif full == IDS_FULL:
-                self._make_ids(2 * len(self._homes.space_seen))
-            elif full == RECORDS_FULL:
-                self._records.make_room(2 * int(self._records.lists.size.max(initial=0)) + 8)
+            if full != DONE:
+                self._grow(full, int(table.layout.size[slots[done]]))
+
+    def _grow(self, full: int, size: int) -> None:
+        """Make room where an insertion (of an expression of this size) found none."""
+        if full == ENTRIES_FULL:
+            self._make_words(max(4 * size + _SMALL, len(self._entries.word) // 4))
+        elif full == SPACES_FULL:
+            self._spaces.make_room(2 * int(self._spaces.lists.size.max(initial=0)) + 8)
+        elif full == IDS_FULL:
+            self._make_ids(2 * len(self._homes.space_seen))
+        elif full == RECORDS_FULL:
+            self._records.make_room(2 * int(self._records.lists.size.max(initial=0)) + 8)
 
     # ── deleting ────────────────────────────────────────────────────────────────────────────────
 
@@ -268,11 +286,15 @@ class PSTBloom(IndexFrame):
             self._spaces.lists, self._records.lists, self._homes, self._entries, self._statistics,
             table.layout, table.predicates.layout, slots,
         )  # fmt: skip
-        top, freed = self._entries.count.tolist()
-        if top > 1024 and freed > 0.75 * top:
+        if self._is_sparse:
             self._build_again()
         self._records.trim()
         self._spaces.trim()
+
+    @property
+    def _is_sparse(self) -> bool:
+        top, freed = self._entries.count.tolist()
+        return top > 1024 and freed > 0.75 * top
 
     def _held(self) -> np.ndarray:
         return np.flatnonzero(self._homes.ref != NONE).astype(np.int32)
@@ -282,24 +304,29 @@ class PSTBloom(IndexFrame):
         held = self._held()
         access = self._chosen(held)[0]
         before, seen, counted = self._spaces.lists, self._homes.space_seen, self._statistics
+        sieve = self._scratch.sieve
         self._clear()
+        self._scratch.sieve[:] = sieve
         self._make_places(held)
         self._statistics.seen[: len(counted.seen)] = counted.seen
         self._statistics.total[SEEN] = counted.total[SEEN]
         self._note(held)
         self._choose_signatures()
+        self._fill_again(held, access, before, seen)
+        carry_seen(before, seen, self._spaces.lists, self._homes.space_seen)
+
+    def _fill_again(
+        self, held: np.ndarray, access: np.ndarray, spaces: Any, space_seen: np.ndarray
+    ) -> None:
+        """Fill an empty index; the spaces that were there know the events."""
         self._homes.access[held] = access
         self._fill_chosen(held)
-        carry_seen(before, seen, self._spaces.lists, self._homes.space_seen)
 
     # ── matching ────────────────────────────────────────────────────────────────────────────────
 
     def _stepper(self, events: EventBatch) -> Step:
         board, table = self._board, self._table
-        is_plain = events.lo is events.hi or bool((events.lo == events.hi).all())
-        self._make_scratch(events, is_plain)
-        if is_plain and len(events.more):
-            events = events._replace(more=events.more[:0])
+        events, is_plain = self._prepared(events)
         every = self.config.learn_every
 
         def step(
@@ -316,6 +343,12 @@ class PSTBloom(IndexFrame):
 
         return step
 
+    def _prepared(self, events: EventBatch) -> tuple[EventBatch, bool]:
+        """Events, and whether all of them have values alone; scratch is ready for them."""
+        is_plain = events.lo is events.hi or bool((events.lo == events.hi).all())
+        self._make_scratch(events, is_plain)
+        return events._replace(more=events.more[:0]) if is_plain else events, is_plain
+
     def _forget(self) -> None:
         """Halve all counts at the end of a window, so that what is long ago counts little."""
         if self._statistics.total[SEEN] > self.config.window:
@@ -328,6 +361,8 @@ class PSTBloom(IndexFrame):
         attributes = max(self._table.n_attributes, int(events.attr.max(initial=-1)) + 1)
         if len(x.posted) < attributes:
             x = x._replace(posted=np.full(doubled(_SMALL, attributes), -1, np.int64))
+        if len(x.found) < 2 * len(x.posted):
+            x = x._replace(found=np.empty(2 * len(x.posted), np.int64))
         if len(x.picks) <= self._n_live:
             x = x._replace(picks=np.empty(doubled(_SMALL, self._n_live + 1), np.int32))
         if not is_plain and len(x.seen) < len(self._homes.ref):
@@ -364,11 +399,13 @@ class PSTBloom(IndexFrame):
     def _costs(self, slots: np.ndarray) -> np.ndarray:
         """What the access predicate of each slot costs, by what is known now."""
         access = self._homes.access[slots]
-        cost = np.empty(len(slots))
+        return self._cost_of(np.where(access < 0, ~access, access))
+
+    def _cost_of(self, preds: np.ndarray) -> np.ndarray:
+        cost = np.empty(len(preds))
         cost_all(
             self._statistics, self._spaces.lists, self._homes.space_seen,
-            self._table.predicates.layout, np.where(access < 0, ~access, access),
-            self._limits.ranking, cost,
+            self._table.predicates.layout, preds, self._limits.ranking, cost,
         )  # fmt: skip
         return cost
 
@@ -411,7 +448,7 @@ class PSTBloom(IndexFrame):
     # ── keeping ─────────────────────────────────────────────────────────────────────────────────
 
     def _arrays(self) -> dict[str, np.ndarray]:
-        top = int(self._entries.count[entry_kernels.TOP])
+        top = int(self._entries.count[entry_kernels.TOP]) + entry_kernels.AHEAD
         return {
             **self._spaces.layout("space"),
             **self._records.layout("record"),
@@ -445,7 +482,7 @@ class PSTBloom(IndexFrame):
         """A place for every slot and attribute."""
         h, x, s = self._homes, self._statistics, self._signatures
         n = doubled(len(h.ref), int(slots.max()) + 1)
-        self._homes = h._replace(ref=grown(h.ref, n, NONE), access=grown(h.access, n, NONE))
+        self._homes = h._replace(ref=grown(h.ref, n, NONE), access=grown(h.access, n, NO_ACCESS))
         a = doubled(len(x.uses), self._table.n_attributes)
         self._spaces.make_lists(2 * a)
         self._entries = self._entries._replace(
@@ -459,6 +496,18 @@ class PSTBloom(IndexFrame):
             seen=grown(x.seen, a),
         )
         self._signatures = s._replace(low=grown(s.low, a), scale=grown(s.scale, a))
+
+    def _open_dimensions(self, dims: np.ndarray) -> None:
+        """Give dimensions without cuts one space each."""
+        dims = np.unique(dims)
+        dims = dims[self._spaces.lists.room[dims] == NO_BLOCK]
+        n = len(dims)
+        self._spaces.make_room(2 * n)
+        self._make_ids(int(self._homes.count[HIGH]) + n)
+        cuts = np.full(n, MIN_KEY)
+        lay_cuts(
+            self._spaces.lists, self._records.lists, self._homes, dims, np.arange(n + 1), cuts
+        )
 
     def _make_ids(self, n: int) -> None:
         """Ids for so many spaces."""
@@ -475,5 +524,5 @@ class PSTBloom(IndexFrame):
 
     def _trim_words(self) -> None:
         top = int(self._entries.count[entry_kernels.TOP])
-        word = self._entries.word[: top + top // 16 + _SMALL].copy()
+        word = self._entries.word[: top + top // 64 + _SMALL].copy()
         self._entries = self._entries._replace(word=word)

@@ -74,9 +74,10 @@ def fill_all(
     """Write entries and records; there is room for all of them."""
     for slot in slots:
         pred, dim = access_of(homes, slot), dimension_of(homes, predicates, slot)
-        skipped = pred if is_whole(spaces, dim, predicates, pred) else np.int64(-1)
+        entries.skipped[0] = pred
+        n_skipped = np.int64(is_whole(spaces, dim, predicates, pred))
         homes.ref[slot] = put_entry(
-            entries, expressions, predicates, slot, skipped, statistics.uses
+            entries, expressions, predicates, slot, n_skipped, statistics.uses
         )
         record_all(spaces, records, homes, signatures, expressions, predicates, dim, pred, slot)
         use_cuts(spaces, dim, predicates, pred, 1)

@@ -35,6 +35,9 @@ HIGH, FREE = range(2)
 """Positions in `count`: space ids ever handed out, the first free one or NONE."""
 
 NONE = -1
+NO_ACCESS = -(2**31)
+"""An expression without an access predicate; other negative numbers are ~predicate."""
+
 COARSE = 16
 """Spaces of the second division of an attribute, for predicates that meet many of the first."""
 
@@ -223,7 +226,7 @@ def split(spaces, records, homes, entries, predicates, dim, cut):
 
 @part
 def join(spaces, records, homes, entries, predicates, dim, place):
-    """Join the space at a place to the one before it, unless there is no room for that."""
+    """Join the space at a place to the one before it; False: no room, nothing done."""
     left, right = np.int64(spaces.item[place - 1]), np.int64(spaces.item[place])
     first, last = spaces.cut[place - 1], spaces.cut[place] - 1
     for is_copying in range(2):
@@ -237,10 +240,11 @@ def join(spaces, records, homes, entries, predicates, dim, place):
         if is_copying:
             records.size[left] = n
         elif not reserve_records(records, left, n):
-            return
+            return False
     homes.space_seen[left] += homes.space_seen[right]
     drop_cut(spaces, dim, place)
     give_id(homes, records, right)
+    return True
 
 
 # ── insertion ───────────────────────────────────────────────────────────────────────────────────
@@ -355,9 +359,10 @@ def settle(
         return status
     if not reserve_all(spaces, records, predicates, dim, pred):
         return RECORDS_FULL
-    skipped = pred if is_whole(spaces, dim, predicates, pred) else np.int64(-1)
+    entries.skipped[0] = pred
+    n_skipped = np.int64(is_whole(spaces, dim, predicates, pred))
     homes.ref[slot] = put_entry(
-        entries, expressions, predicates, slot, skipped, statistics.uses
+        entries, expressions, predicates, slot, n_skipped, statistics.uses
     )
     record_all(spaces, records, homes, signatures, expressions, predicates, dim, pred, slot)
     use_cuts(spaces, dim, predicates, pred, 1)
@@ -375,7 +380,7 @@ def insert_more(
     """
     while done < len(slots):
         slot = slots[done]
-        if not chosen and homes.access[slot] == NONE:
+        if not chosen and homes.access[slot] == NO_ACCESS:
             begin = expressions.start[slot]
             for k in range(begin, begin + expressions.size[slot]):
                 note_predicate(statistics, predicates, expressions.code[k], 1)
@@ -396,8 +401,8 @@ def insert_more(
 
 
 @part
-def unsettle(spaces, records, homes, entries, predicates, slot):
-    """Take an expression out of its spaces, and join spaces that nothing tells apart any more."""
+def take_out(spaces, records, homes, entries, predicates, slot):
+    """Take an expression out of its spaces; its entry is free, its access predicate still there."""
     pred, dim = access_of(homes, slot), dimension_of(homes, predicates, slot)
     last = np.int64(-1)
     for i in range(predicates.n_intervals[pred]):
@@ -407,17 +412,35 @@ def unsettle(spaces, records, homes, entries, predicates, slot):
         for place in range(first, last + 1):
             drop_ref(records, spaces.item[place], homes.ref[slot])
     use_cuts(spaces, dim, predicates, pred, -1)
-    for i in range(predicates.n_intervals[pred]):
-        lo, hi = interval(predicates, pred, i)
-        for end in range(2):
-            cut = lo if end == 0 else (hi + 1 if hi != MAX_KEY else MIN_KEY)
-            if cut == MIN_KEY:
-                continue
-            place = place_of(spaces, dim, cut)
-            if spaces.cut[place] == cut and spaces.uses[place] == 0:
-                join(spaces, records, homes, entries, predicates, dim, place)
     give_entry(entries, homes.ref[slot])
-    homes.ref[slot] = homes.access[slot] = NONE
+    homes.ref[slot] = NONE
+
+
+@part
+def idle_cut(spaces, dim, predicates, pred, i):
+    """The place of a cut at the i-th end of a predicate that tells nothing apart, or -1."""
+    lo, hi = interval(predicates, pred, i >> 1)
+    cut = lo
+    if i & 1:
+        if hi == MAX_KEY:
+            return np.int64(-1)
+        cut = hi + 1
+    place = place_of(spaces, dim, cut)
+    if cut == MIN_KEY or spaces.cut[place] != cut or spaces.uses[place] > 0:
+        return np.int64(-1)
+    return place
+
+
+@part
+def unsettle(spaces, records, homes, entries, predicates, slot):
+    """Take an expression out, and join spaces that nothing tells apart any more."""
+    pred, dim = access_of(homes, slot), dimension_of(homes, predicates, slot)
+    take_out(spaces, records, homes, entries, predicates, slot)
+    for i in range(2 * predicates.n_intervals[pred]):
+        place = idle_cut(spaces, dim, predicates, pred, i)
+        if place >= 0:
+            join(spaces, records, homes, entries, predicates, dim, place)
+    homes.access[slot] = NO_ACCESS
 
 
 @kernel

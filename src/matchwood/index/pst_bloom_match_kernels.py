@@ -32,6 +32,7 @@ class Scratch(NamedTuple):
     """What matching needs: one per matcher."""
 
     posted: np.ndarray  # int64[attributes], offsets of the event's keys, -1 between events
+    found: np.ndarray  # int64[2 * attributes], the spaces of an event
     picks: np.ndarray  # int32, room for all expressions
     seen: np.ndarray  # int64[slots], when each was last found; read for events of sets alone
     clock: np.ndarray  # int64[1], counts events of sets
@@ -41,6 +42,10 @@ class Scratch(NamedTuple):
 
 TRIED, PASSED, HELD = range(3)
 """Positions in `sieve`: candidates looked at, those that their signature let through, matches."""
+
+
+BLOCK = 64
+"""Entries that are fetched ahead of their verification."""
 
 
 @part
@@ -67,27 +72,45 @@ def sieve_list(records, space, absent, picks, n):
 
 
 @part
-def gather(spaces, records, homes, statistics, signatures, events, e, learns, scratch):
-    """Steps 1 and 2 for an event of values: the refs that pass are in picks; returns how many."""
-    n, tried = np.uint64(0), np.int64(0)
+def find_spaces(spaces, events, e, found):
+    """Step 1: the spaces of an event's values; returns how many."""
+    n = np.int64(0)
     for entry in range(events.start[e], events.start[e + 1]):
         attr = np.int64(events.attr[entry])
         if 2 * attr >= len(spaces.size):
             continue
-        if learns:
-            statistics.seen[attr] += 1
         for dim in range(2 * attr, 2 * attr + 2):
-            if spaces.size[dim] == 0:
-                continue
-            space = spaces.item[place_of(spaces, dim, events.lo[entry])]
-            scratch.work[NODES] += 1
-            tried += records.size[space]
-            if learns and dim & 1 == 0:
-                homes.space_seen[space] += 1
-            n = sieve_list(records, space, signatures.absent, scratch.picks, n)
+            if spaces.size[dim] > 0:
+                found[n] = spaces.item[place_of(spaces, dim, events.lo[entry])]
+                n += 1
+    return n
+
+
+@part
+def sieve_spaces(records, absent, scratch, n_spaces):
+    """Step 2: the refs whose signature the event covers are in picks; returns how many."""
+    n, tried = np.uint64(0), np.int64(0)
+    for i in range(n_spaces):
+        tried += records.size[scratch.found[i]]
+    for i in range(n_spaces):
+        n = sieve_list(records, scratch.found[i], absent, scratch.picks, n)
+    scratch.work[NODES] += n_spaces
     scratch.work[CANDIDATES] += tried
     scratch.sieve[TRIED] += tried
     return n
+
+
+@part
+def learn(spaces, homes, statistics, events, e):
+    """Count an event: its attributes, and the spaces of their fine divisions."""
+    statistics.total[SEEN] += 1
+    for entry in range(events.start[e], events.start[e + 1]):
+        attr = np.int64(events.attr[entry])
+        if 2 * attr < len(spaces.size):
+            statistics.seen[attr] += 1
+            if spaces.size[2 * attr] > 0:
+                place = place_of(spaces, 2 * attr, events.lo[entry])
+                homes.space_seen[spaces.item[place]] += 1
 
 
 @part
@@ -135,13 +158,28 @@ def gather_sets(spaces, records, entries, events, e, scratch, n):
 
 
 @part
+def fetch(word, scratch, first, last):
+    """Touch some entries ahead: without branches between them their cache misses overlap."""
+    touched = np.int64(0)
+    for i in range(first, last):
+        ref = np.uint64(scratch.picks[i])
+        touched += word[ref] + word[ref + np.uint64(4)]
+    scratch.clock[1] = touched
+
+
+@part
 def verify(
     entries, events, stamp, board_event, board_entry, expressions, predicates, is_plain, scratch,
-    n_picks, n, out,
+    n_sieved, n_picks, n, out,
 ):  # fmt: skip
-    """Step 3: append what holds to `out`; returns its end, or -1 when it is full."""
-    word, tested, begin = entries.word, np.int64(0), n
+    """Step 3: append what holds to `out`; returns its end, or -1 when it is full.
+
+    The first n_sieved picks have passed the sieve.
+    """
+    word, tested, n_held = entries.word, np.int64(0), np.int64(0)
     for i in range(n_picks):
+        if i & np.uint64(BLOCK - 1) == 0:
+            fetch(word, scratch, i, min(i + np.uint64(BLOCK), n_picks))
         ref = np.uint64(scratch.picks[i])
         head = word[ref]
         end = ref + np.uint64(head >> 32)
@@ -160,10 +198,10 @@ def verify(
                 return np.int64(-1)
             out[n] = entry_slot(head)
             n += 1
+            n_held += i < n_sieved
     scratch.work[PREDICATES] += tested
-    if is_plain:
-        scratch.sieve[PASSED] += np.int64(n_picks)
-        scratch.sieve[HELD] += n - begin
+    scratch.sieve[PASSED] += np.int64(n_sieved)
+    scratch.sieve[HELD] += n_held
     return n
 
 
@@ -182,22 +220,20 @@ def match_bloom(
         if is_plain:
             sign_event(signatures, events, e)
             post_offsets(entries, events, e, scratch.posted)
-            learns = every > 0 and now % every == 0
-            n_picks = gather(
-                spaces, records, homes, statistics, signatures, events, e, learns, scratch
-            )
-            if learns:
-                statistics.total[SEEN] += 1
+            n_spaces = find_spaces(spaces, events, e, scratch.found)
+            n_picks = sieve_spaces(records, signatures.absent, scratch, n_spaces)
         else:
             n_picks = gather_sets(spaces, records, entries, events, e, scratch, np.uint64(0))
         found = verify(
             entries, events, now, board_event, board_entry, expressions, predicates, is_plain,
-            scratch, n_picks, n, out,
+            scratch, n_picks if is_plain else np.uint64(0), n_picks, n, out,
         )  # fmt: skip
         if is_plain:
             clear_offsets(events, e, scratch.posted)
         if found < 0:
             return e
+        if is_plain and every > 0 and now % every == 0:
+            learn(spaces, homes, statistics, events, e)
         scratch.work[EVENTS], scratch.work[MATCHES] = 1, found - n
         for i in range(len(scratch.work)):
             counters[i] += scratch.work[i]

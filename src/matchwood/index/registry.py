@@ -20,6 +20,7 @@ REGISTRY = {
     "propagation": "matchwood.index.propagation:Propagation",
     "k_index": "matchwood.index.k_index:KIndex",
     "pst_bloom": "matchwood.index.pst_bloom:PSTBloom",
+    "pst_hash": "matchwood.index.pst_hash:PSTHash",
     "gryphon": "matchwood.index.gryphon:Gryphon",
     "vcr": "matchwood.index.vcr:VCR",
     "r_tree": "matchwood.index.r_tree:RTree",
