@@ -28,8 +28,7 @@ class ColumnStore(IdListStore):
         self._columns = tuple(columns)
         size = len(self.lists.item)
         shaped = {
-            name: np.zeros((size, *array.shape[1:]), array.dtype)
-            for name, array in columns.items()
+            name: np.zeros((size, *array.shape[1:]), array.dtype) for name, array in columns.items()
         }
         self.lists: Any = kind(**self.lists._asdict(), **shaped)
 

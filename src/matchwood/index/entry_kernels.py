@@ -3,8 +3,8 @@
     word  ... [4|slot 7][cell][cell][cell]  [3|slot 2][cell][cell] ...
               ^ ref                         ^ ref
 
-Lists that hold an expression many times hold its `ref`, the position of its entry; cells are those of
-`postings`.  An entry never moves, so refs stay.  When all entries are written at once, those that
+Lists that hold an expression many times hold its `ref`, the position of its entry; cells are those
+of `postings`.  An entry never moves, so refs stay.  When all entries are written at once, those that
 are reached together lie side by side.
 
 Layout   word    int64[]    the entries; a free one's first word is the next free one of its class

@@ -1,4 +1,4 @@
-"""PSTBloom: one access predicate leads to candidates, a signature sieves them, verification decides.
+"""PSTBloom: an access predicate leads to candidates, a signature sieves them, the rest is verified.
 
 Idea.    Every attribute's keys are divided into disjoint spaces.  An expression hangs on its most
          selective predicate and is listed in each space that this meets.  An event's value falls
@@ -21,7 +21,7 @@ Layout   (A attributes, S slots, N spaces)
          record_*     see column_lists, by space: item = ref of an entry, mark = its signature
          entry_*      see entry_kernels
          home_ref        int32[S]   where the entry of an expression is, NONE
-         home_access     int32[S]   its access predicate, ~predicate in the coarse division, NO_ACCESS
+         home_access     int32[S]   its access predicate; ~predicate: in the coarse division
          home_space_seen int32[N]   sampled events that fell into a space (the event counter)
          home_count      int64[2]   HIGH, FREE: space ids
          statistics_*    see access_kernels
@@ -39,7 +39,6 @@ import numpy as np
 from matchwood.arrays import doubled, grown, named, taken, writable
 from matchwood.encode.events import EventBatch
 from matchwood.forms.interval_kernels import MAX_KEY, MIN_KEY
-from matchwood.index.counting_kernels import count_uses
 from matchwood.index import entry_kernels
 from matchwood.index.access_kernels import (
     ENOUGH,
@@ -53,9 +52,10 @@ from matchwood.index.access_kernels import (
     note_all,
 )
 from matchwood.index.column_lists import ColumnStore
+from matchwood.index.counting_kernels import count_uses
 from matchwood.index.entry_kernels import Entries
-from matchwood.index.id_list_kernels import NO_BLOCK
 from matchwood.index.frame import IndexConfig, IndexFrame, Step
+from matchwood.index.id_list_kernels import NO_BLOCK
 from matchwood.index.pst_bloom_build_kernels import (
     count_records,
     demote_wide,
@@ -79,7 +79,7 @@ from matchwood.index.pst_bloom_kernels import (
     delete_all,
     insert_more,
 )
-from matchwood.index.pst_bloom_match_kernels import HELD, PASSED, TRIED, Scratch, match_bloom
+from matchwood.index.pst_bloom_match_kernels import Scratch, match_bloom
 from matchwood.index.pst_cuts import make_cuts
 from matchwood.index.pst_draw import draw_spaces
 from matchwood.index.signature_kernels import CELLS, Signatures
@@ -102,8 +102,8 @@ class Config(IndexConfig):
     space_size       records that a space holds before it is split; 0 splits at every end, as the
                      paper does; more saves memory where an attribute has few expressions
     max_spaces       spaces of an attribute; more tell more values apart
-    max_records      spaces that an expression is listed in; an access predicate that meets more goes
-                     to the coarse division of its attribute
+    max_records      spaces that an expression is listed in; an access predicate that meets more
+                     goes to the coarse division of its attribute
     ranking          of predicates before events have been seen: by their "odds", or by their
                      "operators" as in section 3.3
     learn_every      every so many events are counted; 0: none
@@ -167,7 +167,7 @@ class PSTBloom(IndexFrame):
             scale=np.zeros(_SMALL, np.float64),
             absent=np.zeros(self.config.signature_bits // 64, np.int64),
         )
-        self._scratch = Scratch(
+        self._scratch: Any = Scratch(
             posted=np.full(_SMALL, -1, np.int64),
             found=np.empty(2 * _SMALL, np.int64),
             picks=np.empty(_SMALL, np.int32),
@@ -390,9 +390,7 @@ class PSTBloom(IndexFrame):
             self._remove(moving)
             self._make_places(moving)
             self._homes.access[moving] = access[is_better]
-            note_all(
-                self._statistics, self._table.layout, self._table.predicates.layout, moving, 1
-            )
+            note_all(self._statistics, self._table.layout, self._table.predicates.layout, moving, 1)
             self._insert(moving, chosen=True)
         return len(moving)
 
@@ -485,9 +483,7 @@ class PSTBloom(IndexFrame):
         self._homes = h._replace(ref=grown(h.ref, n, NONE), access=grown(h.access, n, NO_ACCESS))
         a = doubled(len(x.uses), self._table.n_attributes)
         self._spaces.make_lists(2 * a)
-        self._entries = self._entries._replace(
-            origin=grown(self._entries.origin, a, int(MAX_KEY))
-        )
+        self._entries = self._entries._replace(origin=grown(self._entries.origin, a, int(MAX_KEY)))
         self._statistics = x._replace(
             uses=grown(x.uses, a),
             lo=grown(x.lo, a, int(MAX_KEY)),
@@ -505,9 +501,7 @@ class PSTBloom(IndexFrame):
         self._spaces.make_room(2 * n)
         self._make_ids(int(self._homes.count[HIGH]) + n)
         cuts = np.full(n, MIN_KEY)
-        lay_cuts(
-            self._spaces.lists, self._records.lists, self._homes, dims, np.arange(n + 1), cuts
-        )
+        lay_cuts(self._spaces.lists, self._records.lists, self._homes, dims, np.arange(n + 1), cuts)
 
     def _make_ids(self, n: int) -> None:
         """Ids for so many spaces."""

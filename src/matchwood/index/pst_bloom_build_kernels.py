@@ -1,4 +1,4 @@
-"""Kernels that build `pst_bloom` at once: cuts are known, lists are filled in the order of spaces."""
+"""Kernels that build `pst_bloom` at once: cuts are known, lists are filled by space."""
 
 from __future__ import annotations
 

@@ -310,9 +310,7 @@ def reserve_all(spaces, records, predicates, dim, pred):
 
 
 @part
-def record_all(
-    spaces, records, homes, signatures, expressions, predicates, dim, pred, slot
-):
+def record_all(spaces, records, homes, signatures, expressions, predicates, dim, pred, slot):
     """A record in every space that a predicate meets; there is room."""
     last = np.int64(-1)
     signed = np.int64(-1)
@@ -361,9 +359,7 @@ def settle(
         return RECORDS_FULL
     entries.skipped[0] = pred
     n_skipped = np.int64(is_whole(spaces, dim, predicates, pred))
-    homes.ref[slot] = put_entry(
-        entries, expressions, predicates, slot, n_skipped, statistics.uses
-    )
+    homes.ref[slot] = put_entry(entries, expressions, predicates, slot, n_skipped, statistics.uses)
     record_all(spaces, records, homes, signatures, expressions, predicates, dim, pred, slot)
     use_cuts(spaces, dim, predicates, pred, 1)
     return DONE

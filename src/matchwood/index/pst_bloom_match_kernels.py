@@ -27,7 +27,6 @@ from matchwood.index.verify_kernels import (
 from matchwood.jit import kernel, part
 
 
-
 class Scratch(NamedTuple):
     """What matching needs: one per matcher."""
 

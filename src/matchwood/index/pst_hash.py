@@ -37,7 +37,7 @@ from matchwood.index.frame import Step
 from matchwood.index.id_lists import IdListStore
 from matchwood.index.pst_bloom import Config as BloomConfig
 from matchwood.index.pst_bloom import PSTBloom
-from matchwood.index.pst_bloom_kernels import COARSE, DONE, NO_ACCESS
+from matchwood.index.pst_bloom_kernels import DONE, NO_ACCESS
 from matchwood.index.pst_draw import draw_spaces
 from matchwood.index.pst_hash_kernels import (
     HASH_FULL,
@@ -45,7 +45,6 @@ from matchwood.index.pst_hash_kernels import (
     Keyed,
     Odometer,
     choose_all_keys,
-    count_met,
     delete_keyed,
     first_places,
     insert_keyed,
@@ -62,8 +61,6 @@ from matchwood.index.space_hash_kernels import (
 )
 
 _SMALL = 64
-_FEW = 3
-"""Spaces that a predicate may meet without a coarse division being made for it."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,7 +74,7 @@ class Config(BloomConfig):
     """
 
     n_access: int = 2
-    max_records: int = 16
+    max_records: int = 32
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -146,11 +143,8 @@ class PSTHash(PSTBloom):
         self._choose_keys(slots, known, known_seen)
         arity = keyed.arity[slots]
         is_part = np.arange(c.n_access)[None, :] < arity[:, None]
-        keys = keyed.access[slots][is_part]
-        keys = np.where(keys < 0, ~keys, keys)
-        wanted = np.concatenate([keys, homes.access[slots[arity == 0]]])
-        self._lay_cuts(wanted, c.space_size, c.max_spaces, 0)
-        self._lay_coarse_cuts(wanted)
+        wanted = [keyed.access[slots][is_part], homes.access[slots[arity == 0]]]
+        self._lay_cuts(np.concatenate(wanted), c.space_size, c.max_spaces, 0)
         keyed.arity[slots], keyed.demoted[0], homes = 0, 0, self._homes
         homes.access[slots] = NO_ACCESS
         self._choose_keys(slots, known, known_seen)
@@ -165,14 +159,6 @@ class PSTHash(PSTBloom):
         first_places(self._spaces.lists, keyed, p, several, first)
         self._put(several[np.argsort(first, kind="stable")], chosen=True, cutting=False)
         self._trim()
-
-    def _lay_coarse_cuts(self, wanted: np.ndarray) -> None:
-        """Coarse divisions where predicates meet several spaces of the fine one."""
-        met = np.empty(len(wanted), np.int64)
-        count_met(self._spaces.lists, self._table.predicates.layout, wanted, met)
-        several = wanted[met > _FEW]
-        if len(several):
-            self._lay_cuts(several, self.config.space_size, COARSE, 1)
 
     def _choose_keys(self, slots: np.ndarray, known: Any, known_seen: np.ndarray) -> None:
         table = self._table
@@ -228,9 +214,7 @@ class PSTHash(PSTBloom):
         mine[is_alone] = self._costs(held[is_alone])
         for d in range(self.config.n_access):
             has = self._keyed.arity[held] > d
-            access = self._keyed.access[held[has], d]
-            access = np.where(access < 0, ~access, access)
-            mine[has] = np.minimum(mine[has], self._cost_of(access))
+            mine[has] = np.minimum(mine[has], self._cost_of(self._keyed.access[held[has], d]))
         n = int((self._chosen(held)[1] * factor < mine).sum())
         if n:
             self._build_again()

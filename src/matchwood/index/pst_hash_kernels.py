@@ -70,7 +70,7 @@ HASH_FULL = MEMBERS_FULL + 1
 class Keyed(NamedTuple):
     """What `pst_hash` adds to the homes of `pst_bloom`."""
 
-    access: np.ndarray  # int32[S, N], access predicates by attribute; ~predicate: coarse division
+    access: np.ndarray  # int32[S, N], access predicates by attribute
     arity: np.ndarray  # int8[S], how many; 0: the expression is in records, PSTBloom's way
     by_arity: np.ndarray  # int64[N + 1], expressions of each arity
     demoted: np.ndarray  # int64[1], expressions that had a predicate too wide for a space
@@ -87,25 +87,13 @@ class Odometer(NamedTuple):
     cost: np.ndarray  # float64, for the predicates of one expression
 
 
-@part
-def key_pred(keyed, slot, d):
-    access = np.int64(keyed.access[slot, d])
-    return access if access >= 0 else ~access
-
-
-@part
-def key_dim(keyed, predicates, slot, d):
-    """The dimension of an access predicate."""
-    access = np.int64(keyed.access[slot, d])
-    return 2 * np.int64(predicates.attr[key_pred(keyed, slot, d)]) + (access < 0)
-
-
 # ── combinations ────────────────────────────────────────────────────────────────────────────────
 
 
 @part
-def _enter(spaces, predicates, dim, pred, odometer, d, after):
+def _enter(spaces, predicates, pred, odometer, d, after):
     """Point part d at the first space behind `after`; False when there is none."""
+    dim = 2 * np.int64(predicates.attr[pred])
     while odometer.piece[d] < predicates.n_intervals[pred]:
         lo, hi = interval(predicates, pred, odometer.piece[d])
         first = max(place_of(spaces, dim, lo), after + 1)
@@ -118,13 +106,13 @@ def _enter(spaces, predicates, dim, pred, odometer, d, after):
 
 
 @part
-def _advance(spaces, predicates, dim, pred, odometer, d):
+def _advance(spaces, predicates, pred, odometer, d):
     """Point part d at its next space; False when there is none."""
     if odometer.place[d] < odometer.last[d]:
         odometer.place[d] += 1
         return True
     odometer.piece[d] += 1
-    return _enter(spaces, predicates, dim, pred, odometer, d, odometer.place[d])
+    return _enter(spaces, predicates, pred, odometer, d, odometer.place[d])
 
 
 @part
@@ -172,12 +160,12 @@ def for_combinations(
                 continue
             space = fixed_space
         else:
-            pred, dim = key_pred(keyed, slot, d), key_dim(keyed, predicates, slot, d)
+            pred = np.int64(keyed.access[slot, d])
             if is_down:
                 odometer.piece[d] = 0
-                is_there = _enter(spaces, predicates, dim, pred, odometer, d, np.int64(-1))
+                is_there = _enter(spaces, predicates, pred, odometer, d, np.int64(-1))
             else:
-                is_there = _advance(spaces, predicates, dim, pred, odometer, d)
+                is_there = _advance(spaces, predicates, pred, odometer, d)
             if not is_there:
                 d, is_down = d - 1, False
                 continue
@@ -203,7 +191,7 @@ def for_combinations(
 def part_on(keyed, predicates, slot, attr):
     """Which access predicate of an expression is on an attribute."""
     d = np.int64(0)
-    while predicates.attr[key_pred(keyed, slot, d)] != attr:
+    while predicates.attr[keyed.access[slot, d]] != attr:
         d += 1
     return d
 
@@ -230,7 +218,7 @@ def split_members(
         ref = np.int64(members.item[members.start[left] + i])
         slot = slot_of(entries, ref)
         d = part_on(keyed, predicates, slot, attr)
-        if meets(predicates, key_pred(keyed, slot, d), cut, last):
+        if meets(predicates, keyed.access[slot, d], cut, last):
             if not insert_id(members, right, np.int32(ref)):
                 return MEMBERS_FULL
             status = for_combinations(
@@ -246,7 +234,7 @@ def split_members(
         ref = np.int64(members.item[members.start[left] + i])
         slot = slot_of(entries, ref)
         d = part_on(keyed, predicates, slot, attr)
-        pred = key_pred(keyed, slot, d)
+        pred = keyed.access[slot, d]
         spaces.uses[place] += has_end(predicates, pred, cut)
         if not meets(predicates, pred, first, cut - 1):
             for_combinations(
@@ -265,7 +253,7 @@ def _undo_join(
         ref = np.int64(members.item[members.start[right] + i])
         slot = slot_of(entries, ref)
         d = part_on(keyed, predicates, slot, attr)
-        if not meets(predicates, key_pred(keyed, slot, d), first, last):
+        if not meets(predicates, keyed.access[slot, d], first, last):
             for_combinations(
                 spaces, predicates, keyed, table, groups, odometer, slot, ref, d, left, False
             )
@@ -285,7 +273,7 @@ def join_members(
         ref = np.int64(members.item[members.start[right] + i])
         slot = slot_of(entries, ref)
         d = part_on(keyed, predicates, slot, attr)
-        if not meets(predicates, key_pred(keyed, slot, d), first, last):
+        if not meets(predicates, keyed.access[slot, d], first, last):
             is_done = insert_id(members, left, np.int32(ref)) and PUT == for_combinations(
                 spaces, predicates, keyed, table, groups, odometer, slot, ref, d, left, True
             )
@@ -326,7 +314,7 @@ def choose_keys(
             statistics, known, known_seen, predicates, expressions.code[begin + k], limits.ranking
         )  # fmt: skip
     n, most = np.int64(0), keyed.access.shape[1]
-    product, is_demoted, best = np.int64(1), False, np.int64(NO_ACCESS)
+    product, is_demoted, best = np.int64(1), False, NO_ACCESS
     for tries in range(size):
         k = np.int64(0)
         for other in range(1, size):
@@ -336,11 +324,14 @@ def choose_keys(
         pred = np.int64(expressions.code[begin + k])
         if tries == 0:
             best = pred
-        least = min(_met(spaces, predicates, pred, 0), _met(spaces, predicates, pred, 1))
-        if product * least > limits.max_records:
+        dim = 2 * np.int64(predicates.attr[pred])
+        met = np.int64(predicates.n_intervals[pred])
+        if is_open(spaces, dim):
+            met = max(met, n_met(spaces, dim, predicates, pred, limits.max_records))
+        if product * met > limits.max_records:
             is_demoted = is_demoted or tries < most
             continue
-        product *= least
+        product *= met
         j = n
         while j > 0 and predicates.attr[keyed.access[slot, j - 1]] > predicates.attr[pred]:
             keyed.access[slot, j] = keyed.access[slot, j - 1]
@@ -352,36 +343,8 @@ def choose_keys(
     keyed.demoted[0] += is_demoted
     if n >= 2:
         keyed.arity[slot] = n
-        _choose_divisions(spaces, keyed, predicates, limits, slot)
     else:
         homes.access[slot] = best
-
-
-@part
-def _met(spaces, predicates, pred, division):
-    """How many spaces of a division a predicate meets, or will when its ends are cuts."""
-    dim = 2 * np.int64(predicates.attr[pred]) + division
-    met = np.int64(1)
-    if is_open(spaces, dim):
-        met = n_met(spaces, dim, predicates, pred, np.int64(2**20))
-    return met if division else max(met, np.int64(predicates.n_intervals[pred]))
-
-
-@part
-def _choose_divisions(spaces, keyed, predicates, limits, slot):
-    """Fine divisions for all parts, but coarse ones for the widest while the product is too large."""
-    n = np.int64(keyed.arity[slot])
-    while True:
-        product, widest, width = np.int64(1), np.int64(-1), np.int64(1)
-        for d in range(n):
-            is_coarse = keyed.access[slot, d] < 0
-            met = _met(spaces, predicates, key_pred(keyed, slot, d), np.int64(is_coarse))
-            product *= met
-            if not is_coarse and met > width:
-                widest, width = np.int64(d), met
-        if product <= limits.max_records or widest < 0:
-            return
-        keyed.access[slot, widest] = ~keyed.access[slot, widest]
 
 
 @part
@@ -416,9 +379,7 @@ def _cut_ends(
         )  # fmt: skip
         if status != DONE:
             return status
-        statistics.values[dim >> 1] = max(
-            statistics.values[dim >> 1], np.int64(spaces.size[dim])
-        )
+        statistics.values[dim >> 1] = max(statistics.values[dim >> 1], np.int64(spaces.size[dim]))
     return DONE
 
 
@@ -436,9 +397,9 @@ def _join_ends(
 
 
 @part
-def _in_members(spaces, members, predicates, dim, pred, ref, is_put):
+def _in_members(spaces, members, predicates, pred, ref, is_put):
     """Put a ref into the member list of every space that a predicate meets, or take it out."""
-    last = np.int64(-1)
+    dim, last = 2 * np.int64(predicates.attr[pred]), np.int64(-1)
     for i in range(predicates.n_intervals[pred]):
         lo, hi = interval(predicates, pred, i)
         first = max(place_of(spaces, dim, lo), last + 1)
@@ -461,19 +422,19 @@ def settle_keyed(
         if not has_room(entries, expressions.size[slot]):
             return ENTRIES_FULL
         for d in range(keyed.arity[slot]):
-            pred, dim = key_pred(keyed, slot, d), key_dim(keyed, predicates, slot, d)
-            if not cutting and is_open(spaces, dim):
+            pred = np.int64(keyed.access[slot, d])
+            if not cutting and is_open(spaces, 2 * np.int64(predicates.attr[pred])):
                 continue
             status = _cut_ends(
                 spaces, records, homes, entries, keyed, members, table, groups, odometer,
-                statistics, predicates, limits, dim, pred,
+                statistics, predicates, limits, 2 * np.int64(predicates.attr[pred]), pred,
             )  # fmt: skip
             if status != DONE:
                 return status
         n_skipped = np.int64(0)
         for d in range(keyed.arity[slot]):
-            pred = key_pred(keyed, slot, d)
-            if is_whole(spaces, key_dim(keyed, predicates, slot, d), predicates, pred):
+            pred = np.int64(keyed.access[slot, d])
+            if is_whole(spaces, 2 * np.int64(predicates.attr[pred]), predicates, pred):
                 entries.skipped[n_skipped] = pred
                 n_skipped += 1
         homes.ref[slot] = put_entry(
@@ -487,12 +448,11 @@ def settle_keyed(
     if status != PUT:
         return HASH_FULL + status
     for d in range(keyed.arity[slot]):
-        pred, dim = key_pred(keyed, slot, d), key_dim(keyed, predicates, slot, d)
-        if not _in_members(spaces, members, predicates, dim, pred, ref, True):
+        if not _in_members(spaces, members, predicates, keyed.access[slot, d], ref, True):
             return MEMBERS_FULL
     for d in range(keyed.arity[slot]):
-        pred, dim = key_pred(keyed, slot, d), key_dim(keyed, predicates, slot, d)
-        use_cuts(spaces, dim, predicates, pred, 1)
+        pred = np.int64(keyed.access[slot, d])
+        use_cuts(spaces, 2 * np.int64(predicates.attr[pred]), predicates, pred, 1)
     keyed.by_arity[keyed.arity[slot]] += 1
     return DONE
 
@@ -552,21 +512,13 @@ def choose_all_keys(
 
 
 @kernel
-def count_met(spaces, predicates, preds, met):
-    """How many spaces of its fine division each predicate meets."""
-    for i in range(len(preds)):
-        dim = 2 * np.int64(predicates.attr[preds[i]])
-        met[i] = n_met(spaces, dim, predicates, preds[i], np.int64(64))
-
-
-@kernel
 def first_places(spaces, keyed, predicates, slots, first_place):
     """The first place of each keyed slot."""
     for i in range(len(slots)):
-        dim = key_dim(keyed, predicates, slots[i], 0)
+        pred = keyed.access[slots[i], 0]
+        dim = 2 * np.int64(predicates.attr[pred])
         if is_open(spaces, dim):
-            lo = predicates.lo[key_pred(keyed, slots[i], 0)]
-            first_place[i] = place_of(spaces, dim, lo)
+            first_place[i] = place_of(spaces, dim, predicates.lo[pred])
 
 
 # ── deletion ────────────────────────────────────────────────────────────────────────────────────
@@ -594,15 +546,15 @@ def delete_keyed(
                 np.int64(-1), False,
             )  # fmt: skip
             for d in range(n):
-                pred, dim = key_pred(keyed, slot, d), key_dim(keyed, predicates, slot, d)
-                _in_members(spaces, members, predicates, dim, pred, ref, False)
-                use_cuts(spaces, dim, predicates, pred, -1)
+                pred = np.int64(keyed.access[slot, d])
+                _in_members(spaces, members, predicates, pred, ref, False)
+                use_cuts(spaces, 2 * np.int64(predicates.attr[pred]), predicates, pred, -1)
             give_entry(entries, ref)
             for d in range(n):
-                pred, dim = key_pred(keyed, slot, d), key_dim(keyed, predicates, slot, d)
+                pred = np.int64(keyed.access[slot, d])
                 _join_ends(
                     spaces, records, homes, entries, keyed, members, table, groups, odometer,
-                    predicates, dim, pred,
+                    predicates, 2 * np.int64(predicates.attr[pred]), pred,
                 )  # fmt: skip
         homes.ref[slot], homes.access[slot], keyed.arity[slot] = NONE, NO_ACCESS, 0
         begin = expressions.start[slot]

@@ -15,7 +15,6 @@ from matchwood.index.pst_bloom_match_kernels import (
     sieve_spaces,
     verify,
 )
-from matchwood.index.pst_hash_kernels import key_pred
 from matchwood.index.signature_kernels import sign_event
 from matchwood.index.space_hash_kernels import (
     HELD,
@@ -89,15 +88,12 @@ def member_spaces(spaces, members, events, e, found):
     """The spaces of an event that are part of some combination; returns how many."""
     n = np.int64(0)
     for entry in range(events.start[e], events.start[e + 1]):
-        fine = 2 * np.int64(events.attr[entry])
-        if fine >= len(spaces.size):
-            continue
-        for dim in range(fine, fine + 2):
-            if spaces.size[dim] > 0:
-                space = spaces.item[place_of(spaces, dim, events.lo[entry])]
-                if members.size[space] > 0:
-                    found[n] = space
-                    n += 1
+        dim = 2 * np.int64(events.attr[entry])
+        if dim < len(spaces.size) and spaces.size[dim] > 0:
+            space = spaces.item[place_of(spaces, dim, events.lo[entry])]
+            if members.size[space] > 0:
+                found[n] = space
+                n += 1
     return n
 
 
@@ -144,12 +140,10 @@ def combine(table, groups, scratch, n_spaces, most, n):
 
 
 @part
-def _can_hold(
-    keyed, slot, events, stamp, board_event, board_entry, predicates
-):
+def _can_hold(keyed, slot, events, stamp, board_event, board_entry, predicates):
     """Whether an event of sets satisfies all access predicates of an expression."""
     for d in range(keyed.arity[slot]):
-        pred = key_pred(keyed, slot, d)
+        pred = keyed.access[slot, d]
         ref = pred if predicates.n_intervals[pred] == 1 else ~pred
         if not holds(
             events, stamp, board_event, board_entry,
@@ -167,25 +161,23 @@ def _member_sets(
     """Members of all spaces that an event of sets meets, each once."""
     clock, before = scratch.clock[0], n
     for entry in range(events.start[e], events.start[e + 1]):
-        fine = 2 * np.int64(events.attr[entry])
-        if fine >= len(spaces.size):
+        dim = 2 * np.int64(events.attr[entry])
+        if dim >= len(spaces.size) or spaces.size[dim] == 0:
             continue
-        for dim in range(fine, fine + 2):
-            if spaces.size[dim] == 0:
-                continue
-            last = place_of(spaces, dim, events.hi[entry])
-            for place in range(place_of(spaces, dim, events.lo[entry]), last + 1):
-                space = spaces.item[place]
-                for i in range(members.start[space], members.start[space] + members.size[space]):
-                    ref = members.item[i]
-                    slot = slot_of(entries, ref)
-                    if scratch.seen[slot] != clock:
-                        scratch.seen[slot] = clock
-                        if _can_hold(
-                            keyed, slot, events, stamp, board_event, board_entry, predicates
-                        ):
-                            scratch.picks[n] = ref
-                            n += np.uint64(1)
+        first, last = (
+            place_of(spaces, dim, events.lo[entry]),
+            place_of(spaces, dim, events.hi[entry]),
+        )
+        for place in range(first, last + 1):
+            space = spaces.item[place]
+            for i in range(members.start[space], members.start[space] + members.size[space]):
+                ref = members.item[i]
+                slot = slot_of(entries, ref)
+                if scratch.seen[slot] != clock:
+                    scratch.seen[slot] = clock
+                    if _can_hold(keyed, slot, events, stamp, board_event, board_entry, predicates):
+                        scratch.picks[n] = ref
+                        n += np.uint64(1)
     scratch.work[CANDIDATES] += np.int64(n - before)
     return n
 

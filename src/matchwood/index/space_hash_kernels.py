@@ -1,7 +1,7 @@
 """A hash table from N-dimensional spaces to expressions: open addressing, no tombstones.
 
     key              space 1 << 32 | space 2                two parts
-                     (NODE | node) << 32 | space 3          three: the node of the first two, and one
+                     (NODE | node) << 32 | space 3          three: the node of two, and one
     held             node << 32 | ref + 1                   one expression under this key
                      node << 32 | ~group                    several: an id list of refs
                      node << 32 | 0                         only longer keys
@@ -180,7 +180,7 @@ def drop_ref_of(table, groups, key, parent, ref):
 
 @part
 def _empty(table, at, node, value, parent):
-    """Leave a place with less than before; with nothing, it is free, and its parent has one less."""
+    """Leave a place with less; with nothing it is free, and its parent has one less."""
     if node > 0 or value != 0:
         table.place[at, HELD] = _held(node, value)
         return
