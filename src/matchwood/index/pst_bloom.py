@@ -52,9 +52,10 @@ from matchwood.index.access_kernels import (
     note_all,
 )
 from matchwood.index.column_lists import ColumnStore
+from matchwood.index.config import IndexConfig
 from matchwood.index.counting_kernels import count_uses
 from matchwood.index.entry_kernels import Entries
-from matchwood.index.frame import IndexConfig, IndexFrame, Step
+from matchwood.index.frame import IndexFrame, Step
 from matchwood.index.id_list_kernels import NO_BLOCK
 from matchwood.index.pst_bloom_build_kernels import (
     count_records,

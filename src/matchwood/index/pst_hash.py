@@ -114,7 +114,7 @@ class PSTHash(PSTBloom):
         )
         self._entries = self._entries._replace(skipped=np.zeros(n, np.int64))
         self._scratch = HashScratch(
-            *self._scratch,
+            **self._scratch._asdict(),
             waiting=np.zeros(BLOCK, np.int64),
             chosen=np.zeros(n + 1, np.int64),
             prefix=np.zeros(n + 1, np.int64),
