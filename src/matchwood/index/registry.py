@@ -19,6 +19,7 @@ REGISTRY = {
     "counting": "matchwood.index.counting:Counting",
     "propagation": "matchwood.index.propagation:Propagation",
     "k_index": "matchwood.index.k_index:KIndex",
+    "op_index": "matchwood.index.op_index:OpIndex",
     "pst_bloom": "matchwood.index.pst_bloom:PSTBloom",
     "pst_hash": "matchwood.index.pst_hash:PSTHash",
     "gryphon": "matchwood.index.gryphon:Gryphon",
