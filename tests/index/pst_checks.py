@@ -9,8 +9,8 @@ import numpy as np
 
 from matchwood.forms.interval_kernels import MAX_KEY, MIN_KEY
 from matchwood.index.pst_bloom import PSTBloom
-from matchwood.index.pst_bloom_kernels import NO_ACCESS
 from matchwood.index.pst_hash import PSTHash
+from matchwood.index.record_kernels import NO_ACCESS
 from matchwood.index.space_hash_kernels import NODE, TAKEN
 
 Space = tuple[int, int, int]

@@ -34,6 +34,6 @@ def test_table_3_checks_its_answers_and_draws_what_it_says():
     lo, hi, keys = drawn(2_000, 500, seed=1)
     assert (hi >= lo).all()
     rows = measure(2_000, 500, repetitions=1)
-    assert [row.index for row in rows] == ["scan", "interval_tree", "segment_tree", "ps_tree"]
+    assert [row.structure for row in rows] == ["scan", "interval_tree", "segment_tree", "ps_tree"]
     assert len({row.found for row in rows}) == 1
     assert len(keys) == 500

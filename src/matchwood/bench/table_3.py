@@ -28,7 +28,7 @@ _SCANNED = 200
 class Row(NamedTuple):
     """A line of the table."""
 
-    index: str
+    structure: str
     query_seconds: float
     build_seconds: float
     nbytes: int
@@ -85,7 +85,7 @@ def measure(n: int = 100_000, n_keys: int = 100_000, repetitions: int = 5) -> li
 def main() -> None:
     head = f"{'index':14} {'query ms':>10} {'build ms':>10} {'MB':>8}"
     lines = [
-        f"{row.index:14} {row.query_seconds * 1e3:10.2f} {row.build_seconds * 1e3:10.2f} "
+        f"{row.structure:14} {row.query_seconds * 1e3:10.2f} {row.build_seconds * 1e3:10.2f} "
         f"{row.nbytes / 1e6:8.2f}"
         for row in measure()
     ]

@@ -11,9 +11,8 @@ from matchwood.index.pst_bloom_kernels import (
     dimension_of,
     is_wide,
     record_all,
-    reserve_records,
-    take_id,
 )
+from matchwood.index.record_kernels import reserve_records, take_id
 from matchwood.index.segment_kernels import interval
 from matchwood.index.space_kernels import is_whole, place_of, use_cuts
 from matchwood.jit import kernel

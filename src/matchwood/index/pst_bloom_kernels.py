@@ -9,7 +9,17 @@ import numpy as np
 from matchwood.forms.interval_kernels import MAX_KEY, MIN_KEY
 from matchwood.index.access_kernels import choose, note_predicate
 from matchwood.index.entry_kernels import give_entry, has_room, put_entry, slot_of
-from matchwood.index.id_list_kernels import NO_BLOCK, capacity, give_block, room_for, take_block
+from matchwood.index.id_list_kernels import NO_BLOCK, give_block, room_for, take_block
+from matchwood.index.record_kernels import (
+    NO_ACCESS,
+    NONE,
+    copy_records,
+    drop_ref,
+    give_id,
+    has_id,
+    reserve_records,
+    take_id,
+)
 from matchwood.index.segment_kernels import interval
 from matchwood.index.signature_kernels import sign
 from matchwood.index.space_kernels import (
@@ -31,36 +41,8 @@ from matchwood.jit import kernel, part
 DONE, ENTRIES_FULL, SPACES_FULL, IDS_FULL, RECORDS_FULL = range(5)
 """Why an insertion stopped: what has to grow."""
 
-HIGH, FREE = range(2)
-"""Positions in `count`: space ids ever handed out, the first free one or NONE."""
-
-NONE = -1
-NO_ACCESS = -(2**31)
-"""An expression without an access predicate; other negative numbers are ~predicate."""
-
 COARSE = 16
 """Spaces of the second division of an attribute, for predicates that meet many of the first."""
-
-
-class Records(NamedTuple):
-    """Lists of expressions by space; see `pst_bloom.py`."""
-
-    start: np.ndarray
-    size: np.ndarray
-    room: np.ndarray
-    item: np.ndarray
-    free: np.ndarray
-    count: np.ndarray
-    mark: np.ndarray
-
-
-class Homes(NamedTuple):
-    """See `pst_bloom.py` for the arrays."""
-
-    ref: np.ndarray
-    access: np.ndarray
-    space_seen: np.ndarray
-    count: np.ndarray
 
 
 class Limits(NamedTuple):
@@ -70,92 +52,6 @@ class Limits(NamedTuple):
     max_spaces: int
     max_records: int
     ranking: int
-
-
-# ── lists of records ────────────────────────────────────────────────────────────────────────────
-
-
-@part
-def reserve_records(records, space, n):
-    """Room for n records in all; False, and nothing done, when there is none."""
-    room = records.room[space]
-    if n == 0 or (room != NO_BLOCK and n <= capacity(room)):
-        return True
-    larger = room_for(n)
-    start = take_block(records, larger)
-    if start < 0:
-        return False
-    if room != NO_BLOCK:
-        before = records.start[space]
-        _copy(records, before, start, np.int64(records.size[space]))
-        give_block(records, before, room)
-    records.start[space], records.room[space] = start, larger
-    return True
-
-
-@part
-def _copy(records, before, start, n):
-    for i in range(n):
-        records.item[start + i] = records.item[before + i]
-        for w in range(records.mark.shape[1]):
-            records.mark[start + i, w] = records.mark[before + i, w]
-
-
-@part
-def drop_at(records, space, at):
-    """Take a record out: the last one takes its place, a small list gives room back."""
-    last = records.start[space] + records.size[space] - 1
-    _copy(records, last, at, 1)
-    records.size[space] -= 1
-    n, room = np.int64(records.size[space]), records.room[space]
-    if n == 0:
-        give_block(records, records.start[space], room)
-        records.start[space], records.room[space] = 0, NO_BLOCK
-    elif room >= 4 and 4 * n <= capacity(room):
-        smaller = room_for(2 * n)
-        start = take_block(records, smaller)
-        if start >= 0:
-            _copy(records, records.start[space], start, n)
-            give_block(records, records.start[space], room)
-            records.start[space], records.room[space] = start, smaller
-
-
-@part
-def drop_ref(records, space, ref):
-    start = records.start[space]
-    for i in range(start, start + records.size[space]):
-        if records.item[i] == ref:
-            drop_at(records, space, i)
-            return
-
-
-@part
-def has_id(homes, records):
-    return homes.count[FREE] != NONE or homes.count[HIGH] < len(records.size)
-
-
-@part
-def take_id(homes, records):
-    space = homes.count[FREE]
-    if space != NONE:
-        homes.count[FREE] = records.start[space]
-        records.start[space] = 0
-    else:
-        space = homes.count[HIGH]
-        homes.count[HIGH] += 1
-    homes.space_seen[space] = 0
-    return space
-
-
-@part
-def give_id(homes, records, space):
-    """Give back the id of a space, and its list."""
-    if records.room[space] != NO_BLOCK:
-        give_block(records, records.start[space], records.room[space])
-        records.room[space] = NO_BLOCK
-    records.size[space] = 0
-    records.start[space] = homes.count[FREE]
-    homes.count[FREE] = space
 
 
 # ── splitting and joining spaces ────────────────────────────────────────────────────────────────
@@ -206,13 +102,13 @@ def split(spaces, records, homes, entries, predicates, dim, cut):
         pred = access_of(homes, slot_of(entries, records.item[i]))
         spaces.uses[place + 1] += has_end(predicates, pred, cut)
         if meets(predicates, pred, cut, last):
-            _copy(records, i, start + records.size[right], 1)
+            copy_records(records, i, start + records.size[right], 1)
             records.size[right] += 1
         if meets(predicates, pred, first, cut - 1):
             i += 1
         else:
             end -= 1
-            _copy(records, end, i, 1)
+            copy_records(records, end, i, 1)
     gone = n - (end - records.start[left])
     records.size[left] -= gone
     if records.size[right] == 0:
@@ -235,7 +131,7 @@ def join(spaces, records, homes, entries, predicates, dim, place):
             pred = access_of(homes, slot_of(entries, records.item[i]))
             if not meets(predicates, pred, first, last):
                 if is_copying:
-                    _copy(records, i, records.start[left] + n, 1)
+                    copy_records(records, i, records.start[left] + n, 1)
                 n += 1
         if is_copying:
             records.size[left] = n

@@ -35,21 +35,19 @@ from matchwood.arrays import doubled, grown, named, taken, writable
 from matchwood.encode.events import EventBatch
 from matchwood.index.frame import Step
 from matchwood.index.id_lists import IdListStore
-from matchwood.index.pst_bloom import Config as BloomConfig
 from matchwood.index.pst_bloom import PSTBloom
-from matchwood.index.pst_bloom_kernels import DONE, NO_ACCESS
+from matchwood.index.pst_bloom_kernels import DONE
 from matchwood.index.pst_draw import draw_spaces
+from matchwood.index.pst_frame import Config as BloomConfig
 from matchwood.index.pst_hash_kernels import (
-    HASH_FULL,
-    MEMBERS_FULL,
-    Keyed,
-    Odometer,
     choose_all_keys,
     delete_keyed,
     first_places,
     insert_keyed,
 )
 from matchwood.index.pst_hash_match_kernels import BLOCK, HashScratch, match_hash
+from matchwood.index.pst_key_kernels import HASH_FULL, MEMBERS_FULL, Keyed, Odometer
+from matchwood.index.record_kernels import NO_ACCESS
 from matchwood.index.space_hash_kernels import (
     GROUPS_FULL,
     ITEMS_FULL,
