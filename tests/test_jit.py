@@ -1,6 +1,7 @@
 """Compiled code: refuses to allocate, is cached by what it is made of, says that it compiles."""
 
 import os
+import pickle
 import subprocess
 import sys
 import textwrap
@@ -64,3 +65,13 @@ def test_a_changed_callee_gets_another_cache_folder(monkeypatch):
     )
     assert jit._cache_folder("matchwood.encode.expression_kernels") != before
     assert jit._cache_folder("matchwood.forms.interval_kernels") != before
+
+
+def test_a_cache_that_names_a_class_which_is_gone_counts_as_empty(tmp_path, monkeypatch):
+    from matchwood.index.id_list_kernels import repack
+
+    file = repack._cache._cache_file
+    gone = b"cmatchwood.jit\nNoSuchClass\n."  # how a pickle says matchwood.jit.NoSuchClass
+    (tmp_path / "index").write_bytes(pickle.dumps(file._version) + gone)
+    monkeypatch.setattr(file, "_index_path", str(tmp_path / "index"))
+    assert file._load_index() == {}

@@ -48,7 +48,28 @@ def kernel(function: Kernel) -> Kernel:
         compiled: Kernel = numba.njit(cache=True, nogil=True, _nrt=False)(function)
     finally:
         numba.config.CACHE_DIR = before
+    _forgive(compiled)
     return compiled
+
+
+def _forgive(compiled: Any) -> None:
+    """Take a cache that names a class which has moved since for empty, not for an error.
+
+    A kernel is compiled for the NamedTuples of its callers, whose sources its folder's name does
+    not cover.
+    """
+    file = getattr(getattr(compiled, "_cache", None), "_cache_file", None)
+    if file is None:  # not compiled at all (NUMBA_DISABLE_JIT)
+        return
+    load = file._load_index
+
+    def load_index() -> Any:
+        try:
+            return load()
+        except (AttributeError, ImportError):
+            return {}
+
+    file._load_index = load_index
 
 
 def part(function: Kernel) -> Kernel:
