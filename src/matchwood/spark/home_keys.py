@@ -201,6 +201,16 @@ def home_of_text(text: str, costs: Costs, types: Mapping[str, str]) -> np.uint64
     return np.uint64(best[1])
 
 
+def keys_of_text(text: str, types: Mapping[str, str]) -> list[np.uint64]:
+    """The keys that an expression offers."""
+    try:
+        tree = parse(text)
+    except (MatchwoodError, TypeError):
+        return []
+    found = [_key_of(node, types)[0] for node in _conjuncts(tree)]
+    return [key for key in found if key is not None]
+
+
 def _conjuncts(tree: Expr) -> Iterator[Expr]:
     if isinstance(tree, And):
         for each in tree.operands:
@@ -215,6 +225,8 @@ def _key_of(node: Expr, types: Mapping[str, str]) -> tuple[np.uint64 | None, int
     if not isinstance(inner, Predicate):
         return None, 2
     name: str = inner.name
+    if name.startswith("ctx."):  # no event has it
+        return None, 2
     if isinstance(inner, IsNull):
         asks_presence = inner.negated != is_negated
         return (name_key(name), 1) if asks_presence else (None, 2)

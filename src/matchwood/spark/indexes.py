@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 TEXTS = ("id", "expr")
 PREDICATES = ("id", "attribute", "operator", "value", "values")
 RESERVED = ("context", "priority", "attributes", "expires")
-"""Columns that later versions of the engine will take; until then they are refused, not ignored."""
+"""Columns that later versions will take; until then they are refused, not ignored."""
 
 _session_folder: str | None = None
 
@@ -117,7 +117,7 @@ def checked(subscriptions: DataFrame) -> DataFrame:
     reserved = sorted(columns & set(RESERVED))
     if reserved:
         raise SubscriptionError(
-            f"expected no column {', '.join(reserved)}: this version of the engine cannot take it; "
+            f"expected no column {', '.join(reserved)}: matching on Spark cannot take it yet; "
             "drop it if it may be ignored"
         )
     if "attribute" in columns:

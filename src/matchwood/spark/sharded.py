@@ -44,6 +44,7 @@ from matchwood.spark.home_keys import (
     event_keys,
     home_of_text,
     homes_of_predicates,
+    keys_of_text,
 )
 from matchwood.spark.indexes import checked, fingerprint, id_type_of
 from matchwood.spark.shapes import find_shape, read_events
@@ -135,15 +136,13 @@ class BuildJob:
 
     home: str
     n_shards: int
-    keys: np.ndarray
-    shares: np.ndarray
+    costs: Costs
+    """How often keys are offered: the rarest becomes the home."""
+    homes: Costs
+    """How often keys are homes: frequent ones are spread."""
     types: dict[str, str]
     index: str
     config: dict[str, Any]
-
-    @property
-    def costs(self) -> Costs:
-        return Costs(self.keys, self.shares)
 
 
 def _build(
@@ -151,10 +150,11 @@ def _build(
     config: Mapping[str, Any] | None, schema: Schema,
 ) -> None:  # fmt: skip
     sample, n_total = _sample(table)
-    per_subscription, costs, types = _measure(sample, index, config, schema)
+    per_subscription, types = _measure(sample, index, config, schema)
+    costs, homes = _frequencies(sample, types)
     wanted = math.ceil(n_total * per_subscription * BUILD_FACTOR / max_bytes)
     n_shards = shards or max(1, wanted)
-    job = BuildJob(str(home), n_shards, costs.keys, costs.shares, types, index, dict(config or {}))
+    job = BuildJob(str(home), n_shards, costs, homes, types, index, dict(config or {}))
     is_table = "attribute" in table.columns
     if is_table and not grouped:
         table = table.repartition("id").sortWithinPartitions("id")
@@ -183,21 +183,35 @@ def _sample(table: DataFrame) -> tuple[pa.Table, int]:
 
 def _measure(
     sample: pa.Table, index: str, config: Mapping[str, Any] | None, schema: Schema
-) -> tuple[float, Costs, dict[str, str]]:
-    """Bytes of a subscription, the shares of keys that are more than rare, and types."""
+) -> tuple[float, dict[str, str]]:
+    """Bytes of a subscription, and the types of attributes."""
     matcher = Matcher(index=index, schema=schema, **(config or {}))
     matcher.add_many(sample)
     size = float(matcher.stats()["bytes_per_subscription"]) if len(matcher) else 1000.0
-    types = {name: kind for name, kind in matcher.schema.items() if kind}
+    return size, {name: kind for name, kind in matcher.schema.items() if kind}
+
+
+def _frequencies(sample: pa.Table, types: Mapping[str, str]) -> tuple[Costs, Costs]:
+    """How often keys are offered, and how often they become homes, in a sample."""
     if "attribute" in sample.column_names:
-        keys, _ = candidate_keys(sample, types)
-    else:
-        none = Costs(np.empty(0, np.uint64), np.empty(0))
-        texts = sample.column("expr").to_pylist()
-        keys = np.array([home_of_text(text, none, types) for text in texts], np.uint64)
+        sample = sample.sort_by("id").combine_chunks()
+        offered, _ = candidate_keys(sample, types)
+        ids = pa.compute.count_distinct(sample.column("id")).as_py()
+        costs = _shares(offered, ids)
+        home, number = homes_of_predicates(sample, costs, types)
+        return costs, _shares(home[np.unique(number, return_index=True)[1]], ids)
+    texts = sample.column("expr").to_pylist()
+    keys = [np.array(keys_of_text(text, types), np.uint64) for text in texts]
+    costs = _shares(np.concatenate([*keys, np.empty(0, np.uint64)]), len(texts))
+    homes = np.array([home_of_text(text, costs, types) for text in texts], np.uint64)
+    return costs, _shares(homes, len(texts))
+
+
+def _shares(keys: np.ndarray, n: int) -> Costs:
+    """Those that are more than rare: two of a kind say nothing."""
     distinct, counts = np.unique(keys, return_counts=True)
     often = counts > 2
-    return size, Costs(distinct[often], counts[often] / max(len(matcher), 1)), types
+    return Costs(distinct[often], counts[often] / max(n, 1))
 
 
 def assign(job: BuildJob, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -209,7 +223,7 @@ def assign(job: BuildJob, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.Reco
         else:
             texts = table.column("expr").to_pylist()
             home = np.array([home_of_text(text, costs, job.types) for text in texts], np.uint64)
-        shard = _shards_of(home, table.column("id"), costs, job.n_shards)
+        shard = _shards_of(home, table.column("id"), job.homes, job.n_shards)
         table = table.append_column("matchwood_home", pa.array(home.view(np.int64)))
         table = table.append_column("matchwood_shard", pa.array(shard.astype(np.int32)))
         yield from table.combine_chunks().to_batches()
@@ -237,11 +251,9 @@ def _whole_ids(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.Table]:
         yield rest
 
 
-def _shards_of(home: np.ndarray, ids: Any, costs: Costs, n_shards: int) -> np.ndarray:
+def _shards_of(home: np.ndarray, ids: Any, homes: Costs, n_shards: int) -> np.ndarray:
     """By key; those of a frequent key spread over several shards, in proportion."""
-    spread = np.ceil(costs.share(home) * n_shards).astype(np.int64)
-    spread = np.clip(spread, 1, n_shards)
-    spread[home == ANY] = np.minimum(spread[home == ANY], max(1, n_shards))
+    spread = np.clip(np.ceil(homes.share(home) * n_shards), 1, n_shards).astype(np.int64)
     codes = pa.compute.dictionary_encode(ids.combine_chunks())
     words = codes.dictionary.to_pylist()
     if words and isinstance(words[0], str):

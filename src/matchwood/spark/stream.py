@@ -259,7 +259,7 @@ class Stream:
         if offset is None:
             problem = "expected an offset, found null"
         elif kind == CONTEXT:
-            problem = "contexts are not there yet: this version of the engine cannot take them"
+            problem = "expected no context records: streams cannot take them yet"
         elif kind not in (SUBSCRIBE, UNSUBSCRIBE):
             problem = (
                 f"expected a kind among subscribe, unsubscribe, context, event, found {kind!r}"
