@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import HealthCheck, settings
 
+from matchwood.index.registry import REGISTRY
+
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
@@ -28,10 +30,20 @@ settings.load_profile(os.environ.get("MATCHWOOD_PROFILE", "fast"))
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Of the processes that share the tests, one runs all that need Spark: one session will do."""
+    """Tests are shared among processes: one runs all that need Spark, so that one session will do,
+    and all tests of an index run in the same one, which compiles its kernels once.
+    """
     for item in items:
-        if item.get_closest_marker("spark"):
-            item.add_marker(pytest.mark.xdist_group("spark"))
+        group = "spark" if item.get_closest_marker("spark") else _index_of(item)
+        if group is not None:
+            item.add_marker(pytest.mark.xdist_group(group))
+
+
+def _index_of(item: pytest.Item) -> str | None:
+    if item.path.parent.name not in ("index", "context"):
+        return None
+    named = [name for name in REGISTRY if name in item.nodeid]
+    return max(named, key=len, default=None)
 
 
 @pytest.fixture(scope="session")
