@@ -29,7 +29,7 @@ from matchwood.workload.context import MESSAGES, Context
 CHUNKS = 4
 """Times of a case are kept in so many parts."""
 
-WARM_UP = 40
+WARM_UP = 12
 """Most updates a profile before a case is timed."""
 
 _AT_ONCE = 2_000_000

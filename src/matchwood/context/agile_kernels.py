@@ -32,7 +32,7 @@ SKIP_LIST, SEARCH_TREE, HASH_TABLE = range(3)
 NO_INDEX, EAGER, PARTIAL, GBU, AGILE = range(5)
 """What an update does to the index; see `update`."""
 
-BOX_LEVEL = 2
+BOX_LEVEL = 4
 """Leaf boxes of GBU lie between nodes of more than this many levels: about 16 nodes each."""
 
 KEPT, MOVED, FULL = range(3)

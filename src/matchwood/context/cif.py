@@ -127,7 +127,7 @@ class Cif(IndexFrame):
         self.structure = new_structure(0, 1)
         self._scope = np.zeros((0, 2), np.int64)
         self._profile_of = np.full(16, -1, np.int32)
-        self._seen = np.zeros(0, np.int64)
+        self._seen = np.zeros(0, np.uint8)
         self._found = np.zeros(0, np.int32)
         self._candidates = np.zeros(0, np.int32)
         self._built_with = (0, 0)
@@ -288,7 +288,7 @@ class Cif(IndexFrame):
         self._profile_of[compiled.slots] = np.arange(first, last)
         size = len(self.profiles.slot)
         if len(self._seen) < size:
-            self._seen = np.zeros(size, np.int64)
+            self._seen = np.zeros(size, np.uint8)
             self._found, self._candidates = np.empty(size, np.int32), np.empty(size, np.int32)
         n = len(self.attrs)
         if not n:

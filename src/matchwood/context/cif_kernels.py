@@ -23,6 +23,9 @@ ALWAYS, FIXED, AUTO, RENT = range(4)
 P_KIND, P_LIMIT, P_COUNT, P_UPDATES, P_WRONG, P_ASKED = range(6)
 """Places in the policy's state, float64."""
 
+SPARSE = 32
+"""From one candidate in so many profiles on, candidates are put in order."""
+
 DECAY = 0.99
 """What an event leaves of the updates and false positives before it, for `auto`."""
 
@@ -56,26 +59,38 @@ def _ask(policy, wrong, e, requests):
 def _merge(
     profiles, s, events, stamp, board_event, board_entry, attrs, clock, seen, found, candidates
 ):
-    """Candidates of the posted event: profiles that all their indexes have found, and the loose."""
+    """Candidates of the posted event: profiles that all their indexes have found, and the loose.
+
+    `seen` counts, above a base that rises from event to event, so it is cleared once in 31.  Many
+    candidates are read off it in order: testing them then runs through memory, not across it.
+    """
     n_indexes = len(attrs)
     clock[0] += 1  # an event that has to be repeated counts anew
-    base = clock[0] * 8
-    n = 0
+    if clock[0] % 31 == 0:
+        for p in range(len(seen)):
+            seen[p] = 0
+    base = 8 * (clock[0] % 31)
+    n, n_seen = np.int64(0), np.int64(0)
+    need = profiles.need
     for k in range(n_indexes):
         attr = attrs[k]
         if board_event[attr] != stamp:
             continue
         n_found = probe(s, k, events.lo[board_entry[attr]], found, np.int64(0))
+        n_seen += n_found
         for i in range(n_found):
             p = np.int64(found[i]) // n_indexes
-            need = profiles.need[p]
-            if need > 1:
-                count = seen[p] - base + 1 if seen[p] > base else 1
-                seen[p] = base + count
-                if count < need:
-                    continue
-            candidates[n] = p
-            n += 1
+            count = max(np.int64(seen[p]), base) + 1
+            seen[p] = count
+            if count == base + need[p]:
+                candidates[n] = p
+                n += 1
+    if n * SPARSE > profiles.count[N_PROFILES]:
+        n = 0
+        for p in range(profiles.count[N_PROFILES]):
+            if need[p] > 0 and seen[p] == base + need[p]:
+                candidates[n] = p
+                n += 1
     for i in range(profiles.count[N_LOOSE]):
         p = profiles.loose[i]
         if profiles.slot[p] >= 0:

@@ -24,8 +24,9 @@ from matchwood.index.marker_kernels import (
 )
 from matchwood.jit import part
 
-LEVELS = 12
-"""Most levels of a node; one in four goes one level higher.  4^12 nodes before it shows."""
+LEVELS = 20
+"""Most levels of a node; one in two goes one level higher, so that an escalation need not cover
+more than twice what it must.  2^20 nodes before the limit shows."""
 
 MOST_MARKERS = 512
 """More markers than one identifier can need on a way up and down."""
@@ -42,9 +43,9 @@ def levels_of(key):
     h *= np.uint64(0xBF58476D1CE4E5B9)
     h ^= h >> np.uint64(29)
     levels = 1
-    while levels < LEVELS and (h & np.uint64(3)) == np.uint64(0):
+    while levels < LEVELS and (h & np.uint64(1)) == np.uint64(0):
         levels += 1
-        h >>= np.uint64(2)
+        h >>= np.uint64(1)
     return levels
 
 
