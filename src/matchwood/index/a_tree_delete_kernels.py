@@ -5,7 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from matchwood.index.a_tree_insert_kernels import DONE, WORDS_FULL
-from matchwood.index.a_tree_link_kernels import make_access, replace_children, settle_levels
+from matchwood.index.a_tree_link_kernels import (
+    make_access,
+    most_for_parent,
+    replace_children,
+    settle_levels,
+)
 from matchwood.index.a_tree_node_kernels import (
     AND,
     CHANGED,
@@ -51,7 +56,7 @@ def _rehang(x, p, v, scratch, random_access):
     words = most_words(1 + np.int64(x.word[mine]) + np.int64(x.word[its]))
     for i in range(mine + 1, mine + 1 + x.word[mine]):
         words += words_for_parent(x, x.word[i])
-    words += words_for_parent(x, x.word[its + 1]) + 8
+    words += 2 * most_for_parent(x, p) + 8
     if not has_words(x, words):
         return False
     mark, n = next_mark(scratch), np.int64(0)

@@ -11,6 +11,7 @@ from matchwood.index.a_tree_link_kernels import (
     inner_rarity,
     leaf_rarity,
     make_access,
+    most_for_parent,
     replace_children,
     settle_levels,
     write_children,
@@ -140,7 +141,7 @@ def _words_needed(x, n_child, n_found, scratch):
         p = scratch.found[i]
         down = x.node[p, DOWN]
         words += most_words(2 + np.int64(x.word[down])) + 12
-        words += words_for_parent(x, x.word[down + 1])
+        words += 2 * most_for_parent(x, p)
     return words + (200 if n_found > 0 else 0)
 
 

@@ -19,6 +19,7 @@ from matchwood.index.a_tree_node_kernels import (
     next_walk,
     remove_parent,
     take_block,
+    words_for_parent,
 )
 from matchwood.index.segment_kernels import interval
 from matchwood.jit import part
@@ -93,10 +94,9 @@ def write_children(x, v, child, n, access):
 
 @part
 def replace_children(x, v, child, n, random_access):
-    """Give an existing node other children.
+    """Give an existing node other children; returns which gave access before, and which does now.
 
-    Parents of those that leave have been removed, those that come do not know the node yet:
-    they are the children from the first one that has no mark in front, see the callers.
+    The caller sees to it that children know of the node, or no longer.
     """
     down = x.node[v, DOWN]
     before = x.word[down + 1]
@@ -104,6 +104,15 @@ def replace_children(x, v, child, n, random_access):
     access = access_position(x, v, child, n, random_access)
     write_children(x, v, child, n, access)
     return before, child[access]
+
+
+@part
+def most_for_parent(x, v):
+    """Words that entering a node once more at one of its children may take."""
+    down, most = x.node[v, DOWN], np.int64(0)
+    for i in range(down + 1, down + 1 + x.word[down]):
+        most = max(most, words_for_parent(x, x.word[i]))
+    return most
 
 
 @part

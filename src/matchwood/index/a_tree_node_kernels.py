@@ -148,6 +148,18 @@ def give_block(x, at, n):
     x.count[FREED] += class_size(which)
 
 
+@part
+def shrink_block(x, at, n, fewer):
+    """Give the end of a block back that `fewer` words instead of n do not need.
+
+    Classes differ by 1, or by a size that is a class of its own; so nothing has to move, and making
+    a list shorter never asks for words.
+    """
+    before, after = class_size(block_class(n)), class_size(block_class(fewer))
+    if before > after:
+        give_block(x, at + after, before - after)
+
+
 # ── parents ─────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -213,17 +225,8 @@ def remove_parent(x, v, parent):
     if n == 1:
         give_block(x, up, PARENTS + 1)
         x.node[v, UP] = NOTHING
-    elif block_class(PARENTS + n) != block_class(PARENTS + n - 1):
-        smaller = block_class(PARENTS + n - 1)
-        at = np.int64(x.free[smaller])
-        if at >= 0 or x.count[TOP] + class_size(smaller) <= len(x.word):
-            fresh = take_block(x, PARENTS + n - 1)
-            for i in range(PARENTS + n - 1):
-                x.word[fresh + i] = x.word[up + i]
-            give_block(x, up, PARENTS + n)
-            x.node[v, UP] = fresh
-        else:  # no room to move: the tail of the block is lost until the arena is closed up
-            x.count[FREED] += class_size(block_class(PARENTS + n)) - class_size(smaller)
+    else:
+        shrink_block(x, up, PARENTS + n, PARENTS + n - 1)
 
 
 @part
@@ -439,13 +442,5 @@ def remove_slot(x, v, slot):
     if n == 2:
         x.node[v, SLOT] = x.word[at + 1]
         give_block(x, at, 3)
-    elif block_class(n + 1) != block_class(n):
-        smaller = block_class(n)
-        if x.free[smaller] >= 0 or x.count[TOP] + class_size(smaller) <= len(x.word):
-            fresh = take_block(x, n)
-            for i in range(n):
-                x.word[fresh + i] = x.word[at + i]
-            give_block(x, at, n + 1)
-            x.node[v, SLOT] = ~(fresh + 1)
-        else:
-            x.count[FREED] += class_size(block_class(n + 1)) - class_size(smaller)
+    else:
+        shrink_block(x, at, n + 1, n)

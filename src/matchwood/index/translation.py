@@ -47,7 +47,7 @@ class TranslationConfig(IndexConfig):
     limit  most conjunctions of an expression; more are refused with ExpansionError
     """
 
-    base: str = "be_tree"
+    base: str = "pst_bloom"
     limit: int = MAX_DNF_TERMS
 
     def __post_init__(self) -> None:
