@@ -42,6 +42,7 @@ from matchwood.index.pst_frame import Config as BloomConfig
 from matchwood.index.pst_hash_kernels import (
     choose_all_keys,
     delete_keyed,
+    fill_keyed,
     first_places,
     insert_keyed,
 )
@@ -59,6 +60,8 @@ from matchwood.index.space_hash_kernels import (
 )
 
 _SMALL = 64
+_EACH = 6
+"""Places for each expression when many come at once; most of them have fewer combinations."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -153,9 +156,12 @@ class PSTHash(PSTBloom):
             self._fill_records(alone)
             keyed.by_arity[1] += len(alone)
         first = np.zeros(len(several), np.int64)
+        is_part = np.arange(c.n_access)[None, :] < keyed.arity[several][:, None]
+        self._open_dimensions(2 * p.attr[keyed.access[several][is_part]].astype(np.int64))
         self._make_room_for(several)
+        self._make_hash(_SMALL + _EACH * len(several))
         first_places(self._spaces.lists, keyed, p, several, first)
-        self._put(several[np.argsort(first, kind="stable")], chosen=True, cutting=False)
+        self._put_all(several[np.argsort(first, kind="stable")])
         self._trim()
 
     def _choose_keys(self, slots: np.ndarray, known: Any, known_seen: np.ndarray) -> None:
@@ -165,17 +171,26 @@ class PSTHash(PSTBloom):
             self._odometer, table.layout, table.predicates.layout, self._limits, slots,
         )  # fmt: skip
 
-    def _insert(self, slots: np.ndarray, chosen: bool) -> None:
-        self._put(slots, chosen, cutting=True)
+    def _put_all(self, slots: np.ndarray) -> None:
+        done, table = 0, self._table
+        while done < len(slots):
+            done, full = fill_keyed(
+                self._spaces.lists, self._homes, self._entries, self._keyed, self._members.lists,
+                self._hash, self._groups.lists, self._odometer, self._statistics, table.layout,
+                table.predicates.layout, slots, done,
+            )  # fmt: skip
+            if full != DONE:
+                self._grow(full, int(table.layout.size[slots[done]]))
 
-    def _put(self, slots: np.ndarray, chosen: bool, cutting: bool) -> None:
+    def _add(self, slots: np.ndarray) -> None:
+        self._make_places(slots)
         done, table = 0, self._table
         while done < len(slots):
             done, full = insert_keyed(
                 self._spaces.lists, self._records.lists, self._homes, self._entries, self._keyed,
                 self._members.lists, self._hash, self._groups.lists, self._odometer,
                 self._signatures, self._statistics, table.layout, table.predicates.layout,
-                self._limits, slots, done, chosen, cutting,
+                self._limits, slots, done,
             )  # fmt: skip
             if full != DONE:
                 self._grow(full, int(table.layout.size[slots[done]]))

@@ -167,24 +167,14 @@ def _in_members(spaces, members, predicates, pred, ref, is_put):
 
 
 @part
-def settle_keyed(
-    spaces, records, homes, entries, keyed, members, table, groups, odometer, statistics,
-    expressions, predicates, limits, slot, cutting,
+def _put_keyed(
+    spaces, homes, entries, keyed, members, table, groups, odometer, statistics, expressions,
+    predicates, slot,
 ):  # fmt: skip
-    """Put an expression with chosen access predicates under its spaces; may be repeated."""
+    """Put an expression under its spaces, whose ends are cut; may be repeated."""
     if homes.ref[slot] == NONE:
         if not has_room(entries, expressions.size[slot]):
             return ENTRIES_FULL
-        for d in range(keyed.arity[slot]):
-            pred = np.int64(keyed.access[slot, d])
-            if not cutting and is_open(spaces, 2 * np.int64(predicates.attr[pred])):
-                continue
-            status = _cut_ends(
-                spaces, records, homes, entries, keyed, members, table, groups, odometer,
-                statistics, predicates, limits, 2 * np.int64(predicates.attr[pred]), pred,
-            )  # fmt: skip
-            if status != DONE:
-                return status
         n_skipped = np.int64(0)
         for d in range(keyed.arity[slot]):
             pred = np.int64(keyed.access[slot, d])
@@ -211,15 +201,56 @@ def settle_keyed(
     return DONE
 
 
+@part
+def settle_keyed(
+    spaces, records, homes, entries, keyed, members, table, groups, odometer, statistics,
+    expressions, predicates, limits, slot,
+):  # fmt: skip
+    """Cut the ends of an expression's access predicates, and put it under its spaces."""
+    if homes.ref[slot] == NONE:  # not again when something was full behind the cuts
+        for d in range(keyed.arity[slot]):
+            pred = np.int64(keyed.access[slot, d])
+            status = _cut_ends(
+                spaces, records, homes, entries, keyed, members, table, groups, odometer,
+                statistics, predicates, limits, 2 * np.int64(predicates.attr[pred]), pred,
+            )  # fmt: skip
+            if status != DONE:
+                return status
+    return _put_keyed(
+        spaces, homes, entries, keyed, members, table, groups, odometer, statistics, expressions,
+        predicates, slot,
+    )  # fmt: skip
+
+
+@kernel
+def fill_keyed(
+    spaces, homes, entries, keyed, members, table, groups, odometer, statistics, expressions,
+    predicates, slots, done,
+):  # fmt: skip
+    """Put slots[done:] under spaces that are all made; returns how many are done, what is full.
+
+    A kernel of its own, because splitting takes long to compile and is not needed here.
+    """
+    while done < len(slots):
+        status = _put_keyed(
+            spaces, homes, entries, keyed, members, table, groups, odometer, statistics,
+            expressions, predicates, slots[done],
+        )  # fmt: skip
+        if status != DONE:
+            return done, status
+        done += 1
+    return done, DONE
+
+
 @kernel
 def insert_keyed(
     spaces, records, homes, entries, keyed, members, table, groups, odometer, signatures,
-    statistics, expressions, predicates, limits, slots, done, chosen, cutting,
+    statistics, expressions, predicates, limits, slots, done,
 ):  # fmt: skip
     """Insert slots[done:]; returns how many are done and what is full."""
     while done < len(slots):
         slot = slots[done]
-        if not chosen and keyed.arity[slot] == 0 and homes.access[slot] == NO_ACCESS:
+        if keyed.arity[slot] == 0 and homes.access[slot] == NO_ACCESS:
             begin = expressions.start[slot]
             for k in range(begin, begin + expressions.size[slot]):
                 note_predicate(statistics, predicates, expressions.code[k], 1)
@@ -230,7 +261,7 @@ def insert_keyed(
         if keyed.arity[slot] > 0:
             status = settle_keyed(
                 spaces, records, homes, entries, keyed, members, table, groups, odometer,
-                statistics, expressions, predicates, limits, slot, cutting,
+                statistics, expressions, predicates, limits, slot,
             )  # fmt: skip
         else:
             pred = access_of(homes, slot)
