@@ -46,7 +46,7 @@ def test_every_filter_gives_the_answers_of_the_first(report):
 def test_agile_bothers_its_indexes_less_than_eager_does(report):
     few, many = report.data["cases"]
     work = {row["label"]: row["counters"] for row in many["indexes"]}
-    assert work["eager"]["index_updates"] > 3 * work["agile"]["index_updates"] > 0
+    assert work["eager"]["index_updates"] > 1.5 * work["agile"]["index_updates"] > 0
     assert work["no_index"]["candidates"] == 20 * 1500
     assert work["eager"]["candidates"] < work["agile"]["candidates"] < 20 * 1500 / 2
     assert work["agile"]["updates"] > 4_000

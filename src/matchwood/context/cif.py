@@ -42,6 +42,7 @@ from matchwood.context.cif_kernels import (
     AUTO,
     FIXED,
     P_ASKED,
+    P_PROFILES,
     P_UPDATES,
     RENT,
     filter_batch,
@@ -135,7 +136,7 @@ class Cif(IndexFrame):
         self._version = -1
 
     def _new_policy(self) -> np.ndarray:
-        return np.zeros(6)
+        return np.ones(7) * (np.arange(7) == P_PROFILES)
 
     @property
     def _store(self) -> ContextStore | None:
@@ -234,6 +235,7 @@ class Cif(IndexFrame):
         compiled = self._compile(slots)
         n_values = 0 if store is None else store.n_values
         self._built_with = (len(slots), n_values)
+        self._policy[P_PROFILES] = len(slots)
         self._version = -1 if store is None else store.attributes.version
         if self.mode != NO_INDEX:
             rows = np.full(len(compiled.slots), -1, np.int32)

@@ -20,14 +20,17 @@ from matchwood.jit import kernel, part
 ALWAYS, FIXED, AUTO, RENT = range(4)
 """Policies of deescalation; see `cif.py`."""
 
-P_KIND, P_LIMIT, P_COUNT, P_UPDATES, P_WRONG, P_ASKED = range(6)
+P_KIND, P_LIMIT, P_COUNT, P_UPDATES, P_WRONG, P_ASKED, P_PROFILES = range(7)
 """Places in the policy's state, float64."""
 
 SPARSE = 32
 """From one candidate in so many profiles on, candidates are put in order."""
 
-DECAY = 0.99
-"""What an event leaves of the updates and false positives before it, for `auto`."""
+DECAY = 0.98
+"""What an event leaves of the updates and false positives before it: both are recent ones."""
+
+BUSY = 0.1
+"""Updates a profile and message from which an entry is not expected to stay as it is."""
 
 
 @part
@@ -39,7 +42,8 @@ def _ask(policy, wrong, e, requests):
     if kind == RENT:
         if wrong[e] < 255:
             wrong[e] += 1
-        wants = wrong[e] >= policy[P_LIMIT]
+        rate = policy[P_UPDATES] * (1.0 - DECAY) / policy[P_PROFILES]
+        wants = wrong[e] >= np.floor(1.0 + policy[P_LIMIT] * min(1.0, rate / BUSY))
         if wants:
             wrong[e] = 0
     elif not wants:

@@ -79,8 +79,8 @@ class AgileConfig(CifConfig):
 
     policy: str = "rent"
     """always: every time.  fixed: every `false_positives`-th time.  auto: every F-th time, with F =
-    `constant` * updates / false positives.  rent: when this very entry has had `rent` of them since
-    it was escalated: what it has cost by then is about what deescalating costs."""
+    `constant` * updates / false positives.  rent: when this very entry has had so many since it was
+    escalated: `rent` while values change all the time, down to one when they rest."""
     false_positives: int = 1000
     constant: float = 3000.0
     rent: int = 32
