@@ -112,7 +112,7 @@ def test_translation_makes_six_conjunctions_of_the_example_and_holds_equal_ones_
     assert found(index.match_batch(world.events([{"p2": 1}]))) == [[1]]
 
 
-@pytest.mark.parametrize("base", ["be_tree", "counting", "pst_hash"])
+@pytest.mark.parametrize("base", ["be_tree", "counting"])
 def test_translation_works_with_any_conjunctive_index(base):
     world, slots = world_with(EXAMPLE)
     index = Translation.build(world.table, slots, base=base)

@@ -132,7 +132,7 @@ class ATree(IndexFrame):
         """Short expressions first: the long ones then find them to build on."""
         sizes = self._table.layout.size[slots]
         self._insert(slots[np.argsort(sizes, kind="stable")])
-        self._memory.renumber(self._table, self.config.id_bits)
+        self._memory.renumber(self._table, self.config.for_kernels())
         uses = (self._memory.layout.leaf_of >= 0).astype(np.int32)
         self._stabbing.build(self._table, uses)
 
@@ -181,7 +181,7 @@ class ATree(IndexFrame):
         self._stabbing.drop_all(self._table, changed[: scratch.used[CHANGED]])
         self._stabbing.settle(self._table)
         if memory.is_hollow():
-            memory.renumber(self._table, self.config.id_bits, slack=0.125)
+            memory.renumber(self._table, self.config.for_kernels(), slack=0.125)
         self._matching = self._levels = None
 
     def _release(self, slots: np.ndarray, changed: np.ndarray) -> None:

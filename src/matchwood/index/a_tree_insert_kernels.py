@@ -171,7 +171,7 @@ def _find_or_make(x, op, n, scratch, mark, settings):
     if not has_words(x, _words_needed(x, n_child, n_found, scratch)):
         return np.int64(_FULL), WORDS_FULL
     v = _new_node(x, op)
-    x.node[v, ID] = id_
+    x.node[v, ID] = id_ if settings.share else np.int32(v)  # equal ones would crowd the table
     x.rarity[v] = inner_rarity(x, op, scratch.child, n_child)
     access = access_position(x, v, scratch.child, n_child, settings.random_access)
     write_children(x, v, scratch.child, n_child, access)

@@ -26,6 +26,7 @@ from matchwood.index.a_tree_node_kernels import (
     TOP,
     ATreeLayout,
     Scratch,
+    Settings,
     fill_table,
 )
 from matchwood.index.a_tree_renumber_kernels import copy_nodes, enter_ids, rank_nodes
@@ -116,7 +117,7 @@ class ATreeMemory:
         self.layout = self.layout._replace(table=np.full(size, NOTHING, np.int32))
         fill_table(self.layout)
 
-    def renumber(self, table: ExpressionTable, id_bits: int, slack: float = 0.0) -> None:
+    def renumber(self, table: ExpressionTable, settings: Settings, slack: float = 0.0) -> None:
         """Nodes and blocks in the order in which matching meets them, and no longer than needed."""
         x, p = self.layout, table.predicates.layout
         leaves = np.flatnonzero(x.op[: x.count[HIGH]] == LEAF)
@@ -142,7 +143,7 @@ class ATreeMemory:
         top = int(fresh.count[TOP])
         self.layout = fresh._replace(word=_cut(fresh.word, top, top + int(slack * top) + 64))
         self._scratch = None
-        enter_ids(self.layout, self.scratch(), id_bits)
+        enter_ids(self.layout, self.scratch(), settings.share, settings.id_bits)
         self._scratch = None
 
     def is_hollow(self) -> bool:

@@ -129,11 +129,12 @@ def copy_nodes(x, order, rank, fresh):
 
 
 @kernel
-def enter_ids(x, scratch, id_bits):
+def enter_ids(x, scratch, share, id_bits):
     """Ids follow from the numbers of nodes: find them anew, and fill the empty table."""
     for v in range(x.count[HIGH]):
         if x.op[v] < AND:
             continue
         n = gather_elements(x, v, np.int64(x.op[v]), scratch, next_mark(scratch), np.int64(0))
-        x.node[v, ID] = expression_id(np.int64(x.op[v]), scratch.element, n, id_bits)
+        id_ = expression_id(np.int64(x.op[v]), scratch.element, n, id_bits)
+        x.node[v, ID] = id_ if share else np.int32(v)
         put_node(x, v)
