@@ -53,12 +53,12 @@ def run_suite(
     only = tuple(only_indexes or ())
     rows = [found.rows(preset, case, only) for case in chosen.cases]
     classes = _classes(found, rows, only, extra_indexes or {})
-    steps = _Steps(progress, sum(map(_n_steps, chosen.cases, rows, [chosen] * len(rows))))
     if found.runner == CONTEXT:
         from matchwood.bench.context_runner import run_cases
 
-        cases = run_cases(chosen.cases, rows, seed, steps)
+        cases = run_cases(chosen.cases, rows, seed, _Steps(progress, sum(map(len, rows))))
     else:
+        steps = _Steps(progress, sum(map(_n_steps, chosen.cases, rows, [chosen] * len(rows))))
         cases = [
             _run_case(case, specs, chosen, seed, classes, steps)
             for case, specs in zip(chosen.cases, rows, strict=True)
