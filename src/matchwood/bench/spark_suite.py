@@ -58,7 +58,7 @@ class Sizes:
 
 
 PRESETS = {
-    "smoke": Sizes(2_000, 2_000, 500, 200, 2_000, 5_000, 5_000, 2_000, 2_000, 6_000, 2_000),
+    "smoke": Sizes(2_000, 2_000, 1_000, 1_000, 2_000, 5_000, 5_000, 2_000, 2_000, 6_000, 2_000),
     "small": Sizes(
         100_000, 100_000, 5_000, 1_000, 100_000, 1_000_000, 1_000_000, 100_000,
         100_000, 400_000, 40_000,
@@ -66,6 +66,9 @@ PRESETS = {
 }  # fmt: skip
 LISTED = Listed(NAME, "the Spark pipeline against joins and one process", tuple(PRESETS))
 PARTS: tuple[str, ...] = ("joins", "single", "split", "stream")
+
+RANGES = {"n_attributes": 100, "min_predicates": 7, "max_predicates": 7, "event_size": 50}
+"""Of `joins`: seven of a hundred attributes, nearly all of them ranges."""
 
 Found = dict[str, Any]
 
@@ -150,8 +153,10 @@ def run_spark_suite(
 def _joins(spark: SparkSession, sizes: Sizes, folder: Path) -> Found:
     from matchwood.spark import match
 
-    events = _stored(spark, folder, "uniform", "events", events=sizes.events)
-    wishes = _stored(spark, folder, "uniform", "subscriptions", subscriptions=sizes.subscriptions)
+    events = _stored(spark, folder, "uniform", "events", events=sizes.events, **RANGES)
+    wishes = _stored(
+        spark, folder, "uniform", "subscriptions", subscriptions=sizes.subscriptions, **RANGES
+    )
     seconds: dict[str, float] = {}
     _warm_up(spark, events, wishes, folder)
     start = time.perf_counter()
