@@ -269,3 +269,17 @@ def test_a_replaced_subscription_keeps_its_context_unless_told_otherwise():
     assert m.match({"x": 30}) == [1]
     with pytest.raises(SchemaError):
         m.replace(2, "x <= ctx.a")
+
+
+@pytest.mark.parametrize("index", ["auto", "eager", "gbu"])
+def test_an_update_that_stops_for_want_of_room_reaches_every_subscription(index: str) -> None:
+    m = mw.Matcher(index=index)
+    m.add("t", "a = 1 AND ctx.budget = 1 AND ctx.taste = '' AND ctx.away", context="x")
+    for n in range(40):
+        m.add(n, "price < ctx.budget", context="ann")
+        m.match({"price": 10})
+    m.set_context("ann", {"budget": 10})
+    assert m.match({"price": 9}) == list(range(40))
+    m.set_context("ann", {"budget": 9})
+    assert m.match({"price": 8}) == list(range(40))
+    assert m.match({"price": 9}) == []

@@ -295,6 +295,8 @@ def update_cells(
         if not is_safe and not _follow(
             profiles, s, cells, row, col, n_indexes, mode, scope, before, work
         ):
+            # Entries that did follow have made the new key look safe: the others have to, too.
+            cells[row, col, SAFE_LO], cells[row, col, SAFE_HI] = MAX_KEY, MIN_KEY
             work[UPDATES] += i - first
             return i
     work[UPDATES] += n - first
