@@ -34,7 +34,8 @@ from matchwood.spark.errors import ERROR_TYPE, error_row
 from matchwood.spark.worker import parse_batches
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import Column, DataFrame
+    from pyspark.sql.types import DataType
 
 TEXTS = ("id", "expr")
 PREDICATES = ("id", "attribute", "operator", "value", "values")
@@ -100,8 +101,9 @@ def fingerprint(table: DataFrame, settings: Mapping[str, Any]) -> str:
     from pyspark.sql import functions as f
 
     columns = sorted(table.columns)
-    row = f.xxhash64(*[f.col(f"`{name}`") for name in columns])
-    other = f.hash(*[f.col(f"`{name}`") for name in reversed(columns)]).cast("bigint")
+    parts = [part for name in columns for part in _parts(f"`{name}`", table.schema[name].dataType)]
+    row = f.xxhash64(*parts)
+    other = f.hash(*reversed(parts)).cast("bigint")
     counts = table.select(row.alias("a"), other.alias("b")).agg(
         f.count("*"), f.sum(f.col("a").cast("decimal(38,0)")), f.bit_xor("a"), f.sum("b"),
         f.bit_xor(f.xxhash64("a", "b")),
@@ -110,6 +112,19 @@ def fingerprint(table: DataFrame, settings: Mapping[str, Any]) -> str:
     types = [(name, kind) for name, kind in table.dtypes if name in columns]
     told = json.dumps([VERSION, sorted(types), rows, settings], sort_keys=True, default=str)
     return hashlib.blake2b(told.encode(), digest_size=12).hexdigest()
+
+
+def _parts(name: str, kind: DataType) -> Iterator[Column]:
+    """What is hashed of a column: its value, and whether it is null, which hashes pass over."""
+    from pyspark.sql import functions as f
+    from pyspark.sql.types import StructType
+
+    if isinstance(kind, StructType):
+        for each in kind:
+            yield from _parts(f"{name}.`{each.name}`", each.dataType)
+    else:
+        yield f.col(name)
+    yield f.col(name).isNull()
 
 
 def checked(subscriptions: DataFrame) -> DataFrame:
