@@ -57,7 +57,7 @@ MATCHER = {
     "set_context_many",
     "context",
 }
-COLUMNS = {"add_chunks", "encode", "find", "arrow_ids", "renumber"}
+COLUMNS = {"add_chunks", "encode", "find", "arrow_ids", "renumber", "context_ids"}
 """Verbs for pipelines, which have columns at both ends and want no Python object a row."""
 
 

@@ -70,6 +70,10 @@ class ContextStore:
     def __contains__(self, id_: object) -> bool:
         return id_ in self._row_of
 
+    def ids(self) -> list[Id]:
+        """All contexts, in the order of their rows."""
+        return list(self._ids)
+
     @property
     def nbytes(self) -> int:
         return self.cells.nbytes + self.slot_row.nbytes + 150 * len(self._ids)

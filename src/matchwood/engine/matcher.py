@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +21,7 @@ from matchwood.encode.schema import Schema
 from matchwood.engine.explain import Explanation, explain
 from matchwood.engine.loading import BatchReport, Chunk, Refused, load_batches
 from matchwood.engine.matches import Found, Matches
+from matchwood.engine.moments import Moment
 from matchwood.engine.routing import Routing, with_ids
 from matchwood.engine.store import Store
 from matchwood.engine.subscriptions import Id, Subscriptions, check_id
@@ -199,6 +200,12 @@ class Matcher:
             contexts = self._store.contexts
             return {} if contexts is None else contexts.values(check_id(id, "a context's id"))
 
+    def context_ids(self) -> list[Id]:
+        """The contexts that somebody has spoken of."""
+        with self._exclusive():
+            contexts = self._store.contexts
+            return [] if contexts is None else contexts.ids()
+
     # -- matching ----------------------------------------------------------------------------
 
     def match(self, event: Mapping[str, Any] | Expr) -> list[Id]:
@@ -224,10 +231,14 @@ class Matcher:
         with self._exclusive():
             return encode_events(self._store.attributes, events)
 
-    def find(self, events: EncodedEvents) -> Found:
-        """The slots that hold for encoded events; `arrow_ids` tells the id of each slot."""
+    def find(self, events: EncodedEvents, moments: Sequence[Moment] = ()) -> Found:
+        """The slots that hold for encoded events; `arrow_ids` tells the id of each slot.
+
+        moments  changes of contexts between the events, ascending; they may bring no new strings,
+                 which would give other integers to events
+        """
         with self._exclusive():
-            return self._store.find(events)
+            return self._store.find(events, moments)
 
     def arrow_ids(self) -> pa.Array:
         """Ids by slot, as an Arrow array; they hold until the next change."""

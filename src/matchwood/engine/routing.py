@@ -14,7 +14,7 @@ Indexes are built again from the expression table when its keys or predicate ids
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -23,6 +23,7 @@ from matchwood.encode.attributes import Attributes
 from matchwood.encode.events import EventBatch
 from matchwood.encode.expression_kernels import ALWAYS, CONJUNCTION, TREE, UNUSED
 from matchwood.encode.expressions import ExpressionTable
+from matchwood.engine.moments import Moment, match_between
 from matchwood.index.config import IndexConfig
 from matchwood.index.protocol import ANY, Hits, Index
 from matchwood.index.registry import find_index
@@ -170,9 +171,18 @@ class Routing:
             self._always.difference_update(gone.tolist())
             self._always_array = None
 
-    def match_batch(self, events: EventBatch) -> list[Hits]:
+    def match_batch(self, events: EventBatch, moments: Sequence[Moment] = ()) -> list[Hits]:
         """The hits of each index; `always` is left to the caller."""
-        return [index.match_batch(events) for index in self.indexes if len(index)]
+        bound = self.context_index if moments else None
+        hits = [
+            index.match_batch(events) for index in self.indexes if len(index) and index is not bound
+        ]
+        if bound is not None:
+            hits.append(match_between(bound, events, moments))
+        elif moments:  # nobody is linked to a context, and its values change all the same
+            for moment in moments:
+                moment.change()
+        return hits
 
     def _insert(self, slots: np.ndarray) -> None:
         for i, part in enumerate(self._parts(slots)):

@@ -29,6 +29,7 @@ from matchwood.encode.resolve import learned_types, reference_rows, resolve
 from matchwood.engine.arrange_kernels import arrange
 from matchwood.engine.loading import Chunk
 from matchwood.engine.matches import Found, Matches
+from matchwood.engine.moments import Moment
 from matchwood.engine.routing import Routing
 from matchwood.engine.subscriptions import Id, Subscriptions, are_plain, check_id
 from matchwood.errors import IndexBuildError, ParseError, SchemaError, SubscriptionError
@@ -239,10 +240,10 @@ class Store:
         ids = self.subscriptions.ids_of(found.slots)
         return Matches(found.offsets, ids, found.errors, found.counters)
 
-    def find(self, events: EncodedEvents) -> Found:
+    def find(self, events: EncodedEvents, moments: Sequence[Moment] = ()) -> Found:
         """The same as slots."""
         n = events.batch.n_events
-        found = self.routing.match_batch(events.batch)
+        found = self.routing.match_batch(events.batch, moments)
         none = Hits(np.zeros(n + 1, np.int64), np.empty(0, np.int32), np.zeros_like(self.work))
         first, second = (*found, none, none)[:2]
         if len(found) > 2:
