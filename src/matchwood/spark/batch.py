@@ -52,6 +52,7 @@ def match(
     index: str = "auto",
     config: Mapping[str, Any] | None = None,
     schema: Schema | Mapping[str, Any] | None = None,
+    contexts: Any = None,
     snapshots: str | None = None,
     ship: bool | None = None,
     profile: str | None = None,
@@ -59,8 +60,11 @@ def match(
     """Which subscriptions hold for each event.
 
     events         a row per event with the column `event_id`; see `shapes` for the rest
-    subscriptions  columns id and expr; or a table of predicates: id, attribute, operator and value
-                   or values; or the path of a snapshot that Matcher.save wrote
+    subscriptions  columns id, expr and, where they refer to one, context; or a table of predicates:
+                   id, attribute, operator and value or values; or the path of a snapshot that
+                   Matcher.save wrote
+    contexts       the values of contexts: column context and one per value, as a DataFrame or an
+                   Arrow table; each context once, null is absent
     pairs          a row per match instead of a list per event
     index, config, schema    as for Matcher
     snapshots      a folder that keeps indexes between sessions; within one they are always kept
@@ -70,9 +74,14 @@ def match(
     """
     spark = events.sparkSession
     if isinstance(subscriptions, str):
+        if contexts is not None:
+            raise EventError(
+                "expected contexts beside a table of subscriptions, found a snapshot, which has "
+                "values of its own: set them before it is saved"
+            )
         built = open_index(subscriptions)
     else:
-        built = build_index(subscriptions, index, config, schema, snapshots)
+        built = build_index(subscriptions, index, config, schema, snapshots, contexts)
     found = find_shape(with_id(events, event_id), shape, (event_id,))
     job = MatchJob(_locate(spark, built, ship), found, event_id, built.id_type, False, profile)
     rows = _run(events, job)

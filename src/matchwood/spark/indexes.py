@@ -30,6 +30,7 @@ from matchwood.engine.loading import BatchReport, Chunk
 from matchwood.engine.matcher import Matcher
 from matchwood.engine.snapshot import VERSION, read_manifest
 from matchwood.errors import FormatError, SubscriptionError
+from matchwood.spark.context_frames import context_frame, set_values
 from matchwood.spark.errors import ERROR_TYPE, error_row
 from matchwood.spark.worker import parse_batches
 
@@ -39,7 +40,8 @@ if TYPE_CHECKING:
 
 TEXTS = ("id", "expr")
 PREDICATES = ("id", "attribute", "operator", "value", "values")
-RESERVED = ("context", "priority", "attributes", "expires")
+CONTEXT = "context"
+RESERVED = (CONTEXT, "priority", "attributes", "expires")
 """Columns that later versions will take; until then they are refused, not ignored."""
 
 _session_folder: str | None = None
@@ -64,20 +66,28 @@ def build_index(
     config: Mapping[str, Any] | None = None,
     schema: Schema | Mapping[str, Any] | None = None,
     snapshots: str | None = None,
+    contexts: Any = None,
 ) -> Index:
-    """The index of a table of subscriptions, built unless there is one of the same rows."""
-    table = checked(subscriptions)
+    """The index of a table of subscriptions, built unless there is one of the same rows.
+
+    contexts  values of contexts, a DataFrame or an Arrow table, as for Matcher.set_context_many
+    """
+    table = checked(subscriptions, takes_context=True)
     id_type = id_type_of(table)
     declared = schema if isinstance(schema, Schema) else Schema(schema)
-    name = fingerprint(
-        table, {"index": index, "config": dict(config or {}), "schema": dict(declared)}
-    )
+    settings = {"index": index, "config": dict(config or {}), "schema": dict(declared)}
+    values = None if contexts is None else context_frame(table, contexts)
+    if values is not None:
+        settings["contexts"] = fingerprint(values, {})
+    name = fingerprint(table, settings)
     folder = Path(snapshots or _own_folder()) / name
     found = _find(folder, id_type)
     if found is not None:
         return found
     matcher = Matcher(index=index, schema=declared, **(config or {}))
     report = _fill(matcher, table)
+    if values is not None:
+        set_values(matcher, values)
     refused = [error_row("subscription", each.id, each.error) for each in report.errors]
     _save(folder, matcher, pa.Table.from_struct_array(pa.array(refused, ERROR_TYPE)))
     made = _find(folder, id_type)
@@ -127,9 +137,10 @@ def _parts(name: str, kind: DataType) -> Iterator[Column]:
     yield f.col(name).isNull()
 
 
-def checked(subscriptions: DataFrame) -> DataFrame:
+def checked(subscriptions: DataFrame, takes_context: bool = False) -> DataFrame:
     columns = set(subscriptions.columns)
-    reserved = sorted(columns & set(RESERVED))
+    taken = {CONTEXT} if takes_context and "attribute" not in columns else set()
+    reserved = sorted(columns & set(RESERVED) - taken)
     if reserved:
         raise SubscriptionError(
             f"expected no column {', '.join(reserved)}: matching on Spark cannot take it yet; "
@@ -148,7 +159,7 @@ def checked(subscriptions: DataFrame) -> DataFrame:
             "expected columns id and expr, or id, attribute, operator and value, found "
             f"{', '.join(subscriptions.columns)}"
         )
-    return subscriptions.select(*TEXTS)
+    return subscriptions.select(*TEXTS, *sorted(columns & taken))
 
 
 def id_type_of(table: DataFrame) -> str:
@@ -165,7 +176,7 @@ def _fill(matcher: Matcher, table: DataFrame) -> BatchReport:
     if "attribute" in table.columns:
         rows = table.toArrow()
         return matcher.add_many(_sorted(rows))
-    ordered = table.orderBy("id", "expr")
+    ordered = table.orderBy(*table.columns)
     parsed = ordered.mapInArrow(parse_batches, "chunk binary")
     return matcher.add_chunks(_chunks(row.chunk for row in parsed.toLocalIterator(True)))
 
@@ -183,9 +194,9 @@ def _sorted(rows: pa.Table) -> pa.Table:
 def _chunks(pickled: Iterable[bytes]) -> Iterator[Chunk]:
     first = 0
     for data in pickled:
-        ids, texts, leaves, rows, refused = pickle.loads(data)  # noqa: S301 - from our own workers
+        ids, texts, contexts, leaves, rows, refused = pickle.loads(data)  # noqa: S301 - our workers'
         last = first + len(ids)
-        yield Chunk(first, ids, texts, leaves, rows, refused, last, last)
+        yield Chunk(first, ids, texts, leaves, rows, refused, last, last, contexts)
         first = last
 
 

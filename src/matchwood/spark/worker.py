@@ -164,15 +164,15 @@ def _bad_rows(event_ids: pa.Array, events: EncodedEvents, id_type: pa.DataType) 
 
 
 def parse_batches(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Rows (id, expr) to pickled chunks of leaf rows, in their order."""
+    """Rows (id, expr, perhaps context) to pickled chunks of leaf rows, in their order."""
     import pickle
 
     from matchwood.engine.parsing import parse_texts
 
     for batch in batches:
         ids, texts = batch.column("id").to_pylist(), batch.column("expr").to_pylist()
-        leaves, rows, refused = parse_texts(texts)
-        data = pickle.dumps((ids, texts, leaves, rows, refused), pickle.HIGHEST_PROTOCOL)
+        contexts = batch.column("context").to_pylist() if "context" in batch.schema.names else None
+        data = pickle.dumps((ids, texts, contexts, *parse_texts(texts)), pickle.HIGHEST_PROTOCOL)
         yield pa.RecordBatch.from_arrays([pa.array([data], pa.binary())], names=["chunk"])
 
 
