@@ -12,7 +12,10 @@ from matchwood.cli.spark_session import Master, spark_session
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-RECORD = "offset BIGINT, kind STRING, id STRING, expr STRING, attributes MAP<STRING, STRING>"
+RECORD = (
+    "offset BIGINT, kind STRING, id STRING, expr STRING, context STRING, "
+    "attributes MAP<STRING, STRING>"
+)
 
 
 def stream(
@@ -35,6 +38,12 @@ def stream(
         list[str] | None,
         typer.Option(help="An option of Spark's source, as name=value; may be given again."),
     ] = None,
+    types: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--type", help="The type of an attribute, as ctx.budget=number; may be given again."
+        ),
+    ] = None,
     every: Annotated[
         str, typer.Option(help="A micro-batch starts every so often, as in '2 seconds'.")
     ] = "1 second",
@@ -50,17 +59,13 @@ def stream(
 ) -> None:
     """Match the events of a log, each with the subscriptions that the log had before it.
 
-    A record is a JSON object: offset, kind (subscribe, unsubscribe, event), id, expr, attributes.
+    A record is a JSON object: offset, kind (subscribe, unsubscribe, context, event), id, expr,
+    context, attributes.
     From Kafka the offset is Kafka's.  Ends on interrupt; starting again goes on.
     """
     if (log is None) == (kafka is None) or (kafka is None) != (topic is None):
         refuse("expected either --log FOLDER, or --kafka SERVERS and --topic NAME")
-    options = {}
-    for each in option or []:
-        name, equals, value = each.partition("=")
-        if not equals:
-            refuse(f"expected name=value after --option, found {each!r}")
-        options[name] = value
+    options, schema = _pairs("--option", option), _pairs("--type", types)
     from matchwood.spark import match_stream
 
     trigger: dict[str, Any] = {"availableNow": True} if once else {"processingTime": every}
@@ -69,13 +74,27 @@ def stream(
         start = _subscriptions(spark, subscriptions)
         query = match_stream(
             records, out, state,
-            subscriptions=start, late=late, snapshot_every=snapshot_every, trigger=trigger,
+            subscriptions=start, schema=schema, late=late, snapshot_every=snapshot_every,
+            trigger=trigger,
         )  # fmt: skip
         try:
             _follow(query)
         except KeyboardInterrupt:
             query.stop()
         _report(query, as_json)
+
+
+def _pairs(option: str, given: list[str] | None) -> dict[str, str]:
+    pairs = {}
+    for each in given or []:
+        name, equals, value = each.partition("=")
+        if not equals:
+            refuse(f"expected name=value after {option}, found {each!r}")
+        pairs[name] = value
+    return pairs
+
+
+_FIELDS = ("kind", "id", "expr", "context", "attributes")
 
 
 def _files(spark: SparkSession, folder: str, options: dict[str, str]) -> DataFrame:
@@ -94,7 +113,7 @@ def _kafka(
     )
     body = f.from_json(f.col("value").cast("string"), RECORD).alias("record")
     rows = reader.load().select("offset", body)
-    return rows.select("offset", "record.kind", "record.id", "record.expr", "record.attributes")
+    return rows.select("offset", *[f"record.{name}" for name in _FIELDS])
 
 
 def _subscriptions(spark: SparkSession, path: str | None) -> Any:

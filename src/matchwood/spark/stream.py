@@ -5,7 +5,9 @@
     1       event        e1                 {price: 5}          -> e1 [7]
     2       unsubscribe  7
     3       event        e2                 {price: 5}          -> e2 []
-    (4      context      u1                 {unread: 3}         not there yet: refused)
+    4       subscribe    8    price < ctx.budget                of the context u1
+    5       context      u1                 {budget: 9}         values of u1 from here on
+    6       event        e3                 {price: 5}          -> e3 [8]
 
     batch b:  records ──► changes, decided in order (driver) ──► state/changes/b     written first
                  └──────► events, matched in any order (workers) ──► out/matches/batch=b     renamed
@@ -16,18 +18,17 @@ records again, decided changes are read instead of decided, and the output is wr
 
 from __future__ import annotations
 
-import json
 import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from matchwood.encode.schema import Schema
-from matchwood.engine.matcher import Matcher
 from matchwood.errors import (
     EventError,
     FormatError,
@@ -36,19 +37,26 @@ from matchwood.errors import (
     SubscriptionError,
 )
 from matchwood.spark.errors import ERROR_FIELDS, ERROR_STRUCT, ERROR_TYPE, error_row
-from matchwood.spark.indexes import build_index, open_index
 from matchwood.spark.shapes import find_shape
-from matchwood.spark.stream_state import ADD, BEFORE, CHANGE, END, Changes, Replica, StateFolder
+from matchwood.spark.stream_contexts import (
+    ADD,
+    CONTEXT,
+    CONTEXT_OF,
+    RECORD,
+    SET,
+    read_records,
+    set_contexts,
+)
+from matchwood.spark.stream_start import begin, first_replica
+from matchwood.spark.stream_state import BEFORE, CHANGE, END, Changes, Replica, StateFolder
 from matchwood.spark.stream_worker import StreamJob, late, match_events
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
     from pyspark.sql.streaming.query import StreamingQuery
 
-COLUMNS = ("offset", "kind", "id", "expr")
-SUBSCRIBE, UNSUBSCRIBE, CONTEXT, EVENT = "subscribe", "unsubscribe", "context", "event"
+SUBSCRIBE, UNSUBSCRIBE, EVENT = "subscribe", "unsubscribe", "event"
 LATE = ("refuse", "now")
-VERSION = 1
 
 
 @dataclass(frozen=True)
@@ -69,6 +77,7 @@ def match_stream(
     state: str,
     *,
     subscriptions: DataFrame | str | None = None,
+    contexts: Any = None,
     shape: str = "auto",
     index: str = "auto",
     config: Mapping[str, Any] | None = None,
@@ -80,11 +89,12 @@ def match_stream(
     """Match the events of a log, each with the subscriptions that the log had before it.
 
     log             a streaming DataFrame: offset (bigint, the order), kind, id (bigint or string),
-                    expr, and the attributes of events as a struct, map, arrays or json
+                    expr, the attributes of events and the values of contexts as a struct, map,
+                    arrays or json; perhaps context (of the type of id), which subscriptions have
     out             gets matches/batch=N (event_id, offset, subscription_ids) and errors/batch=N
     state           the folder of the stream's state, Spark's checkpoint included; on a file system
                     that all workers share.  Starting again with it goes on where it stopped
-    subscriptions   those at the start: a table as for `match`, or a snapshot; read once
+    subscriptions, contexts   those at the start: tables as for `match`, or a snapshot; read once
     index, config, schema     as for Matcher, at the first start
     late            what a record is whose offset is not above those of earlier batches:
                     "refuse" (an error row) or "now" (as if it came with the batch)
@@ -92,22 +102,32 @@ def match_stream(
     trigger         as for writeStream.trigger; every record that is there, then on, unless given
     """
     kinds = dict(log.dtypes)
-    missing = [name for name in COLUMNS if name not in kinds]
+    missing = [name for name in RECORD if name not in kinds]
     if missing or kinds["offset"] != "bigint" or kinds["id"] not in ("bigint", "string"):
         raise EventError(
             "expected a log with offset (bigint), kind (string), id (bigint or string), expr and "
             f"attributes, found {log.schema.simpleString()}"
         )
+    if kinds.get(CONTEXT_OF, kinds["id"]) != kinds["id"]:
+        raise EventError(
+            f"expected the column context to be {kinds['id']}, as id is, which names contexts, "
+            f"too; found {kinds[CONTEXT_OF]}: cast it"
+        )
     if late not in LATE:
         raise MatchwoodError(f"expected late to be one of {', '.join(LATE)}, found {late!r}")
-    found = find_shape(log.schema, shape, COLUMNS)
+    found = find_shape(log.schema, shape, (*RECORD, CONTEXT_OF))
     if found == "wide":
         raise EventError("expected the column attributes beside the log's own, found none")
     settings = Settings(
         str(Path(out).absolute()), str(Path(state).absolute()), found, kinds["id"], late,
         snapshot_every,
     )  # fmt: skip
-    _begin(log, settings, subscriptions, index, config, schema)
+    begin(
+        log,
+        settings.state,
+        found,
+        partial(first_replica, subscriptions, contexts, index, config, schema, kinds["id"]),
+    )
     writer = log.writeStream.foreachBatch(Stream(settings).process)
     writer = writer.option("checkpointLocation", f"{settings.state}/checkpoint")
     if trigger:
@@ -117,57 +137,6 @@ def match_stream(
 
 def reached(point: str) -> None:
     """Called between two steps of a batch; tests that kill the driver replace it."""
-
-
-def _begin(
-    log: DataFrame,
-    settings: Settings,
-    subscriptions: DataFrame | str | None,
-    index: str,
-    config: Mapping[str, Any] | None,
-    schema: Any,
-) -> None:
-    """Make the state of a new stream, or see that it is the state of this one."""
-    folder = StateFolder(settings.state)
-    note = folder.path / "log.json"
-    told = {"version": VERSION, "log": json.loads(log.schema.json()), "shape": settings.shape}
-    if note.exists():
-        before = json.loads(note.read_text())
-        if before["log"] != told["log"] or before["shape"] != told["shape"]:
-            raise FormatError(
-                f"expected a log with the columns that {settings.state!r} began with, found "
-                f"{log.schema.simpleString()}: start a new stream, or bring back the columns"
-            )
-        return
-    if not folder.snapshots():
-        declared = schema if isinstance(schema, Schema) else Schema(schema)
-        replica = _first(subscriptions, index, config, declared, settings.id_type)
-        (folder.path / "snapshots").mkdir(parents=True, exist_ok=True)
-        folder.write_snapshot(0, replica)
-    aside = note.with_name(".log.json")
-    aside.write_text(json.dumps(told))
-    aside.replace(note)
-
-
-def _first(subscriptions: Any, index: str, config: Any, schema: Schema, id_type: str) -> Replica:
-    """The state before batch 0."""
-    kind = pa.int64() if id_type == "bigint" else pa.string()
-    if subscriptions is None:
-        matcher = Matcher(index=index, schema=schema, **(config or {}))
-    elif isinstance(subscriptions, str):
-        matcher = Matcher.load(open_index(subscriptions).folder)
-    else:
-        built = build_index(subscriptions, index, config, schema)
-        if built.refused.num_rows:
-            first = built.refused.to_pylist()[0]
-            raise SubscriptionError(
-                "expected subscriptions without faults to start from, found "
-                f"{built.refused.num_rows} with, the first of id {first['id']}: {first['message']}"
-            )
-        matcher = Matcher.load(built.folder)
-    ids = matcher.renumber()
-    versions = pa.array(range(len(matcher)), pa.int64()).to_numpy()
-    return Replica(matcher, versions, ids.cast(kind).slice(0, len(matcher)), 0)
 
 
 class Stream:
@@ -234,11 +203,15 @@ class Stream:
             shutil.rmtree(self._folder.snapshot(base))
             return self._load(batch)
 
+    @property
+    def _id_type(self) -> pa.DataType:
+        return pa.int64() if self._settings.id_type == "bigint" else pa.string()
+
     # -- changes -----------------------------------------------------------------------------
 
     def _decide(self, records: DataFrame, replica: Replica) -> Changes:
         """Which changes are taken; those that are enter the driver's matcher at once."""
-        table = records.select(*COLUMNS).toArrow()
+        table = read_records(records, self._settings.shape)
         offsets = table.column("offset").drop_null().to_numpy()
         last = max(replica.last_offset, int(offsets.max()) if len(offsets) else BEFORE)
         is_event = pa.compute.equal(table.column("kind"), EVENT).fill_null(False)
@@ -248,7 +221,7 @@ class Stream:
         rows = rest.to_pylist()
         errors: list[dict[str, Any]] = []
         good = [row for row in rows if self._is_good(row, replica.last_offset, errors)]
-        taken = self._add([row for row in good if row["kind"] == SUBSCRIBE], replica, errors)
+        taken = self._take(good, replica, errors)
         n_added = sum(row["kind"] == SUBSCRIBE for row in good)
         found = self._in_order(good, taken, replica.next_version, errors)
         return Changes(found, replica.next_version + n_added, last, errors)
@@ -258,9 +231,7 @@ class Stream:
         problem = None
         if offset is None:
             problem = "expected an offset, found null"
-        elif kind == CONTEXT:
-            problem = "expected no context records: streams cannot take them yet"
-        elif kind not in (SUBSCRIBE, UNSUBSCRIBE):
+        elif kind not in (SUBSCRIBE, UNSUBSCRIBE, CONTEXT):
             problem = (
                 f"expected a kind among subscribe, unsubscribe, context, event, found {kind!r}"
             )
@@ -273,15 +244,40 @@ class Stream:
         errors.append(error_row("record", row["id"], SubscriptionError(problem)))
         return False
 
-    def _add(
+    def _take(
         self, rows: list[dict[str, Any]], replica: Replica, errors: list[dict[str, Any]]
     ) -> set[int]:
+        """Carry out what can be, in order; returns which of the subscriptions were taken.
+
+        Values of contexts that were taken are in their rows.
+        """
+        taken: set[int] = set()
+        n = 0
+        changes = [row for row in rows if row["kind"] != UNSUBSCRIBE]
+        for kind, same in groupby(changes, key=lambda row: row["kind"]):
+            part = list(same)
+            if kind == SUBSCRIBE:
+                taken |= {n + i for i in self._add(part, n, replica, errors)}
+                n += len(part)
+            else:
+                errors += set_contexts(replica.matcher, part, self._settings.shape)
+        return taken
+
+    def _add(
+        self,
+        rows: list[dict[str, Any]],
+        n_before: int,
+        replica: Replica,
+        errors: list[dict[str, Any]],
+    ) -> set[int]:
         """Add subscriptions as versions; returns which of the rows were taken."""
-        first = replica.next_version
+        first = replica.next_version + n_before
         texts = [row["expr"] for row in rows]
+        contexts = [row.get(CONTEXT_OF) for row in rows]
         refused = replica.matcher.add_many(
             pa.table({"id": pa.array(range(first, first + len(rows)), pa.int64()),
-                      "expr": pa.array(texts, pa.string())})
+                      "expr": pa.array(texts, pa.string()),
+                      "context": pa.array(contexts, self._id_type)})
         ).errors  # fmt: skip
         errors += [error_row("subscription", rows[each.row]["id"], each.error) for each in refused]
         return set(range(len(rows))) - {each.row for each in refused}
@@ -291,28 +287,33 @@ class Stream:
     ) -> pa.Table:
         """What begins and ends, at which offsets."""
         live: dict[Any, int | None] = {}  # what this batch changed; None: gone
-        found: list[tuple[str, int, int, str | None, Any]] = []
+        found: list[tuple[Any, ...]] = []
         number = -1
         for row in rows:
             id_, offset = row["id"], row["offset"]
+            if row["kind"] == CONTEXT:
+                if row["text"] is not None:
+                    found.append((SET, None, offset, None, row["text"], id_, None))
+                continue
             current = live[id_] if id_ in live else self._live.get(id_)
             if row["kind"] == SUBSCRIBE:
                 number += 1
                 if number not in taken:
                     continue
                 if current is not None:
-                    found.append((END, current, offset, None, id_))
-                found.append((ADD, first + number, offset, row["expr"], id_))
+                    found.append((END, current, offset, None, None, id_, None))
+                of = row.get(CONTEXT_OF)
+                found.append((ADD, first + number, offset, row["expr"], None, id_, of))
                 live[id_] = first + number
             elif current is None:
                 problem = SubscriptionError(f"expected the id of a subscription, found {id_!r}")
                 errors.append(error_row("record", id_, problem))
             else:
-                found.append((END, current, offset, None, id_))
+                found.append((END, current, offset, None, None, id_, None))
                 live[id_] = None
-        kind = pa.int64() if self._settings.id_type == "bigint" else pa.string()
-        columns = list(zip(*found, strict=True)) if found else [()] * 5
-        fields = [*CHANGE, pa.field("id", kind)]
+        kind = self._id_type
+        fields = [*CHANGE, pa.field("id", kind), pa.field("context", kind)]
+        columns = list(zip(*found, strict=True)) if found else [()] * len(fields)
         return pa.table(
             [pa.array(c, f.type) for c, f in zip(columns, fields, strict=True)],
             schema=pa.schema(fields),
@@ -322,7 +323,7 @@ class Stream:
         for row in changes.rows.to_pylist():
             if row["op"] == ADD:
                 self._live[row["id"]] = row["version"]
-            elif self._live.get(row["id"]) == row["version"]:
+            elif row["op"] == END and self._live.get(row["id"]) == row["version"]:
                 del self._live[row["id"]]
 
     # -- events ------------------------------------------------------------------------------

@@ -12,7 +12,8 @@ Idea.    Every subscription that ever comes is a *version* with a number of its 
          a version, adds one, or both, at an offset.  During batch b the index holds all versions of
          before and all that batch b adds; an event at offset o then matches the versions that began
          before o and did not end before it.  So the events of a batch can be matched in any order,
-         on any worker, and mean what they mean one after the other.
+         on any worker, and mean what they mean one after the other.  Values of contexts have no
+         versions: see `stream_contexts` for how they change during a batch.
 Once.    Changes are decided by the driver alone and written before they are used.  What is written
          is never decided again, so every replica, and every replay after a crash, does the same.
 Lineage  A replica starts from the newest snapshot up to its batch, and from no other: learned types
@@ -34,12 +35,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from matchwood.engine.matcher import Matcher
-from matchwood.errors import FormatError, MatchwoodError, StorageError
+from matchwood.errors import FormatError, StorageError
+from matchwood.spark.stream_contexts import ADD, Timeline, carry_out
 
-ADD, END = "add", "end"
+END = "end"
 CHANGE = pa.schema(
-    [("op", pa.string()), ("version", pa.int64()), ("offset", pa.int64()), ("expr", pa.string())]
-)
+    [("op", pa.string()), ("version", pa.int64()), ("offset", pa.int64()), ("expr", pa.string()),
+     ("values", pa.string())]
+)  # fmt: skip
 BEFORE, AFTER = -(2**63), 2**63 - 1
 """Offsets of versions that were there before a batch, and that are still there after it."""
 
@@ -48,7 +51,9 @@ BEFORE, AFTER = -(2**63), 2**63 - 1
 class Changes:
     """What was decided about the changes of one batch.
 
-    rows         op, version, offset, expr, and the public id of an added version
+    rows         op, version, offset, expr, values (of a context, see `stream_contexts`), the
+                 public id of an added version or the context that is set, and the context of an
+                 added version
     next_version the first number that is free afterwards
     last_offset  the highest offset of this and all earlier batches
     errors       records that were refused, as rows of errors
@@ -147,6 +152,7 @@ class Replica:
         self._ended: list[int] = []
         self.in_batch: int | None = None
         self._touched = self._began = self._over = np.empty(0, np.int64)
+        self.contexts = Timeline(matcher)
 
     @classmethod
     def load(cls, folder: StateFolder, base: int, verify: bool) -> Replica:
@@ -181,23 +187,20 @@ class Replica:
     # -- going on ----------------------------------------------------------------------------
 
     def enter(self, batch: int, changes: Changes, is_added: bool = False) -> None:
-        """Begin a batch: take what it adds (unless the matcher has it), note when versions end."""
+        """Begin a batch: take what it adds (unless the matcher has it), note when versions end.
+
+        Contexts have their values of after the batch then; `contexts` goes back.
+        """
         if self.in_batch == batch:
             return
         self.leave()
         assert batch == self.next_batch, (batch, self.next_batch)
         rows = changes.rows
         is_new = pc.equal(rows.column("op"), ADD)
-        added, ended = rows.filter(is_new), rows.filter(pc.invert(is_new))
+        added, ended = rows.filter(is_new), rows.filter(pc.equal(rows.column("op"), END))
         new = added.column("version").to_numpy()
-        if len(new) and not is_added:
-            pairs = pa.table({"id": added.column("version"), "expr": added.column("expr")})
-            refused = self.matcher.add_many(pairs, processes=1).errors
-            if refused:
-                raise MatchwoodError(
-                    f"expected every change of batch {batch} to be taken as it was decided, found "
-                    f"{refused[0].error}: the state is not what the driver had"
-                )
+        if not is_added:
+            self.contexts = carry_out(self.matcher, rows, batch)
         self._versions = np.concatenate([self._versions, new])
         self._ids = pa.concat_arrays([self._ids, _whole(added.column("id")).cast(self._ids.type)])
         self._note(new, added.column("offset").to_numpy(), ended)
@@ -221,6 +224,8 @@ class Replica:
         """End the batch: versions that ended in it go."""
         if self.in_batch is None:
             return
+        self.contexts.end()
+        self.contexts = Timeline(self.matcher)
         if self._ended:
             self.matcher.remove_many(self._ended)
             keep = ~np.isin(self._versions, self._ended)

@@ -58,6 +58,8 @@ def match_events(job: StreamJob, batches: Iterator[pa.RecordBatch]) -> Iterator[
     versions = matcher.arrow_ids().to_numpy()
     kind = pa.int64() if job.id_type == "bigint" else pa.string()
     for batch in batches:
+        if len(replica.contexts):  # values change between events: these come in their order
+            batch = batch.sort_by("offset")
         offsets = batch.column("offset").to_numpy(zero_copy_only=False)
         event_ids = batch.column("id")
         events = matcher.encode(read_events(batch, job.shape))
@@ -69,7 +71,8 @@ def match_events(job: StreamJob, batches: Iterator[pa.RecordBatch]) -> Iterator[
         n, at, step = events.batch.n_events, 0, FIRST_PART
         while at < n and not job.encode_only:
             until = min(at + step, n)
-            found = matcher.find(cut(events, at, until))
+            moments = replica.contexts.moments(offsets[at:until])
+            found = matcher.find(cut(events, at, until), moments)
             sizes = np.diff(found.offsets)
             matched = versions[found.slots]
             held = replica.held(matched, np.repeat(offsets[at:until], sizes))

@@ -1,0 +1,83 @@
+"""The start of a stream: the state before batch 0, or the state that is there."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from matchwood.encode.schema import Schema
+from matchwood.engine.matcher import Matcher
+from matchwood.errors import EventError, FormatError, SubscriptionError
+from matchwood.spark.indexes import build_index, open_index
+from matchwood.spark.stream_state import Replica, StateFolder
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+VERSION = 1
+
+
+def begin(log: DataFrame, state: str, shape: str, first: Callable[[], Replica]) -> None:
+    """Make the state of a new stream, or see that it is the state of this one."""
+    folder = StateFolder(state)
+    note = folder.path / "log.json"
+    told = {"version": VERSION, "log": json.loads(log.schema.json()), "shape": shape}
+    if note.exists():
+        before = json.loads(note.read_text())
+        if before["log"] != told["log"] or before["shape"] != told["shape"]:
+            raise FormatError(
+                f"expected a log with the columns that {state!r} began with, found "
+                f"{log.schema.simpleString()}: start a new stream, or bring back the columns"
+            )
+        return
+    if not folder.snapshots():
+        replica = first()
+        (folder.path / "snapshots").mkdir(parents=True, exist_ok=True)
+        folder.write_snapshot(0, replica)
+    aside = note.with_name(".log.json")
+    aside.write_text(json.dumps(told))
+    aside.replace(note)
+
+
+def first_replica(
+    subscriptions: DataFrame | str | None,
+    contexts: Any,
+    index: str,
+    config: Mapping[str, Any] | None,
+    schema: Schema | Mapping[str, Any] | None,
+    id_type: str,
+) -> Replica:
+    """The state before batch 0."""
+    if contexts is not None and (subscriptions is None or isinstance(subscriptions, str)):
+        raise EventError(
+            "expected contexts beside a table of subscriptions: a snapshot has values of its own, "
+            "and a stream that starts empty gets them from its log"
+        )
+    kind = pa.int64() if id_type == "bigint" else pa.string()
+    if subscriptions is None:
+        matcher = Matcher(index=index, schema=schema, **(config or {}))
+    elif isinstance(subscriptions, str):
+        matcher = Matcher.load(open_index(subscriptions).folder)
+    else:
+        built = build_index(subscriptions, index, config, schema, contexts=contexts)
+        if built.refused.num_rows:
+            first = built.refused.to_pylist()[0]
+            raise SubscriptionError(
+                "expected subscriptions without faults to start from, found "
+                f"{built.refused.num_rows} with, the first of id {first['id']}: {first['message']}"
+            )
+        matcher = Matcher.load(built.folder)
+    strangers = [
+        each for each in matcher.context_ids() if isinstance(each, int) != (id_type == "bigint")
+    ]
+    if strangers:
+        raise EventError(
+            f"expected contexts named by {id_type}, as the log's ids are, found {strangers[0]!r}: "
+            "cast the ids of one"
+        )
+    ids = matcher.renumber()
+    versions = pa.array(range(len(matcher)), pa.int64()).to_numpy()
+    return Replica(matcher, versions, ids.cast(kind).slice(0, len(matcher)), 0)
