@@ -1,6 +1,6 @@
 """A driver to be killed: runs the stream of a folder, and ends itself at a point if told to.
 
-python stream_driver.py WORK [POINT NTH]
+python stream_driver.py WORK [POINT NTH]     a log with contexts if there is a file WORK/contexts
 """
 
 from __future__ import annotations
@@ -25,14 +25,15 @@ def main(work: Path, point: str = "", nth: str = "1") -> None:
 
     stream_module.reached = reached
     sys.path.insert(0, str(Path(__file__).parents[1]))
-    from spark.logs import read_log
+    from spark import context_logs, logs
 
+    kind = context_logs if (work / "contexts").exists() else logs
     spark = local_session("killed", **{"spark.driver.memory": "1g"})
     try:
-        log = read_log(spark, work / "log")
+        log = kind.read_log(spark, work / "log")
         query = match_stream(
             log, str(work / "out"), str(work / "state"), snapshot_every=3,
-            trigger={"availableNow": True},
+            trigger={"availableNow": True}, schema=getattr(kind, "TYPES", None),
         )  # fmt: skip
         (work / "started").touch()
         query.awaitTermination()

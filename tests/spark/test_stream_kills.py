@@ -11,12 +11,14 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from random import Random
 
 import pytest
 
+from spark import context_logs
 from spark.logs import committed, dead_letters, made_log, sequential, write_log
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
@@ -51,32 +53,46 @@ def wait_for(process: subprocess.Popen, file: Path, seconds: float) -> None:
 
 def test_kills_lose_nothing_and_repeat_nothing(tmp_path: Path) -> None:
     log = made_log(5, 40 * (KILLS + 4))
-    expected, refused = sequential(log)
     write_log(tmp_path / "log", log, 40)
+    kill_again_and_again(tmp_path, *sequential(log), AIMED, KILLS)
+
+
+def test_kills_lose_no_value_of_a_context_and_repeat_none(tmp_path: Path) -> None:
+    n = KILLS if KILLS > 3 else 2
+    log = context_logs.made_log(6, 40 * (n + 3))
+    (tmp_path / "contexts").touch()
+    context_logs.write_cuts(tmp_path / "log", log, range(35, len(log), 35))
+    expected, refused = context_logs.sequential(log)
+    kill_again_and_again(tmp_path, expected, refused, ("matched", "changes", *AIMED), n)
+
+
+def kill_again_and_again(
+    work: Path, expected: dict[str, list[str]], refused: int, aimed: Sequence[str], kills: int
+) -> None:
     random = Random(5)
     n_killed = 0
-    for kill in range(KILLS):
-        (tmp_path / "started").unlink(missing_ok=True)
+    for kill in range(kills):
+        (work / "started").unlink(missing_ok=True)
         is_aimed = kill % 3 != 2
-        point = AIMED[kill % len(AIMED)]
-        process = start(tmp_path, *([point, "1"] if is_aimed else []))
+        point = aimed[kill % len(aimed)]
+        process = start(work, *([point, "1"] if is_aimed else []))
         try:
-            wait_for(process, tmp_path / "started", 120)
+            wait_for(process, work / "started", 120)
             if is_aimed:
-                wait_for(process, tmp_path / "finished", 120)
+                wait_for(process, work / "finished", 120)
             else:
                 time.sleep(random.uniform(0, 6))
         finally:
             end(process)
         n_killed += process.returncode == -signal.SIGKILL
-        partial = committed(tmp_path / "out")
+        partial = committed(work / "out")
         assert partial.items() <= expected.items()
-    assert n_killed == KILLS
-    (tmp_path / "finished").unlink(missing_ok=True)
-    process = start(tmp_path)
+    assert n_killed == kills
+    (work / "finished").unlink(missing_ok=True)
+    process = start(work)
     try:
-        wait_for(process, tmp_path / "finished", 300)
+        wait_for(process, work / "finished", 300)
     finally:
         end(process)
-    assert committed(tmp_path / "out") == expected
-    assert len(dead_letters(tmp_path / "out")) == refused
+    assert committed(work / "out") == expected
+    assert len(dead_letters(work / "out")) == refused
