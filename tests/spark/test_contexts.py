@@ -12,6 +12,7 @@ from pyspark.errors import StreamingQueryException
 import matchwood as mw
 from matchwood.spark import match, match_sharded, match_stream
 from matchwood.spark import stream as stream_module
+from matchwood.spark.indexes import fingerprint
 from spark.bookshop_frames import lists
 from spark.context_logs import TYPES, made_log, read_log, sequential, write_cuts
 from spark.logs import committed, dead_letters
@@ -54,10 +55,23 @@ def test_a_table_of_contexts_gives_the_local_answer_once_built(spark, tmp_path: 
     assert lists(again.matches) == expected
     swapped = VALUES.rename_columns(["context", "least", "budget", "away"]).select(
         VALUES.column_names
-    )  # bob's nulls and values change places
+    )  # other values, under other names
     assert not match(events, wishes, contexts=swapped, snapshots=kept).index.reused
     saved = match(events, str(found.index.folder))
     assert lists(saved.matches) == expected
+
+
+def test_nulls_that_change_places_are_another_table(spark) -> None:
+    names = {
+        fingerprint(spark.sql(f"SELECT 'ann' AS context, {row}"), {})
+        for row in (
+            "1 AS x, CAST(NULL AS INT) AS y",
+            "CAST(NULL AS INT) AS x, 1 AS y",
+            "named_struct('a', 1, 'b', CAST(NULL AS INT)) AS x",
+            "named_struct('a', CAST(NULL AS INT), 'b', 1) AS x",
+        )
+    }
+    assert len(names) == 4
 
 
 def test_contexts_that_cannot_be_meant_are_refused(spark) -> None:
