@@ -24,7 +24,7 @@ _COMMON = {
     "suppress_health_check": [HealthCheck.too_slow],
 }
 settings.register_profile("fast", max_examples=50, **_COMMON)
-settings.register_profile("ci", max_examples=200, **_COMMON)
+settings.register_profile("ci", max_examples=100, **_COMMON)
 settings.register_profile("long", max_examples=5_000, **_COMMON)
 settings.load_profile(os.environ.get("MATCHWOOD_PROFILE", "fast"))
 
