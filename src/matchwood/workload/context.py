@@ -124,7 +124,7 @@ class Context(Workload):
         ]
         ids = np.arange(first, last)
         contexts = pa.array(ids, mask=~bound)
-        return pa.table({"id": ids, "expr": pa.array(texts), "context": contexts})
+        return pa.table({"id": ids, "expr": pa.array(texts, pa.string()), "context": contexts})
 
     def _constant_text(self, values: np.ndarray) -> str:
         return " AND ".join(
