@@ -29,11 +29,19 @@ settings.register_profile("long", max_examples=5_000, **_COMMON)
 settings.load_profile(os.environ.get("MATCHWOOD_PROFILE", "fast"))
 
 
+CHOSEN = ("scan", "be_tree", "pst_bloom", "a_tree", "agile")
+"""Indexes that are tested all the time; `make test-fast` leaves the others out."""
+
+
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Tests are shared among processes: one runs all that need Spark, so that one session will do,
     and all tests of an index run in the same one, which compiles its kernels once.
     """
     for item in items:
+        index = _index_of(item)
+        if index is not None and index not in CHOSEN:
+            item.add_marker(pytest.mark.slow)
         group = "spark" if item.get_closest_marker("spark") else _index_of(item)
         if group is not None:
             item.add_marker(pytest.mark.xdist_group(group))
