@@ -30,12 +30,7 @@ from matchwood.index.a_tree_node_kernels import (
 )
 from matchwood.index.stabbing_kernels import stab_event
 from matchwood.index.verify_kernels import (
-    CANDIDATES,
-    EVENTS,
-    MATCHES,
-    NODES,
-    PREDICATES,
-    post_event,
+    finish_event,
 )
 from matchwood.jit import kernel, part
 
@@ -121,7 +116,6 @@ def match_levels(
 ):  # fmt: skip
     """Match events first..; returns the number of events done (fewer: `out` is full)."""
     for e in range(first, len(events.start) - 1):
-        post_event(events, e, stamp + e, board_event, board_entry)
         n_found, n_stabbed, n_tested = stab_event(
             stabbing, segments, on_node, predicates,
             events, e, stamp + e, board_event, board_entry, scratch,
@@ -145,10 +139,13 @@ def match_levels(
         n, n_nodes = _climb(x, levels, now, suppress, out, offsets[e])
         if n == FULL:
             return e
-        offsets[e + 1] = n
-        counters[EVENTS] += 1
-        counters[NODES] += n_stabbed + n_nodes
-        counters[CANDIDATES] += n - offsets[e]
-        counters[PREDICATES] += n_found + n_tested + n_false
-        counters[MATCHES] += n - offsets[e]
+        finish_event(
+            e,
+            n,
+            n_stabbed + n_nodes,
+            n - offsets[e],
+            n_found + n_tested + n_false,
+            offsets,
+            counters,
+        )
     return len(events.start) - 1

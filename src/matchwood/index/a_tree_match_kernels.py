@@ -24,12 +24,7 @@ from matchwood.index.a_tree_node_kernels import (
 )
 from matchwood.index.stabbing_kernels import stab_event
 from matchwood.index.verify_kernels import (
-    CANDIDATES,
-    EVENTS,
-    MATCHES,
-    NODES,
-    PREDICATES,
-    post_event,
+    finish_event,
 )
 from matchwood.jit import kernel, part
 
@@ -205,7 +200,6 @@ def match_batch(
 ):  # fmt: skip
     """Match events first..; returns the number of events done (fewer: `out` is full)."""
     for e in range(first, len(events.start) - 1):
-        post_event(events, e, stamp + e, board_event, board_entry)
         n_found, n_nodes, n_tested = stab_event(
             stabbing, segments, on_node, predicates,
             events, e, stamp + e, board_event, board_entry, scratch,
@@ -213,10 +207,13 @@ def match_batch(
         n, n_looked_at, in_vain = match_event(x, matching, scratch.found, n_found, out, offsets[e])
         if n == FULL:
             return e
-        offsets[e + 1] = n
-        counters[EVENTS] += 1
-        counters[NODES] += n_nodes + n_looked_at
-        counters[CANDIDATES] += n - offsets[e] + in_vain
-        counters[PREDICATES] += n_found + n_tested
-        counters[MATCHES] += n - offsets[e]
+        finish_event(
+            e,
+            n,
+            n_nodes + n_looked_at,
+            n - offsets[e] + in_vain,
+            n_found + n_tested,
+            offsets,
+            counters,
+        )
     return len(events.start) - 1

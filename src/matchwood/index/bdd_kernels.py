@@ -10,12 +10,7 @@ from matchwood.encode.expression_kernels import CONJUNCTION
 from matchwood.forms.merge_kernels import token_is_and, token_operands
 from matchwood.index.stabbing_kernels import stab_event
 from matchwood.index.verify_kernels import (
-    CANDIDATES,
-    EVENTS,
-    MATCHES,
-    NODES,
-    PREDICATES,
-    post_event,
+    finish_event,
 )
 from matchwood.jit import kernel, part
 
@@ -211,7 +206,6 @@ def match_diagrams(
 ):  # fmt: skip
     """Match events first..; returns the number of events done (fewer: `out` is full)."""
     for e in range(first, len(events.start) - 1):
-        post_event(events, e, stamp + e, board_event, board_entry)
         n_found, n_nodes, n_tested = stab_event(
             stabbing, segments, on_node, predicates,
             events, e, stamp + e, board_event, board_entry, scratch,
@@ -229,10 +223,7 @@ def match_diagrams(
                 return e
             out[n] = slot
             n += np.int64(value[d.root_of[slot]])
-        offsets[e + 1] = n
-        counters[EVENTS] += 1
-        counters[NODES] += n_nodes + d.count[N_NODES]
-        counters[CANDIDATES] += len(held)
-        counters[PREDICATES] += n_found + n_tested
-        counters[MATCHES] += n - offsets[e]
+        finish_event(
+            e, n, n_nodes + d.count[N_NODES], len(held), n_found + n_tested, offsets, counters
+        )
     return len(events.start) - 1

@@ -20,10 +20,9 @@ from matchwood.index.be_tree_node_kernels import (
 from matchwood.index.postings_kernels import USED, clear_offsets, emit_watched, post_offsets
 from matchwood.index.verify_kernels import (
     CANDIDATES,
-    EVENTS,
-    MATCHES,
     NODES,
     PREDICATES,
+    finish_event,
     post_event,
 )
 from matchwood.jit import kernel, part
@@ -117,7 +116,5 @@ def match_events(
         if n < 0:
             counters[CANDIDATES], counters[PREDICATES] = candidates, tested
             return e
-        offsets[e + 1] = n
-        counters[EVENTS] += 1
-        counters[MATCHES] += n - offsets[e]
+        finish_event(e, n, 0, 0, 0, offsets, counters)
     return len(events.start) - 1

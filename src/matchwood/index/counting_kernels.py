@@ -7,12 +7,7 @@ import numpy as np
 from matchwood.index.id_list_kernels import insert_id, remove_id, reserve
 from matchwood.index.stabbing_kernels import drop, hold, stab_event, use
 from matchwood.index.verify_kernels import (
-    CANDIDATES,
-    EVENTS,
-    MATCHES,
-    NODES,
-    PREDICATES,
-    post_event,
+    finish_event,
 )
 from matchwood.jit import kernel, part
 
@@ -126,7 +121,6 @@ def count_batch(
 ):  # fmt: skip
     """Match events first..; returns the number of events done (fewer: `out` is full)."""
     for e in range(first, len(events.start) - 1):
-        post_event(events, e, stamp + e, board_event, board_entry)
         n_found, n_nodes, n_tested = stab_event(
             stabbing, segments, on_node, predicates,
             events, e, stamp + e, board_event, board_entry, scratch,
@@ -136,10 +130,5 @@ def count_batch(
         n, n_candidates = _count(posts, opened, n_found, counter, base, out, offsets[e])
         if n < 0:
             return e
-        offsets[e + 1] = n
-        counters[EVENTS] += 1
-        counters[NODES] += n_nodes + n_found
-        counters[CANDIDATES] += n_candidates
-        counters[PREDICATES] += n_found + n_tested
-        counters[MATCHES] += n - offsets[e]
+        finish_event(e, n, n_nodes + n_found, n_candidates, n_found + n_tested, offsets, counters)
     return len(events.start) - 1

@@ -26,10 +26,8 @@ from matchwood.index.pair_map_kernels import ABSENT, find_pair, pair
 from matchwood.index.postings_kernels import N, clear_offsets, emit_list, post_offsets
 from matchwood.index.verify_kernels import (
     CANDIDATES,
-    EVENTS,
-    MATCHES,
-    NODES,
     PREDICATES,
+    finish_event,
     holds,
     post_event,
 )
@@ -172,9 +170,5 @@ def search_batch(
         if n < 0:
             counters[CANDIDATES], counters[PREDICATES] = candidates, tests
             return e
-        offsets[e + 1] = n
-        counters[EVENTS] += 1
-        counters[NODES] += n_nodes
-        counters[PREDICATES] += n_tested
-        counters[MATCHES] += n - offsets[e]
+        finish_event(e, n, n_nodes, 0, n_tested, offsets, counters)
     return len(events.start) - 1

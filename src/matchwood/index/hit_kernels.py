@@ -5,10 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from matchwood.index.verify_kernels import (
-    CANDIDATES,
-    EVENTS,
-    MATCHES,
     PREDICATES,
+    finish_event,
     holds,
     post_event,
 )
@@ -54,11 +52,7 @@ def give_out(
                 continue
             out[n] = slot
             n += 1
-        offsets[e + 1] = n
-        counters[EVENTS] += 1
-        counters[CANDIDATES] += starts[e + 1] - starts[e]
-        counters[PREDICATES] += work[PREDICATES]
-        counters[MATCHES] += n - offsets[e]
+        finish_event(e, n, 0, starts[e + 1] - starts[e], work[PREDICATES], offsets, counters)
     return len(events.start) - 1
 
 

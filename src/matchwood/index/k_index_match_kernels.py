@@ -9,11 +9,7 @@ import numpy as np
 from matchwood.index.k_index_kernels import NONE, PENDING
 from matchwood.index.segment_kernels import has_segments, segment_of
 from matchwood.index.verify_kernels import (
-    CANDIDATES,
-    EVENTS,
-    MATCHES,
-    NODES,
-    PREDICATES,
+    finish_event,
     holds,
     post_event,
 )
@@ -238,10 +234,5 @@ def match_by_size(
             )  # fmt: skip
         if n < 0:
             return e
-        offsets[e + 1] = n
-        counters[EVENTS] += 1
-        counters[NODES] += work[OPENED]
-        counters[CANDIDATES] += work[LOOKED_AT]
-        counters[PREDICATES] += work[READ]
-        counters[MATCHES] += n - offsets[e]
+        finish_event(e, n, work[OPENED], work[LOOKED_AT], work[READ], offsets, counters)
     return len(events.start) - 1

@@ -147,31 +147,29 @@ def drop_marker(s, m):
 
 
 @part
+def _add_at(s, i, cell, end, inward, outward):
+    """A marker at one end of identifier i's: the others lie `inward` of it."""
+    m = add_marker(s, i, cell)
+    outermost = s.ends[i, end]
+    s.marker[m, inward] = outermost
+    if outermost >= 0:
+        s.marker[outermost, outward] = m
+    else:
+        s.ends[i, 1 - end] = m
+    s.ends[i, end] = m
+    return m
+
+
+@part
 def append_marker(s, i, cell):
     """A marker after all others of identifier i."""
-    m = add_marker(s, i, cell)
-    last = s.ends[i, 1]
-    s.marker[m, PREVIOUS] = last
-    if last >= 0:
-        s.marker[last, NEXT] = m
-    else:
-        s.ends[i, 0] = m
-    s.ends[i, 1] = m
-    return m
+    return _add_at(s, i, cell, 1, PREVIOUS, NEXT)
 
 
 @part
 def prepend_marker(s, i, cell):
     """A marker before all others of identifier i."""
-    m = add_marker(s, i, cell)
-    first = s.ends[i, 0]
-    s.marker[m, NEXT] = first
-    if first >= 0:
-        s.marker[first, PREVIOUS] = m
-    else:
-        s.ends[i, 1] = m
-    s.ends[i, 0] = m
-    return m
+    return _add_at(s, i, cell, 0, NEXT, PREVIOUS)
 
 
 @part

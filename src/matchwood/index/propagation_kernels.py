@@ -10,12 +10,7 @@ from matchwood.index.id_list_kernels import NO_BLOCK, capacity, give_block, room
 from matchwood.index.segment_kernels import has_segments, interval, segment_of
 from matchwood.index.stabbing_kernels import drop, hold, stab_event, use
 from matchwood.index.verify_kernels import (
-    CANDIDATES,
-    EVENTS,
-    MATCHES,
-    NODES,
-    PREDICATES,
-    post_event,
+    finish_event,
 )
 from matchwood.jit import kernel, part
 
@@ -249,7 +244,6 @@ def propagate_batch(
 ):  # fmt: skip
     """Match events first..; returns the number of events done (fewer: `out` is full)."""
     for e in range(first, len(events.start) - 1):
-        post_event(events, e, stamp + e, board_event, board_entry)
         n_found, n_nodes, n_tested = stab_event(
             stabbing, segments, on_node, predicates,
             events, e, stamp + e, board_event, board_entry, scratch,
@@ -271,10 +265,5 @@ def propagate_batch(
             truth[scratch.found[f]] = False
         if n < 0:
             return e
-        offsets[e + 1] = n
-        counters[EVENTS] += 1
-        counters[NODES] += n_nodes
-        counters[CANDIDATES] += n_candidates
-        counters[PREDICATES] += n_found + n_tested
-        counters[MATCHES] += n - offsets[e]
+        finish_event(e, n, n_nodes, n_candidates, n_found + n_tested, offsets, counters)
     return len(events.start) - 1

@@ -18,10 +18,9 @@ from matchwood.index.signature_kernels import sign_event
 from matchwood.index.space_kernels import place_of
 from matchwood.index.verify_kernels import (
     CANDIDATES,
-    EVENTS,
-    MATCHES,
     NODES,
     PREDICATES,
+    finish_event,
     post_event,
 )
 from matchwood.jit import kernel, part
@@ -233,9 +232,6 @@ def match_bloom(
             return e
         if is_plain and every > 0 and now % every == 0:
             learn(spaces, homes, statistics, events, e)
-        scratch.work[EVENTS], scratch.work[MATCHES] = 1, found - n
-        for i in range(len(scratch.work)):
-            counters[i] += scratch.work[i]
-        n = found
-        offsets[e + 1] = n
+        work, n = scratch.work, found
+        finish_event(e, n, work[NODES], work[CANDIDATES], work[PREDICATES], offsets, counters)
     return len(events.start) - 1

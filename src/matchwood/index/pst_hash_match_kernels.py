@@ -28,9 +28,9 @@ from matchwood.index.space_hash_kernels import (
 from matchwood.index.space_kernels import place_of
 from matchwood.index.verify_kernels import (
     CANDIDATES,
-    EVENTS,
-    MATCHES,
     NODES,
+    PREDICATES,
+    finish_event,
     holds,
     post_event,
 )
@@ -228,9 +228,6 @@ def match_hash(
             return e
         if is_plain and every > 0 and now % every == 0:
             learn(spaces, homes, statistics, events, e)
-        scratch.work[EVENTS], scratch.work[MATCHES] = 1, found - n
-        for i in range(len(scratch.work)):
-            counters[i] += scratch.work[i]
-        n = found
-        offsets[e + 1] = n
+        work, n = scratch.work, found
+        finish_event(e, n, work[NODES], work[CANDIDATES], work[PREDICATES], offsets, counters)
     return len(events.start) - 1

@@ -8,10 +8,8 @@ import numpy as np
 
 from matchwood.forms.merge_kernels import token_is_and, token_operands
 from matchwood.index.verify_kernels import (
-    CANDIDATES,
-    EVENTS,
-    MATCHES,
     PREDICATES,
+    finish_event,
     holds,
     inline,
     post_event,
@@ -178,10 +176,7 @@ def scan_batch(
         if n < 0:
             counters[PREDICATES] = before
             return e
-        offsets[e + 1] = n
-        counters[EVENTS] += 1
-        counters[CANDIDATES] += n_live
-        counters[MATCHES] += n - offsets[e]
+        finish_event(e, n, 0, n_live, 0, offsets, counters)
     return len(events.start) - 1
 
 

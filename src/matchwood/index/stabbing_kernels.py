@@ -8,7 +8,7 @@ import numpy as np
 
 from matchwood.index.id_list_kernels import insert_id, remove_id, reserve
 from matchwood.index.segment_kernels import has_segments, interval, is_aligned, segment_of, span
-from matchwood.index.verify_kernels import holds
+from matchwood.index.verify_kernels import holds, post_event
 from matchwood.jit import kernel, part
 
 N_HELD, N_PENDING = range(2)
@@ -217,10 +217,11 @@ def _stab_keys(segments, lists, attr, lo, hi, found, n_found, seen, stamp):
 def stab_event(
     stabbing, segments, lists, predicates, events, e, stamp, board_event, board_entry, scratch
 ):
-    """Find all held predicates that a posted event satisfies.
+    """Post an event, and find all held predicates that it satisfies.
 
     They are in `scratch.found`; returns how many, the nodes visited and the predicates tested.
     """
+    post_event(events, e, stamp, board_event, board_entry)
     found, seen = scratch.found, scratch.seen
     scratch.clock[0] += 1
     now = scratch.clock[0]

@@ -23,10 +23,9 @@ from matchwood.index.vcr_kernels import (
 )
 from matchwood.index.verify_kernels import (
     CANDIDATES,
-    EVENTS,
-    MATCHES,
     NODES,
     PREDICATES,
+    finish_event,
     post_event,
 )
 from matchwood.jit import kernel, part
@@ -195,10 +194,5 @@ def match_events(
                 )  # fmt: skip
         if n < 0:
             return e
-        offsets[e + 1] = n
-        counters[EVENTS] += 1
-        counters[MATCHES] += n - offsets[e]
-        counters[NODES] += work[NODES]
-        counters[CANDIDATES] += work[CANDIDATES]
-        counters[PREDICATES] += work[PREDICATES]
+        finish_event(e, n, work[NODES], work[CANDIDATES], work[PREDICATES], offsets, counters)
     return len(events.start) - 1

@@ -33,6 +33,17 @@ def post_event(events, e, stamp, board_event, board_entry):
 
 
 @part
+def finish_event(e, n, nodes, candidates, predicates, offsets, counters):
+    """The matches of event e end at n of the output; this is the work that found them."""
+    counters[EVENTS] += 1
+    counters[NODES] += nodes
+    counters[CANDIDATES] += candidates
+    counters[PREDICATES] += predicates
+    counters[MATCHES] += n - offsets[e]
+    offsets[e + 1] = n
+
+
+@part
 def holds(events, stamp, board_event, board_entry, attr, lo, hi, ref, predicates):
     """Whether the posted event satisfies an inline predicate: has a key of its set."""
     if board_event[attr] != stamp:

@@ -24,16 +24,12 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
-import pyarrow as pa
 
-from matchwood.encode.leaves import LeafBatch
-from matchwood.encode.schema import Schema
 from matchwood.workload.abegen_kernels import write_trees
 from matchwood.workload.abegen_presets import PRESETS, SWEEPS
 from matchwood.workload.draws import Draws
-from matchwood.workload.interface import Workload
-from matchwood.workload.tables import coded, entry_table
-from matchwood.workload.trees import TreeRows, leaf_batch, room_for, text_table
+from matchwood.workload.tree_workload import TreeWorkload
+from matchwood.workload.trees import TreeRows, room_for
 
 
 class Rules(NamedTuple):
@@ -53,7 +49,7 @@ class Rules(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class ABEGen(Workload):
+class ABEGen(TreeWorkload):
     """Arbitrary trees with shared subexpressions (A-Tree paper).
 
     depth               of all trees; 1: a predicate
@@ -72,17 +68,14 @@ class ABEGen(Workload):
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = PRESETS
     sweeps: ClassVar[Mapping[str, tuple[Mapping[str, Any], ...]]] = SWEEPS
 
-    n_subscriptions: int = 1_000_000
     depth: int = 3
     children: int = 4
     operators: tuple[float, ...] = (0.4, 0.4, 0.1, 0.05, 0.05)
     exponent: float = 0.6
     pool: int = 890_000
-    n_attributes: int = 1_000
     attribute_exponent: float = 0.0
     cardinality: int = 100
     range_size: float = 0.12
-    event_size: int = 20
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "operators", tuple(self.operators))
@@ -99,13 +92,6 @@ class ABEGen(Workload):
         self._expect(2 <= self.cardinality <= 2**31, "a cardinality from 2 to 2^31")
         self._expect(0 < self.range_size <= 0.5, "a share of values as range_size, up to a half")
         self._expect(0 <= self.event_size <= self.n_attributes, "event_size up to n_attributes")
-
-    @property
-    def names(self) -> list[str]:
-        return [f"a{i}" for i in range(self.n_attributes)]
-
-    def schema(self) -> Schema:
-        return Schema(dict.fromkeys(self.names, "int"))
 
     def trees(self, first: int, last: int) -> TreeRows:
         """Rows first .. last - 1 as drawn, with all five operators."""
@@ -125,18 +111,5 @@ class ABEGen(Workload):
                 return room.rows()
             room = room.grown()
 
-    def subscriptions(self, first: int, last: int) -> pa.Table:
-        return text_table(self.trees(first, last), self.names, first)
-
-    def leaf_rows(self, first: int, last: int) -> LeafBatch:
-        return leaf_batch(self.trees(first, last), self.names)
-
-    def events(self, first: int, last: int) -> pa.Table:
-        rows = np.arange(first, last)
-        draws = Draws(self.seed, "abegen/events", rows)
-        size = np.full(len(rows), self.event_size)
-        attribute = draws.distinct("attribute", self.n_attributes, size)
-        value = draws.below("value", self.cardinality, attribute.shape[1])
-        return entry_table(
-            np.repeat(rows, size), coded(attribute.ravel(), self.names), pa.array(value.ravel())
-        )
+    def n_values(self, attributes: np.ndarray) -> int:
+        return self.cardinality

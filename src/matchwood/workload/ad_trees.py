@@ -26,15 +26,11 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
-import pyarrow as pa
 
-from matchwood.encode.leaves import LeafBatch
-from matchwood.encode.schema import Schema
 from matchwood.workload.ad_trees_kernels import LOWEST_MOST, count_sharing, write_ad_trees
 from matchwood.workload.draws import Draws
-from matchwood.workload.interface import Workload
-from matchwood.workload.tables import coded, entry_table
-from matchwood.workload.trees import TreeRows, leaf_batch, room_for, text_table
+from matchwood.workload.tree_workload import TreeWorkload
+from matchwood.workload.trees import TreeRows, room_for
 
 LEVELS = 9
 SHARING = tuple(68.76 * (2.88 / 68.76) ** (level / 8) for level in range(LEVELS))
@@ -59,7 +55,7 @@ class Rules(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class AdTrees(Workload):
+class AdTrees(TreeWorkload):
     """Advertisements with shared targeting (A-Tree paper).
 
     population          expressions for which the sharing is as in Figure 7
@@ -78,12 +74,10 @@ class AdTrees(Workload):
         "paper": {"n_subscriptions": 1_392_196, "population": 1_392_196},
     }
 
-    n_subscriptions: int = 1_000_000
     population: int = 1_000_000
     exponent: float = 0.6
     n_attributes: int = 122
     attribute_exponent: float = 0.5
-    event_size: int = 20
     or_roots: float = 0.125
 
     def __post_init__(self) -> None:
@@ -94,19 +88,12 @@ class AdTrees(Workload):
         self._expect(0 <= self.or_roots <= 1, "a share of ORs from 0 to 1")
 
     @property
-    def names(self) -> list[str]:
-        return [f"a{i}" for i in range(self.n_attributes)]
-
-    @property
     def cardinalities(self) -> np.ndarray:
         """The number of values of each attribute."""
         u = Draws(self.seed, "ad_trees/attributes", np.arange(self.n_attributes)).unit(
             "cardinality"
         )
         return (2 * 10_000.0 ** u[:, 0]).astype(np.int64)
-
-    def schema(self) -> Schema:
-        return Schema(dict.fromkeys(self.names, "int"))
 
     def rules(self) -> Rules:
         draws = Draws(self.seed, "ad_trees/subscriptions", np.zeros(1))
@@ -138,18 +125,5 @@ class AdTrees(Workload):
                 return room.rows()
             room = room.grown()
 
-    def subscriptions(self, first: int, last: int) -> pa.Table:
-        return text_table(self.trees(first, last), self.names, first)
-
-    def leaf_rows(self, first: int, last: int) -> LeafBatch:
-        return leaf_batch(self.trees(first, last), self.names)
-
-    def events(self, first: int, last: int) -> pa.Table:
-        rows = np.arange(first, last)
-        draws = Draws(self.seed, "ad_trees/events", rows)
-        size = np.full(len(rows), self.event_size)
-        attribute = draws.distinct("attribute", self.n_attributes, size)
-        value = draws.below("value", self.cardinalities[attribute], attribute.shape[1])
-        return entry_table(
-            np.repeat(rows, size), coded(attribute.ravel(), self.names), pa.array(value.ravel())
-        )
+    def n_values(self, attributes: np.ndarray) -> np.ndarray:
+        return self.cardinalities[attributes]
