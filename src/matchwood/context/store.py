@@ -12,30 +12,20 @@ Layout   cells    int64[R, C, 4]  KEY, SAFE_LO, SAFE_HI, LINK; KEY is ABSENT whe
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Mapping, Sequence
-from datetime import UTC, date, datetime, timedelta
-from functools import cache
+from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 import numpy as np
 
 from matchwood.arrays import doubled, grown
-from matchwood.encode.attributes import Attribute, Attributes
+from matchwood.context.values import ABSENT, Id, ValueEncoder, fits, value_of
+from matchwood.encode.attributes import Attributes
 from matchwood.encode.dictionary import Relabelling
-from matchwood.encode.events import key_of
 from matchwood.encode.expressions import ExpressionTable
-from matchwood.encode.keys import EPOCH_DAY, INT_MIN, DictionaryKeys, FloatKeys, float_of_key
-from matchwood.encode.like import compile_pattern
-from matchwood.encode.relations import spread
-from matchwood.encode.schema import literal_type
-from matchwood.errors import EventError, SchemaError
-from matchwood.lang.builder import as_value
+from matchwood.encode.keys import INT_MIN
 from matchwood.lang.names import CONTEXT
 
 KEY, SAFE_LO, SAFE_HI, LINK = range(4)
-ABSENT = INT_MIN
-Id = int | str
 
 
 class Follower(Protocol):
@@ -53,14 +43,14 @@ class ContextStore:
 
     def __init__(self, attributes: Attributes, table: ExpressionTable) -> None:
         self.attributes = attributes
-        self._table = table
         attributes.when_moved = self._moved
         self.follower: Follower | None = None
+        self._encoder = ValueEncoder(self, table)
         self._ids: list[Id] = []
         self._row_of: dict[Id, int] = {}
         self.columns: list[int] = []  # attribute of each column; a pattern's is its source's
-        self._column_of: dict[int, int] = {}
-        self._patterns: dict[int, dict[str, int]] = {}  # columns of patterns, by source
+        self.column_of: dict[int, int] = {}
+        self.patterns: dict[int, dict[str, int]] = {}  # columns of patterns, by source
         self.cells = _empty_cells(16, 4)
         self.slot_row = np.full(64, -1, np.int32)
 
@@ -108,9 +98,9 @@ class ContextStore:
 
     def column(self, attr: int) -> int:
         """The column of a context's value, made at its first mention."""
-        col = self._column_of.get(attr)
+        col = self.column_of.get(attr)
         if col is None:
-            col = self._column_of[attr] = self._new_column(attr)
+            col = self.column_of[attr] = self._new_column(attr)
         return col
 
     def pattern_column(self, source: int, pattern: str) -> int:
@@ -118,11 +108,11 @@ class ContextStore:
 
         It is kept up to date from then on, whether a subscription still asks for it or not.
         """
-        col = self._patterns.get(source, {}).get(pattern)
+        col = self.patterns.get(source, {}).get(pattern)
         if col is None:
             from_ = self.column(source)
             col = self._new_column(source)
-            self._patterns.setdefault(source, {})[pattern] = col
+            self.patterns.setdefault(source, {})[pattern] = col
             self._fill_pattern(pattern, from_, col)
         return col
 
@@ -192,9 +182,9 @@ class ContextStore:
     def forget_strings(self, ends: np.ndarray) -> None:
         """Drop strings that no context has and no predicate, by the ends of its sets, tests."""
         strings = [
-            self._column_of[each.id]
+            self.column_of[each.id]
             for each in self.attributes.by_name.values()
-            if each.keys is self.attributes.context_strings and each.id in self._column_of
+            if each.keys is self.attributes.context_strings and each.id in self.column_of
         ]
         used = self.cells[: len(self._ids)][:, strings, KEY].ravel()
         self.attributes.context_strings.dictionary.keep(np.concatenate([used, ends]))
@@ -203,7 +193,7 @@ class ContextStore:
 
     def set(self, id_: Id, values: Mapping[str, Any]) -> None:
         """Change values of one context; None makes a value absent.  All of them or none."""
-        changes = self._encode(values)
+        changes = self._encoder.changes(values)
         row = self.row(id_)
         cells, follower = self.cells, self.follower
         for col, key in changes:
@@ -216,146 +206,21 @@ class ContextStore:
         if follower is not None:
             follower.note_updates(len(changes))
 
-    def check(self, values: Mapping[str, Any]) -> None:
-        """Refuse what `set` would refuse; new strings and types are learned."""
-        self._encode(values)
-
-    def _encode(self, values: Mapping[str, Any]) -> list[tuple[int, int]]:
-        by_name, columns = self.attributes.by_name, self._column_of
-        changes: list[tuple[int, int]] = []
-        for name, value in values.items():
-            attribute = by_name.get(CONTEXT + name)
-            if (
-                attribute is None
-                or attribute.type is None
-                or attribute.keys is self.attributes.context_strings
-                or isinstance(value, Mapping)
-                or attribute.id not in columns
-            ):
-                return self._encode_any(values)
-            changes.append((columns[attribute.id], self._key(attribute, value)))
-        return changes
-
-    def _encode_any(self, values: Mapping[str, Any]) -> list[tuple[int, int]]:
-        """The same for new attributes, nested mappings and strings."""
-        flat = list(_flat(values, CONTEXT))
-        learned: dict[str, str] = {}
-        for name, value in flat:
-            known = self.attributes.by_name.get(name)
-            if value is not None and (known is None or known.type is None):
-                learned.setdefault(name, _type_of(name, value))
-        self._learn(learned)
-        found = [(self.attributes.get(name, None), value) for name, value in flat]
-        keys = [self._key(attribute, value) for attribute, value in found]
-        changes: list[tuple[int, int]] = []
-        for (attribute, value), key in zip(found, keys, strict=True):
-            if attribute.keys is self.attributes.context_strings and value is not None:
-                key = self._string_key(value)
-            changes.append((self.column(attribute.id), key))
-            for pattern, col in self._patterns.get(attribute.id, {}).items():
-                fits = ABSENT if value is None else int(_fits(pattern, value))
-                changes.append((col, fits))
-        return changes
-
-    def _learn(self, learned: dict[str, str]) -> None:
-        if learned:
-            spread(self.attributes, learned, self.attributes.links())
-            for name, kind in learned.items():
-                self.attributes.get(name, kind)
-            self.attributes.settle_terms()
-            self.attributes.version += 1
-
-    def _key(self, attribute: Attribute, value: Any) -> int:
-        if value is None:
-            return ABSENT
-        key = key_of(attribute, value)
-        if key == ABSENT:
-            raise EventError(
-                f"{attribute.name!r}: expected a value above -2^63, found {value!r}: "
-                "no context can hold it"
-            )
-        return key
-
-    def _string_key(self, value: str) -> int:
-        strings = self.attributes.context_strings
-        label = strings.dictionary.label_of.get(value)
-        if label is None:
-            strings.literals([value])
-            self._take_relabelling()
-            label = strings.dictionary.label_of[value]
-        return label
-
-    def _take_relabelling(self) -> None:
-        moved = self.attributes.context_strings.take_relabelling()
-        if moved is not None:
-            self.attributes.follow(None, moved, self._table.rekey)
+    def set_each(self, updates: Sequence[tuple[Id, Mapping[str, Any]]]) -> None:
+        """Change values of many contexts, one after the other.  All of them or none."""
+        self._encoder.prepare([values for _, values in updates])
+        for id_, values in updates:
+            self.set(id_, values)
 
     def set_many(self, ids: Sequence[Id], columns: Mapping[str, Any]) -> None:
         """Change one value per context and name: `columns` are Arrow arrays as long as `ids`.
 
         Null leaves a value as it is.  All of them or none.
         """
-        from matchwood.encode.arrow_events import readable
-        from matchwood.encode.columns import column_keys
-
-        encoded: list[tuple[int, np.ndarray, np.ndarray]] = []
-        learned: dict[str, str] = {}
-        arrays = {CONTEXT + name: readable(column) for name, column in columns.items()}
-        for name, column in arrays.items():
-            known = self.attributes.by_name.get(name)
-            if known is None or known.type is None:
-                present = column.drop_null()
-                if len(present):
-                    learned[name] = _type_of(name, present[0].as_py())
-        self._learn(learned)
-        for name, column in arrays.items():
-            attribute = self.attributes.get(name, None)
-            at = np.flatnonzero(column.is_valid().to_numpy(zero_copy_only=False))
-            known = column if len(at) == len(column) else column.drop_null()
-            if not len(known):
-                continue
-            if attribute.keys is self.attributes.context_strings:
-                encoded += self._string_column(attribute, known, at)
-                continue
-            keys, bad = column_keys(attribute.keys, known)
-            bad = (keys == ABSENT) if bad is None else bad | (keys == ABSENT)
-            if bad.any():
-                first = int(np.flatnonzero(bad)[0])
-                value = known[first].as_py()
-                row = int(at[first])
-                raise EventError(
-                    f"{name!r}: expected {attribute.type}, found {value!r} at row {row}; "
-                    "change the value, or declare another type with Schema"
-                )
-            encoded.append((self.column(attribute.id), at, keys))
+        encoded = self._encoder.columns(columns)
         rows = self.rows(ids)
         for col, at, keys in encoded:
             self.write(rows if len(at) == len(rows) else rows[at], col, keys)
-
-    def _string_column(
-        self, attribute: Attribute, known: Any, at: np.ndarray
-    ) -> list[tuple[int, np.ndarray, np.ndarray]]:
-        import pyarrow as pa
-        import pyarrow.compute as pc
-
-        kind = known.type.value_type if pa.types.is_dictionary(known.type) else known.type
-        if not (pa.types.is_string(kind) or pa.types.is_large_string(kind)):
-            raise EventError(
-                f"{attribute.name!r}: expected string, found a column of {known.type}; "
-                "change the column, or declare another type with Schema"
-            )
-        encoded = known if pa.types.is_dictionary(known.type) else pc.dictionary_encode(known)
-        words = encoded.dictionary.to_pylist()
-        codes = encoded.indices.to_numpy(zero_copy_only=False)
-        self.attributes.context_strings.literals(words)
-        self._take_relabelling()
-        label_of = self.attributes.context_strings.dictionary.label_of
-        labels = np.array([label_of[word] for word in words], np.int64)
-        parts = [(self.column(attribute.id), at, labels[codes])]
-        for pattern, col in self._patterns.get(attribute.id, {}).items():
-            fits = np.array([_fits(pattern, word) for word in words], np.int64)
-            parts.append((col, at, fits[codes]))
-        return parts
 
     def write(self, rows: np.ndarray, col: int | np.ndarray, keys: np.ndarray) -> None:
         """Write keys into cells, the indexes following."""
@@ -372,18 +237,18 @@ class ContextStore:
         if row is None:
             return {}
         found = {}
-        for attr, col in self._column_of.items():
+        for attr, col in self.column_of.items():
             attribute = self.attributes.all[attr]
             key = int(self.cells[row, col, KEY])
             if key != ABSENT:
-                found[attribute.name.removeprefix(CONTEXT)] = _value(attribute, key)
+                found[attribute.name.removeprefix(CONTEXT)] = value_of(attribute, key)
         return found
 
     # -- strings -----------------------------------------------------------------------------
 
     def _moved(self, moved: Relabelling) -> None:
         """Strings have other keys now."""
-        for attr, col in self._column_of.items():
+        for attr, col in self.column_of.items():
             if self.attributes.all[attr].keys is self.attributes.context_strings:
                 keys = self.cells[:, col, KEY]
                 present = keys != ABSENT
@@ -397,8 +262,8 @@ class ContextStore:
         strings = self.attributes.context_strings.dictionary
         keys = self.cells[: len(self._ids), source, KEY]
         for label in np.unique(keys[keys != ABSENT]).tolist():
-            fits = int(_fits(pattern, strings.value_of(label)))
-            self.cells[: len(self._ids), col, KEY][keys == label] = fits
+            is_fit = fits(pattern, strings.value_of(label))
+            self.cells[: len(self._ids), col, KEY][keys == label] = is_fit
 
     # -- snapshot ----------------------------------------------------------------------------
 
@@ -412,7 +277,7 @@ class ContextStore:
             "columns": self.columns,
             "patterns": [
                 [source, pattern, col]
-                for source, patterns in self._patterns.items()
+                for source, patterns in self.patterns.items()
                 for pattern, col in patterns.items()
             ],
         }
@@ -424,9 +289,9 @@ class ContextStore:
         self._row_of = {id_: i for i, id_ in enumerate(self._ids)}
         self.columns = list(settings["columns"])
         for source, pattern, col in settings["patterns"]:
-            self._patterns.setdefault(source, {})[pattern] = col
-        of_patterns = {col for patterns in self._patterns.values() for col in patterns.values()}
-        self._column_of = {
+            self.patterns.setdefault(source, {})[pattern] = col
+        of_patterns = {col for patterns in self.patterns.values() for col in patterns.values()}
+        self.column_of = {
             attr: col for col, attr in enumerate(self.columns) if col not in of_patterns
         }
         keys = arrays["keys"]
@@ -442,45 +307,3 @@ def _empty_cells(rows: int, cols: int) -> np.ndarray:
     cells[:, :, SAFE_HI] = 2**63 - 1
     cells[:, :, LINK] = -1
     return cells
-
-
-def _flat(values: Mapping[str, Any], prefix: str) -> Iterable[tuple[str, Any]]:
-    for name, value in values.items():
-        if not isinstance(name, str):
-            raise EventError(f"expected names of values as str, found {type(name).__name__}")
-        if isinstance(value, Mapping):
-            yield from _flat(value, f"{prefix}{name}.")
-        else:
-            yield prefix + name, value
-
-
-@cache
-def _regex(pattern: str) -> re.Pattern[str]:
-    return compile_pattern(pattern)
-
-
-def _fits(pattern: str, value: str) -> bool:
-    return _regex(pattern).fullmatch(value) is not None
-
-
-def _type_of(name: str, value: Any) -> str:
-    try:
-        return literal_type(as_value(value))
-    except (TypeError, SchemaError) as error:
-        raise EventError(f"{name!r}: {error}") from None
-
-
-def _value(attribute: Attribute, key: int) -> Any:
-    if isinstance(attribute.keys, DictionaryKeys):
-        return attribute.keys.dictionary.value_of(key)
-    if isinstance(attribute.keys, FloatKeys):
-        number = float_of_key(key)
-        is_whole = attribute.type == "number" and number.is_integer() and abs(number) < 2**53
-        return int(number) if is_whole else number
-    if attribute.type == "bool":
-        return bool(key)
-    if attribute.type == "date":
-        return date.fromordinal(key + EPOCH_DAY)
-    if attribute.type == "timestamp":
-        return datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=key)
-    return key

@@ -33,13 +33,7 @@ def read_updates(store: ContextStore, contexts: Any) -> tuple[list[Any], Callabl
             raise EventError(f"expected pairs of id and values, found {str(each)[:60]!r}")
         updates.append((check_id(each[0], "a context's id"), each[1]))
 
-    def apply() -> None:
-        for _, values in updates:  # all are checked, and all strings known, before one is set
-            store.check(values)
-        for id_, values in updates:
-            store.set(id_, values)
-
-    return [id_ for id_, _ in updates], apply
+    return [id_ for id_, _ in updates], lambda: store.set_each(updates)
 
 
 def _from_table(store: ContextStore, frame: Any) -> tuple[list[Any], Callable[[], None]]:

@@ -1,0 +1,278 @@
+"""What an update of the context says, in keys.
+
+An update is taken whole or not at all, so everything is checked before anything is learned: first
+the types of names that are new, then every value, and only then the types and the strings.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import UTC, date, datetime, timedelta
+from functools import cache, partial
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from matchwood.encode.attributes import Attribute
+from matchwood.encode.events import key_of
+from matchwood.encode.expressions import ExpressionTable
+from matchwood.encode.keys import EPOCH_DAY, INT_MIN, DictionaryKeys, FloatKeys, float_of_key
+from matchwood.encode.like import compile_pattern
+from matchwood.encode.relations import compatible, spread
+from matchwood.encode.schema import literal_type
+from matchwood.errors import EventError, SchemaError
+from matchwood.lang.builder import as_value
+from matchwood.lang.names import CONTEXT
+
+if TYPE_CHECKING:
+    from matchwood.context.store import ContextStore
+
+ABSENT = INT_MIN
+Id = int | str
+Column = tuple[int, np.ndarray, np.ndarray]
+"""A column of the store, the places of an update that have a value for it, and their keys."""
+
+
+class ValueEncoder:
+    """Makes keys of the values that contexts are given, for the columns of a store."""
+
+    def __init__(self, store: ContextStore, table: ExpressionTable) -> None:
+        self._store = store
+        self._attributes = store.attributes
+        self._strings = store.attributes.context_strings
+        self._table = table
+
+    # -- one context -------------------------------------------------------------------------
+
+    def changes(self, values: Mapping[str, Any]) -> list[tuple[int, int]]:
+        """Columns and keys of an update of one context."""
+        by_name, columns = self._attributes.by_name, self._store.column_of
+        changes: list[tuple[int, int]] = []
+        for name, value in values.items():
+            attribute = by_name.get(CONTEXT + name)
+            if (
+                attribute is None
+                or attribute.type is None
+                or attribute.keys is self._strings
+                or isinstance(value, Mapping)
+                or attribute.id not in columns
+            ):
+                return self._changes_of_any(values)
+            changes.append((columns[attribute.id], _key(attribute, value)))
+        return changes
+
+    def prepare(self, updates: Iterable[Mapping[str, Any]]) -> None:
+        """Refuse what cannot be set; learn the types and strings of the rest at once."""
+        self._learn([each for values in updates for each in _flat(values, CONTEXT)])
+
+    def _changes_of_any(self, values: Mapping[str, Any]) -> list[tuple[int, int]]:
+        """The same for new attributes, nested mappings and strings."""
+        flat = list(_flat(values, CONTEXT))
+        self._learn(flat)
+        changes: list[tuple[int, int]] = []
+        for name, value in flat:
+            attribute = self._attributes.get(name, None)
+            if value is not None and attribute.keys is self._strings:
+                key = self._strings.dictionary.label_of[value]
+            else:
+                key = _key(attribute, value)
+            changes.append((self._store.column(attribute.id), key))
+            for pattern, col in self._store.patterns.get(attribute.id, {}).items():
+                changes.append((col, ABSENT if value is None else int(fits(pattern, value))))
+        return changes
+
+    def _learn(self, flat: Sequence[tuple[str, Any]]) -> None:
+        types: dict[str, str] = {}
+        for name, value in flat:
+            if value is not None and name not in types and self._is_new(name):
+                types[name] = _type_of(name, value)
+        self._spread(types)
+        probes: dict[str, Attribute] = {}
+        words: dict[str, None] = {}
+        for name, value in flat:
+            probe = probes.get(name)
+            if probe is None:
+                probe = probes[name] = self._probe(name, types)
+            _key(probe, value)
+            if value is not None and probe.keys is self._strings:
+                words[value] = None
+        self._learn_types(types)
+        self._learn_strings(list(words))
+
+    # -- columns of many contexts ------------------------------------------------------------
+
+    def columns(self, columns: Mapping[str, Any]) -> list[Column]:
+        """The same for Arrow columns that have one value per context; null leaves it as it is."""
+        from matchwood.encode.arrow_events import readable
+
+        types: dict[str, str] = {}
+        found: list[tuple[str, Any, np.ndarray]] = []
+        for name, each in columns.items():
+            column = readable(each)
+            at = np.flatnonzero(column.is_valid().to_numpy(zero_copy_only=False))
+            if len(at):
+                known = column if len(at) == len(column) else column.drop_null()
+                found.append((CONTEXT + name, known, at))
+                if self._is_new(CONTEXT + name):
+                    types[CONTEXT + name] = _type_of(CONTEXT + name, known[0].as_py())
+        self._spread(types)
+        checked = [_checked(self._probe(name, types), known, at) for name, known, at in found]
+        self._learn_types(types)
+        self._learn_strings(
+            [word for each in checked if isinstance(each, _Words) for word in each.words]
+        )
+        encoded: list[Column] = []
+        for (name, _, at), keys in zip(found, checked, strict=True):
+            attribute = self._attributes.get(name, None)
+            col = self._store.column(attribute.id)
+            if not isinstance(keys, _Words):
+                encoded.append((col, at, keys))
+                continue
+            label_of = self._strings.dictionary.label_of
+            encoded.append((col, at, keys.each(label_of.__getitem__)))
+            for pattern, its_col in self._store.patterns.get(attribute.id, {}).items():
+                encoded.append((its_col, at, keys.each(partial(fits, pattern))))
+        return encoded
+
+    # -- what is new -------------------------------------------------------------------------
+
+    def _is_new(self, name: str) -> bool:
+        known = self._attributes.by_name.get(name)
+        return known is None or known.type is None
+
+    def _spread(self, types: dict[str, str]) -> None:
+        """Types of what is compared with new names; EventError when two of them clash."""
+        if not types:
+            return
+        links = self._attributes.links()
+        spread(self._attributes, types, links)
+        for name, reference in links:
+            mine, other = types.get(name), types.get(reference)
+            if mine is not None and other is not None and not compatible(mine, other):
+                raise EventError(
+                    f"{name!r} would be of type {mine} and {reference!r} of type {other}, and a "
+                    "subscription compares them: expected values of one type"
+                )
+
+    def _probe(self, name: str, types: Mapping[str, str]) -> Attribute:
+        """The attribute as it will be once its type is learned."""
+        known = self._attributes.by_name.get(name)
+        kind = types.get(name)
+        if known is not None and (known.type is not None or kind is None):
+            return known
+        keys = None if kind is None else self._attributes.keys_of(name, kind)
+        return Attribute(-1, name, kind, keys)
+
+    def _learn_types(self, types: Mapping[str, str]) -> None:
+        if types:
+            for name, kind in types.items():
+                self._attributes.get(name, kind)
+            self._attributes.settle_terms()
+            self._attributes.version += 1
+
+    def _learn_strings(self, words: list[str]) -> None:
+        self._strings.literals(words)
+        moved = self._strings.take_relabelling()
+        if moved is not None:
+            self._attributes.follow(None, moved, self._table.rekey)
+
+
+def _key(attribute: Attribute, value: Any) -> int:
+    if value is None:
+        return ABSENT
+    key = key_of(attribute, value)
+    if key == ABSENT:
+        raise EventError(
+            f"{attribute.name!r}: expected a value above -2^63, found {value!r}: "
+            "no context can hold it"
+        )
+    return key
+
+
+class _Words(NamedTuple):
+    """A column of strings: its distinct words, and which of them each value is."""
+
+    words: list[str]
+    codes: np.ndarray
+
+    def each(self, key: Callable[[str], int]) -> np.ndarray:
+        """A key of every value, made once per word."""
+        keys: np.ndarray = np.array([key(word) for word in self.words], np.int64)[self.codes]
+        return keys
+
+
+def _checked(attribute: Attribute, known: Any, at: np.ndarray) -> np.ndarray | _Words:
+    """The keys of a column without nulls; of strings, which have none yet, their words."""
+    from matchwood.encode.columns import column_keys
+
+    if attribute.type == "string":
+        return _words(attribute, known)
+    keys, bad = column_keys(attribute.keys, known)
+    bad = (keys == ABSENT) if bad is None else bad | (keys == ABSENT)
+    if bad.any():
+        first = int(np.flatnonzero(bad)[0])
+        raise EventError(
+            f"{attribute.name!r}: expected {attribute.type}, found {known[first].as_py()!r} at row "
+            f"{at[first]}; change the value, or declare another type with Schema"
+        )
+    return keys
+
+
+def _words(attribute: Attribute, known: Any) -> _Words:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    is_coded = pa.types.is_dictionary(known.type)
+    kind = known.type.value_type if is_coded else known.type
+    if not (pa.types.is_string(kind) or pa.types.is_large_string(kind)):
+        raise EventError(
+            f"{attribute.name!r}: expected string, found a column of {known.type}; "
+            "change the column, or declare another type with Schema"
+        )
+    coded = known if is_coded else pc.dictionary_encode(known)
+    return _Words(coded.dictionary.to_pylist(), coded.indices.to_numpy(zero_copy_only=False))
+
+
+def _flat(values: Mapping[str, Any], prefix: str) -> Iterable[tuple[str, Any]]:
+    for name, value in values.items():
+        if not isinstance(name, str):
+            raise EventError(f"expected names of values as str, found {type(name).__name__}")
+        if isinstance(value, Mapping):
+            yield from _flat(value, f"{prefix}{name}.")
+        else:
+            yield prefix + name, value
+
+
+def _type_of(name: str, value: Any) -> str:
+    try:
+        return literal_type(as_value(value))
+    except (TypeError, SchemaError) as error:
+        raise EventError(f"{name!r}: {error}") from None
+
+
+@cache
+def _regex(pattern: str) -> re.Pattern[str]:
+    return compile_pattern(pattern)
+
+
+def fits(pattern: str, value: str) -> bool:
+    """Whether a string fits a LIKE pattern."""
+    return _regex(pattern).fullmatch(value) is not None
+
+
+def value_of(attribute: Attribute, key: int) -> Any:
+    """The value that a key stands for."""
+    if isinstance(attribute.keys, DictionaryKeys):
+        return attribute.keys.dictionary.value_of(key)
+    if isinstance(attribute.keys, FloatKeys):
+        number = float_of_key(key)
+        is_whole = attribute.type == "number" and number.is_integer() and abs(number) < 2**53
+        return int(number) if is_whole else number
+    if attribute.type == "bool":
+        return bool(key)
+    if attribute.type == "date":
+        return date.fromordinal(key + EPOCH_DAY)
+    if attribute.type == "timestamp":
+        return datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=key)
+    return key
