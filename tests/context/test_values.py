@@ -32,17 +32,21 @@ def test_a_refused_update_leaves_no_trace(form: str, values: dict[str, Any]) -> 
     m = watched()
     before = m.schema, m.context("c"), m.context_ids()
     with pytest.raises(EventError):
-        if form == "one":
-            m.set_context("c", values)
-        elif form == "mapping":
-            m.set_context_many({"new": {"other": True}, "c": values})
-        elif form == "pairs":
-            m.set_context_many([("new", {"other": True}), ("new", values)])
-        else:
-            m.set_context_many(_table(values))
+        _send(m, form, values)
     assert (m.schema, m.context("c"), m.context_ids()) == before
     m.set_context("c", {"fresh": "text", "low": "a", "high": "b", "other": 1})
     assert m.match({"price": 4}) == ["s", "t"]
+
+
+def _send(m: Matcher, form: str, values: dict[str, Any]) -> None:
+    if form == "one":
+        m.set_context("c", values)
+    elif form == "mapping":
+        m.set_context_many({"new": {"other": True}, "c": values})
+    elif form == "pairs":
+        m.set_context_many([("new", {"other": True}), ("new", values)])
+    else:
+        m.set_context_many(_table(values))
 
 
 def _table(values: dict[str, Any]) -> pa.Table:
