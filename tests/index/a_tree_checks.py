@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from matchwood.index.a_tree import ATree
-from matchwood.index.a_tree_draw import children_of, slots_of
-from matchwood.index.a_tree_node_kernels import (
+from matchwood.index.a_tree_block_kernels import (
     AND,
     DOWN,
     HIGH,
@@ -20,6 +19,7 @@ from matchwood.index.a_tree_node_kernels import (
     UP,
     ATreeLayout,
 )
+from matchwood.index.a_tree_draw import children_of, slots_of
 
 
 def live_nodes(x: ATreeLayout) -> list[int]:
@@ -69,7 +69,7 @@ def check(index: ATree) -> None:
             assert mine or ors or access or others
             continue
         children = children_of(x, v)
-        assert len(set(children)) == len(children) >= (2 if share else 1)
+        assert len(set(children)) == len(children) >= 2
         assert x.level[v] == 1 + max(x.level[c] for c in children)
         key = (int(x.op[v]), elements(x, v))
         assert len(key[1]) >= 2

@@ -13,9 +13,9 @@ from encode.world import World, mixed_expressions, small_world
 from index.a_tree_checks import check, elements, live_nodes, parents_of
 from matchwood.errors import IndexBuildError
 from matchwood.index.a_tree import MATCHING, ATree
+from matchwood.index.a_tree_block_kernels import AND, DOWN, ID, LEAF, OR, ATreeLayout
 from matchwood.index.a_tree_draw import children_of
 from matchwood.index.a_tree_level_kernels import FALSE, NOT, TRUE, UNDEFINED, XNOR, XOR, evaluate
-from matchwood.index.a_tree_node_kernels import AND, LEAF, OR, ATreeLayout
 from matchwood.index.a_tree_three_valued import ThreeValuedATree
 from matchwood.index.protocol import Hits
 from matchwood.lang import parse
@@ -54,7 +54,7 @@ def shape(index: ATree) -> set[Any]:
 
     def text(v: int) -> str:
         if x.op[v] == LEAF:
-            return f"P{x.node[v, 1]}"
+            return f"P{x.node[v, DOWN]}"
         word = "&" if x.op[v] == AND else "|"
         return "(" + word.join(sorted(text(c) for c in children_of(x, v))) + ")"
 
@@ -319,7 +319,7 @@ def test_ids_that_collide_are_told_apart():
     world, index = built(exprs, id_bits=0)
     _, other = built(exprs)
     x = index._memory.layout
-    assert len(set(x.node[x.op >= AND, 3].tolist())) == 1
+    assert len(set(x.node[x.op >= AND, ID].tolist())) == 1
     assert len(live_nodes(x)) == len(live_nodes(other._memory.layout)) > 100
     raw = [{f"p{i}": (k >> i) & 1 for i in range(1, 6)} for k in range(0, 64, 3)]
     assert found(index.match_batch(world.events(raw))) == found(

@@ -14,7 +14,7 @@ Differs. NOT, XOR and XNOR never get here: zero suppression (5.2.1) is the norma
          parents of a child at most.  Algorithm 3 asks the parents of every child; here of the child
          with the fewest and of those with few.  See docs/decisions/0011.
 Cost.    Match O(satisfied predicates + their parents + nodes that become true).  Insert: a few
-         lookups a subexpression.  Memory 23 bytes a node, 4 to 8 for the table, 8 to 10 a link,
+         lookups a subexpression.  Memory 27 bytes a node, 4 to 8 for the table, 8 to 10 a link,
          12 a node that has parents, 4 an expression, and the predicate index.
 
     level 4         18 AND S1                                 Figure 6 (c) of the paper:
@@ -26,7 +26,8 @@ Cost.    Match O(satisfied predicates + their parents + nodes that become true).
     level 1      1  2  3   5    6     7    8                   9    10
 
 Layout   (M node ids, P predicate ids, S slots)
-         node      int32[M, 4]  UP, DOWN, SLOT, ID: see a_tree_node_kernels
+         hot       int32[M, 2]  TELL, SLOT: what matching reads; see a_tree_block_kernels
+         node      int32[M, 3]  UP, DOWN, ID
          level     int16[M]     1 for a leaf, else one more than the highest child
          op        int8[M]      FREE, LEAF, AND, OR
          rarity    uint8[M]     -12 log2 of the share of events it is expected to hold for

@@ -4,16 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from matchwood.index.a_tree_insert_kernels import DONE, WORDS_FULL
-from matchwood.index.a_tree_link_kernels import (
-    make_access,
-    most_for_parent,
-    replace_children,
-    settle_levels,
-)
-from matchwood.index.a_tree_node_kernels import (
+from matchwood.index.a_tree_block_kernels import (
     AND,
-    CHANGED,
     DOWN,
     FREE,
     ID,
@@ -24,19 +16,24 @@ from matchwood.index.a_tree_node_kernels import (
     NOTHING,
     PARENTS,
     UP,
-    WAITING,
     add_parent,
-    drop_node,
     give_block,
     has_words,
     is_used,
     most_words,
     n_parents,
-    next_mark,
     remove_parent,
     remove_slot,
     words_for_parent,
 )
+from matchwood.index.a_tree_insert_kernels import DONE, WORDS_FULL
+from matchwood.index.a_tree_link_kernels import (
+    make_access,
+    most_for_parent,
+    replace_children,
+    settle_levels,
+)
+from matchwood.index.a_tree_node_kernels import CHANGED, WAITING, drop_node, next_mark
 from matchwood.jit import kernel, part
 
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from matchwood.encode.predicates import PredicateTable
 from matchwood.forms.interval_kernels import MAX_KEY, MIN_KEY
-from matchwood.index.a_tree_node_kernels import (
+from matchwood.index.a_tree_block_kernels import (
     AND,
     DOWN,
     HIGH,
@@ -37,7 +37,7 @@ def sharing_by_level(x: ATreeLayout) -> dict[int, float]:
 
 def draw_text(x: ATreeLayout, predicates: PredicateTable) -> str:
     """The first expressions, each as a tree; a node that was drawn already is only named."""
-    roots = np.flatnonzero(x.node[: x.count[HIGH], SLOT] != NO_SLOT)
+    roots = np.flatnonzero(x.hot[: x.count[HIGH], SLOT] != NO_SLOT)
     roots = roots[x.level[roots] > 0]
     n_levels = int(x.level[: x.count[HIGH]].max(initial=0))
     lines = [f"a_tree, {len(roots)} expressions that differ, {n_levels} levels"]
@@ -88,7 +88,7 @@ def children_of(x: ATreeLayout, v: int) -> list[int]:
 
 def slots_of(x: ATreeLayout, v: int) -> list[int]:
     """The expressions that a node stands for."""
-    slot = int(x.node[v, SLOT])
+    slot = int(x.hot[v, SLOT])
     if slot >= NO_SLOT:
         return [slot] if slot >= 0 else []
     at = ~slot - 1

@@ -6,19 +6,8 @@ import numpy as np
 
 from matchwood.encode.expression_kernels import CONJUNCTION
 from matchwood.forms.merge_kernels import token_is_and, token_operands
-from matchwood.index.a_tree_link_kernels import (
-    access_position,
-    inner_rarity,
-    leaf_rarity,
-    make_access,
-    most_for_parent,
-    replace_children,
-    settle_levels,
-    write_children,
-)
-from matchwood.index.a_tree_node_kernels import (
+from matchwood.index.a_tree_block_kernels import (
     AND,
-    CHANGED,
     DOWN,
     HIGH,
     ID,
@@ -31,22 +20,36 @@ from matchwood.index.a_tree_node_kernels import (
     NOTHING,
     OR,
     SLOT,
+    TELL,
     UP,
-    WAITING,
     add_parent,
     add_slot,
-    count_marked,
-    expression_id,
-    find_node,
-    gather_elements,
     has_words,
     is_used,
     most_words,
     n_slots,
-    next_mark,
-    put_node,
     remove_parent,
     words_for_parent,
+)
+from matchwood.index.a_tree_link_kernels import (
+    access_position,
+    inner_rarity,
+    leaf_rarity,
+    make_access,
+    most_for_parent,
+    replace_children,
+    settle_levels,
+    write_children,
+)
+from matchwood.index.a_tree_node_kernels import (
+    CHANGED,
+    WAITING,
+    elements_of,
+    expression_id,
+    find_node,
+    gather_elements,
+    next_mark,
+    put_node,
 )
 from matchwood.index.a_tree_search_kernels import find_around, reorganise
 from matchwood.jit import kernel, part
@@ -68,7 +71,7 @@ def _new_node(x, op):
         x.count[HIGH] = v + 1
     else:
         return np.int64(NOTHING)
-    x.node[v, UP], x.node[v, SLOT] = NOTHING, NO_SLOT
+    x.node[v, UP], x.hot[v, TELL], x.hot[v, SLOT] = NOTHING, NOTHING, NO_SLOT
     x.op[v] = op
     x.count[N_NODES] += 1
     return np.int64(v)
@@ -108,9 +111,7 @@ def _adjust(x, p, v, scratch, mark, settings):
     for i in range(down + 1, down + 1 + n):
         c = x.word[i]
         inside = (
-            count_marked(x, c, scratch, mark, True) > 0
-            if x.op[c] == x.op[p]
-            else scratch.mark[c] == mark
+            elements_of(x, c, scratch, mark) > 0 if x.op[c] == x.op[p] else scratch.mark[c] == mark
         )
         if not inside:
             scratch.other[kept] = c

@@ -16,8 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from matchwood.index.a_tree_match_kernels import FULL, emit
-from matchwood.index.a_tree_node_kernels import (
+from matchwood.index.a_tree_block_kernels import (
     AND,
     DOWN,
     LEAF,
@@ -28,6 +27,7 @@ from matchwood.index.a_tree_node_kernels import (
     PARENTS,
     UP,
 )
+from matchwood.index.a_tree_match_kernels import FULL, emit
 from matchwood.index.stabbing_kernels import stab_event
 from matchwood.index.verify_kernels import (
     finish_event,

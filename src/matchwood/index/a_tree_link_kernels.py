@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from matchwood.forms.interval_kernels import MAX_KEY, MIN_KEY
-from matchwood.index.a_tree_node_kernels import (
+from matchwood.index.a_tree_block_kernels import (
     AND,
     DOWN,
     MAX_LEVEL,
@@ -16,11 +16,11 @@ from matchwood.index.a_tree_node_kernels import (
     add_parent,
     give_block,
     n_parents,
-    next_walk,
     remove_parent,
     take_block,
     words_for_parent,
 )
+from matchwood.index.a_tree_node_kernels import next_walk
 from matchwood.index.segment_kernels import interval
 from matchwood.jit import part
 

@@ -4,6 +4,11 @@ Only TRUE travels.  A leaf that holds tells its parents: an OR is true at once; 
 the one child that gives access to it, and looks at its other children when the nodes below its
 level are done.  A byte per node says for which event it was last true, so nothing is cleared
 between events.
+
+Nodes are worked on in waves, all that became true since the last one, in passes of one kind of
+memory each: the `hot` rows of all nodes, then the blocks of those with several parents, then the
+truth of the parents.  Nothing in a pass depends on what the pass reads, and hardly a branch does,
+so that the memory of a dozen nodes is on its way at once (docs/decisions/0018).
 """
 
 from __future__ import annotations
@@ -12,20 +17,17 @@ from typing import NamedTuple
 
 import numpy as np
 
-from matchwood.index.a_tree_node_kernels import (
+from matchwood.index.a_tree_block_kernels import (
     DOWN,
     N_ACTIVE,
     N_OR,
     NO_SLOT,
-    NOTHING,
     PARENTS,
     SLOT,
-    UP,
+    TELL,
 )
 from matchwood.index.stabbing_kernels import stab_event
-from matchwood.index.verify_kernels import (
-    finish_event,
-)
+from matchwood.index.verify_kernels import finish_event
 from matchwood.jit import kernel, part
 
 LAST_SIGNATURE = 255
@@ -33,13 +35,15 @@ FULL = -1
 
 
 class Matching(NamedTuple):
-    """Scratch of one matcher; `truth` to `opened` are as long as `node`."""
+    """Scratch of one matcher; all but the clock are as long as `node`."""
 
     truth: np.ndarray  # uint8: the signature of the event for which a node is true
     queue: np.ndarray  # int32: nodes that are true, in the order in which they became so
+    row: np.ndarray  # int32[, 2]: what is `hot` of a wave of nodes
+    sole: np.ndarray  # int32: ORs that are the one parent of a node of the wave
+    opened: np.ndarray  # int32[, 3]: where parents, or children, of a row of nodes are
     pending: np.ndarray  # int32: ANDs that wait until their level has come
     ready: np.ndarray  # int32: those whose level has come
-    opened: np.ndarray  # int32[, 3]: where parents, or children, of a row of nodes are
     clock: np.ndarray  # int64[1]: the signature
 
 
@@ -56,7 +60,7 @@ def next_signature(matching):
 @part
 def emit(x, v, out, n):
     """Write the expressions of a node; returns the new end, or FULL."""
-    slot = x.node[v, SLOT]
+    slot = x.hot[v, SLOT]
     if slot >= 0:
         if n == len(out):
             return np.int64(FULL)
@@ -74,46 +78,62 @@ def emit(x, v, out, n):
 
 
 @part
-def _open(x, matching, head, tail, out, n):
-    """Emit queue[head:tail], find their parents; returns the end of `out` and how many have some.
+def _open(x, matching, head, tail, out, n, n_pending):
+    """Emit queue[head:tail] and find whom to tell: one OR, one AND that waits, or a block.
 
-    In two passes, apart from the propagation, so that the memory of many nodes is on its way at
-    once instead of one after the other.
+    Returns the end of `out` (FULL: no room), and how many of each there are.
     """
-    opened = matching.opened
-    n_opened = np.int64(0)
-    for k in range(head, tail):
-        v = matching.queue[k]
-        if x.node[v, SLOT] != NO_SLOT:
-            n = emit(x, v, out, n)
-            if n == FULL:
-                return n, n_opened
-        opened[n_opened, 0] = x.node[v, UP]
-        n_opened += np.int64(x.node[v, UP] != NOTHING)
-    for k in range(n_opened):
-        up = opened[k, 0] + PARENTS
-        opened[k, 1] = up + x.word[up - PARENTS + N_OR]
-        opened[k, 2] = up + x.word[up - PARENTS + N_ACTIVE]
-    return n, n_opened
+    row, sole, opened, pending = matching.row, matching.sole, matching.opened, matching.pending
+    n_sole, n_opened = np.int64(0), np.int64(0)
+    size = tail - head
+    if n + size > len(out):
+        return np.int64(FULL), n_sole, n_pending, n_opened
+    for k in range(size):
+        v = matching.queue[head + k]
+        row[k, TELL], row[k, SLOT] = x.hot[v, TELL], x.hot[v, SLOT]
+    for k in range(size):  # what is written counts only where the end moves: cheaper than a branch
+        tell, slot = np.int64(row[k, TELL]), row[k, SLOT]
+        out[n] = slot
+        n += np.int64(slot >= 0)
+        opened[n_opened, 0] = tell
+        n_opened += np.int64(tell >= 0)
+        code = ~tell - 1
+        sole[n_sole] = pending[n_pending] = code >> 1
+        n_sole += np.int64(code >= 0) & (1 - (code & 1))
+        n_pending += np.int64(code >= 0) & (code & 1)
+        if slot < NO_SLOT:
+            at = ~slot - 1
+            n_more = np.int64(x.word[at])
+            if n + n_more + size - k > len(out):
+                return np.int64(FULL), n_sole, n_pending, n_opened
+            for i in range(n_more):
+                out[n + i] = x.word[at + 1 + i]
+            n += n_more
+    return n, n_sole, n_pending, n_opened
 
 
 @part
-def _propagate(x, matching, now, n_opened, tail, n_pending):
+def _propagate(x, matching, now, n_sole, n_opened, tail, n_pending):
     """Make OR parents true and let AND parents wait; returns the ends of both queues."""
-    truth, queue, pending = matching.truth, matching.queue, matching.pending
+    truth, queue, opened = matching.truth, matching.queue, matching.opened
+    for k in range(n_sole):
+        p = matching.sole[k]
+        queue[tail] = p
+        tail += np.int64(truth[p] != now)
+        truth[p] = now
     for k in range(n_opened):
-        begin, ors, end = (
-            matching.opened[k, 0] + PARENTS,
-            matching.opened[k, 1],
-            matching.opened[k, 2],
-        )
+        up = np.int64(opened[k, 0])
+        opened[k, 1], opened[k, 2] = x.word[up + N_OR], x.word[up + N_ACTIVE]
+    for k in range(n_opened):
+        begin = np.int64(opened[k, 0]) + PARENTS
+        ors, end = begin + opened[k, 1], begin + opened[k, 2]
         for i in range(begin, ors):
             p = x.word[i]
             queue[tail] = p
             tail += np.int64(truth[p] != now)
             truth[p] = now
         for i in range(ors, end):
-            pending[n_pending] = x.word[i]
+            matching.pending[n_pending] = x.word[i]
             n_pending += 1
     return tail, n_pending
 
@@ -124,18 +144,17 @@ def _make_ready(x, matching, n_pending):
 
     Nothing waits below them, so all that they depend on is decided.
     """
+    pending, ready = matching.pending, matching.ready
     lowest = np.int64(2**30)
     for k in range(n_pending):
-        lowest = min(lowest, np.int64(x.level[matching.pending[k]]))
+        lowest = min(lowest, np.int64(x.level[pending[k]]))
     n_ready, kept = np.int64(0), np.int64(0)
     for k in range(n_pending):
-        p = matching.pending[k]
-        if x.level[p] == lowest:
-            matching.ready[n_ready] = p
-            n_ready += 1
-        else:
-            matching.pending[kept] = p
-            kept += 1
+        p = pending[k]
+        is_ready = np.int64(x.level[p] == lowest)
+        ready[n_ready] = pending[kept] = p
+        n_ready += is_ready
+        kept += 1 - is_ready
     return n_ready, kept
 
 
@@ -143,23 +162,29 @@ def _make_ready(x, matching, n_pending):
 def _evaluate(x, matching, now, n_ready, tail):
     """Which of the ready ANDs are true; returns the end of the queue.
 
-    Also how many of the others have expressions: candidates in vain.
+    Also how many of the others have expressions: candidates in vain.  The first child gave access;
+    the second decides most of them, so it is asked for all before the others are.
     """
-    truth, in_vain = matching.truth, np.int64(0)
+    truth, ready, opened = matching.truth, matching.ready, matching.opened
+    in_vain, kept = np.int64(0), np.int64(0)
     for k in range(n_ready):
-        down = x.node[matching.ready[k], DOWN]
-        matching.opened[k, 0] = down
+        v = ready[k]
+        opened[k, 0] = x.node[v, DOWN]
+        in_vain += np.int64(x.hot[v, SLOT] != NO_SLOT)
     for k in range(n_ready):
-        down = matching.opened[k, 0]
-        i, end = down + 2, down + 1 + x.word[down]  # the first child gave access: it is true
+        down, v = opened[k, 0], ready[k]
+        opened[kept, 0], ready[kept] = down, v
+        kept += np.int64(truth[x.word[down + 2]] == now)
+    for k in range(kept):
+        down, v = np.int64(opened[k, 0]), ready[k]
+        i, end = down + 3, down + 1 + x.word[down]
         while i < end and truth[x.word[i]] == now:
             i += 1
         if i == end:
-            truth[matching.ready[k]] = now
-            matching.queue[tail] = matching.ready[k]
+            truth[v] = now
+            matching.queue[tail] = v
             tail += 1
-        else:
-            in_vain += np.int64(x.node[matching.ready[k], SLOT] != NO_SLOT)
+            in_vain -= np.int64(x.hot[v, SLOT] != NO_SLOT)
     return tail, in_vain
 
 
@@ -179,11 +204,11 @@ def match_event(x, matching, found, n_found, out, n):
     n_pending, n_looked_at, in_vain = np.int64(0), n_found, np.int64(0)
     while True:
         while head < tail:
-            n, n_opened = _open(x, matching, head, tail, out, n)
+            n, n_sole, n_pending, n_opened = _open(x, matching, head, tail, out, n, n_pending)
             if n == FULL:
                 return n, n_looked_at, in_vain
             head = tail
-            tail, n_pending = _propagate(x, matching, now, n_opened, tail, n_pending)
+            tail, n_pending = _propagate(x, matching, now, n_sole, n_opened, tail, n_pending)
             n_looked_at += tail - head
         if n_pending == 0:
             return n, n_looked_at, in_vain

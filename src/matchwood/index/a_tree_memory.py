@@ -10,9 +10,7 @@ import numpy as np
 from matchwood.arrays import doubled, grown, slices
 from matchwood.encode.expressions import ExpressionTable
 from matchwood.forms.interval_kernels import MAX_KEY, MIN_KEY
-from matchwood.index.a_tree_level_kernels import Levels
-from matchwood.index.a_tree_match_kernels import Matching
-from matchwood.index.a_tree_node_kernels import (
+from matchwood.index.a_tree_block_kernels import (
     DOWN,
     FREED,
     HIGH,
@@ -25,10 +23,10 @@ from matchwood.index.a_tree_node_kernels import (
     NOTHING,
     TOP,
     ATreeLayout,
-    Scratch,
-    Settings,
-    fill_table,
 )
+from matchwood.index.a_tree_level_kernels import Levels
+from matchwood.index.a_tree_match_kernels import Matching
+from matchwood.index.a_tree_node_kernels import Scratch, Settings, fill_table
 from matchwood.index.a_tree_renumber_kernels import copy_nodes, enter_ids, rank_nodes
 
 _SMALL = 16
@@ -39,7 +37,8 @@ class ATreeMemory:
 
     def __init__(self) -> None:
         self.layout = ATreeLayout(
-            node=np.empty((_SMALL, 4), np.int32),
+            hot=np.empty((_SMALL, 2), np.int32),
+            node=np.empty((_SMALL, 3), np.int32),
             level=np.zeros(_SMALL, np.int16),
             op=np.zeros(_SMALL, np.int8),
             rarity=np.zeros(_SMALL, np.uint8),
@@ -95,9 +94,10 @@ class ATreeMemory:
     def make_nodes(self) -> None:
         x = self.layout
         size = len(x.level) + len(x.level) // 2 + _SMALL
-        node = np.empty((size, 4), np.int32)
-        node[: len(x.node)] = x.node
+        hot, node = np.empty((size, 2), np.int32), np.empty((size, 3), np.int32)
+        hot[: len(x.hot)], node[: len(x.node)] = x.hot, x.node
         self.layout = x._replace(
+            hot=hot,
             node=node,
             level=grown(x.level, size),
             op=grown(x.op, size),
@@ -128,7 +128,8 @@ class ATreeMemory:
         rank_nodes(x, leaves.astype(np.int32), order, rank)
         size = n + int(slack * n) + _SMALL
         fresh = ATreeLayout(
-            node=np.empty((size, 4), np.int32),
+            hot=np.empty((size, 2), np.int32),
+            node=np.empty((size, 3), np.int32),
             level=np.zeros(size, np.int16),
             op=np.zeros(size, np.int8),
             rarity=np.zeros(size, np.uint8),
@@ -161,7 +162,7 @@ class ATreeMemory:
         size = max(len(self.layout.node), n_tokens) + 64
         before = self._scratch
         if before is None or len(before.mark) < size:
-            words = [np.zeros(size, np.int32) for _ in range(9)]
+            words = [np.zeros(size, np.int32) for _ in range(10)]
             rest = [np.zeros(size, np.int8), np.zeros(2, np.int32), np.zeros(2, np.int64)]
             fresh = Scratch(*words, *rest)
             if before is not None:
@@ -183,6 +184,7 @@ class ATreeMemory:
         x = self.layout
         high = int(x.count[HIGH])
         used = x._replace(
+            hot=x.hot[:high],
             node=x.node[:high],
             level=x.level[:high],
             op=x.op[:high],
@@ -209,9 +211,11 @@ def new_matching(x: ATreeLayout) -> Matching:
     return Matching(
         truth=np.zeros(n, np.uint8),
         queue=np.empty(n + 1, np.int32),  # one more is written before it is known to count
-        pending=np.empty(n, np.int32),
-        ready=np.empty(n, np.int32),
-        opened=np.empty((n, 3), np.int32),
+        row=np.empty((n, 2), np.int32),
+        sole=np.empty(n + 1, np.int32),
+        opened=np.empty((n + 1, 3), np.int32),
+        pending=np.empty(n + 1, np.int32),
+        ready=np.empty(n + 1, np.int32),
         clock=np.zeros(1, np.int64),
     )
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from matchwood.index.a_tree_node_kernels import (
+from matchwood.index.a_tree_block_kernels import (
     AND,
     DOWN,
     FREED,
@@ -25,10 +25,14 @@ from matchwood.index.a_tree_node_kernels import (
     NOTHING,
     PARENTS,
     SLOT,
+    TELL,
     TOP,
     UP,
     block_class,
     class_size,
+    tell_of,
+)
+from matchwood.index.a_tree_node_kernels import (
     expression_id,
     gather_elements,
     next_mark,
@@ -87,14 +91,14 @@ def copy_nodes(x, order, rank, fresh):
         v = order[new]
         fresh.level[new], fresh.op[new], fresh.rarity[new] = x.level[v], x.op[v], x.rarity[v]
         fresh.node[new, UP], fresh.node[new, ID] = NOTHING, 0
-        fresh.node[new, SLOT], fresh.node[new, DOWN] = x.node[v, SLOT], x.node[v, DOWN]
-        at = np.int64(x.node[v, SLOT])
+        fresh.hot[new, SLOT], fresh.node[new, DOWN] = x.hot[v, SLOT], x.node[v, DOWN]
+        at = np.int64(x.hot[v, SLOT])
         if at < NO_SLOT:
             at = ~at - 1
             n = 1 + np.int64(x.word[at])
             for i in range(n):
                 fresh.word[top + i] = x.word[at + i]
-            fresh.node[new, SLOT] = ~(top + 1)
+            fresh.hot[new, SLOT] = ~(top + 1)
             top += class_size(block_class(n))
         at = np.int64(x.node[v, DOWN])
         if x.op[v] == LEAF:
@@ -120,6 +124,7 @@ def copy_nodes(x, order, rank, fresh):
             _sort(fresh.word, active, first + n)
             fresh.node[new, UP] = top
             top += class_size(block_class(PARENTS + n))
+        fresh.hot[new, TELL] = tell_of(fresh, fresh.node[new, UP])
     for slot in range(len(x.root_of)):
         if x.root_of[slot] != NOTHING:
             fresh.root_of[slot] = rank[x.root_of[slot]]

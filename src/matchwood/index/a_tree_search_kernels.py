@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from matchwood.index.a_tree_node_kernels import (
+from matchwood.index.a_tree_block_kernels import (
     AND,
-    DOWN,
     N_ACTIVE,
     N_ALL,
     N_OR,
@@ -14,10 +13,8 @@ from matchwood.index.a_tree_node_kernels import (
     OR,
     PARENTS,
     UP,
-    count_marked,
-    next_mark,
-    next_walk,
 )
+from matchwood.index.a_tree_node_kernels import count_marked, elements_of, next_mark
 from matchwood.jit import part
 
 MOST_FOUND = 64
@@ -63,7 +60,7 @@ def find_inside(x, op, n, scratch, mark, limit):
                 p = x.word[k]
                 if scratch.mark[p] != mark and n_found < MOST_FOUND:
                     scratch.mark[p] = mark
-                    if x.level[p] < MOST_LEVELS and count_marked(x, p, scratch, mark, True) > 0:
+                    if x.level[p] < MOST_LEVELS and elements_of(x, p, scratch, mark) > 0:
                         scratch.found[n_found] = p
                         n_found += 1
         i += 1
@@ -71,22 +68,10 @@ def find_inside(x, op, n, scratch, mark, limit):
 
 
 @part
-def _cover(x, v, scratch, mark):
+def _cover(x, v, scratch):
     """Take the mark from the elements of a node."""
-    op, walk = x.op[v], next_walk(scratch)
-    scratch.stack[0] = v
-    top = np.int64(1)
-    while top > 0:
-        top -= 1
-        down = x.node[scratch.stack[top], DOWN]
-        for i in range(down + 1, down + 1 + x.word[down]):
-            c = x.word[i]
-            if x.op[c] != op:
-                scratch.mark[c] = 0
-            elif scratch.seen[c] != walk:
-                scratch.seen[c] = walk
-                scratch.stack[top] = c
-                top += 1
+    for i in range(elements_of(x, v, scratch, 0)):
+        scratch.mark[scratch.walked[i]] = 0
 
 
 @part
@@ -94,7 +79,7 @@ def _best(x, n_found, scratch, mark):
     """The found node that covers most marked elements, if it covers two."""
     best, most = np.int64(NOTHING), np.int64(1)
     for f in range(n_found):
-        covered = count_marked(x, scratch.found[f], scratch, mark, False)
+        covered = count_marked(x, scratch.found[f], scratch, mark)
         if covered > most:
             best, most = np.int64(scratch.found[f]), covered
     return best
@@ -112,7 +97,7 @@ def reorganise(x, op, n, scratch, mark, limit):
     while best != NOTHING:
         scratch.child[n_child] = best
         n_child += 1
-        _cover(x, best, scratch, mark)
+        _cover(x, best, scratch)
         best = _best(x, n_found, scratch, mark)
     for i in range(n):
         if scratch.mark[scratch.element[i]] == mark:
@@ -157,7 +142,7 @@ def find_around(x, op, n, n_child, scratch, mark, limit):
             if scratch.mark[p] == visited or n_found == limit:
                 continue
             scratch.mark[p] = visited
-            if x.level[p] < MOST_LEVELS and count_marked(x, p, scratch, mark, False) == n:
+            if x.level[p] < MOST_LEVELS and count_marked(x, p, scratch, mark) == n:
                 scratch.found[n_found] = p
                 n_found += 1
     return n_found

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from matchwood.index.a_tree_node_kernels import N_ALL, NOTHING, PARENTS, UP, n_slots
+from matchwood.index.a_tree_block_kernels import N_ALL, NOTHING, PARENTS, UP, n_slots
 from matchwood.jit import kernel
 
 

@@ -18,18 +18,21 @@ from matchwood.encode.expression_kernels import CONJUNCTION
 from matchwood.encode.expressions import ExpressionTable
 from matchwood.encode.leaves import LeafBatch
 from matchwood.encode.resolve import resolve
-from matchwood.index.a_tree_level_kernels import NOT, XNOR, XOR, Levels, match_levels
-from matchwood.index.a_tree_memory import ATreeMemory
-from matchwood.index.a_tree_node_kernels import (
+from matchwood.index.a_tree_block_kernels import (
     AND,
+    DOWN,
     HIGH,
     LEAF,
     MAX_LEVEL,
     NO_SLOT,
     NOTHING,
     OR,
+    SLOT,
+    UP,
     ATreeLayout,
 )
+from matchwood.index.a_tree_level_kernels import NOT, XNOR, XOR, Levels, match_levels
+from matchwood.index.a_tree_memory import ATreeMemory
 from matchwood.index.board import Board
 from matchwood.index.protocol import Hits
 from matchwood.index.stabbing import StabbingTree
@@ -114,26 +117,28 @@ class ThreeValuedATree:
         for slot, root in enumerate(roots):
             slots[root].append(slot)
         word: list[int] = []
-        node = np.full((len(self._op), 4), NOTHING, np.int32)
+        hot = np.full((len(self._op), 2), NOTHING, np.int32)
+        node = np.full((len(self._op), 3), NOTHING, np.int32)
         level = np.ones(len(self._op), np.int16)
         for v, children in enumerate(self._children):  # a node comes after its children
             if children:
                 level[v] = 1 + max(level[list(children)])
-            node[v, 1] = len(word)
+            node[v, DOWN] = len(word)
             word += (len(children), *children)
             if parents[v]:
-                node[v, 0] = len(word)
+                node[v, UP] = len(word)
                 word += (0, 0, len(parents[v]), *parents[v])
             if slots[v]:
-                node[v, 2] = ~(len(word) + 1)
+                hot[v, SLOT] = ~(len(word) + 1)
                 word += (len(slots[v]), *slots[v])
             else:
-                node[v, 2] = NO_SLOT
+                hot[v, SLOT] = NO_SLOT
         empty = ATreeMemory().layout
         empty.count[HIGH], empty.count[MAX_LEVEL] = len(node), level.max(initial=1)
         return empty._replace(
-            node=node, level=level, op=np.array(self._op, np.int8), word=np.array(word, np.int32)
-        )
+            hot=hot, node=node, level=level,
+            op=np.array(self._op, np.int8), word=np.array(word, np.int32),
+        )  # fmt: skip
 
     def _encode(self, attributes: Attributes) -> list[tuple[int, int, int]]:
         """Predicate, leaf, value: what a satisfied predicate says of a leaf."""
