@@ -14,6 +14,7 @@ from matchwood.errors import IndexBuildError
 from matchwood.index.a_tree import ATree
 from matchwood.index.a_tree_block_kernels import AND, ID
 from matchwood.index.a_tree_config import MATCHING
+from matchwood.index.verify_kernels import NODES
 from matchwood.lang.nodes import And, Or
 from matchwood.workload import ABEGen, load_events, load_subscriptions
 
@@ -65,6 +66,41 @@ def test_the_order_of_arrival_hardly_matters_for_the_size():
     assert len({nodes for nodes, _ in sizes}) == 1
     links = [each for _, each in sizes]
     assert max(links) < 1.02 * min(links)
+
+
+def test_the_order_of_arrival_does_not_matter_for_the_answers():
+    workload = ABEGen(n_subscriptions=600, pool=200, n_attributes=30, n_events=40)
+    loaded = load_subscriptions(workload)
+    events = load_events(workload, loaded.attributes)
+    answers, nodes = [], []
+    for seed in range(3):
+        slots = loaded.slots.copy()
+        Random(seed).shuffle(slots)
+        index = ATree.build(loaded.table, slots[:50])
+        for portion in np.array_split(slots[50:], 20):
+            index.insert(portion)
+        hits = index.match_batch(events)
+        answers.append(found(hits))
+        nodes.append(int(hits.counters[NODES]))
+    assert answers[0] == answers[1] == answers[2]
+    assert sum(map(len, answers[0])) > 1_000
+    assert max(nodes) < 1.05 * min(nodes)
+
+
+def test_memory_comes_back_with_deletions():
+    loaded = load_subscriptions(ABEGen(n_subscriptions=4_000, pool=3_000))
+    index = ATree.build(loaded.table, loaded.slots)
+    nothing = ATree.build(loaded.table, loaded.slots[:0]).stats()["bytes"]
+    full = index.stats()["bytes"]
+    for portion in np.array_split(loaded.slots[100:], 30):
+        index.delete(portion)
+    check(index)
+    fresh = ATree.build(loaded.table, loaded.slots[:100])
+    # ids of predicates and slots are the table's, and keep their places
+    ids = sum(each.nbytes for each in (index._memory.layout.leaf_of, index._memory.layout.root_of))
+    assert index.stats()["bytes"] - ids < 2.5 * fresh.stats()["bytes"] < full
+    index.delete(loaded.slots[:100])
+    assert index.stats()["bytes"] == nothing
 
 
 def test_optimisations_save_work():

@@ -105,6 +105,23 @@ def test_ps_trees_find_what_stabbing_finds(seed):
 
 @FEWER
 @given(seed=seeds())
+def test_rebalancing_changes_numbers_and_nothing_else(seed):
+    world, events, _ = small_world(seed)
+    held = world.speaking("any")
+    index = ATree.build(world.table, held[: len(held) // 2])
+    for slot in held[len(held) // 2 :]:
+        index.insert(np.array([slot], np.int32))
+    before, graph = found(index.match_batch(events)), shape(index)
+    index.rebalance()
+    check(index)
+    assert shape(index) == graph
+    assert found(index.match_batch(events)) == before
+    index.delete(held[::2])
+    check(index)
+
+
+@FEWER
+@given(seed=seeds())
 def test_deleting_everything_but_one_leaves_its_graph_alone(seed):
     world, _, _ = small_world(seed)
     held = world.speaking("any")

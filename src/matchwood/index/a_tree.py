@@ -64,6 +64,9 @@ from matchwood.index.protocol import ANY
 from matchwood.index.ps_trees import PSTrees
 from matchwood.index.stabbing import StabbingTree
 
+MANY, SHARE = 1024, 8
+"""A batch of at least MANY expressions, and one for each SHARE held, is followed by `rebalance`."""
+
 EVENTS_AT_ONCE = 256
 """Events whose predicates are found before any is matched, with `predicates="ps_tree"`."""
 
@@ -99,6 +102,20 @@ class ATree(IndexFrame):
         changed = self._insert(slots)
         self._found_by.hold_all(self._table, changed)
         self._found_by.settle(self._table)
+        if len(slots) >= max(MANY, self._n_live // SHARE):
+            self.rebalance()
+
+    def rebalance(self) -> None:
+        """Number nodes anew, so that those which become true together are neighbours again.
+
+        Takes about a sixth of the time that building takes.  A large batch does it by itself;
+        after many small ones matching takes three quarters of the time.
+        """
+        if not self._memory.n_leaves:
+            return
+        self._thaw()
+        self._memory.renumber(self._table, self.config.for_kernels(), slack=0.125)
+        self._matching = self._levels = None
 
     def _insert(self, slots: np.ndarray) -> np.ndarray:
         """Take expressions in; returns the predicates that are new."""

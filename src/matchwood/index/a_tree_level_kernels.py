@@ -29,9 +29,7 @@ from matchwood.index.a_tree_block_kernels import (
 )
 from matchwood.index.a_tree_match_kernels import FULL, emit
 from matchwood.index.stabbing_kernels import stab_event
-from matchwood.index.verify_kernels import (
-    finish_event,
-)
+from matchwood.index.verify_kernels import finish_event
 from matchwood.jit import kernel, part
 
 NOT, XOR, XNOR = 4, 5, 6

@@ -9,9 +9,7 @@ import numpy as np
 from matchwood.encode.expression_kernels import CONJUNCTION
 from matchwood.forms.merge_kernels import token_is_and, token_operands
 from matchwood.index.stabbing_kernels import stab_event
-from matchwood.index.verify_kernels import (
-    finish_event,
-)
+from matchwood.index.verify_kernels import finish_event
 from matchwood.jit import kernel, part
 
 FALSE, TRUE = 0, 1

@@ -6,9 +6,7 @@ import numpy as np
 
 from matchwood.index.id_list_kernels import insert_id, remove_id, reserve
 from matchwood.index.stabbing_kernels import drop, hold, stab_event, use
-from matchwood.index.verify_kernels import (
-    finish_event,
-)
+from matchwood.index.verify_kernels import finish_event
 from matchwood.jit import kernel, part
 
 POSTS_FULL, NODES_FULL = -1, -2

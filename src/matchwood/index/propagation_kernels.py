@@ -9,9 +9,7 @@ import numpy as np
 from matchwood.index.id_list_kernels import NO_BLOCK, capacity, give_block, room_for, take_block
 from matchwood.index.segment_kernels import has_segments, interval, segment_of
 from matchwood.index.stabbing_kernels import drop, hold, stab_event, use
-from matchwood.index.verify_kernels import (
-    finish_event,
-)
+from matchwood.index.verify_kernels import finish_event
 from matchwood.jit import kernel, part
 
 NODES_FULL, CLUSTERS_FULL, ROWS_FULL = -1, -2, -3
