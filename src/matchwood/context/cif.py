@@ -40,8 +40,11 @@ from matchwood.context.choice import choose_attributes
 from matchwood.context.cif_kernels import (
     ALWAYS,
     AUTO,
+    BUSY,
+    DECAY,
     FIXED,
     P_ASKED,
+    P_KIND,
     P_PROFILES,
     P_UPDATES,
     RENT,
@@ -344,14 +347,21 @@ class Cif(IndexFrame):
 
     def update(self, rows: np.ndarray, cols: np.ndarray, keys: np.ndarray) -> None:
         """Write keys into cells and let the indexes follow."""
-        n = len(self.attrs)
+        n, rate = len(self.attrs), self._busyness()
         self._repeat(
             lambda done: update_cells(
                 self.profiles, self.structure, self._cells, rows, cols, keys, done, n, self.mode,
-                self._scope, self._before, self.work,
+                self._scope, self._before, rate, self.work,
             ),
             0, len(keys),
         )  # fmt: skip
+
+    def _busyness(self) -> float:
+        """How busy values are, from 0 to 1, for a policy that minds; see `update_kernels`."""
+        if self._policy[P_KIND] != RENT:
+            return 0.0
+        recent = self._policy[P_UPDATES] * (1.0 - DECAY) / self._policy[P_PROFILES]
+        return min(4.0, float(recent / BUSY) ** (1 / 3))
 
     def note_updates(self, n: int) -> None:
         """So many values were changed."""
