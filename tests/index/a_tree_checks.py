@@ -16,6 +16,7 @@ from matchwood.index.a_tree_block_kernels import (
     NOTHING,
     OR,
     PARENTS,
+    TELL,
     UP,
     ATreeLayout,
 )
@@ -34,6 +35,19 @@ def parents_of(x: ATreeLayout, v: int) -> tuple[list[int], list[int], list[int]]
     n_or, n_active, n = (int(x.word[up + i]) for i in (N_OR, N_ACTIVE, N_ALL))
     all_of_them = x.word[up + PARENTS : up + PARENTS + n].tolist()
     return all_of_them[:n_or], all_of_them[n_or:n_active], all_of_them[n_active:]
+
+
+def told_by(x: ATreeLayout, v: int) -> tuple[list[int], list[int]]:
+    """Whom matching tells when a node becomes true, from its hot row: ORs, and ANDs."""
+    tell = int(x.hot[v, TELL])
+    if tell == NOTHING:
+        return [], []
+    if tell < 0:
+        parent, is_and = divmod(~tell - 1, 2)
+        return ([], [parent]) if is_and else ([parent], [])
+    assert tell == x.node[v, UP]
+    assert x.word[tell + N_ACTIVE] > 1
+    return parents_of(x, v)[:2]
 
 
 def elements(x: ATreeLayout, v: int) -> frozenset[int]:
@@ -58,6 +72,7 @@ def check(index: ATree) -> None:
         assert all(x.op[p] == AND for p in access + others)
         assert all(children_of(x, p)[0] == v for p in access)
         assert all(children_of(x, p)[0] != v for p in others)
+        assert told_by(x, v) == (ors, access)
         links |= {(v, p) for p in ors + access + others}
         assert len(set(ors + access + others)) == len(ors + access + others)
         mine = slots_of(x, v)
@@ -82,4 +97,4 @@ def check(index: ATree) -> None:
     assert links == {(c, v) for v in nodes for c in children_of(x, v)}
     assert len(slots) == len(set(slots)) == len(index)
     assert (x.table != NOTHING).sum() == len(nodes) - x.count[N_LEAVES]
-    assert len(index._stabbing) == x.count[N_LEAVES]
+    assert len(index._found_by) == x.count[N_LEAVES]

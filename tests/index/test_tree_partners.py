@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from encode.world import World
-from index.test_a_tree import found, p
+from index.a_tree_samples import found, p
 from matchwood.errors import ExpansionError, IndexBuildError
 from matchwood.index.bdd import BDD
 from matchwood.index.bop import BoP

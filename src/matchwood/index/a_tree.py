@@ -12,7 +12,9 @@ Differs. NOT, XOR and XNOR never get here: zero suppression (5.2.1) is the norma
          are compared element by element.  The use count is the number of expressions and of parents
          of the other operator, which the lists of parents know.  Searches look at search_limit
          parents of a child at most.  Algorithm 3 asks the parents of every child; here of the child
-         with the fewest and of those with few.  See docs/decisions/0011.
+         with the fewest and of those with few.  The predicate phase is `stabbing`, the segment tree
+         that section 5 names first; a PS-Tree for every attribute can be had (`predicates`).  See
+         docs/decisions/0011 and 0018.
 Cost.    Match O(satisfied predicates + their parents + nodes that become true).  Insert: a few
          lookups a subexpression.  Memory 27 bytes a node, 4 to 8 for the table, 8 to 10 a link,
          12 a node that has parents, 4 an expression, and the predicate index.
@@ -43,75 +45,27 @@ Layout   (M node ids, P predicate ids, S slots)
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 
 from matchwood.encode.events import EventBatch
+from matchwood.index.a_tree_config import ON_DEMAND, PS_TREE, ZERO_SUPPRESSION, ATreeConfig
 from matchwood.index.a_tree_delete_kernels import delete_batch
 from matchwood.index.a_tree_draw import draw_dot, draw_text, sharing_by_level
 from matchwood.index.a_tree_insert_kernels import DONE, NODES_FULL, TABLE_FULL, insert_batch
 from matchwood.index.a_tree_level_kernels import Levels, match_levels
-from matchwood.index.a_tree_match_kernels import Matching, match_batch
+from matchwood.index.a_tree_match_kernels import Matching, match_batch, match_found
 from matchwood.index.a_tree_memory import ATreeMemory, new_levels, new_matching
-from matchwood.index.a_tree_node_kernels import CHANGED, WAITING, Settings
+from matchwood.index.a_tree_node_kernels import CHANGED, WAITING
 from matchwood.index.config import IndexConfig
 from matchwood.index.frame import IndexFrame, Step
 from matchwood.index.protocol import ANY
+from matchwood.index.ps_trees import PSTrees
 from matchwood.index.stabbing import StabbingTree
 
-SELECTIVITY, RANDOM = "selectivity", "random"
-MATCHING = ON_DEMAND, ZERO_SUPPRESSION, THREE_VALUED = (
-    "on_demand",
-    "zero_suppression",
-    "three_valued",
-)
-
-
-@dataclass(frozen=True, kw_only=True)
-class ATreeConfig(IndexConfig):
-    """What can be set.
-
-    share         equal subexpressions are one node; without it the other three have no effect
-    reorganise    a new expression is built from existing nodes where they fit (algorithm 2)
-    self_adjust   existing nodes are built anew around a new one that fits into them (algorithm 3)
-    rehang        a node that is no longer used gives its children to its parents
-    access        which child of an AND gives access to it: the rarest by "selectivity", or "random"
-    search_limit  parents of a child looked at in a search: more find more to share, in more time
-    id_bits       of an expression's id; fewer make collisions, for tests
-    matching      "on_demand": an AND is told by one child and asks the others (5.2.2);
-                  "zero_suppression": every TRUE goes to all parents (5.2.1);
-                  "three_valued": FALSE as well (5.1); the last two are for comparison
-    """
-
-    share: bool = True
-    reorganise: bool = True
-    self_adjust: bool = True
-    rehang: bool = True
-    access: str = SELECTIVITY
-    search_limit: int = 128
-    id_bits: int = 31
-    matching: str = ON_DEMAND
-
-    def __post_init__(self) -> None:
-        for name in ("share", "reorganise", "self_adjust", "rehang"):
-            self._expect_flag(name)
-        self._expect("access", self.access in (SELECTIVITY, RANDOM), "'selectivity' or 'random'")
-        self._expect("matching", self.matching in MATCHING, f"one of {', '.join(MATCHING)}")
-        self._expect_integer("search_limit", 1, 2**20)
-        self._expect_integer("id_bits", 0, 31)
-
-    def for_kernels(self) -> Settings:
-        return Settings(
-            int(self.share),
-            int(self.share and self.reorganise),
-            int(self.share and self.self_adjust),
-            int(self.rehang),
-            int(self.access == RANDOM),
-            self.search_limit,
-            self.id_bits,
-        )
+EVENTS_AT_ONCE = 256
+"""Events whose predicates are found before any is matched, with `predicates="ps_tree"`."""
 
 
 class ATree(IndexFrame):
@@ -123,7 +77,8 @@ class ATree(IndexFrame):
 
     def _clear(self) -> None:
         self._memory = ATreeMemory()
-        self._stabbing = StabbingTree()
+        self._found_by: StabbingTree | PSTrees
+        self._found_by = PSTrees() if self.config.predicates == PS_TREE else StabbingTree()
         self._matching: Matching | None = None
         self._levels: Levels | None = None
 
@@ -134,13 +89,16 @@ class ATree(IndexFrame):
         sizes = self._table.layout.size[slots]
         self._insert(slots[np.argsort(sizes, kind="stable")])
         self._memory.renumber(self._table, self.config.for_kernels())
-        uses = (self._memory.layout.leaf_of >= 0).astype(np.int32)
-        self._stabbing.build(self._table, uses)
+        self._found_by.build(self._table, self._uses())
+
+    def _uses(self) -> np.ndarray:
+        """By predicate: 1 for those that are leaves."""
+        return (self._memory.layout.leaf_of >= 0).astype(np.int32)
 
     def _add(self, slots: np.ndarray) -> None:
         changed = self._insert(slots)
-        self._stabbing.hold_all(self._table, changed)
-        self._stabbing.settle(self._table)
+        self._found_by.hold_all(self._table, changed)
+        self._found_by.settle(self._table)
 
     def _insert(self, slots: np.ndarray) -> np.ndarray:
         """Take expressions in; returns the predicates that are new."""
@@ -179,8 +137,8 @@ class ATree(IndexFrame):
         changed = np.empty(int(memory.n_leaves), np.int32)
         scratch.used[CHANGED] = 0
         self._release(slots, changed)
-        self._stabbing.drop_all(self._table, changed[: scratch.used[CHANGED]])
-        self._stabbing.settle(self._table)
+        self._found_by.drop_all(self._table, changed[: scratch.used[CHANGED]])
+        self._found_by.settle(self._table)
         if memory.is_hollow():
             memory.renumber(self._table, self.config.for_kernels(), slack=0.125)
         self._matching = self._levels = None
@@ -200,11 +158,13 @@ class ATree(IndexFrame):
     def _stepper(self, events: EventBatch) -> Step:
         if self.config.matching != ON_DEMAND:
             return self._level_stepper(events)
-        board, stabbing, table, x = self._board, self._stabbing, self._table, self._memory.layout
-        scratch = stabbing.scratch_for(events)
+        board, stabbing, table, x = self._board, self._found_by, self._table, self._memory.layout
         if self._matching is None:
             self._matching = new_matching(x)
         matching = self._matching
+        if isinstance(stabbing, PSTrees):
+            return self._found_stepper(events, stabbing, matching)
+        scratch = stabbing.scratch_for(events)
 
         def step(
             first: int, stamp: int, offsets: np.ndarray, out: np.ndarray, counters: np.ndarray
@@ -218,8 +178,26 @@ class ATree(IndexFrame):
 
         return step
 
+    def _found_stepper(self, events: EventBatch, trees: PSTrees, matching: Matching) -> Step:
+        x = self._memory.layout
+
+        def step(
+            first: int, stamp: int, offsets: np.ndarray, out: np.ndarray, counters: np.ndarray
+        ) -> int:
+            while first < events.n_events:
+                last = min(first + EVENTS_AT_ONCE, events.n_events)
+                starts, found = trees.find(events, first, last)
+                done: int = match_found(x, matching, starts, found, first, offsets, out, counters)
+                if done < last:
+                    return done
+                first = last
+            return first
+
+        return step
+
     def _level_stepper(self, events: EventBatch) -> Step:
-        board, stabbing, table, x = self._board, self._stabbing, self._table, self._memory.layout
+        board, stabbing, table, x = self._board, self._found_by, self._table, self._memory.layout
+        assert isinstance(stabbing, StabbingTree)
         scratch = stabbing.scratch_for(events)
         if self._levels is None:
             self._levels = new_levels(x, table)
@@ -244,8 +222,8 @@ class ATree(IndexFrame):
         return {
             **self._memory.stats(),
             "sharing": sharing_by_level(self._memory.layout),
-            **self._stabbing.stats(),
-            "bytes": self._memory.nbytes + self._stabbing.nbytes,
+            **self._found_by.stats(),
+            "bytes": self._memory.nbytes + self._found_by.nbytes,
         }
 
     def draw(self, style: str = "text") -> str:
@@ -256,12 +234,15 @@ class ATree(IndexFrame):
     # ── snapshots ───────────────────────────────────────────────────────────────────────────────
 
     def _arrays(self) -> dict[str, np.ndarray]:
-        return {**self._memory.arrays(), **self._stabbing.layout()}
+        return {**self._memory.arrays(), **self._found_by.layout()}
 
     def _take(self, layout: Mapping[str, np.ndarray]) -> None:
         self._memory.take(layout)
-        self._stabbing.take(layout)
+        if isinstance(self._found_by, PSTrees):
+            self._found_by.build(self._table, self._uses())
+        else:
+            self._found_by.take(layout)
 
     def _thaw(self) -> None:
         self._memory.thaw()
-        self._stabbing.thaw()
+        self._found_by.thaw()

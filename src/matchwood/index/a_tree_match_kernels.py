@@ -189,15 +189,15 @@ def _evaluate(x, matching, now, n_ready, tail):
 
 
 @part
-def match_event(x, matching, found, n_found, out, n):
-    """All expressions that follow from the predicates found.
+def match_event(x, matching, found, first, n_found, out, n):
+    """All expressions that follow from the n_found predicates from found[first] on.
 
     Returns the end of `out` (FULL: no room), the nodes looked at, and the expressions among them
     that do not match.
     """
     now = next_signature(matching)
     for f in range(n_found):
-        v = x.leaf_of[found[f]]
+        v = x.leaf_of[found[first + f]]
         matching.truth[v] = now
         matching.queue[f] = v
     head, tail = np.int64(0), n_found
@@ -229,7 +229,9 @@ def match_batch(
             stabbing, segments, on_node, predicates,
             events, e, stamp + e, board_event, board_entry, scratch,
         )  # fmt: skip
-        n, n_looked_at, in_vain = match_event(x, matching, scratch.found, n_found, out, offsets[e])
+        n, n_looked_at, in_vain = match_event(
+            x, matching, scratch.found, np.int64(0), n_found, out, offsets[e]
+        )
         if n == FULL:
             return e
         finish_event(
@@ -242,3 +244,20 @@ def match_batch(
             counters,
         )
     return len(events.start) - 1
+
+
+@kernel
+def match_found(x, matching, starts, found, first, offsets, out, counters):
+    """Match events first.., the predicates of each found elsewhere: event i's from starts[i] on.
+
+    Returns the event after the last one done (not the last of them all: `out` is full).
+    """
+    for i in range(len(starts) - 1):
+        e, n_found = first + i, starts[i + 1] - starts[i]
+        n, n_looked_at, in_vain = match_event(
+            x, matching, found, starts[i], n_found, out, offsets[e]
+        )
+        if n == FULL:
+            return e
+        finish_event(e, n, n_looked_at, n - offsets[e] + in_vain, n_found, offsets, counters)
+    return first + len(starts) - 1

@@ -1,0 +1,133 @@
+"""Laws of the A-Tree: its answers under all settings, its graph whatever came and went."""
+
+from __future__ import annotations
+
+from random import Random
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+
+from encode.world import World, mixed_expressions, small_world
+from index.a_tree_checks import check, live_nodes
+from index.a_tree_samples import expected, found, repeated, shape
+from index.test_contract import INT_NAMES, INTS, interval_event, small_int_expression
+from matchwood.index.a_tree import ATree
+from matchwood.index.a_tree_three_valued import ThreeValuedATree
+from strategies import seeds, workload
+
+FEWER = settings(max_examples=max(10, settings.default.max_examples // 3))
+
+
+@given(seed=seeds())
+def test_three_values_and_zero_suppression_give_the_same_answers(seed):
+    rng = Random(seed)
+    types, subscriptions, raw = workload(rng, 16, 10)
+    exprs = [expr for _, expr in subscriptions]
+    world = World(types)
+    world.store(exprs)
+    index = ATree.build(world.table, world.speaking("any"))
+    tree = ThreeValuedATree(world.attributes, exprs)
+    encoded = world.events(raw)
+    assert found(tree.match_batch(encoded)) == expected(exprs, raw)
+    always = [[i for i, kind in enumerate(world.table.layout.kind) if kind == 3]] * len(raw)
+    both = [sorted(a + b) for a, b in zip(found(index.match_batch(encoded)), always, strict=True)]
+    assert both == expected(exprs, raw)
+
+
+CONFIGS: list[dict[str, Any]] = [
+    {},
+    {"share": False},
+    {"reorganise": False, "self_adjust": False},
+    {"self_adjust": False},
+    {"reorganise": False},
+    {"rehang": False},
+    {"access": "random"},
+    {"id_bits": 2},
+    {"search_limit": 1},
+    {"matching": "zero_suppression"},
+    {"matching": "three_valued"},
+    {"predicates": "ps_tree"},
+]
+
+
+@pytest.mark.parametrize("config", CONFIGS, ids=str)
+@FEWER
+@given(seed=seeds())
+def test_trees_with_repeated_predicates_under_all_settings(config, seed):
+    rng = Random(seed)
+    exprs = repeated(rng, 30)
+    raw = [{f"p{i}": rng.randint(0, 1) for i in range(1, 6) if rng.random() < 0.8}
+           for _ in range(12)]  # fmt: skip
+    world = World(dict.fromkeys([f"p{i}" for i in range(1, 6)], "int"))
+    world.store(exprs)
+    held = world.speaking("any")
+    encoded = world.events(raw)
+    wanted = [[i for i in slots if i in held] for slots in expected(exprs, raw)]
+    index = ATree.build(world.table, held[:10], **config)
+    for portion in np.array_split(held[10:], 5):
+        index.insert(portion)
+        check(index)
+    assert found(index.match_batch(encoded)) == wanted
+    leaving = np.array(rng.sample(held.tolist(), len(held) // 2), np.int32)
+    for portion in np.array_split(leaving, 6):
+        index.delete(portion)
+        check(index)
+    left = [[i for i in slots if i not in leaving] for slots in wanted]
+    assert found(index.match_batch(encoded)) == left
+    index.insert(leaving)
+    check(index)
+    assert found(index.match_batch(encoded)) == wanted
+
+
+@FEWER
+@given(seed=seeds())
+def test_ps_trees_find_what_stabbing_finds(seed):
+    rng = Random(seed)
+    world = World(dict.fromkeys(INT_NAMES, "int"))
+    world.store([small_int_expression(rng) for _ in range(24)])
+    held = world.speaking("any")
+    values = [{name: rng.choice(INTS) for name in INT_NAMES} for _ in range(6)]
+    events = world.events([*values, *(interval_event(rng)[0] for _ in range(6))])
+    trees, other = (
+        ATree.build(world.table, held[::2], predicates=each) for each in ("ps_tree", "stabbing")
+    )
+    leaving = np.array(rng.sample(held.tolist(), len(held) // 2), np.int32)
+    for change in (lambda index: index.insert(held[1::2]), lambda index: index.delete(leaving)):
+        for index in (trees, other):
+            change(index)
+            check(index)
+        assert found(trees.match_batch(events)) == found(other.match_batch(events))
+    again = ATree.restore(world.table, trees.layout(), predicates="ps_tree")
+    assert found(again.match_batch(events)) == found(other.match_batch(events))
+
+
+@FEWER
+@given(seed=seeds())
+def test_deleting_everything_but_one_leaves_its_graph_alone(seed):
+    world, _, _ = small_world(seed)
+    held = world.speaking("any")
+    index = ATree.build(world.table, held)
+    index.delete(held[1:])
+    check(index)
+    assert shape(index) == shape(ATree.build(world.table, held[:1]))
+
+
+def test_mixed_expressions_survive_a_thousand_changes():
+    rng = Random(5)
+    types = {"a": "int", "b": "string", "c": "bool"}
+    world = World(types)
+    world.store(mixed_expressions(rng, types, 150))
+    every = world.speaking("any").tolist()
+    index = ATree.build(world.table, np.array(every[:50], np.int32))
+    held = set(every[:50])
+    for _ in range(300):
+        slot = rng.choice(every)
+        change = index.delete if slot in held else index.insert
+        if held != {slot}:
+            change(np.array([slot], np.int32))
+            held ^= {slot}
+    check(index)
+    again = ATree.build(world.table, np.array(sorted(held), np.int32))
+    assert len(live_nodes(again._memory.layout)) == len(live_nodes(index._memory.layout))
