@@ -65,8 +65,8 @@ def _put(s, k, i, lo, hi, before):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _update(s, k, i, lo, hi, mode, scope, before):  # type: ignore[no-untyped-def]
-    return update(s, k, i, lo, hi, mode, scope, before)
+def _update(s, k, i, lo, hi, mode, scope, before, growth):  # type: ignore[no-untyped-def]
+    return update(s, k, i, lo, hi, mode, scope, before, growth)
 
 
 @kernel
@@ -137,6 +137,8 @@ class AgileIndex:
         self._exact: dict[int, tuple[int, int]] = {}
         self._before = np.zeros(LEVELS, np.int64)
         self._scope = np.zeros((1, 2), np.int64)
+        self.growth = -1.0
+        """From 0 on: an update that leaves K(i) moves it as well, and lets it grow by so much."""
 
     def insert(self, i: int, lo: int, hi: int) -> None:
         """Hold identifier i under [lo, hi] exactly."""
@@ -156,7 +158,9 @@ class AgileIndex:
         """k(i) is [lo, hi] now; whether that took an escalation."""
         self._exact[i] = (lo, hi)
         while True:
-            done = _update(self.structure, 0, i, lo, hi, AGILE, self._scope, self._before)
+            done = _update(
+                self.structure, 0, i, lo, hi, AGILE, self._scope, self._before, self.growth
+            )
             if done != FULL:
                 return bool(done)
             self.structure = roomier(self.structure)

@@ -8,6 +8,8 @@ k(i) is always an interval [lo, hi] of keys; an empty one (lo > hi) is in every 
 
 from __future__ import annotations
 
+import numpy as np
+
 from matchwood.context.hash_table_kernels import hash_probe, hash_put
 from matchwood.context.search_tree_kernels import (
     IN_NODE,
@@ -21,11 +23,19 @@ from matchwood.index.interval_skip_list_kernels import (
     deescalate_range,
     escalate_range,
     every_cell,
+    put_around,
     put_boxed,
     put_exact,
     stab,
 )
-from matchwood.index.marker_kernels import KIND, has_room, put_everywhere, take_out
+from matchwood.index.marker_kernels import (
+    KIND,
+    MAX_KEY,
+    MIN_KEY,
+    has_room,
+    put_everywhere,
+    take_out,
+)
 from matchwood.jit import part
 
 SKIP_LIST, SEARCH_TREE, HASH_TABLE = range(3)
@@ -76,6 +86,27 @@ def escalate(s, k, i, lo, hi):
 
 
 @part
+def widen(s, k, i, lo, hi, growth):
+    """Move K(i) to where k(i) is in its middle, and make it larger: by `growth` of what the old one
+    and k(i) span together.  There must be room for MOST_MARKERS.
+
+    A value that walks about leaves a range soon again when it has just reached its end.
+    """
+    first, last = s.range[i, 0], s.range[i, 1]
+    if first > last:  # nowhere yet
+        first, last = lo, hi
+    span = np.float64(max(hi, last)) - np.float64(min(lo, first))
+    spare = (1.0 + growth) * span - (np.float64(hi) - np.float64(lo))
+    more = np.int64(min(max(spare / 2, 0.0), 2.0**62))
+    take_out(s, i)
+    if lo != MIN_KEY:
+        lo = max(lo, MIN_KEY + 1 + more) - more
+    if hi != MAX_KEY:
+        hi = min(hi, MAX_KEY - 1 - more) + more
+    put_around(s, k, i, lo, hi)
+
+
+@part
 def deescalate(s, k, i, lo, hi, before):
     """Let K(i) shrink towards [lo, hi]; False, with K(i) as it was or exact, without room."""
     if not has_room(s, MOST_MARKERS):
@@ -102,13 +133,13 @@ def probe(s, k, key, out, n):
 
 
 @part
-def update(s, k, i, lo, hi, mode, scope, before):
+def update(s, k, i, lo, hi, mode, scope, before, growth):
     """Follow k(i), which is now [lo, hi]; KEPT, MOVED, or FULL with nothing done.
 
     EAGER    K(i) = k(i), always
     PARTIAL  the same inside the scope, every key outside it
     GBU      nothing while k(i) is in K(i), the boxes around it; else the boxes around the new one
-    AGILE    nothing while k(i) is in K(i); else escalate
+    AGILE    nothing while k(i) is in K(i); else escalate, or widen where `growth` is not negative
     """
     is_inside = s.range[i, 0] <= lo and hi <= s.range[i, 1]
     if mode >= GBU and (is_inside or lo > hi):
@@ -121,7 +152,10 @@ def update(s, k, i, lo, hi, mode, scope, before):
     if not has_room(s, MOST_MARKERS):
         return FULL
     if mode == AGILE:
-        escalate(s, k, i, lo, hi)
+        if growth >= 0.0 and s.count[KIND] == SKIP_LIST:
+            widen(s, k, i, lo, hi, growth)
+        else:
+            escalate(s, k, i, lo, hi)
         return MOVED
     take_out(s, i)
     if lo > hi:

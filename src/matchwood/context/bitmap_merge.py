@@ -59,7 +59,7 @@ def match_bitmaps(cif: Cif, events: EventBatch) -> Hits:
         candidates = np.array(merged.to_array(), np.int32)
         cif._tested[0] = 0
         used = postfilter_candidates(
-            profiles, cif._cells, n, candidates, is_probed, cif.mode == AGILE,
+            profiles, cif.cells, n, candidates, is_probed, cif.mode == AGILE,
             cif._policy, cif._requests, events, e, board._stamp + e, board.event, board.entry,
             cif._table.predicates.layout, out, cif._tested, cif.work,
         )  # fmt: skip

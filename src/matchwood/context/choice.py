@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from matchwood.context.profile_kernels import EQ, RELATION, Profiles
-from matchwood.context.profiles import Compiled
+from matchwood.context.profiles import Compiled, no_profiles
 from matchwood.context.update_kernels import leaf_ranges
 from matchwood.index.marker_kernels import MAX_KEY, MIN_KEY
 
@@ -75,8 +75,6 @@ def _score(
 
 def _view(compiled: Compiled, rows: np.ndarray) -> Profiles:
     """Just enough of a `Profiles` to ask for ranges of leaves."""
-    none32, none8 = np.empty((0, 3), np.int32), np.empty(0, np.uint8)
-    return Profiles(
-        compiled.leaf, compiled.jump, np.zeros(1, np.int64), compiled.slots, rows, none8, none8,
-        none32, np.empty((0, 5), np.int32), np.empty(0, np.int32), none8, np.zeros(6, np.int64),
-    )  # fmt: skip
+    return no_profiles()._replace(
+        leaf=compiled.leaf, jump=compiled.jump, slot=compiled.slots, row=rows
+    )

@@ -22,32 +22,32 @@ Layout   see profile_kernels (profiles), index.marker_kernels (indexes), store (
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 
-from matchwood.context.agile import STRUCTURES, new_structure, roomier
+from matchwood.context.agile import new_structure, roomier
 from matchwood.context.agile_kernels import (
     AGILE,
     BOX_LEVEL,
     GBU,
     NO_INDEX,
-    SEARCH_TREE,
     SKIP_LIST,
 )
 from matchwood.context.choice import choose_attributes
+from matchwood.context.cif_build import ends_of, structure_for
+from matchwood.context.cif_config import CifConfig
 from matchwood.context.cif_kernels import (
-    ALWAYS,
-    AUTO,
-    FIXED,
+    BUSY,
+    DECAY,
     P_ASKED,
+    P_KIND,
     P_PROFILES,
     P_UPDATES,
     RENT,
     filter_batch,
 )
-from matchwood.context.profile_kernels import EQ, GE, GT, RELATION, Profiles
+from matchwood.context.profile_kernels import Profiles
 from matchwood.context.profiles import (
     Compiled,
     append,
@@ -63,7 +63,6 @@ from matchwood.context.update_kernels import (
     box_entries,
     deescalate_entries,
     enter,
-    entry_ranges,
     leave,
     make_nodes,
     update_cells,
@@ -77,27 +76,8 @@ from matchwood.index.interval_skip_list_kernels import LEVELS
 from matchwood.index.marker_kernels import KIND, NODES
 from matchwood.index.protocol import ANY, Hits
 
-POLICIES = {"always": ALWAYS, "fixed": FIXED, "auto": AUTO, "rent": RENT}
 REQUESTS = 4096
 _NO_CELLS = np.full((1, 1, 4), INT_MIN, np.int64)
-
-
-@dataclass(frozen=True, kw_only=True)
-class CifConfig(IndexConfig):
-    """What can be set for every filter."""
-
-    indexes: int = 2
-    """AttI: attributes with an index.  More rule out more candidates and cost more updates."""
-    structure: str = "auto"
-    """interval_skip_list, search_tree or hash_table; auto takes a hash table for equalities."""
-    merge: str = "count"
-    """count: in a compiled loop; bitmap: compressed bitmaps."""
-
-    def __post_init__(self) -> None:
-        self._expect_integer("indexes", 0, 7)
-        self._expect("structure", self.structure in (*STRUCTURES, "auto"),
-                     "auto, interval_skip_list, search_tree or hash_table")  # fmt: skip
-        self._expect("merge", self.merge in ("count", "bitmap"), "count or bitmap")
 
 
 class Cif(IndexFrame):
@@ -149,17 +129,13 @@ class Cif(IndexFrame):
         return self._profile_of
 
     @property
-    def cells(self) -> np.ndarray:
-        """The values of the contexts."""
-        return self._cells
-
-    @property
     def predicates(self) -> Any:
         """The layout of the predicate table."""
         return self._table.predicates.layout
 
     @property
-    def _cells(self) -> np.ndarray:
+    def cells(self) -> np.ndarray:
+        """The values of the contexts."""
         return _NO_CELLS if self._store is None else self._store.cells
 
     def _add(self, slots: np.ndarray) -> None:
@@ -178,7 +154,7 @@ class Cif(IndexFrame):
         self._profile_of[inside] = -1
         chosen = chosen[chosen >= 0]
         leave(
-            self.profiles, self.structure, self._cells, chosen, len(self.attrs), self.mode,
+            self.profiles, self.structure, self.cells, chosen, len(self.attrs), self.mode,
             self._scope,
         )  # fmt: skip
         self._n_dead += len(chosen)
@@ -242,32 +218,13 @@ class Cif(IndexFrame):
             if store is not None:
                 linked = store.is_linked(compiled.slots)
                 rows[linked] = store.slot_row[compiled.slots[linked]]
-            self.attrs = choose_attributes(compiled, rows, self._cells, self.config.indexes)
-            self._open(compiled)
+            self.attrs = choose_attributes(compiled, rows, self.cells, self.config.indexes)
+            if len(self.attrs):
+                self.structure = structure_for(compiled, self.attrs, self.config.structure)
+                self._scope = self._scopes()
         self._is_stale = False
         self._pending = []
         self._take_compiled(compiled)
-
-    def _open(self, compiled: Compiled) -> None:
-        """Empty indexes for the chosen attributes."""
-        if not len(self.attrs):
-            return
-        name = self.config.structure
-        mine = np.isin(compiled.index_attr, self.attrs)
-        what = compiled.leaf[mine, 0]
-        ops = np.where(what & 7 == RELATION, (what >> 3) & 7, -1)
-        is_point = compiled.leaf[mine, 1] == compiled.leaf[mine, 2]
-        if name == "auto":
-            is_equality = bool(((ops == EQ) | ((ops == -1) & is_point)).all())
-            name = "hash_table" if is_equality else "interval_skip_list"
-        kind = STRUCTURES[name]
-        mirrored = np.zeros(len(self.attrs), np.int64)
-        if kind == SEARCH_TREE:
-            for k, attr in enumerate(self.attrs.tolist()):
-                own = ops[compiled.index_attr[mine] == attr]
-                mirrored[k] = int(np.isin(own, (GE, GT)).mean() > 0.5)
-        self.structure = new_structure(kind, len(self.attrs), mirrored)
-        self._scope = self._scopes()
 
     def _scopes(self) -> np.ndarray:
         """Of partial indexes: first and last key that each holds."""
@@ -297,10 +254,16 @@ class Cif(IndexFrame):
             return
         self.structure = with_identifiers(self.structure, len(self.profiles.entry))
         if first == 0 and self.structure.count[KIND] == SKIP_LIST:
-            self._make_nodes(last)
+            for k, ends in enumerate(ends_of(self.profiles, self.cells, last, n)):
+                self._repeat(
+                    lambda done, k=k, ends=ends: make_nodes(
+                        self.structure, k, ends, done, self._before
+                    ),
+                    0, len(ends),
+                )  # fmt: skip
         self._repeat(
             lambda done: enter(
-                self.profiles, self.structure, self._cells, done, last, n, self.mode,
+                self.profiles, self.structure, self.cells, done, last, n, self.mode,
                 self._scope, self._before,
             ),
             first, last,
@@ -308,28 +271,10 @@ class Cif(IndexFrame):
         if self.mode == GBU and self.structure.count[KIND] == SKIP_LIST:
             self._repeat(
                 lambda done: box_entries(
-                    self.profiles, self.structure, self._cells, done, last, n, BOX_LEVEL,
+                    self.profiles, self.structure, self.cells, done, last, n, BOX_LEVEL,
                     self.mode, self._scope,
                 ),
                 first, last,
-            )  # fmt: skip
-
-    def _make_nodes(self, n_profiles: int) -> None:
-        """The ends of all ranges as nodes, before the first range is marked."""
-        n = len(self.attrs)
-        for k in range(n):
-            entries = np.arange(n_profiles, dtype=np.int64) * n + k
-            entries = entries[self.profiles.entry[entries, 1] > 0]
-            lo, hi = np.empty(len(entries), np.int64), np.empty(len(entries), np.int64)
-            entry_ranges(self.profiles, self._cells, entries, n, lo, hi)
-            known = lo <= hi
-            low, high = lo[known & (lo != INT_MIN)], hi[known & (hi != INT_MAX)] + 1
-            ends = np.unique(np.concatenate([low, high]))
-            self._repeat(
-                lambda done, k=k, ends=ends: make_nodes(
-                    self.structure, k, ends, done, self._before
-                ),
-                0, len(ends),
             )  # fmt: skip
 
     def _repeat(self, step: Any, done: int, last: int) -> None:
@@ -344,14 +289,21 @@ class Cif(IndexFrame):
 
     def update(self, rows: np.ndarray, cols: np.ndarray, keys: np.ndarray) -> None:
         """Write keys into cells and let the indexes follow."""
-        n = len(self.attrs)
+        n, rate = len(self.attrs), self._busyness()
         self._repeat(
             lambda done: update_cells(
-                self.profiles, self.structure, self._cells, rows, cols, keys, done, n, self.mode,
-                self._scope, self._before, self.work,
+                self.profiles, self.structure, self.cells, rows, cols, keys, done, n, self.mode,
+                self._scope, self._before, rate, self.work,
             ),
             0, len(keys),
         )  # fmt: skip
+
+    def _busyness(self) -> float:
+        """How busy values are, from 0 to 1, for a policy that minds; see `update_kernels`."""
+        if self._policy[P_KIND] != RENT:
+            return 0.0
+        recent = self._policy[P_UPDATES] * (1.0 - DECAY) / self._policy[P_PROFILES]
+        return min(4.0, float(recent / BUSY) ** (1 / 3))
 
     def note_updates(self, n: int) -> None:
         """So many values were changed."""
@@ -385,7 +337,7 @@ class Cif(IndexFrame):
             first: int, stamp: int, offsets: np.ndarray, out: np.ndarray, counters: np.ndarray
         ) -> int:
             done: int = filter_batch(
-                self.profiles, self.structure, self._cells, self.attrs, self.mode == AGILE,
+                self.profiles, self.structure, self.cells, self.attrs, self.mode == AGILE,
                 self._policy, self._requests, self._clock, self._seen, self._found,
                 self._candidates, events, first, stamp, board.event, board.entry,
                 self._table.predicates.layout, offsets, out, counters, self._tested, self.work,
@@ -403,7 +355,7 @@ class Cif(IndexFrame):
         n = len(self.attrs)
         self._repeat(
             lambda done: deescalate_entries(
-                self.profiles, self.structure, self._cells, chosen, done, n, self.mode,
+                self.profiles, self.structure, self.cells, chosen, done, n, self.mode,
                 self._scope, self._before, self.work,
             ),
             0, asked,

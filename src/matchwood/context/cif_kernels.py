@@ -6,7 +6,7 @@ import numpy as np
 
 from matchwood.context.agile_kernels import probe
 from matchwood.context.profile_kernels import MATCH, is_decided, lead, test
-from matchwood.context.update_kernels import FALSE_POSITIVES, N_LOOSE, N_PROFILES
+from matchwood.context.update_kernels import FALSE_POSITIVES, N_LOOSE, N_PROFILES, SAMPLE
 from matchwood.index.verify_kernels import (
     CANDIDATES,
     EVENTS,
@@ -26,11 +26,21 @@ P_KIND, P_LIMIT, P_COUNT, P_UPDATES, P_WRONG, P_ASKED, P_PROFILES = range(7)
 SPARSE = 32
 """From one candidate in so many profiles on, candidates are put in order."""
 
-DECAY = 0.98
+DECAY = 0.9
 """What an event leaves of the updates and false positives before it: both are recent ones."""
 
 BUSY = 0.1
-"""Updates a profile and message from which an entry is not expected to stay as it is."""
+"""Updates a profile and message from which an entry that has to escalate grows by as much again."""
+
+RESTLESS = 0.001
+"""Updates a profile and message from which a deescalation has to be earned: it costs as much as a
+hundred candidates, and does not last."""
+
+
+@part
+def _rate(policy):
+    """Recent updates a profile and message."""
+    return policy[P_UPDATES] * (1.0 - DECAY) / policy[P_PROFILES]
 
 
 @part
@@ -42,8 +52,7 @@ def _ask(policy, wrong, e, requests):
     if kind == RENT:
         if wrong[e] < 255:
             wrong[e] += 1
-        rate = policy[P_UPDATES] * (1.0 - DECAY) / policy[P_PROFILES]
-        wants = wrong[e] >= np.floor(1.0 + policy[P_LIMIT] * min(1.0, rate / BUSY))
+        wants = wrong[e] >= np.floor(1.0 + policy[P_LIMIT] * min(1.0, _rate(policy) / RESTLESS))
         if wants:
             wrong[e] = 0
     elif not wants:
@@ -74,16 +83,19 @@ def _merge(
         for p in range(len(seen)):
             seen[p] = 0
     base = 8 * (clock[0] % 31)
-    n, n_seen = np.int64(0), np.int64(0)
-    need = profiles.need
+    n = np.int64(0)
+    need, spent = profiles.need, profiles.spent
     for k in range(n_indexes):
         attr = attrs[k]
         if board_event[attr] != stamp:
             continue
         n_found = probe(s, k, events.lo[board_entry[attr]], found, np.int64(0))
-        n_seen += n_found
+        if clock[0] % SAMPLE == 0:
+            for i in range(n_found):
+                spent[found[i]] = min(np.int64(spent[found[i]]) + 1, 255)
         for i in range(n_found):
-            p = np.int64(found[i]) // n_indexes
+            e = np.int64(found[i])
+            p = e >> 1 if n_indexes == 2 else e // n_indexes  # a division costs as much as all this
             count = max(np.int64(seen[p]), base) + 1
             seen[p] = count
             if count == base + need[p]:

@@ -10,13 +10,13 @@ agile      they escalate, and deescalate after false positives        section 5,
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 
 from matchwood.context.agile_kernels import AGILE, EAGER, GBU, NO_INDEX, PARTIAL
-from matchwood.context.cif import POLICIES, Cif, CifConfig
+from matchwood.context.cif import Cif
+from matchwood.context.cif_config import POLICIES, AgileConfig, PartialConfig
 from matchwood.context.cif_kernels import FIXED, P_KIND, P_LIMIT, RENT
 from matchwood.encode.keys import WrongValue
 from matchwood.index.config import IndexConfig
@@ -34,15 +34,6 @@ class Eager(Cif):
 
     name: ClassVar[str] = "eager"
     mode: ClassVar[int] = EAGER
-
-
-@dataclass(frozen=True, kw_only=True)
-class PartialConfig(CifConfig):
-    """A partial index holds what lies in its scope."""
-
-    low: float | None = None
-    high: float | None = None
-    """The scope, from low to high, the same for every indexed attribute of numbers; None: open."""
 
 
 class Partial(Cif):
@@ -71,26 +62,6 @@ class Gbu(Cif):
 
     name: ClassVar[str] = "gbu"
     mode: ClassVar[int] = GBU
-
-
-@dataclass(frozen=True, kw_only=True)
-class AgileConfig(CifConfig):
-    """When a false positive deescalates its entry."""
-
-    policy: str = "rent"
-    """always: every time.  fixed: every `false_positives`-th time.  auto: every F-th time, with F =
-    `constant` * updates / false positives.  rent: when this very entry has had so many since it was
-    escalated: `rent` while values change all the time, down to one when they rest."""
-    false_positives: int = 1000
-    constant: float = 3000.0
-    rent: int = 32
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        self._expect("policy", self.policy in POLICIES, "always, fixed, auto or rent")
-        self._expect_integer("false_positives", 1)
-        self._expect_number("constant", 0.0, 1e12)
-        self._expect_integer("rent", 1, 255)
 
 
 class Agile(Cif):

@@ -12,6 +12,7 @@ Layout   (P profiles, m leaves, n indexes; entry e = p * n + k is profile p in i
          link   int32[L, 5]    ENTRY, LEAF, NEXT and PREVIOUS of the same cell, SIBLING of the entry
          loose  int32[]        profiles that no index holds
          wrong  uint8[P*n]     false positives of an entry since it was escalated
+         spent  uint8[P*n]     how often it was found since then, by some of the events
 
          cells  int64[R, C, 4] of context row and column: KEY, SAFE_LO, SAFE_HI, LINK; while a new
                                key stays in the safe range, no index has to know of it
@@ -64,6 +65,7 @@ class Profiles(NamedTuple):
     link: np.ndarray
     loose: np.ndarray
     wrong: np.ndarray
+    spent: np.ndarray
     count: np.ndarray
 
 

@@ -209,6 +209,7 @@ def no_profiles() -> Profiles:
         link=np.empty((16, 5), np.int32),
         loose=np.empty(16, np.int32),
         wrong=np.zeros(16, np.uint8),
+        spent=np.zeros(16, np.uint8),
         count=np.array([0, 0, 0, -1, 0, 0], np.int64),
     )
 
@@ -247,6 +248,7 @@ def append(
         entry[:, :, 1] = held
         entry[:, :, 2] = -1
         p.wrong[n_old * n_indexes : (n_old + n) * n_indexes] = 0
+        p.spent[n_old * n_indexes : (n_old + n) * n_indexes] = 0
     loose = n_old + np.flatnonzero(need == 0)
     p.loose[n_loose : n_loose + len(loose)] = loose
     p.count[0], p.count[1], p.count[4] = n_old + n, m_old + m, n_loose + len(loose)
@@ -296,4 +298,5 @@ def _with_room(p: Profiles, n: int, m: int, n_indexes: int, n_links: int, n_loos
         link=grown(p.link, size(len(p.link), links + n_links)),
         loose=grown(p.loose, size(len(p.loose), loose + n_loose)),
         wrong=grown(p.wrong, entries),
+        spent=grown(p.spent, entries),
     )

@@ -203,16 +203,44 @@ def every_cell(s, k):
 
 @part
 def put_boxed(s, k, i, lo, hi, level):
-    """Put identifier i on ranges that begin and end at nodes of more than `level` levels: the
-    leaf boxes of GBU.
+    """Put identifier i on ranges of one level that cover [lo, hi]: the leaf boxes of GBU."""
+    x, nil = np.int64(2 * k), 2 * k + 1
+    y = x
+    for at in range(LEVELS - 1, level - 1, -1):
+        while True:
+            y = np.int64(s.edge[_edge(s, x, at), TARGET])
+            if y == nil or s.node_key[y] > lo:
+                break
+            x = y
+    _mark_level(s, k, i, x, hi, level)
+
+
+@part
+def _mark_level(s, k, i, x, hi, level):
+    """Put identifier i on the ranges of a level from node x on, until one ends beyond hi."""
+    while True:
+        append_marker(s, i, _edge(s, x, level) + 1)
+        x = np.int64(s.edge[_edge(s, x, level), TARGET])
+        if _ends_after(s, k, x, hi):
+            break
+    _note_range(s, k, i)
+
+
+@part
+def put_around(s, k, i, lo, hi):
+    """Put identifier i on a few ranges around [lo, hi]: those of the highest level that has a node
+    in it, so that they reach little further than it does.
     """
-    a, nil = floor_node(s, k, lo), 2 * k + 1
-    while s.node[a, N_LEVELS] <= level:
-        a = floor_node(s, k, s.node_key[a] - 1)
-    b = end_node(s, k, hi)
-    while b != nil and s.node[b, N_LEVELS] <= level:
-        b = np.int64(s.edge[_edge(s, b, 0), TARGET])
-    mark_path(s, k, i, a, b)
+    x, nil = np.int64(2 * k), 2 * k + 1
+    for level in range(LEVELS - 1, -1, -1):
+        while True:
+            y = np.int64(s.edge[_edge(s, x, level), TARGET])
+            if y == nil or s.node_key[y] > lo:
+                break
+            x = y
+        if level == 0 or (y != nil and s.node_key[y] <= hi):
+            _mark_level(s, k, i, x, hi, level)
+            return
 
 
 @part
