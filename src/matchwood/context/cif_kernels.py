@@ -33,8 +33,8 @@ BUSY = 0.1
 """Updates a profile and message from which an entry that has to escalate grows by as much again."""
 
 RESTLESS = 0.001
-"""Updates a profile and message from which a deescalation has to be earned: it costs as much as a
-hundred candidates, and does not last."""
+"""Updates a profile and message at which a deescalation has to be earned by the whole rent, and with
+twice as many by twice of it: it costs as much as a hundred candidates, and does not last."""
 
 
 @part
@@ -52,7 +52,7 @@ def _ask(policy, wrong, e, requests):
     if kind == RENT:
         if wrong[e] < 255:
             wrong[e] += 1
-        wants = wrong[e] >= np.floor(1.0 + policy[P_LIMIT] * min(1.0, _rate(policy) / RESTLESS))
+        wants = wrong[e] >= 1.0 + policy[P_LIMIT] * _rate(policy) / RESTLESS
         if wants:
             wrong[e] = 0
     elif not wants:
