@@ -13,6 +13,8 @@ from matchwood.errors import MatchwoodError
 from matchwood.index.protocol import Hits
 from matchwood.workload import find_workload
 
+pytestmark = pytest.mark.slow  # it compiles every filter
+
 SUITE = """
 description = "d"
 runner = "context"

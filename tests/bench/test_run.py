@@ -65,6 +65,7 @@ class Choosy(Scan):
         raise IndexBuildError("takes equalities only")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [each.name for each in list_suites()])
 def test_the_smoke_preset_of_every_suite_runs_end_to_end(name: str, tmp_path: Path) -> None:
     told: list[tuple[str, int, int]] = []

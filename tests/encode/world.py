@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import cache
 from random import Random
 from typing import Any
 
 import numpy as np
+from hypothesis import settings
 
 from matchwood.encode.attributes import Attributes
 from matchwood.encode.events import EventBatch, encode_events
@@ -17,10 +19,14 @@ from matchwood.encode.resolve import resolve
 from matchwood.encode.schema import Schema
 from matchwood.index.protocol import ANY, CONJUNCTIONS
 from matchwood.lang.nodes import And, Expr
+from naive import matches
 from strategies import Event, expression, predicate, workload
 
 KINDS = {CONJUNCTIONS: (CONJUNCTION,), ANY: (CONJUNCTION, TREE)}
 """The expressions that an index of each language is given."""
+
+N_SHARED = 2 * settings.default.max_examples
+"""How many worlds tests share; every one of them meets every index in the long run."""
 
 
 class World:
@@ -30,9 +36,11 @@ class World:
         self.attributes = Attributes(Schema(schema))
         self.table = ExpressionTable()
         self.exprs: list[Expr | None] = []
+        self._known: dict[tuple[int, int], bool] = {}
 
     def store(self, exprs: Sequence[Expr], slots: Sequence[int] | None = None) -> np.ndarray:
         """Encode expressions, into free slots when these are given; returns all slots used."""
+        self._known.clear()
         first = len(self.exprs)
         at = np.array(range(first, first + len(exprs)) if slots is None else slots, np.int32)
         self.exprs += [None] * (int(at.max(initial=-1)) + 1 - first)
@@ -55,6 +63,20 @@ class World:
         among = np.arange(len(self.exprs), dtype=np.int32) if slots is None else slots
         return among[np.isin(self.table.layout.kind[among], KINDS[language])]
 
+    def expected(self, held: np.ndarray, raw: Sequence[Event]) -> list[list[int]]:
+        """By event, those of the slots that match; what the naive evaluator says is kept."""
+        answers = []
+        for event in raw:
+            slots = []
+            for slot in held.tolist():
+                place = slot, id(event)
+                if place not in self._known:
+                    self._known[place] = matches(self.exprs[slot], event)
+                if self._known[place]:
+                    slots.append(slot)
+            answers.append(slots)
+        return answers
+
     def events(self, events: Any) -> EventBatch:
         encoded = encode_events(self.attributes, events)
         assert encoded.errors == {}
@@ -70,6 +92,16 @@ def small_world(
     world = World(types)
     world.store(mixed_expressions(rng, types, n_expressions))
     return world, world.events(events), events
+
+
+def shared_world(seed: int) -> tuple[World, EventBatch, list[Event]]:
+    """A small world that many tests look at and none may change: making it is most of the work."""
+    return _shared_world(seed % N_SHARED)
+
+
+@cache
+def _shared_world(number: int) -> tuple[World, EventBatch, list[Event]]:
+    return small_world(number)
 
 
 def mixed_expressions(rng: Random, types: Mapping[str, str], n: int) -> list[Expr]:

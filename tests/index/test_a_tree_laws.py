@@ -20,6 +20,7 @@ from strategies import seeds, workload
 FEWER = settings(max_examples=max(10, settings.default.max_examples // 3))
 
 
+@pytest.mark.slow
 @given(seed=seeds())
 def test_three_values_and_zero_suppression_give_the_same_answers(seed):
     rng = Random(seed)
@@ -52,6 +53,7 @@ CONFIGS: list[dict[str, Any]] = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("config", CONFIGS, ids=str)
 @FEWER
 @given(seed=seeds())
@@ -81,6 +83,7 @@ def test_trees_with_repeated_predicates_under_all_settings(config, seed):
     assert found(index.match_batch(encoded)) == wanted
 
 
+@pytest.mark.slow
 @FEWER
 @given(seed=seeds())
 def test_ps_trees_find_what_stabbing_finds(seed):
