@@ -119,17 +119,16 @@ class PSTBloom(PSTFrame):
             self._lay_cuts(~wide[wide < 0], c.space_size, COARSE, 1)
             homes = self._homes
         n_records = np.zeros(int(homes.count[HIGH]), np.int64)
-        first_place = np.empty(len(slots), np.int64)
-        count_records(self._spaces.lists, homes, p, slots, n_records, first_place)
+        order = np.empty(len(slots), np.int64)
+        count_records(self._spaces.lists, homes, table.layout, p, slots, n_records, order)
         half = n_records // 2 + (n_records == 1)
         self._records.make_room(int((n_records + half).sum()))
         reserve_spaces(self._records.lists, n_records)
         words = 3 * int(table.layout.size[slots].sum(dtype=np.int64)) + 2 * len(slots) + 64
         self._make_words(words + words // 4)
-        # expressions that are reached together lie side by side
         fill_all(
             self._spaces.lists, self._records.lists, self._homes, self._entries, self._signatures,
-            self._statistics, table.layout, p, slots[np.argsort(first_place, kind="stable")],
+            self._statistics, table.layout, p, slots[np.argsort(order, kind="stable")],
         )  # fmt: skip
         self._records.trim(unused=0.02, growth=0.01)
 

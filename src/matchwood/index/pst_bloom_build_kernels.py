@@ -15,7 +15,7 @@ from matchwood.index.pst_bloom_kernels import (
 from matchwood.index.record_kernels import reserve_records, take_id
 from matchwood.index.segment_kernels import interval
 from matchwood.index.space_kernels import is_whole, place_of, use_cuts
-from matchwood.jit import kernel
+from matchwood.jit import kernel, part
 
 
 @kernel
@@ -43,18 +43,37 @@ def demote_wide(spaces, homes, predicates, slots, limits):
     return n
 
 
+@part
+def _shape(expressions, predicates, slot, skipped):
+    """Cells of an expression's entry: those of sets, and of intervals, each below 64."""
+    n_sets = n_intervals = np.int64(0)
+    begin = expressions.start[slot]
+    for k in range(begin, begin + expressions.size[slot]):
+        pred = np.int64(expressions.code[k])
+        if pred != skipped:
+            is_set = np.int64(predicates.n_intervals[pred] > 1)
+            n_sets += is_set
+            n_intervals += 1 - is_set
+    return min(n_sets, 63) << 6 | min(n_intervals, 63)
+
+
 @kernel
-def count_records(spaces, homes, predicates, slots, n_records, first_place):
-    """Records of every space, and the first place of every slot."""
+def count_records(spaces, homes, expressions, predicates, slots, n_records, order):
+    """Records of every space, and where every slot comes in the order of entries.
+
+    Expressions that are reached together lie side by side; those of the same shape follow each
+    other, so that the branches of verification are guessed right.
+    """
     for k in range(len(slots)):
         slot = slots[k]
         pred, dim = access_of(homes, slot), dimension_of(homes, predicates, slot)
+        skipped = pred if is_whole(spaces, dim, predicates, pred) else np.int64(-1)
         last = np.int64(-1)
         for i in range(predicates.n_intervals[pred]):
             lo, hi = interval(predicates, pred, i)
             first = max(place_of(spaces, dim, lo), last + 1)
             if i == 0:
-                first_place[k] = first
+                order[k] = first << 12 | _shape(expressions, predicates, slot, skipped)
             last = max(place_of(spaces, dim, hi), last)
             for place in range(first, last + 1):
                 n_records[spaces.item[place]] += 1
@@ -75,8 +94,6 @@ def fill_all(
         pred, dim = access_of(homes, slot), dimension_of(homes, predicates, slot)
         entries.skipped[0] = pred
         n_skipped = np.int64(is_whole(spaces, dim, predicates, pred))
-        homes.ref[slot] = put_entry(
-            entries, expressions, predicates, slot, n_skipped, statistics.uses
-        )
+        homes.ref[slot] = put_entry(entries, expressions, predicates, slot, n_skipped)
         record_all(spaces, records, homes, signatures, expressions, predicates, dim, pred, slot)
         use_cuts(spaces, dim, predicates, pred, 1)

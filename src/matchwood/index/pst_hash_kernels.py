@@ -181,9 +181,7 @@ def _put_keyed(
             if is_whole(spaces, 2 * np.int64(predicates.attr[pred]), predicates, pred):
                 entries.skipped[n_skipped] = pred
                 n_skipped += 1
-        homes.ref[slot] = put_entry(
-            entries, expressions, predicates, slot, n_skipped, statistics.uses
-        )
+        homes.ref[slot] = put_entry(entries, expressions, predicates, slot, n_skipped)
     ref = np.int64(homes.ref[slot])
     status = for_combinations(
         spaces, predicates, keyed, table, groups, odometer, slot, ref, np.int64(-1),
