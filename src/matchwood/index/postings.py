@@ -5,7 +5,7 @@ Idea.    Conjunctive indexes differ in how they reach candidates; here is what a
          known to hold, one behind the other, the rarest attribute first: testing a candidate reads
          forwards and touches nothing else.
 Source.  DESIGN 5; the l-nodes of BE-Tree, the clusters of Propagation, the leaves of the others.
-Cost.    8 bytes an entry and 8 a predicate (16 or 24 for sets); segments are 11 % larger on average.
+Cost.    8 bytes an entry and 8 a predicate (16 or 24: sets); segments are 11 % larger on average.
          Appending copies an entry 5 times at most in all; removing reads and closes up its list.
 
 A predicate travels as one to three words:

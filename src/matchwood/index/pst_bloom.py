@@ -93,14 +93,29 @@ class PSTBloom(PSTFrame):
         values = np.bincount(p.attr[uses > 0])
         self._statistics.values[: len(values)] = values
 
+    def _costs_of_all(self, slots: np.ndarray, known: Any, known_seen: np.ndarray) -> np.ndarray:
+        """What each predicate of some expressions costs, by its id.
+
+        `known` are the spaces whose event counters are known_seen: another division when all is
+        made anew.  A predicate of many expressions is looked at once, and in the table's order.
+        """
+        table = self._table
+        uses = np.zeros(len(table.predicates.layout.attr), np.int32)
+        count_uses(table.layout, slots, uses)
+        preds = np.flatnonzero(uses)
+        costs, cost = np.full(len(uses), np.inf), np.empty(len(preds))
+        cost_all(
+            self._statistics, known, known_seen, table.predicates.layout, preds,
+            self._limits.ranking, cost,
+        )  # fmt: skip
+        costs[preds] = cost
+        return costs
+
     def _chosen(self, slots: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The best access predicate of each slot, and what it costs."""
-        table = self._table
         access, cost = np.empty(len(slots), np.int32), np.empty(len(slots))
-        choose_all(
-            self._statistics, self._spaces.lists, self._homes.space_seen, table.layout,
-            table.predicates.layout, slots, self._limits.ranking, access, cost,
-        )  # fmt: skip
+        costs = self._costs_of_all(slots, self._spaces.lists, self._homes.space_seen)
+        choose_all(costs, self._table.layout, slots, access, cost)
         return access, cost
 
     def _fill_chosen(self, slots: np.ndarray) -> None:

@@ -39,11 +39,9 @@ from matchwood.index.pst_bloom import PSTBloom
 from matchwood.index.pst_bloom_kernels import DONE
 from matchwood.index.pst_draw import draw_spaces
 from matchwood.index.pst_frame import Config as BloomConfig
+from matchwood.index.pst_hash_build_kernels import choose_all_keys, fill_keyed, order_keyed
 from matchwood.index.pst_hash_kernels import (
-    choose_all_keys,
     delete_keyed,
-    fill_keyed,
-    first_places,
     insert_keyed,
 )
 from matchwood.index.pst_hash_match_kernels import BLOCK, HashScratch, match_hash
@@ -60,8 +58,8 @@ from matchwood.index.space_hash_kernels import (
 )
 
 _SMALL = 64
-_EACH = 6
-"""Places for each expression when many come at once; most of them have fewer combinations."""
+PLACES = 2.4
+"""Places for each key when many come at once: a lookup then looks at one and a half."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -112,6 +110,8 @@ class PSTHash(PSTBloom):
             prefix=np.zeros(n + 1, np.int64),
             key=np.zeros(n + 1, np.int64),
             cost=np.zeros(_SMALL, np.float64),
+            first=np.zeros(self.config.max_records, np.int64),
+            second=np.zeros(self.config.max_records, np.int64),
         )
         self._entries = self._entries._replace(skipped=np.zeros(n, np.int64))
         self._scratch = HashScratch(
@@ -141,42 +141,45 @@ class PSTHash(PSTBloom):
         """
         c, keyed, homes = self.config, self._keyed, self._homes
         p = self._table.predicates.layout
-        self._choose_keys(slots, known, known_seen)
+        costs = self._costs_of_all(slots, known, known_seen)
+        self._choose_keys(slots, costs)
         arity = keyed.arity[slots]
         is_part = np.arange(c.n_access)[None, :] < arity[:, None]
         wanted = [keyed.access[slots][is_part], homes.access[slots[arity == 0]]]
         self._lay_cuts(np.concatenate(wanted), c.space_size, c.max_spaces, 0)
-        keyed.arity[slots], keyed.demoted[0], homes = 0, 0, self._homes
-        homes.access[slots] = NO_ACCESS
-        self._choose_keys(slots, known, known_seen)
-        arity = keyed.arity[slots]
+        n_combinations = self._choose_keys(slots, costs)
+        arity, homes = keyed.arity[slots], self._homes
         alone, several = slots[arity == 0], slots[arity > 0]
         if len(alone):
             self._open_dimensions(2 * p.attr[homes.access[alone]].astype(np.int64))
             self._fill_records(alone)
             keyed.by_arity[1] += len(alone)
-        first = np.zeros(len(several), np.int64)
         is_part = np.arange(c.n_access)[None, :] < keyed.arity[several][:, None]
         self._open_dimensions(2 * p.attr[keyed.access[several][is_part]].astype(np.int64))
         self._make_room_for(several)
-        self._make_hash(_SMALL + _EACH * len(several))
-        first_places(self._spaces.lists, keyed, p, several, first)
-        self._put_all(several[np.argsort(first, kind="stable")])
+        self._make_hash(int(PLACES * n_combinations))
+        order = np.empty(len(several), np.int64)
+        order_keyed(self._spaces.lists, keyed, self._table.layout, p, several, order)
+        self._put_all(several[np.argsort(order, kind="stable")])
         self._trim()
 
-    def _choose_keys(self, slots: np.ndarray, known: Any, known_seen: np.ndarray) -> None:
-        table = self._table
-        choose_all_keys(
-            self._spaces.lists, self._homes, known, known_seen, self._statistics, self._keyed,
-            self._odometer, table.layout, table.predicates.layout, self._limits, slots,
+    def _choose_keys(self, slots: np.ndarray, costs: np.ndarray) -> int:
+        """Access predicates for all slots; returns how many combinations they make."""
+        table, keyed, homes = self._table, self._keyed, self._homes
+        keyed.arity[slots], keyed.demoted[0] = 0, 0
+        homes.access[slots] = NO_ACCESS
+        n: int = choose_all_keys(
+            self._spaces.lists, homes, keyed, self._odometer, costs, table.layout,
+            table.predicates.layout, self._limits, slots,
         )  # fmt: skip
+        return n
 
     def _put_all(self, slots: np.ndarray) -> None:
         done, table = 0, self._table
         while done < len(slots):
             done, full = fill_keyed(
                 self._spaces.lists, self._homes, self._entries, self._keyed, self._members.lists,
-                self._hash, self._groups.lists, self._odometer, self._statistics, table.layout,
+                self._hash, self._groups.lists, self._odometer, table.layout,
                 table.predicates.layout, slots, done,
             )  # fmt: skip
             if full != DONE:
@@ -346,7 +349,7 @@ class PSTHash(PSTBloom):
 
     def _make_hash(self, places: int) -> None:
         before = self._hash
-        self._hash = before._replace(place=np.zeros((places, 2), np.int64))
+        self._hash = before._replace(place=np.zeros((max(places, _SMALL), 2), np.int64))
         move_places(before, self._hash)
 
     def _trim(self) -> None:
@@ -354,4 +357,6 @@ class PSTHash(PSTBloom):
         self._trim_words()
         self._members.trim(unused=0.02, growth=0.01)
         self._groups.trim(unused=0.02, growth=0.01)
-        self._make_hash(max(_SMALL, int(1.7 * self._hash.count[TAKEN])))
+        wanted = max(_SMALL, int(PLACES * self._hash.count[TAKEN]))
+        if len(self._hash.place) > 1.2 * wanted:
+            self._make_hash(wanted)

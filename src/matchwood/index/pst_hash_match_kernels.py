@@ -71,11 +71,19 @@ def _take(groups, value, picks, n):
 
 @part
 def _look_up(table, groups, scratch, n_keys, n):
-    """Look up the keys that wait."""
+    """Look up the keys that wait, then take what they hold: memory is asked for in between."""
+    n_values = np.uint64(0)
     for i in range(n_keys):
         value = value_of(table.place[find_place(table, scratch.waiting[i]), HELD])
-        if value != 0:
-            n = _take(groups, value, scratch.picks, n)
+        scratch.waiting[n_values] = value
+        n_values += np.uint64(value != 0)
+        prefetch(groups.start, ~value)
+        prefetch(groups.size, ~value)
+    for i in range(n_values):
+        if scratch.waiting[i] < 0:
+            prefetch(groups.item, groups.start[~scratch.waiting[i]])
+    for i in range(n_values):
+        n = _take(groups, scratch.waiting[i], scratch.picks, n)
     scratch.work[NODES] += n_keys
     return n
 
