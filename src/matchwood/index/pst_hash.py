@@ -80,6 +80,20 @@ class Config(BloomConfig):
         self._expect_integer("n_access", 1, 127)
 
 
+def reached_by(
+    slots: np.ndarray, keyed: Keyed, access: np.ndarray, costs: np.ndarray
+) -> np.ndarray:
+    """How likely an event reaches each expression: by all its access predicates together."""
+    alone, is_keyed = access[slots], keyed.arity[slots] > 0
+    preds = np.where(alone < 0, ~alone, alone)
+    preds[is_keyed] = 0
+    found = np.where(is_keyed, 1.0, costs[preds])
+    for d in range(keyed.access.shape[1]):
+        has = keyed.arity[slots] > d
+        found[has] *= costs[keyed.access[slots[has], d]]
+    return found
+
+
 class PSTHash(PSTBloom):
     """Owns the hash table and the members of spaces, beside what PSTBloom owns."""
 
@@ -141,7 +155,7 @@ class PSTHash(PSTBloom):
         """
         c, keyed, homes = self.config, self._keyed, self._homes
         p = self._table.predicates.layout
-        costs = self._costs_of_all(slots, known, known_seen)
+        costs = self._costs(slots, known, known_seen)
         self._choose_keys(slots, costs)
         arity = keyed.arity[slots]
         is_part = np.arange(c.n_access)[None, :] < arity[:, None]
@@ -216,25 +230,22 @@ class PSTHash(PSTBloom):
         if len(self._hash.place) > _SMALL and 6 * self._hash.count[TAKEN] < len(self._hash.place):
             self._make_hash(2 * int(self._hash.count[TAKEN]) + _SMALL)
 
-    def rebalance(self, factor: float = 2.0) -> int:
-        """Build the index again when what is known about events asks for other access predicates.
+    def _better(self, held: np.ndarray, factor: float) -> np.ndarray:
+        """Which expressions would be reached `factor` times less often by other predicates."""
+        table, spaces, homes = self._table, self._spaces.lists, self._homes
+        costs = self._costs(held)
+        trial = Keyed(*[np.zeros_like(array) for array in self._keyed])
+        others = homes._replace(access=np.full_like(homes.access, NO_ACCESS))
+        choose_all_keys(
+            spaces, others, trial, self._odometer, costs, table.layout, table.predicates.layout,
+            self._limits, held,
+        )  # fmt: skip
+        now = reached_by(held, self._keyed, homes.access, costs)
+        return reached_by(held, trial, others.access, costs) * factor < now
 
-        Returns how many expressions have one that holds `factor` times as often as another one.
-        """
-        if not self._n_live:
-            return 0
-        self._thaw()
-        held = self._held()
-        is_alone = self._keyed.arity[held] == 0
-        mine = np.full(len(held), np.inf)
-        mine[is_alone] = self._costs(held[is_alone])
-        for d in range(self.config.n_access):
-            has = self._keyed.arity[held] > d
-            mine[has] = np.minimum(mine[has], self._cost_of(self._keyed.access[held[has], d]))
-        n = int((self._chosen(held)[1] * factor < mine).sum())
-        if n:
-            self._build_again()
-        return n
+    def _move(self, slots: np.ndarray) -> None:
+        self._remove(slots)
+        self._add(slots)
 
     # ── matching ────────────────────────────────────────────────────────────────────────────────
 
@@ -305,6 +316,8 @@ class PSTHash(PSTBloom):
         self._make_cost(int(self._table.layout.size[held].max(initial=0)))
 
     def _thaw(self) -> None:
+        if self._is_thawed:
+            return
         super()._thaw()
         self._keyed, self._hash = writable(self._keyed), writable(self._hash)
         self._members.thaw()
@@ -315,7 +328,8 @@ class PSTHash(PSTBloom):
     def _make_places(self, slots: np.ndarray) -> None:
         super()._make_places(slots)
         n, x = len(self._homes.ref), self._keyed
-        self._keyed = x._replace(access=grown(x.access, n), arity=grown(x.arity, n))
+        if n > len(x.arity):
+            self._keyed = x._replace(access=grown(x.access, n), arity=grown(x.arity, n))
         self._make_cost(int(self._table.layout.size[slots].max()))
 
     def _make_cost(self, longest: int) -> None:
