@@ -4,8 +4,9 @@
               ^ ref                         ^ ref
 
 Lists that hold an expression many times hold its `ref`, the position of its entry; cells are those
-of `postings`.  An entry never moves, so refs stay.  When all entries are written at once, those
-that are reached together lie side by side.
+of `postings`, intervals before sets, so that most tests need no branch (`after_intervals`).  An
+entry never moves, so refs stay.  When all entries are written at once, those that are reached
+together lie side by side.
 
 Layout   word    int64[]    the entries; a free one's first word is the next free one of its class
          origin  int64[A]   key with offset 1, by attribute (see postings); MAX_KEY: not yet known

@@ -146,7 +146,7 @@ class PSTBloom(PSTFrame):
         self._make_words(words + words // 4)
         fill_all(
             self._spaces.lists, self._records.lists, self._homes, self._entries, self._signatures,
-            self._statistics, table.layout, p, slots[np.argsort(order, kind="stable")],
+            table.layout, p, slots[np.argsort(order, kind="stable")],
         )  # fmt: skip
         self._records.trim(unused=0.02, growth=0.01)
 

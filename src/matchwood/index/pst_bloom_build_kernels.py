@@ -104,9 +104,7 @@ def reserve_spaces(records, n_records):
 
 
 @kernel
-def fill_all(
-    spaces, records, homes, entries, signatures, statistics, expressions, predicates, slots
-):
+def fill_all(spaces, records, homes, entries, signatures, expressions, predicates, slots):
     """Write entries and records; there is room for all of them."""
     for i in range(len(slots)):
         look_ahead(expressions, predicates, slots, i)

@@ -131,7 +131,7 @@ class PSTFrame(IndexFrame):
             found=np.empty(2 * _SMALL, np.int64),
             picks=np.empty(_SMALL, np.int32),
             seen=np.empty(0, np.int64),
-            clock=np.zeros(2, np.int64),
+            clock=np.zeros(1, np.int64),
             work=np.zeros(len(COUNTERS), np.int64),
             sieve=np.zeros(3, np.int64),
         )
