@@ -43,6 +43,9 @@ TRIED, PASSED, HELD = range(3)
 """Positions in `sieve`: candidates looked at, those that their signature let through, matches."""
 
 
+LINE = 16
+"""Items in a cache line; half as many words."""
+
 AHEAD = np.uint64(16)
 """How many entries before its turn an entry is asked for."""
 
@@ -102,16 +105,25 @@ def find_spaces(spaces, records, events, e, scratch):
 
 
 @part
+def _ask_for_list(records, space, n_words):
+    """Ask for all records of a space, while those of another are sieved: a third of the time."""
+    first = np.int64(records.start[space])
+    for at in range(first, first + records.size[space], LINE):
+        prefetch(records.item, at)
+        for line in range(2 * n_words):
+            prefetch(records.mark, at * n_words + line * LINE // 2)
+
+
+@part
 def sieve_spaces(records, absent, scratch, n_spaces):
     """Step 2: the refs whose signature the event covers are in picks; returns how many."""
     n, tried = np.uint64(0), np.int64(0)
     for i in range(n_spaces):
-        start = records.start[scratch.found[i]]
         tried += records.size[scratch.found[i]]
-        prefetch(records.item, start)
-        if len(absent) > 0:
-            prefetch(records.mark, start * len(absent))
+        prefetch(records.item, records.start[scratch.found[i]])
+        prefetch(records.mark, records.start[scratch.found[i]] * len(absent))
     for i in range(n_spaces):
+        _ask_for_list(records, scratch.found[min(i + 1, n_spaces - 1)], len(absent))
         n = sieve_list(records, scratch.found[i], absent, scratch.picks, n)
     scratch.work[NODES] += n_spaces
     scratch.work[CANDIDATES] += tried
