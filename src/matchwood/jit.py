@@ -31,7 +31,10 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import numba
+from llvmlite import ir
+from numba.core import cgutils, types
 from numba.core import event as numba_event
+from numba.extending import intrinsic
 
 Kernel = TypeVar("Kernel", bound=Callable[..., Any])
 
@@ -81,6 +84,33 @@ def part(function: Kernel) -> Kernel:
     options = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
     compiled: Kernel = numba.njit(nogil=True, _nrt=False, **options)(function)
     return compiled
+
+
+def _prefetch(typing_context: Any, array: Any, at: Any) -> Any:
+    """Ask for a cache line that is not read yet; only a hint, never an error."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        data = context.make_array(signature.args[0])(context, builder, arguments[0]).data
+        byte, number = ir.IntType(8).as_pointer(), ir.IntType(32)
+        kind = ir.FunctionType(ir.VoidType(), [byte, number, number, number])
+        hint = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0")
+        place = builder.bitcast(builder.gep(data, [arguments[1]]), byte)
+        # to read, into all levels of the cache, of data
+        builder.call(hint, [place, *[ir.Constant(number, value) for value in (0, 3, 1)]])
+        return context.get_dummy_value()
+
+    return types.void(array, at), generate
+
+
+def _nothing(array: Any, at: Any) -> None:
+    """What `prefetch` is without a compiler."""
+
+
+prefetch: Any = _nothing if numba.config.DISABLE_JIT else intrinsic(_prefetch)
+"""prefetch(array, at): hide the wait for memory that will be read in a moment.
+
+`at` counts the array's elements, whatever its shape; a place outside the array does no harm.
+"""
 
 
 def compile_seconds() -> float:

@@ -1,4 +1,4 @@
-"""Which index holds what: `auto` grows into a BE-Tree, and a refusal leaves no trace."""
+"""Which index holds what: `auto` grows into PSTBloom, and a refusal leaves no trace."""
 
 import pytest
 
@@ -26,14 +26,14 @@ def filled(n, **settings):
 
 def test_auto_scans_a_small_set_and_indexes_a_large_one():
     assert names(filled(AUTO_FROM - 1)) == ["scan"]
-    assert names(filled(AUTO_FROM)) == ["be_tree", "scan"]
+    assert names(filled(AUTO_FROM)) == ["pst_bloom", "scan"]
 
 
 def test_auto_moves_over_with_the_subscription_that_makes_it_large():
     m = filled(AUTO_FROM - 1)
     before = list(m.match_many(EVENTS))
     m.add("last", "c = 4")
-    assert names(m) == ["be_tree", "scan"]
+    assert names(m) == ["pst_bloom", "scan"]
     after = list(m.match_many(EVENTS))
     assert after == [b + ["last"] * (e["c"] == 4) for b, e in zip(before, EVENTS, strict=True)]
     assert any(before)
@@ -53,15 +53,15 @@ def test_auto_puts_many_other_expressions_into_an_a_tree():
 def test_auto_has_an_index_for_conjunctions_and_one_for_the_others(tmp_path):
     m = filled(AUTO_FROM)
     m.add_many([(f"t{i}", f"c = {i} OR b = {i}") for i in range(TREES_FROM)])
-    assert names(m) == ["be_tree", "a_tree"]
+    assert names(m) == ["pst_bloom", "a_tree"]
     m.save(tmp_path / "s")
     loaded = mw.Matcher.load(tmp_path / "s")
-    assert names(loaded) == ["be_tree", "a_tree"]
+    assert names(loaded) == ["pst_bloom", "a_tree"]
     m.remove_many([f"t{i}" for i in range(1, TREES_FROM)])
-    assert names(m) == ["be_tree", "a_tree"]
+    assert names(m) == ["pst_bloom", "a_tree"]
     m.save(tmp_path / "s")
     smaller = mw.Matcher.load(tmp_path / "s")
-    assert names(smaller) == ["be_tree", "scan"]
+    assert names(smaller) == ["pst_bloom", "scan"]
     assert smaller.match({"c": 0}) == m.match({"c": 0}) == ["t0"]
 
 
@@ -73,7 +73,7 @@ def test_auto_answers_as_scan_does_while_it_grows_shrinks_and_is_kept(tmp_path):
     assert list(auto.match_many(EVENTS)) == list(scan.match_many(EVENTS))
     auto.save(tmp_path / "s")
     loaded = mw.Matcher.load(tmp_path / "s")
-    assert names(loaded) == names(auto) == ["be_tree", "scan"]
+    assert names(loaded) == names(auto) == ["pst_bloom", "scan"]
     assert list(loaded.match_many(EVENTS)) == list(scan.match_many(EVENTS))
     auto.remove_many(list(range(3 * AUTO_FROM)))
     assert names(auto) == ["scan"]

@@ -319,3 +319,24 @@ def test_settings_reach_the_tree_and_the_statistics():
     assert stats["depth"] == 1
     assert 0 < stats["fill"] <= 1
     assert BETree.build(world.table, slots, max_cap=2).tree.count[P_HIGH] >= 1
+
+
+def test_a_tree_that_is_sparse_as_built_is_not_built_again_at_every_deletion(monkeypatch):
+    """Many attributes with few expressions each: most nodes of the first partitioning go again."""
+    rng = Random(1)
+    world = World({f"a{i}": "int" for i in range(400)})
+    texts = [
+        " AND ".join(f"a{k} = {rng.randint(0, 9)}" for k in rng.sample(range(400), 5))
+        for _ in range(300)
+    ]
+    slots = world.store([parse(text) for text in texts])
+    index = BETree.build(world.table, slots)
+    assert index._memory.is_sparse
+    built = []
+    build_again = BETree._build_again
+    monkeypatch.setattr(BETree, "_build_again", lambda self: built.append(build_again(self)))
+    for n, slot in enumerate(slots[:280].tolist()):
+        index.delete(np.array([slot], np.int32))
+        if n % 40 == 0:
+            check(index)
+    assert 1 <= len(built) <= 5  # at every half

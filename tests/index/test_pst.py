@@ -267,6 +267,33 @@ def test_expressions_move_to_what_events_seldom_satisfy(cls):
     assert index.rebalance() == 0
 
 
+@pytest.mark.parametrize("cls", [PSTBloom, PSTHash])
+def test_expressions_that_hang_well_stay_where_they_are(cls, monkeypatch):
+    """Events always have a = 0 and b = 0: what hangs there moves to c, the others do not."""
+    world = World(dict.fromkeys("abcde", "int"))
+    poor = [
+        And((Comparison("a", "=", 0), Comparison("b", "=", 0), Comparison("c", "=", i % 20)))
+        for i in range(60)
+    ]
+    well = [And((Comparison("d", "=", i), Comparison("e", "=", i % 7))) for i in range(200)]
+    rest = [Comparison(name, "=", i) for name in "ab" for i in range(40)]
+    world.store([*poor, *well, *rest])
+    held = world.speaking("conjunctions")
+    index = cls.build(world.table, held, learn_every=1)
+    raw = [{"a": 0, "b": 0, "c": i % 90, "d": i % 200, "e": i % 7} for i in range(400)]
+    before = index.match_batch(world.events(raw))
+    refs = index._homes.ref.copy()
+    monkeypatch.setattr(cls, "_build_again", lambda self: pytest.fail("built again"))
+    assert index.rebalance() == 60
+    assert (index._homes.ref[60:260] == refs[60:260]).all()
+    check(index, held)
+    after = index.match_batch(world.events(raw))
+    assert sorted(before.slots.tolist()) == sorted(after.slots.tolist())
+    candidates = COUNTERS.index("candidates")
+    assert after.counters[candidates] < before.counters[candidates] / 2
+    assert index.rebalance() == 0
+
+
 def test_counts_fade():
     world = World({"a": "int"})
     world.store([Comparison("a", "=", i) for i in range(10)])

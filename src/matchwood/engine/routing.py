@@ -6,7 +6,7 @@
     anything else    the same index if it speaks any expression, else the general one
     with a context   an index that follows changing values, whatever was chosen for the others
 
-`auto` scans a small set.  It moves conjunctions to a BE-Tree when they become many, and everything
+`auto` scans a small set.  It moves conjunctions to PSTBloom when they become many, and everything
 else to an A-Tree when that becomes much.
 
 Indexes are built again from the expression table when its keys or predicate ids moved (`epoch`).
@@ -29,7 +29,7 @@ from matchwood.index.protocol import ANY, Hits, Index
 from matchwood.index.registry import find_index
 
 AUTO = "auto"
-CONJUNCTIVE_INDEX = "be_tree"
+CONJUNCTIVE_INDEX = "pst_bloom"
 TREE_INDEX = "a_tree"
 GENERAL_INDEX = "scan"
 """What `auto` chooses for many conjunctions, for many other expressions, and for few."""

@@ -25,6 +25,7 @@ from typing import NamedTuple
 import numpy as np
 
 from matchwood.forms.interval_kernels import MAX_KEY, MIN_KEY
+from matchwood.index.ahead_kernels import look_ahead
 from matchwood.index.segment_kernels import interval
 from matchwood.index.space_kernels import is_open, place_of
 from matchwood.jit import kernel, part
@@ -73,9 +74,10 @@ def note_predicate(statistics, predicates, pred, step):
 
 @kernel
 def note_all(statistics, expressions, predicates, slots, step):
-    for slot in slots:
-        begin = expressions.start[slot]
-        for k in range(begin, begin + expressions.size[slot]):
+    for i in range(len(slots)):
+        look_ahead(expressions, predicates, slots, i)
+        begin = expressions.start[slots[i]]
+        for k in range(begin, begin + expressions.size[slots[i]]):
             note_predicate(statistics, predicates, expressions.code[k], step)
 
 
@@ -173,14 +175,15 @@ def choose(statistics, spaces, space_seen, expressions, predicates, slot, rankin
 
 
 @kernel
-def choose_all(
-    statistics, spaces, space_seen, expressions, predicates, slots, ranking, access, cost
-):
-    """The access predicate and its cost for each of the slots."""
+def choose_all(costs, expressions, slots, access, cost):
+    """The predicate with the least of `costs` (by predicate), and this cost, for each slot."""
     for i in range(len(slots)):
-        access[i], cost[i] = choose(
-            statistics, spaces, space_seen, expressions, predicates, slots[i], ranking
-        )
+        begin = expressions.start[slots[i]]
+        access[i], cost[i] = expressions.code[begin], costs[expressions.code[begin]]
+        for k in range(begin + 1, begin + expressions.size[slots[i]]):
+            pred = expressions.code[k]
+            if costs[pred] < cost[i]:
+                access[i], cost[i] = pred, costs[pred]
 
 
 @kernel

@@ -136,6 +136,7 @@ class BETree(IndexFrame):
         self._memory = TreeMemory(self.config.max_cap)
         self._n_operations = 0
         self._n_recycled = 0
+        self._n_most = 0  # expressions, at most, since the tree was last built
 
     @property
     def tree(self) -> TreeLayout:
@@ -147,6 +148,7 @@ class BETree(IndexFrame):
         if len(slots) <= self.config.max_cap:
             self._add(slots)
             return
+        self._n_most = len(slots)
         self._make_places(slots)
         note_batch(self.tree, self._table.layout, self._table.predicates.layout, slots)
         n_words = len(slots) + 2 * int(self._table.layout.size[slots].sum())
@@ -158,6 +160,7 @@ class BETree(IndexFrame):
         self._memory.close_up()
 
     def _add(self, slots: np.ndarray) -> None:
+        self._n_most = max(self._n_most, self._n_live + len(slots))
         self._make_places(slots)
         self._change(slots, NOTE_AND_INSERT)
         self._after(len(slots))
@@ -165,7 +168,8 @@ class BETree(IndexFrame):
     def _remove(self, slots: np.ndarray) -> None:
         self._change(slots, DELETE)
         self._after(len(slots))
-        if self._memory.is_sparse:
+        # over many attributes a tree can be sparse as built: building again must be worth while
+        if self._memory.is_sparse and 2 * self._n_live <= self._n_most:
             self._build_again()
 
     def match_batch(self, events: EventBatch) -> Hits:
@@ -211,6 +215,7 @@ class BETree(IndexFrame):
         self._memory.take(TreeLayout._make([*own, postings]))
         held = np.flatnonzero(self.tree.leaf_of >= 0)
         self._memory.longest = int(self._table.layout.size[held].max(initial=0))
+        self._n_most = len(held)
 
     def _thaw(self) -> None:
         self._memory.thaw()
@@ -253,4 +258,4 @@ class BETree(IndexFrame):
     def _build_again(self) -> None:
         held = np.flatnonzero(self.tree.leaf_of >= 0).astype(np.int32)
         fresh = type(self).build(self._table, held, **asdict(self.config))
-        self._memory = fresh._memory
+        self._memory, self._n_most = fresh._memory, len(held)

@@ -37,7 +37,7 @@ def change(tree, expressions, predicates, slots, first, verb, scratch, rules):
     i = first
     while True:
         if tree.count[N_TODO] > 0:
-            if not relieve(tree, predicates, scratch, rules):
+            if not relieve(tree, scratch, rules):
                 return i, False
             continue
         if tree.count[N_PENDING] == 0:

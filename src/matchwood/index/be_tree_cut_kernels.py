@@ -90,19 +90,19 @@ def _new_half(tree, c, side, lo, hi, n, words, low, high, max_cap):
 
 
 @part
-def move_entry(tree, predicates, entry, to, attr):
+def move_entry(tree, entry, to, attr):
     """Copy an entry to a c-node below, without its predicate on attr if the bucket subsumes it."""
     postings = tree.postings
     at = find_cell(postings, entry, attr)
     without = np.int64(-1)
-    if at >= 0 and cell_is(postings, predicates, at, tree.span[to, LO], tree.span[to, HI]):
+    if at >= 0 and cell_is(postings, at, tree.span[to, LO], tree.span[to, HI]):
         without = at
     copy_entry(postings, entry, to, without)
     tree.leaf_of[entry_slot(postings.word[entry])] = to
 
 
 @part
-def split_bucket(tree, predicates, c, max_cap):
+def split_bucket(tree, c, max_cap):
     """Halve a leaf bucket and move the expressions that a half encloses; False when full."""
     postings = tree.postings
     used = np.int64(postings.lists[c, USED])
@@ -128,7 +128,7 @@ def split_bucket(tree, predicates, c, max_cap):
             low, high = cell_hull(postings, at)
             target = left if high <= mid else right if low > mid else target
         if target >= 0:
-            move_entry(tree, predicates, entry, target, attr)
+            move_entry(tree, entry, target, attr)
         else:
             for i in range(words):
                 postings.word[to + i] = postings.word[entry + i]
@@ -222,7 +222,7 @@ def extend(tree, c, max_cap):
 
 
 @part
-def partition(tree, predicates, c, scratch, rules):
+def partition(tree, c, scratch, rules):
     """SpacePartitioning, one attribute: move its expressions under a p-node; False when full."""
     postings = tree.postings
     used = np.int64(postings.lists[c, USED])
@@ -244,7 +244,7 @@ def partition(tree, predicates, c, scratch, rules):
     while entry < end:
         words = entry_words(postings.word[entry])
         if find_cell(postings, entry, attr) >= 0:
-            move_entry(tree, predicates, entry, top, attr)
+            move_entry(tree, entry, top, attr)
             moved += 1
         else:
             for i in range(words):
@@ -262,7 +262,7 @@ def partition(tree, predicates, c, scratch, rules):
 
 
 @part
-def relieve(tree, predicates, scratch, rules):
+def relieve(tree, scratch, rules):
     """One step for the c-node on top of todo; False when full."""
     c = tree.todo[tree.count[N_TODO] - 1]
     if tree.postings.lists[c, N] <= tree.c[c, CAP]:
@@ -272,9 +272,9 @@ def relieve(tree, predicates, scratch, rules):
     at = tree.count[N_TODO] - 1
     is_leaf = c != ROOT and tree.c[c, SPLIT] == 0
     if is_leaf and cut(tree, c)[1]:  # the forced split rule
-        done = split_bucket(tree, predicates, c, rules.max_cap)
+        done = split_bucket(tree, c, rules.max_cap)
     else:
-        done = partition(tree, predicates, c, scratch, rules)
+        done = partition(tree, c, scratch, rules)
     if done and tree.postings.lists[c, N] <= tree.c[c, CAP]:
         last = tree.count[N_TODO] - 1  # steps push on top: close the place of this one
         tree.todo[at] = tree.todo[last]

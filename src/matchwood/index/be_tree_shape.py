@@ -19,7 +19,7 @@ from matchwood.index.be_tree_node_kernels import (
     TOP_BUCKET,
     TreeLayout,
 )
-from matchwood.index.postings_cell_kernels import WIDE
+from matchwood.index.postings_cell_kernels import INTERVAL, PAST, WIDE, WIDE_SET
 from matchwood.index.postings_kernels import START, USED, N
 
 _FREE = -2
@@ -56,10 +56,11 @@ def held(tree: TreeLayout, c: int) -> dict[int, list[int]]:
         slot = word[entry] & 0xFFFFFFFF
         at, attributes = entry + 1, []
         while at < end:
-            kind = word[at] >> 61
-            is_wide = kind == WIDE
-            attributes.append(word[at] & 0xFFFFFFFF if is_wide else word[at] >> 46 & 0x7FFF)
-            at += 3 if is_wide else 1 if kind == 0 else 2
+            w, kind = word[at], word[at] >> 61
+            is_wide = kind in (WIDE, WIDE_SET)
+            attributes.append(w & 0xFFFFFFFF if is_wide else w >> 46 & 0x7FFF)
+            is_long = is_wide or (w & PAST) - (w >> 23 & PAST) >= 64
+            at += 1 if kind == INTERVAL else 3 if is_long else 2
         found[slot] = attributes
         entry = end
     return found

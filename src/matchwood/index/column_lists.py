@@ -43,10 +43,10 @@ class ColumnStore(IdListStore):
         self.lists = self.lists._replace(**fresh)
 
     def trim(self, unused: float = 0.75, growth: float = 0.125) -> None:
-        before, start = self.lists.item, self.lists.start.copy()
-        super().trim(unused, growth)
-        if self.lists.item is before:
+        if not self._is_sparse(unused):
             return
+        start = self.lists.start.copy()
+        super().trim(unused, growth)
         held = np.flatnonzero(self.lists.room != NO_BLOCK)
         room = self.lists.room[held].astype(np.int64)
         size = (2 + (room & 1)) << (room >> 1)

@@ -4,8 +4,9 @@
               ^ ref                         ^ ref
 
 Lists that hold an expression many times hold its `ref`, the position of its entry; cells are those
-of `postings`.  An entry never moves, so refs stay.  When all entries are written at once, those
-that are reached together lie side by side.
+of `postings`, intervals before sets, so that most tests need no branch (`after_intervals`).  An
+entry never moves, so refs stay.  When all entries are written at once, those that are reached
+together lie side by side.
 
 Layout   word    int64[]    the entries; a free one's first word is the next free one of its class
          origin  int64[A]   key with offset 1, by attribute (see postings); MAX_KEY: not yet known
@@ -20,7 +21,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from matchwood.index.postings_cell_kernels import write_cell
+from matchwood.index.postings_cell_kernels import (
+    ATTR,
+    INTERVAL,
+    KIND,
+    LOW,
+    PAST,
+    write_cell,
+)
 from matchwood.index.postings_kernels import class_of, class_words, entry_slot, entry_words
 from matchwood.jit import part
 
@@ -79,35 +87,27 @@ def _is_skipped(entries, pred, n_skipped):
 
 
 @part
-def _write(entries, expressions, predicates, slot, n_skipped, rarity, at):
-    """Write an entry at a position, the rarest attribute first; returns the words used."""
+def _write(entries, expressions, predicates, slot, n_skipped, at):
+    """Write an entry at a position, intervals before sets; returns the words used."""
     begin = expressions.start[slot]
-    size = np.int64(expressions.size[slot])
+    end = begin + np.int64(expressions.size[slot])
     first = at
     at += 1
-    last_rarity, last_attr = np.int64(-1), np.int64(-1)
-    for _ in range(size):  # selection by (rarity, attribute): sizes are small, nothing is kept
-        best, best_rarity, best_attr = np.int64(-1), np.int64(0), np.int64(0)
-        for k in range(begin, begin + size):
-            pred = expressions.code[k]
-            attr = np.int64(predicates.attr[pred])
-            rare = rarity[attr]
-            if rare < last_rarity or (rare == last_rarity and attr <= last_attr):
-                continue
-            if best < 0 or rare < best_rarity or (rare == best_rarity and attr < best_attr):
-                best, best_rarity, best_attr = np.int64(pred), rare, attr
-        if not _is_skipped(entries, best, n_skipped):
-            at = write_cell(entries, predicates, best, at)
-        last_rarity, last_attr = best_rarity, best_attr
+    for is_set in range(2):
+        for k in range(begin, end):
+            pred = np.int64(expressions.code[k])
+            if (predicates.n_intervals[pred] > 1) == is_set:
+                if not _is_skipped(entries, pred, n_skipped):
+                    at = write_cell(entries, predicates, pred, at)
     entries.word[first] = ((at - first) << 32) | np.int64(slot)
     return at - first
 
 
 @part
-def put_entry(entries, expressions, predicates, slot, n_skipped, rarity):
+def put_entry(entries, expressions, predicates, slot, n_skipped):
     """Write an expression without the predicates in `skipped`; there is room; returns its ref."""
     at = entries.count[TOP]
-    words = _write(entries, expressions, predicates, slot, n_skipped, rarity, at)
+    words = _write(entries, expressions, predicates, slot, n_skipped, at)
     k = _class(words)
     ref = entries.free[k]
     if ref < 0:
@@ -118,6 +118,24 @@ def put_entry(entries, expressions, predicates, slot, n_skipped, rarity):
     for i in range(words):
         entries.word[ref + i] = entries.word[at + i]
     return ref
+
+
+@part
+def after_intervals(word, at, end, posted):
+    """Test an entry's INTERVAL cells up to the first of another kind: its place, and a verdict.
+
+    The verdict is negative when a cell fails.  No branch depends on the outcome of a test: there
+    are few cells, most candidates pass, and a wrong guess would cost more than testing them all.
+    """
+    verdict = np.int64(0)
+    while at < end:
+        w = word[at]
+        if w >> KIND != INTERVAL:
+            break
+        x = posted[np.uint64(w >> ATTR)]  # -1 when absent: below every lower end
+        verdict |= (x - ((w >> LOW) & PAST)) | ((w & PAST) - x)
+        at += np.uint64(1)
+    return at, verdict
 
 
 @part

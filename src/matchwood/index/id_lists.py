@@ -79,12 +79,15 @@ class IdListStore:
 
     def trim(self, unused: float = 0.75, growth: float = 0.125) -> None:
         """Close the arena up, with some room to grow, once more than this share is unused."""
-        x = self.lists
-        if len(x.item) > _SMALL and x.count[USED] < (1 - unused) * len(x.item):
-            used = int(x.count[USED])
+        if self._is_sparse(unused):
+            used = int(self.lists.count[USED])
             fresh = np.zeros(max(_SMALL, used + int(growth * used)), np.int32)
-            repack(x, fresh)
-            self.lists = x._replace(item=fresh)
+            repack(self.lists, fresh)
+            self.lists = self.lists._replace(item=fresh)
+
+    def _is_sparse(self, unused: float) -> bool:
+        n = len(self.lists.item)
+        return n > _SMALL and bool(self.lists.count[USED] < (1 - unused) * n)
 
     def layout(self, prefix: str) -> dict[str, np.ndarray]:
         """The arrays for a snapshot, the arena without its untouched end."""

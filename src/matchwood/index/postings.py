@@ -5,27 +5,29 @@ Idea.    Conjunctive indexes differ in how they reach candidates; here is what a
          known to hold, one behind the other, the rarest attribute first: testing a candidate reads
          forwards and touches nothing else.
 Source.  DESIGN 5; the l-nodes of BE-Tree, the clusters of Propagation, the leaves of the others.
-Cost.    8 bytes an entry and 16 a predicate (24 when wide); segments are 11 % larger on average.
+Cost.    8 bytes an entry and 8 a predicate (16 or 24: sets); segments are 11 % larger on average.
          Appending copies an entry 5 times at most in all; removing reads and closes up its list.
 
-A predicate travels as two or three words:
+A predicate travels as one to three words:
 
-    63      34 33 32 31           0 63                 0 63                 0
-    [attribute][kind][low         ] [word              ] [word              ]
+    63  61 60      46 45      23 22      0  63          0  63          0
+    [kind] [attribute][low      ][high    ] [word        ] [word        ]
 
-    INTERVAL   low <= x <= word                         both as offsets
-    INSIDE     bit x - low of word is set               IN over 64 neighbouring keys
-    OUTSIDE    no bit x - low of word is set            <>, NOT IN
-    WIDE       low = predicate id, words = its hull     what does not fit: asks verify_kernels.holds
+    INTERVAL   low <= x <= high                           both as offsets; one word
+    INSIDE     bit x - low of the words is set            IN over 128 neighbouring keys, two words
+                                                          or, beyond 64, three
+    OUTSIDE    no bit x - low of the words is set         <>, NOT IN
+    WIDE       the id and the attribute, words = hull     an interval that does not fit
+    WIDE_SET   the same                                   a set: asks the predicate table
 
-x is the *offset* of the event's key: its distance from the attribute's origin, plus one, within 32
+x is the *offset* of the event's key: its distance from the attribute's origin, plus one, within 23
 bits; 0 stands for all keys before the origin, PAST for all behind.  Only ends that have an offset
 of their own are written as offsets, so the comparison is exact.
 
     lists[i] = (START, USED, ROOM, N)
 
     word  ... [5|slot 7][cell  ][cell  ][3|slot 2][cell  ] .......  next segment
-              ^START     2 words                          ^+USED  ^+ROOM
+              ^START     1 to 3 words                     ^+USED  ^+ROOM
 
 Layout   (L lists)
          word    int64[]     arena of segments; a free segment's first word is the next free one

@@ -7,7 +7,8 @@ import numpy as np
 from matchwood.forms.interval_kernels import MAX_KEY, MIN_KEY
 from matchwood.jit import part
 
-INTERVAL, INSIDE, OUTSIDE, WIDE = range(4)
+INTERVAL, INSIDE, OUTSIDE, WIDE_SET = range(4)
+WIDE = -1
 """Kinds of inline predicates."""
 
 KIND, LOW, ATTR = 61, 23, 46
@@ -17,6 +18,9 @@ PAST = np.int64(2**23 - 1)
 """The offset of every key that lies beyond the 23 bits after an attribute's origin."""
 
 HALF = np.int64(2**22)
+MOST_KEYS = 128
+"""Keys that the one or two masks of a set stand for; with two it is as long as a WIDE cell."""
+
 MOST_ATTRIBUTES = 2**15
 WORD = np.int64(0xFFFFFFFF)
 
@@ -62,8 +66,8 @@ def _is_exact(origin, key):
 
 
 @part
-def _fits_a_word(origin, first, last):
-    is_short = np.uint64(last) - np.uint64(first) < np.uint64(64)
+def _fits_masks(origin, first, last):
+    is_short = np.uint64(last) - np.uint64(first) < np.uint64(MOST_KEYS)
     return is_short and _is_exact(origin, first) and _is_exact(origin, last)
 
 
@@ -71,9 +75,8 @@ def _fits_a_word(origin, first, last):
 
 
 @part
-def _bits(predicates, pred, first, inverted):
-    """A mask over 64 keys: those of a set's intervals, or (inverted) of the gaps between them."""
-    mask = np.uint64(0)
+def _write_masks(word, at, predicates, pred, first, inverted):
+    """Bits for the keys of a set's intervals, or (inverted) of the gaps between them."""
     start, n = predicates.interval_start[pred], predicates.n_intervals[pred]
     for i in range(start, start + n):
         lo, hi = predicates.interval_lo[i], predicates.interval_hi[i]
@@ -82,8 +85,8 @@ def _bits(predicates, pred, first, inverted):
                 break
             lo, hi = hi + 1, predicates.interval_lo[i + 1] - 1
         for key in range(lo, hi + 1):
-            mask |= np.uint64(1) << np.uint64(key - first)
-    return np.int64(mask)
+            bit = key - first
+            word[at + (bit >> 6)] |= np.int64(1) << (bit & 63)
 
 
 @part
@@ -112,27 +115,36 @@ def write_cell(postings, predicates, pred, at):
             first = predicates.interval_hi[start] + 1
             last = predicates.interval_lo[start + n - 1] - 1
         origin = _origin_of(postings, attr, first, last)
-        if first != MIN_KEY and last != MAX_KEY and _fits_a_word(origin, first, last):
+        if first != MIN_KEY and last != MAX_KEY and _fits_masks(origin, first, last):
             low, high = offset(origin, first), offset(origin, last)
             word[at] = _cell(OUTSIDE if is_open else INSIDE, attr, low, high)
-            word[at + 1] = _bits(predicates, pred, first, is_open)
-            return at + 2
-    word[at] = np.int64(WIDE) << KIND | np.int64(pred) << 32 | attr
+            end = at + cell_words(word[at])
+            for i in range(at + 1, end):
+                word[i] = 0
+            _write_masks(word, at + 1, predicates, pred, first, is_open)
+            return end
+    word[at] = np.int64(WIDE if n == 1 else WIDE_SET) << KIND | np.int64(pred) << 32 | attr
     word[at + 1], word[at + 2] = lo, hi
     return at + 3
 
 
 @part
+def is_wide_cell(w):
+    return w >> KIND == WIDE or w >> KIND == WIDE_SET
+
+
+@part
 def cell_attr(w):
-    if w >> KIND == WIDE:
+    if is_wide_cell(w):
         return w & WORD
     return (w >> ATTR) & (MOST_ATTRIBUTES - 1)
 
 
 @part
 def cell_words(w):
-    kind = w >> KIND
-    return 1 if kind == INTERVAL else 3 if kind == WIDE else 2
+    if w >> KIND == INTERVAL:
+        return 1
+    return 3 if is_wide_cell(w) or (w & PAST) - ((w >> LOW) & PAST) >= 64 else 2
 
 
 @part
@@ -144,23 +156,19 @@ def wide_pred(w):
 def cell_hull(postings, at):
     """First and last key of an inline predicate."""
     w = postings.word[at]
-    kind = w >> KIND
-    if kind == WIDE:
+    if is_wide_cell(w):
         return postings.word[at + 1], postings.word[at + 2]
-    if kind == OUTSIDE:
+    if w >> KIND == OUTSIDE:
         return MIN_KEY, MAX_KEY
     origin = postings.origin[cell_attr(w)]
     return _key(origin, (w >> LOW) & PAST), _key(origin, w & PAST)
 
 
 @part
-def cell_is(postings, predicates, at, lo, hi):
+def cell_is(postings, at, lo, hi):
     """Whether an inline predicate is exactly the interval lo..hi."""
-    w = postings.word[at]
-    kind = w >> KIND
-    if kind == INSIDE or kind == OUTSIDE:
-        return False
-    if kind == WIDE and predicates.n_intervals[wide_pred(w)] > 1:
+    kind = postings.word[at] >> KIND
+    if kind == INSIDE or kind == OUTSIDE or kind == WIDE_SET:
         return False
     low, high = cell_hull(postings, at)
     return low == lo and high == hi

@@ -15,6 +15,7 @@ from matchwood.index.postings_cell_kernels import (
     MOST_ATTRIBUTES,
     PAST,
     WIDE,
+    WIDE_SET,
     WORD,
     cell_attr,
     cell_words,
@@ -32,6 +33,7 @@ TOP, FREED = range(2)
 """Positions in `PostingLayout.count`: words ever handed out, words in free segments."""
 
 N_CLASSES = 128
+SIX, BITS = np.uint64(6), np.uint64(63)
 
 
 class PostingLayout(NamedTuple):
@@ -267,7 +269,7 @@ def _by_table(events, stamp, board_event, board_entry, expressions, predicates, 
 @part
 def _wide_holds(events, stamp, board_event, board_entry, predicates, word, at):
     pred = wide_pred(word[at])
-    ref = pred if predicates.n_intervals[pred] == 1 else ~pred
+    ref = pred if word[at] >> KIND == WIDE else ~pred
     return holds(
         events, stamp, board_event, board_entry,
         cell_attr(word[at]), word[at + np.uint64(1)], word[at + np.uint64(2)], ref, predicates,
@@ -291,17 +293,18 @@ def first_failing(
             if x < ((w >> LOW) & PAST) or x > (w & PAST):
                 return at, tested
             at += np.uint64(1)
-        elif kind == WIDE:
+        elif kind == WIDE or kind == WIDE_SET:
             if not _wide_holds(events, stamp, board_event, board_entry, predicates, word, at):
                 return at, tested
             at += np.uint64(3)
         else:
             x = posted[np.uint64(w >> ATTR) & np.uint64(MOST_ATTRIBUTES - 1)]
-            bit = x - ((w >> LOW) & PAST)
-            is_set = 0 <= bit < 64 and (word[at + np.uint64(1)] >> bit) & 1 == 1
+            low, high = (w >> LOW) & PAST, w & PAST
+            masks, bit = at + np.uint64(1), np.uint64(x - low)
+            is_set = low <= x <= high and (word[masks + (bit >> SIX)] >> (bit & BITS)) & 1 == 1
             if x < 0 or is_set != (kind == INSIDE):
                 return at, tested
-            at += np.uint64(2)
+            at = masks + np.uint64(1) + np.uint64(high - low >= 64)
     return at, tested
 
 

@@ -81,7 +81,7 @@ class PSTBloom(PSTFrame):
         self._make_places(slots)
         self._note(slots)
         self._choose_signatures()
-        self._homes.access[slots] = self._chosen(slots)[0]
+        self._homes.access[slots] = self._chosen(slots, self._costs(slots))[0]
         self._fill_chosen(slots)
 
     def _note(self, slots: np.ndarray) -> None:
@@ -93,14 +93,32 @@ class PSTBloom(PSTFrame):
         values = np.bincount(p.attr[uses > 0])
         self._statistics.values[: len(values)] = values
 
-    def _chosen(self, slots: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The best access predicate of each slot, and what it costs."""
+    def _costs(
+        self, slots: np.ndarray, known: Any = None, known_seen: np.ndarray | None = None
+    ) -> np.ndarray:
+        """What each predicate of some expressions costs, by its id.
+
+        `known` are the spaces whose event counters are known_seen, when these are not its own:
+        another division, when all is made anew.  A predicate of many expressions is looked at
+        once, and in the table's order: half the time of asking for every expression.
+        """
         table = self._table
-        access, cost = np.empty(len(slots), np.int32), np.empty(len(slots))
-        choose_all(
-            self._statistics, self._spaces.lists, self._homes.space_seen, table.layout,
-            table.predicates.layout, slots, self._limits.ranking, access, cost,
+        uses = np.zeros(len(table.predicates.layout.attr), np.int32)
+        count_uses(table.layout, slots, uses)
+        preds = np.flatnonzero(uses)
+        costs, cost = np.full(len(uses), np.inf), np.empty(len(preds))
+        cost_all(
+            self._statistics, self._spaces.lists if known is None else known,
+            self._homes.space_seen if known_seen is None else known_seen,
+            table.predicates.layout, preds, self._limits.ranking, cost,
         )  # fmt: skip
+        costs[preds] = cost
+        return costs
+
+    def _chosen(self, slots: np.ndarray, costs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The best access predicate of each slot, and what it costs."""
+        access, cost = np.empty(len(slots), np.int32), np.empty(len(slots))
+        choose_all(costs, self._table.layout, slots, access, cost)
         return access, cost
 
     def _fill_chosen(self, slots: np.ndarray) -> None:
@@ -119,17 +137,16 @@ class PSTBloom(PSTFrame):
             self._lay_cuts(~wide[wide < 0], c.space_size, COARSE, 1)
             homes = self._homes
         n_records = np.zeros(int(homes.count[HIGH]), np.int64)
-        first_place = np.empty(len(slots), np.int64)
-        count_records(self._spaces.lists, homes, p, slots, n_records, first_place)
+        order = np.empty(len(slots), np.int64)
+        count_records(self._spaces.lists, homes, table.layout, p, slots, n_records, order)
         half = n_records // 2 + (n_records == 1)
         self._records.make_room(int((n_records + half).sum()))
         reserve_spaces(self._records.lists, n_records)
         words = 3 * int(table.layout.size[slots].sum(dtype=np.int64)) + 2 * len(slots) + 64
         self._make_words(words + words // 4)
-        # expressions that are reached together lie side by side
         fill_all(
             self._spaces.lists, self._records.lists, self._homes, self._entries, self._signatures,
-            self._statistics, table.layout, p, slots[np.argsort(first_place, kind="stable")],
+            table.layout, p, slots[np.argsort(order, kind="stable")],
         )  # fmt: skip
         self._records.trim(unused=0.02, growth=0.01)
 
@@ -173,7 +190,7 @@ class PSTBloom(PSTFrame):
     def _build_again(self) -> None:
         """The same expressions and counts, chosen and laid out anew."""
         held = self._held()
-        access = self._chosen(held)[0]
+        access = self._chosen(held, self._costs(held))[0]
         before, seen, counted = self._spaces.lists, self._homes.space_seen, self._statistics
         sieve = self._scratch.sieve
         self._clear()
@@ -213,7 +230,7 @@ class PSTBloom(PSTFrame):
         return step
 
     def rebalance(self, factor: float = 2.0) -> int:
-        """Move expressions whose access predicate holds `factor` times as often as another one.
+        """Move expressions that other access predicates would reach `factor` times less often.
 
         What is known about events decides; returns how many were moved.  Where half of all would
         move, the index is built again from what it has learnt.
@@ -222,31 +239,28 @@ class PSTBloom(PSTFrame):
             return 0
         self._thaw()
         held = self._held()
-        access, cost = self._chosen(held)
-        is_better = cost * factor < self._costs(held)
-        moving = held[is_better]
+        moving = held[self._better(held, factor)]
         if 2 * len(moving) > len(held):
             self._build_again()
         elif len(moving):
-            self._remove(moving)
-            self._make_places(moving)
-            self._homes.access[moving] = access[is_better]
-            note_all(self._statistics, self._table.layout, self._table.predicates.layout, moving, 1)
-            self._insert(moving, chosen=True)
+            self._move(moving)
         return len(moving)
 
-    def _costs(self, slots: np.ndarray) -> np.ndarray:
-        """What the access predicate of each slot costs, by what is known now."""
-        access = self._homes.access[slots]
-        return self._cost_of(np.where(access < 0, ~access, access))
+    def _better(self, held: np.ndarray, factor: float) -> np.ndarray:
+        """Which expressions would be reached `factor` times less often by another predicate."""
+        costs = self._costs(held)
+        best, access = self._chosen(held, costs)[1], self._homes.access[held]
+        is_better: np.ndarray = best * factor < costs[np.where(access < 0, ~access, access)]
+        return is_better
 
-    def _cost_of(self, preds: np.ndarray) -> np.ndarray:
-        cost = np.empty(len(preds))
-        cost_all(
-            self._statistics, self._spaces.lists, self._homes.space_seen,
-            self._table.predicates.layout, preds, self._limits.ranking, cost,
-        )  # fmt: skip
-        return cost
+    def _move(self, slots: np.ndarray) -> None:
+        """Take expressions out and choose again where they hang."""
+        access = self._chosen(slots, self._costs(slots))[0]
+        self._remove(slots)
+        self._make_places(slots)
+        self._homes.access[slots] = access
+        note_all(self._statistics, self._table.layout, self._table.predicates.layout, slots, 1)
+        self._insert(slots, chosen=True)
 
     def _choose_signatures(self) -> None:
         """Attributes that nearly every event has get bits for their keys."""

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from matchwood.forms.interval_kernels import MAX_KEY, MIN_KEY
+from matchwood.index.ahead_kernels import look_ahead
 from matchwood.index.entry_kernels import put_entry
 from matchwood.index.id_list_kernels import room_for, take_block
 from matchwood.index.pst_bloom_kernels import (
@@ -15,7 +17,22 @@ from matchwood.index.pst_bloom_kernels import (
 from matchwood.index.record_kernels import reserve_records, take_id
 from matchwood.index.segment_kernels import interval
 from matchwood.index.space_kernels import is_whole, place_of, use_cuts
-from matchwood.jit import kernel
+from matchwood.jit import kernel, part
+
+
+@kernel
+def list_ends(predicates, preds, counts, attrs, cuts, weight, n):
+    """Append the cuts that the ends of predicates ask for, with counts[predicate]; their number."""
+    for pred in preds:
+        for i in range(predicates.n_intervals[pred]):
+            lo, hi = interval(predicates, pred, i)
+            if lo != MIN_KEY:
+                attrs[n], cuts[n], weight[n] = predicates.attr[pred], lo, counts[pred]
+                n += 1
+            if hi != MAX_KEY:
+                attrs[n], cuts[n], weight[n] = predicates.attr[pred], hi + 1, counts[pred]
+                n += 1
+    return n
 
 
 @kernel
@@ -43,18 +60,38 @@ def demote_wide(spaces, homes, predicates, slots, limits):
     return n
 
 
+@part
+def in_order(expressions, predicates, slot, skipped, place):
+    """A number for the order of entries: first the place, then the shape of the entry.
+
+    Expressions that are reached together lie side by side.  Among them those with as many sets and
+    as many intervals follow each other, so that branches of verification are guessed right.
+    """
+    n_sets = n_intervals = np.int64(0)
+    begin = expressions.start[slot]
+    for k in range(begin, begin + expressions.size[slot]):
+        pred = np.int64(expressions.code[k])
+        if pred != skipped:
+            is_set = np.int64(predicates.n_intervals[pred] > 1)
+            n_sets += is_set
+            n_intervals += 1 - is_set
+    return place << 12 | min(n_sets, 63) << 6 | min(n_intervals, 63)
+
+
 @kernel
-def count_records(spaces, homes, predicates, slots, n_records, first_place):
-    """Records of every space, and the first place of every slot."""
+def count_records(spaces, homes, expressions, predicates, slots, n_records, order):
+    """Records of every space, and where every slot comes in the order of entries."""
     for k in range(len(slots)):
+        look_ahead(expressions, predicates, slots, k)
         slot = slots[k]
         pred, dim = access_of(homes, slot), dimension_of(homes, predicates, slot)
+        skipped = pred if is_whole(spaces, dim, predicates, pred) else np.int64(-1)
         last = np.int64(-1)
         for i in range(predicates.n_intervals[pred]):
             lo, hi = interval(predicates, pred, i)
             first = max(place_of(spaces, dim, lo), last + 1)
             if i == 0:
-                first_place[k] = first
+                order[k] = in_order(expressions, predicates, slot, skipped, first)
             last = max(place_of(spaces, dim, hi), last)
             for place in range(first, last + 1):
                 n_records[spaces.item[place]] += 1
@@ -67,16 +104,14 @@ def reserve_spaces(records, n_records):
 
 
 @kernel
-def fill_all(
-    spaces, records, homes, entries, signatures, statistics, expressions, predicates, slots
-):
+def fill_all(spaces, records, homes, entries, signatures, expressions, predicates, slots):
     """Write entries and records; there is room for all of them."""
-    for slot in slots:
+    for i in range(len(slots)):
+        look_ahead(expressions, predicates, slots, i)
+        slot = slots[i]
         pred, dim = access_of(homes, slot), dimension_of(homes, predicates, slot)
         entries.skipped[0] = pred
         n_skipped = np.int64(is_whole(spaces, dim, predicates, pred))
-        homes.ref[slot] = put_entry(
-            entries, expressions, predicates, slot, n_skipped, statistics.uses
-        )
+        homes.ref[slot] = put_entry(entries, expressions, predicates, slot, n_skipped)
         record_all(spaces, records, homes, signatures, expressions, predicates, dim, pred, slot)
         use_cuts(spaces, dim, predicates, pred, 1)

@@ -255,7 +255,7 @@ def settle(
         return RECORDS_FULL
     entries.skipped[0] = pred
     n_skipped = np.int64(is_whole(spaces, dim, predicates, pred))
-    homes.ref[slot] = put_entry(entries, expressions, predicates, slot, n_skipped, statistics.uses)
+    homes.ref[slot] = put_entry(entries, expressions, predicates, slot, n_skipped)
     record_all(spaces, records, homes, signatures, expressions, predicates, dim, pred, slot)
     use_cuts(spaces, dim, predicates, pred, 1)
     return DONE

@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from matchwood.index.access_kernels import SEEN
+from matchwood.index.entry_kernels import after_intervals
 from matchwood.index.postings_kernels import (
     clear_offsets,
     entry_slot,
@@ -23,7 +24,7 @@ from matchwood.index.verify_kernels import (
     finish_event,
     post_event,
 )
-from matchwood.jit import kernel, part
+from matchwood.jit import kernel, part, prefetch
 
 
 class Scratch(NamedTuple):
@@ -42,8 +43,11 @@ TRIED, PASSED, HELD = range(3)
 """Positions in `sieve`: candidates looked at, those that their signature let through, matches."""
 
 
-BLOCK = 64
-"""Entries that are fetched ahead of their verification."""
+LINE = 16
+"""Items in a cache line; half as many words."""
+
+AHEAD = np.uint64(16)
+"""How many entries before its turn an entry is asked for."""
 
 
 @part
@@ -70,18 +74,44 @@ def sieve_list(records, space, absent, picks, n):
 
 
 @part
-def find_spaces(spaces, events, e, found):
-    """Step 1: the spaces of an event's values; returns how many."""
+def find_spaces(spaces, records, events, e, scratch):
+    """Step 1: the spaces of an event's values are in found; returns how many.
+
+    What all attributes need next is asked for before the first is looked at, so that their cache
+    misses overlap.
+    """
+    first, end = events.start[e], events.start[e + 1]
+    for entry in range(first, end):
+        prefetch(spaces.size, 2 * np.int64(events.attr[entry]))
+        prefetch(spaces.start, 2 * np.int64(events.attr[entry]))
+    for entry in range(first, end):
+        dim = 2 * np.int64(events.attr[entry])
+        if dim < len(spaces.size):
+            prefetch(spaces.cut, spaces.start[dim])
+            prefetch(spaces.item, spaces.start[dim])
     n = np.int64(0)
-    for entry in range(events.start[e], events.start[e + 1]):
+    for entry in range(first, end):
         attr = np.int64(events.attr[entry])
         if 2 * attr >= len(spaces.size):
             continue
         for dim in range(2 * attr, 2 * attr + 2):
             if spaces.size[dim] > 0:
-                found[n] = spaces.item[place_of(spaces, dim, events.lo[entry])]
+                space = spaces.item[place_of(spaces, dim, events.lo[entry])]
+                prefetch(records.size, space)
+                prefetch(records.start, space)
+                scratch.found[n] = space
                 n += 1
     return n
+
+
+@part
+def _ask_for_list(records, space, n_words):
+    """Ask for all records of a space, while those of another are sieved: a third of the time."""
+    first = np.int64(records.start[space])
+    for at in range(first, first + records.size[space], LINE):
+        prefetch(records.item, at)
+        for line in range(2 * n_words):
+            prefetch(records.mark, at * n_words + line * LINE // 2)
 
 
 @part
@@ -90,7 +120,10 @@ def sieve_spaces(records, absent, scratch, n_spaces):
     n, tried = np.uint64(0), np.int64(0)
     for i in range(n_spaces):
         tried += records.size[scratch.found[i]]
+        prefetch(records.item, records.start[scratch.found[i]])
+        prefetch(records.mark, records.start[scratch.found[i]] * len(absent))
     for i in range(n_spaces):
+        _ask_for_list(records, scratch.found[min(i + 1, n_spaces - 1)], len(absent))
         n = sieve_list(records, scratch.found[i], absent, scratch.picks, n)
     scratch.work[NODES] += n_spaces
     scratch.work[CANDIDATES] += tried
@@ -156,50 +189,61 @@ def gather_sets(spaces, records, entries, events, e, scratch, n):
 
 
 @part
-def fetch(word, scratch, first, last):
-    """Touch some entries ahead: without branches between them their cache misses overlap."""
-    touched = np.int64(0)
-    for i in range(first, last):
-        ref = np.uint64(scratch.picks[i])
-        touched += word[ref] + word[ref + np.uint64(4)]
-    scratch.clock[1] = touched
-
-
-@part
 def verify(
-    entries, events, stamp, board_event, board_entry, expressions, predicates, is_plain, scratch,
-    n_sieved, n_picks, n, out,
-):  # fmt: skip
-    """Step 3: append what holds to `out`; returns its end, or -1 when it is full.
+    entries, events, stamp, board_event, board_entry, predicates, scratch, n_sieved, n_picks, n, out
+):
+    """Step 3: append what holds to `out`; returns its end, or -1 when it may become full.
 
     The first n_sieved picks have passed the sieve.
     """
-    word, tested, n_held = entries.word, np.int64(0), np.int64(0)
+    if n + np.int64(n_picks) > len(out):
+        return np.int64(-1)
+    word, tested, before, sieved_end = entries.word, np.int64(0), n, n
     for i in range(n_picks):
-        if i & np.uint64(BLOCK - 1) == 0:
-            fetch(word, scratch, i, min(i + np.uint64(BLOCK), n_picks))
+        ahead = np.int64(scratch.picks[min(i + AHEAD, n_picks - np.uint64(1))])
+        prefetch(word, ahead)
+        prefetch(word, ahead + 7)
+        if i == n_sieved:
+            sieved_end = n
         ref = np.uint64(scratch.picks[i])
         head = word[ref]
         end = ref + np.uint64(head >> 32)
-        if is_plain:
+        at, verdict = after_intervals(word, ref + np.uint64(1), end, scratch.posted)
+        tested += np.int64(at - ref) - 1
+        if at < end and verdict >= 0:
             at, tested = first_failing(
-                word, ref + np.uint64(1), end, events, stamp, board_event, board_entry,
-                scratch.posted, predicates, tested,
+                word, at, end, events, stamp, board_event, board_entry, scratch.posted, predicates,
+                tested,
             )  # fmt: skip
-        else:
-            at, tested = first_impossible(
-                word, ref + np.uint64(1), end, events, stamp, board_event, board_entry,
-                expressions, predicates, entry_slot(head), tested,
-            )  # fmt: skip
-        if at >= end:
-            if n == len(out):
-                return np.int64(-1)
-            out[n] = entry_slot(head)
-            n += 1
-            n_held += i < n_sieved
+            verdict = np.int64(at) - np.int64(end)
+        out[n] = entry_slot(head)
+        n += verdict >= 0
     scratch.work[PREDICATES] += tested
     scratch.sieve[PASSED] += np.int64(n_sieved)
-    scratch.sieve[HELD] += n_held
+    scratch.sieve[HELD] += (sieved_end if n_sieved < n_picks else n) - before
+    return n
+
+
+@part
+def verify_sets(
+    entries, events, stamp, board_event, board_entry, expressions, predicates, scratch, n_picks, n,
+    out,
+):  # fmt: skip
+    """The same for an event of sets.  Apart, because one loop for both is half as fast."""
+    if n + np.int64(n_picks) > len(out):
+        return np.int64(-1)
+    word, tested = entries.word, np.int64(0)
+    for i in range(n_picks):
+        ref = np.uint64(scratch.picks[i])
+        head = word[ref]
+        end = ref + np.uint64(head >> 32)
+        at, tested = first_impossible(
+            word, ref + np.uint64(1), end, events, stamp, board_event, board_entry, expressions,
+            predicates, entry_slot(head), tested,
+        )  # fmt: skip
+        out[n] = entry_slot(head)
+        n += at >= end
+    scratch.work[PREDICATES] += tested
     return n
 
 
@@ -218,16 +262,19 @@ def match_bloom(
         if is_plain:
             sign_event(signatures, events, e)
             post_offsets(entries, events, e, scratch.posted)
-            n_spaces = find_spaces(spaces, events, e, scratch.found)
+            n_spaces = find_spaces(spaces, records, events, e, scratch)
             n_picks = sieve_spaces(records, signatures.absent, scratch, n_spaces)
+            found = verify(
+                entries, events, now, board_event, board_entry, predicates, scratch, n_picks,
+                n_picks, n, out,
+            )  # fmt: skip
+            clear_offsets(events, e, scratch.posted)
         else:
             n_picks = gather_sets(spaces, records, entries, events, e, scratch, np.uint64(0))
-        found = verify(
-            entries, events, now, board_event, board_entry, expressions, predicates, is_plain,
-            scratch, n_picks if is_plain else np.uint64(0), n_picks, n, out,
-        )  # fmt: skip
-        if is_plain:
-            clear_offsets(events, e, scratch.posted)
+            found = verify_sets(
+                entries, events, now, board_event, board_entry, expressions, predicates, scratch,
+                n_picks, n, out,
+            )  # fmt: skip
         if found < 0:
             return e
         if is_plain and every > 0 and now % every == 0:

@@ -10,9 +10,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from matchwood.arrays import slices
 from matchwood.encode.predicate_kernels import PredicateLayout
-from matchwood.forms.interval_kernels import MAX_KEY, MIN_KEY
+from matchwood.forms.interval_kernels import MIN_KEY
+from matchwood.index.pst_bloom_build_kernels import list_ends
 
 
 class Cuts(NamedTuple):
@@ -27,29 +27,44 @@ def make_cuts(
     p: PredicateLayout, access: np.ndarray, space_size: int, most: int, division: int
 ) -> Cuts:
     """Cuts for one division of the attributes of access predicates (one for each expression)."""
-    preds, uses = np.unique(access, return_counts=True)
-    one, several = p.n_intervals[preds] == 1, p.n_intervals[preds] > 1
-    many, n = preds[several], p.n_intervals[preds[several]]
-    at = slices(p.interval_start[many], n)
-    attr = np.concatenate([p.attr[preds[one]], np.repeat(p.attr[many], n)])
-    weight = np.concatenate([uses[one], np.repeat(uses[several], n)])
-    lo = np.concatenate([p.lo[preds[one]], p.interval_lo[at]])
-    hi = np.concatenate([p.hi[preds[one]], p.interval_hi[at]])
-    below, above = lo != MIN_KEY, hi != MAX_KEY
-    known = np.unique(attr)
-    attrs = np.concatenate([attr[below], attr[above], known])
-    cuts = np.concatenate([lo[below], hi[above] + 1, np.full(len(known), MIN_KEY)])
-    weight = np.concatenate([weight[below], weight[above], np.zeros(len(known), np.int64)])
-    order = np.lexsort((cuts, attrs))
-    attrs, cuts, weight = attrs[order], cuts[order], weight[order]
-    is_new = np.ones(len(cuts), bool)
+    counts = np.bincount(access)  # predicate ids are dense: much faster than sorting them
+    preds = np.flatnonzero(counts)
+    known = np.unique(p.attr[preds]).astype(np.int64)
+    n = 2 * int(p.n_intervals[preds].sum(dtype=np.int64)) + len(known)
+    attrs, cuts, weight = np.empty(n, np.int64), np.empty(n, np.int64), np.empty(n, np.int64)
+    attrs[: len(known)], cuts[: len(known)], weight[: len(known)] = known, MIN_KEY, 0
+    n = list_ends(p, preds, counts, attrs, cuts, weight, len(known))
+    attrs, cuts, weight = _sorted(attrs[:n], cuts[:n], weight[:n])
+    is_new = np.ones(n, bool)
     is_new[1:] = (attrs[1:] != attrs[:-1]) | (cuts[1:] != cuts[:-1])
     weight = np.add.reduceat(weight, np.flatnonzero(is_new))
     attrs, cuts = attrs[is_new], cuts[is_new]
     kept = _thinned(attrs, known, weight, space_size, most)
     attrs, cuts = attrs[kept], cuts[kept]
     first = np.searchsorted(attrs, known)
-    return Cuts(2 * known.astype(np.int64) + division, np.append(first, len(cuts)), cuts)
+    return Cuts(2 * known + division, np.append(first, len(cuts)), cuts)
+
+
+def _sorted(
+    attrs: np.ndarray, cuts: np.ndarray, weight: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """By attribute and cut: as one number, a third of the time, where both fit into one."""
+    inside = cuts[cuts != MIN_KEY]
+    low = int(inside.min(initial=0)) - 1  # stands for MIN_KEY
+    bits = (int(inside.max(initial=0)) - low).bit_length()
+    if bits + int(attrs.max(initial=0)).bit_length() > 63:
+        order = np.lexsort((cuts, attrs))
+        return attrs[order], cuts[order], weight[order]
+    both = np.maximum(cuts, low)
+    both -= low
+    both |= attrs << bits
+    order = np.argsort(both)
+    both, weight = both[order], weight[order]
+    attrs = both >> bits
+    both &= (1 << bits) - 1
+    both += low
+    both[both == low] = MIN_KEY
+    return attrs, both, weight
 
 
 def _thinned(

@@ -94,6 +94,7 @@ class PSTFrame(IndexFrame):
     """Owns the spaces, the records in them and the entries that records point to."""
 
     def _clear(self) -> None:
+        self._is_thawed = True
         self._spaces = ColumnStore(
             Spaces, 2 * _SMALL, cut=np.empty(0, np.int64), uses=np.empty(0, np.int32)
         )
@@ -130,7 +131,7 @@ class PSTFrame(IndexFrame):
             found=np.empty(2 * _SMALL, np.int64),
             picks=np.empty(_SMALL, np.int32),
             seen=np.empty(0, np.int64),
-            clock=np.zeros(2, np.int64),
+            clock=np.zeros(1, np.int64),
             work=np.zeros(len(COUNTERS), np.int64),
             sieve=np.zeros(3, np.int64),
         )
@@ -187,7 +188,7 @@ class PSTFrame(IndexFrame):
 
     def _structure(self) -> dict[str, Any]:
         tried, passed, held = self._scratch.sieve.tolist()
-        access = self._homes.access[self._homes.ref != NONE]
+        access = self._homes.access[self._homes.access != NO_ACCESS]
         return {
             "spaces": int(self._spaces.lists.size.sum(dtype=np.int64)),
             "records": self._records.n_ids,
@@ -218,6 +219,7 @@ class PSTFrame(IndexFrame):
         }
 
     def _take(self, layout: Mapping[str, np.ndarray]) -> None:
+        self._is_thawed = False
         self._spaces.take(layout, "space")
         self._records.take(layout, "record")
         self._entries = taken(Entries, layout, "entry_")
@@ -229,6 +231,9 @@ class PSTFrame(IndexFrame):
         self._signatures = signatures._replace(absent=signatures.absent.copy())
 
     def _thaw(self) -> None:
+        if self._is_thawed:
+            return
+        self._is_thawed = True
         self._spaces.thaw()
         self._records.thaw()
         self._entries = writable(self._entries)
@@ -238,7 +243,10 @@ class PSTFrame(IndexFrame):
     def _make_places(self, slots: np.ndarray) -> None:
         """A place for every slot and attribute."""
         h, x, s = self._homes, self._statistics, self._signatures
-        n = doubled(len(h.ref), int(slots.max()) + 1)
+        n = int(slots.max()) + 1
+        if n <= len(h.ref) and self._table.n_attributes <= len(x.uses):
+            return
+        n = doubled(len(h.ref), n)
         self._homes = h._replace(ref=grown(h.ref, n, NONE), access=grown(h.access, n, NO_ACCESS))
         a = doubled(len(x.uses), self._table.n_attributes)
         self._spaces.make_lists(2 * a)

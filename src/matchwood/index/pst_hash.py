@@ -9,7 +9,7 @@ Differs. Two wide predicates would be put under the product of their spaces: a p
          more than `max_records` combinations is left to verification, and the next one tried.
          What keeps fewer than two access predicates is held PSTBloom's way, signatures included.
          Each space knows its members, so that a split finds what has to be copied.
-Cost.    Match O(C(attributes, N) lookups + candidates).  Memory 26 to 39 bytes a combination (16
+Cost.    Match O(C(attributes, N) lookups + candidates).  Memory 26 to 51 bytes a combination (16
          a place, at most 5 of 8 taken), 4 for every space and access predicate, 8 a predicate and
          24 an expression.  A split copies the combinations of the space's members.
 
@@ -39,11 +39,9 @@ from matchwood.index.pst_bloom import PSTBloom
 from matchwood.index.pst_bloom_kernels import DONE
 from matchwood.index.pst_draw import draw_spaces
 from matchwood.index.pst_frame import Config as BloomConfig
+from matchwood.index.pst_hash_build_kernels import choose_all_keys, fill_keyed, order_keyed
 from matchwood.index.pst_hash_kernels import (
-    choose_all_keys,
     delete_keyed,
-    fill_keyed,
-    first_places,
     insert_keyed,
 )
 from matchwood.index.pst_hash_match_kernels import BLOCK, HashScratch, match_hash
@@ -60,8 +58,8 @@ from matchwood.index.space_hash_kernels import (
 )
 
 _SMALL = 64
-_EACH = 6
-"""Places for each expression when many come at once; most of them have fewer combinations."""
+PLACES = 2.4
+"""Places for each key when many come at once: a lookup then looks at one and a half."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -80,6 +78,20 @@ class Config(BloomConfig):
     def __post_init__(self) -> None:
         super().__post_init__()
         self._expect_integer("n_access", 1, 127)
+
+
+def reached_by(
+    slots: np.ndarray, keyed: Keyed, access: np.ndarray, costs: np.ndarray
+) -> np.ndarray:
+    """How likely an event reaches each expression: by all its access predicates together."""
+    alone, is_keyed = access[slots], keyed.arity[slots] > 0
+    preds = np.where(alone < 0, ~alone, alone)
+    preds[is_keyed] = 0
+    found = np.where(is_keyed, 1.0, costs[preds])
+    for d in range(keyed.access.shape[1]):
+        has = keyed.arity[slots] > d
+        found[has] *= costs[keyed.access[slots[has], d]]
+    return found
 
 
 class PSTHash(PSTBloom):
@@ -112,6 +124,8 @@ class PSTHash(PSTBloom):
             prefix=np.zeros(n + 1, np.int64),
             key=np.zeros(n + 1, np.int64),
             cost=np.zeros(_SMALL, np.float64),
+            first=np.zeros(self.config.max_records, np.int64),
+            second=np.zeros(self.config.max_records, np.int64),
         )
         self._entries = self._entries._replace(skipped=np.zeros(n, np.int64))
         self._scratch = HashScratch(
@@ -141,42 +155,45 @@ class PSTHash(PSTBloom):
         """
         c, keyed, homes = self.config, self._keyed, self._homes
         p = self._table.predicates.layout
-        self._choose_keys(slots, known, known_seen)
+        costs = self._costs(slots, known, known_seen)
+        self._choose_keys(slots, costs)
         arity = keyed.arity[slots]
         is_part = np.arange(c.n_access)[None, :] < arity[:, None]
         wanted = [keyed.access[slots][is_part], homes.access[slots[arity == 0]]]
         self._lay_cuts(np.concatenate(wanted), c.space_size, c.max_spaces, 0)
-        keyed.arity[slots], keyed.demoted[0], homes = 0, 0, self._homes
-        homes.access[slots] = NO_ACCESS
-        self._choose_keys(slots, known, known_seen)
-        arity = keyed.arity[slots]
+        n_combinations = self._choose_keys(slots, costs)
+        arity, homes = keyed.arity[slots], self._homes
         alone, several = slots[arity == 0], slots[arity > 0]
         if len(alone):
             self._open_dimensions(2 * p.attr[homes.access[alone]].astype(np.int64))
             self._fill_records(alone)
             keyed.by_arity[1] += len(alone)
-        first = np.zeros(len(several), np.int64)
         is_part = np.arange(c.n_access)[None, :] < keyed.arity[several][:, None]
         self._open_dimensions(2 * p.attr[keyed.access[several][is_part]].astype(np.int64))
         self._make_room_for(several)
-        self._make_hash(_SMALL + _EACH * len(several))
-        first_places(self._spaces.lists, keyed, p, several, first)
-        self._put_all(several[np.argsort(first, kind="stable")])
+        self._make_hash(int(PLACES * n_combinations))
+        order = np.empty(len(several), np.int64)
+        order_keyed(self._spaces.lists, keyed, self._table.layout, p, several, order)
+        self._put_all(several[np.argsort(order, kind="stable")])
         self._trim()
 
-    def _choose_keys(self, slots: np.ndarray, known: Any, known_seen: np.ndarray) -> None:
-        table = self._table
-        choose_all_keys(
-            self._spaces.lists, self._homes, known, known_seen, self._statistics, self._keyed,
-            self._odometer, table.layout, table.predicates.layout, self._limits, slots,
+    def _choose_keys(self, slots: np.ndarray, costs: np.ndarray) -> int:
+        """Access predicates for all slots; returns how many combinations they make."""
+        table, keyed, homes = self._table, self._keyed, self._homes
+        keyed.arity[slots], keyed.demoted[0] = 0, 0
+        homes.access[slots] = NO_ACCESS
+        n: int = choose_all_keys(
+            self._spaces.lists, homes, keyed, self._odometer, costs, table.layout,
+            table.predicates.layout, self._limits, slots,
         )  # fmt: skip
+        return n
 
     def _put_all(self, slots: np.ndarray) -> None:
         done, table = 0, self._table
         while done < len(slots):
             done, full = fill_keyed(
                 self._spaces.lists, self._homes, self._entries, self._keyed, self._members.lists,
-                self._hash, self._groups.lists, self._odometer, self._statistics, table.layout,
+                self._hash, self._groups.lists, self._odometer, table.layout,
                 table.predicates.layout, slots, done,
             )  # fmt: skip
             if full != DONE:
@@ -213,25 +230,22 @@ class PSTHash(PSTBloom):
         if len(self._hash.place) > _SMALL and 6 * self._hash.count[TAKEN] < len(self._hash.place):
             self._make_hash(2 * int(self._hash.count[TAKEN]) + _SMALL)
 
-    def rebalance(self, factor: float = 2.0) -> int:
-        """Build the index again when what is known about events asks for other access predicates.
+    def _better(self, held: np.ndarray, factor: float) -> np.ndarray:
+        """Which expressions would be reached `factor` times less often by other predicates."""
+        table, spaces, homes = self._table, self._spaces.lists, self._homes
+        costs = self._costs(held)
+        trial = Keyed(*[np.zeros_like(array) for array in self._keyed])
+        others = homes._replace(access=np.full_like(homes.access, NO_ACCESS))
+        choose_all_keys(
+            spaces, others, trial, self._odometer, costs, table.layout, table.predicates.layout,
+            self._limits, held,
+        )  # fmt: skip
+        now = reached_by(held, self._keyed, homes.access, costs)
+        return reached_by(held, trial, others.access, costs) * factor < now
 
-        Returns how many expressions have one that holds `factor` times as often as another one.
-        """
-        if not self._n_live:
-            return 0
-        self._thaw()
-        held = self._held()
-        is_alone = self._keyed.arity[held] == 0
-        mine = np.full(len(held), np.inf)
-        mine[is_alone] = self._costs(held[is_alone])
-        for d in range(self.config.n_access):
-            has = self._keyed.arity[held] > d
-            mine[has] = np.minimum(mine[has], self._cost_of(self._keyed.access[held[has], d]))
-        n = int((self._chosen(held)[1] * factor < mine).sum())
-        if n:
-            self._build_again()
-        return n
+    def _move(self, slots: np.ndarray) -> None:
+        self._remove(slots)
+        self._add(slots)
 
     # ── matching ────────────────────────────────────────────────────────────────────────────────
 
@@ -302,6 +316,8 @@ class PSTHash(PSTBloom):
         self._make_cost(int(self._table.layout.size[held].max(initial=0)))
 
     def _thaw(self) -> None:
+        if self._is_thawed:
+            return
         super()._thaw()
         self._keyed, self._hash = writable(self._keyed), writable(self._hash)
         self._members.thaw()
@@ -312,7 +328,8 @@ class PSTHash(PSTBloom):
     def _make_places(self, slots: np.ndarray) -> None:
         super()._make_places(slots)
         n, x = len(self._homes.ref), self._keyed
-        self._keyed = x._replace(access=grown(x.access, n), arity=grown(x.arity, n))
+        if n > len(x.arity):
+            self._keyed = x._replace(access=grown(x.access, n), arity=grown(x.arity, n))
         self._make_cost(int(self._table.layout.size[slots].max()))
 
     def _make_cost(self, longest: int) -> None:
@@ -346,7 +363,7 @@ class PSTHash(PSTBloom):
 
     def _make_hash(self, places: int) -> None:
         before = self._hash
-        self._hash = before._replace(place=np.zeros((places, 2), np.int64))
+        self._hash = before._replace(place=np.zeros((max(places, _SMALL), 2), np.int64))
         move_places(before, self._hash)
 
     def _trim(self) -> None:
@@ -354,4 +371,6 @@ class PSTHash(PSTBloom):
         self._trim_words()
         self._members.trim(unused=0.02, growth=0.01)
         self._groups.trim(unused=0.02, growth=0.01)
-        self._make_hash(max(_SMALL, int(1.7 * self._hash.count[TAKEN])))
+        wanted = max(_SMALL, int(PLACES * self._hash.count[TAKEN]))
+        if len(self._hash.place) > 1.2 * wanted:
+            self._make_hash(wanted)

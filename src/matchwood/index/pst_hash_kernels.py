@@ -53,20 +53,13 @@ from matchwood.jit import kernel, part
 
 
 @part
-def choose_keys(
-    spaces, homes, known, known_seen, statistics, keyed, odometer, expressions, predicates, limits,
-    slot,
-):  # fmt: skip
-    """The access predicates of an expression: the least likely first, as many as fit.
+def choose_keys(spaces, homes, keyed, odometer, expressions, predicates, limits, slot):
+    """The access predicates of an expression: the least costly first, as many as fit.
 
-    A predicate that would make more than max_records combinations is left to verification.
-    `known` are the spaces whose event counters are known: another division when all is made anew.
+    odometer.cost has what each of its predicates costs.  One that would make more than max_records
+    combinations is left to verification.  Returns how many combinations there are.
     """
     begin, size = expressions.start[slot], np.int64(expressions.size[slot])
-    for k in range(size):
-        odometer.cost[k] = cost_of(
-            statistics, known, known_seen, predicates, expressions.code[begin + k], limits.ranking
-        )  # fmt: skip
     n, most = np.int64(0), keyed.access.shape[1]
     product, is_demoted, best = np.int64(1), False, NO_ACCESS
     for tries in range(size):
@@ -97,8 +90,9 @@ def choose_keys(
     keyed.demoted[0] += is_demoted
     if n >= 2:
         keyed.arity[slot] = n
-    else:
-        homes.access[slot] = best
+        return product
+    homes.access[slot] = best
+    return np.int64(0)
 
 
 @part
@@ -151,7 +145,7 @@ def _join_ends(
 
 
 @part
-def _in_members(spaces, members, predicates, pred, ref, is_put):
+def in_members(spaces, members, predicates, pred, ref, is_put):
     """Put a ref into the member list of every space that a predicate meets, or take it out."""
     dim, last = 2 * np.int64(predicates.attr[pred]), np.int64(-1)
     for i in range(predicates.n_intervals[pred]):
@@ -167,23 +161,38 @@ def _in_members(spaces, members, predicates, pred, ref, is_put):
 
 
 @part
-def _put_keyed(
-    spaces, homes, entries, keyed, members, table, groups, odometer, statistics, expressions,
-    predicates, slot,
-):  # fmt: skip
+def put_keyed_entry(spaces, homes, entries, keyed, expressions, predicates, slot):
+    """Write the entry of an expression, if that is still to do; False: no room."""
+    if homes.ref[slot] != NONE:
+        return True
+    if not has_room(entries, expressions.size[slot]):
+        return False
+    n_skipped = np.int64(0)
+    for d in range(keyed.arity[slot]):
+        pred = np.int64(keyed.access[slot, d])
+        if is_whole(spaces, 2 * np.int64(predicates.attr[pred]), predicates, pred):
+            entries.skipped[n_skipped] = pred
+            n_skipped += 1
+    homes.ref[slot] = put_entry(entries, expressions, predicates, slot, n_skipped)
+    return True
+
+
+@part
+def count_keyed(spaces, keyed, predicates, slot):
+    """An expression is under all its spaces: count it, and the ends of its access predicates."""
+    for d in range(keyed.arity[slot]):
+        pred = np.int64(keyed.access[slot, d])
+        use_cuts(spaces, 2 * np.int64(predicates.attr[pred]), predicates, pred, 1)
+    keyed.by_arity[keyed.arity[slot]] += 1
+
+
+@part
+def put_keyed(
+    spaces, homes, entries, keyed, members, table, groups, odometer, expressions, predicates, slot
+):
     """Put an expression under its spaces, whose ends are cut; may be repeated."""
-    if homes.ref[slot] == NONE:
-        if not has_room(entries, expressions.size[slot]):
-            return ENTRIES_FULL
-        n_skipped = np.int64(0)
-        for d in range(keyed.arity[slot]):
-            pred = np.int64(keyed.access[slot, d])
-            if is_whole(spaces, 2 * np.int64(predicates.attr[pred]), predicates, pred):
-                entries.skipped[n_skipped] = pred
-                n_skipped += 1
-        homes.ref[slot] = put_entry(
-            entries, expressions, predicates, slot, n_skipped, statistics.uses
-        )
+    if not put_keyed_entry(spaces, homes, entries, keyed, expressions, predicates, slot):
+        return ENTRIES_FULL
     ref = np.int64(homes.ref[slot])
     status = for_combinations(
         spaces, predicates, keyed, table, groups, odometer, slot, ref, np.int64(-1),
@@ -192,12 +201,9 @@ def _put_keyed(
     if status != PUT:
         return HASH_FULL + status
     for d in range(keyed.arity[slot]):
-        if not _in_members(spaces, members, predicates, keyed.access[slot, d], ref, True):
+        if not in_members(spaces, members, predicates, keyed.access[slot, d], ref, True):
             return MEMBERS_FULL
-    for d in range(keyed.arity[slot]):
-        pred = np.int64(keyed.access[slot, d])
-        use_cuts(spaces, 2 * np.int64(predicates.attr[pred]), predicates, pred, 1)
-    keyed.by_arity[keyed.arity[slot]] += 1
+    count_keyed(spaces, keyed, predicates, slot)
     return DONE
 
 
@@ -216,30 +222,10 @@ def settle_keyed(
             )  # fmt: skip
             if status != DONE:
                 return status
-    return _put_keyed(
-        spaces, homes, entries, keyed, members, table, groups, odometer, statistics, expressions,
-        predicates, slot,
+    return put_keyed(
+        spaces, homes, entries, keyed, members, table, groups, odometer, expressions, predicates,
+        slot,
     )  # fmt: skip
-
-
-@kernel
-def fill_keyed(
-    spaces, homes, entries, keyed, members, table, groups, odometer, statistics, expressions,
-    predicates, slots, done,
-):  # fmt: skip
-    """Put slots[done:] under spaces that are all made; returns how many are done, what is full.
-
-    A kernel of its own, because splitting takes long to compile and is not needed here.
-    """
-    while done < len(slots):
-        status = _put_keyed(
-            spaces, homes, entries, keyed, members, table, groups, odometer, statistics,
-            expressions, predicates, slots[done],
-        )  # fmt: skip
-        if status != DONE:
-            return done, status
-        done += 1
-    return done, DONE
 
 
 @kernel
@@ -254,10 +240,12 @@ def insert_keyed(
             begin = expressions.start[slot]
             for k in range(begin, begin + expressions.size[slot]):
                 note_predicate(statistics, predicates, expressions.code[k], 1)
-            choose_keys(
-                spaces, homes, spaces, homes.space_seen, statistics, keyed, odometer, expressions,
-                predicates, limits, slot,
-            )  # fmt: skip
+            for k in range(expressions.size[slot]):
+                odometer.cost[k] = cost_of(
+                    statistics, spaces, homes.space_seen, predicates, expressions.code[begin + k],
+                    limits.ranking,
+                )  # fmt: skip
+            choose_keys(spaces, homes, keyed, odometer, expressions, predicates, limits, slot)
         if keyed.arity[slot] > 0:
             status = settle_keyed(
                 spaces, records, homes, entries, keyed, members, table, groups, odometer,
@@ -282,28 +270,6 @@ def insert_keyed(
             return done, status
         done += 1
     return done, DONE
-
-
-@kernel
-def choose_all_keys(
-    spaces, homes, known, known_seen, statistics, keyed, odometer, expressions, predicates, limits,
-    slots,
-):  # fmt: skip
-    for slot in slots:
-        choose_keys(
-            spaces, homes, known, known_seen, statistics, keyed, odometer, expressions, predicates,
-            limits, slot,
-        )  # fmt: skip
-
-
-@kernel
-def first_places(spaces, keyed, predicates, slots, first_place):
-    """The first place of each keyed slot."""
-    for i in range(len(slots)):
-        pred = keyed.access[slots[i], 0]
-        dim = 2 * np.int64(predicates.attr[pred])
-        if is_open(spaces, dim):
-            first_place[i] = place_of(spaces, dim, predicates.lo[pred])
 
 
 # ── deletion ────────────────────────────────────────────────────────────────────────────────────
@@ -332,7 +298,7 @@ def delete_keyed(
             )  # fmt: skip
             for d in range(n):
                 pred = np.int64(keyed.access[slot, d])
-                _in_members(spaces, members, predicates, pred, ref, False)
+                in_members(spaces, members, predicates, pred, ref, False)
                 use_cuts(spaces, 2 * np.int64(predicates.attr[pred]), predicates, pred, -1)
             give_entry(entries, ref)
             for d in range(n):

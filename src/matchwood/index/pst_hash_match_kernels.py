@@ -14,6 +14,7 @@ from matchwood.index.pst_bloom_match_kernels import (
     learn,
     sieve_spaces,
     verify,
+    verify_sets,
 )
 from matchwood.index.signature_kernels import sign_event
 from matchwood.index.space_hash_kernels import (
@@ -34,10 +35,10 @@ from matchwood.index.verify_kernels import (
     holds,
     post_event,
 )
-from matchwood.jit import kernel, part
+from matchwood.jit import kernel, part, prefetch
 
 BLOCK = 128
-"""Lookups whose places are fetched ahead."""
+"""Lookups whose places are asked for before the first of them is made."""
 
 
 class HashScratch(NamedTuple):
@@ -70,15 +71,19 @@ def _take(groups, value, picks, n):
 
 @part
 def _look_up(table, groups, scratch, n_keys, n):
-    """Look up the keys that wait; first all places are touched, so that misses overlap."""
-    touched = np.int64(0)
-    for i in range(n_keys):
-        touched += table.place[home_of(table, scratch.waiting[i]), HELD]
-    scratch.clock[1] = touched
+    """Look up the keys that wait, then take what they hold: memory is asked for in between."""
+    n_values = np.uint64(0)
     for i in range(n_keys):
         value = value_of(table.place[find_place(table, scratch.waiting[i]), HELD])
-        if value != 0:
-            n = _take(groups, value, scratch.picks, n)
+        scratch.waiting[n_values] = value
+        n_values += np.uint64(value != 0)
+        prefetch(groups.start, ~value)
+        prefetch(groups.size, ~value)
+    for i in range(n_values):
+        if scratch.waiting[i] < 0:
+            prefetch(groups.item, groups.start[~scratch.waiting[i]])
+    for i in range(n_values):
+        n = _take(groups, scratch.waiting[i], scratch.picks, n)
     scratch.work[NODES] += n_keys
     return n
 
@@ -103,7 +108,9 @@ def combine_pairs(table, groups, scratch, n_spaces, n):
     waiting = np.int64(0)
     for i in range(n_spaces):
         for j in range(i + 1, n_spaces):
-            scratch.waiting[waiting] = key_of(scratch.found[i], scratch.found[j])
+            key = key_of(scratch.found[i], scratch.found[j])
+            prefetch(table.place, np.uint64(2) * home_of(table, key))
+            scratch.waiting[waiting] = key
             waiting += 1
             if waiting == BLOCK:
                 n = _look_up(table, groups, scratch, waiting, n)
@@ -203,7 +210,7 @@ def match_hash(
             post_offsets(entries, events, e, scratch.posted)
             if keyed.by_arity[1] > 0:
                 sign_event(signatures, events, e)
-                n_spaces = find_spaces(spaces, events, e, scratch.found)
+                n_spaces = find_spaces(spaces, records, events, e, scratch)
                 n_sieved = sieve_spaces(records, signatures.absent, scratch, n_spaces)
             n_spaces = member_spaces(spaces, members, events, e, scratch.found)
             n_picks = n_sieved
@@ -212,18 +219,21 @@ def match_hash(
             elif most > 2:
                 n_picks = combine(table, groups, scratch, n_spaces, most, n_picks)
             scratch.work[CANDIDATES] += np.int64(n_picks - n_sieved)
+            found = verify(
+                entries, events, now, board_event, board_entry, predicates, scratch, n_sieved,
+                n_picks, n, out,
+            )  # fmt: skip
+            clear_offsets(events, e, scratch.posted)
         else:
             n_picks = gather_sets(spaces, records, entries, events, e, scratch, n_picks)
             n_picks = _member_sets(
                 spaces, members, keyed, entries, events, e, now, board_event, board_entry,
                 predicates, scratch, n_picks,
             )  # fmt: skip
-        found = verify(
-            entries, events, now, board_event, board_entry, expressions, predicates, is_plain,
-            scratch, n_sieved, n_picks, n, out,
-        )  # fmt: skip
-        if is_plain:
-            clear_offsets(events, e, scratch.posted)
+            found = verify_sets(
+                entries, events, now, board_event, board_entry, expressions, predicates, scratch,
+                n_picks, n, out,
+            )  # fmt: skip
         if found < 0:
             return e
         if is_plain and every > 0 and now % every == 0:

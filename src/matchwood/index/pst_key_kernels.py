@@ -69,6 +69,8 @@ class Odometer(NamedTuple):
     prefix: np.ndarray  # int64[N + 1], prefix[d]: what stands for the parts before d
     key: np.ndarray  # int64[N + 1], key[d]: of the first d parts
     cost: np.ndarray  # float64, for the predicates of one expression
+    first: np.ndarray  # int64[max_records], the spaces of an access predicate
+    second: np.ndarray  # int64[max_records], those of another
 
 
 # ── combinations ────────────────────────────────────────────────────────────────────────────────
