@@ -15,7 +15,7 @@ from matchwood.index.verify_kernels import (
     PREDICATES,
     post_event,
 )
-from matchwood.jit import kernel, part
+from matchwood.jit import kernel, part, prefetch
 
 ALWAYS, FIXED, AUTO, RENT = range(4)
 """Policies of deescalation; see `cif.py`."""
@@ -28,6 +28,9 @@ SPARSE = 32
 
 DECAY = 0.9
 """What an event leaves of the updates and false positives before it: both are recent ones."""
+
+AHEAD = 16
+"""How many candidates before its turn one is asked for."""
 
 BUSY = 0.1
 """Updates a profile and message from which an entry that has to escalate grows by as much again."""
@@ -148,6 +151,17 @@ def _failed_entry(entry, p, at, n_indexes):
 
 
 @part
+def _look_ahead(profiles, cells, candidates, n, i):
+    """Ask for what the candidates after this one need: first where it is, then it itself."""
+    p = np.int64(candidates[min(i + AHEAD, n - 1)])
+    prefetch(profiles.start, p)
+    prefetch(profiles.row, p)
+    p = np.int64(candidates[min(i + AHEAD // 2, n - 1)])
+    prefetch(profiles.leaf, 4 * profiles.start[p])
+    prefetch(cells, 4 * cells.shape[1] * max(np.int64(profiles.row[p]), 0))
+
+
+@part
 def _postfilter(
     profiles, cells, candidates, n, is_probed, adapts, policy, requests, n_indexes,
     events, stamp, board_event, board_entry, predicates, out, used, tested, work,
@@ -159,7 +173,10 @@ def _postfilter(
     start, leaf, rows, is_tree = profiles.start, profiles.leaf, profiles.row, profiles.is_tree
     has_sets = len(events.more) > 0
     n_tested = np.int64(0)
+    is_scattered = n * SPARSE <= profiles.count[N_PROFILES]
     for i in range(n):
+        if is_scattered:
+            _look_ahead(profiles, cells, candidates, n, i)
         p = np.int64(candidates[i])
         first, end, row = start[p], start[p + 1], np.int64(rows[p])
         at = first
