@@ -6,7 +6,7 @@
              the shared rows must be equal before a time is kept
     single   the same files through one process and through Spark
     split    where the time of Python workers goes
-    stream   records per second and the slowest micro-batches, with subscriptions that come and go
+    stream   records per second and the slowest micro-batches (`spark_stream`)
 
 Times are of this machine in this run: read ratios.
 """
@@ -54,7 +54,6 @@ class Sizes:
     stream_subscriptions: int
     stream_records: int
     stream_batch: int
-    stream_every: int = 101
 
 
 PRESETS = {
@@ -354,50 +353,11 @@ def _split(spark: SparkSession, sizes: Sizes, folder: Path) -> Found:
 
 
 def _stream(spark: SparkSession, sizes: Sizes, folder: Path) -> Found:
-    from matchwood.spark import match_stream, read_workload
+    from matchwood.bench.spark_stream import run_stream
 
-    options = {"subscriptions": sizes.stream_subscriptions, "match_probability": 0.0005,
-               "min_predicates": 5}  # fmt: skip
-    wishes = _stored(spark, folder, "begen", "subscriptions", **options)
-    batches = -(-sizes.stream_records // sizes.stream_batch)
-    log = read_workload(
-        spark, "begen", "log", **options, records=sizes.stream_records, every=sizes.stream_every,
-        partitions=batches,
-    )  # fmt: skip
-    log.write.parquet(str(folder / "log"))
-    _in_order(folder / "log")
-    stream = spark.readStream.schema(log.schema).option("maxFilesPerTrigger", 1)
-    query = match_stream(
-        stream.parquet(str(folder / "log")), str(folder / "out"), str(folder / "state"),
-        subscriptions=wishes, trigger={"availableNow": True},
-    )  # fmt: skip
-    query.awaitTermination()
-    progress = [each for each in query.recentProgress if each["numInputRows"]]
-    took = np.array([each["durationMs"]["triggerExecution"] for each in progress]) / 1000
-    rows = np.array([each["numInputRows"] for each in progress])
-    warm = slice(1, None)  # the first batch opens the snapshot and loads the kernels
-    share = (sizes.stream_every - 1) / sizes.stream_every
-    rate = rows[warm].sum() / took[warm].sum()
-    return {
-        "subscriptions": sizes.stream_subscriptions,
-        "records": int(rows.sum()),
-        "micro-batches": len(progress),
-        "events per second": float(rate * share),
-        "subscription changes per second": float(rate / sizes.stream_every),
-        "median micro-batch, s": float(np.median(took[warm])),
-        "p99 micro-batch, s": float(np.quantile(took[warm], 0.99)),
-        "first micro-batch, s": float(took[0]),
-    }
-
-
-def _in_order(folder: Path) -> None:
-    """Files of a log change in the order of its offsets, which is how Spark takes them."""
-    import os
-
-    first = {file: pq.read_table(file, columns=["offset"])["offset"][0].as_py()
-             for file in folder.glob("*.parquet")}  # fmt: skip
-    for n, file in enumerate(sorted(first, key=lambda each: int(first[each]))):
-        os.utime(file, (1_700_000_000 + n, 1_700_000_000 + n))
+    return run_stream(
+        spark, folder, sizes.stream_subscriptions, sizes.stream_records, sizes.stream_batch
+    )
 
 
 _PARTS: dict[str, Callable[[Any, Sizes, Path], Found]] = {

@@ -42,20 +42,22 @@ from matchwood.spark.stream_contexts import (
     ADD,
     CONTEXT,
     CONTEXT_OF,
+    IS_EVENT,
     RECORD,
     SET,
     read_records,
     set_contexts,
 )
 from matchwood.spark.stream_start import begin, first_replica
-from matchwood.spark.stream_state import BEFORE, CHANGE, END, Changes, Replica, StateFolder
+from matchwood.spark.stream_state import CHANGE, END, Changes, Replica, StateFolder
 from matchwood.spark.stream_worker import StreamJob, late, match_events
+from matchwood.spark.worker import Times
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
     from pyspark.sql.streaming.query import StreamingQuery
 
-SUBSCRIBE, UNSUBSCRIBE, EVENT = "subscribe", "unsubscribe", "event"
+SUBSCRIBE, UNSUBSCRIBE = "subscribe", "unsubscribe"
 LATE = ("refuse", "now")
 
 
@@ -69,6 +71,7 @@ class Settings:
     id_type: str
     late: str
     snapshot_every: int
+    profile: str | None
 
 
 def match_stream(
@@ -85,6 +88,7 @@ def match_stream(
     late: str = "refuse",
     snapshot_every: int = 50,
     trigger: Mapping[str, Any] | None = None,
+    profile: str | None = None,
 ) -> StreamingQuery:
     """Match the events of a log, each with the subscriptions that the log had before it.
 
@@ -100,6 +104,7 @@ def match_stream(
                     "refuse" (an error row) or "now" (as if it came with the batch)
     snapshot_every  batches between snapshots of the state
     trigger         as for writeStream.trigger; every record that is there, then on, unless given
+    profile         a folder for the times of every task and of the driver (`worker.read_times`)
     """
     kinds = dict(log.dtypes)
     missing = [name for name in RECORD if name not in kinds]
@@ -120,7 +125,7 @@ def match_stream(
         raise EventError("expected the column attributes beside the log's own, found none")
     settings = Settings(
         str(Path(out).absolute()), str(Path(state).absolute()), found, kinds["id"], late,
-        snapshot_every,
+        snapshot_every, profile,
     )  # fmt: skip
     begin(
         log,
@@ -153,20 +158,27 @@ class Stream:
         done = Path(self._settings.out, "matches", f"batch={batch}")
         if done.exists():  # all of it was done before a crash; only Spark's own note was missing
             return
+        times = Times()
         records = records.persist()
         try:
             replica = self._replica_before(batch)
+            times.lap("open")
             last_offset = replica.last_offset
             if self._folder.has_changes(batch):
                 changes = self._folder.read_changes(batch)
                 replica.enter(batch, changes)
             else:
-                changes = self._decide(records, replica)
+                table, last = read_records(records, self._settings.shape)
+                times.lap("read")
+                changes = self._decide(table, last, replica)
                 reached("decided")
+                times.lap("decide")
                 self._folder.write_changes(batch, changes)
                 replica.enter(batch, changes, is_added=True)
+            times.lap("changes")
             reached("changes")
             self._match(records, batch, changes, last_offset)
+            times.lap("match")
         except BaseException:
             self._replica = None  # it may be half-way: the next attempt starts from the folder
             raise
@@ -174,10 +186,14 @@ class Stream:
             records.unpersist()
         replica.leave()
         self._update_live(changes)
+        times.lap("leave")
         if (batch + 1) % self._settings.snapshot_every == 0:
             self._folder.write_snapshot(batch + 1, replica)
             self._replica = None  # everybody goes on from the snapshot, see its docstring
             reached("snapshot")
+            times.lap("snapshot")
+        if self._settings.profile is not None:
+            times.save(Path(self._settings.profile, "driver"))
 
     def _replica_before(self, batch: int) -> Replica:
         replica = self._replica
@@ -209,15 +225,10 @@ class Stream:
 
     # -- changes -----------------------------------------------------------------------------
 
-    def _decide(self, records: DataFrame, replica: Replica) -> Changes:
+    def _decide(self, table: pa.Table, last: int | None, replica: Replica) -> Changes:
         """Which changes are taken; those that are enter the driver's matcher at once."""
-        table = read_records(records, self._settings.shape)
-        offsets = table.column("offset").drop_null().to_numpy()
-        last = max(replica.last_offset, int(offsets.max()) if len(offsets) else BEFORE)
-        is_event = pa.compute.equal(table.column("kind"), EVENT).fill_null(False)
-        has_offset = table.column("offset").is_valid()
-        rest = table.filter(pa.compute.invert(pa.compute.and_(is_event, has_offset)))
-        rest = rest.sort_by([("offset", "ascending"), ("kind", "ascending"), ("id", "ascending")])
+        last = replica.last_offset if last is None else max(replica.last_offset, last)
+        rest = table.sort_by([("offset", "ascending"), ("kind", "ascending"), ("id", "ascending")])
         rows = rest.to_pylist()
         errors: list[dict[str, Any]] = []
         good = [row for row in rows if self._is_good(row, replica.last_offset, errors)]
@@ -333,8 +344,10 @@ class Stream:
         from pyspark.sql import functions as f
 
         s = self._settings
-        job = StreamJob(s.state, batch, s.shape, last_offset, s.late == "refuse", s.id_type)
-        events = records.where("kind = 'event' AND offset IS NOT NULL")
+        job = StreamJob(
+            s.state, batch, s.shape, last_offset, s.late == "refuse", s.id_type, profile=s.profile
+        )
+        events = records.where(IS_EVENT)
         columns = (
             f"event_id {s.id_type}, offset bigint, subscription_ids array<{s.id_type}>, "
             f"error {ERROR_STRUCT}"

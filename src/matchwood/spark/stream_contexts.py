@@ -42,6 +42,7 @@ RECORD = ("offset", "kind", "id", "expr")
 CONTEXT = "context"
 CONTEXT_OF = "context"
 """A kind of records; and the column, which a log may lack, of the context of a subscription."""
+IS_EVENT = "kind = 'event' AND offset IS NOT NULL"
 ADD, SET = "add", "set"
 _TAGS = {"date": date.fromisoformat, "timestamp": datetime.fromisoformat}
 
@@ -150,14 +151,18 @@ def _strange(batch: int, error: Exception) -> MatchwoodError:
 # -- records -------------------------------------------------------------------------------------
 
 
-def read_records(records: DataFrame, shape: str) -> pa.Table:
-    """The records of a batch; of events only what the driver must know of them."""
+def read_records(records: DataFrame, shape: str) -> tuple[pa.Table, int | None]:
+    """The records of a batch that are no events, and the highest offset of all: in one job."""
+    from pyspark.sql import Observation
     from pyspark.sql import functions as f
 
     columns = [*RECORD, *([CONTEXT_OF] if CONTEXT_OF in records.columns else [])]
     values = ["attributes", *(["values"] if shape == "arrays" else [])]
     only = [f.when(f.col("kind") == CONTEXT, f.col(name)).alias(name) for name in values]
-    return records.select(*columns, *only).toArrow()
+    seen = Observation()
+    seen_all = records.observe(seen, f.max("offset").alias("last"))
+    rest = seen_all.where(f"NOT coalesce({IS_EVENT}, false)").select(*columns, *only)
+    return rest.toArrow(), seen.get["last"]
 
 
 def set_contexts(matcher: Matcher, rows: list[dict[str, Any]], shape: str) -> list[dict[str, Any]]:
