@@ -95,17 +95,16 @@ def test_rows_of_an_id_stay_together() -> None:
         assert all(set(a).isdisjoint(b) for a, b in pairwise(tables))
 
 
-N = 12_000
+N = 3000
 
 
 def built(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, took: Any, bytes_per_weight: float
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, took: Any, n: int = N
 ) -> list[dict[str, Any]]:
     """All parts of one shard, where a part of some rows is said to take `took(rows)`."""
     workload = find_workload("begen:smoke", n_attributes=40)
-    table = plain_tables.predicates(workload, 0, N)
-    sampled = Sampled(Costs(np.empty(0, np.uint64), np.empty(0)), dict(workload.schema()),
-                      bytes_per_weight)  # fmt: skip
+    table = plain_tables.predicates(workload, 0, n)
+    sampled = Sampled(Costs(np.empty(0, np.uint64), np.empty(0)), dict(workload.schema()), 1e-9)
     whole = Plan(1, np.zeros(BUCKETS, np.int64), np.ones(BUCKETS, np.int64))
     job = BuildJob(str(tmp_path), whole, sampled, "scan", {}, 1000)
     rows = {"n": 0}
@@ -121,17 +120,17 @@ def built(
     assigned = assign(job, iter(table.to_batches(max_chunksize=10_000)))
     placed = pa.Table.from_batches(assigned).sort_by([(shard_build.HOME, "ascending"),
                                                        ("id", "ascending")])  # fmt: skip
-    parts = build_parts(job, iter(placed.combine_chunks().to_batches(max_chunksize=5000)))
+    parts = build_parts(job, iter(placed.combine_chunks().to_batches(max_chunksize=2000)))
     return [json.loads(each.column(0)[0].as_py()) for each in parts]
 
 
 def test_a_shard_that_took_more_than_the_cap_is_built_in_parts(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    told = built(tmp_path, monkeypatch, lambda rows: rows // 10, 1e-9)
+    told = built(tmp_path, monkeypatch, lambda rows: rows // 3)
     assert max(each["shard"]["peak"] for each in told) <= 1000
     assert sum(each["shard"]["count"] for each in told) == N
-    assert len(told) > 5  # 84,000 rows, 10,000 of which are at the cap
+    assert len(told) > 5  # 21,000 rows, 3,000 of which are at the cap
     left = {each.name for each in tmp_path.iterdir()}
     assert left == {each["folder"] for each in told}  # nothing stays of the failed ones
     finish(tmp_path, told, "long", [], {})
@@ -150,7 +149,7 @@ def test_a_shard_that_took_more_than_the_cap_is_built_in_parts(
 
 
 def test_a_plan_that_fits_is_built_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    told = built(tmp_path, monkeypatch, lambda rows: rows // 1000, 1e-9)
+    told = built(tmp_path, monkeypatch, lambda rows: rows // 1000)
     assert [each["shard"]["count"] for each in told] == [N]
     assert told[0]["shard"]["peak"] < 1000
 
@@ -158,8 +157,7 @@ def test_a_plan_that_fits_is_built_at_once(tmp_path: Path, monkeypatch: pytest.M
 def test_one_subscription_that_is_too_large_is_kept(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("spark.test_shard_build.N", 5)
-    told = built(tmp_path, monkeypatch, lambda rows: 2000, 1e-9)
+    told = built(tmp_path, monkeypatch, lambda rows: 2000, 5)
     assert [each["shard"]["count"] for each in told] == [1] * 5
 
 

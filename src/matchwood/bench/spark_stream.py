@@ -3,8 +3,9 @@
     e e e e e e e e e e c e e ...      e event   c values of a context, one per 10 records
     s e e ... (100) e e u e e ...      s, u      subscriptions come and go, one per 100 events
 
-So 20,000 events a second come with 200 changes of subscriptions and 2,000 updates of contexts.  A
-tenth of the subscriptions refers to a context, five to each.  Events and subscriptions are BEGen's.
+So 20,000 events a second come with 200 changes of subscriptions and 2,000 updates of contexts.
+Events and subscriptions are BEGen's; events have a price as well, and a tenth of the subscriptions
+asks for one near the target of its context (`bound`), five to each context.
 """
 
 from __future__ import annotations
@@ -27,6 +28,8 @@ EVERY = 101
 """Every so many records of the log without contexts, one is a change of subscriptions."""
 PER_CONTEXT = 5
 CONTEXT_EVERY = 10
+TOP = 10_000
+"""Prices and targets are below."""
 MATCHES = 20
 """Matches of an event, on average."""
 
@@ -48,7 +51,7 @@ def run_stream(
     rows = pa.concat_tables([plain.append_column("context", pa.nulls(n_plain, pa.int64())),
                              bound(workload, n_plain, n_subscriptions)])  # fmt: skip
     n_contexts = max(1, n_subscriptions // 10 // PER_CONTEXT)
-    values = pa.table({"context": np.arange(n_contexts), "c": np.arange(n_contexts) % 48})
+    values = pa.table({"context": np.arange(n_contexts), "target": np.arange(n_contexts) * 7 % TOP})
     stream = spark.readStream.schema(spark.read.parquet(str(files[0])).schema)
     query = match_stream(
         stream.option("maxFilesPerTrigger", 1).parquet(str(folder / "log")),
@@ -81,7 +84,7 @@ def log_part(workload: Any, first: int, last: int, n_bound: int) -> pa.Table:
     """Records first .. last - 1 of the log without contexts, and the updates among them."""
     rows = plain_tables.log(workload, first, last, EVERY)
     offset = rows.column("offset").to_numpy()
-    rows = rows.set_column(0, "offset", pa.array(offset + offset // CONTEXT_EVERY))
+    rows = _with_price(rows.set_column(0, "offset", pa.array(offset + offset // CONTEXT_EVERY)))
     update = np.arange(first // CONTEXT_EVERY, last // CONTEXT_EVERY)
     draws = Draws(1, "bench/contexts", update)
     n = len(update)
@@ -90,22 +93,40 @@ def log_part(workload: Any, first: int, last: int, n_bound: int) -> pa.Table:
         "kind": pa.array(["context"] * n, pa.string()),
         "id": draws.below("context", max(1, n_bound // PER_CONTEXT))[:, 0],
         "expr": pa.nulls(n, pa.string()),
-        "attributes": pa.array([["c"]] * n, pa.list_(pa.string())),
-        "values": pa.array(draws.below("value", 48)[:, :1].tolist(), pa.list_(pa.int64())),
+        "attributes": pa.array([["target"]] * n, pa.list_(pa.string())),
+        "values": pa.array(draws.below("value", TOP)[:, :1].tolist(), pa.list_(pa.int64())),
     })  # fmt: skip
     table = pa.concat_tables([rows, updates.cast(rows.schema)]).sort_by("offset")
     return table.append_column("context", pa.nulls(len(table), pa.int64()))
+
+
+def _with_price(rows: pa.Table) -> pa.Table:
+    """Events with one attribute more."""
+    is_event = pa.compute.equal(rows.column("kind"), "event").to_numpy()
+    at = np.flatnonzero(is_event)
+    price = Draws(1, "bench/price", rows.column("offset").to_numpy()[at]).below("price", TOP)[:, 0]
+    for name, more in (("attributes", pa.array(["price"] * len(at))), ("values", pa.array(price))):
+        lists = rows.column(name).combine_chunks()
+        flat = lists.flatten()
+        sizes = pa.compute.list_value_length(lists).fill_null(0).to_numpy(zero_copy_only=False)
+        order = np.insert(
+            np.arange(len(flat)), np.cumsum(sizes)[at], len(flat) + np.arange(len(at))
+        )
+        items = pa.concat_arrays([flat, more.cast(flat.type)]).take(pa.array(order))
+        ends = np.append(0, np.cumsum(sizes + is_event)).astype(np.int32)
+        whole = pa.ListArray.from_arrays(ends, items, mask=pa.array(~is_event))
+        rows = rows.set_column(rows.schema.get_field_index(name), name, whole)
+    return rows
 
 
 def bound(workload: Any, first: int, last: int) -> pa.Table:
     """Subscriptions first .. last - 1, which follow contexts."""
     ids = np.arange(first, last)
     draws = Draws(1, "bench/bound", ids)
-    some = draws.below("attribute", workload.n_attributes)[:, 0].tolist()
     other = draws.below("other", workload.n_attributes)[:, 0].tolist()
     texts = [
-        f"a{a} BETWEEN ctx.c - 2 AND ctx.c + 2 AND a{b} >= {i % 24}"
-        for i, (a, b) in enumerate(zip(some, other, strict=True))
+        f"price BETWEEN ctx.target - 50 AND ctx.target + 50 AND a{name} >= {i % 24}"
+        for i, name in enumerate(other)
     ]
     return pa.table(
         {"id": ids, "expr": pa.array(texts, pa.string()), "context": (ids - first) // PER_CONTEXT}

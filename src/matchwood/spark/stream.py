@@ -45,6 +45,8 @@ from matchwood.spark.stream_contexts import (
     IS_EVENT,
     RECORD,
     SET,
+    are_known,
+    names_of,
     read_records,
     set_contexts,
 )
@@ -265,6 +267,8 @@ class Stream:
         taken: set[int] = set()
         n = 0
         changes = [row for row in rows if row["kind"] != UNSUBSCRIBE]
+        if self._is_settled(changes, replica):  # then the order decides nothing, see `carry_out`
+            changes.sort(key=lambda row: row["kind"] != SUBSCRIBE)
         for kind, same in groupby(changes, key=lambda row: row["kind"]):
             part = list(same)
             if kind == SUBSCRIBE:
@@ -273,6 +277,13 @@ class Stream:
             else:
                 errors += set_contexts(replica.matcher, part, self._settings.shape)
         return taken
+
+    def _is_settled(self, rows: list[dict[str, Any]], replica: Replica) -> bool:
+        """Whether the types of all values that contexts get are known before the batch."""
+        shape, types = self._settings.shape, replica.matcher.schema
+        return are_known(
+            types, (names_of(row["attributes"], shape) for row in rows if row["kind"] == CONTEXT)
+        )
 
     def _add(
         self,
