@@ -50,7 +50,8 @@ def test_tables_of_predicates_in_shards_and_events_skip_shards(spark, tmp_path: 
     events = read_workload(spark, "begen:smoke", "events", **options)
     shuffled = subscriptions.repartition(4, "attribute")
     grouped = match_sharded(events, subscriptions, str(tmp_path / "a"), shards=30, grouped=True)
-    spread = match_sharded(events, shuffled, str(tmp_path / "b"), shards=5)
+    spread = match_sharded(events, shuffled, str(tmp_path / "b"), shards=5, name="mine")
+    assert spread.folder.name == "mine"
     assert lists(grouped.matches) == expected
     assert lists(spread.matches) == expected
     assert [each.count for each in grouped.shards] != [0] * 30

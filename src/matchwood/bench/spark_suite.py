@@ -4,8 +4,8 @@
              ranges; a predicate table joined and counted.  The joins run on fewer rows (theirs is
              the product of both), and their time is scaled by the number of pairs; all answers on
              the shared rows must be equal before a time is kept
-    single   the same files through one process and through Spark
-    split    where the time of Python workers goes
+    single   the same files through one process and through Spark; where the time of Python workers
+             goes
     stream   records per second and the slowest micro-batches (`spark_stream`)
 
 Times are of this machine in this run: read ratios.
@@ -30,6 +30,7 @@ import pyarrow.parquet as pq
 from matchwood.bench.suite import Listed
 from matchwood.bench.surroundings import commit, machine, versions
 from matchwood.errors import MatchwoodError
+from matchwood.spark.worker import LAPS
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -49,22 +50,19 @@ class Sizes:
     """Subscriptions, and events, of the predicate table."""
     single_subscriptions: int
     single_events: int
-    split_subscriptions: int
-    split_events: int
     stream_subscriptions: int
     stream_records: int
     stream_batch: int
 
 
 PRESETS = {
-    "smoke": Sizes(2_000, 2_000, 1_000, 1_000, 2_000, 5_000, 5_000, 2_000, 2_000, 6_000, 2_000),
+    "smoke": Sizes(2_000, 2_000, 1_000, 1_000, 5_000, 5_000, 2_000, 6_000, 2_000),
     "small": Sizes(
-        100_000, 100_000, 5_000, 1_000, 100_000, 1_000_000, 1_000_000, 100_000,
-        100_000, 400_000, 40_000,
+        100_000, 100_000, 5_000, 1_000, 1_000_000, 1_000_000, 100_000, 800_000, 100_000,
     ),
 }  # fmt: skip
 LISTED = Listed(NAME, "the Spark pipeline against joins and one process", tuple(PRESETS))
-PARTS: tuple[str, ...] = ("joins", "single", "split", "stream")
+PARTS: tuple[str, ...] = ("joins", "single", "stream")
 
 RANGES = {"n_attributes": 100, "min_predicates": 7, "max_predicates": 7, "event_size": 50}
 """Of `joins`: seven of a hundred attributes, nearly all of them ranges."""
@@ -256,7 +254,7 @@ def _pairs(frame: DataFrame) -> set[tuple[int, int]]:
 
 def _single(spark: SparkSession, sizes: Sizes, folder: Path) -> Found:
     from matchwood.spark import match
-    from matchwood.spark.worker import Location, MatchJob, match_batches
+    from matchwood.spark.worker import Location, MatchJob, match_batches, read_times
 
     events, index = _selective(spark, folder, sizes.single_subscriptions, sizes.single_events)
     files = sorted((folder / "events").glob("*.parquet"))
@@ -279,7 +277,8 @@ def _single(spark: SparkSession, sizes: Sizes, folder: Path) -> Found:
     alone(files, folder / "alone.parquet")
     one = time.perf_counter() - start
     start = time.perf_counter()
-    match(events, str(index)).matches.write.parquet(str(folder / "spark"))
+    profiled = match(events, str(index), profile=str(folder / "times"))
+    profiled.matches.write.parquet(str(folder / "spark"))
     two = time.perf_counter() - start
     expected = pq.read_table(folder / "alone.parquet")
     found = pq.read_table(folder / "spark", partitioning=None)
@@ -297,6 +296,7 @@ def _single(spark: SparkSession, sizes: Sizes, folder: Path) -> Found:
         "events per second, one process": n / one,
         "events per second, Spark": n / two,
         "times faster on 2 cores": one / two,
+        **_split(read_times(folder / "times")),
     }
 
 
@@ -327,26 +327,11 @@ def _selective(
     return events, build_index(wishes, snapshots=str(folder / "indexes")).folder
 
 
-def _split(spark: SparkSession, sizes: Sizes, folder: Path) -> Found:
-    from matchwood.spark import match
-    from matchwood.spark.worker import read_times
-
-    events, index = _selective(spark, folder, sizes.split_subscriptions, sizes.split_events)
-    match(events.limit(5000), str(index)).matches.write.parquet(str(folder / "warm"))
-    start = time.perf_counter()
-    found = match(events, str(index), profile=str(folder / "times"))
-    found.matches.write.parquet(str(folder / "m"))
-    seconds = time.perf_counter() - start
-    times = read_times(folder / "times")
+def _split(times: dict[str, float]) -> Found:
+    """Where the time of workers went, as shares."""
     total = sum(times.values())
-    inside = sum(times.get(name, 0.0) for name in ("encode", "match", "emit"))
-    return {
-        "subscriptions x events": f"{sizes.split_subscriptions:,} x {sizes.split_events:,}",
-        "wall clock, s": seconds,
-        **{f"{name}, s": value for name, value in sorted(times.items())},
-        "share in match kernels, %": 100 * times["match"] / total,
-        "share in encode, match and emit, %": 100 * inside / total,
-    }
+    laps = {f"workers: {what}, %": 100 * times.get(lap, 0.0) / total for lap, what in LAPS.items()}
+    return {"workers, s": total, **laps}
 
 
 # -- streaming ---------------------------------------------------------------------------------
@@ -363,6 +348,5 @@ def _stream(spark: SparkSession, sizes: Sizes, folder: Path) -> Found:
 _PARTS: dict[str, Callable[[Any, Sizes, Path], Found]] = {
     "joins": _joins,
     "single": _single,
-    "split": _split,
     "stream": _stream,
 }

@@ -82,8 +82,8 @@ class BuildJob:
 
 
 def build_shards(
-    table: DataFrame, n_rows: int, home: Path, shards: int | None, max_bytes: int, grouped: bool,
-    index: str, config: Mapping[str, Any] | None, schema: Schema, id_type: str,
+    table: DataFrame, n_rows: int | None, home: Path, shards: int | None, max_bytes: int,
+    grouped: bool, index: str, config: Mapping[str, Any] | None, schema: Schema, id_type: str,
 ) -> None:  # fmt: skip
     """Build all shards of a table of subscriptions in the folder `home`."""
     sampled = look_at(draw_sample(table, n_rows), index, config, schema)

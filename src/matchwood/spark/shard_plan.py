@@ -83,15 +83,23 @@ class Plan:
 # -- a sample ----------------------------------------------------------------------------------
 
 
-def draw_sample(table: DataFrame, n_rows: int) -> pa.Table:
-    """About SAMPLE subscriptions with all their rows; `n_rows` are there in all."""
+def draw_sample(table: DataFrame, n_rows: int | None) -> pa.Table:
+    """About SAMPLE subscriptions with all their rows, of `n_rows` in all, if that is known."""
+    wanted = SAMPLE * (7 if "attribute" in table.columns else 1)
+    if n_rows is None:
+        found = _part(table, 1000)
+        if found.num_rows >= wanted // 10:
+            return found
+        n_rows = table.count()
+    return (
+        _part(table, int(1_000_000 * wanted / n_rows) + 1) if n_rows > wanted else table.toArrow()
+    )
+
+
+def _part(table: DataFrame, of_a_million: int) -> pa.Table:
     from pyspark.sql import functions as f
 
-    wanted = SAMPLE * (7 if "attribute" in table.columns else 1)
-    if n_rows <= wanted:
-        return table.toArrow()
-    part = f.pmod(f.xxhash64("id"), f.lit(1_000_000)) < int(1_000_000 * wanted / n_rows) + 1
-    return table.where(part).toArrow()
+    return table.where(f.pmod(f.xxhash64("id"), f.lit(1_000_000)) < of_a_million).toArrow()
 
 
 def look_at(

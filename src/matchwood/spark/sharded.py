@@ -67,6 +67,7 @@ def match_sharded(
     index: str = "auto",
     config: Mapping[str, Any] | None = None,
     schema: Schema | Mapping[str, Any] | None = None,
+    name: str | None = None,
     profile: str | None = None,
 ) -> Sharded:
     """Which subscriptions hold for each event, with an index per shard.
@@ -76,6 +77,8 @@ def match_sharded(
     max_bytes   memory that a task may take to build one shard; what takes more is split
     grouped     the rows of an id lie side by side in one partition, as the data source `matchwood`
                 makes them; saves a shuffle.  Not for files: Spark cuts them anywhere
+    name        of this table of subscriptions, instead of a fingerprint of its rows: saves reading
+                all of them, and it is up to you that another table has another name
     profile     a folder for times and memory of the tasks that match
     The rest is as for `match`.  `event_id` must name an event once: lists are merged by it.
     """
@@ -85,7 +88,9 @@ def match_sharded(
     declared = schema if isinstance(schema, Schema) else Schema(schema)
     settings = {"index": index, "config": dict(config or {}), "schema": dict(declared),
                 "shards": shards, "max_bytes": max_bytes}  # fmt: skip
-    name, n_rows = fingerprint(table, settings)
+    n_rows = None
+    if name is None:
+        name, n_rows = fingerprint(table, settings)
     home = Path(folder).absolute() / name
     reused = (home / "manifest.json").exists()
     if not reused:
