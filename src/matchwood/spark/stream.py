@@ -22,7 +22,6 @@ import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -34,33 +33,29 @@ from matchwood.errors import (
     FormatError,
     MatchwoodError,
     StorageError,
-    SubscriptionError,
 )
-from matchwood.spark.errors import ERROR_FIELDS, ERROR_STRUCT, ERROR_TYPE, error_row
+from matchwood.spark.errors import ERROR_FIELDS, ERROR_STRUCT, ERROR_TYPE
 from matchwood.spark.shapes import find_shape
+from matchwood.spark.stream_changes import Decider
 from matchwood.spark.stream_contexts import (
     ADD,
-    CONTEXT,
     CONTEXT_OF,
     IS_EVENT,
     RECORD,
-    SET,
-    are_known,
-    names_of,
     read_records,
-    set_contexts,
 )
 from matchwood.spark.stream_start import begin, first_replica
-from matchwood.spark.stream_state import CHANGE, END, Changes, Replica, StateFolder
-from matchwood.spark.stream_worker import StreamJob, late, match_events
+from matchwood.spark.stream_state import END, Changes, Replica, StateFolder
+from matchwood.spark.stream_worker import StreamJob, match_events
 from matchwood.spark.worker import Times
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
     from pyspark.sql.streaming.query import StreamingQuery
 
-SUBSCRIBE, UNSUBSCRIBE = "subscribe", "unsubscribe"
 LATE = ("refuse", "now")
+BLOCK = 2048
+"""Offsets side by side that one task takes."""
 
 
 @dataclass(frozen=True)
@@ -161,7 +156,7 @@ class Stream:
         if done.exists():  # all of it was done before a crash; only Spark's own note was missing
             return
         times = Times()
-        records = records.persist()
+        records = _spread(records).persist()
         try:
             replica = self._replica_before(batch)
             times.lap("open")
@@ -172,7 +167,7 @@ class Stream:
             else:
                 table, last = read_records(records, self._settings.shape)
                 times.lap("read")
-                changes = self._decide(table, last, replica)
+                changes = self._decider(replica).decide(table, last)
                 reached("decided")
                 times.lap("decide")
                 self._folder.write_changes(batch, changes)
@@ -221,125 +216,9 @@ class Stream:
             shutil.rmtree(self._folder.snapshot(base))
             return self._load(batch)
 
-    @property
-    def _id_type(self) -> pa.DataType:
-        return pa.int64() if self._settings.id_type == "bigint" else pa.string()
-
-    # -- changes -----------------------------------------------------------------------------
-
-    def _decide(self, table: pa.Table, last: int | None, replica: Replica) -> Changes:
-        """Which changes are taken; those that are enter the driver's matcher at once."""
-        last = replica.last_offset if last is None else max(replica.last_offset, last)
-        rest = table.sort_by([("offset", "ascending"), ("kind", "ascending"), ("id", "ascending")])
-        rows = rest.to_pylist()
-        errors: list[dict[str, Any]] = []
-        good = [row for row in rows if self._is_good(row, replica.last_offset, errors)]
-        taken = self._take(good, replica, errors)
-        n_added = sum(row["kind"] == SUBSCRIBE for row in good)
-        found = self._in_order(good, taken, replica.next_version, errors)
-        return Changes(found, replica.next_version + n_added, last, errors)
-
-    def _is_good(self, row: dict[str, Any], last: int, errors: list[dict[str, Any]]) -> bool:
-        kind, offset = row["kind"], row["offset"]
-        problem = None
-        if offset is None:
-            problem = "expected an offset, found null"
-        elif kind not in (SUBSCRIBE, UNSUBSCRIBE, CONTEXT):
-            problem = (
-                f"expected a kind among subscribe, unsubscribe, context, event, found {kind!r}"
-            )
-        elif row["id"] is None:
-            problem = "expected an id, found null"
-        elif self._settings.late == "refuse" and offset <= last:
-            problem = late(offset, last)
-        if problem is None:
-            return True
-        errors.append(error_row("record", row["id"], SubscriptionError(problem)))
-        return False
-
-    def _take(
-        self, rows: list[dict[str, Any]], replica: Replica, errors: list[dict[str, Any]]
-    ) -> set[int]:
-        """Carry out what can be, in order; returns which of the subscriptions were taken.
-
-        Values of contexts that were taken are in their rows.
-        """
-        taken: set[int] = set()
-        n = 0
-        changes = [row for row in rows if row["kind"] != UNSUBSCRIBE]
-        if self._is_settled(changes, replica):  # then the order decides nothing, see `carry_out`
-            changes.sort(key=lambda row: row["kind"] != SUBSCRIBE)
-        for kind, same in groupby(changes, key=lambda row: row["kind"]):
-            part = list(same)
-            if kind == SUBSCRIBE:
-                taken |= {n + i for i in self._add(part, n, replica, errors)}
-                n += len(part)
-            else:
-                errors += set_contexts(replica.matcher, part, self._settings.shape)
-        return taken
-
-    def _is_settled(self, rows: list[dict[str, Any]], replica: Replica) -> bool:
-        """Whether the types of all values that contexts get are known before the batch."""
-        shape, types = self._settings.shape, replica.matcher.schema
-        return are_known(
-            types, (names_of(row["attributes"], shape) for row in rows if row["kind"] == CONTEXT)
-        )
-
-    def _add(
-        self,
-        rows: list[dict[str, Any]],
-        n_before: int,
-        replica: Replica,
-        errors: list[dict[str, Any]],
-    ) -> set[int]:
-        """Add subscriptions as versions; returns which of the rows were taken."""
-        first = replica.next_version + n_before
-        texts = [row["expr"] for row in rows]
-        contexts = [row.get(CONTEXT_OF) for row in rows]
-        refused = replica.matcher.add_many(
-            pa.table({"id": pa.array(range(first, first + len(rows)), pa.int64()),
-                      "expr": pa.array(texts, pa.string()),
-                      "context": pa.array(contexts, self._id_type)})
-        ).errors  # fmt: skip
-        errors += [error_row("subscription", rows[each.row]["id"], each.error) for each in refused]
-        return set(range(len(rows))) - {each.row for each in refused}
-
-    def _in_order(
-        self, rows: list[dict[str, Any]], taken: set[int], first: int, errors: list[dict[str, Any]]
-    ) -> pa.Table:
-        """What begins and ends, at which offsets."""
-        live: dict[Any, int | None] = {}  # what this batch changed; None: gone
-        found: list[tuple[Any, ...]] = []
-        number = -1
-        for row in rows:
-            id_, offset = row["id"], row["offset"]
-            if row["kind"] == CONTEXT:
-                if row["text"] is not None:
-                    found.append((SET, None, offset, None, row["text"], id_, None))
-                continue
-            current = live[id_] if id_ in live else self._live.get(id_)
-            if row["kind"] == SUBSCRIBE:
-                number += 1
-                if number not in taken:
-                    continue
-                if current is not None:
-                    found.append((END, current, offset, None, None, id_, None))
-                of = row.get(CONTEXT_OF)
-                found.append((ADD, first + number, offset, row["expr"], None, id_, of))
-                live[id_] = first + number
-            elif current is None:
-                problem = SubscriptionError(f"expected the id of a subscription, found {id_!r}")
-                errors.append(error_row("record", id_, problem))
-            else:
-                found.append((END, current, offset, None, None, id_, None))
-                live[id_] = None
-        kind = self._id_type
-        fields = [*CHANGE, pa.field("id", kind), pa.field("context", kind)]
-        columns = list(zip(*found, strict=True)) if found else [()] * len(fields)
-        return pa.table(
-            [pa.array(c, f.type) for c, f in zip(columns, fields, strict=True)],
-            schema=pa.schema(fields),
-        )
+    def _decider(self, replica: Replica) -> Decider:
+        s = self._settings
+        return Decider(replica, self._live, s.shape, s.id_type, s.late == "refuse")
 
     def _update_live(self, changes: Changes) -> None:
         for row in changes.rows.to_pylist():
@@ -384,6 +263,19 @@ class Stream:
         _move(aside / "matches", Path(s.out, "matches", f"batch={batch}"))
         shutil.rmtree(aside, ignore_errors=True)
         reached("committed")
+
+
+def _spread(records: DataFrame) -> DataFrame:
+    """Records over all cores: a topic of one partition, or one small file, would be one task.
+
+    In blocks that belong together by offset, because values of contexts change between events and
+    every run of events between two changes is a call.
+    """
+    from pyspark.sql import functions as f
+
+    n = records.sparkSession.sparkContext.defaultParallelism
+    block = f.expr(f"CAST(pmod(coalesce(offset, 0) DIV {BLOCK}, {n}) AS INT)")
+    return records.repartitionById(n, block)
 
 
 def _move(source: Path, target: Path) -> None:
