@@ -50,7 +50,9 @@ def main(n_events: int, n_updates: int, n_plain: int, n_bound: int) -> None:
         Update(offset, each["id"], {"target": float(each["attributes"][0][1])})
         for offset, each in zip(rest, records, strict=True)
     ]
-    seconds("worker: enter", lambda: [timeline.append(each) for each in updates])
+    for each in updates:
+        timeline.append(each)
+    seconds("worker: on", timeline.end)
     seconds("worker: back", lambda: timeline.go(0))
     moments = timeline.moments(offsets)
     plain, among = [], []

@@ -1,6 +1,10 @@
-"""What the pipeline starts from: files of subscriptions and events, and a snapshot.
+"""What the pipeline starts from: files of subscriptions and events, a snapshot, and its settings.
+
+    python examples/pipeline/prepare.py
+    cd examples/pipeline && spark-pipelines run --spec spark-pipeline.yml
 
 A pipeline may not run jobs while it is defined, so the index is built before, in a step of its own.
+Its settings are written here because Spark wants the storage as an absolute path.
 """
 
 from __future__ import annotations
@@ -12,18 +16,31 @@ import pyarrow.parquet as pq
 import matchwood as mw
 from matchwood.workload import find_workload, plain_tables
 
-FOLDER = Path("/tmp/matchwood-pipeline")  # noqa: S108 - an example
+HERE = Path(__file__).resolve().parent
+SPEC = """\
+# A declarative pipeline: subscriptions and events as tables, matches as a materialised view.
+name: matchwood_example
+storage: {storage}
+catalog: spark_catalog
+database: default
+libraries:
+  - glob:
+      include: transformations/**
+"""
 
 
 def main() -> None:
+    data = HERE / "data"
+    data.mkdir(exist_ok=True)
     workload = find_workload("bookshop", n_subscriptions=2_000, n_events=500)
-    FOLDER.mkdir(parents=True, exist_ok=True)
     wishes = plain_tables.texts(workload, 0, 2_000)
-    pq.write_table(wishes, FOLDER / "subscriptions.parquet")
-    pq.write_table(plain_tables.arrays(workload, 0, 500), FOLDER / "events.parquet")
+    pq.write_table(wishes, data / "subscriptions.parquet")
+    pq.write_table(plain_tables.arrays(workload, 0, 500), data / "events.parquet")
     matcher = mw.Matcher(schema=workload.schema())
     matcher.add_many(wishes)
-    matcher.save(FOLDER / "snapshot")
+    matcher.save(data / "snapshot")
+    storage = (data / "storage").as_uri()
+    (HERE / "spark-pipeline.yml").write_text(SPEC.format(storage=storage))
 
 
 if __name__ == "__main__":

@@ -90,7 +90,7 @@ def test_contexts_that_cannot_be_meant_are_refused(spark) -> None:
     with pytest.raises(mw.EventError, match="before it is saved"):
         match(events, "/nowhere", contexts=VALUES)
     with pytest.raises(mw.SubscriptionError, match="expected no column context"):
-        match_sharded(events, wishes, "/nowhere", max_bytes=1 << 20)
+        match_sharded(events, wishes, "/nowhere", max_bytes=1 << 26)
 
 
 def run(spark, work: Path, **options) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import shutil
+from datetime import date
 from pathlib import Path
 
 import pyarrow as pa
@@ -48,7 +50,8 @@ def test_tables_of_predicates_in_shards_and_events_skip_shards(spark, tmp_path: 
     events = read_workload(spark, "begen:smoke", "events", **options)
     shuffled = subscriptions.repartition(4, "attribute")
     grouped = match_sharded(events, subscriptions, str(tmp_path / "a"), shards=30, grouped=True)
-    spread = match_sharded(events, shuffled, str(tmp_path / "b"), shards=5)
+    spread = match_sharded(events, shuffled, str(tmp_path / "b"), shards=5, name="mine")
+    assert spread.folder.name == "mine"
     assert lists(grouped.matches) == expected
     assert lists(spread.matches) == expected
     assert [each.count for each in grouped.shards] != [0] * 30
@@ -61,22 +64,40 @@ def test_tables_of_predicates_in_shards_and_events_skip_shards(spark, tmp_path: 
         match_sharded(events, subscriptions, str(tmp_path / "a"), shards=30, grouped=True)
 
 
-def test_the_cap_decides_the_number_of_shards_and_bad_events_are_told_once(
-    spark, tmp_path: Path
-) -> None:
-    events = pa.table(
-        {
-            "event_id": [1, 2, 3, None],
-            "attributes": pa.array(
-                [[("genre", "art")], [("price", "much")], [], []],
-                pa.map_(pa.string(), pa.string()),
-            ),
-        }
-    )
+def test_texts_in_json_are_routed_and_bad_events_are_told_once(spark, tmp_path: Path) -> None:
+    texts = ["genre = 'art'", "price = 5", "user.age = 30 AND price < 9", "price > 5", "used"]
+    texts += ["genre = 'art' AND price = 5.0", "seen = DATE '2026-01-02'", "genre IS NULL"]
+    rows = [
+        '{"genre": "art", "price": 5, "used": true}', '{"price": 5.0, "user": {"age": 30}}',
+        '{"price": 6, "seen": "2026-01-02", "used": false}', "{}", "no JSON", '{"price": "much"}',
+        '{"genre": null, "price": 5, "more": [1, 2]}',
+    ]  # fmt: skip
+    events = pa.table({"event_id": [*range(7), None], "attributes": [*rows, "{}"]})
+    matcher = mw.Matcher()
+    matcher.add_many(list(enumerate(texts)))
+    good = [json.loads(rows[row]) for row in (0, 1, 2, 3, 6)]
+    good[2]["seen"] = date(2026, 1, 2)
+    expected = dict(zip((0, 1, 2, 3, 6), matcher.match_many(good), strict=True))
+    assert sum(map(len, expected.values())) == 13
     found = match_sharded(
-        spark.createDataFrame(events), texts_frame(spark, TEXTS), str(tmp_path), max_bytes=1 << 20
+        spark.createDataFrame(events), texts_frame(spark, texts), str(tmp_path), shards=5
     )
-    assert len(found.shards) > 2
-    assert max(each.bytes for each in found.shards) < 1 << 20
-    assert set(lists(found.matches)) == {1, 3}
-    assert sorted(str(row.id) for row in found.errors.collect()) == ["2", "None"]
+    assert lists(found.matches) == expected
+    assert sorted(str(row.id) for row in found.errors.collect()) == ["4", "5", "None"]
+
+
+def test_an_id_that_comes_twice_is_taken_once(spark, tmp_path: Path) -> None:
+    rows = [(1, "price = 5"), (1, "genre = 'art'"), (2, "price = 5")]
+    wishes = spark.createDataFrame(rows, "id bigint, expr string").repartition(3)
+    events = spark.createDataFrame([(1, 5, "art")], "event_id bigint, price int, genre string")
+    found = match_sharded(events, wishes, str(tmp_path), shards=3)
+    assert lists(found.matches) == {1: [1, 2]}
+    (error,) = found.errors.collect()
+    assert (error.id, error.of) == ("1", "subscription")
+    assert "found 1 2 times" in error.message
+
+
+def test_a_cap_below_what_can_be_measured_is_refused(spark, tmp_path: Path) -> None:
+    events = spark.createDataFrame([(1, 5)], "event_id bigint, price int")
+    with pytest.raises(mw.MatchwoodError, match="expected max_bytes from"):
+        match_sharded(events, texts_frame(spark, TEXTS), str(tmp_path), max_bytes=1 << 20)

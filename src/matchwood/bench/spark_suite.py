@@ -4,9 +4,9 @@
              ranges; a predicate table joined and counted.  The joins run on fewer rows (theirs is
              the product of both), and their time is scaled by the number of pairs; all answers on
              the shared rows must be equal before a time is kept
-    single   the same files through one process and through Spark
-    split    where the time of Python workers goes
-    stream   records per second and the slowest micro-batches, with subscriptions that come and go
+    single   the same files through one process and through Spark; where the time of Python workers
+             goes
+    stream   records per second and the slowest micro-batches (`spark_stream`)
 
 Times are of this machine in this run: read ratios.
 """
@@ -30,6 +30,7 @@ import pyarrow.parquet as pq
 from matchwood.bench.suite import Listed
 from matchwood.bench.surroundings import commit, machine, versions
 from matchwood.errors import MatchwoodError
+from matchwood.spark.worker import LAPS
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -49,23 +50,19 @@ class Sizes:
     """Subscriptions, and events, of the predicate table."""
     single_subscriptions: int
     single_events: int
-    split_subscriptions: int
-    split_events: int
     stream_subscriptions: int
     stream_records: int
     stream_batch: int
-    stream_every: int = 101
 
 
 PRESETS = {
-    "smoke": Sizes(2_000, 2_000, 1_000, 1_000, 2_000, 5_000, 5_000, 2_000, 2_000, 6_000, 2_000),
+    "smoke": Sizes(2_000, 2_000, 1_000, 1_000, 5_000, 5_000, 2_000, 6_000, 2_000),
     "small": Sizes(
-        100_000, 100_000, 5_000, 1_000, 100_000, 1_000_000, 1_000_000, 100_000,
-        100_000, 400_000, 40_000,
+        100_000, 100_000, 5_000, 1_000, 1_000_000, 1_000_000, 100_000, 800_000, 100_000,
     ),
 }  # fmt: skip
 LISTED = Listed(NAME, "the Spark pipeline against joins and one process", tuple(PRESETS))
-PARTS: tuple[str, ...] = ("joins", "single", "split", "stream")
+PARTS: tuple[str, ...] = ("joins", "single", "stream")
 
 RANGES = {"n_attributes": 100, "min_predicates": 7, "max_predicates": 7, "event_size": 50}
 """Of `joins`: seven of a hundred attributes, nearly all of them ranges."""
@@ -257,7 +254,7 @@ def _pairs(frame: DataFrame) -> set[tuple[int, int]]:
 
 def _single(spark: SparkSession, sizes: Sizes, folder: Path) -> Found:
     from matchwood.spark import match
-    from matchwood.spark.worker import Location, MatchJob, match_batches
+    from matchwood.spark.worker import Location, MatchJob, match_batches, read_times
 
     events, index = _selective(spark, folder, sizes.single_subscriptions, sizes.single_events)
     files = sorted((folder / "events").glob("*.parquet"))
@@ -280,7 +277,8 @@ def _single(spark: SparkSession, sizes: Sizes, folder: Path) -> Found:
     alone(files, folder / "alone.parquet")
     one = time.perf_counter() - start
     start = time.perf_counter()
-    match(events, str(index)).matches.write.parquet(str(folder / "spark"))
+    profiled = match(events, str(index), profile=str(folder / "times"))
+    profiled.matches.write.parquet(str(folder / "spark"))
     two = time.perf_counter() - start
     expected = pq.read_table(folder / "alone.parquet")
     found = pq.read_table(folder / "spark", partitioning=None)
@@ -298,6 +296,7 @@ def _single(spark: SparkSession, sizes: Sizes, folder: Path) -> Found:
         "events per second, one process": n / one,
         "events per second, Spark": n / two,
         "times faster on 2 cores": one / two,
+        **_split(read_times(folder / "times")),
     }
 
 
@@ -328,81 +327,26 @@ def _selective(
     return events, build_index(wishes, snapshots=str(folder / "indexes")).folder
 
 
-def _split(spark: SparkSession, sizes: Sizes, folder: Path) -> Found:
-    from matchwood.spark import match
-    from matchwood.spark.worker import read_times
-
-    events, index = _selective(spark, folder, sizes.split_subscriptions, sizes.split_events)
-    match(events.limit(5000), str(index)).matches.write.parquet(str(folder / "warm"))
-    start = time.perf_counter()
-    found = match(events, str(index), profile=str(folder / "times"))
-    found.matches.write.parquet(str(folder / "m"))
-    seconds = time.perf_counter() - start
-    times = read_times(folder / "times")
+def _split(times: dict[str, float]) -> Found:
+    """Where the time of workers went, as shares."""
     total = sum(times.values())
-    inside = sum(times.get(name, 0.0) for name in ("encode", "match", "emit"))
-    return {
-        "subscriptions x events": f"{sizes.split_subscriptions:,} x {sizes.split_events:,}",
-        "wall clock, s": seconds,
-        **{f"{name}, s": value for name, value in sorted(times.items())},
-        "share in match kernels, %": 100 * times["match"] / total,
-        "share in encode, match and emit, %": 100 * inside / total,
-    }
+    laps = {f"workers: {what}, %": 100 * times.get(lap, 0.0) / total for lap, what in LAPS.items()}
+    return {"workers, s": total, **laps}
 
 
 # -- streaming ---------------------------------------------------------------------------------
 
 
 def _stream(spark: SparkSession, sizes: Sizes, folder: Path) -> Found:
-    from matchwood.spark import match_stream, read_workload
+    from matchwood.bench.spark_stream import run_stream
 
-    options = {"subscriptions": sizes.stream_subscriptions, "match_probability": 0.0005,
-               "min_predicates": 5}  # fmt: skip
-    wishes = _stored(spark, folder, "begen", "subscriptions", **options)
-    batches = -(-sizes.stream_records // sizes.stream_batch)
-    log = read_workload(
-        spark, "begen", "log", **options, records=sizes.stream_records, every=sizes.stream_every,
-        partitions=batches,
-    )  # fmt: skip
-    log.write.parquet(str(folder / "log"))
-    _in_order(folder / "log")
-    stream = spark.readStream.schema(log.schema).option("maxFilesPerTrigger", 1)
-    query = match_stream(
-        stream.parquet(str(folder / "log")), str(folder / "out"), str(folder / "state"),
-        subscriptions=wishes, trigger={"availableNow": True},
-    )  # fmt: skip
-    query.awaitTermination()
-    progress = [each for each in query.recentProgress if each["numInputRows"]]
-    took = np.array([each["durationMs"]["triggerExecution"] for each in progress]) / 1000
-    rows = np.array([each["numInputRows"] for each in progress])
-    warm = slice(1, None)  # the first batch opens the snapshot and loads the kernels
-    share = (sizes.stream_every - 1) / sizes.stream_every
-    rate = rows[warm].sum() / took[warm].sum()
-    return {
-        "subscriptions": sizes.stream_subscriptions,
-        "records": int(rows.sum()),
-        "micro-batches": len(progress),
-        "events per second": float(rate * share),
-        "subscription changes per second": float(rate / sizes.stream_every),
-        "median micro-batch, s": float(np.median(took[warm])),
-        "p99 micro-batch, s": float(np.quantile(took[warm], 0.99)),
-        "first micro-batch, s": float(took[0]),
-    }
-
-
-def _in_order(folder: Path) -> None:
-    """Files of a log change in the order of its offsets, which is how Spark takes them."""
-    import os
-
-    first = {file: pq.read_table(file, columns=["offset"])["offset"][0].as_py()
-             for file in folder.glob("*.parquet")}  # fmt: skip
-    for n, file in enumerate(sorted(first, key=lambda each: int(first[each]))):
-        os.utime(file, (1_700_000_000 + n, 1_700_000_000 + n))
+    return run_stream(
+        spark, folder, sizes.stream_subscriptions, sizes.stream_records, sizes.stream_batch
+    )
 
 
 _PARTS: dict[str, Callable[[Any, Sizes, Path], Found]] = {
     "joins": _joins,
     "single": _single,
-    "split": _split,
     "stream": _stream,
 }

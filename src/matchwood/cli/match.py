@@ -34,6 +34,14 @@ def match(
         str | None,
         typer.Option(help="A folder that keeps indexes, for the next call.", show_default=False),
     ] = None,
+    times: Annotated[
+        str | None,
+        typer.Option(
+            help="A folder for the times of Spark's tasks, which workers can write to; "
+            "shows where their time went.",
+            show_default=False,
+        ),
+    ] = None,
     master: Master = None,
     as_json: Json = False,
 ) -> None:
@@ -45,13 +53,13 @@ def match(
     if local:
         from matchwood.cli import match_job
 
-        if master is not None or snapshots is not None:
-            refuse("expected --master and --snapshots without --local: they are Spark's")
+        if any(each is not None for each in (master, snapshots, times)):
+            refuse("expected --master, --snapshots and --times without --local: they are Spark's")
         found = match_job.run(Path(subscriptions), Path(events), Path(out), index, lists)
     else:
         from matchwood.cli import match_spark
 
-        found = match_spark.run(subscriptions, events, out, index, lists, master, snapshots)
+        found = match_spark.run(subscriptions, events, out, index, lists, master, snapshots, times)
     if as_json:
         print_json(found)
     else:
@@ -79,7 +87,18 @@ def _show(found: dict[str, Any]) -> None:
     if found["problems"]:
         table.add_row("problems", f"{found['problems']:,}", f"-> {found['errors']}")
     screen().print(table)
+    if found.get("workers"):
+        typer.echo(f"workers: {_shares(found['workers'])}")
     if found["compile_seconds"]:
         typer.echo(
             f"compiling, once per installation: {found['compile_seconds']:.1f} s, not counted"
         )
+
+
+def _shares(seconds: dict[str, float]) -> str:
+    """Where the time of Python workers went, in the order in which a batch is worked on."""
+    from matchwood.spark.worker import LAPS
+
+    total = sum(seconds.values())
+    parts = [f"{what} {100 * seconds.get(lap, 0.0) / total:.1f} %" for lap, what in LAPS.items()]
+    return f"{total:.1f} s, of which " + ", ".join(parts)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import time
+import uuid
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,7 +24,7 @@ OUT_FORMATS = ("parquet", "json", "csv")
 
 def run(
     subscriptions: str, events: str, out: str, index: str, lists: bool, master: str | None,
-    snapshots: str | None,
+    snapshots: str | None, times: str | None = None,
 ) -> Report:  # fmt: skip
     """Match files on Spark; returns what the closing lines show."""
     kind = _format(out)
@@ -35,23 +36,25 @@ def run(
         if _local(source) == _local(out):
             refuse(f"expected another file to write to, found an input: {source!r}")
     with spark_session(master) as spark:
-        return _run(spark, subscriptions, events, out, index, lists, snapshots)
+        return _run(spark, subscriptions, events, out, index, lists, snapshots, times)
 
 
 def _run(
     spark: SparkSession, subscriptions: str, events: str, out: str, index: str, lists: bool,
-    snapshots: str | None,
+    snapshots: str | None, times: str | None,
 ) -> Report:  # fmt: skip
     from pyspark.sql import Observation
     from pyspark.sql import functions as f
 
     from matchwood.spark import match
+    from matchwood.spark.worker import read_times
 
+    run_times = None if times is None else str(Path(times).absolute() / uuid.uuid4().hex)
     start = time.perf_counter()
     table, problems = open_subscriptions(spark, subscriptions)
     rows = _events(spark, events)
     with job_progress(spark, "subscriptions"):
-        found = match(rows, table, index=index, snapshots=snapshots)
+        found = match(rows, table, index=index, snapshots=snapshots, profile=run_times)
     indexed = time.perf_counter()
     seen = Observation()
     counted = found.rows.observe(
@@ -88,6 +91,7 @@ def _run(
         "out": out,
         "problems": len(problems),
         "errors": f"{out}.errors.jsonl" if problems else None,
+        "workers": None if run_times is None else read_times(run_times),
         "compile_seconds": 0.0,
     }  # fmt: skip
 

@@ -29,6 +29,7 @@ from matchwood.engine.text_files import read_cell
 from matchwood.errors import MatchwoodError
 from matchwood.lang.nodes import And, Comparison, Expr, IsNull, Not, Predicate
 from matchwood.lang.parser import parse
+from matchwood.spark.shapes import JsonEvents
 
 ANY = np.uint64(0)
 """The key of what every event has."""
@@ -250,6 +251,9 @@ def event_keys(events: Any, types: Mapping[str, str]) -> Iterator[tuple[np.ndarr
             if name in types:
                 yield from _column_keys(name, column, np.arange(len(column)))
         return
+    if isinstance(events, JsonEvents):
+        yield _object_keys(events.rows(types)[0], types)
+        return
     assert isinstance(events, EntryEvents)
     words = pc.dictionary_encode(events.names)
     codes = words.indices.fill_null(-1).to_numpy(zero_copy_only=False)
@@ -267,6 +271,30 @@ def event_keys(events: Any, types: Mapping[str, str]) -> Iterator[tuple[np.ndarr
                 yield from _text_keys(name, types[name], column, events.event[at])
             else:
                 yield from _column_keys(name, column, events.event[at])
+
+
+def _object_keys(objects: list[Any], types: Mapping[str, str]) -> tuple[np.ndarray, np.ndarray]:
+    """Rows and keys of JSON objects.  Those that are none, or hold what no event may, are refused
+    elsewhere; here they have no key.
+    """
+    found: list[tuple[int, Any]] = []
+    for row, each in enumerate(objects):
+        for name, value in _leaves(each, ""):
+            if name in types and value is not None:
+                found.append((row, name_key(name)))
+                hashed = _one(value) if isinstance(value, (bool, int, float, str)) else None
+                if hashed is not None:
+                    found.append((row, value_keys(name, np.array([hashed], np.uint64))[0]))
+    rows = np.array([row for row, _ in found], np.int64)
+    return rows, np.array([key for _, key in found], np.uint64)
+
+
+def _leaves(value: Any, name: str) -> Iterator[tuple[str, Any]]:
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            yield from _leaves(inner, f"{name}.{key}" if name else key)
+    elif name:
+        yield name, value
 
 
 def _flat(table: pa.Table) -> Iterator[tuple[str, pa.Array]]:

@@ -23,7 +23,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from matchwood.encode.schema import Schema
 from matchwood.engine.loading import BatchReport, Chunk
@@ -32,6 +31,7 @@ from matchwood.engine.snapshot import VERSION, read_manifest
 from matchwood.errors import FormatError, SubscriptionError
 from matchwood.spark.context_frames import context_frame, set_values
 from matchwood.spark.errors import ERROR_TYPE, error_row
+from matchwood.spark.gather import PACKED, bring, gather
 from matchwood.spark.worker import parse_batches
 
 if TYPE_CHECKING:
@@ -78,8 +78,8 @@ def build_index(
     settings = {"index": index, "config": dict(config or {}), "schema": dict(declared)}
     values = None if contexts is None else context_frame(table, contexts)
     if values is not None:
-        settings["contexts"] = fingerprint(values, {})
-    name = fingerprint(table, settings)
+        settings["contexts"], _ = fingerprint(values, {})
+    name, _ = fingerprint(table, settings)
     folder = Path(snapshots or _own_folder()) / name
     found = _find(folder, id_type)
     if found is not None:
@@ -106,22 +106,26 @@ def open_index(path: str) -> Index:
     return Index(folder, f"{folder.name}-{generation}", len(matcher), id_type, none, reused=True)
 
 
-def fingerprint(table: DataFrame, settings: Mapping[str, Any]) -> str:
-    """A name for the rows of a table, whatever their order and partitioning."""
+def fingerprint(table: DataFrame, settings: Mapping[str, Any]) -> tuple[str, int]:
+    """A name for the rows of a table, whatever their order and partitioning; and their number."""
     from pyspark.sql import functions as f
 
     columns = sorted(table.columns)
     parts = [part for name in columns for part in _parts(f"`{name}`", table.schema[name].dataType)]
     row = f.xxhash64(*parts)
     other = f.hash(*reversed(parts)).cast("bigint")
+    # sums of halves: they do not overflow, and a sum of decimals would cost more than the hashes
+    low, high = f.col("a").bitwiseAND((1 << 32) - 1), f.shiftright("a", 32)
     counts = table.select(row.alias("a"), other.alias("b")).agg(
-        f.count("*"), f.sum(f.col("a").cast("decimal(38,0)")), f.bit_xor("a"), f.sum("b"),
+        f.count("*"), f.sum(low), f.sum(high), f.bit_xor("a"), f.sum("b"),
         f.bit_xor(f.xxhash64("a", "b")),
     )  # fmt: skip
-    rows = [str(value) for value in counts.first() or ()]
+    first = counts.first()
+    assert first is not None
+    rows = [str(value) for value in first]
     types = [(name, kind) for name, kind in table.dtypes if name in columns]
     told = json.dumps([VERSION, sorted(types), rows, settings], sort_keys=True, default=str)
-    return hashlib.blake2b(told.encode(), digest_size=12).hexdigest()
+    return hashlib.blake2b(told.encode(), digest_size=12).hexdigest(), int(first[0])
 
 
 def _parts(name: str, kind: DataType) -> Iterator[Column]:
@@ -174,21 +178,9 @@ def id_type_of(table: DataFrame) -> str:
 def _fill(matcher: Matcher, table: DataFrame) -> BatchReport:
     """Read in the order of ids, so that partitioning decides nothing: not even who came first."""
     if "attribute" in table.columns:
-        rows = table.toArrow()
-        return matcher.add_many(_sorted(rows))
+        return matcher.add_many(gather(table))
     ordered = table.orderBy(*table.columns)
-    parsed = ordered.mapInArrow(parse_batches, "chunk binary")
-    return matcher.add_chunks(_chunks(row.chunk for row in parsed.toLocalIterator(True)))
-
-
-def _sorted(rows: pa.Table) -> pa.Table:
-    ids = rows.column("id")
-    if ids.null_count:
-        raise SubscriptionError("expected an id in every row, found null")
-    before, after = ids.slice(0, max(len(ids) - 1, 0)), ids.slice(1)
-    if pc.all(pc.less_equal(before, after)).as_py() is False:
-        rows = rows.take(pc.sort_indices(ids))
-    return rows
+    return matcher.add_chunks(_chunks(bring(ordered.mapInArrow(parse_batches, PACKED))))
 
 
 def _chunks(pickled: Iterable[bytes]) -> Iterator[Chunk]:

@@ -45,13 +45,29 @@ def local_session(
         os.environ.setdefault("SPARK_LOCAL_IP", LOOPBACK)
     settings = _settings(cores)
     if master is None or master.startswith("local"):
-        settings |= _THIS_MACHINE
+        settings |= {**_THIS_MACHINE, "spark.driver.memory": heap()}
     builder = SparkSession.builder.master(master or f"local[{cores}]").appName(app_name)
     for name, value in (settings | options).items():
         builder = builder.config(name, value)
     session = builder.getOrCreate()
     session.sparkContext.setLogLevel("ERROR")
     return session
+
+
+MOST_HEAP = 4 << 30
+
+
+def heap() -> str:
+    """The JVM's memory: here it is driver and executors at once, and Spark's default is 1 GiB.
+
+    A quarter of the machine's, at most 4 GiB: Python workers, where the work is done, have theirs
+    beside it.  A limit, not a reservation.
+    """
+    try:
+        total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, OSError, ValueError):
+        total = MOST_HEAP
+    return f"{max(1 << 30, min(MOST_HEAP, total // 4)) >> 20}m"
 
 
 _THIS_MACHINE: dict[str, str | int | bool] = {

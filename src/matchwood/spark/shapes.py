@@ -13,7 +13,7 @@ shape from the columns: what `attributes` is decides, and without it every colum
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -110,6 +110,12 @@ class JsonEvents:
 
     def encode_entries(self, attributes: Attributes) -> EncodedEvents:
         types = {name: each.type or "" for name, each in attributes.by_name.items()}
+        rows, problems = self.rows(types)
+        batch, errors = encode_events(attributes, rows)
+        return EncodedEvents(batch, {**errors, **problems})
+
+    def rows(self, types: Mapping[str, str]) -> tuple[list[Any], dict[int, EventError]]:
+        """The objects, and what is wrong with those that cannot be read."""
         rows: list[Any] = []
         problems: dict[int, EventError] = {}
         for row, text in enumerate(self._texts):
@@ -118,8 +124,7 @@ class JsonEvents:
             except (ValueError, RecursionError) as error:
                 rows.append({})
                 problems[row] = EventError(f"expected a JSON object, found no JSON: {error}")
-        batch, errors = encode_events(attributes, rows)
-        return EncodedEvents(batch, {**errors, **problems})
+        return rows, problems
 
 
 def _arrays(batch: pa.RecordBatch) -> EntryEvents:

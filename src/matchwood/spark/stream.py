@@ -22,7 +22,6 @@ import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -34,29 +33,29 @@ from matchwood.errors import (
     FormatError,
     MatchwoodError,
     StorageError,
-    SubscriptionError,
 )
-from matchwood.spark.errors import ERROR_FIELDS, ERROR_STRUCT, ERROR_TYPE, error_row
+from matchwood.spark.errors import ERROR_FIELDS, ERROR_STRUCT, ERROR_TYPE
 from matchwood.spark.shapes import find_shape
+from matchwood.spark.stream_changes import Decider
 from matchwood.spark.stream_contexts import (
     ADD,
-    CONTEXT,
     CONTEXT_OF,
+    IS_EVENT,
     RECORD,
-    SET,
     read_records,
-    set_contexts,
 )
 from matchwood.spark.stream_start import begin, first_replica
-from matchwood.spark.stream_state import BEFORE, CHANGE, END, Changes, Replica, StateFolder
-from matchwood.spark.stream_worker import StreamJob, late, match_events
+from matchwood.spark.stream_state import END, Changes, Replica, StateFolder
+from matchwood.spark.stream_worker import StreamJob, match_events
+from matchwood.spark.worker import Times
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
     from pyspark.sql.streaming.query import StreamingQuery
 
-SUBSCRIBE, UNSUBSCRIBE, EVENT = "subscribe", "unsubscribe", "event"
 LATE = ("refuse", "now")
+BLOCK = 2048
+"""Offsets side by side that one task takes."""
 
 
 @dataclass(frozen=True)
@@ -69,6 +68,7 @@ class Settings:
     id_type: str
     late: str
     snapshot_every: int
+    profile: str | None
 
 
 def match_stream(
@@ -85,6 +85,7 @@ def match_stream(
     late: str = "refuse",
     snapshot_every: int = 50,
     trigger: Mapping[str, Any] | None = None,
+    profile: str | None = None,
 ) -> StreamingQuery:
     """Match the events of a log, each with the subscriptions that the log had before it.
 
@@ -100,6 +101,7 @@ def match_stream(
                     "refuse" (an error row) or "now" (as if it came with the batch)
     snapshot_every  batches between snapshots of the state
     trigger         as for writeStream.trigger; every record that is there, then on, unless given
+    profile         a folder for the times of every task and of the driver (`worker.read_times`)
     """
     kinds = dict(log.dtypes)
     missing = [name for name in RECORD if name not in kinds]
@@ -120,7 +122,7 @@ def match_stream(
         raise EventError("expected the column attributes beside the log's own, found none")
     settings = Settings(
         str(Path(out).absolute()), str(Path(state).absolute()), found, kinds["id"], late,
-        snapshot_every,
+        snapshot_every, profile,
     )  # fmt: skip
     begin(
         log,
@@ -153,20 +155,27 @@ class Stream:
         done = Path(self._settings.out, "matches", f"batch={batch}")
         if done.exists():  # all of it was done before a crash; only Spark's own note was missing
             return
-        records = records.persist()
+        times = Times()
+        records = _spread(records).persist()
         try:
             replica = self._replica_before(batch)
+            times.lap("open")
             last_offset = replica.last_offset
             if self._folder.has_changes(batch):
                 changes = self._folder.read_changes(batch)
                 replica.enter(batch, changes)
             else:
-                changes = self._decide(records, replica)
+                table, last = read_records(records, self._settings.shape)
+                times.lap("read")
+                changes = self._decider(replica).decide(table, last)
                 reached("decided")
+                times.lap("decide")
                 self._folder.write_changes(batch, changes)
                 replica.enter(batch, changes, is_added=True)
+            times.lap("changes")
             reached("changes")
             self._match(records, batch, changes, last_offset)
+            times.lap("match")
         except BaseException:
             self._replica = None  # it may be half-way: the next attempt starts from the folder
             raise
@@ -174,10 +183,14 @@ class Stream:
             records.unpersist()
         replica.leave()
         self._update_live(changes)
+        times.lap("leave")
         if (batch + 1) % self._settings.snapshot_every == 0:
             self._folder.write_snapshot(batch + 1, replica)
             self._replica = None  # everybody goes on from the snapshot, see its docstring
             reached("snapshot")
+            times.lap("snapshot")
+        if self._settings.profile is not None:
+            times.save(Path(self._settings.profile, "driver"))
 
     def _replica_before(self, batch: int) -> Replica:
         replica = self._replica
@@ -203,121 +216,9 @@ class Stream:
             shutil.rmtree(self._folder.snapshot(base))
             return self._load(batch)
 
-    @property
-    def _id_type(self) -> pa.DataType:
-        return pa.int64() if self._settings.id_type == "bigint" else pa.string()
-
-    # -- changes -----------------------------------------------------------------------------
-
-    def _decide(self, records: DataFrame, replica: Replica) -> Changes:
-        """Which changes are taken; those that are enter the driver's matcher at once."""
-        table = read_records(records, self._settings.shape)
-        offsets = table.column("offset").drop_null().to_numpy()
-        last = max(replica.last_offset, int(offsets.max()) if len(offsets) else BEFORE)
-        is_event = pa.compute.equal(table.column("kind"), EVENT).fill_null(False)
-        has_offset = table.column("offset").is_valid()
-        rest = table.filter(pa.compute.invert(pa.compute.and_(is_event, has_offset)))
-        rest = rest.sort_by([("offset", "ascending"), ("kind", "ascending"), ("id", "ascending")])
-        rows = rest.to_pylist()
-        errors: list[dict[str, Any]] = []
-        good = [row for row in rows if self._is_good(row, replica.last_offset, errors)]
-        taken = self._take(good, replica, errors)
-        n_added = sum(row["kind"] == SUBSCRIBE for row in good)
-        found = self._in_order(good, taken, replica.next_version, errors)
-        return Changes(found, replica.next_version + n_added, last, errors)
-
-    def _is_good(self, row: dict[str, Any], last: int, errors: list[dict[str, Any]]) -> bool:
-        kind, offset = row["kind"], row["offset"]
-        problem = None
-        if offset is None:
-            problem = "expected an offset, found null"
-        elif kind not in (SUBSCRIBE, UNSUBSCRIBE, CONTEXT):
-            problem = (
-                f"expected a kind among subscribe, unsubscribe, context, event, found {kind!r}"
-            )
-        elif row["id"] is None:
-            problem = "expected an id, found null"
-        elif self._settings.late == "refuse" and offset <= last:
-            problem = late(offset, last)
-        if problem is None:
-            return True
-        errors.append(error_row("record", row["id"], SubscriptionError(problem)))
-        return False
-
-    def _take(
-        self, rows: list[dict[str, Any]], replica: Replica, errors: list[dict[str, Any]]
-    ) -> set[int]:
-        """Carry out what can be, in order; returns which of the subscriptions were taken.
-
-        Values of contexts that were taken are in their rows.
-        """
-        taken: set[int] = set()
-        n = 0
-        changes = [row for row in rows if row["kind"] != UNSUBSCRIBE]
-        for kind, same in groupby(changes, key=lambda row: row["kind"]):
-            part = list(same)
-            if kind == SUBSCRIBE:
-                taken |= {n + i for i in self._add(part, n, replica, errors)}
-                n += len(part)
-            else:
-                errors += set_contexts(replica.matcher, part, self._settings.shape)
-        return taken
-
-    def _add(
-        self,
-        rows: list[dict[str, Any]],
-        n_before: int,
-        replica: Replica,
-        errors: list[dict[str, Any]],
-    ) -> set[int]:
-        """Add subscriptions as versions; returns which of the rows were taken."""
-        first = replica.next_version + n_before
-        texts = [row["expr"] for row in rows]
-        contexts = [row.get(CONTEXT_OF) for row in rows]
-        refused = replica.matcher.add_many(
-            pa.table({"id": pa.array(range(first, first + len(rows)), pa.int64()),
-                      "expr": pa.array(texts, pa.string()),
-                      "context": pa.array(contexts, self._id_type)})
-        ).errors  # fmt: skip
-        errors += [error_row("subscription", rows[each.row]["id"], each.error) for each in refused]
-        return set(range(len(rows))) - {each.row for each in refused}
-
-    def _in_order(
-        self, rows: list[dict[str, Any]], taken: set[int], first: int, errors: list[dict[str, Any]]
-    ) -> pa.Table:
-        """What begins and ends, at which offsets."""
-        live: dict[Any, int | None] = {}  # what this batch changed; None: gone
-        found: list[tuple[Any, ...]] = []
-        number = -1
-        for row in rows:
-            id_, offset = row["id"], row["offset"]
-            if row["kind"] == CONTEXT:
-                if row["text"] is not None:
-                    found.append((SET, None, offset, None, row["text"], id_, None))
-                continue
-            current = live[id_] if id_ in live else self._live.get(id_)
-            if row["kind"] == SUBSCRIBE:
-                number += 1
-                if number not in taken:
-                    continue
-                if current is not None:
-                    found.append((END, current, offset, None, None, id_, None))
-                of = row.get(CONTEXT_OF)
-                found.append((ADD, first + number, offset, row["expr"], None, id_, of))
-                live[id_] = first + number
-            elif current is None:
-                problem = SubscriptionError(f"expected the id of a subscription, found {id_!r}")
-                errors.append(error_row("record", id_, problem))
-            else:
-                found.append((END, current, offset, None, None, id_, None))
-                live[id_] = None
-        kind = self._id_type
-        fields = [*CHANGE, pa.field("id", kind), pa.field("context", kind)]
-        columns = list(zip(*found, strict=True)) if found else [()] * len(fields)
-        return pa.table(
-            [pa.array(c, f.type) for c, f in zip(columns, fields, strict=True)],
-            schema=pa.schema(fields),
-        )
+    def _decider(self, replica: Replica) -> Decider:
+        s = self._settings
+        return Decider(replica, self._live, s.shape, s.id_type, s.late == "refuse")
 
     def _update_live(self, changes: Changes) -> None:
         for row in changes.rows.to_pylist():
@@ -333,8 +234,10 @@ class Stream:
         from pyspark.sql import functions as f
 
         s = self._settings
-        job = StreamJob(s.state, batch, s.shape, last_offset, s.late == "refuse", s.id_type)
-        events = records.where("kind = 'event' AND offset IS NOT NULL")
+        job = StreamJob(
+            s.state, batch, s.shape, last_offset, s.late == "refuse", s.id_type, profile=s.profile
+        )
+        events = records.where(IS_EVENT)
         columns = (
             f"event_id {s.id_type}, offset bigint, subscription_ids array<{s.id_type}>, "
             f"error {ERROR_STRUCT}"
@@ -360,6 +263,19 @@ class Stream:
         _move(aside / "matches", Path(s.out, "matches", f"batch={batch}"))
         shutil.rmtree(aside, ignore_errors=True)
         reached("committed")
+
+
+def _spread(records: DataFrame) -> DataFrame:
+    """Records over all cores: a topic of one partition, or one small file, would be one task.
+
+    In blocks that belong together by offset, because values of contexts change between events and
+    every run of events between two changes is a call.
+    """
+    from pyspark.sql import functions as f
+
+    n = records.sparkSession.sparkContext.defaultParallelism
+    block = f.expr(f"CAST(pmod(coalesce(offset, 0) DIV {BLOCK}, {n}) AS INT)")
+    return records.repartitionById(n, block)
 
 
 def _move(source: Path, target: Path) -> None:

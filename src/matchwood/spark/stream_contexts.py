@@ -7,9 +7,9 @@
 
 Idea.    Updates are changes, decided and written like those of subscriptions.  A worker takes the
          events that it has in the order of their offsets, and carries out the updates between them
-         on its own replica, from wherever that is: an update remembers what it replaced, so that
-         values go back as well.  So events are still matched in parallel, and every worker ends a
-         batch with the same values.
+         on its own replica, from wherever that is: the first time an update is carried out, what it
+         replaced is remembered, so that values go back as well.  So events are still matched in
+         parallel, and every worker ends a batch with the same values.
 Cost.    Every task carries out the updates of the batch that lie between its events, and calls the
          index of subscriptions with a context once for every run of events between two of them.
          Other subscriptions are matched as ever, see `matchwood.engine.moments`.
@@ -42,6 +42,7 @@ RECORD = ("offset", "kind", "id", "expr")
 CONTEXT = "context"
 CONTEXT_OF = "context"
 """A kind of records; and the column, which a log may lack, of the context of a subscription."""
+IS_EVENT = "kind = 'event' AND offset IS NOT NULL"
 ADD, SET = "add", "set"
 _TAGS = {"date": date.fromisoformat, "timestamp": datetime.fromisoformat}
 
@@ -68,17 +69,16 @@ class Timeline:
         return len(self._updates)
 
     def append(self, update: Update) -> None:
-        """The next update, carried out; all before it are."""
-        now = self._matcher.context(update.context)
-        self._replaced.append({name: now.get(name) for name in update.values})
-        self._matcher.set_context(update.context, update.values)
+        """The next update; it is carried out when somebody goes there."""
         self._updates.append(update)
-        self._at = len(self._updates)
 
     def go(self, n: int) -> None:
         """Carry out updates, or take them back, until the first n of them are carried out."""
         while self._at < n:
             _, context, values = self._updates[self._at]
+            if self._at == len(self._replaced):  # what it replaces is known once it was here
+                now = self._matcher.context(context)
+                self._replaced.append({name: now.get(name) for name in values})
             self._matcher.set_context(context, values)
             self._at += 1
         while self._at > n:
@@ -101,32 +101,48 @@ class Timeline:
 
 
 def carry_out(matcher: Matcher, rows: pa.Table, batch: int) -> Timeline:
-    """Take what a batch adds and sets, in the order in which it was decided.
+    """Take what a batch adds and sets.
 
-    The order matters: types are learned from both.
+    In the order in which it was decided, if an update has a name without a type: types are learned
+    from both.  Else the order decides nothing, and what is added is added at once, and updates
+    wait until events come to them.
     """
     timeline = Timeline(matcher)
     names = [each for each in ("context", "values") if each in rows.column_names]
     changes = rows.select(["op", "version", "offset", "expr", "id", *names])
-    is_set = "values" in names and SET in changes.column("op").unique().to_pylist()
-    if not is_set:
-        added = changes.filter(pa.compute.equal(changes.column("op"), ADD))
-        _add(matcher, added, batch)
+    updates: list[Update] = []
+    if "values" in names:
+        is_set = changes.filter(pa.compute.equal(changes.column("op"), SET))
+        columns = (is_set.column(name).to_pylist() for name in ("offset", "id", "values"))
+        updates = [
+            Update(offset, id_, values_of(text)) for offset, id_, text in zip(*columns, strict=True)
+        ]
+    for each in updates:
+        timeline.append(each)
+    if are_known(matcher.schema, (each.values for each in updates)):
+        _add(matcher, changes.filter(pa.compute.equal(changes.column("op"), ADD)), batch)
+        if any(isinstance(value, str) for each in updates for value in each.values.values()):
+            timeline.end()  # a new string changes what events are encoded to: all come first
         return timeline
     kept = changes.filter(pa.compute.is_in(changes.column("op"), pa.array([ADD, SET])))
-    ops, at = kept.column("op").to_pylist(), 0
+    ops, at, n_set = kept.column("op").to_pylist(), 0, 0
     for op, same in groupby(ops):
-        part = kept.slice(at, len(list(same)))
-        at += len(part)
+        n = len(list(same))
         if op == ADD:
-            _add(matcher, part, batch)
-            continue
-        for row in part.to_pylist():
+            _add(matcher, kept.slice(at, n), batch)
+        else:
+            n_set += n
             try:
-                timeline.append(Update(row["offset"], row["id"], values_of(row["values"])))
+                timeline.go(n_set)
             except MatchwoodError as error:
                 raise _strange(batch, error) from error
+        at += n
     return timeline
+
+
+def are_known(types: Mapping[str, str], updates: Iterable[Iterable[str]]) -> bool:
+    """Whether every name that updates give a value to has a type."""
+    return all(types.get(PREFIX + name) for name in {n for each in updates for n in each})
 
 
 def _add(matcher: Matcher, rows: pa.Table, batch: int) -> None:
@@ -150,14 +166,18 @@ def _strange(batch: int, error: Exception) -> MatchwoodError:
 # -- records -------------------------------------------------------------------------------------
 
 
-def read_records(records: DataFrame, shape: str) -> pa.Table:
-    """The records of a batch; of events only what the driver must know of them."""
+def read_records(records: DataFrame, shape: str) -> tuple[pa.Table, int | None]:
+    """The records of a batch that are no events, and the highest offset of all: in one job."""
+    from pyspark.sql import Observation
     from pyspark.sql import functions as f
 
     columns = [*RECORD, *([CONTEXT_OF] if CONTEXT_OF in records.columns else [])]
     values = ["attributes", *(["values"] if shape == "arrays" else [])]
     only = [f.when(f.col("kind") == CONTEXT, f.col(name)).alias(name) for name in values]
-    return records.select(*columns, *only).toArrow()
+    seen = Observation()
+    seen_all = records.observe(seen, f.max("offset").alias("last"))
+    rest = seen_all.where(f"NOT coalesce({IS_EVENT}, false)").select(*columns, *only)
+    return rest.toArrow(), seen.get["last"]
 
 
 def set_contexts(matcher: Matcher, rows: list[dict[str, Any]], shape: str) -> list[dict[str, Any]]:
@@ -198,6 +218,22 @@ def read_values(attributes: Any, values: Any, shape: str, types: Mapping[str, st
             raise EventError("expected as many attributes as values, found another number")
         pairs = zip(attributes, values, strict=True)
     return dict(_once(_read(name, value, types) for name, value in pairs))
+
+
+def names_of(attributes: Any, shape: str) -> list[str]:
+    """The names that a record may give a value to; one that no type has if it cannot be read."""
+    unknown = [""]
+    if attributes is None:
+        return unknown
+    if shape == "struct":
+        return [name for name, value in _flat(attributes) if value is not None]
+    if shape == "json":
+        try:
+            return list(_from_json(attributes, {}))
+        except MatchwoodError:
+            return unknown
+    names = attributes if shape == "arrays" else [name for name, _ in attributes]
+    return [name or "" for name in names]
 
 
 def _from_json(text: str, types: Mapping[str, str]) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -15,7 +16,7 @@ import pyarrow as pa
 from matchwood.errors import EventError
 from matchwood.spark.shapes import read_events
 from matchwood.spark.stream_state import Replica, StateFolder
-from matchwood.spark.worker import FIRST_PART, MATCHES_AT_ONCE, cut, out_batch
+from matchwood.spark.worker import FIRST_PART, MATCHES_AT_ONCE, Times, cut, out_batch
 
 _replicas: dict[str, Replica] = {}
 
@@ -32,6 +33,7 @@ class StreamJob:
     refuses_late: bool
     id_type: str
     encode_only: bool = False
+    profile: str | None = None
 
 
 def replica_of(job: StreamJob) -> Replica:
@@ -53,11 +55,14 @@ def replica_of(job: StreamJob) -> Replica:
 
 def match_events(job: StreamJob, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Rows (event_id, offset, subscription_ids, error), one per event: `mapInArrow`'s function."""
+    times = Times()
     replica = replica_of(job)
+    times.lap("open")
     matcher = replica.matcher
     versions = matcher.arrow_ids().to_numpy()
     kind = pa.int64() if job.id_type == "bigint" else pa.string()
     for batch in batches:
+        times.lap("wait")
         if len(replica.contexts):  # values change between events: these come in their order
             batch = batch.sort_by("offset")
         offsets = batch.column("offset").to_numpy(zero_copy_only=False)
@@ -72,7 +77,9 @@ def match_events(job: StreamJob, batches: Iterator[pa.RecordBatch]) -> Iterator[
         while at < n and not job.encode_only:
             until = min(at + step, n)
             moments = replica.contexts.moments(offsets[at:until])
+            times.lap("encode")
             found = matcher.find(cut(events, at, until), moments)
+            times.lap("match")
             sizes = np.diff(found.offsets)
             matched = versions[found.slots]
             held = replica.held(matched, np.repeat(offsets[at:until], sizes))
@@ -80,9 +87,12 @@ def match_events(job: StreamJob, batches: Iterator[pa.RecordBatch]) -> Iterator[
             ends = np.searchsorted(event, np.arange(until - at + 1)).astype(np.int32)
             ids = replica.public(matched[held]).cast(kind)
             lists = pa.ListArray.from_arrays(pa.array(ends), ids)
-            yield _out(
+            out = _out(
                 event_ids, offsets, lists, [found.errors.get(i) for i in range(until - at)], at
             )
+            times.lap("emit")
+            yield out
+            times.lap("write")
             each = max(len(found.slots) / (until - at), 0.25)
             step = max(1, min(int(MATCHES_AT_ONCE / each), 4 * step))
             at = until
@@ -90,6 +100,8 @@ def match_events(job: StreamJob, batches: Iterator[pa.RecordBatch]) -> Iterator[
             for row in sorted(events.errors):
                 none = pa.nulls(1, pa.list_(kind))
                 yield _out(event_ids, offsets, none, [events.errors[row]], row)
+    if job.profile is not None:
+        times.save(Path(job.profile, "workers"))
 
 
 def _out(

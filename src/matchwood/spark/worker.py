@@ -22,6 +22,7 @@ from matchwood.engine.matcher import Matcher
 from matchwood.engine.snapshot import read_manifest
 from matchwood.errors import EventError, MatchwoodError, StorageError
 from matchwood.spark.errors import ERROR_TYPE, error_row
+from matchwood.spark.memory import peak
 from matchwood.spark.shapes import read_events
 
 MATCHES_AT_ONCE = 2_000_000
@@ -100,9 +101,7 @@ def match_batches(job: MatchJob, batches: Iterator[pa.RecordBatch]) -> Iterator[
         if job.encode_only:
             yield _bad_rows(event_ids, events, ids.type)
         else:
-            for out in match_parts(matcher, ids, event_ids, events, times):
-                yield out
-                times.lap("write")
+            yield from match_parts(matcher, ids, event_ids, events, times)
     if job.profile is not None:
         times.save(Path(job.profile))
 
@@ -114,14 +113,18 @@ def match_parts(
     n, at, step = events.batch.n_events, 0, FIRST_PART
     while at < n:
         until = min(at + step, n)
-        found = matcher.find(cut(events, at, until))
+        part = cut(events, at, until)
+        times.lap("encode")
+        found = matcher.find(part)
         times.lap("match")
         lists = pa.ListArray.from_arrays(
             pa.array(found.offsets.astype(np.int32)), ids.take(pa.array(found.slots))
         )
         errors = [found.errors.get(row) for row in range(until - at)] if found.errors else None
-        yield out_batch(event_ids.slice(at, until - at), lists, errors)
+        out = out_batch(event_ids.slice(at, until - at), lists, errors)
         times.lap("emit")
+        yield out
+        times.lap("write")
         each = max(len(found.slots) / (until - at), 0.25)
         step = max(1, min(int(MATCHES_AT_ONCE / each), 4 * step))
         at = until
@@ -176,6 +179,17 @@ def parse_batches(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]
         yield pa.RecordBatch.from_arrays([pa.array([data], pa.binary())], names=["chunk"])
 
 
+LAPS = {
+    "open": "opening the index",
+    "wait": "JVM to Arrow",
+    "encode": "encode",
+    "match": "match",
+    "emit": "emit",
+    "write": "Arrow to JVM",
+}
+"""What a worker does, in order.  `match` is the kernels and a few calls around them."""
+
+
 class Times:
     """Seconds by what was done, from lap to lap."""
 
@@ -190,15 +204,26 @@ class Times:
 
     def save(self, folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
-        (folder / f"{uuid.uuid4().hex}.json").write_text(json.dumps(self.seconds))
+        told = {"seconds": self.seconds, "peak": peak()}
+        (folder / f"{uuid.uuid4().hex}.json").write_text(json.dumps(told))
 
 
 def read_times(folder: str | Path) -> dict[str, float]:
     """The times of all tasks together."""
-    total: dict[str, Any] = {}
-    for file in Path(folder).glob("*.json"):
-        for what, seconds in json.loads(file.read_text()).items():
+    total: dict[str, float] = {}
+    for each in _tasks(folder):
+        for what, seconds in each["seconds"].items():
             total[what] = total.get(what, 0.0) + seconds
-    if not total:
-        raise MatchwoodError(f"expected times of tasks in {str(folder)!r}, found none")
     return total
+
+
+def read_peak(folder: str | Path) -> int:
+    """The most bytes that a worker had in memory, mapped files that it has read among them."""
+    return max(each["peak"] for each in _tasks(folder))
+
+
+def _tasks(folder: str | Path) -> list[dict[str, Any]]:
+    found = [json.loads(file.read_text()) for file in Path(folder).glob("*.json")]
+    if not found:
+        raise MatchwoodError(f"expected times of tasks in {str(folder)!r}, found none")
+    return found

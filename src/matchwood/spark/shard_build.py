@@ -1,0 +1,277 @@
+"""Building shards: rows go to the tasks of their shards, and a task keeps to the cap.
+
+    rows ──► home key, shard ──► by shard, sorted by home ──► a task: part after part
+                                                               │
+                                     weight reached ───────────┤ build, save, measure
+                                     took more than the cap ───┘ in two halves instead
+
+Cap.     `max_bytes` is what a task may take beyond what its process had before its first shard,
+         rows included.  A part is cut at the weight that was planned; what it takes is measured,
+         the peak of the whole process.  A part that took more is thrown away and built in two, and
+         the parts after it are cut smaller.  So no shard that is kept took more than the cap,
+         however wrong the sample was; only one subscription alone cannot be cut.
+Order.   A part is a range of home keys, so events are not sent to more shards than need be.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import uuid
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+
+from matchwood.encode.schema import Schema
+from matchwood.engine.matcher import Matcher
+from matchwood.errors import SchemaError
+from matchwood.spark.errors import error_row
+from matchwood.spark.memory import forget_peak, give_back, peak, resident
+from matchwood.spark.shard_plan import (
+    Plan,
+    Sampled,
+    draw_sample,
+    homes_of,
+    look_at,
+    make_plan,
+    weigh_buckets,
+    weights_of,
+    whole_ids,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from pyspark.sql import DataFrame
+
+LEAST = 64 << 20
+"""The smallest cap: below, a process's own noise is most of what is measured."""
+
+HOME, SHARD = "matchwood_home", "matchwood_shard"
+_before: int | None = None
+
+
+@dataclass(frozen=True)
+class Shard:
+    """One shard as it was built."""
+
+    number: int
+    count: int
+    bytes: int
+    peak: int
+    """The most that the task took, while it built this shard, beyond what its process had before
+    its first one; in bytes."""
+    refused: int
+
+
+@dataclass(frozen=True)
+class BuildJob:
+    """What the tasks that assign and build need to know."""
+
+    home: str
+    plan: Plan
+    sampled: Sampled
+    index: str
+    config: dict[str, Any]
+    max_bytes: int
+
+
+def build_shards(
+    table: DataFrame, n_rows: int | None, home: Path, shards: int | None, max_bytes: int,
+    grouped: bool, index: str, config: Mapping[str, Any] | None, schema: Schema, id_type: str,
+) -> None:  # fmt: skip
+    """Build all shards of a table of subscriptions in the folder `home`."""
+    sampled = look_at(draw_sample(table, n_rows), index, config, schema)
+    repeated: list[dict[str, Any]] = []
+    if not grouped:
+        table, repeated = _side_by_side(table)
+    weights = weigh_buckets(table, sampled)
+    plan = make_plan(weights, max_bytes / sampled.bytes, shards)
+    job = BuildJob(str(home), plan, sampled, index, dict(config or {}), max_bytes)
+    columns = ", ".join([f"`{name}` {kind}" for name, kind in table.dtypes])
+    assigned = table.mapInArrow(partial(assign, job), f"{columns}, {HOME} bigint, {SHARD} int")
+    placed = assigned.repartitionById(plan.n_shards, SHARD).sortWithinPartitions(HOME, "id")
+    home.mkdir(parents=True, exist_ok=True)
+    built = placed.mapInArrow(partial(build_parts, job), "told string").collect()
+    finish(home, [json.loads(row.told) for row in built], id_type, repeated, sampled.types)
+
+
+def _side_by_side(table: DataFrame) -> tuple[DataFrame, list[dict[str, Any]]]:
+    """The rows of an id in one partition, one after the other; and texts whose id came before.
+
+    Shards know nothing of each other, so an id that comes twice has to be found here.
+    """
+    from pyspark.sql import functions as f
+
+    if "attribute" in table.columns:
+        return table.repartition("id").sortWithinPartitions("id"), []
+    by_id = table.groupBy("id").agg(f.min("expr").alias("expr"), f.count("*").alias("n"))
+    from matchwood.errors import SubscriptionError
+
+    repeated = [
+        error_row("subscription", row.id, SubscriptionError(
+            f"expected an id once, found {row.id!r} {row.n} times: one of its texts is taken"))
+        for row in by_id.where("n > 1").toLocalIterator()
+    ]  # fmt: skip
+    if not repeated:
+        return table, []
+    return by_id.select("id", "expr"), repeated
+
+
+def assign(job: BuildJob, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Add the home key and the shard to every row."""
+    for table in whole_ids(batches):
+        home = homes_of(table, job.sampled)
+        shard = job.plan.shards_of(home, table.column("id"))
+        table = table.append_column(HOME, pa.array(home.view(np.int64)))
+        table = table.append_column(SHARD, pa.array(shard))
+        yield from table.combine_chunks().to_batches()
+
+
+def build_parts(job: BuildJob, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Build the parts of one shard, one after the other; tells what each holds."""
+    builder = _Builder(job)
+    for table in whole_ids(batches):
+        yield from map(_row, builder.take(table))
+    yield from map(_row, builder.end())
+
+
+def _row(told: dict[str, Any]) -> pa.RecordBatch:
+    return pa.RecordBatch.from_arrays([pa.array([json.dumps(told)])], names=["told"])
+
+
+class _Builder:
+    """Gathers rows to the planned weight, then builds; less at a time once that was too much."""
+
+    def __init__(self, job: BuildJob) -> None:
+        self._job = job
+        self._most = job.max_bytes / job.sampled.bytes
+        self._held: list[pa.Table] = []
+        self._weight = 0.0
+        global _before
+        if _before is None:
+            _warm_up(job)
+            give_back()
+            _before = resident()
+        self._before = _before
+        forget_peak()
+
+    def take(self, table: pa.Table) -> Iterator[dict[str, Any]]:
+        weight = float(weights_of(table).sum())
+        if self._held and self._weight + weight > self._most:
+            yield from self.end()
+        self._held.append(table)
+        self._weight += weight
+
+    def end(self) -> Iterator[dict[str, Any]]:
+        if not self._held:
+            return
+        table = pa.concat_tables(self._held).combine_chunks()
+        self._held, weight, self._weight = [], self._weight, 0.0
+        yield from self._build(table, weight)
+
+    def _build(self, table: pa.Table, weight: float) -> Iterator[dict[str, Any]]:
+        told, halves = self._try(table)
+        if told is not None:
+            yield told
+            return
+        self._most = min(self._most, 0.8 * weight / 2)
+        del table
+        while halves:
+            half = halves.pop(0)
+            yield from self._build(half, weight / 2)
+            del half
+
+    def _try(self, table: pa.Table) -> tuple[dict[str, Any] | None, list[pa.Table]]:
+        """Build; what it holds, or the halves that it is to be built in instead."""
+        folder = Path(self._job.home) / f".{uuid.uuid4().hex}"
+        told = _save(self._job, table, folder)
+        took = max(0, peak() - self._before)
+        halves = _halves(table) if took > self._job.max_bytes else []
+        give_back()
+        forget_peak()
+        if halves:
+            shutil.rmtree(folder, ignore_errors=True)
+            return None, halves
+        told["shard"]["peak"] = took
+        return told, []
+
+
+def _save(job: BuildJob, table: pa.Table, folder: Path) -> dict[str, Any]:
+    """Build and save the index of some rows."""
+    homes = np.unique(table.column(HOME).to_numpy().view(np.uint64))
+    order = ["id"] if "attribute" in table.column_names else ["id", "expr"]
+    table = table.drop_columns([HOME, SHARD]).sort_by([(name, "ascending") for name in order])
+    matcher = Matcher(index=job.index, schema=Schema(job.sampled.types), **job.config)
+    refused = matcher.add_many(table, processes=1).errors
+    del table
+    matcher.save(folder / "snapshot")
+    np.save(folder / "homes.npy", homes)
+    size = sum(file.stat().st_size for file in folder.rglob("*.npy"))
+    shard = Shard(0, len(matcher), size, 0, len(refused))
+    errors = [error_row("subscription", each.id, each.error) for each in refused]
+    return {"shard": asdict(shard), "schema": dict(matcher.schema), "errors": errors,
+            "folder": folder.name}  # fmt: skip
+
+
+def _halves(table: pa.Table) -> list[pa.Table]:
+    """Two tables of whole ids, about equal; none if there is one id alone."""
+    ids = table.column("id").combine_chunks()
+    before, after = ids.slice(0, len(ids) - 1), ids.slice(1)
+    changes = np.flatnonzero(pa.compute.not_equal(before, after).to_numpy(zero_copy_only=False)) + 1
+    if not len(changes):
+        return []
+    at = int(changes[np.argmin(np.abs(changes - len(ids) // 2))])
+    # copies: a slice would keep the whole alive
+    whole = [table.slice(0, at), table.slice(at)]
+    return [each.take(pa.array(np.arange(each.num_rows))) for each in whole]
+
+
+def _warm_up(job: BuildJob) -> None:
+    """Load the kernels, which are no part of a shard."""
+    matcher = Matcher(index=job.index, **job.config)
+    matcher.add_many([(0, "a = 1 AND b < 2 AND c BETWEEN 1 AND 2")])
+
+
+def finish(
+    home: Path, told: list[dict[str, Any]], id_type: str, repeated: list[dict[str, Any]],
+    sampled: Mapping[str, str],
+) -> None:  # fmt: skip
+    """Name the shards, join their routes, then the manifest: without it nothing counts as built."""
+    types: dict[str, str] = dict(sampled)
+    for each in told:
+        for name, kind in each["schema"].items():
+            if types.setdefault(name, kind) != kind:
+                raise SchemaError(
+                    f"attribute {name!r}: expected one type, found {types[name]} in one shard and "
+                    f"{kind} in another: declare it with schema="
+                )
+    keys, numbers = [np.empty(0, np.uint64)], [np.empty(0, np.int32)]
+    for number, each in enumerate(told):
+        each["shard"]["number"] = number
+        target = folder_of(home, number)
+        shutil.rmtree(target, ignore_errors=True)
+        (home / each["folder"]).rename(target)
+        keys.append(np.load(target / "homes.npy"))
+        numbers.append(np.full(len(keys[-1]), number, np.int32))
+    for left in home.glob(".*"):  # of attempts that Spark gave up
+        shutil.rmtree(left, ignore_errors=True)
+    key, shard = np.concatenate(keys), np.concatenate(numbers)
+    order = np.argsort(key, kind="stable")
+    np.save(home / "route_key.npy", key[order])
+    np.save(home / "route_shard.npy", shard[order])
+    errors = repeated + [error for each in told for error in each["errors"]]
+    shards = [each["shard"] for each in told]
+    manifest = {"id_type": id_type, "types": types, "shards": shards, "errors": errors}
+    aside = home / f".{uuid.uuid4().hex}"
+    aside.write_text(json.dumps(manifest))
+    aside.replace(home / "manifest.json")
+
+
+def folder_of(home: Path, number: int) -> Path:
+    return home / f"shard-{number:05}"
