@@ -36,8 +36,8 @@ BUSY = 0.1
 """Updates a profile and message from which an entry that has to escalate grows by as much again."""
 
 RESTLESS = 0.001
-"""Updates a profile and message at which a deescalation has to be earned by the whole rent, at twice
-as many by twice the rent: it costs as much as a hundred candidates, and does not last."""
+"""Updates a profile and message at which a deescalation has to be earned by the whole rent, and by
+twice the rent at twice as many: it costs as much as a hundred candidates, and does not last."""
 
 
 @part
