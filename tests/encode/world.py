@@ -17,7 +17,7 @@ from matchwood.encode.expressions import ExpressionTable
 from matchwood.encode.leaves import LeafBatch
 from matchwood.encode.resolve import resolve
 from matchwood.encode.schema import Schema
-from matchwood.index.protocol import ANY, CONJUNCTIONS
+from matchwood.index.protocol import ANY, CONJUNCTIONS, Hits
 from matchwood.lang.nodes import And, Expr
 from naive import matches
 from strategies import Event, expression, predicate, workload
@@ -81,6 +81,16 @@ class World:
         encoded = encode_events(self.attributes, events)
         assert encoded.errors == {}
         return encoded.batch
+
+
+def found(hits: Hits) -> list[list[int]]:
+    """Slots by event, ascending; fails when one comes twice."""
+    per_event = [
+        hits.slots[begin:end].tolist()
+        for begin, end in zip(hits.offsets[:-1], hits.offsets[1:], strict=True)
+    ]
+    assert all(len(set(slots)) == len(slots) for slots in per_event)
+    return [sorted(slots) for slots in per_event]
 
 
 def small_world(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import cache
 from random import Random
 
 import numpy as np
@@ -12,35 +11,21 @@ from hypothesis import strategies as st
 
 import matchwood as mw
 from encode.world import (
-    N_SHARED,
     World,
     conjunction,
+    found,
     mixed_expressions,
     shared_world,
     small_world,
 )
 from matchwood.encode.events import EventBatch
-from matchwood.index.protocol import CONJUNCTIONS, Hits
+from matchwood.index.protocol import CONJUNCTIONS
 from matchwood.index.verify_kernels import COUNTERS
-from matchwood.lang.nodes import And, Between, Comparison, Expr, In, IsNull, Or, predicates
-from naive import can_hold, holds_interval, matches
+from matchwood.lang.nodes import And, Between, Comparison, Expr, In, IsNull
 from strategies import events, expressions, schema, schemas, seeds
 
 FEWER = settings(max_examples=max(10, settings.default.max_examples // 3))
 INT_MIN, INT_MAX = -(2**63), 2**63 - 1
-
-INT_NAMES = ("a", "b", "c")
-INTS = range(-2, 6)
-
-
-def found(hits: Hits) -> list[list[int]]:
-    """Slots by event, ascending; fails when one comes twice."""
-    per_event = [
-        hits.slots[begin:end].tolist()
-        for begin, end in zip(hits.offsets[:-1], hits.offsets[1:], strict=True)
-    ]
-    assert all(len(set(slots)) == len(slots) for slots in per_event)
-    return [sorted(slots) for slots in per_event]
 
 
 def one_event(events: EventBatch, e: int) -> EventBatch:
@@ -112,77 +97,6 @@ def test_an_index_that_holds_nothing_matches_nothing(index_class):
     index = index_class.build(world.table, np.empty(0, np.int32))
     assert len(index) == 0
     assert found(index.match_batch(encoded)) == [[]] * encoded.n_events
-
-
-# ── events that carry sets of values ────────────────────────────────────────────────────────────
-
-
-def interval_event(rng: Random) -> tuple[Expr, dict[str, tuple[int, ...]]]:
-    """A conjunction of one predicate per attribute, and the values it allows."""
-    while True:
-        leaves = []
-        for name in rng.sample(INT_NAMES, rng.randint(1, len(INT_NAMES))):
-            low, high = sorted((rng.choice(INTS), rng.choice(INTS)))
-            leaves += rng.choice(
-                (
-                    [Between(name, low, high)],
-                    [In(name, (low, high, rng.choice(INTS)))],
-                    [And((Between(name, INTS[0], INTS[-1]), Comparison(name, "<>", low)))],
-                )
-            )
-        event = And(tuple(leaves))
-        allowed = {}
-        for leaf in leaves:
-            name = next(iter(predicates(leaf))).name
-            allowed[name] = tuple(v for v in INTS if matches(leaf, {name: v}))
-        if all(allowed.values()):
-            return event, allowed
-
-
-class IntervalWorld:
-    """Expressions over a few integers, and events that carry sets of them; shared, as above."""
-
-    def __init__(self, seed: int) -> None:
-        rng = Random(seed)
-        pairs = [interval_event(rng) for _ in range(8)]
-        self.world = World(dict.fromkeys(INT_NAMES, "int"))
-        self.world.store([small_int_expression(rng) for _ in range(16)])
-        self.encoded = self.world.events([event for event, _ in pairs])
-        # predicates on one attribute are merged inside AND, not across the whole tree
-        self.least, self.most = (
-            [[rule(expr, allowed) for expr in self.world.exprs] for _, allowed in pairs]
-            for rule in (can_hold, holds_interval)
-        )
-
-
-interval_world = cache(IntervalWorld)
-
-
-@given(seed=seeds())
-def test_interval_events_match_what_can_be_satisfied_together(index_class, seed):
-    shared = interval_world(seed % N_SHARED)
-    held = shared.world.speaking(index_class.language)
-    index = index_class.build(shared.world.table, held)
-    hits = found(index.match_batch(shared.encoded))
-    for slots, least, most in zip(hits, shared.least, shared.most, strict=True):
-        for slot in held.tolist():
-            assert least[slot] <= (slot in slots) <= most[slot]
-
-
-def small_int_expression(rng: Random) -> Expr:
-    def leaf() -> Expr:
-        name, low, high = rng.choice(INT_NAMES), rng.choice(INTS), rng.choice(INTS)
-        return rng.choice(
-            (
-                Comparison(name, rng.choice(("=", "<>", "<", "<=", ">", ">=")), low),
-                Between(name, low, high, rng.random() < 0.5),
-                In(name, (low, high), rng.random() < 0.5),
-                IsNull(name, rng.random() < 0.5),
-            )
-        )
-
-    terms = [And(tuple(leaf() for _ in range(rng.randint(2, 3)))) for _ in range(2)]
-    return rng.choice((leaf(), terms[0], terms[0], Or(tuple(terms)), Or((leaf(), terms[1]))))
 
 
 # ── changing ────────────────────────────────────────────────────────────────────────────────────
