@@ -33,7 +33,6 @@ TOP, FREED = range(2)
 """Positions in `PostingLayout.count`: words ever handed out, words in free segments."""
 
 N_CLASSES = 128
-SIX, BITS = np.uint64(6), np.uint64(63)
 
 
 class PostingLayout(NamedTuple):
@@ -300,8 +299,8 @@ def first_failing(
         else:
             x = posted[np.uint64(w >> ATTR) & np.uint64(MOST_ATTRIBUTES - 1)]
             low, high = (w >> LOW) & PAST, w & PAST
-            masks, bit = at + np.uint64(1), np.uint64(x - low)
-            is_set = low <= x <= high and (word[masks + (bit >> SIX)] >> (bit & BITS)) & 1 == 1
+            masks, bit = at + np.uint64(1), x - low
+            is_set = low <= x <= high and (word[masks + np.uint64(bit >> 6)] >> (bit & 63)) & 1 == 1
             if x < 0 or is_set != (kind == INSIDE):
                 return at, tested
             at = masks + np.uint64(1) + np.uint64(high - low >= 64)
