@@ -6,6 +6,7 @@ from matchwood.index.a_tree import ATree
 from matchwood.index.a_tree_block_kernels import (
     AND,
     DOWN,
+    HAS_TOPS,
     HIGH,
     LEAF,
     N_ACTIVE,
@@ -17,6 +18,8 @@ from matchwood.index.a_tree_block_kernels import (
     OR,
     PARENTS,
     TELL,
+    TO_AND,
+    TO_TOP,
     UP,
     ATreeLayout,
 )
@@ -33,8 +36,15 @@ def parents_of(x: ATreeLayout, v: int) -> tuple[list[int], list[int], list[int]]
     if up == NOTHING:
         return [], [], []
     n_or, n_active, n = (int(x.word[up + i]) for i in (N_OR, N_ACTIVE, N_ALL))
-    all_of_them = x.word[up + PARENTS : up + PARENTS + n].tolist()
+    links = x.word[up + PARENTS : up + PARENTS + n].tolist()
+    all_of_them = [link if link >= 0 else int(x.root_of[~link]) for link in links]
+    for link, parent in zip(links[:n_or], all_of_them, strict=False):
+        assert (link < 0) == (bool(x.count[HAS_TOPS]) and is_top(x, parent))
     return all_of_them[:n_or], all_of_them[n_or:n_active], all_of_them[n_active:]
+
+
+def is_top(x: ATreeLayout, v: int) -> bool:
+    return bool(x.op[v] == OR and x.node[v, UP] == NOTHING and len(slots_of(x, v)) == 1)
 
 
 def told_by(x: ATreeLayout, v: int) -> tuple[list[int], list[int]]:
@@ -43,8 +53,10 @@ def told_by(x: ATreeLayout, v: int) -> tuple[list[int], list[int]]:
     if tell == NOTHING:
         return [], []
     if tell < 0:
-        parent, is_and = divmod(~tell - 1, 2)
-        return ([], [parent]) if is_and else ([parent], [])
+        link, kind = divmod(~tell - 1, 4)
+        if kind == TO_TOP:
+            return [int(x.root_of[link])], []
+        return ([], [link]) if kind == TO_AND else ([link], [])
     assert tell == x.node[v, UP]
     assert x.word[tell + N_ACTIVE] > 1
     return parents_of(x, v)[:2]

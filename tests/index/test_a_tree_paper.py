@@ -10,7 +10,7 @@ import pytest
 from encode.world import World
 from index.a_tree_checks import check, live_nodes, parents_of, told_by
 from index.a_tree_samples import FIGURE_4, FIGURE_6, P123, built, found, leaf, node, p, shape
-from matchwood.index.a_tree_block_kernels import AND, OR
+from matchwood.index.a_tree_block_kernels import AND, OR, TELL, TO_TOP
 from matchwood.index.a_tree_config import MATCHING
 from matchwood.index.a_tree_draw import children_of
 from matchwood.index.a_tree_level_kernels import FALSE, NOT, TRUE, UNDEFINED, XNOR, XOR, evaluate
@@ -91,6 +91,7 @@ class Figure6:
 
     def __init__(self) -> None:
         self.world, self.index = built(FIGURE_6)
+        self.index._memory.make_plain()  # no short cut to S3, which is a top
         self.x = x = self.index._memory.layout
         leaves = {i: leaf(self.world, self.index, i) for i in range(1, 9)}
         leaves[9] = leaf(self.world, self.index, 7, False)
@@ -135,22 +136,26 @@ def test_figure_6_step_by_step():
     figure = Figure6()
     x, n = figure.x, figure.n
     m, out = new_matching(x), np.empty(8, np.int32)
-    now = np.uint8(1)
+    now, truth = np.uint8(1), m.truth[len(x.root_of) :]
     for i, leaf_number in enumerate((1, 9, 10)):
-        m.queue[i], m.truth[n[leaf_number]] = n[leaf_number], now
+        m.queue[i], truth[n[leaf_number]] = n[leaf_number], now
     # level 1: node 1 tells node 11 alone, node 9 node 14; node 10 keeps its result
     n_out, n_sole, n_pending, n_opened = _open.py_func(x, m, 0, 3, out, 0, 0)
     assert (n_out, n_opened) == (0, 0)
     assert figure.names(m.sole[:n_sole]) == [11]
     assert figure.names(m.pending[:n_pending]) == [14]
-    assert m.truth[n[10]] == now
-    tail, n_pending = _propagate.py_func(x, m, now, n_sole, n_opened, 3, n_pending)
+    assert truth[n[10]] == now
+    tail, n_pending, n_out = _propagate.py_func(
+        x, m, now, n_sole, n_opened, 3, n_pending, out, n_out
+    )
     assert figure.names(m.queue[3:tail]) == [11]
     # level 2: node 11 is an OR, true at once, and tells node 15 alone
     n_out, n_sole, n_pending, n_opened = _open.py_func(x, m, 3, tail, out, n_out, n_pending)
     assert (n_out, n_opened, figure.names(m.sole[:n_sole])) == (0, 0, [15])
     head = tail
-    tail, n_pending = _propagate.py_func(x, m, now, n_sole, n_opened, tail, n_pending)
+    tail, n_pending, n_out = _propagate.py_func(
+        x, m, now, n_sole, n_opened, tail, n_pending, out, n_out
+    )
     assert figure.names(m.queue[head:tail]) == [15]
     # level 3, already: only ANDs have to wait for their level.  Node 15 is an OR, true, and S3's
     n_out, n_sole, n_pending, n_opened = _open.py_func(x, m, head, tail, out, n_out, n_pending)
@@ -175,10 +180,26 @@ def test_figure_6_looks_at_six_nodes():
     matching = figure.index._matching
     assert matching is not None
     assert sorted(figure.names(matching.queue[:6])) == [1, 9, 10, 11, 14, 15]
-    true = np.flatnonzero(matching.truth[: len(figure.x.node)] == matching.clock[0])
+    truth = matching.truth[len(figure.x.root_of) :]
+    true = np.flatnonzero(truth[: len(figure.x.node)] == matching.clock[0])
     assert sorted(figure.names(true)) == [1, 9, 10, 11, 14, 15]
     # no candidate in vain
     assert hits.counters[CANDIDATES] == hits.counters[MATCHES] == 2
+
+
+def test_a_top_is_given_out_without_a_look_at_it():
+    world, index = built(FIGURE_6)
+    x, s3 = index._memory.layout, int(index._memory.layout.root_of[2])
+    inner = node(x, OR, *(leaf(world, index, i) for i in (1, 2, 3)))
+    assert (x.hot[inner, TELL], told_by(x, inner)[0]) == (~(1 + 4 * 2 + TO_TOP), [s3])
+    hits = index.match_batch(figure_6_event(world))
+    assert found(hits) == [[2, 5]]
+    assert index._matching is not None
+    assert s3 not in index._matching.queue[:5]
+    index._memory.make_plain()
+    index._matching = None
+    again = index.match_batch(figure_6_event(world))
+    assert (found(again), again.counters.tolist()) == (found(hits), hits.counters.tolist())
 
 
 @pytest.mark.parametrize("matching", MATCHING)

@@ -38,7 +38,7 @@ Layout   (M node ids, P predicate ids, S slots)
          table     int32[2^k]   inner nodes by ID, open addressing, at most three quarters full
          word      int32[]      blocks of parents, children and slots
          free      int32[128]   first free block of each size class
-         count     int64[7]     HIGH, NEXT_FREE, N_NODES, N_LEAVES, TOP, FREED, MAX_LEVEL
+         count     int64[8]     HIGH, NEXT_FREE, N_NODES, N_LEAVES, TOP, FREED, MAX_LEVEL, HAS_TOPS
          hull      int64[A, 2]  outermost constants of an attribute, for rarity
 """
 
@@ -120,6 +120,7 @@ class ATree(IndexFrame):
     def _insert(self, slots: np.ndarray) -> np.ndarray:
         """Take expressions in; returns the predicates that are new."""
         table, memory, settings = self._table, self._memory, self.config.for_kernels()
+        memory.make_plain()
         memory.make_ids(table, slots)
         sizes = table.layout.size[slots]
         longest = int(sizes.max())
@@ -150,6 +151,7 @@ class ATree(IndexFrame):
 
     def _remove(self, slots: np.ndarray) -> None:
         memory = self._memory
+        memory.make_plain()
         scratch = memory.scratch()
         changed = np.empty(int(memory.n_leaves), np.int32)
         scratch.used[CHANGED] = 0

@@ -1,7 +1,7 @@
 """What an A-Tree node has: blocks of words, parents in three classes, expressions.
 
-    hot[v]     TELL  whom to tell that it is true: NOTHING, a block of parents, or ~(1 + 2 parent)
-                     for one OR, ~(2 + 2 parent) for one AND
+    hot[v]     TELL  whom to tell that it is true: NOTHING, a block of parents, or the one parent,
+                     as ~(1 + 4 link + kind)
                SLOT  its expression            NO_SLOT, a slot, or ~(1 + block) of [n, slots ...]
     node[v]    UP    block of its parents      [n_or, n_active, n, parents ...]
                DOWN  block of its children     [n, access child, other children ...]
@@ -13,6 +13,10 @@ stand in the order in which matching needs them:
 
     [n_or, n_active, n | OR parents | AND parents that this node gives access to | other ANDs]
                           '----------------- matching reads these --------------'
+
+An OR that has one expression and no parents is a *top*.  In a graph that has just been numbered
+links to a top are ~slot, so that matching gives its expression out and never looks at the node;
+`make_plain` puts the node's number back before anything changes.
 """
 
 from __future__ import annotations
@@ -21,7 +25,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from matchwood.jit import part
+from matchwood.jit import kernel, part
 
 TELL, SLOT = range(2)
 """Columns of `hot`."""
@@ -38,9 +42,13 @@ N_OR, N_ACTIVE, N_ALL, PARENTS = range(4)
 NOTHING = -1
 NO_SLOT = -1
 
-HIGH, NEXT_FREE, N_NODES, N_LEAVES, TOP, FREED, MAX_LEVEL = range(7)
+HIGH, NEXT_FREE, N_NODES, N_LEAVES, TOP, FREED, MAX_LEVEL, HAS_TOPS = range(8)
 """Positions in `count`: node ids handed out, first free one, nodes and leaves among them; words
-handed out, those of them in free blocks; no level was ever higher."""
+handed out, those of them in free blocks; no level was ever higher; whether links to tops are
+slots."""
+
+TO_OR, TO_AND, TO_TOP = range(3)
+"""Kinds of TELL."""
 
 N_CLASSES = 128
 _EXACT = 16
@@ -153,7 +161,19 @@ def tell_of(x, up):
         return np.int64(NOTHING)
     if n_active > 1:
         return np.int64(up)
-    return ~(2 - np.int64(x.word[up + N_OR]) + 2 * np.int64(x.word[up + PARENTS]))
+    link, kind = np.int64(x.word[up + PARENTS]), np.int64(TO_OR)
+    if x.word[up + N_OR] == 0:
+        kind = np.int64(TO_AND)
+    elif link < 0:
+        link, kind = ~link, np.int64(TO_TOP)
+    return ~(1 + 4 * link + kind)
+
+
+@part
+def parent_at(x, i):
+    """The parent that a word of a block of parents stands for."""
+    link = x.word[i]
+    return np.int64(link) if link >= 0 else np.int64(x.root_of[~link])
 
 
 @part
@@ -286,3 +306,36 @@ def remove_slot(x, v, slot):
         give_block(x, at, 3)
     else:
         shrink_block(x, at, n + 1, n)
+
+
+# ── tops ────────────────────────────────────────────────────────────────────────────────────────
+
+
+@part
+def _is_top(x, p):
+    return x.op[p] == OR and x.hot[p, SLOT] >= 0 and x.node[p, UP] == NOTHING
+
+
+@kernel
+def make_tops(x):
+    """Links to tops become slots."""
+    for v in range(x.count[HIGH]):
+        if x.op[v] != FREE and x.node[v, UP] != NOTHING:
+            first = np.int64(x.node[v, UP]) + PARENTS
+            for i in range(first, first + x.word[first - PARENTS + N_OR]):
+                if _is_top(x, x.word[i]):
+                    x.word[i] = ~x.hot[x.word[i], SLOT]
+            _know_whom_to_tell(x, v)
+    x.count[HAS_TOPS] = 1
+
+
+@kernel
+def make_plain(x):
+    """Links to tops become nodes again."""
+    for v in range(x.count[HIGH]):
+        if x.op[v] != FREE and x.node[v, UP] != NOTHING:
+            first = np.int64(x.node[v, UP]) + PARENTS
+            for i in range(first, first + x.word[first - PARENTS + N_OR]):
+                x.word[i] = parent_at(x, i)
+            _know_whom_to_tell(x, v)
+    x.count[HAS_TOPS] = 0

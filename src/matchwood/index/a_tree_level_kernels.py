@@ -26,6 +26,7 @@ from matchwood.index.a_tree_block_kernels import (
     OR,
     PARENTS,
     UP,
+    parent_at,
 )
 from matchwood.index.a_tree_match_kernels import FULL, emit
 from matchwood.index.stabbing_kernels import stab_event
@@ -102,7 +103,7 @@ def _climb(x, levels, now, suppress, out, n):
                 up = x.node[v, UP]
                 if up != NOTHING:
                     for i in range(up + PARENTS, up + PARENTS + x.word[up + N_ALL]):
-                        _tell(x, levels, now, x.word[i], value)
+                        _tell(x, levels, now, parent_at(x, i), value)
             v = np.int64(levels.next[v])
     return n, n_nodes
 

@@ -25,6 +25,8 @@ from matchwood.index.a_tree_block_kernels import (
     PARENTS,
     SLOT,
     TELL,
+    TO_AND,
+    TO_TOP,
 )
 from matchwood.index.stabbing_kernels import stab_event
 from matchwood.index.verify_kernels import finish_event
@@ -35,12 +37,15 @@ FULL = -1
 
 
 class Matching(NamedTuple):
-    """Scratch of one matcher; all but the clock are as long as `node`."""
+    """Scratch of one matcher; all but the clock are as long as `node`.
 
-    truth: np.ndarray  # uint8: the signature of the event for which a node is true
+    A link p is a node, or ~slot of a top: both have a place in `truth`, at S + p for S slots.
+    """
+
+    truth: np.ndarray  # uint8, S more: the signature of the event for which a node is true
     queue: np.ndarray  # int32: nodes that are true, in the order in which they became so
     row: np.ndarray  # int32[, 2]: what is `hot` of a wave of nodes
-    sole: np.ndarray  # int32: ORs that are the one parent of a node of the wave
+    sole: np.ndarray  # int32: links to ORs, each the one parent of a node of the wave
     opened: np.ndarray  # int32[, 3]: where parents, or children, of a row of nodes are
     pending: np.ndarray  # int32: ANDs that wait until their level has come
     ready: np.ndarray  # int32: those whose level has come
@@ -98,9 +103,10 @@ def _open(x, matching, head, tail, out, n, n_pending):
         opened[n_opened, 0] = tell
         n_opened += np.int64(tell >= 0)
         code = ~tell - 1
-        sole[n_sole] = pending[n_pending] = code >> 1
-        n_sole += np.int64(code >= 0) & (1 - (code & 1))
-        n_pending += np.int64(code >= 0) & (code & 1)
+        kind = code & 3
+        sole[n_sole] = pending[n_pending] = (code >> 2) ^ -np.int64(kind == TO_TOP)
+        n_sole += np.int64((code >= 0) & (kind != TO_AND))
+        n_pending += np.int64((code >= 0) & (kind == TO_AND))
         if slot < NO_SLOT:
             at = ~slot - 1
             n_more = np.int64(x.word[at])
@@ -113,29 +119,40 @@ def _open(x, matching, head, tail, out, n, n_pending):
 
 
 @part
-def _propagate(x, matching, now, n_sole, n_opened, tail, n_pending):
-    """Make OR parents true and let AND parents wait; returns the ends of both queues."""
+def _propagate(x, matching, now, n_sole, n_opened, tail, n_pending, out, n):
+    """Make OR parents true, or give them out, and let AND parents wait.
+
+    Returns the ends of both queues and of `out` (FULL: no room).
+    """
     truth, queue, opened = matching.truth, matching.queue, matching.opened
-    for k in range(n_sole):
-        p = matching.sole[k]
-        queue[tail] = p
-        tail += np.int64(truth[p] != now)
-        truth[p] = now
+    slots, n_links = len(x.root_of), n_sole
     for k in range(n_opened):
         up = np.int64(opened[k, 0])
         opened[k, 1], opened[k, 2] = x.word[up + N_OR], x.word[up + N_ACTIVE]
+        n_links += opened[k, 1]
+    if n + n_links >= len(out):
+        return tail, n_pending, np.int64(FULL)
+    for k in range(n_sole):
+        p = np.int64(matching.sole[k])
+        is_new, is_top = np.int64(truth[slots + p] != now), np.int64(p < 0)
+        truth[slots + p] = now
+        queue[tail], out[n] = p, ~p
+        tail += is_new & (1 - is_top)
+        n += is_new & is_top
     for k in range(n_opened):
         begin = np.int64(opened[k, 0]) + PARENTS
         ors, end = begin + opened[k, 1], begin + opened[k, 2]
         for i in range(begin, ors):
-            p = x.word[i]
-            queue[tail] = p
-            tail += np.int64(truth[p] != now)
-            truth[p] = now
+            p = np.int64(x.word[i])
+            is_new, is_top = np.int64(truth[slots + p] != now), np.int64(p < 0)
+            truth[slots + p] = now
+            queue[tail], out[n] = p, ~p
+            tail += is_new & (1 - is_top)
+            n += is_new & is_top
         for i in range(ors, end):
             matching.pending[n_pending] = x.word[i]
             n_pending += 1
-    return tail, n_pending
+    return tail, n_pending, n
 
 
 @part
@@ -166,7 +183,7 @@ def _evaluate(x, matching, now, n_ready, tail):
     the second decides most of them, so it is asked for all before the others are.
     """
     truth, ready, opened = matching.truth, matching.ready, matching.opened
-    in_vain, kept = np.int64(0), np.int64(0)
+    slots, in_vain, kept = len(x.root_of), np.int64(0), np.int64(0)
     for k in range(n_ready):
         v = ready[k]
         opened[k, 0] = x.node[v, DOWN]
@@ -174,14 +191,14 @@ def _evaluate(x, matching, now, n_ready, tail):
     for k in range(n_ready):
         down, v = opened[k, 0], ready[k]
         opened[kept, 0], ready[kept] = down, v
-        kept += np.int64(truth[x.word[down + 2]] == now)
+        kept += np.int64(truth[slots + x.word[down + 2]] == now)
     for k in range(kept):
         down, v = np.int64(opened[k, 0]), ready[k]
         i, end = down + 3, down + 1 + x.word[down]
-        while i < end and truth[x.word[i]] == now:
+        while i < end and truth[slots + x.word[i]] == now:
             i += 1
         if i == end:
-            truth[v] = now
+            truth[slots + v] = now
             matching.queue[tail] = v
             tail += 1
             in_vain -= np.int64(x.hot[v, SLOT] != NO_SLOT)
@@ -198,7 +215,7 @@ def match_event(x, matching, found, first, n_found, out, n):
     now = next_signature(matching)
     for f in range(n_found):
         v = x.leaf_of[found[first + f]]
-        matching.truth[v] = now
+        matching.truth[len(x.root_of) + v] = now
         matching.queue[f] = v
     head, tail = np.int64(0), n_found
     n_pending, n_looked_at, in_vain = np.int64(0), n_found, np.int64(0)
@@ -207,9 +224,13 @@ def match_event(x, matching, found, first, n_found, out, n):
             n, n_sole, n_pending, n_opened = _open(x, matching, head, tail, out, n, n_pending)
             if n == FULL:
                 return n, n_looked_at, in_vain
-            head = tail
-            tail, n_pending = _propagate(x, matching, now, n_sole, n_opened, tail, n_pending)
-            n_looked_at += tail - head
+            head, before = tail, n
+            tail, n_pending, n = _propagate(
+                x, matching, now, n_sole, n_opened, tail, n_pending, out, n
+            )
+            if n == FULL:
+                return n, n_looked_at, in_vain
+            n_looked_at += tail - head + n - before
         if n_pending == 0:
             return n, n_looked_at, in_vain
         n_ready, n_pending = _make_ready(x, matching, n_pending)

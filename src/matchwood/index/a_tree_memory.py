@@ -13,6 +13,7 @@ from matchwood.forms.interval_kernels import MAX_KEY, MIN_KEY
 from matchwood.index.a_tree_block_kernels import (
     DOWN,
     FREED,
+    HAS_TOPS,
     HIGH,
     LEAF,
     MAX_LEVEL,
@@ -23,6 +24,8 @@ from matchwood.index.a_tree_block_kernels import (
     NOTHING,
     TOP,
     ATreeLayout,
+    make_plain,
+    make_tops,
 )
 from matchwood.index.a_tree_level_kernels import Levels
 from matchwood.index.a_tree_match_kernels import Matching
@@ -47,7 +50,7 @@ class ATreeMemory:
             table=np.full(_SMALL, NOTHING, np.int32),
             word=np.empty(64, np.int32),
             free=np.full(N_CLASSES, NOTHING, np.int32),
-            count=np.zeros(7, np.int64),
+            count=np.zeros(8, np.int64),
         )
         self.layout.count[NEXT_FREE] = NOTHING
         self.hull = np.empty((0, 2), np.int64)
@@ -119,6 +122,7 @@ class ATreeMemory:
 
     def renumber(self, table: ExpressionTable, settings: Settings, slack: float = 0.0) -> None:
         """Nodes and blocks in the order in which matching meets them, and no longer than needed."""
+        self.make_plain()
         x, p = self.layout, table.predicates.layout
         leaves = np.flatnonzero(x.op[: x.count[HIGH]] == LEAF)
         preds = x.node[leaves, DOWN]
@@ -146,6 +150,12 @@ class ATreeMemory:
         self._scratch = None
         enter_ids(self.layout, self.scratch(), settings.share, settings.id_bits)
         self._scratch = None
+        make_tops(self.layout)
+
+    def make_plain(self) -> None:
+        """Before changes: links to tops become nodes again."""
+        if self.layout.count[HAS_TOPS]:
+            make_plain(self.layout)
 
     def is_hollow(self) -> bool:
         """Whether most of the memory is no longer in use."""
@@ -209,7 +219,7 @@ def new_matching(x: ATreeLayout) -> Matching:
     """Scratch to match with; memory that is not touched costs nothing."""
     n = max(1, len(x.node))
     return Matching(
-        truth=np.zeros(n, np.uint8),
+        truth=np.zeros(len(x.root_of) + n, np.uint8),
         queue=np.empty(n + 1, np.int32),  # one more is written before it is known to count
         row=np.empty((n, 2), np.int32),
         sole=np.empty(n + 1, np.int32),

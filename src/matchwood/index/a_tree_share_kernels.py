@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from matchwood.index.a_tree_block_kernels import N_ALL, NOTHING, PARENTS, UP, n_slots
+from matchwood.index.a_tree_block_kernels import N_ALL, NOTHING, PARENTS, UP, n_slots, parent_at
 from matchwood.jit import kernel
 
 
@@ -17,5 +17,5 @@ def count_occurrences(x, order, occurrences):
         up = x.node[v, UP]
         if up != NOTHING:
             for i in range(up + PARENTS, up + PARENTS + x.word[up + N_ALL]):
-                total += occurrences[x.word[i]]
+                total += occurrences[parent_at(x, i)]
         occurrences[v] = total
