@@ -12,15 +12,9 @@ from index.a_tree_checks import check, elements, live_nodes
 from matchwood.index.a_tree import ATree
 from matchwood.index.a_tree_block_kernels import AND, DOWN, LEAF, ATreeLayout
 from matchwood.index.a_tree_draw import children_of
-from matchwood.index.protocol import Hits
 from matchwood.lang.nodes import And, Comparison, Expr, Not, Or, Xnor, Xor
 from naive import matches
 from strategies import Event
-
-
-def found(hits: Hits) -> list[list[int]]:
-    ends = hits.offsets.tolist()
-    return [sorted(hits.slots[ends[e] : ends[e + 1]].tolist()) for e in range(len(ends) - 1)]
 
 
 def expected(exprs: list[Expr], raw: list[Event]) -> list[list[int]]:

@@ -7,9 +7,9 @@ from random import Random
 import numpy as np
 import pytest
 
-from encode.world import World
+from encode.world import World, found
 from index.a_tree_checks import check, live_nodes
-from index.a_tree_samples import FIGURE_6, built, found, n_links, p, repeated
+from index.a_tree_samples import FIGURE_6, built, n_links, p, repeated
 from matchwood.errors import IndexBuildError
 from matchwood.index.a_tree import ATree
 from matchwood.index.a_tree_block_kernels import AND, ID

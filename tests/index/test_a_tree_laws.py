@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from encode.world import World, mixed_expressions, small_world
+from encode.world import World, found, mixed_expressions, small_world
 from index.a_tree_checks import check, live_nodes
-from index.a_tree_samples import expected, found, repeated, shape
+from index.a_tree_samples import expected, repeated, shape
 from index.test_interval_events import INT_NAMES, INTS, interval_event, small_int_expression
 from matchwood.index.a_tree import ATree
 from matchwood.index.a_tree_three_valued import ThreeValuedATree

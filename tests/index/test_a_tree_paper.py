@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from encode.world import World
+from encode.world import World, found
 from index.a_tree_checks import check, live_nodes, parents_of, told_by
-from index.a_tree_samples import FIGURE_4, FIGURE_6, P123, built, found, leaf, node, p, shape
+from index.a_tree_samples import FIGURE_4, FIGURE_6, P123, built, leaf, node, p, shape
 from matchwood.index.a_tree_block_kernels import AND, OR, TELL, TO_TOP
 from matchwood.index.a_tree_config import MATCHING
 from matchwood.index.a_tree_draw import children_of

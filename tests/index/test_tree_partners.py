@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from encode.world import World
-from index.a_tree_samples import found, p
+from encode.world import World, found
+from index.a_tree_samples import p
 from matchwood.errors import ExpansionError, IndexBuildError
 from matchwood.index.bdd import BDD
 from matchwood.index.bop import BoP
