@@ -1,0 +1,77 @@
+"""Values of contexts during a batch, on one matcher: the same as one record after the other."""
+
+from __future__ import annotations
+
+from random import Random
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import matchwood as mw
+from matchwood.spark.stream_contexts import ADD, SET, carry_out, values_text
+from matchwood.spark.stream_state import CHANGE
+
+TYPES = {"price": "number", "genre": "string", "ctx": {"budget": "number", "taste": "string"}}
+TEXTS = ("price < ctx.budget", "price > ctx.budget - 2", "genre = ctx.taste", "price > 6",
+         "ctx.budget < 4 AND genre = 'b'", "price < ctx.other")  # fmt: skip
+PEOPLE = ("ann", "bob")
+
+
+def values(random: Random, kind: str) -> dict[str, Any]:
+    if kind == "strings" and random.random() < 0.3:
+        return {"taste": random.choice(["a", "b", f"new{random.randrange(50)}"])}
+    if kind == "unknown" and random.random() < 0.2:
+        return {"other": random.randrange(12)}
+    return {"budget": random.choice([None, *range(12)])}
+
+
+@pytest.mark.parametrize("kind", ["numbers", "strings", "unknown"])
+@pytest.mark.parametrize("seed", range(8))
+def test_values_during_a_batch_are_those_of_one_record_after_the_other(
+    kind: str, seed: int
+) -> None:
+    random = Random(seed)
+    matcher, oracle = mw.Matcher(schema=TYPES), mw.Matcher(schema=TYPES)
+    for each in (matcher, oracle):
+        for version in range(6):
+            each.add(version, TEXTS[version % 5], context=PEOPLE[version % 2])
+        each.set_context("ann", {"budget": 5, "taste": "a"})
+    rows: list[tuple[Any, ...]] = []
+    expected: list[list[int]] = []
+    events: list[dict[str, Any]] = []
+    offsets: list[int] = []
+    version = 6
+    for offset in range(60):
+        draw, who = random.random(), random.choice(PEOPLE)
+        if draw < 0.15:
+            # not the last text unless its name has a type by then
+            text = random.choice(TEXTS if "ctx.other" in oracle.schema else TEXTS[:5])
+            oracle.add(version, text, context=who)
+            rows.append((ADD, version, offset, text, None, str(version), who))
+            version += 1
+        elif draw < 0.5:
+            new = values(random, kind)
+            oracle.set_context(who, new)
+            rows.append((SET, None, offset, None, values_text(new), who, None))
+        else:
+            event = {"price": random.randrange(12), "genre": random.choice(["a", "b", "new7"])}
+            events.append(event)
+            offsets.append(offset)
+            expected.append(oracle.match(event))
+    began = {row[1]: row[2] for row in rows if row[0] == ADD}
+    fields = [*CHANGE, pa.field("id", pa.string()), pa.field("context", pa.string())]
+    columns = [pa.array(c, f.type) for c, f in zip(zip(*rows, strict=True), fields, strict=True)]
+    timeline = carry_out(matcher, pa.table(columns, schema=pa.schema(fields)), 0)
+    ids = matcher.arrow_ids().to_numpy()
+    encoded = matcher.encode(events)
+    for _ in range(2):  # the second time values go back first
+        found = matcher.find(encoded, timeline.moments(np.array(offsets)))
+        for i, offset in enumerate(offsets):
+            slots = found.slots[found.offsets[i] : found.offsets[i + 1]]
+            held = [v for v in ids[slots].tolist() if began.get(v, -1) < offset]
+            assert sorted(held) == sorted(expected[i])
+    timeline.end()
+    for who in PEOPLE:
+        assert matcher.context(who) == oracle.context(who)
