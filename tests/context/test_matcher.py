@@ -283,3 +283,15 @@ def test_an_update_that_stops_for_want_of_room_reaches_every_subscription(index:
     m.set_context("ann", {"budget": 9})
     assert m.match({"price": 8}) == list(range(40))
     assert m.match({"price": 9}) == []
+
+
+def test_a_range_that_fills_the_scope_of_a_partial_index_can_leave_it():
+    m = Matcher(index="partial", low=1, high=6)
+    for i in range(200):
+        m.add(i, "x BETWEEN ctx.a - 2.5 AND ctx.a + 2.5 AND y >= 0", context=i)
+    m.set_context_many({i: {"a": 3.5 if i == 7 else 100.0 + i} for i in range(200)})
+    assert m.match({"x": 3, "y": 1}) == [7]
+    assert m.stats()["indexes"][0]["index_attributes"] != []
+    m.set_context(7, {"a": 50.0})
+    assert m.match({"x": 50, "y": 1}) == [7]
+    assert m.match({"x": 3, "y": 1}) == []

@@ -280,7 +280,7 @@ def test_mapped_arrays_are_of_the_types_that_kernels_were_compiled_for(saved):
 @pytest.mark.parametrize("mmap", [True, False])
 def test_a_loaded_tree_has_room_to_recycle_while_it_matches(tmp_path: Path, mmap: bool) -> None:
     shop = Bookshop(3)
-    matcher = mw.Matcher()
+    matcher = mw.Matcher(index="be_tree")
     matcher.add_many([(n, shop.subscription()) for n in range(3000)])
     events = [shop.event() for _ in range(500)]
     expected = list(matcher.match_many(events))

@@ -147,7 +147,7 @@ def update(s, k, i, lo, hi, mode, scope, before, growth):
     if mode <= PARTIAL and is_inside and s.range[i, 0] == lo and hi == s.range[i, 1]:
         return KEPT
     is_in_scope = mode != PARTIAL or (scope[k, 0] <= lo and hi <= scope[k, 1])
-    if not is_in_scope and s.range[i, 0] <= scope[k, 0] and scope[k, 1] <= s.range[i, 1]:
+    if not is_in_scope and s.range[i, 0] == MIN_KEY and s.range[i, 1] == MAX_KEY:
         return KEPT  # outside before, outside now
     if not has_room(s, MOST_MARKERS):
         return FULL
