@@ -69,7 +69,10 @@ class Timeline:
         return len(self._updates)
 
     def append(self, update: Update) -> None:
-        """The next update; it is carried out when somebody goes there."""
+        """The next update; it is carried out when somebody goes there.
+
+        Events are to be encoded after an update with a new string was carried out once.
+        """
         self._updates.append(update)
 
     def go(self, n: int) -> None:
