@@ -12,6 +12,7 @@ import pytest
 import matchwood as mw
 from matchwood import Matcher, attr, ctx
 from matchwood.errors import EventError, SchemaError, SubscriptionError
+from matchwood.index.marker_kernels import MARKERS
 
 
 def talks() -> Matcher:
@@ -295,3 +296,18 @@ def test_a_range_that_fills_the_scope_of_a_partial_index_can_leave_it():
     m.set_context(7, {"a": 50.0})
     assert m.match({"x": 50, "y": 1}) == [7]
     assert m.match({"x": 3, "y": 1}) == []
+
+
+@pytest.mark.parametrize("index", ["gbu", "agile", "eager"])
+def test_half_lines_over_many_nodes_need_few_markers(index: str) -> None:
+    """Kernels ask for room for 512 markers at once; a box is a 16th of the nodes it may span."""
+    m = Matcher(index=index, structure="interval_skip_list")
+    n = 12_000
+    for i in range(n):
+        m.add(i, "x <= ctx.a AND x >= ctx.b", context=i)
+    m.set_context_many({i: {"a": 10.0 * i, "b": -7.0 * i} for i in range(n)})
+    assert len(m.match({"x": 0})) == n
+    m.set_context_many({i: {"a": 10.0 * i + 3, "b": -7.0 * i - 2} for i in range(0, n, 3)})
+    assert m.match({"x": 10.0 * (n - 1)}) == [n - 1]
+    structure = m._store.routing.context_index.structure
+    assert structure.count[MARKERS] < 40 * n

@@ -37,16 +37,8 @@ from matchwood.context.agile_kernels import (
 from matchwood.context.choice import choose_attributes
 from matchwood.context.cif_build import ends_of, structure_for
 from matchwood.context.cif_config import CifConfig
-from matchwood.context.cif_kernels import (
-    BUSY,
-    DECAY,
-    P_ASKED,
-    P_KIND,
-    P_PROFILES,
-    P_UPDATES,
-    RENT,
-    filter_batch,
-)
+from matchwood.context.cif_kernels import filter_batch
+from matchwood.context.policy_kernels import P_ASKED, P_PROFILES, P_UPDATES
 from matchwood.context.profile_kernels import Profiles
 from matchwood.context.profiles import (
     Compiled,
@@ -289,21 +281,14 @@ class Cif(IndexFrame):
 
     def update(self, rows: np.ndarray, cols: np.ndarray, keys: np.ndarray) -> None:
         """Write keys into cells and let the indexes follow."""
-        n, rate = len(self.attrs), self._busyness()
+        n = len(self.attrs)
         self._repeat(
             lambda done: update_cells(
                 self.profiles, self.structure, self.cells, rows, cols, keys, done, n, self.mode,
-                self._scope, self._before, rate, self.work,
+                self._scope, self._before, self._policy, self.work,
             ),
             0, len(keys),
         )  # fmt: skip
-
-    def _busyness(self) -> float:
-        """How busy values are, from 0 to 1, for a policy that minds; see `update_kernels`."""
-        if self._policy[P_KIND] != RENT:
-            return 0.0
-        recent = self._policy[P_UPDATES] * (1.0 - DECAY) / self._policy[P_PROFILES]
-        return min(4.0, float(recent / BUSY) ** (1 / 3))
 
     def note_updates(self, n: int) -> None:
         """So many values were changed."""

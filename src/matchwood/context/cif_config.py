@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from matchwood.context.agile import STRUCTURES
-from matchwood.context.cif_kernels import ALWAYS, AUTO, FIXED, RENT
+from matchwood.context.policy_kernels import ALWAYS, AUTO, FIXED, RENT
 from matchwood.index.config import IndexConfig
 
 POLICIES = {"always": ALWAYS, "fixed": FIXED, "auto": AUTO, "rent": RENT}

@@ -1,12 +1,13 @@
-"""Kernels of the context-aware filter: probe, merge, postfilter with short circuit, policies."""
+"""Kernels of the context-aware filter: probe, merge, postfilter with short circuit."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from matchwood.context.agile_kernels import probe
+from matchwood.context.policy_kernels import DECAY, P_UPDATES, P_WRONG, SAMPLE, ask
 from matchwood.context.profile_kernels import MATCH, is_decided, lead, test
-from matchwood.context.update_kernels import FALSE_POSITIVES, N_LOOSE, N_PROFILES, SAMPLE
+from matchwood.context.update_kernels import FALSE_POSITIVES, N_LOOSE, N_PROFILES
 from matchwood.index.verify_kernels import (
     CANDIDATES,
     EVENTS,
@@ -17,64 +18,18 @@ from matchwood.index.verify_kernels import (
 )
 from matchwood.jit import kernel, part, prefetch
 
-ALWAYS, FIXED, AUTO, RENT = range(4)
-"""Policies of deescalation; see `cif.py`."""
-
-P_KIND, P_LIMIT, P_COUNT, P_UPDATES, P_WRONG, P_ASKED, P_PROFILES = range(7)
-"""Places in the policy's state, float64."""
-
 SPARSE = 32
 """From one candidate in so many profiles on, candidates are put in order."""
-
-DECAY = 0.9
-"""What an event leaves of the updates and false positives before it: both are recent ones."""
 
 AHEAD = 16
 """How many candidates before its turn one is asked for."""
 
-BUSY = 0.1
-"""Updates a profile and message from which an entry that has to escalate grows by as much again."""
-
-RESTLESS = 0.001
-"""Updates a profile and message at which a deescalation has to be earned by the whole rent, and by
-twice the rent at twice as many: it costs as much as a hundred candidates, and does not last."""
-
-
-@part
-def _rate(policy):
-    """Recent updates a profile and message."""
-    return policy[P_UPDATES] * (1.0 - DECAY) / policy[P_PROFILES]
-
-
-@part
-def _ask(policy, wrong, e, requests):
-    """A false positive of entry e: whether the policy wants it deescalated."""
-    kind = policy[P_KIND]
-    policy[P_WRONG] += 1
-    wants = kind == ALWAYS
-    if kind == RENT:
-        if wrong[e] < 255:
-            wrong[e] += 1
-        wants = wrong[e] >= 1.0 + policy[P_LIMIT] * _rate(policy) / RESTLESS
-        if wants:
-            wrong[e] = 0
-    elif not wants:
-        policy[P_COUNT] += 1
-        limit = policy[P_LIMIT]
-        if kind == AUTO:
-            limit = policy[P_LIMIT] * policy[P_UPDATES] / policy[P_WRONG]
-        wants = policy[P_COUNT] >= limit
-        if wants:
-            policy[P_COUNT] = 0
-    if wants and policy[P_ASKED] < len(requests):
-        requests[np.int64(policy[P_ASKED])] = e
-        policy[P_ASKED] += 1
-
 
 @part
 def _merge(
-    profiles, s, events, stamp, board_event, board_entry, attrs, clock, seen, found, candidates
-):
+    profiles, s, events, stamp, board_event, board_entry, attrs, adapts, clock, seen, found,
+    candidates,
+):  # fmt: skip
     """Candidates of the posted event: profiles that all their indexes have found, and the loose.
 
     `seen` counts, above a base that rises from event to event, so it is cleared once in 31.  Many
@@ -93,7 +48,7 @@ def _merge(
         if board_event[attr] != stamp:
             continue
         n_found = probe(s, k, events.lo[board_entry[attr]], found, np.int64(0))
-        if clock[0] % SAMPLE == 0:
+        if adapts and clock[0] % SAMPLE == 0:
             for i in range(n_found):
                 spent[found[i]] = min(np.int64(spent[found[i]]) + 1, 255)
         for i in range(n_found):
@@ -199,7 +154,7 @@ def _postfilter(
             if e >= 0:
                 work[FALSE_POSITIVES] += 1
                 if adapts:
-                    _ask(policy, profiles.wrong, e, requests)
+                    ask(policy, profiles.wrong, e, requests)
     tested[0] += n_tested
     return used
 
@@ -221,7 +176,7 @@ def filter_batch(
         if is_probed:
             n = _merge(
                 profiles, s, events, stamp + e, board_event, board_entry,
-                attrs, clock, seen, found, candidates,
+                attrs, adapts, clock, seen, found, candidates,
             )  # fmt: skip
         else:
             n = _all(profiles, candidates)

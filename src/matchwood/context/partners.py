@@ -17,7 +17,7 @@ import numpy as np
 from matchwood.context.agile_kernels import AGILE, EAGER, GBU, NO_INDEX, PARTIAL
 from matchwood.context.cif import Cif
 from matchwood.context.cif_config import POLICIES, AgileConfig, PartialConfig
-from matchwood.context.cif_kernels import FIXED, P_KIND, P_LIMIT, RENT
+from matchwood.context.policy_kernels import FIXED, P_KIND, P_LIMIT, RENT
 from matchwood.encode.keys import WrongValue
 from matchwood.index.config import IndexConfig
 

@@ -20,6 +20,7 @@ from matchwood.context.agile_kernels import (
     put_out_of_scope,
     update,
 )
+from matchwood.context.policy_kernels import growth_of
 from matchwood.context.profile_kernels import (
     BAND,
     ENTRY,
@@ -67,12 +68,6 @@ from matchwood.jit import kernel, part
 N_PROFILES, N_LEAVES, N_LINKS, FREE_LINK, N_LOOSE, N_DEAD = range(6)
 ESCALATED, DEESCALATED, UPDATES, FALSE_POSITIVES = range(4)
 """Places in `work`, what the indexes have done."""
-
-SAMPLE = 8
-"""One event in so many counts which entries it has found."""
-
-FOUND_ENOUGH = 4
-"""Times that an entry was found, in the sample, which cost about as much as an escalation."""
 
 
 @part
@@ -267,25 +262,13 @@ def leave(profiles, s, cells, chosen, n_indexes, mode, scope):
 
 
 @part
-def _growth(spent, rate):
-    """How an entry that has left its K(e) gets a new one; see `update`.
-
-    Where values rest it escalates by what it must.  The busier they are, the more it grows, until
-    it is found so often between two escalations that these are the smaller cost.
-    """
-    if rate <= 0.0:
-        return -1.0
-    return rate if spent < FOUND_ENOUGH else 0.0
-
-
-@part
-def _follow(profiles, s, cells, row, col, n_indexes, mode, scope, before, rate, work):
+def _follow(profiles, s, cells, row, col, n_indexes, mode, scope, before, policy, work):
     """Bring all entries of a cell up to date; False when there is no room."""
     at = cells[row, col, LINK]
     while at >= 0:
         e = np.int64(profiles.link[at, ENTRY])
         lo, hi = entry_range(profiles, e, n_indexes, cells)
-        growth = _growth(profiles.spent[e], rate)
+        growth = growth_of(policy, profiles.spent[e])
         done = update(s, e % n_indexes, e, lo, hi, mode, scope, before, growth)
         if done == FULL:
             return False
@@ -301,7 +284,7 @@ def _follow(profiles, s, cells, row, col, n_indexes, mode, scope, before, rate, 
 
 @kernel
 def update_cells(
-    profiles, s, cells, rows, cols, keys, first, n_indexes, mode, scope, before, rate, work
+    profiles, s, cells, rows, cols, keys, first, n_indexes, mode, scope, before, policy, work
 ):  # fmt: skip
     """Write keys into cells from `first` on and let the indexes follow; returns how far it came.
 
@@ -313,7 +296,7 @@ def update_cells(
         is_safe = cells[row, col, SAFE_LO] <= key and key <= cells[row, col, SAFE_HI]
         cells[row, col, KEY] = key
         if not is_safe and not _follow(
-            profiles, s, cells, row, col, n_indexes, mode, scope, before, rate, work
+            profiles, s, cells, row, col, n_indexes, mode, scope, before, policy, work
         ):
             # Entries that did follow have made the new key look safe: the others have to, too.
             cells[row, col, SAFE_LO], cells[row, col, SAFE_HI] = MAX_KEY, MIN_KEY

@@ -75,15 +75,26 @@ def open_list(s, k):
 
 
 @part
+def _target(s, x, level):
+    return np.int64(s.edge[_edge(s, x, level), TARGET])
+
+
+@part
+def _along(s, x, nil, level, key):
+    """The last node from x on, along one level, that is not above a key."""
+    while True:
+        y = _target(s, x, level)
+        if y == nil or s.node_key[y] > key:
+            return x
+        x = y
+
+
+@part
 def floor_node(s, k, key):
     """The last node whose key is not above this one."""
     x, nil = 2 * k, 2 * k + 1
     for level in range(LEVELS - 1, -1, -1):
-        while True:
-            y = np.int64(s.edge[_edge(s, x, level), TARGET])
-            if y == nil or s.node_key[y] > key:
-                break
-            x = y
+        x = _along(s, x, nil, level, key)
     return x
 
 
@@ -93,7 +104,7 @@ def ceil_node(s, k, key):
     x = floor_node(s, k, key)
     if s.node_key[x] == key:
         return x
-    return np.int64(s.edge[_edge(s, x, 0), TARGET])
+    return _target(s, x, 0)
 
 
 @part
@@ -116,7 +127,7 @@ def mark_path(s, k, i, a, b):
     while x != b:
         level = np.int64(s.node[x, N_LEVELS]) - 1
         while True:
-            y = np.int64(s.edge[_edge(s, x, level), TARGET])
+            y = _target(s, x, level)
             if y == b or b == nil or (y != nil and s.node_key[y] < s.node_key[b]):
                 break
             level -= 1
@@ -145,11 +156,7 @@ def add_node(s, k, key, levels, before):
     x, nil = 2 * k, 2 * k + 1
     needed = np.int64(0)
     for level in range(LEVELS - 1, -1, -1):
-        while True:
-            y = np.int64(s.edge[_edge(s, x, level), TARGET])
-            if y == nil or s.node_key[y] > key:
-                break
-            x = y
+        x = _along(s, x, nil, level, key)
         before[level] = x
         if level < levels:
             needed += s.cell_size[_edge(s, x, level) + 1]
@@ -203,16 +210,13 @@ def every_cell(s, k):
 
 @part
 def put_boxed(s, k, i, lo, hi, level):
-    """Put identifier i on ranges of one level that cover [lo, hi]: the leaf boxes of GBU."""
-    x, nil = np.int64(2 * k), 2 * k + 1
-    y = x
+    """Put identifier i on ranges that begin and end at nodes of more than `level` levels: the
+    leaf boxes of GBU.
+    """
+    a, b, nil = np.int64(2 * k), np.int64(2 * k), 2 * k + 1
     for at in range(LEVELS - 1, level - 1, -1):
-        while True:
-            y = np.int64(s.edge[_edge(s, x, at), TARGET])
-            if y == nil or s.node_key[y] > lo:
-                break
-            x = y
-    _mark_level(s, k, i, x, hi, level)
+        a, b = _along(s, a, nil, at, lo), _along(s, b, nil, at, hi)
+    mark_path(s, k, i, a, _target(s, b, level))
 
 
 @part
@@ -220,7 +224,7 @@ def _mark_level(s, k, i, x, hi, level):
     """Put identifier i on the ranges of a level from node x on, until one ends beyond hi."""
     while True:
         append_marker(s, i, _edge(s, x, level) + 1)
-        x = np.int64(s.edge[_edge(s, x, level), TARGET])
+        x = _target(s, x, level)
         if _ends_after(s, k, x, hi):
             break
     _note_range(s, k, i)
@@ -229,16 +233,13 @@ def _mark_level(s, k, i, x, hi, level):
 @part
 def put_around(s, k, i, lo, hi):
     """Put identifier i on a few ranges around [lo, hi]: those of the highest level that has a node
-    in it, so that they reach little further than it does.
+    in it, so that they reach little further than it does.  These are two or three, since one node
+    in two goes a level higher.
     """
     x, nil = np.int64(2 * k), 2 * k + 1
     for level in range(LEVELS - 1, -1, -1):
-        while True:
-            y = np.int64(s.edge[_edge(s, x, level), TARGET])
-            if y == nil or s.node_key[y] > lo:
-                break
-            x = y
-        if level == 0 or (y != nil and s.node_key[y] <= hi):
+        x = _along(s, x, nil, level, lo)
+        if level == 0 or not _ends_after(s, k, _target(s, x, level), hi):
             _mark_level(s, k, i, x, hi, level)
             return
 
@@ -255,12 +256,8 @@ def _lowest_cover(s, k, i, lo, hi):
     x, nil = np.int64(2 * k), 2 * k + 1
     found = _edge(s, x, LEVELS)
     for level in range(LEVELS - 1, -1, -1):
-        while True:
-            y = np.int64(s.edge[_edge(s, x, level), TARGET])
-            if y == nil or s.node_key[y] > lo:
-                break
-            x = y
-        if not _ends_after(s, k, y, hi):
+        x = _along(s, x, nil, level, lo)
+        if not _ends_after(s, k, _target(s, x, level), hi):
             break
         found = _edge(s, x, level)
     append_marker(s, i, found + 1)
@@ -276,7 +273,7 @@ def _grow_right(s, k, i, hi):
         level = at - s.node[node, FIRST_EDGE]
         drop_marker(s, m)
         for higher in range(level + 1, s.node[node, N_LEVELS]):
-            if _ends_after(s, k, np.int64(s.edge[_edge(s, node, higher), TARGET]), hi):
+            if _ends_after(s, k, _target(s, node, higher), hi):
                 append_marker(s, i, _edge(s, node, higher) + 1)
                 return
 
@@ -296,7 +293,7 @@ def _grow_left(s, k, i, lo):
             found = _edge(s, x, LEVELS)
         for higher in range(LEVELS - 1, level, -1):  # ranges that end at the node, highest first
             while True:
-                y = np.int64(s.edge[_edge(s, x, higher), TARGET])
+                y = _target(s, x, higher)
                 if y == node or y == nil or s.node_key[y] > s.node_key[node]:
                     break
                 x = y
@@ -360,10 +357,6 @@ def stab(s, k, key, out, n):
     x, nil = np.int64(2 * k), 2 * k + 1
     n = emit(s, _edge(s, x, LEVELS) + 1, out, n)
     for level in range(LEVELS - 1, -1, -1):
-        while True:
-            y = np.int64(s.edge[_edge(s, x, level), TARGET])
-            if y == nil or s.node_key[y] > key:
-                break
-            x = y
+        x = _along(s, x, nil, level, key)
         n = emit(s, _edge(s, x, level) + 1, out, n)
     return n

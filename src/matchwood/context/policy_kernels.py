@@ -1,0 +1,77 @@
+"""Policies of AGILE: when a false positive deescalates its entry, and how far to escalate.
+
+See docs/decisions/0016 for what each constant was measured by.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from matchwood.jit import part
+
+ALWAYS, FIXED, AUTO, RENT = range(4)
+"""Policies of deescalation; see `cif_config.py`."""
+
+P_KIND, P_LIMIT, P_COUNT, P_UPDATES, P_WRONG, P_ASKED, P_PROFILES = range(7)
+"""Places in the policy's state, float64."""
+
+DECAY = 0.9
+"""What an event leaves of the updates and false positives before it: both are recent ones."""
+
+BUSY = 0.1
+"""Updates a profile and message from which an entry that has to escalate grows by as much again."""
+
+RESTLESS = 0.001
+"""Updates a profile and message at which a deescalation has to be earned by the whole rent, and by
+twice the rent at twice as many: it costs as much as a hundred candidates, and does not last."""
+
+SAMPLE = 8
+"""One event in so many counts which entries it has found."""
+
+FOUND_ENOUGH = 4
+"""Times that an entry was found, in the sample, which cost about as much as an escalation."""
+
+
+@part
+def _rate(policy):
+    """Recent updates a profile and message."""
+    return policy[P_UPDATES] * (1.0 - DECAY) / policy[P_PROFILES]
+
+
+@part
+def ask(policy, wrong, e, requests):
+    """A false positive of entry e: whether the policy wants it deescalated."""
+    kind = policy[P_KIND]
+    policy[P_WRONG] += 1
+    wants = kind == ALWAYS
+    if kind == RENT:
+        if wrong[e] < 255:
+            wrong[e] += 1
+        wants = wrong[e] >= 1.0 + policy[P_LIMIT] * _rate(policy) / RESTLESS
+        if wants:
+            wrong[e] = 0
+    elif not wants:
+        policy[P_COUNT] += 1
+        limit = policy[P_LIMIT]
+        if kind == AUTO:
+            limit = policy[P_LIMIT] * policy[P_UPDATES] / policy[P_WRONG]
+        wants = policy[P_COUNT] >= limit
+        if wants:
+            policy[P_COUNT] = 0
+    if wants and policy[P_ASKED] < len(requests):
+        requests[np.int64(policy[P_ASKED])] = e
+        policy[P_ASKED] += 1
+
+
+@part
+def growth_of(policy, spent):
+    """How an entry that has left its K(e) gets a new one; see `agile_kernels.update`.
+
+    The paper's policies escalate by what they must, and so does `rent` where values rest.  The
+    busier they are, the more it grows, until an entry is found so often between two escalations
+    that these are the smaller cost.
+    """
+    busy = _rate(policy) / BUSY
+    if policy[P_KIND] != RENT or busy <= 0.0:
+        return -1.0
+    return min(4.0, busy ** (1.0 / 3.0)) if spent < FOUND_ENOUGH else 0.0
