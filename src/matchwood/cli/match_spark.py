@@ -14,9 +14,12 @@ from matchwood.cli.problems import unreadable
 from matchwood.cli.screen import refuse
 from matchwood.cli.spark_session import job_progress, spark_session
 from matchwood.engine.files import EVENT_ID, FORMATS, read_subscriptions
+from matchwood.errors import FormatError
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+
+    from matchwood.spark.event_files import EventFiles
 
 Report = dict[str, Any]
 OUT_FORMATS = ("parquet", "json", "csv")
@@ -131,13 +134,16 @@ def open_subscriptions(spark: SparkSession, path: str) -> tuple[Any, list[Any]]:
     return spark.createDataFrame(table), problems
 
 
-def _events(spark: SparkSession, path: str) -> DataFrame:
+def _events(spark: SparkSession, path: str) -> DataFrame | EventFiles:
     from pyspark.sql import functions as f
 
     kind = _format(path)
     if kind == "parquet":
-        found = spark.read.parquet(path)
-    elif kind == "csv":
+        files = _parquet(spark, path)
+        if EVENT_ID not in files.columns:
+            refuse(_without_ids(path))
+        return files
+    if kind == "csv":
         cells = spark.read.option("header", True).csv(path)
         names = f.array(*[f.lit(name) for name in cells.columns])
         values = f.array(*[f.col(f"`{name}`") for name in cells.columns])
@@ -154,9 +160,19 @@ def _events(spark: SparkSession, path: str) -> DataFrame:
         refuse(
             f"expected Parquet, JSON lines or CSV as events on Spark, found {path!r}: add --local"
         )
-    if EVENT_ID not in found.columns:
-        refuse(_without_ids(path))
-    return _whole_ids(found) if kind in ("csv", "json") else found
+    return _whole_ids(found)
+
+
+def _parquet(spark: SparkSession, path: str) -> DataFrame | EventFiles:
+    """Workers on this machine can open files themselves; Spark reads what they do not take."""
+    from matchwood.spark.event_files import open_events
+
+    if (spark.sparkContext.master or "").split("[")[0] == "local":
+        try:
+            return open_events(spark, path)
+        except FormatError:
+            pass
+    return spark.read.parquet(path)
 
 
 def _without_ids(path: str) -> str:

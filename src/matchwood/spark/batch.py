@@ -15,9 +15,11 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from matchwood.encode.schema import Schema
-from matchwood.errors import EventError
+from matchwood.errors import EventError, MatchwoodError
 from matchwood.spark.errors import ERROR_FIELDS, ERROR_STRUCT
+from matchwood.spark.event_files import EventFiles, open_events
 from matchwood.spark.indexes import Index, build_index, open_index
+from matchwood.spark.session import active_session
 from matchwood.spark.shapes import find_shape
 from matchwood.spark.worker import Location, MatchJob, match_batches
 
@@ -43,7 +45,7 @@ class Matched:
 
 
 def match(
-    events: DataFrame,
+    events: DataFrame | EventFiles | str,
     subscriptions: DataFrame | str,
     *,
     event_id: str = "event_id",
@@ -59,7 +61,9 @@ def match(
 ) -> Matched:
     """Which subscriptions hold for each event.
 
-    events         a row per event with the column `event_id`; see `shapes` for the rest
+    events         a row per event with the column `event_id`; see `shapes` for the rest.  Or the
+                   path of a Parquet file or a folder of them, which workers read themselves: faster
+                   (`event_files`), where all workers can open the path
     subscriptions  columns id, expr and, where they refer to one, context; or a table of predicates:
                    id, attribute, operator and value or values; or the path of a snapshot that
                    Matcher.save wrote
@@ -72,7 +76,8 @@ def match(
                    they can read it anyway.  Off: the folder is on a file system that all share
     profile        a folder for the times of every task (see `worker.read_times`)
     """
-    spark = events.sparkSession
+    source = _source(events, subscriptions)
+    spark = source.sparkSession
     if isinstance(subscriptions, str):
         if contexts is not None:
             raise EventError(
@@ -82,19 +87,31 @@ def match(
         built = open_index(subscriptions)
     else:
         built = build_index(subscriptions, index, config, schema, snapshots, contexts)
-    found = find_shape(with_id(events, event_id), shape, (event_id,))
+    found = find_shape(with_id(source, event_id), shape, (event_id,))
     job = MatchJob(_locate(spark, built, ship), found, event_id, built.id_type, False, profile)
-    rows = _run(events, job)
+    rows = _run(source, job)
     matches = rows.where("error IS NULL").select("event_id", "subscription_ids")
     if pairs:
         matches = matches.selectExpr("event_id", "explode(subscription_ids) AS subscription_id")
-    bad = _run(events, replace(job, encode_only=True, profile=None)).select("error.*")
+    bad = _run(source, replace(job, encode_only=True, profile=None)).select("error.*")
     refused = spark.createDataFrame(built.refused, ERROR_FIELDS) if built.refused.num_rows else None
     errors = bad if refused is None else refused.union(bad)
     return Matched(matches, errors, rows, built)
 
 
-def with_id(events: DataFrame, event_id: str) -> Any:
+def _source(
+    events: DataFrame | EventFiles | str, subscriptions: DataFrame | str
+) -> DataFrame | EventFiles:
+    """What events come from, and with it the session."""
+    if not isinstance(events, str):
+        return events
+    spark = active_session() if isinstance(subscriptions, str) else subscriptions.sparkSession
+    if spark is None:
+        raise MatchwoodError("expected a Spark session, found none: make one with local_session()")
+    return open_events(spark, events)
+
+
+def with_id(events: DataFrame | EventFiles, event_id: str) -> Any:
     if event_id not in events.columns:
         raise EventError(
             f"expected the column {event_id!r}, which names each event, found "
@@ -104,7 +121,7 @@ def with_id(events: DataFrame, event_id: str) -> Any:
     return events.schema
 
 
-def _run(events: DataFrame, job: MatchJob) -> DataFrame:
+def _run(events: DataFrame | EventFiles, job: MatchJob) -> DataFrame:
     id_type = events.schema[job.event_id].dataType.simpleString()
     out = f"event_id {id_type}, subscription_ids array<{job.id_type}>, error {ERROR_STRUCT}"
     return events.mapInArrow(partial(match_batches, job), out)
