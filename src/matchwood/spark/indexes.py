@@ -45,6 +45,8 @@ RESERVED = (CONTEXT, "priority", "attributes", "expires")
 """Columns that later versions will take; until then they are refused, not ignored."""
 
 _session_folder: str | None = None
+_checked: dict[str, tuple[tuple[str, int, int, int], ...]] = {}
+"""Snapshots that this process has verified, with the files as they were then."""
 
 
 @dataclass(frozen=True)
@@ -98,8 +100,7 @@ def build_index(
 def open_index(path: str) -> Index:
     """A snapshot that somebody saved; every file is verified here, once for all workers."""
     folder = Path(path).absolute()
-    matcher = Matcher.load(folder, verify=True)
-    _warm_up(matcher)
+    matcher = _verified(folder)
     id_type = "long" if pa.types.is_integer(matcher.arrow_ids().type) else "string"
     none = pa.Table.from_struct_array(pa.array([], ERROR_TYPE))
     generation = str(read_manifest(folder)["generation"])
@@ -215,18 +216,27 @@ def _find(folder: Path, id_type: str) -> Index | None:
     if not folder.exists():
         return None
     try:
-        matcher = Matcher.load(folder / "snapshot", verify=True)
+        matcher = _verified(folder / "snapshot")
         with pa.memory_map(str(folder / "refused.arrow")) as file:
             refused = pa.ipc.open_file(file).read_all()
     except (FormatError, OSError, pa.ArrowException):
         return None
-    _warm_up(matcher)
     return Index(folder / "snapshot", folder.name, len(matcher), id_type, refused, reused=True)
 
 
-def _warm_up(matcher: Matcher) -> None:
-    """Compile what workers will run before they all start to compile the same."""
-    matcher.match_many(pa.table({"": pa.nulls(1)}))
+def _verified(folder: Path) -> Matcher:
+    """A snapshot whose every file was checked, once for all workers and as long as none changes.
+
+    A first event is matched, so that what workers will run is compiled before they all begin to.
+    """
+    files = [(str(each), each.stat()) for each in sorted(folder.rglob("*")) if each.is_file()]
+    seen = tuple((name, stat.st_size, stat.st_mtime_ns, stat.st_ino) for name, stat in files)
+    known = _checked.get(str(folder)) == seen
+    matcher = Matcher.load(folder, verify=not known)
+    if not known:
+        matcher.match_many(pa.table({"": pa.nulls(1)}))
+        _checked[str(folder)] = seen
+    return matcher
 
 
 def _own_folder() -> str:
