@@ -86,6 +86,21 @@ def test_texts_in_json_are_routed_and_bad_events_are_told_once(spark, tmp_path: 
     assert sorted(str(row.id) for row in found.errors.collect()) == ["4", "5", "None"]
 
 
+@pytest.mark.parametrize("shape", ["wide", "map", "json"])
+def test_attributes_that_are_only_tested_for_presence_are_routed(
+    spark, shape: str, tmp_path: Path
+) -> None:
+    texts = ["rating IS NOT NULL", "rating IS NOT NULL AND genre IS NULL", "genre IS NOT NULL"]
+    rows = [{"rating": "5"}, {"rating": "5", "genre": "art"}, {"other": "x", "genre": "art"}]
+    if shape == "json":
+        table = pa.table({"event_id": [0, 1, 2], "attributes": [json.dumps(row) for row in rows]})
+        events = spark.createDataFrame(table)
+    else:
+        events = events_frame(spark, rows, shape)
+    found = match_sharded(events, texts_frame(spark, texts), str(tmp_path), shards=3)
+    assert lists(found.matches) == {0: [0, 1], 1: [0, 2], 2: [2]}
+
+
 def test_an_id_that_comes_twice_is_taken_once(spark, tmp_path: Path) -> None:
     rows = [(1, "price = 5"), (1, "genre = 'art'"), (2, "price = 5")]
     wishes = spark.createDataFrame(rows, "id bigint, expr string").repartition(3)

@@ -14,8 +14,9 @@ Keys     are 64-bit hashes.  Two keys that collide send an event somewhere in va
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from decimal import Decimal
+from functools import cache
 from hashlib import blake2b
 from typing import Any
 
@@ -38,6 +39,7 @@ _ODD = np.uint64(0x9E3779B97F4A7C15)
 _FLOAT, _BOOL = np.uint64(0x5851F42D4C957F2D), np.uint64(0x14057B7EF767814F)
 _MIX = (np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB))
 EQUAL = ("=", "==")
+_NO_HOMES = np.empty(0, np.uint64)
 
 
 def name_key(name: str) -> np.uint64:
@@ -244,15 +246,29 @@ def _key_of(node: Expr, types: Mapping[str, str]) -> tuple[np.uint64 | None, int
 # -- events ------------------------------------------------------------------------------------
 
 
-def event_keys(events: Any, types: Mapping[str, str]) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Rows of events and the keys that they have; `types` are those of all attributes in use."""
+def event_keys(
+    events: Any, types: Mapping[str, str], homes: np.ndarray = _NO_HOMES
+) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Rows of events and the keys that they have.
+
+    types  of all attributes in use; one that is only tested for presence, or only compared with
+           values of contexts that nobody has set, has none
+    homes  the keys of such attributes are among these, ascending
+    """
+
+    @cache
+    def is_used(name: str) -> bool:
+        key = name_key(name)
+        at = int(np.searchsorted(homes, key))
+        return name in types or (at < len(homes) and homes[at] == key)
+
     if isinstance(events, pa.Table):
         for name, column in _flat(events):
-            if name in types:
+            if is_used(name):
                 yield from _column_keys(name, column, np.arange(len(column)))
         return
     if isinstance(events, JsonEvents):
-        yield _object_keys(events.rows(types)[0], types)
+        yield _object_keys(events.rows(types)[0], is_used)
         return
     assert isinstance(events, EntryEvents)
     words = pc.dictionary_encode(events.names)
@@ -260,27 +276,30 @@ def event_keys(events: Any, types: Mapping[str, str]) -> Iterator[tuple[np.ndarr
     order = np.argsort(codes, kind="stable")
     ends = np.searchsorted(codes[order], np.arange(len(words.dictionary) + 1))
     for code, name in enumerate(words.dictionary.to_pylist()):
-        if name not in types:
+        if not is_used(name):
             continue
         at = order[ends[code] : ends[code + 1]]
         values = events.values.take(pa.array(at))
         is_text = pa.types.is_string(values.type) or pa.types.is_large_string(values.type)
         columns = values.flatten() if pa.types.is_struct(values.type) else [values]
         for column in columns:
-            if is_text and types[name] != "string":
-                yield from _text_keys(name, types[name], column, events.event[at])
+            kind = types.get(name, "string")
+            if is_text and kind != "string":
+                yield from _text_keys(name, kind, column, events.event[at])
             else:
                 yield from _column_keys(name, column, events.event[at])
 
 
-def _object_keys(objects: list[Any], types: Mapping[str, str]) -> tuple[np.ndarray, np.ndarray]:
+def _object_keys(
+    objects: list[Any], is_used: Callable[[str], bool]
+) -> tuple[np.ndarray, np.ndarray]:
     """Rows and keys of JSON objects.  Those that are none, or hold what no event may, are refused
     elsewhere; here they have no key.
     """
     found: list[tuple[int, Any]] = []
     for row, each in enumerate(objects):
         for name, value in _leaves(each, ""):
-            if name in types and value is not None:
+            if value is not None and is_used(name):
                 found.append((row, name_key(name)))
                 hashed = _one(value) if isinstance(value, (bool, int, float, str)) else None
                 if hashed is not None:

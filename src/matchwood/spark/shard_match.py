@@ -74,7 +74,7 @@ class Routes:
         """Pairs of event and shard, each once, by event."""
         found = [np.repeat(np.arange(n_events), len(self.always)) * n_shards
                  + np.tile(self.always, n_events).astype(np.int64)]  # fmt: skip
-        for rows, keys in event_keys(events, self.types):
+        for rows, keys in event_keys(events, self.types, self.keys):
             first = np.searchsorted(self.keys, keys, side="left")
             last = np.searchsorted(self.keys, keys, side="right")
             hit = np.flatnonzero(last > first)
