@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from matchwood.encode.column_kernels import place_numbers
 from matchwood.encode.dictionary import OrderedDictionary
 from matchwood.encode.keys import (
     DAY_MICROSECONDS,
@@ -202,12 +203,8 @@ def _search(
     labels = arrays.labels
     if len(labels) == 0:  # no constant at all, or NaN alone, which is above every value
         return np.full(len(values), arrays.nan_key - 1, np.int64)
-    at = np.searchsorted(ceil, values, side="right") - 1
-    found = labels[np.maximum(at, 0)]
-    if len(ceil) == 0:
-        return found - 1
-    equal = (at >= 0) & exact[np.maximum(at, 0)] & (ceil[np.maximum(at, 0)] == values)
-    keys: np.ndarray = np.where(equal, found, np.where(at >= 0, found + 1, found - 1))
+    keys = np.empty(len(values), np.int64)
+    place_numbers(values, ceil, exact, labels, keys)
     return keys
 
 
