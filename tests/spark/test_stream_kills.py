@@ -30,13 +30,14 @@ KILLS = 24 if os.environ.get("MATCHWOOD_PROFILE") == "long" else 3
 def start(work: Path, *arguments: str) -> subprocess.Popen:
     src = str(Path(__file__).parents[2] / "src")
     driver = str(Path(__file__).with_name("stream_driver.py"))
-    return subprocess.Popen(
-        [sys.executable, driver, str(work), *arguments],
-        env={**os.environ, "PYTHONPATH": src, "MATCHWOOD_QUIET": "1"},
-        start_new_session=True,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    )
+    with (work / "told").open("w") as told:
+        return subprocess.Popen(
+            [sys.executable, driver, str(work), *arguments],
+            env={**os.environ, "PYTHONPATH": src, "MATCHWOOD_QUIET": "1"},
+            start_new_session=True,
+            stdout=told,
+            stderr=told,
+        )
 
 
 def end(process: subprocess.Popen) -> None:
@@ -91,8 +92,9 @@ def kill_again_and_again(
     (work / "finished").unlink(missing_ok=True)
     process = start(work)
     try:
-        wait_for(process, work / "finished", 300)
+        wait_for(process, work / "finished", 600)
     finally:
         end(process)
+    assert (work / "finished").exists(), (work / "told").read_text()
     assert committed(work / "out") == expected
     assert len(dead_letters(work / "out")) == refused
