@@ -15,7 +15,7 @@ from matchwood.cli import demo_spark
 from matchwood.cli.app import app
 from spark import context_logs
 from spark.bookshop_frames import flat, shop, text
-from spark.logs import committed, dead_letters
+from spark.logs import committed, dead_letters, write_cuts
 
 pytestmark = pytest.mark.spark
 
@@ -112,7 +112,7 @@ def test_the_demo_runs_on_spark_and_spark_sql_agrees(spark, monkeypatch) -> None
 def test_a_stream_of_files_is_matched_once(spark, tmp_path: Path) -> None:
     log = context_logs.made_log(6, 60)
     expected, refused = context_logs.sequential(log)
-    context_logs.write_cuts(tmp_path / "log", log, [30])
+    write_cuts(tmp_path / "log", log, [30])
     types = [f"--type={name}={kind}" for name, kind in mw.Schema(context_logs.TYPES).items()]
     arguments = (
         "stream", "--log", tmp_path / "log", "--out", tmp_path / "out", "--state",
