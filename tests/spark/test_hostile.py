@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 import matchwood as mw
-from matchwood.spark import match, match_sharded
+from matchwood.spark import indexes, match, match_sharded, sharded
 from matchwood.spark.indexes import fingerprint
 from spark.bookshop_frames import lists
 
@@ -132,3 +132,34 @@ def test_an_index_without_a_part_is_built_anew(spark, tmp_path: Path, damage: st
     again = match(events, wishes, snapshots=str(tmp_path))
     assert not again.index.reused
     assert lists(again.matches) == {1: [1]}
+
+
+def test_who_builds_the_same_first_wins_and_what_is_half_built_gives_way(
+    spark, tmp_path: Path, monkeypatch
+) -> None:
+    events = spark.createDataFrame(pa.table({"event_id": [1], "a": [1]}))
+    wishes = spark.createDataFrame(pa.table({"id": [1], "expr": ["a = 1"]}))
+    for kept, build in (("a", sharded.build_shards), ("b", indexes._fill)):
+        folder, rivals = str(tmp_path / kept), []
+
+        def find(folder: str = folder, kept: str = kept):
+            if kept == "a":
+                return match_sharded(events, wishes, folder, shards=2)
+            return match(events, wishes, snapshots=folder)
+
+        def overtaken(*arguments, build=build, rivals=rivals, find=find):
+            if not rivals:
+                rivals.append(None)
+                rivals.append(find())
+            return build(*arguments)
+
+        monkeypatch.setattr(sharded if kept == "a" else indexes, build.__name__, overtaken)
+        found = find()
+        monkeypatch.undo()
+        inside = list(Path(folder).iterdir())
+        assert len(inside) == 1  # nothing is left of the slower one
+        assert lists(found.matches) == lists(rivals[1].matches) == {1: [1]}
+        shutil.rmtree(inside[0])
+        (inside[0] / "shard-00000").mkdir(parents=True)  # somebody was killed here
+        assert lists(find().matches) == {1: [1]}
+        assert lists(find().matches) == {1: [1]}

@@ -31,7 +31,7 @@ from matchwood.engine.snapshot import VERSION, read_manifest
 from matchwood.errors import FormatError, StorageError, SubscriptionError
 from matchwood.spark.context_frames import context_frame, set_values
 from matchwood.spark.errors import ERROR_TYPE, error_row
-from matchwood.spark.folders import local_folder
+from matchwood.spark.folders import local_folder, made_aside
 from matchwood.spark.gather import PACKED, bring, gather
 from matchwood.spark.worker import parse_batches
 
@@ -203,21 +203,10 @@ def _chunks(pickled: Iterable[bytes]) -> Iterator[Chunk]:
 
 
 def _save(folder: Path, matcher: Matcher, refused: pa.Table) -> None:
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    aside = Path(tempfile.mkdtemp(prefix=".building-", dir=folder.parent))
-    try:
+    with made_aside(folder, lambda found: _find(found, "") is not None) as aside:
         matcher.save(aside / "snapshot")
         with pa.ipc.new_file(str(aside / "refused.arrow"), refused.schema) as writer:
             writer.write_table(refused)
-        aside.chmod(0o755)
-        if folder.exists():  # damaged, or another session was first with the same rows
-            shutil.rmtree(folder, ignore_errors=True)
-        aside.rename(folder)
-    except OSError:
-        if not folder.exists():
-            raise
-    finally:
-        shutil.rmtree(aside, ignore_errors=True)
 
 
 def _find(folder: Path, id_type: str) -> Index | None:

@@ -31,7 +31,7 @@ from matchwood.encode.schema import Schema
 from matchwood.errors import MatchwoodError
 from matchwood.spark.batch import with_id
 from matchwood.spark.errors import ERROR_FIELDS, ERROR_STRUCT, ERROR_TYPE
-from matchwood.spark.folders import local_folder
+from matchwood.spark.folders import local_folder, made_aside
 from matchwood.spark.indexes import checked, fingerprint, id_type_of
 from matchwood.spark.shapes import find_shape, plain_names
 from matchwood.spark.shard_build import LEAST, SHARD, Shard, build_shards
@@ -104,10 +104,11 @@ def match_sharded(
     home = local_folder(folder, "folder") / name
     reused = (home / "manifest.json").exists()
     if not reused:
-        build_shards(
-            table, n_rows, home, shards, max_bytes, grouped, index, config, declared,
-            id_type_of(table),
-        )  # fmt: skip
+        with made_aside(home, lambda found: (found / "manifest.json").exists()) as aside:
+            build_shards(
+                table, n_rows, aside, shards, max_bytes, grouped, index, config, declared,
+                id_type_of(table),
+            )  # fmt: skip
     manifest = read_manifest(home)
     if reused:
         check_shards(events.sparkSession, home, manifest)
