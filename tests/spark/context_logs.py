@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import json
-import os
 from collections.abc import Iterable
-from itertools import pairwise
 from pathlib import Path
 from random import Random
 from typing import Any
 
 import matchwood as mw
+from spark.logs import Record
 
 LOG = (
     "offset BIGINT, kind STRING, id STRING, expr STRING, attributes MAP<STRING, STRING>, "
@@ -31,7 +29,6 @@ TEXTS = (
     "genre = 'b' OR price = 3",
     "price < ctx.taste",  # of the wrong type
 )
-Record = dict[str, Any]
 
 
 def made_log(seed: int, n: int) -> list[Record]:
@@ -102,17 +99,6 @@ def _typed(values: dict[str, str | None] | None) -> Any:
         except ValueError:
             found[name] = text
     return found
-
-
-def write_cuts(folder: Path, log: list[Record], cuts: Iterable[int]) -> None:
-    """Files that end before these records; each is a micro-batch."""
-    folder.mkdir(parents=True, exist_ok=True)
-    ends = sorted({0, *cuts, len(log)})
-    for n, (first, last) in enumerate(pairwise(ends)):
-        aside, file = folder / f".{first:06}.json", folder / f"{first:06}.json"
-        aside.write_text("".join(json.dumps(record) + "\n" for record in log[first:last]))
-        os.utime(aside, (1_700_000_000 + n, 1_700_000_000 + n))
-        aside.rename(file)
 
 
 def read_log(spark, folder: Path):

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+import os
+from collections.abc import Callable, Iterable
+from itertools import pairwise
 from pathlib import Path
 from random import Random
 from typing import Any
 
 import pyarrow.parquet as pq
+import pytest
+from pyspark.errors import StreamingQueryException
 
 import matchwood as mw
+from matchwood.spark import stream as stream_module
 
 SCHEMA = "offset BIGINT, kind STRING, id STRING, expr STRING, attributes MAP<STRING, STRING>"
 Record = dict[str, Any]
@@ -77,14 +82,16 @@ def sequential(log: Iterable[Record]) -> tuple[dict[str, list[str]], int]:
 
 
 def write_log(folder: Path, log: list[Record], per_file: int) -> None:
-    """Files in order; Spark takes them by their time of change."""
-    import os
+    write_cuts(folder, log, range(0, len(log), per_file))
 
+
+def write_cuts(folder: Path, log: list[Record], cuts: Iterable[int]) -> None:
+    """Files that end before these records, each a micro-batch; Spark takes them by their time."""
     folder.mkdir(parents=True, exist_ok=True)
-    for n, at in enumerate(range(0, len(log), per_file)):
-        file = folder / f"{at:06}.json"
-        aside = folder / f".{file.name}"
-        aside.write_text("".join(json.dumps(r) + "\n" for r in log[at : at + per_file]))
+    ends = sorted({0, *cuts, len(log)})
+    for n, (first, last) in enumerate(pairwise(ends)):
+        aside, file = folder / f".{first:06}.json", folder / f"{first:06}.json"
+        aside.write_text("".join(json.dumps(record) + "\n" for record in log[first:last]))
         os.utime(aside, (1_700_000_000 + n, 1_700_000_000 + n))
         aside.rename(file)
 
@@ -110,3 +117,23 @@ def dead_letters(out: Path) -> list[dict[str, Any]]:
         for folder in sorted((out / "errors").glob("batch=*"))
         for row in pq.read_table(folder, partitioning=None).to_pylist()
     ]
+
+
+class Crash(Exception):
+    pass
+
+
+def crash_at_each(monkeypatch, points: list[str], run: Callable[[], None]) -> None:
+    """Run a stream that crashes at a point, then at the next; and once more, to its end."""
+    left = list(points)
+
+    def crash(point: str) -> None:
+        if left and left[0] == point:
+            del left[0]
+            raise Crash(point)
+
+    monkeypatch.setattr(stream_module, "reached", crash)
+    for point in points:
+        with pytest.raises(StreamingQueryException, match=f"Crash: {point}"):
+            run()
+    run()

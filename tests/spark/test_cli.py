@@ -15,7 +15,7 @@ from matchwood.cli import demo_spark
 from matchwood.cli.app import app
 from spark import context_logs
 from spark.bookshop_frames import flat, shop, text
-from spark.logs import committed, dead_letters
+from spark.logs import committed, dead_letters, write_cuts
 
 pytestmark = pytest.mark.spark
 
@@ -112,7 +112,7 @@ def test_the_demo_runs_on_spark_and_spark_sql_agrees(spark, monkeypatch) -> None
 def test_a_stream_of_files_is_matched_once(spark, tmp_path: Path) -> None:
     log = context_logs.made_log(6, 60)
     expected, refused = context_logs.sequential(log)
-    context_logs.write_cuts(tmp_path / "log", log, [30])
+    write_cuts(tmp_path / "log", log, [30])
     types = [f"--type={name}={kind}" for name, kind in mw.Schema(context_logs.TYPES).items()]
     arguments = (
         "stream", "--log", tmp_path / "log", "--out", tmp_path / "out", "--state",
@@ -138,3 +138,67 @@ def test_events_without_ids_are_refused(spark, tmp_path: Path) -> None:
     )  # fmt: skip
     assert done.exit_code == 2
     assert "expected event_id" in done.stderr
+
+
+ODD = {
+    "csv": '\ufeffevent_id,price,genre\r\n1,5,"say ""hi"""\r\n2,7,"two\nlines"\r\n3,9\r\n'
+    '4,1,a,b\r\n\r\n5,,"x, y"\r\n,3,a\r\n6,much,a\r\n',
+    "json": '[{"event_id": 1, "price": 5, "genre": "x, y"}, {"event_id": 2, "price": "much"}, 7]',
+    "jsonl": '{"event_id": 1, "price": 5}\n{broken\n\n[1]\n{"price": 5}\n'
+    '{"event_id": 3, "price": 1, "genre": "say \\"hi\\""}\n',
+    "ndjson": '\ufeff{"event_id": 1, "price": 5}\n',
+}
+
+
+@pytest.mark.parametrize("ending", ODD)
+def test_odd_files_mean_the_same_with_and_without_spark(spark, ending: str, tmp_path: Path) -> None:
+    source, wishes = tmp_path / f"offers.{ending}", tmp_path / "wishes.csv"
+    source.write_text(ODD[ending], newline="")
+    texts = ["price < 6", "genre = 'say \\\"hi\\\"'", "genre LIKE 'two%'", "genre = 'x, y'"]
+    rows = "".join(f'{n},"{each.replace(chr(34), chr(34) * 2)}"\n' for n, each in enumerate(texts))
+    wishes.write_text("id,expr\n" + rows)
+    given = ("match", "--subscriptions", wishes, "--events", source, "--json")
+    here = json.loads(call(*given, "--out", tmp_path / "here.jsonl", "--local").stdout)
+    done = call(*given, "--out", tmp_path / "there.json")
+    assert done.exit_code == 0, done.stderr
+    there = json.loads(done.stdout)
+    pairs = [json.loads(line) for line in (tmp_path / "here.jsonl").read_text().splitlines()]
+    assert written(tmp_path / "there.json") == {(p["event"], p["subscription"]) for p in pairs}
+    assert pairs
+    assert (here["matches"], here["problems"]) == (there["matches"], there["problems"])
+
+
+def test_a_report_of_problems_is_of_this_call(spark, tmp_path: Path) -> None:
+    offers, wishes = tmp_path / "offers.parquet", tmp_path / "wishes.csv"
+    pq.write_table(pa.table({"event_id": [1], "price": [1]}), offers)
+    out = tmp_path / "found.parquet"
+    given = ("match", "--subscriptions", wishes, "--events", offers, "--out", f"file://{out}")
+    wishes.write_text("id,expr\n1,price < 2\n2,price <\n")
+    assert call(*given).exit_code == 0
+    report = tmp_path / "found.parquet.errors.jsonl"
+    assert report.exists()
+    wishes.write_text("id,expr\n1,price < 2\n")
+    pq.write_table(pa.table({"event_id": pa.array([], pa.int64())}), offers)  # and no event at all
+    done = call(*given, "--json")
+    assert done.exit_code == 0, done.stderr
+    assert json.loads(done.stdout)["events"]["used"] == 0
+    assert not report.exists()
+    assert written(out) == set()
+
+
+def test_what_spark_refuses_is_a_sentence_and_inputs_are_never_removed(
+    spark, tmp_path: Path
+) -> None:
+    offers, inside = tmp_path / "offers.parquet", tmp_path / "out.parquet" / "wishes.parquet"
+    offers.write_bytes(b"no Parquet")
+    inside.parent.mkdir()
+    pq.write_table(pa.table({"id": [1], "expr": ["price < 2"]}), inside)
+    done = call(
+        "match", "--subscriptions", inside, "--events", offers, "--out", tmp_path / "found.json"
+    )
+    assert done.exit_code == 2
+    assert done.stderr.startswith("matchwood: Spark failed: ")
+    assert len(done.stderr.splitlines()) == 1
+    wrong = call("match", "--subscriptions", inside, "--events", offers, "--out", inside.parent)
+    assert wrong.exit_code == 2
+    assert inside.exists()

@@ -7,15 +7,13 @@ from random import Random
 
 import pyarrow as pa
 import pytest
-from pyspark.errors import StreamingQueryException
 
 import matchwood as mw
 from matchwood.spark import match, match_sharded, match_stream
-from matchwood.spark import stream as stream_module
 from matchwood.spark.indexes import fingerprint
 from spark.bookshop_frames import lists
-from spark.context_logs import TYPES, made_log, read_log, sequential, write_cuts
-from spark.logs import committed, dead_letters
+from spark.context_logs import TYPES, made_log, read_log, sequential
+from spark.logs import committed, crash_at_each, dead_letters, write_cuts
 
 pytestmark = pytest.mark.spark
 
@@ -115,26 +113,12 @@ def test_a_stream_with_contexts_is_one_record_after_the_other(spark, tmp_path: P
         assert len(dead_letters(work / "out")) == refused
 
 
-class Crash(Exception):
-    pass
-
-
 def test_a_crash_repeats_no_update_and_loses_none(spark, tmp_path: Path, monkeypatch) -> None:
     log = made_log(3, 120)
     expected, refused = sequential(log)
     write_cuts(tmp_path / "log", log, (20, 50, 90))
-    left = ["decided", "changes", "matched", "snapshot"]
-
-    def crash(point: str) -> None:
-        if left and left[0] == point:
-            del left[0]
-            raise Crash(point)
-
-    monkeypatch.setattr(stream_module, "reached", crash)
-    for point in list(left):
-        with pytest.raises(StreamingQueryException, match=f"Crash: {point}"):
-            run(spark, tmp_path)
-    run(spark, tmp_path)
+    points = ["decided", "changes", "matched", "snapshot"]
+    crash_at_each(monkeypatch, points, lambda: run(spark, tmp_path))
     assert committed(tmp_path / "out") == expected
     assert len(dead_letters(tmp_path / "out")) == refused
 

@@ -5,13 +5,19 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from pyspark.errors import StreamingQueryException
 
 import matchwood as mw
 from matchwood.spark import match_stream, register_source
-from matchwood.spark import stream as stream_module
 from matchwood.workload import find_workload, plain_tables
-from spark.logs import committed, dead_letters, made_log, read_log, sequential, write_log
+from spark.logs import (
+    committed,
+    crash_at_each,
+    dead_letters,
+    made_log,
+    read_log,
+    sequential,
+    write_log,
+)
 
 pytestmark = pytest.mark.spark
 
@@ -43,28 +49,14 @@ def test_batches_of_any_size_give_what_one_record_after_the_other_gives(
     assert len(dead_letters(tmp_path / "out")) == refused
 
 
-class Crash(Exception):
-    pass
-
-
 def test_a_crash_at_any_point_loses_nothing_and_repeats_nothing(
     spark, tmp_path: Path, monkeypatch
 ) -> None:
     log = made_log(2, 120)
     expected, refused = sequential(log)
     write_log(tmp_path / "log", log, 30)
-    left = ["decided", "changes", "matched", "written", "committed", "snapshot", "written"]
-
-    def crash(point: str) -> None:
-        if left and left[0] == point:
-            del left[0]
-            raise Crash(point)
-
-    monkeypatch.setattr(stream_module, "reached", crash)
-    for point in list(left):
-        with pytest.raises(StreamingQueryException, match=f"Crash: {point}"):
-            run(spark, tmp_path / "log", tmp_path)
-    run(spark, tmp_path / "log", tmp_path)
+    points = ["decided", "changes", "matched", "written", "committed", "snapshot", "written"]
+    crash_at_each(monkeypatch, points, lambda: run(spark, tmp_path / "log", tmp_path))
     assert committed(tmp_path / "out") == expected
     assert len(dead_letters(tmp_path / "out")) == refused
 

@@ -19,7 +19,7 @@ from random import Random
 import pytest
 
 from spark import context_logs
-from spark.logs import committed, dead_letters, made_log, sequential, write_log
+from spark.logs import committed, dead_letters, made_log, sequential, write_cuts, write_log
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
@@ -62,7 +62,7 @@ def test_kills_lose_no_value_of_a_context_and_repeat_none(tmp_path: Path) -> Non
     n = KILLS if KILLS > 3 else 2
     log = context_logs.made_log(6, 40 * (n + 3))
     (tmp_path / "contexts").touch()
-    context_logs.write_cuts(tmp_path / "log", log, range(35, len(log), 35))
+    write_cuts(tmp_path / "log", log, range(35, len(log), 35))
     expected, refused = context_logs.sequential(log)
     kill_again_and_again(tmp_path, expected, refused, ("matched", "changes", *AIMED), n)
 

@@ -9,6 +9,7 @@ from typer.core import TyperGroup
 
 from matchwood.cli import bench, demo, explain, generate, match, stats, stream, validate
 from matchwood.cli.screen import NO, USAGE, complain
+from matchwood.cli.spark_session import spark_reason
 from matchwood.errors import MatchwoodError, StorageError
 
 
@@ -22,6 +23,12 @@ class _Commands(TyperGroup):
         except MatchwoodError as error:
             complain(str(error))
             raise typer.Exit(NO) from None
+        except Exception as error:
+            reason = spark_reason(error)
+            if reason is None:
+                raise
+            complain(reason)
+            raise typer.Exit(USAGE) from None
 
 
 app = typer.Typer(

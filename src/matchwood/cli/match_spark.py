@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 from matchwood.cli.explain import is_snapshot
 from matchwood.cli.problems import unreadable
-from matchwood.cli.screen import refuse
+from matchwood.cli.screen import complain, refuse
 from matchwood.cli.spark_session import job_progress, spark_session
-from matchwood.engine.files import EVENT_ID, FORMATS, read_subscriptions
+from matchwood.engine.files import EVENT_ID, FORMATS, file_parts, read_subscriptions
 from matchwood.errors import FormatError
+from matchwood.spark.folders import address
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -34,9 +35,10 @@ def run(
     if kind not in OUT_FORMATS or (kind == "csv" and lists):
         refuse(f"expected --out to end in .parquet, .json or .csv (pairs only), found {out!r}")
     for source in (subscriptions, events):
-        if "://" not in source and not Path(source).exists():
+        place = _local(source)
+        if place is not None and not place.exists():
             refuse(f"expected a file or folder, found nothing at {source!r}")
-        if _local(source) == _local(out):
+        if source == out or _is_inside(place, _local(out)):
             refuse(f"expected another file to write to, found an input: {source!r}")
     with spark_session(master) as spark:
         return _run(spark, subscriptions, events, out, index, lists, snapshots, times)
@@ -79,7 +81,7 @@ def _run(
     n_refused = found.index.refused.num_rows + len(problems)
     if n_refused or counts["bad"]:
         problems += [row.asDict() for row in found.errors.toLocalIterator()]
-        _write_problems(f"{out}.errors.jsonl", problems)
+    errors = _write_problems(out, problems)
     n_events = counts["events"] or 0
     return {
         "subscriptions": {
@@ -93,7 +95,7 @@ def _run(
         "matches": counts["matches"] or 0,
         "out": out,
         "problems": len(problems),
-        "errors": f"{out}.errors.jsonl" if problems else None,
+        "errors": errors,
         "workers": None if run_times is None else read_times(run_times),
         "compile_seconds": 0.0,
     }  # fmt: skip
@@ -106,8 +108,9 @@ def _rate(n: int, seconds: float) -> Report:
 def _format(path: str) -> str:
     """By the ending of the name, or of the files in a folder."""
     suffix = Path(path).suffix.lower()
-    if not suffix and "://" not in path and Path(path).is_dir():
-        endings = {each.suffix.lower() for each in Path(path).iterdir() if each.name[0] not in "._"}
+    place = _local(path)
+    if not suffix and place is not None and place.is_dir():
+        endings = {each.suffix.lower() for each in place.iterdir() if each.name[0] not in "._"}
         suffix = endings.pop() if len(endings) == 1 else ""
     if suffix not in FORMATS:
         refuse(f"expected a name that ends in one of {' '.join(FORMATS)}, found {path!r}")
@@ -116,11 +119,14 @@ def _format(path: str) -> str:
 
 def open_subscriptions(spark: SparkSession, path: str) -> tuple[Any, list[Any]]:
     """A DataFrame or a snapshot's path, and rows that were no subscriptions."""
-    if is_snapshot(Path(path)):
-        return path, []
+    place = _local(path)
+    if place is not None and is_snapshot(place):
+        return str(place), []
     if _format(path) == "parquet":
-        return spark.read.parquet(path), []
-    rows = read_subscriptions(path)
+        return spark.read.parquet(_for_spark(path)), []
+    if place is None:
+        refuse(f"expected Parquet at an address like {path!r}: copy the file here")
+    rows = read_subscriptions(place)
     problems = [unreadable("subscription", each, each.row) for each in rows.unreadable]
     import pyarrow as pa
 
@@ -137,30 +143,44 @@ def open_subscriptions(spark: SparkSession, path: str) -> tuple[Any, list[Any]]:
 def _events(spark: SparkSession, path: str) -> DataFrame | EventFiles:
     from pyspark.sql import functions as f
 
+    from matchwood.spark.text_events import csv_events, is_lines, json_events
+
     kind = _format(path)
     if kind == "parquet":
         files = _parquet(spark, path)
         if EVENT_ID not in files.columns:
             refuse(_without_ids(path))
         return files
+    place = _local(path)
+    parts = [] if place is None else file_parts(place)
     if kind == "csv":
-        cells = spark.read.option("header", True).csv(path)
-        names = f.array(*[f.lit(name) for name in cells.columns])
-        values = f.array(*[f.col(f"`{name}`") for name in cells.columns])
-        if EVENT_ID not in cells.columns:
-            refuse(_without_ids(path))
-        found = cells.select(EVENT_ID, names.alias("attributes"), values.alias("values"))
+        found = csv_events(spark, parts, EVENT_ID) if parts else _spark_csv(spark, path)
+    elif kind == "json" and not all(is_lines(file) for file in parts):
+        found = json_events(spark, parts, EVENT_ID)
     elif kind == "json":
-        lines = spark.read.text(path).where("trim(value) <> ''")
+        lines = spark.read.text(_for_spark(path)).where("trim(value) <> ''")
         ids = f.get_json_object("value", f"$.{EVENT_ID}").alias(EVENT_ID)
         found = lines.select(ids, f.col("value").alias("attributes"))
-        if found.where(f.col(EVENT_ID).isNotNull()).isEmpty():
-            refuse(_without_ids(path))
     else:
         refuse(
             f"expected Parquet, JSON lines or CSV as events on Spark, found {path!r}: add --local"
         )
+    if found.where(f.col(EVENT_ID).isNotNull()).isEmpty() and not found.isEmpty():
+        refuse(_without_ids(path))
     return _whole_ids(found)
+
+
+def _spark_csv(spark: SparkSession, path: str) -> DataFrame:
+    """Where workers cannot open the files themselves, see `text_events`."""
+    from pyspark.sql import functions as f
+
+    reader = spark.read.option("header", True).option("escape", '"').option("multiLine", True)
+    cells = reader.csv(path)
+    if EVENT_ID not in cells.columns:
+        refuse(_without_ids(path))
+    names = f.array(*[f.lit(name) for name in cells.columns])
+    values = f.array(*[f.col(f"`{name}`") for name in cells.columns])
+    return cells.select(EVENT_ID, names.alias("attributes"), values.alias("values"))
 
 
 def _parquet(spark: SparkSession, path: str) -> DataFrame | EventFiles:
@@ -172,7 +192,7 @@ def _parquet(spark: SparkSession, path: str) -> DataFrame | EventFiles:
             return open_events(spark, path)
         except FormatError:
             pass
-    return spark.read.parquet(path)
+    return spark.read.parquet(_for_spark(path))
 
 
 def _without_ids(path: str) -> str:
@@ -183,12 +203,12 @@ def _without_ids(path: str) -> str:
 
 
 def _whole_ids(events: DataFrame) -> DataFrame:
-    """Ids from texts are whole numbers when all of them are."""
+    """Ids from texts are whole numbers when all of them are; those that lack one are bad anyway."""
     from pyspark.sql import functions as f
 
     number = f.expr(f"try_cast({EVENT_ID} AS BIGINT)")
     is_other = number.isNull() | (number.cast("string") != f.col(EVENT_ID))
-    if not events.where(is_other).isEmpty():
+    if not events.where(f.col(EVENT_ID).isNotNull() & is_other).isEmpty():
         return events
     return events.withColumn(EVENT_ID, number)
 
@@ -204,7 +224,7 @@ def _write(matches: DataFrame, out: str) -> None:
         return
     aside = target.with_name(f".{target.name}.writing")
     try:
-        writer.save(str(aside))
+        writer.save(address(aside))
         if target.is_dir():
             shutil.rmtree(target)
         elif target.exists():
@@ -215,12 +235,33 @@ def _write(matches: DataFrame, out: str) -> None:
 
 
 def _local(path: str) -> Path | None:
-    return None if "://" in path else Path(path).resolve()
+    plain = path.removeprefix("file://")
+    return None if "://" in plain else Path(plain).resolve()
 
 
-def _write_problems(path: str, problems: list[Any]) -> None:
-    target = Path(path)
+def _for_spark(path: str) -> str:
+    """A path as Spark's readers take it; one without a scheme is of this machine."""
+    place = _local(path)
+    return path if place is None else address(place)
+
+
+def _is_inside(source: Path | None, out: Path | None) -> bool:
+    """Whether writing would remove an input."""
+    return source is not None and out is not None and out in (source, *source.parents)
+
+
+def _write_problems(out: str, problems: list[Any]) -> str | None:
+    """Beside the result; where there is nothing to say, no file of an earlier call is left."""
+    target = _local(f"{out}.errors.jsonl")
+    if target is None:
+        if problems:
+            complain(f"{len(problems):,} problems are not written down: {out!r} is no local file")
+        return None
+    target.unlink(missing_ok=True)
+    if not problems:
+        return None
     with target.open("w", encoding="utf-8") as file:
         for each in problems:
             told = {name: value for name, value in each.items() if value is not None}
             file.write(json.dumps(told, ensure_ascii=False, default=str) + "\n")
+    return f"{out}.errors.jsonl"

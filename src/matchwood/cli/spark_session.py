@@ -66,3 +66,16 @@ def job_progress(spark: SparkSession, what: str) -> Iterator[None]:
         finally:
             is_over.set()
             watcher.join()
+
+
+def spark_reason(error: Exception) -> str | None:
+    """Why Spark failed, in a line; None for errors that are not Spark's."""
+    if type(error).__module__.partition(".")[0] not in ("pyspark", "py4j"):
+        return None
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    ours = [line for line in lines if line.startswith("matchwood.errors.")]  # of a worker
+    java = [line for line in lines if line.startswith((": ", "Caused by: "))]  # of Py4J: the cause
+    last = (ours or java or lines[:1] or [type(error).__name__])[-1]
+    for prefix in ("matchwood.errors.", "Caused by: ", ": "):
+        last = last.removeprefix(prefix)
+    return f"Spark failed: {last}"

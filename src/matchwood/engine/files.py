@@ -80,7 +80,7 @@ def format_of(path: Path) -> str:
 
 def read_subscriptions(path: str | os.PathLike[str]) -> SubscriptionRows:
     """All subscriptions of a file or folder."""
-    parts = [_read_subscriptions(part) for part in _parts(Path(path))]
+    parts = [_read_subscriptions(part) for part in file_parts(Path(path))]
     if len(parts) == 1:
         return parts[0]
     if all(isinstance(part.rows, pa.Table) for part in parts):
@@ -103,7 +103,7 @@ def read_events(
 ) -> Iterator[EventRows]:
     """The events of a file or folder, some at a time; `types` are those of the attributes."""
     size = batch or BATCH
-    for part in _parts(Path(path)):
+    for part in file_parts(Path(path)):
         kind = format_of(part)
         if kind == "text":
             raise StorageError(f"expected a table or JSON lines as events, found {part.name!r}")
@@ -122,14 +122,14 @@ def count_rows(path: str | os.PathLike[str]) -> int | None:
     """How many rows there are, where that can be told without reading them."""
     import pyarrow.parquet as pq
 
-    parts = _parts(Path(path))
+    parts = file_parts(Path(path))
     if any(format_of(part) != "parquet" for part in parts):
         return None
     with _readable(Path(path)):
         return sum([int(pq.read_metadata(part).num_rows) for part in parts])
 
 
-def _parts(path: Path) -> list[Path]:
+def file_parts(path: Path) -> list[Path]:
     if not path.exists():
         raise StorageError(f"expected a file or folder, found nothing at {str(path)!r}")
     if not path.is_dir():

@@ -72,7 +72,7 @@ class _Columns:
                 f"found {', '.join(table.column_names)}"
             )
         self.ids, self.row_start, self.order = _subscriptions(table.column("id"))
-        names = _words(table.column("attribute"))
+        names, self.is_named = _named(table.column("attribute"))
         if not all(isinstance(name, str) for name in names.dictionary.to_pylist()):
             raise SubscriptionError(
                 f"expected strings in the column attribute, found {names.dictionary.type}"
@@ -89,6 +89,7 @@ class _Columns:
         starts = np.cumsum(self.n_values) - self.n_values
         self.values = self.values[slices(starts[order], self.n_values[order])]
         self.attr, self.op, self.n_values = self.attr[order], self.op[order], self.n_values[order]
+        self.is_named = self.is_named[order]
 
     def chunk(self, first: int, last: int, total: int) -> Chunk:
         rows = slice(self.row_start[first], self.row_start[last])
@@ -119,15 +120,19 @@ class _Columns:
         many = plain == IN
         two = plain == BETWEEN
         wrong = np.where(none, n != 0, np.where(many, n == 0, np.where(two, n != 2, n != 1)))
-        wrong |= op == _UNKNOWN
+        is_named = self.is_named[rows]
+        wrong |= (op == _UNKNOWN) | ~is_named
         refused: dict[int, Exception] = {}
         for row in np.flatnonzero(wrong).tolist():
             expression = int(np.searchsorted(self.row_start, rows.start + row, side="right")) - 1
-            problem = (
-                f"expected an operator among {', '.join(_OPERATORS)}, found another"
-                if op[row] == _UNKNOWN
-                else f"expected one constant (two for BETWEEN, none for IS NULL), found {n[row]}"
-            )
+            if not is_named[row]:
+                problem = "expected an attribute, found null"
+            elif op[row] == _UNKNOWN:
+                problem = f"expected an operator among {', '.join(_OPERATORS)}, found another"
+            else:
+                problem = (
+                    f"expected one constant (two for BETWEEN, none for IS NULL), found {n[row]}"
+                )
             at = rows.start + row if self.order is None else self.order[rows.start + row]
             refused.setdefault(
                 expression - first, SubscriptionError(f"predicate table, row {at}: {problem}")
@@ -153,12 +158,21 @@ def _subscriptions(column: pa.ChunkedArray) -> tuple[list[Any], np.ndarray, np.n
 
 
 def _distinct(column: pa.ChunkedArray) -> pa.DictionaryArray:
-    """A column as codes of its distinct values, in order of first appearance."""
-    if column.null_count:
-        raise SubscriptionError("expected an id and an attribute in every row, found null")
+    """A column as codes of its distinct values, null among them, in order of first appearance."""
     if pa.types.is_dictionary(column.type):  # it may hold values that no row has
         column = column.cast(column.type.value_type)
-    return pc.dictionary_encode(column.combine_chunks())
+    return pc.dictionary_encode(column.combine_chunks(), null_encoding="encode")
+
+
+def _named(column: pa.ChunkedArray) -> tuple[pa.DictionaryArray, np.ndarray]:
+    """Attributes as codes, and which rows have one; a row without spoils its subscription alone."""
+    is_named = column.is_valid().to_numpy(zero_copy_only=False)
+    if column.null_count:
+        if pa.types.is_dictionary(column.type):
+            column = column.cast(column.type.value_type)
+        if pa.types.is_null(column.type) or pa.types.is_string(column.type):
+            column = column.cast(pa.string()).fill_null("")
+    return _words(column), is_named
 
 
 def _words(column: pa.ChunkedArray) -> pa.DictionaryArray:
@@ -211,8 +225,6 @@ def _column(table: pa.Table, name: str) -> pa.Array | None:
 
 def _plain(array: pa.Array) -> np.ndarray:
     """Constants as int64 or float64 where that is exact, else as Python objects."""
-    if array.null_count:
-        raise SubscriptionError("expected constants without null inside a list, found null")
     if pa.types.is_dictionary(array.type):
         array = array.dictionary_decode()
     if pa.types.is_struct(array.type):
@@ -221,6 +233,8 @@ def _plain(array: pa.Array) -> np.ndarray:
             at = np.flatnonzero(field.is_valid().to_numpy(zero_copy_only=False))
             merged[at] = _objects(_plain(field.drop_null()))
         return merged
+    if array.null_count:  # a null in a list: refused with its subscription, further down
+        return _objects(array.to_pylist())
     if pa.types.is_integer(array.type) and array.type != pa.uint64():
         return array.cast(pa.int64()).to_numpy(zero_copy_only=False)
     if pa.types.is_floating(array.type):

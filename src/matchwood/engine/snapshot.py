@@ -75,6 +75,12 @@ def load(path: str | os.PathLike[str], mmap: bool, verify: bool) -> Store:
         ) from error
 
 
+def verify(path: str | os.PathLike[str]) -> None:
+    """Compare every file of a snapshot with its checksum; a damaged one is an error."""
+    folder = Path(path)
+    _read_arrays(folder, read_manifest(folder), mmap=True, verify=True)
+
+
 def read_manifest(folder: Path) -> dict[str, Any]:
     """The manifest, checked."""
     try:

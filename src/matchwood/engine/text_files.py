@@ -31,6 +31,12 @@ class Row(NamedTuple):
     problem: str | None
 
 
+def csv_names(path: Path) -> list[str]:
+    """The header of a CSV file."""
+    with path.open(encoding="utf-8-sig", newline="") as file:
+        return next(csv.reader(file), [])
+
+
 def csv_rows(path: Path) -> Iterator[Row]:
     with path.open(encoding="utf-8-sig", newline="") as file:
         reader = csv.reader(file)

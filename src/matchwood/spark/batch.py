@@ -20,7 +20,7 @@ from matchwood.spark.errors import ERROR_FIELDS, ERROR_STRUCT
 from matchwood.spark.event_files import EventFiles, open_events
 from matchwood.spark.indexes import Index, build_index, open_index
 from matchwood.spark.session import active_session
-from matchwood.spark.shapes import find_shape
+from matchwood.spark.shapes import find_shape, plain_names
 from matchwood.spark.worker import Location, MatchJob, match_batches
 
 if TYPE_CHECKING:
@@ -88,7 +88,10 @@ def match(
     else:
         built = build_index(subscriptions, index, config, schema, snapshots, contexts)
     found = find_shape(with_id(source, event_id), shape, (event_id,))
-    job = MatchJob(_locate(spark, built, ship), found, event_id, built.id_type, False, profile)
+    job = MatchJob(
+        _locate(spark, built, ship), found, event_id, built.id_type, False, profile,
+        tuple(source.columns),
+    )  # fmt: skip
     rows = _run(source, job)
     matches = rows.where("error IS NULL").select("event_id", "subscription_ids")
     if pairs:
@@ -124,7 +127,8 @@ def with_id(events: DataFrame | EventFiles, event_id: str) -> Any:
 def _run(events: DataFrame | EventFiles, job: MatchJob) -> DataFrame:
     id_type = events.schema[job.event_id].dataType.simpleString()
     out = f"event_id {id_type}, subscription_ids array<{job.id_type}>, error {ERROR_STRUCT}"
-    return events.mapInArrow(partial(match_batches, job), out)
+    rows = events if isinstance(events, EventFiles) else plain_names(events)
+    return rows.mapInArrow(partial(match_batches, job), out)
 
 
 def _locate(spark: SparkSession, index: Index, ship: bool | None) -> Location:

@@ -18,8 +18,6 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from matchwood.errors import SubscriptionError
-
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
@@ -86,12 +84,12 @@ def in_order(chunks: list[pa.Table]) -> pa.Table:
     Files that were written in order come out of order, but each is sorted: then only the chunks
     change places.
     """
-    if any(each.column("id").null_count for each in chunks):
-        raise SubscriptionError("expected an id in every row, found null")
-    chunks = sorted(chunks, key=lambda each: each.column("id")[0].as_py())
+    has_null = any(each.column("id").null_count for each in chunks)
+    if not has_null:
+        chunks = sorted(chunks, key=lambda each: each.column("id")[0].as_py())
     rows = pa.concat_tables(chunks).unify_dictionaries()
     ids = rows.column("id")
     before, after = ids.slice(0, max(len(ids) - 1, 0)), ids.slice(1)
-    if pc.all(pc.less_equal(before, after)).as_py() is False:
-        rows = rows.take(pc.sort_indices(ids))
+    if has_null or pc.all(pc.less_equal(before, after)).as_py() is False:
+        rows = rows.take(pc.sort_indices(ids))  # null comes last, and is refused by the engine
     return rows

@@ -127,12 +127,9 @@ class Costs:
 
 def candidate_keys(table: pa.Table, types: Mapping[str, str]) -> tuple[np.ndarray, np.ndarray]:
     """The key that each row of a predicate table offers, and how coarse it is: 0, 1 or 2 (none)."""
-    names = pc.dictionary_encode(table.column("attribute").combine_chunks())
-    words = names.dictionary.to_pylist()
-    code = names.indices.to_numpy(zero_copy_only=False)
-    operator = pc.dictionary_encode(table.column("operator").combine_chunks())
-    upper = [" ".join(str(each).upper().split()) for each in operator.dictionary.to_pylist()]
-    op_code = operator.indices.to_numpy(zero_copy_only=False)
+    words, code = distinct(table.column("attribute"))
+    operators, op_code = distinct(table.column("operator"))
+    upper = [" ".join(str(each).upper().split()) for each in operators]
     is_equal = np.array([each in EQUAL for each in upper], bool)[op_code]
     is_absent = np.array([each == "IS NULL" for each in upper], bool)[op_code]
     by_name = np.array([name_key(str(word)) for word in words], np.uint64)
@@ -150,6 +147,12 @@ def candidate_keys(table: pa.Table, types: Mapping[str, str]) -> tuple[np.ndarra
                 found = np.maximum(_mix(hashes * _ODD + keys[at]), np.uint64(1))
             keys[at], coarse[at] = found, 0
     return keys, coarse
+
+
+def distinct(column: pa.ChunkedArray) -> tuple[list[Any], np.ndarray]:
+    """The distinct values of a column, null among them, and which of them each row has."""
+    words = pc.dictionary_encode(column.combine_chunks(), null_encoding="encode")
+    return words.dictionary.to_pylist(), words.indices.to_numpy(zero_copy_only=False)
 
 
 def _first_values(table: pa.Table) -> tuple[pa.Array, np.ndarray]:
@@ -179,11 +182,10 @@ def homes_of_predicates(
     Also the number of the subscription of every row.
     """
     keys, coarse = candidate_keys(table, types)
-    ids = pc.dictionary_encode(table.column("id").combine_chunks())
-    code = ids.indices.to_numpy(zero_copy_only=False)
+    ids, code = distinct(table.column("id"))
     cost = coarse + np.minimum(costs.share(keys), 0.99)
     order = np.lexsort((keys, cost, code))
-    first = np.searchsorted(code[order], np.arange(len(ids.dictionary)))
+    first = np.searchsorted(code[order], np.arange(len(ids)))
     best = order[first]
     home = np.where(coarse[best] < 2, keys[best], ANY)
     return home[code], code

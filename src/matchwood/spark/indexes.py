@@ -28,9 +28,10 @@ from matchwood.encode.schema import Schema
 from matchwood.engine.loading import BatchReport, Chunk
 from matchwood.engine.matcher import Matcher
 from matchwood.engine.snapshot import VERSION, read_manifest
-from matchwood.errors import FormatError, SubscriptionError
+from matchwood.errors import FormatError, StorageError, SubscriptionError
 from matchwood.spark.context_frames import context_frame, set_values
 from matchwood.spark.errors import ERROR_TYPE, error_row
+from matchwood.spark.folders import local_folder, made_aside
 from matchwood.spark.gather import PACKED, bring, gather
 from matchwood.spark.worker import parse_batches
 
@@ -82,7 +83,7 @@ def build_index(
     if values is not None:
         settings["contexts"], _ = fingerprint(values, {})
     name, _ = fingerprint(table, settings)
-    folder = Path(snapshots or _own_folder()) / name
+    folder = local_folder(snapshots or _own_folder(), "snapshots") / name
     found = _find(folder, id_type)
     if found is not None:
         return found
@@ -99,7 +100,7 @@ def build_index(
 
 def open_index(path: str) -> Index:
     """A snapshot that somebody saved; every file is verified here, once for all workers."""
-    folder = Path(path).absolute()
+    folder = local_folder(path, "a snapshot")
     matcher = _verified(folder)
     id_type = "long" if pa.types.is_integer(matcher.arrow_ids().type) else "string"
     none = pa.Table.from_struct_array(pa.array([], ERROR_TYPE))
@@ -112,7 +113,12 @@ def fingerprint(table: DataFrame, settings: Mapping[str, Any]) -> tuple[str, int
     from pyspark.sql import functions as f
 
     columns = sorted(table.columns)
-    parts = [part for name in columns for part in _parts(f"`{name}`", table.schema[name].dataType)]
+    quoted = {name: "`" + name.replace("`", "``") + "`" for name in columns}
+    parts = [
+        part
+        for name in columns
+        for part in _parts(f.col(quoted[name]), table.schema[name].dataType)
+    ]
     row = f.xxhash64(*parts)
     other = f.hash(*reversed(parts)).cast("bigint")
     # sums of halves: they do not overflow, and a sum of decimals would cost more than the hashes
@@ -129,17 +135,20 @@ def fingerprint(table: DataFrame, settings: Mapping[str, Any]) -> tuple[str, int
     return hashlib.blake2b(told.encode(), digest_size=12).hexdigest(), int(first[0])
 
 
-def _parts(name: str, kind: DataType) -> Iterator[Column]:
+def _parts(column: Column, kind: DataType) -> Iterator[Column]:
     """What is hashed of a column: its value, and whether it is null, which hashes pass over."""
     from pyspark.sql import functions as f
-    from pyspark.sql.types import StructType
+    from pyspark.sql.types import ArrayType, StructType
 
     if isinstance(kind, StructType):
         for each in kind:
-            yield from _parts(f"{name}.`{each.name}`", each.dataType)
+            yield from _parts(column.getField(each.name), each.dataType)
+    elif isinstance(kind, ArrayType) and kind.containsNull:
+        inside = kind.elementType
+        yield f.transform(column, lambda item: f.xxhash64(*_parts(item, inside)))
     else:
-        yield f.col(name)
-    yield f.col(name).isNull()
+        yield column
+    yield column.isNull()
 
 
 def checked(subscriptions: DataFrame, takes_context: bool = False) -> DataFrame:
@@ -194,21 +203,10 @@ def _chunks(pickled: Iterable[bytes]) -> Iterator[Chunk]:
 
 
 def _save(folder: Path, matcher: Matcher, refused: pa.Table) -> None:
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    aside = Path(tempfile.mkdtemp(prefix=".building-", dir=folder.parent))
-    try:
+    with made_aside(folder, lambda found: _find(found, "") is not None) as aside:
         matcher.save(aside / "snapshot")
         with pa.ipc.new_file(str(aside / "refused.arrow"), refused.schema) as writer:
             writer.write_table(refused)
-        aside.chmod(0o755)
-        if folder.exists():  # damaged, or another session was first with the same rows
-            shutil.rmtree(folder, ignore_errors=True)
-        aside.rename(folder)
-    except OSError:
-        if not folder.exists():
-            raise
-    finally:
-        shutil.rmtree(aside, ignore_errors=True)
 
 
 def _find(folder: Path, id_type: str) -> Index | None:
@@ -219,7 +217,7 @@ def _find(folder: Path, id_type: str) -> Index | None:
         matcher = _verified(folder / "snapshot")
         with pa.memory_map(str(folder / "refused.arrow")) as file:
             refused = pa.ipc.open_file(file).read_all()
-    except (FormatError, OSError, pa.ArrowException):
+    except (FormatError, StorageError, OSError, pa.ArrowException):
         return None
     return Index(folder / "snapshot", folder.name, len(matcher), id_type, refused, reused=True)
 

@@ -13,6 +13,7 @@ shape from the columns: what `attributes` is decides, and without it every colum
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -27,10 +28,34 @@ from matchwood.engine.text_files import read_cell, with_moments
 from matchwood.errors import EventError
 
 if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
     from pyspark.sql.types import DataType, StructType
 
 SHAPES = ("auto", "wide", "struct", "map", "arrays", "json")
 ATTRIBUTES, VALUES = "attributes", "values"
+
+
+def plain_names(events: DataFrame, taken: Sequence[str] = ()) -> DataFrame:
+    """Events under names that `mapInArrow` can look up; workers give them their own (`named`).
+
+    It takes a dot for a field of a struct, and names that differ in case alone for one.  `taken`
+    are names that are needed beside.
+    """
+    names = events.columns
+    twice = [name for name, n in Counter(names).items() if n > 1]
+    if twice:
+        raise EventError(
+            f"expected every column once, found {twice[0]!r} twice: rename one with toDF()"
+        )
+    is_odd = any(set(name) & {".", "`"} for name in names)
+    if is_odd or len({name.lower() for name in [*names, *taken]}) < len(names) + len(taken):
+        return events.toDF(*[f"matchwood_{n}" for n in range(len(names))])
+    return events
+
+
+def named(batch: pa.RecordBatch, names: Sequence[str]) -> pa.RecordBatch:
+    """A batch under the names that its columns had before `plain_names`; further ones stay."""
+    return batch.rename_columns([*names, *batch.schema.names[len(names) :]])
 
 
 def find_shape(schema: StructType, shape: str, others: Sequence[str]) -> str:

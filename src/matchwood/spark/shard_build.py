@@ -18,6 +18,7 @@ from __future__ import annotations
 import json
 import shutil
 import uuid
+import zlib
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from functools import partial
@@ -53,6 +54,7 @@ LEAST = 64 << 20
 """The smallest cap: below, a process's own noise is most of what is measured."""
 
 HOME, SHARD = "matchwood_home", "matchwood_shard"
+ROUTE_FILES = ("route_key.npy", "route_shard.npy")
 _before: int | None = None
 
 
@@ -223,7 +225,8 @@ def _halves(table: pa.Table) -> list[pa.Table]:
     """Two tables of whole ids, about equal; none if there is one id alone."""
     ids = table.column("id").combine_chunks()
     before, after = ids.slice(0, len(ids) - 1), ids.slice(1)
-    changes = np.flatnonzero(pa.compute.not_equal(before, after).to_numpy(zero_copy_only=False)) + 1
+    differ = pa.compute.not_equal(before, after).fill_null(False)
+    changes = np.flatnonzero(differ.to_numpy(zero_copy_only=False)) + 1
     if not len(changes):
         return []
     at = int(changes[np.argmin(np.abs(changes - len(ids) // 2))])
@@ -263,14 +266,21 @@ def finish(
         shutil.rmtree(left, ignore_errors=True)
     key, shard = np.concatenate(keys), np.concatenate(numbers)
     order = np.argsort(key, kind="stable")
-    np.save(home / "route_key.npy", key[order])
-    np.save(home / "route_shard.npy", shard[order])
+    np.save(home / ROUTE_FILES[0], key[order])
+    np.save(home / ROUTE_FILES[1], shard[order])
     errors = repeated + [error for each in told for error in each["errors"]]
     shards = [each["shard"] for each in told]
-    manifest = {"id_type": id_type, "types": types, "shards": shards, "errors": errors}
+    manifest = {
+        "build": uuid.uuid4().hex, "id_type": id_type, "types": types, "shards": shards,
+        "errors": errors, "routes": [checksum(home / name) for name in ROUTE_FILES],
+    }  # fmt: skip
     aside = home / f".{uuid.uuid4().hex}"
     aside.write_text(json.dumps(manifest))
     aside.replace(home / "manifest.json")
+
+
+def checksum(file: Path) -> int:
+    return zlib.crc32(file.read_bytes())
 
 
 def folder_of(home: Path, number: int) -> Path:

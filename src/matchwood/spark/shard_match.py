@@ -8,28 +8,43 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 
 from matchwood.encode.schema import Schema
 from matchwood.engine.matcher import Matcher
-from matchwood.errors import FormatError, MatchwoodError, StorageError
+from matchwood.engine.snapshot import verify
+from matchwood.errors import EventError, FormatError, StorageError
 from matchwood.spark.home_keys import ANY, event_keys
-from matchwood.spark.shapes import read_events
-from matchwood.spark.shard_build import folder_of
+from matchwood.spark.shapes import named, read_events
+from matchwood.spark.shard_build import ROUTE_FILES, SHARD, checksum, folder_of
 from matchwood.spark.worker import Location, Times, match_parts, opened, out_batch
 
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
 ENTRY = 1 << 16
+VISITS = "matchwood_visits"
+"""To how many shards an event goes; more rows of its id than that are of two events."""
+
+_MANIFEST = {"build", "id_type", "types", "shards", "errors", "routes"}
 
 
 def read_manifest(home: Path) -> dict[str, Any]:
     try:
         manifest: dict[str, Any] = json.loads((home / "manifest.json").read_text())
-    except (OSError, ValueError) as error:
+        missing_keys = _MANIFEST - manifest.keys()
+    except (OSError, ValueError, AttributeError) as error:
         raise FormatError(f"{str(home)!r}: expected the manifest of shards ({error})") from error
+    if missing_keys:
+        raise FormatError(
+            f"{str(home)!r}: expected a manifest of shards with {', '.join(sorted(missing_keys))}, "
+            "found none: it is damaged or of another version; remove the folder to build anew"
+        )
     missing = [
         each["number"]
         for each in manifest["shards"]
@@ -43,17 +58,49 @@ def read_manifest(home: Path) -> dict[str, Any]:
     return manifest
 
 
+def check_shards(spark: SparkSession, home: Path, manifest: dict[str, Any]) -> None:
+    """Compare every file of shards that are found again with its checksum, on the executors."""
+    n = len(manifest["shards"])
+    if not n:
+        return
+    numbers = spark.range(0, n, 1, min(n, 4 * spark.sparkContext.defaultParallelism))
+    told = numbers.mapInArrow(partial(_check, str(home)), "problem string").collect()
+    problems = [row.problem for row in told]
+    if [checksum(home / name) for name in ROUTE_FILES] != manifest["routes"]:
+        problems.append("the checksum of its routes does not fit")
+    if problems:
+        raise FormatError(
+            f"expected {n} whole shards in {str(home)!r}, found {len(problems)} damaged: "
+            f"{problems[0]}; restore the folder from a copy, or remove it to build anew"
+        )
+
+
+def _check(home: str, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    for batch in batches:
+        problems = []
+        for number in batch.column("id").to_pylist():
+            try:
+                verify(folder_of(Path(home), number) / "snapshot")
+            except (FormatError, StorageError) as error:
+                problems.append(f"shard {number}: {error}")
+        yield pa.RecordBatch.from_arrays([pa.array(problems, pa.string())], names=["problem"])
+
+
 @dataclass(frozen=True)
 class RouteJob:
     """What the tasks that route and match need to know."""
 
     home: str
+    build: str
+    """Which build of the shards: the folder may be removed and made anew under its name."""
     shape: str
     event_id: str
     n_shards: int
     is_built: bool
     """Whether there is a shard at all."""
     id_type: str
+    names: tuple[str, ...]
+    """The events' columns, see `shapes.plain_names`."""
     profile: str | None = None
 
 
@@ -61,8 +108,7 @@ class Routes:
     """Key to shards, mapped; and the types of all attributes, to refuse bad events once."""
 
     def __init__(self, home: Path) -> None:
-        self.keys = np.load(home / "route_key.npy", mmap_mode="r")
-        self.shards = np.load(home / "route_shard.npy", mmap_mode="r")
+        self.keys, self.shards = (np.load(home / name, mmap_mode="r") for name in ROUTE_FILES)
         self.types: dict[str, str] = {
             name: kind for name, kind in read_manifest(home)["types"].items() if kind
         }
@@ -87,14 +133,15 @@ class Routes:
         return pairs // n_shards, pairs % n_shards
 
 
-_routes: dict[str, Routes] = {}
+_routes: dict[tuple[str, str], Routes] = {}
 
 
-def _routes_of(home: str) -> Routes:
-    if home not in _routes:
+def _routes_of(job: RouteJob) -> Routes:
+    key = (job.home, job.build)
+    if key not in _routes:
         _routes.clear()
-        _routes[home] = Routes(Path(home))
-    return _routes[home]
+        _routes[key] = Routes(Path(job.home))
+    return _routes[key]
 
 
 def route(job: RouteJob, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -102,9 +149,9 @@ def route(job: RouteJob, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.Recor
 
     So that it has a row in the result.
     """
-    routes = _routes_of(job.home)
+    routes = _routes_of(job)
     for batch in batches:
-        events = read_events(batch, job.shape)
+        events = read_events(named(batch, job.names), job.shape)
         good = np.ones(batch.num_rows, bool)
         good[list(_problems(routes, batch, events, job))] = False
         rows, shards = routes.of(events, batch.num_rows, job.n_shards)
@@ -112,12 +159,14 @@ def route(job: RouteJob, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.Recor
         rows = np.concatenate([rows, nowhere])
         shards = np.concatenate([shards, nowhere % job.n_shards])
         keep = good[rows]
-        rows, shards = rows[keep], shards[keep]
+        rows, shards = rows[keep], shards[keep].astype(np.int32)
+        visits = np.bincount(rows, minlength=batch.num_rows).astype(np.int32)
         for at in range(0, len(rows), ENTRY):
-            part = batch.take(pa.array(rows[at : at + ENTRY]))
+            row, shard = rows[at : at + ENTRY], shards[at : at + ENTRY]
+            part = batch.take(pa.array(row))
             yield pa.RecordBatch.from_arrays(
-                [*part.columns, pa.array(shards[at : at + ENTRY].astype(np.int32))],
-                names=[*part.schema.names, "matchwood_shard"],
+                [*part.columns, pa.array(shard), pa.array(visits[row])],
+                names=[*part.schema.names, SHARD, VISITS],
             )
 
 
@@ -125,17 +174,18 @@ def _problems(
     routes: Routes, batch: pa.RecordBatch, events: Any, job: RouteJob
 ) -> dict[int, Exception]:
     found: dict[int, Exception] = dict(routes.checker.encode(events).errors)
-    nulls = batch.column(job.event_id).is_null().to_numpy(zero_copy_only=False)
-    for row in np.flatnonzero(nulls).tolist():
-        found[row] = MatchwoodError("expected an event_id, found null")
+    ids = batch.column(job.names.index(job.event_id))
+    for row in np.flatnonzero(ids.is_null().to_numpy(zero_copy_only=False)).tolist():
+        found[row] = EventError("expected an event_id, found null")
     return found
 
 
 def bad_events(job: RouteJob, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Rows of errors for the events that are not routed."""
-    routes = _routes_of(job.home)
+    routes = _routes_of(job)
     kind = pa.list_(pa.int64() if job.id_type == "long" else pa.string())
     for batch in batches:
+        batch = named(batch, job.names)
         found = _problems(routes, batch, read_events(batch, job.shape), job)
         rows = sorted(found)
         ids = batch.column(job.event_id).take(pa.array(rows, pa.int64()))
@@ -150,18 +200,25 @@ def match_shard(job: RouteJob, batches: Iterator[pa.RecordBatch]) -> Iterator[pa
         if not batch.num_rows:
             continue
         times.lap("wait")
-        number = batch.column("matchwood_shard")[0].as_py()
-        batch = batch.drop_columns(["matchwood_shard"])
+        number, visits = batch.column(SHARD)[0].as_py(), batch.column(VISITS)
+        batch = named(batch.drop_columns([SHARD, VISITS]), job.names)
         ids = batch.column(job.event_id)
         if not job.is_built:
             none = pa.ListArray.from_arrays(np.zeros(len(ids) + 1, np.int32), pa.array([], kind))
-            yield out_batch(ids, none, None)
+            yield _with_visits(out_batch(ids, none, None), visits)
             continue
         folder = folder_of(Path(job.home), number) / "snapshot"
         matcher, by_slot = opened(Location(str(folder)), keep=1)
         times.lap("open")
         events = matcher.encode(read_events(batch, job.shape))
         times.lap("encode")
-        yield from match_parts(matcher, by_slot.cast(kind), ids, events, times)
+        at = 0
+        for part in match_parts(matcher, by_slot.cast(kind), ids, events, times):
+            yield _with_visits(part, visits.slice(at, part.num_rows))
+            at += part.num_rows
     if job.profile is not None:
         times.save(Path(job.profile))
+
+
+def _with_visits(part: pa.RecordBatch, visits: pa.Array) -> pa.RecordBatch:
+    return part.append_column(VISITS, visits)

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import heapq
 import math
+import zlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -28,6 +29,7 @@ from matchwood.engine.matcher import Matcher
 from matchwood.spark.home_keys import (
     Costs,
     candidate_keys,
+    distinct,
     home_of_text,
     homes_of_predicates,
     keys_of_text,
@@ -199,15 +201,12 @@ def whole_ids(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.Table]:
 
 def _numbers(ids: Any) -> np.ndarray:
     """Ids as numbers that are not negative."""
-    codes = pc.dictionary_encode(ids.combine_chunks())
-    words = codes.dictionary.to_pylist()
-    if words and isinstance(words[0], str):
-        import zlib
-
-        number = np.array([zlib.crc32(word.encode()) for word in words], np.int64)
+    words, code = distinct(ids)
+    if any(isinstance(word, str) for word in words):
+        number = np.array([zlib.crc32((word or "").encode()) for word in words], np.int64)
     else:
-        number = np.array(words, np.int64) & (2**63 - 1)
-    found: np.ndarray = number[codes.indices.to_numpy(zero_copy_only=False)]
+        number = np.array([word or 0 for word in words], np.int64) & (2**63 - 1)
+    found: np.ndarray = number[code]
     return found
 
 

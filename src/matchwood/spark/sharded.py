@@ -31,13 +31,22 @@ from matchwood.encode.schema import Schema
 from matchwood.errors import MatchwoodError
 from matchwood.spark.batch import with_id
 from matchwood.spark.errors import ERROR_FIELDS, ERROR_STRUCT, ERROR_TYPE
+from matchwood.spark.folders import local_folder, made_aside
 from matchwood.spark.indexes import checked, fingerprint, id_type_of
-from matchwood.spark.shapes import find_shape
-from matchwood.spark.shard_build import LEAST, Shard, build_shards
-from matchwood.spark.shard_match import RouteJob, bad_events, match_shard, read_manifest, route
+from matchwood.spark.shapes import find_shape, plain_names
+from matchwood.spark.shard_build import LEAST, SHARD, Shard, build_shards
+from matchwood.spark.shard_match import (
+    VISITS,
+    RouteJob,
+    bad_events,
+    check_shards,
+    match_shard,
+    read_manifest,
+    route,
+)
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import Column, DataFrame
 
 
 @dataclass(frozen=True)
@@ -80,7 +89,8 @@ def match_sharded(
     name        of this table of subscriptions, instead of a fingerprint of its rows: saves reading
                 all of them, and it is up to you that another table has another name
     profile     a folder for times and memory of the tasks that match
-    The rest is as for `match`.  `event_id` must name an event once: lists are merged by it.
+    The rest is as for `match`.  Lists are merged by `event_id`: an id of several events is an error
+    row, and has no list.
     """
     if max_bytes < LEAST:
         raise MatchwoodError(f"expected max_bytes from {LEAST:,}, found {max_bytes:,}")
@@ -91,17 +101,23 @@ def match_sharded(
     n_rows = None
     if name is None:
         name, n_rows = fingerprint(table, settings)
-    home = Path(folder).absolute() / name
+    home = local_folder(folder, "folder") / name
     reused = (home / "manifest.json").exists()
     if not reused:
-        build_shards(
-            table, n_rows, home, shards, max_bytes, grouped, index, config, declared,
-            id_type_of(table),
-        )  # fmt: skip
+        with made_aside(home, lambda found: (found / "manifest.json").exists()) as aside:
+            build_shards(
+                table, n_rows, aside, shards, max_bytes, grouped, index, config, declared,
+                id_type_of(table),
+            )  # fmt: skip
     manifest = read_manifest(home)
+    if reused:
+        check_shards(events.sparkSession, home, manifest)
     found = find_shape(with_id(events, event_id), shape, (event_id,))
     n_shards, id_type = len(manifest["shards"]), manifest["id_type"]
-    job = RouteJob(str(home), found, event_id, max(1, n_shards), n_shards > 0, id_type, profile)
+    job = RouteJob(
+        str(home), manifest["build"], found, event_id, max(1, n_shards), n_shards > 0, id_type,
+        tuple(events.columns), profile,
+    )  # fmt: skip
     return _match(events, job, pairs, manifest, home, reused)
 
 
@@ -114,22 +130,50 @@ def _match(
     reused: bool,
 ) -> Sharded:
     from pyspark.sql import functions as f
+    from pyspark.sql.types import StructType
 
     spark = events.sparkSession
-    columns = ", ".join([f"`{name}` {kind}" for name, kind in events.dtypes])
-    routed = events.mapInArrow(partial(route, job), f"{columns}, matchwood_shard int")
+    plain = plain_names(events, (SHARD, VISITS))
+    columns = StructType([*plain.schema.fields]).add(SHARD, "integer").add(VISITS, "integer")
+    routed = plain.mapInArrow(partial(route, job), columns)
     id_type = events.schema[job.event_id].dataType.simpleString()
     out = f"event_id {id_type}, subscription_ids array<{job.id_type}>, error {ERROR_STRUCT}"
-    placed = routed.repartitionById(job.n_shards, "matchwood_shard")
-    found = placed.mapInArrow(partial(match_shard, job), out).where("error IS NULL")
-    merged = found.groupBy("event_id").agg(
-        f.array_sort(f.flatten(f.collect_list("subscription_ids"))).alias("subscription_ids")
-    )
+    placed = routed.repartitionById(job.n_shards, SHARD)
+    found = placed.mapInArrow(partial(match_shard, job), f"{out}, {VISITS} int")
+    lists = f.array_sort(f.flatten(f.collect_list("subscription_ids"))).alias("subscription_ids")
+    merged = _by_event(found.where("error IS NULL"), "event_id", lists)
+    matches = merged.where(f"n <= {VISITS}").select("event_id", "subscription_ids")
     if pairs:
-        merged = merged.selectExpr("event_id", "explode(subscription_ids) AS subscription_id")
-    bad = events.mapInArrow(partial(bad_events, job), out).select("error.*")
+        matches = matches.selectExpr("event_id", "explode(subscription_ids) AS subscription_id")
+    bad = plain.mapInArrow(partial(bad_events, job), out).select("error.*")
+    named_by = plain.columns[events.columns.index(job.event_id)]
+    twice = _by_event(routed, named_by).where(f"n > {VISITS}").select(_told_twice(named_by))
+    bad = bad.union(twice.select("error.*"))
     if manifest["errors"]:
         refused = pa.Table.from_struct_array(pa.array(manifest["errors"], ERROR_TYPE))
         bad = spark.createDataFrame(refused, ERROR_FIELDS).union(bad)
     shards = [Shard(**each) for each in manifest["shards"]]
-    return Sharded(merged, bad, routed, shards, home, reused)
+    return Sharded(matches, bad, routed, shards, home, reused)
+
+
+def _by_event(rows: DataFrame, event_id: str, *more: Column) -> DataFrame:
+    """A row per id of an event, with how many rows it has and to how many shards it went."""
+    from pyspark.sql import functions as f
+
+    counts = (f.count("*").alias("n"), f.max(VISITS).alias(VISITS))
+    return rows.groupBy(event_id).agg(*counts, *more)
+
+
+def _told_twice(event_id: str) -> Column:
+    from pyspark.sql import functions as f
+
+    message = "expected event_id to name one event, found several: lists are merged by it"
+    told = {
+        "of": f.lit("event"), "id": f.col(event_id).cast("string"), "error": f.lit("EventError"),
+        "message": f.lit(message),
+    }  # fmt: skip
+    fields = [each.split() for each in ERROR_FIELDS.split(", ")]
+    none = f.lit(None)
+    return f.struct(*[told.get(name, none).cast(kind).alias(name) for name, kind in fields]).alias(
+        "error"
+    )

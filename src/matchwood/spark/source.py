@@ -179,7 +179,7 @@ class LogReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return ReadMaxRows(self._request.batch)
 
     def latestOffset(self, start: dict[str, int], limit: ReadLimit) -> dict[str, int]:  # noqa: N802
-        left = self._request.n_rows - start["record"]
+        left = max(0, self._request.n_rows - start["record"])  # a shorter log than before: nothing
         most = left if isinstance(limit, ReadAllAvailable) else getattr(limit, "max_rows", left)
         return {"record": start["record"] + min(left, most)}
 

@@ -35,6 +35,7 @@ from matchwood.errors import (
     StorageError,
 )
 from matchwood.spark.errors import ERROR_FIELDS, ERROR_STRUCT, ERROR_TYPE
+from matchwood.spark.folders import address, local_folder
 from matchwood.spark.shapes import find_shape
 from matchwood.spark.stream_changes import Decider
 from matchwood.spark.stream_contexts import (
@@ -117,21 +118,24 @@ def match_stream(
         )
     if late not in LATE:
         raise MatchwoodError(f"expected late to be one of {', '.join(LATE)}, found {late!r}")
+    if snapshot_every < 1:
+        raise MatchwoodError(f"expected snapshot_every from 1, found {snapshot_every}")
     found = find_shape(log.schema, shape, (*RECORD, CONTEXT_OF))
     if found == "wide":
         raise EventError("expected the column attributes beside the log's own, found none")
     settings = Settings(
-        str(Path(out).absolute()), str(Path(state).absolute()), found, kinds["id"], late,
+        str(local_folder(out, "out")), str(local_folder(state, "state")), found, kinds["id"], late,
         snapshot_every, profile,
     )  # fmt: skip
     begin(
         log,
         settings.state,
+        settings.out,
         found,
         partial(first_replica, subscriptions, contexts, index, config, schema, kinds["id"]),
     )
     writer = log.writeStream.foreachBatch(Stream(settings).process)
-    writer = writer.option("checkpointLocation", f"{settings.state}/checkpoint")
+    writer = writer.option("checkpointLocation", address(Path(settings.state, "checkpoint")))
     if trigger:
         writer = writer.trigger(**trigger)
     return writer.start()
@@ -248,7 +252,7 @@ class Stream:
         aside = Path(s.out, f".writing-{batch}")
         shutil.rmtree(aside, ignore_errors=True)
         matches = counted.where("error IS NULL").drop("error")
-        matches.write.parquet(str(aside / "matches"))
+        matches.write.parquet(address(aside / "matches"))
         reached("matched")
         if changes.errors or seen.get["bad"]:
             errors = records.sparkSession.createDataFrame(
@@ -257,7 +261,7 @@ class Stream:
             if seen.get["bad"]:
                 again = partial(match_events, replace(job, encode_only=True))
                 errors = errors.union(events.mapInArrow(again, columns).select("error.*"))
-            errors.coalesce(1).write.parquet(str(aside / "errors"))
+            errors.coalesce(1).write.parquet(address(aside / "errors"))
             _move(aside / "errors", Path(s.out, "errors", f"batch={batch}"))
         reached("written")
         _move(aside / "matches", Path(s.out, "matches", f"batch={batch}"))

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import json
+import uuid
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from matchwood.encode.schema import Schema
 from matchwood.engine.matcher import Matcher
-from matchwood.errors import EventError, FormatError, SubscriptionError
+from matchwood.errors import EventError, FormatError, StorageError, SubscriptionError
 from matchwood.spark.indexes import build_index, open_index
 from matchwood.spark.stream_state import Replica, StateFolder
 
@@ -20,11 +22,12 @@ if TYPE_CHECKING:
 VERSION = 1
 
 
-def begin(log: DataFrame, state: str, shape: str, first: Callable[[], Replica]) -> None:
-    """Make the state of a new stream, or see that it is the state of this one."""
+def begin(log: DataFrame, state: str, out: str, shape: str, first: Callable[[], Replica]) -> None:
+    """Make the state of a new stream, or see that state and output are those of this one."""
     folder = StateFolder(state)
     note = folder.path / "log.json"
-    told = {"version": VERSION, "log": json.loads(log.schema.json()), "shape": shape}
+    told = {"version": VERSION, "log": json.loads(log.schema.json()), "shape": shape,
+            "stream": uuid.uuid4().hex}  # fmt: skip
     if note.exists():
         before = json.loads(note.read_text())
         if before["log"] != told["log"] or before["shape"] != told["shape"]:
@@ -32,7 +35,9 @@ def begin(log: DataFrame, state: str, shape: str, first: Callable[[], Replica]) 
                 f"expected a log with the columns that {state!r} began with, found "
                 f"{log.schema.simpleString()}: start a new stream, or bring back the columns"
             )
+        _claim(Path(out), before.get("stream", ""))
         return
+    _claim(Path(out), "")
     if not folder.snapshots():
         replica = first()
         (folder.path / "snapshots").mkdir(parents=True, exist_ok=True)
@@ -40,6 +45,28 @@ def begin(log: DataFrame, state: str, shape: str, first: Callable[[], Replica]) 
     aside = note.with_name(".log.json")
     aside.write_text(json.dumps(told))
     aside.replace(note)
+    _claim(Path(out), str(told["stream"]))
+
+
+def _claim(out: Path, stream: str) -> None:
+    """See that the output is nobody else's, and say whose it is.
+
+    Batches are known by their numbers: those of another stream would pass for done, and their
+    events be lost.
+    """
+    owner = out / "_stream"
+    found = owner.read_text() if owner.exists() else ""
+    is_used = found or any(out.glob("matches/batch=*"))
+    if found != stream and is_used:
+        raise StorageError(
+            f"expected output of the stream that has this state in {str(out)!r}, found that of "
+            "another: choose another folder for one of the two, or remove both to begin anew"
+        )
+    if stream and not found:
+        out.mkdir(parents=True, exist_ok=True)
+        aside = out / f"._stream-{stream}"
+        aside.write_text(stream)
+        aside.replace(owner)
 
 
 def first_replica(
@@ -79,5 +106,12 @@ def first_replica(
             "cast the ids of one"
         )
     ids = matcher.renumber()
+    try:
+        ids = ids.cast(kind)
+    except pa.ArrowInvalid:
+        raise SubscriptionError(
+            f"expected subscriptions named by {id_type}, as the log's ids are, found strings that "
+            "are no numbers: cast the ids of one"
+        ) from None
     versions = pa.array(range(len(matcher)), pa.int64()).to_numpy()
-    return Replica(matcher, versions, ids.cast(kind).slice(0, len(matcher)), 0)
+    return Replica(matcher, versions, ids.slice(0, len(matcher)), 0)

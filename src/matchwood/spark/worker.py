@@ -23,7 +23,7 @@ from matchwood.engine.snapshot import read_manifest
 from matchwood.errors import EventError, MatchwoodError, StorageError
 from matchwood.spark.errors import ERROR_TYPE, error_row
 from matchwood.spark.memory import peak
-from matchwood.spark.shapes import read_events
+from matchwood.spark.shapes import named, read_events
 
 MATCHES_AT_ONCE = 2_000_000
 """Matches that a worker holds at a time, about; events are matched in parts of such a size."""
@@ -63,6 +63,8 @@ class MatchJob:
     """Look for bad events, match nothing."""
     profile: str | None = None
     """A folder for a file of times per task."""
+    names: tuple[str, ...] = ()
+    """The events' columns, where they have other names on the way (`shapes.plain_names`)."""
 
 
 def opened(location: Location, keep: int = _KEPT) -> tuple[Matcher, pa.Array]:
@@ -93,6 +95,7 @@ def match_batches(job: MatchJob, batches: Iterator[pa.RecordBatch]) -> Iterator[
     times.lap("open")
     for batch in batches:
         times.lap("wait")
+        batch = named(batch, job.names)
         event_ids = batch.column(job.event_id)
         events = matcher.encode(read_events(batch, job.shape))
         for row in np.flatnonzero(event_ids.is_null().to_numpy(zero_copy_only=False)).tolist():

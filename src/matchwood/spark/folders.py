@@ -1,0 +1,60 @@
+"""Folders that Python opens as files and Spark by address: here, or on a mount that all share."""
+
+from __future__ import annotations
+
+import shutil
+import time
+import uuid
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from matchwood.errors import StorageError
+
+_DAY = 24 * 3600
+_ASIDE = ".building-"
+
+
+def local_folder(path: str, what: str) -> Path:
+    """A path as an absolute one; `file:` before it may be left out.
+
+    Absolute, because workers begin in another folder than the driver may be in by now.
+    """
+    plain = path.removeprefix("file://").removeprefix("file:")
+    if "://" in plain:
+        raise StorageError(
+            f"expected {what} as a path that the driver and all workers can open as a file, found "
+            f"{path!r}: mount it, or choose another folder"
+        )
+    return Path(plain).absolute()
+
+
+def address(folder: Path) -> str:
+    """A folder for Spark's own readers and writers, whatever file system is their default."""
+    return f"file://{folder}"
+
+
+@contextmanager
+def made_aside(target: Path, is_whole: Callable[[Path], bool]) -> Iterator[Path]:
+    """A folder to make something in, which gets its name at the end: it is whole or not there.
+
+    Who makes the same at the same time and is first wins.  What is there and not whole gives way,
+    and so does what a killed process left behind a day ago.
+    """
+    target.parent.mkdir(parents=True, exist_ok=True)
+    for each in target.parent.glob(f"{_ASIDE}*"):
+        if time.time() - each.stat().st_mtime > _DAY:
+            shutil.rmtree(each, ignore_errors=True)
+    aside = target.with_name(f"{_ASIDE}{uuid.uuid4().hex}")
+    aside.mkdir()
+    try:
+        yield aside
+        if target.exists() and not is_whole(target):
+            shutil.rmtree(target, ignore_errors=True)
+        try:
+            aside.rename(target)
+        except OSError:
+            if not is_whole(target):
+                raise
+    finally:
+        shutil.rmtree(aside, ignore_errors=True)
