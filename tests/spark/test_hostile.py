@@ -7,13 +7,17 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
+from pyspark.sql.functions import col
 
 import matchwood as mw
-from matchwood.spark import indexes, match, match_sharded, sharded
+from matchwood.spark import indexes, match, match_sharded, match_stream, sharded
 from matchwood.spark.indexes import fingerprint
 from spark.bookshop_frames import lists
+from spark.logs import committed, read_log, write_log
 
 pytestmark = pytest.mark.spark
+
+NOW = {"availableNow": True}
 
 
 def told(found) -> list[tuple[str, str | None, str]]:
@@ -163,3 +167,25 @@ def test_who_builds_the_same_first_wins_and_what_is_half_built_gives_way(
         (inside[0] / "shard-00000").mkdir(parents=True)  # somebody was killed here
         assert lists(find().matches) == {1: [1]}
         assert lists(find().matches) == {1: [1]}
+
+
+def test_a_new_stream_refuses_the_output_of_another(spark, tmp_path: Path) -> None:
+    log = [{"offset": 0, "kind": "event", "id": "e0", "expr": None, "attributes": {"x": "1"}}]
+    write_log(tmp_path / "log", log, 1)
+    (tmp_path / "log" / "999.json").touch()  # a batch without a record
+    frame = read_log(spark, tmp_path / "log")
+    out, state = str(tmp_path / "out"), str(tmp_path / "state")
+    for _ in range(2):
+        match_stream(frame, f"file://{out}", state, trigger=NOW).awaitTermination()
+    assert committed(tmp_path / "out") == {"e0": []}
+    for settings, message in [
+        ({"state": f"{state}-2"}, "expected output of the stream that has this state"),
+        ({"state": "hdfs://host/state"}, "expected state as a path that the driver"),
+        ({"snapshot_every": 0}, "expected snapshot_every from 1"),
+    ]:
+        with pytest.raises(mw.MatchwoodError, match=message):
+            match_stream(frame, out, **({"state": state} | settings))
+    numbered = read_log(spark, tmp_path / "log").withColumn("id", col("offset"))
+    wishes = spark.createDataFrame(pa.table({"id": ["a"], "expr": ["x = 1"]}))
+    with pytest.raises(mw.SubscriptionError, match="expected subscriptions named by bigint"):
+        match_stream(numbered, f"{out}-3", f"{state}-3", subscriptions=wishes)

@@ -22,7 +22,14 @@ from matchwood.errors import EventError, FormatError, StorageError
 from matchwood.spark.home_keys import ANY, event_keys
 from matchwood.spark.shapes import named, read_events
 from matchwood.spark.shard_build import ROUTE_FILES, SHARD, checksum, folder_of
-from matchwood.spark.worker import Location, Times, match_parts, opened, out_batch
+from matchwood.spark.worker import (
+    Location,
+    Times,
+    match_parts,
+    opened,
+    out_batch,
+    refuse_nameless,
+)
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -172,11 +179,9 @@ def route(job: RouteJob, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.Recor
 
 def _problems(
     routes: Routes, batch: pa.RecordBatch, events: Any, job: RouteJob
-) -> dict[int, Exception]:
-    found: dict[int, Exception] = dict(routes.checker.encode(events).errors)
-    ids = batch.column(job.names.index(job.event_id))
-    for row in np.flatnonzero(ids.is_null().to_numpy(zero_copy_only=False)).tolist():
-        found[row] = EventError("expected an event_id, found null")
+) -> dict[int, EventError]:
+    found = dict(routes.checker.encode(events).errors)
+    refuse_nameless(found, batch.column(job.names.index(job.event_id)))
     return found
 
 

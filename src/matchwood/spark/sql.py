@@ -18,9 +18,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from matchwood.engine.matcher import Matcher
-from matchwood.errors import EventError
+from matchwood.errors import EventError, SubscriptionError
 from matchwood.spark.shapes import read_events, shape_of_arrow
-from matchwood.spark.worker import Location, Times, match_parts, opened
+from matchwood.spark.worker import Location, Times, match_parts, opened, refuse_nameless
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -52,7 +52,7 @@ def match_udf(snapshot: str, subscription_id: str = "bigint") -> Any:
     from pyspark.sql.types import ArrayType, LongType, StringType
 
     def found(event: pa.Array) -> pa.Array:
-        return _match_structs(snapshot, event)
+        return _match_structs(snapshot, event, subscription_id)
 
     found.__annotations__ = {"event": pa.Array, "return": pa.Array}
     # as an object: pipelines may not ask Spark what a text means while they are defined
@@ -61,8 +61,14 @@ def match_udf(snapshot: str, subscription_id: str = "bigint") -> Any:
     return make(found, ArrayType(kind))
 
 
-def _match_structs(snapshot: str, event: pa.Array) -> pa.Array:
+def _match_structs(snapshot: str, event: pa.Array, subscription_id: str) -> pa.Array:
     matcher, ids = opened(Location(snapshot))
+    kind = "bigint" if pa.types.is_integer(ids.type) else "string"
+    if kind != subscription_id and len(ids):
+        raise SubscriptionError(
+            f"expected subscriptions named by {subscription_id}, found {kind} in the snapshot: "
+            f"match_udf(..., subscription_id={kind!r})"
+        )
     batch = pa.RecordBatch.from_struct_array(event)
     events = matcher.encode(read_events(batch, shape_of_arrow(batch.schema)))
     numbers = pa.array(np.arange(len(event)))
@@ -85,6 +91,7 @@ class MatchFunction:
         shape = shape_of_arrow(batch.schema)
         events = matcher.encode(read_events(batch, shape))
         event_ids = batch.column(EVENT_ID)
+        refuse_nameless(events.errors, event_ids)
         for found in match_parts(matcher, ids, event_ids, events, Times()):
             error = found.column("error")
             message = error.field("message") if error.null_count < len(error) else None

@@ -16,7 +16,14 @@ import pyarrow as pa
 from matchwood.errors import EventError
 from matchwood.spark.shapes import read_events
 from matchwood.spark.stream_state import Replica, StateFolder
-from matchwood.spark.worker import FIRST_PART, MATCHES_AT_ONCE, Times, cut, out_batch
+from matchwood.spark.worker import (
+    FIRST_PART,
+    MATCHES_AT_ONCE,
+    Times,
+    cut,
+    out_batch,
+    refuse_nameless,
+)
 
 _replicas: dict[str, Replica] = {}
 
@@ -71,8 +78,7 @@ def match_events(job: StreamJob, batches: Iterator[pa.RecordBatch]) -> Iterator[
         if job.refuses_late:
             for row in np.flatnonzero(offsets <= job.last_offset).tolist():
                 events.errors[row] = EventError(late(int(offsets[row]), job.last_offset))
-        for row in np.flatnonzero(event_ids.is_null().to_numpy(zero_copy_only=False)).tolist():
-            events.errors[row] = EventError("expected an id, found null")
+        refuse_nameless(events.errors, event_ids, "id")
         n, at, step = events.batch.n_events, 0, FIRST_PART
         while at < n and not job.encode_only:
             until = min(at + step, n)

@@ -98,8 +98,7 @@ def match_batches(job: MatchJob, batches: Iterator[pa.RecordBatch]) -> Iterator[
         batch = named(batch, job.names)
         event_ids = batch.column(job.event_id)
         events = matcher.encode(read_events(batch, job.shape))
-        for row in np.flatnonzero(event_ids.is_null().to_numpy(zero_copy_only=False)).tolist():
-            events.errors[row] = EventError("expected an event_id, found null")
+        refuse_nameless(events.errors, event_ids)
         times.lap("encode")
         if job.encode_only:
             yield _bad_rows(event_ids, events, ids.type)
@@ -107,6 +106,14 @@ def match_batches(job: MatchJob, batches: Iterator[pa.RecordBatch]) -> Iterator[
             yield from match_parts(matcher, ids, event_ids, events, times)
     if job.profile is not None:
         times.save(Path(job.profile))
+
+
+def refuse_nameless(errors: dict[int, EventError], ids: pa.Array, name: str = "event_id") -> None:
+    """Events without an id are bad, unless something worse is wrong with them."""
+    for row in np.flatnonzero(ids.is_null().to_numpy(zero_copy_only=False)).tolist():
+        errors.setdefault(
+            row, EventError(f"expected the column {name} to name an event, found null")
+        )
 
 
 def match_parts(
