@@ -5,6 +5,8 @@ import pickle
 import subprocess
 import sys
 import textwrap
+import zipfile
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -50,6 +52,31 @@ def test_compiling_is_told_once_and_not_repeated_from_the_cache(tmp_path):
     second = run(FIRST_MATCH, tmp_path)
     assert second.stdout == "['s1'] False\n"
     assert "compiling" not in second.stderr
+
+
+ONE_KERNEL = """
+    import numpy as np
+    import matchwood
+    from matchwood.encode.column_kernels import place_numbers
+    from matchwood.jit import compile_seconds
+    keys = np.zeros(2, np.int64)
+    ceil, labels = np.array([1, 5]), np.array([10, 20])
+    place_numbers(np.array([5, 3]), ceil, np.array([True, True]), labels, keys)
+    print(".zip" in matchwood.__file__, keys.tolist(), compile_seconds() > 0)
+"""
+
+
+def test_a_zipped_package_runs_and_is_cached(tmp_path):
+    """As `spark-submit --py-files` sends it."""
+    source = Path(jit.__file__).parents[1]
+    packed = tmp_path / "matchwood.zip"
+    with zipfile.ZipFile(packed, "w") as archive:
+        for file in (source / "matchwood").rglob("*.py"):
+            archive.write(file, file.relative_to(source))
+    cache = tmp_path / "cache"
+    for is_compiled in (True, False):
+        done = run(ONE_KERNEL, cache, PYTHONPATH=str(packed))
+        assert done.stdout == f"True [20, 11] {is_compiled}\n"
 
 
 def test_a_changed_callee_gets_another_cache_folder(monkeypatch):

@@ -5,10 +5,14 @@
 
 A pipeline may not run jobs while it is defined, so the index is built before, in a step of its own.
 Its settings are written here because Spark wants the storage as an absolute path.
+
+Spark's own catalog lasts as long as a run, the files of its tables (spark-warehouse) last longer,
+and a second run would stumble over them: they are removed here.
 """
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -31,6 +35,7 @@ libraries:
 
 def main() -> None:
     data = HERE / "data"
+    shutil.rmtree(HERE / "spark-warehouse", ignore_errors=True)
     data.mkdir(exist_ok=True)
     workload = find_workload("bookshop", n_subscriptions=2_000, n_events=500)
     wishes = plain_tables.texts(workload, 0, 2_000)

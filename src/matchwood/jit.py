@@ -27,6 +27,7 @@ import tempfile
 import time
 from collections.abc import Callable
 from functools import cache
+from importlib.resources import files
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -34,11 +35,14 @@ import numba
 from llvmlite import ir
 from numba.core import cgutils, types
 from numba.core import event as numba_event
+from numba.core.caching import CompileResultCacheImpl, _CacheLocator
 from numba.extending import intrinsic
 
 Kernel = TypeVar("Kernel", bound=Callable[..., Any])
 
 _PACKAGE = Path(__file__).parent
+_IS_ZIPPED = not _PACKAGE.is_dir()
+"""Whether the package lies in a zip file, as `spark-submit --py-files` sends it."""
 _IMPORT = re.compile(r"^from matchwood\.([\w.]+) import", re.MULTILINE)
 
 
@@ -122,7 +126,9 @@ def compile_seconds() -> float:
 def _cache_root() -> Path:
     """Beside the package where that is writable, else the user's cache, else a temporary folder."""
     user = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "matchwood"
-    for root in (_PACKAGE / "__pycache__", user, Path(tempfile.gettempdir()) / "matchwood"):
+    told = os.environ.get("NUMBA_CACHE_DIR")
+    own = Path(told) if told else _PACKAGE / "__pycache__"
+    for root in (own, user, Path(tempfile.gettempdir()) / "matchwood"):
         try:
             folder = root / "kernels"
             folder.mkdir(parents=True, exist_ok=True)
@@ -152,13 +158,43 @@ def _sources(module: str, seen: set[str]) -> set[str]:
 
 @cache
 def _source(module: str) -> bytes:
-    path = _PACKAGE.joinpath(*module.split(".")[1:])
-    for candidate in (path.with_suffix(".py"), path / "__init__.py"):
+    *folders, name = module.split(".")[1:] or [""]
+    folder = files("matchwood").joinpath(*folders)  # of the package, zipped or not
+    for candidate in (folder.joinpath(f"{name}.py"), folder.joinpath(name, "__init__.py")):
         if candidate.is_file():
             return candidate.read_bytes()
     spec = sys.modules.get(module)
     file = getattr(spec, "__file__", None)
     return Path(file).read_bytes() if file else module.encode()
+
+
+class _Zipped(_CacheLocator):  # type: ignore[misc]
+    """Where Numba caches kernels of a package in a zip file: in the folder named after its sources.
+
+    Its own locator for such files takes only the ending .zip, and would not see that a kernel of
+    another file has changed.
+    """
+
+    def __init__(self, function: Any) -> None:
+        self._folder = _cache_folder(function.__module__)
+        self._line = function.__code__.co_firstlineno
+
+    def get_cache_path(self) -> str:
+        return str(self._folder)
+
+    def get_source_stamp(self) -> str:
+        return self._folder.name
+
+    def get_disambiguator(self) -> str:
+        return str(self._line)
+
+    @classmethod
+    def from_function(cls, function: Any, file: str) -> _Zipped | None:
+        return cls(function) if function.__module__.startswith("matchwood.") else None
+
+
+if _IS_ZIPPED:
+    CompileResultCacheImpl._locator_classes.insert(0, _Zipped)
 
 
 class _CompileListener(numba_event.Listener):  # type: ignore[misc]
