@@ -339,3 +339,24 @@ def test_constants_of_the_pools_survive_a_table():
         for value in usable:
             expected = [i for i, c in enumerate(usable) if matches(mw.attr("x") == c, {"x": value})]
             assert m.match({"x": value}) == expected
+
+
+@pytest.mark.parametrize("encoded", [False, True])
+def test_attributes_of_the_context_need_one_context_for_all_rows_of_an_id(encoded: bool):
+    contexts = pa.array(["ann", None, "ann", None, "ann", "bob", None])
+    rows = table(
+        id=[2, 1, 2, 1, 3, 3, 4],
+        attribute=["x", "x", "ctx.n", "y", "x", "ctx.n", "ctx.n"],
+        operator=["=", "=", "<", "=", "=", "<", "<"],
+        value=[1, 1, 5, 1, 1, 5, 5],
+    ).append_column("context", contexts.dictionary_encode() if encoded else contexts)
+    m = mw.Matcher()
+    report = m.add_many(rows)
+    assert [(each.id, type(each.error)) for each in report.errors] == [
+        (3, mw.SubscriptionError),
+        (4, mw.SchemaError),
+    ]
+    m.set_context("ann", {"n": 3})
+    assert m.match({"x": 1, "y": 1}) == [2, 1]
+    m.set_context("ann", {"n": 6})
+    assert m.match({"x": 1, "y": 1}) == [1]

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 
 import matchwood as mw
+from matchwood.engine.snapshot import read_beside
 from matchwood.jit import compile_seconds
 from matchwood.workload.bookshop import Bookshop
 from strategies import workloads
@@ -198,6 +199,31 @@ def test_a_missing_or_cut_file_is_noticed_even_without_checksums(saved, verify):
     file.unlink()
     with pytest.raises(mw.FormatError, match="damaged"):
         mw.Matcher.load(path, verify=verify)
+
+
+def test_arrays_beside_a_snapshot_are_kept_checked_and_replaced_with_it(tmp_path):
+    matcher, path = mw.Matcher(), tmp_path / "snapshot"
+    matcher.add("a", "x = 1")
+    mine = {"weights": np.arange(5), "files": np.frombuffer(b"abc", np.uint8)}
+    matcher.save(path, beside=mine)
+    assert mw.Matcher.load(path).match({"x": 1}) == ["a"]
+    found = read_beside(path, verify=True)
+    assert {name: array.tolist() for name, array in found.items()} == {
+        name: array.tolist() for name, array in mine.items()
+    }
+    (file,) = path.glob("g-*/beside/weights.npy")
+    data = bytearray(file.read_bytes())
+    data[-1] ^= 0xFF
+    file.write_bytes(data)
+    read_beside(path, verify=False)
+    with pytest.raises(mw.FormatError, match=r"checksum of weights\.npy"):
+        read_beside(path, verify=True)
+    file.unlink()
+    with pytest.raises(mw.FormatError, match=r"expected weights\.npy"):
+        read_beside(path, verify=False)
+    matcher.save(path)
+    assert read_beside(path, verify=True) == {}
+    assert not list(path.glob("g-*/beside"))
 
 
 def test_no_snapshot_at_all_is_a_storage_error(tmp_path):

@@ -141,7 +141,7 @@ def test_tables_of_predicates_from_the_source(spark) -> None:
         ({"id": [1]}, "expected columns id and expr"),
         ({"id": [1], "attribute": ["a"]}, "expected columns id, attribute, operator"),
         ({"id": [1.5], "expr": ["a"]}, "expected whole numbers or strings as ids"),
-        ({"id": [1], "expr": ["a"], "expires": [1]}, "expected no column expires"),
+        ({"id": [1], "expr": ["a"], "expires": [1]}, "expected timestamps or dates"),
     ],
 )
 def test_wrong_tables_are_refused_before_anything_runs(spark, columns, message: str) -> None:

@@ -97,6 +97,41 @@ def test_every_format_gives_the_local_answer(spark, ending: str, tmp_path: Path)
     )
 
 
+def test_optional_columns_come_from_files(spark, tmp_path: Path) -> None:
+    rows = [
+        {"id": 1, "expr": "price < 9", "priority": 1, "attributes": {"city": "Rome"}},
+        {"id": 2, "expr": "price < 9", "priority": 5, "attributes": {"city": "Oslo"}},
+        {"id": 3, "expr": "price < ctx.budget", "context": "ann", "priority": 3},
+        {"id": 4, "expr": "price < 9", "priority": 7, "expires": "2020-01-01"},
+        {"id": 5, "expr": "price < 9", "priority": 2, "expires": "9000-01-01T00:00:00+02:00"},
+        {"id": 6, "expr": "price < 9", "priority": "much"},
+        {"id": 7, "expr": "price < 9", "expires": "soon"},
+    ]
+    wishes, offers, values = (tmp_path / f"{name}.jsonl" for name in ("wishes", "offers", "ctx"))
+    for file, lines in (
+        (wishes, rows),
+        (offers, [{"event_id": 1, "price": 5}, {"event_id": 2, "price": 5, "filter": "city > 'P'"},
+                  {"event_id": 3, "price": 5, "filter": "city >"}]),
+        (values, [{"context": "ann", "budget": 8}]),
+    ):  # fmt: skip
+        file.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    out = tmp_path / "matches.json"
+    arguments = ("match", "--subscriptions", wishes, "--events", offers, "--out")
+    done = call(*arguments, out, "--contexts", values, "--limit", 3, "--lists", "--json")
+    assert done.exit_code == 0, done.stderr
+    found = [json.loads(x) for f in out.glob("*.json") for x in f.read_text().splitlines()]
+    assert {row["event"]: row["subscriptions"] for row in found} == {1: [2, 3, 5], 2: [1]}
+    problems = (tmp_path / "matches.json.errors.jsonl").read_text().splitlines()
+    told = {(each["of"], str(each["id"])): each["message"] for each in map(json.loads, problems)}
+    assert set(told) == {("subscription", "6"), ("subscription", "7"), ("event", "3")}
+    assert "priority: expected a whole number, found 'much'" in told["subscription", "6"]
+    local = call(*arguments, tmp_path / "local.json", "--local")
+    assert local.exit_code == 2
+    assert "expected no column priority, expires, attributes" in " ".join(local.stderr.split())
+    limited = call(*arguments, tmp_path / "local.json", "--local", "--limit", 3)
+    assert "expected --limit" in limited.stderr
+
+
 def test_the_demo_runs_on_spark_and_spark_sql_agrees(spark, monkeypatch) -> None:
     arguments = ("demo", "--subscriptions", 800, "--events", 300)
     done = call(*arguments)

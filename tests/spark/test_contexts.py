@@ -57,6 +57,9 @@ def test_a_table_of_contexts_gives_the_local_answer_once_built(spark, tmp_path: 
     assert not match(events, wishes, contexts=swapped, snapshots=kept).index.reused
     saved = match(events, str(found.index.folder))
     assert lists(saved.matches) == expected
+    sharded = match_sharded(events, wishes, str(tmp_path / "shards"), shards=2, contexts=values)
+    assert lists(sharded.matches) == expected
+    assert [(row.id, row.error) for row in sharded.errors.collect()] == [("e", "SchemaError")]
 
 
 def test_nulls_that_change_places_are_another_table(spark) -> None:
@@ -87,8 +90,6 @@ def test_contexts_that_cannot_be_meant_are_refused(spark) -> None:
                   schema={"ctx": {"budget": "number"}})  # fmt: skip
     with pytest.raises(mw.EventError, match="before it is saved"):
         match(events, "/nowhere", contexts=VALUES)
-    with pytest.raises(mw.SubscriptionError, match="expected no column context"):
-        match_sharded(events, wishes, "/nowhere", max_bytes=1 << 26)
 
 
 def run(spark, work: Path, **options) -> None:

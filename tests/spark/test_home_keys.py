@@ -35,6 +35,21 @@ def keys_by_event(events, n: int, types: dict[str, str]) -> list[set[int]]:
     return found
 
 
+def test_a_home_is_never_a_value_of_the_context() -> None:
+    rows = [(1, "ctx.a", "=", 5), (1, "b", "<", 9), (2, "ctx.a", "=", 5), (2, "ctx.b", "<", 5),
+            (3, "ctx.a", "=", 5), (3, "c", "=", 7)]  # fmt: skip
+    names = ("id", "attribute", "operator", "value")
+    table = pa.table(dict(zip(names, map(list, zip(*rows, strict=True)), strict=True)))
+    found, code = homes_of_predicates(table, NO_COSTS, {})
+    homes = dict(zip(code.tolist(), found.tolist(), strict=True))
+    texts = ["ctx.a = 5 AND b < 9", "ctx.a = 5 AND ctx.b < 5", "ctx.a = 5 AND c = 7"]
+    assert list(homes.values()) == [int(home_of_text(each, NO_COSTS, {})) for each in texts]
+    assert list(homes.values())[:2] == [int(name_key("b")), int(ANY)]
+    for each in ("b < ctx.a", "b = ctx.a + 1", "NOT b = ctx.a"):
+        assert home_of_text(each, NO_COSTS, {}) == name_key("b")
+    assert home_of_text("ctx.b < ctx.a AND ctx.c", NO_COSTS, {}) == ANY
+
+
 def test_every_match_of_a_text_is_reached_through_its_home() -> None:
     texts, events = shop(3000, 300)
     matcher = mw.Matcher()

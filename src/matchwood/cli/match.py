@@ -42,6 +42,21 @@ def match(
             show_default=False,
         ),
     ] = None,
+    limit: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            help="At most so many subscriptions an event, those of the highest priority.",
+            show_default=False,
+        ),
+    ] = None,
+    contexts: Annotated[
+        str | None,
+        typer.Option(
+            help="A file of the values of contexts: context and one column per value.",
+            show_default=False,
+        ),
+    ] = None,
     master: Master = None,
     as_json: Json = False,
 ) -> None:
@@ -53,13 +68,17 @@ def match(
     if local:
         from matchwood.cli import match_job
 
-        if any(each is not None for each in (master, snapshots, times)):
-            refuse("expected --master, --snapshots and --times without --local: they are Spark's")
+        if any(each is not None for each in (master, snapshots, times, limit, contexts)):
+            refuse(
+                "expected --limit, --contexts, --master, --snapshots and --times without --local: "
+                "they are Spark's"
+            )
         found = match_job.run(Path(subscriptions), Path(events), Path(out), index, lists)
     else:
         from matchwood.cli import match_spark
 
-        found = match_spark.run(subscriptions, events, out, index, lists, master, snapshots, times)
+        asked = {"index": index, "snapshots": snapshots, "limit": limit}
+        found = match_spark.run(subscriptions, events, out, lists, master, asked, contexts, times)
     if as_json:
         print_json(found)
     else:

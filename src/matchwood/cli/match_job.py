@@ -101,6 +101,12 @@ def _add(path: Path, index: str) -> tuple[Matcher, Report, list[Problem]]:
     else:
         matcher = Matcher(index=index)
         rows = read_subscriptions(path)
+        others = [name for name in rows.optional() if name != "context"]
+        if others:
+            refuse(
+                f"expected no column {', '.join(others)} in the subscriptions with --local: "
+                "leave --local out to match on Spark, or drop it if it may be ignored"
+            )
         with progress("subscriptions") as advance:
             refused = matcher.add_many(rows.rows, progress=advance).errors
         found = subscription_problems(rows, refused)

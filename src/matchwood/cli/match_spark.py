@@ -9,11 +9,17 @@ import uuid
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from matchwood.cli.explain import is_snapshot
-from matchwood.cli.problems import unreadable
 from matchwood.cli.screen import complain, refuse
 from matchwood.cli.spark_session import job_progress, spark_session
-from matchwood.engine.files import EVENT_ID, FORMATS, file_parts, read_subscriptions
+from matchwood.cli.spark_tables import (
+    for_spark,
+    has_attributes,
+    local,
+    open_contexts,
+    open_subscriptions,
+    spark_format,
+)
+from matchwood.engine.files import EVENT_ID, file_parts
 from matchwood.errors import FormatError
 from matchwood.spark.folders import address
 
@@ -27,26 +33,30 @@ OUT_FORMATS = ("parquet", "json", "csv")
 
 
 def run(
-    subscriptions: str, events: str, out: str, index: str, lists: bool, master: str | None,
-    snapshots: str | None, times: str | None = None,
+    subscriptions: str, events: str, out: str, lists: bool, master: str | None,
+    asked: dict[str, Any], contexts: str | None = None, times: str | None = None,
 ) -> Report:  # fmt: skip
-    """Match files on Spark; returns what the closing lines show."""
-    kind = _format(out)
+    """Match files on Spark; returns what the closing lines show.
+
+    asked  options that go to `match` as they are
+    """
+    kind = spark_format(out)
     if kind not in OUT_FORMATS or (kind == "csv" and lists):
         refuse(f"expected --out to end in .parquet, .json or .csv (pairs only), found {out!r}")
-    for source in (subscriptions, events):
-        place = _local(source)
+    for source in filter(None, (subscriptions, events, contexts)):
+        place = local(source)
         if place is not None and not place.exists():
             refuse(f"expected a file or folder, found nothing at {source!r}")
-        if source == out or _is_inside(place, _local(out)):
+        if source == out or _is_inside(place, local(out)):
             refuse(f"expected another file to write to, found an input: {source!r}")
     with spark_session(master) as spark:
-        return _run(spark, subscriptions, events, out, index, lists, snapshots, times)
+        values = None if contexts is None else open_contexts(spark, contexts)
+        return _run(spark, subscriptions, events, out, lists, {**asked, "contexts": values}, times)
 
 
 def _run(
-    spark: SparkSession, subscriptions: str, events: str, out: str, index: str, lists: bool,
-    snapshots: str | None, times: str | None,
+    spark: SparkSession, subscriptions: str, events: str, out: str, lists: bool,
+    asked: dict[str, Any], times: str | None,
 ) -> Report:  # fmt: skip
     from pyspark.sql import Observation
     from pyspark.sql import functions as f
@@ -57,9 +67,9 @@ def _run(
     run_times = None if times is None else str(Path(times).absolute() / uuid.uuid4().hex)
     start = time.perf_counter()
     table, problems = open_subscriptions(spark, subscriptions)
-    rows = _events(spark, events)
+    rows = _events(spark, events, has_attributes(table))
     with job_progress(spark, "subscriptions"):
-        found = match(rows, table, index=index, snapshots=snapshots, profile=run_times)
+        found = match(rows, table, profile=run_times, **asked)
     indexed = time.perf_counter()
     seen = Observation()
     counted = found.rows.observe(
@@ -105,60 +115,25 @@ def _rate(n: int, seconds: float) -> Report:
     return {"seconds": round(seconds, 3), "per_second": round(n / max(seconds, 1e-9), 1)}
 
 
-def _format(path: str) -> str:
-    """By the ending of the name, or of the files in a folder."""
-    suffix = Path(path).suffix.lower()
-    place = _local(path)
-    if not suffix and place is not None and place.is_dir():
-        endings = {each.suffix.lower() for each in place.iterdir() if each.name[0] not in "._"}
-        suffix = endings.pop() if len(endings) == 1 else ""
-    if suffix not in FORMATS:
-        refuse(f"expected a name that ends in one of {' '.join(FORMATS)}, found {path!r}")
-    return FORMATS[suffix]
-
-
-def open_subscriptions(spark: SparkSession, path: str) -> tuple[Any, list[Any]]:
-    """A DataFrame or a snapshot's path, and rows that were no subscriptions."""
-    place = _local(path)
-    if place is not None and is_snapshot(place):
-        return str(place), []
-    if _format(path) == "parquet":
-        return spark.read.parquet(_for_spark(path)), []
-    if place is None:
-        refuse(f"expected Parquet at an address like {path!r}: copy the file here")
-    rows = read_subscriptions(place)
-    problems = [unreadable("subscription", each, each.row) for each in rows.unreadable]
-    import pyarrow as pa
-
-    table = rows.rows
-    if not isinstance(table, pa.Table):
-        ids, texts = [id_ for id_, _ in table], [text for _, text in table]
-        is_number = all(type(id_) is int for id_ in ids)
-        ids = ids if is_number else [None if id_ is None else str(id_) for id_ in ids]
-        kind = pa.int64() if is_number else pa.string()
-        table = pa.table({"id": pa.array(ids, kind), "expr": pa.array(texts, pa.string())})
-    return spark.createDataFrame(table), problems
-
-
-def _events(spark: SparkSession, path: str) -> DataFrame | EventFiles:
+def _events(spark: SparkSession, path: str, has_filters: bool) -> DataFrame | EventFiles:
     from pyspark.sql import functions as f
 
     from matchwood.spark.text_events import csv_events, is_lines, json_events
 
-    kind = _format(path)
+    kind = spark_format(path)
     if kind == "parquet":
         files = _parquet(spark, path)
         if EVENT_ID not in files.columns:
             refuse(_without_ids(path))
         return files
-    place = _local(path)
+    place = local(path)
     parts = [] if place is None else file_parts(place)
     if kind == "csv":
         found = csv_events(spark, parts, EVENT_ID) if parts else _spark_csv(spark, path)
     elif kind == "json" and not all(is_lines(file) for file in parts):
         found = json_events(spark, parts, EVENT_ID)
     elif kind == "json":
-        lines = spark.read.text(_for_spark(path)).where("trim(value) <> ''")
+        lines = spark.read.text(for_spark(path)).where("trim(value) <> ''")
         ids = f.get_json_object("value", f"$.{EVENT_ID}").alias(EVENT_ID)
         found = lines.select(ids, f.col("value").alias("attributes"))
     else:
@@ -167,6 +142,11 @@ def _events(spark: SparkSession, path: str) -> DataFrame | EventFiles:
         )
     if found.where(f.col(EVENT_ID).isNotNull()).isEmpty() and not found.isEmpty():
         refuse(_without_ids(path))
+    if has_filters:  # in texts the filter stands among the attributes
+        inside = "get_json_object(attributes, '$.filter')"
+        if kind == "csv":
+            inside = "get(values, CAST(array_position(attributes, 'filter') AS INT) - 1)"
+        found = found.withColumn("filter", f.expr(inside))
     return _whole_ids(found)
 
 
@@ -192,7 +172,7 @@ def _parquet(spark: SparkSession, path: str) -> DataFrame | EventFiles:
             return open_events(spark, path)
         except FormatError:
             pass
-    return spark.read.parquet(_for_spark(path))
+    return spark.read.parquet(for_spark(path))
 
 
 def _without_ids(path: str) -> str:
@@ -215,10 +195,10 @@ def _whole_ids(events: DataFrame) -> DataFrame:
 
 def _write(matches: DataFrame, out: str) -> None:
     """Aside first, where names can be changed in one step: the result is whole or not there."""
-    writer = matches.write.mode("overwrite").format(_format(out))
-    if _format(out) == "csv":
+    writer = matches.write.mode("overwrite").format(spark_format(out))
+    if spark_format(out) == "csv":
         writer = writer.option("header", True)
-    target = _local(out)
+    target = local(out)
     if target is None:
         writer.save(out)
         return
@@ -234,17 +214,6 @@ def _write(matches: DataFrame, out: str) -> None:
         shutil.rmtree(aside, ignore_errors=True)
 
 
-def _local(path: str) -> Path | None:
-    plain = path.removeprefix("file://")
-    return None if "://" in plain else Path(plain).resolve()
-
-
-def _for_spark(path: str) -> str:
-    """A path as Spark's readers take it; one without a scheme is of this machine."""
-    place = _local(path)
-    return path if place is None else address(place)
-
-
 def _is_inside(source: Path | None, out: Path | None) -> bool:
     """Whether writing would remove an input."""
     return source is not None and out is not None and out in (source, *source.parents)
@@ -252,7 +221,7 @@ def _is_inside(source: Path | None, out: Path | None) -> bool:
 
 def _write_problems(out: str, problems: list[Any]) -> str | None:
     """Beside the result; where there is nothing to say, no file of an earlier call is left."""
-    target = _local(f"{out}.errors.jsonl")
+    target = local(f"{out}.errors.jsonl")
     if target is None:
         if problems:
             complain(f"{len(problems):,} problems are not written down: {out!r} is no local file")

@@ -117,7 +117,7 @@ def _kafka(
 
 
 def _subscriptions(spark: SparkSession, path: str | None) -> Any:
-    from matchwood.cli.match_spark import open_subscriptions
+    from matchwood.cli.spark_tables import open_subscriptions
 
     if path is None:
         return None

@@ -38,6 +38,8 @@ BATCH = 8192
 """Events read at once."""
 
 EVENT_ID = "event_id"
+OPTIONAL = ("context", "priority", "expires", "attributes")
+"""What a subscription may have beside id and expr."""
 _PLAIN_INTEGER = re.compile(r"0|-?[1-9][0-9]{0,17}")
 
 
@@ -56,6 +58,13 @@ class SubscriptionRows:
     rows: Any
     lines: list[int] | None = None  # the line of each row, where the file has lines
     unreadable: list[Unreadable] = field(default_factory=list)
+    more: list[dict[str, Any]] | None = None  # what rows that are pairs have of OPTIONAL
+
+    def optional(self) -> list[str]:
+        """Which of OPTIONAL there are."""
+        if isinstance(self.rows, pa.Table):
+            return [name for name in OPTIONAL if name in self.rows.column_names]
+        return [name for name in OPTIONAL if any(name in each for each in self.more or ())]
 
 
 class EventRows(NamedTuple):
@@ -89,7 +98,8 @@ def read_subscriptions(path: str | os.PathLike[str]) -> SubscriptionRows:
         return SubscriptionRows(tables)
     pairs = [pair for part in parts for pair in _pairs(part.rows)]
     unreadable = [each for part in parts for each in part.unreadable]
-    return SubscriptionRows(pairs, None, unreadable)
+    more = [each for part in parts for each in part.more or [{} for _ in _pairs(part.rows)]]
+    return SubscriptionRows(pairs, None, unreadable, more)
 
 
 def read_lines(lines: Iterable[str]) -> SubscriptionRows:
@@ -163,21 +173,23 @@ def _read_subscriptions(path: Path) -> SubscriptionRows:
 
 
 def _from_rows(rows: Iterable[Row], is_csv: bool) -> SubscriptionRows:
-    pairs, lines, unreadable = [], [], []
+    pairs, lines, unreadable, more = [], [], [], []
     for row in rows:
         if row.problem is None and not {"id", "expr"} <= row.value.keys():
-            found = ", ".join(row.value) or "nothing"
+            names = ", ".join(row.value) or "nothing"
             if is_csv:
-                raise StorageError(f"expected the columns id and expr, found {found}")
-            row = row._replace(problem=f"expected an object with id and expr, found {found}")
+                raise StorageError(f"expected the columns id and expr, found {names}")
+            row = row._replace(problem=f"expected an object with id and expr, found {names}")
         if row.problem is not None:
             unreadable.append(Unreadable(row.number, row.line, row.problem))
             continue
         pairs.append((row.value["id"], row.value["expr"]))
         lines.append(row.line)
+        found = {name: row.value.get(name) for name in OPTIONAL}
+        more.append({name: value for name, value in found.items() if value is not None})
     if is_csv and all(_PLAIN_INTEGER.fullmatch(id_ or "") for id_, _ in pairs):
         pairs = [(int(id_), text) for id_, text in pairs]
-    return SubscriptionRows(pairs, lines, unreadable)
+    return SubscriptionRows(pairs, lines, unreadable, more)
 
 
 def _pairs(rows: Any) -> list[tuple[Any, Any]]:

@@ -82,7 +82,8 @@ class Matcher:
         subscriptions  a table (Arrow, pandas, polars) with columns `id`, `expr` and, where they
                        refer to one, `context`; a table of
                        predicates with columns `id`, `attribute`, `operator` and `value` (or
-                       `values`), whose rows of one id form a conjunction; or an iterable of
+                       `values`), whose rows of one id form a conjunction, perhaps with the column
+                       `context`, which is the same in all of them; or an iterable of
                        (id, text) pairs or (id, text, context) triples
         progress       called with (done, total) after every chunk
         processes      how many processes parse texts; by default one per core for large batches
@@ -302,14 +303,22 @@ class Matcher:
 
     # -- keeping -----------------------------------------------------------------------------
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write a snapshot directory; an existing snapshot there is replaced in one step."""
+    def save(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        beside: Mapping[str, np.ndarray] | None = None,
+    ) -> None:
+        """Write a snapshot directory; an existing snapshot there is replaced in one step.
+
+        beside  arrays of the caller's own, kept and checked with it (`snapshot.read_beside`)
+        """
         from matchwood.engine.snapshot import save
 
         with self._exclusive():
             if not self._store.subscriptions.is_compact:
                 self._store.compact()
-            save(self._store, path)
+            save(self._store, path, beside)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], mmap: bool = True, verify: bool = True) -> Matcher:

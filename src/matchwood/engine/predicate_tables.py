@@ -11,6 +11,8 @@
     value      the constant, of any type; a struct with one field per type when attributes differ in
                type (the field that is not null counts)
     values     a list of such constants, for IN and BETWEEN; either column may be missing
+    context    if attributes begin with ctx.: the context they belong to, the same in all rows of an
+               id; to compare an attribute with a value of the context takes a text
 
 Columns become leaf rows without a Python object per row, except for LIKE and for structs.
 """
@@ -81,6 +83,7 @@ class _Columns:
         self.attr = names.indices.to_numpy(zero_copy_only=False).astype(np.int32)
         self.op = _operators(table.column("operator"))
         self.n_values, self.values = _values(table)
+        self.contexts, self.context = _contexts(table)
         if self.order is not None:
             self._sort(self.order)
         self.value_start = np.concatenate([[0], np.cumsum(self.n_values)])
@@ -90,6 +93,8 @@ class _Columns:
         self.values = self.values[slices(starts[order], self.n_values[order])]
         self.attr, self.op, self.n_values = self.attr[order], self.op[order], self.n_values[order]
         self.is_named = self.is_named[order]
+        if self.contexts:
+            self.context = self.context[order]
 
     def chunk(self, first: int, last: int, total: int) -> Chunk:
         rows = slice(self.row_start[first], self.row_start[last])
@@ -108,8 +113,11 @@ class _Columns:
         kept: list[int] = list(range(last - first))
         if ((batch.op & ~np.uint8(NEGATED)) == _LIKE).any() or refused:
             batch, kept = _row_by_row(batch, refused)
-        texts = [None] * (last - first)
-        return Chunk(first, self.ids[first:last], texts, batch, kept, refused, last, total)
+        ids, texts = self.ids[first:last], [None] * (last - first)
+        contexts = None
+        if self.contexts:
+            contexts = [self.contexts[code] for code in self.context[self.row_start[first:last]]]
+        return Chunk(first, ids, texts, batch, kept, refused, last, total, contexts)
 
     def _refused(self, first: int, last: int) -> dict[int, Exception]:
         rows = slice(self.row_start[first], self.row_start[last])
@@ -137,6 +145,14 @@ class _Columns:
             refused.setdefault(
                 expression - first, SubscriptionError(f"predicate table, row {at}: {problem}")
             )
+        if not self.contexts:
+            return refused
+        starts = self.row_start[first:last]
+        own = np.repeat(self.context[starts], np.diff(self.row_start[first : last + 1]))
+        for row in np.flatnonzero(self.context[rows] != own).tolist():
+            expression = int(np.searchsorted(self.row_start, rows.start + row, side="right")) - 1
+            problem = "expected one context in all rows of an id, found another"
+            refused.setdefault(expression - first, SubscriptionError(problem))
         return refused
 
 
@@ -193,6 +209,17 @@ def _operators(column: pa.ChunkedArray) -> np.ndarray:
         for name in map(str, encoded.dictionary.to_pylist())
     ]
     return np.array(codes, np.uint8)[encoded.indices.to_numpy(zero_copy_only=False)]
+
+
+def _contexts(table: pa.Table) -> tuple[list[Any], np.ndarray]:
+    """The contexts that rows name, and which of them each row does; -1, the last, is none."""
+    column = _column(table, "context")
+    if column is None:
+        return [], np.empty(0, np.int32)
+    if not pa.types.is_dictionary(column.type):
+        column = pc.dictionary_encode(column)
+    codes = column.indices.fill_null(-1).to_numpy(zero_copy_only=False)
+    return [*column.dictionary.to_pylist(), None], codes
 
 
 def _values(table: pa.Table) -> tuple[np.ndarray, Any]:

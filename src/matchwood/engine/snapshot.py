@@ -4,7 +4,8 @@
     ├── manifest.json        format, version, settings, attributes, every file's size and checksum
     └── g-5f3a.../           one generation of .npy files: exactly the arrays that matching reads
         ├── expression_code.npy
-        └── ...
+        ├── ...
+        └── beside/          arrays of the matcher's owner, by slot or not: kept, never read here
 
 Saving writes a new generation beside the old one, then replaces the manifest in one step: a reader
 sees the old snapshot or the new one, whole, also after a crash.  The old generation goes last; a
@@ -22,6 +23,7 @@ import secrets
 import shutil
 import time
 import zlib
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -35,12 +37,14 @@ FORMAT = "matchwood-snapshot"
 VERSION = 1
 """Raised whenever an older version could misread what this one writes."""
 
-_MANIFEST = "manifest.json"
+_MANIFEST, _BESIDE = "manifest.json", "beside"
 _DAY = 24 * 3600
 
 
-def save(store: Store, path: str | os.PathLike[str]) -> None:
-    """Write a store; see the module's docstring."""
+def save(
+    store: Store, path: str | os.PathLike[str], beside: Mapping[str, np.ndarray] | None = None
+) -> None:
+    """Write a store, and arrays beside it; see the module's docstring."""
     folder = Path(path)
     try:
         previous = _prepare(folder)
@@ -48,8 +52,9 @@ def save(store: Store, path: str | os.PathLike[str]) -> None:
         generation.mkdir()
         settings, arrays = collect(store)
         files = {name: _write_array(generation, name, array) for name, array in arrays.items()}
+        others = _write_beside(generation, beside or {})
         _sync(generation)
-        _write_manifest(folder, generation.name, settings, files)
+        _write_manifest(folder, generation.name, settings, files, others)
     except OSError as error:
         raise StorageError(f"cannot write the snapshot {folder.name!r}: {error}") from error
     _clean(folder, generation.name, previous)
@@ -61,7 +66,8 @@ def load(path: str | os.PathLike[str], mmap: bool, verify: bool) -> Store:
     for attempt in range(5):
         manifest = read_manifest(folder)
         try:
-            arrays = _read_arrays(folder, manifest, mmap, verify)
+            generation = folder / manifest["generation"]
+            arrays = _read_arrays(folder, generation, manifest["files"], mmap, verify)
             break
         except (FormatError, OSError):
             if attempt == 4 or read_manifest(folder)["generation"] == manifest["generation"]:
@@ -78,7 +84,18 @@ def load(path: str | os.PathLike[str], mmap: bool, verify: bool) -> Store:
 def verify(path: str | os.PathLike[str]) -> None:
     """Compare every file of a snapshot with its checksum; a damaged one is an error."""
     folder = Path(path)
-    _read_arrays(folder, read_manifest(folder), mmap=True, verify=True)
+    manifest = read_manifest(folder)
+    generation = folder / manifest["generation"]
+    _read_arrays(folder, generation, manifest["files"], mmap=True, verify=True)
+    read_beside(folder, verify=True)
+
+
+def read_beside(path: str | os.PathLike[str], verify: bool) -> dict[str, np.ndarray]:
+    """The arrays that were saved beside a matcher, mapped."""
+    folder = Path(path)
+    manifest = read_manifest(folder)
+    generation = folder / manifest["generation"] / _BESIDE
+    return _read_arrays(folder, generation, manifest.get(_BESIDE, {}), True, verify)
 
 
 def read_manifest(folder: Path) -> dict[str, Any]:
@@ -139,8 +156,19 @@ def _write_array(generation: Path, name: str, array: np.ndarray) -> dict[str, in
     return {"bytes": len(data), "crc32": zlib.crc32(data)}
 
 
+def _write_beside(generation: Path, arrays: Mapping[str, np.ndarray]) -> dict[str, Any]:
+    folder = generation / _BESIDE
+    if arrays:
+        folder.mkdir()
+    return {name: _write_array(folder, name, array) for name, array in arrays.items()}
+
+
 def _write_manifest(
-    folder: Path, generation: str, settings: dict[str, Any], files: dict[str, Any]
+    folder: Path,
+    generation: str,
+    settings: dict[str, Any],
+    files: dict[str, Any],
+    beside: dict[str, Any],
 ) -> None:
     manifest = {
         "format": FORMAT,
@@ -148,6 +176,7 @@ def _write_manifest(
         "generation": generation,
         "settings": settings,
         "files": files,
+        _BESIDE: beside,
     }
     manifest["checksum"] = _checksum(manifest)
     aside = folder / f"{generation}.json"
@@ -181,11 +210,10 @@ def _clean(folder: Path, current: str, previous: str | None) -> None:
 
 
 def _read_arrays(
-    folder: Path, manifest: dict[str, Any], mmap: bool, verify: bool
+    folder: Path, generation: Path, files: dict[str, Any], mmap: bool, verify: bool
 ) -> dict[str, np.ndarray]:
-    generation = folder / manifest["generation"]
     arrays = {}
-    for name, expected in manifest["files"].items():
+    for name, expected in files.items():
         file = generation / f"{name}.npy"
         if not file.is_file() or file.stat().st_size != expected["bytes"]:
             raise FormatError(

@@ -11,11 +11,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from matchwood.encode.schema import Schema
 from matchwood.errors import EventError, MatchwoodError
+from matchwood.spark.choices import check_filter, check_limit, plan_choice
 from matchwood.spark.errors import ERROR_FIELDS, ERROR_STRUCT
 from matchwood.spark.event_files import EventFiles, open_events
 from matchwood.spark.indexes import Index, build_index, open_index
@@ -31,8 +33,8 @@ if TYPE_CHECKING:
 class Matched:
     """The result of `match`, made when it is asked for.
 
-    matches  event_id, subscription_ids: a row per event, its list in the order of ids;
-             or event_id, subscription_id: a row per match
+    matches  event_id, subscription_ids: a row per event, its list in the order of ids, or with a
+             limit by priority; or event_id, subscription_id: a row per match
     errors   of, id, error, message, line, column, excerpt: what was left out, and why
     rows     event_id, subscription_ids, error: both in one pass, for those who write and count
     index    where the index is, how many subscriptions it holds, whether it was built now
@@ -55,6 +57,8 @@ def match(
     config: Mapping[str, Any] | None = None,
     schema: Schema | Mapping[str, Any] | None = None,
     contexts: Any = None,
+    limit: int | None = None,
+    now: datetime | None = None,
     snapshots: str | None = None,
     ship: bool | None = None,
     profile: str | None = None,
@@ -63,12 +67,17 @@ def match(
 
     events         a row per event with the column `event_id`; see `shapes` for the rest.  Or the
                    path of a Parquet file or a folder of them, which workers read themselves: faster
-                   (`event_files`), where all workers can open the path
-    subscriptions  columns id, expr and, where they refer to one, context; or a table of predicates:
-                   id, attribute, operator and value or values; or the path of a snapshot that
-                   Matcher.save wrote
+                   (`event_files`), where all workers can open the path.  Where subscriptions have
+                   attributes, the column `filter` is an expression over them
+    subscriptions  columns id and expr; or a table of predicates: id, attribute, operator and value
+                   or values; both perhaps with context, priority, expires and attributes (see
+                   `columns`); or the path of a snapshot that Matcher.save wrote
     contexts       the values of contexts: column context and one per value, as a DataFrame or an
                    Arrow table; each context once, null is absent
+    limit          at most so many subscriptions an event: those of the highest priority, highest
+                   first, ties in the order of ids
+    now            a moment, with its time zone: what has expired then does not match; by default
+                   the moment of the call
     pairs          a row per match instead of a list per event
     index, config, schema    as for Matcher
     snapshots      a folder that keeps indexes between sessions; within one they are always kept
@@ -78,19 +87,28 @@ def match(
     """
     source = _source(events, subscriptions)
     spark = source.sparkSession
+    check_limit(limit)
     if isinstance(subscriptions, str):
         if contexts is not None:
             raise EventError(
                 "expected contexts beside a table of subscriptions, found a snapshot, which has "
                 "values of its own: set them before it is saved"
             )
+        if now is not None:
+            raise EventError(
+                "expected now beside a table of subscriptions, found a snapshot, which does not "
+                "know when they expire: leave now out, or give the table"
+            )
         built = open_index(subscriptions)
     else:
-        built = build_index(subscriptions, index, config, schema, snapshots, contexts)
-    found = find_shape(with_id(source, event_id), shape, (event_id,))
+        built = build_index(subscriptions, index, config, schema, snapshots, contexts, now)
+    columns = with_id(source, event_id)
+    choice = plan_choice(columns, built.attributes, limit)
+    found = find_shape(columns, shape, (event_id, *choice.others))
+    check_filter(choice, columns, found, built.tests_filter)
     job = MatchJob(
         _locate(spark, built, ship), found, event_id, built.id_type, False, profile,
-        tuple(source.columns),
+        tuple(source.columns), choice,
     )  # fmt: skip
     rows = _run(source, job)
     matches = rows.where("error IS NULL").select("event_id", "subscription_ids")

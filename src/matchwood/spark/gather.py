@@ -23,11 +23,11 @@ if TYPE_CHECKING:
 
 PACKED = "chunk binary"
 ROWS_AT_ONCE = 200_000
-_WORDS = ("attribute", "operator")
+_WORDS = ("attribute", "operator", "context")
 
 
 def gather(table: DataFrame) -> pa.Table:
-    """A table of predicates, in the order of ids."""
+    """A table of predicates, or of what belongs to ids, in the order of ids."""
     chunks = [_unpacked(data) for data in bring(table.mapInArrow(pack_batches, PACKED))]
     if not chunks:
         return table.limit(0).toArrow()
@@ -63,7 +63,9 @@ def pack_batches(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 
 def _packed(batches: list[pa.RecordBatch]) -> pa.RecordBatch:
     table = pa.Table.from_batches(batches).combine_chunks()
-    for name in _WORDS:
+    for name in table.column_names:
+        if name not in _WORDS:
+            continue
         at = table.schema.get_field_index(name)
         table = table.set_column(at, name, pc.dictionary_encode(table.column(at)))
     sink = pa.BufferOutputStream()

@@ -5,7 +5,8 @@ Idea.    A conjunction holds only if each of its predicates does.  So one of the
 
     a = 5        key(a, 5)     events with this very value go there
     a > 5        key(a)        events that have `a` at all go there; any predicate but IS NULL
-    (others)     ANY           OR at the top, IS NULL alone: every event goes there
+    a < ctx.b    key(a)        the same, whatever the context says
+    (others)     ANY           OR at the top, IS NULL or ctx. alone: every event goes there
 
 Keys     are 64-bit hashes.  Two keys that collide send an event somewhere in vain, never astray.
          Equal values have equal keys whatever their type: 5, 5.0 and the decimal 5.
@@ -28,6 +29,7 @@ from matchwood.encode.entry_events import EntryEvents
 from matchwood.encode.keys import WrongValue, plain_number
 from matchwood.engine.text_files import read_cell
 from matchwood.errors import MatchwoodError
+from matchwood.lang.names import is_context
 from matchwood.lang.nodes import And, Comparison, Expr, IsNull, Not, Predicate
 from matchwood.lang.parser import parse
 from matchwood.spark.shapes import JsonEvents
@@ -132,13 +134,14 @@ def candidate_keys(table: pa.Table, types: Mapping[str, str]) -> tuple[np.ndarra
     upper = [" ".join(str(each).upper().split()) for each in operators]
     is_equal = np.array([each in EQUAL for each in upper], bool)[op_code]
     is_absent = np.array([each == "IS NULL" for each in upper], bool)[op_code]
+    is_theirs = np.array([is_context(str(word)) for word in words], bool)[code]  # no event has it
     by_name = np.array([name_key(str(word)) for word in words], np.uint64)
-    keys, coarse = by_name[code], np.where(is_absent, 2, 1)
+    keys, coarse = by_name[code], np.where(is_absent | is_theirs, 2, 1)
     first, known = _first_values(table)
     is_plain = np.array(
         [types.get(str(w), "string") not in ("date", "timestamp") for w in words], bool
     )
-    usable = is_equal & known & is_plain[code]
+    usable = is_equal & known & is_plain[code] & ~is_theirs
     at = np.flatnonzero(usable)
     if len(at):
         hashes = hashes_of(first.take(pa.array(at)))
@@ -230,7 +233,7 @@ def _key_of(node: Expr, types: Mapping[str, str]) -> tuple[np.uint64 | None, int
     if not isinstance(inner, Predicate):
         return None, 2
     name: str = inner.name
-    if name.startswith("ctx."):  # no event has it
+    if is_context(name):  # no event has it
         return None, 2
     if isinstance(inner, IsNull):
         asks_presence = inner.negated != is_negated

@@ -30,9 +30,14 @@ import pyarrow as pa
 
 from matchwood.encode.schema import Schema
 from matchwood.engine.matcher import Matcher
-from matchwood.errors import SchemaError
+from matchwood.errors import EventError, SchemaError, SubscriptionError
+from matchwood.lang.names import is_context
+from matchwood.spark.columns import in_order, with_readable_attributes
+from matchwood.spark.context_frames import VALUES, beside_subscriptions, set_values_beside
 from matchwood.spark.errors import error_row
+from matchwood.spark.filters import FILTER, is_tested
 from matchwood.spark.memory import forget_peak, give_back, peak, resident
+from matchwood.spark.own import own_arrays, own_rows, taken_rows
 from matchwood.spark.shard_plan import (
     Plan,
     Sampled,
@@ -86,8 +91,10 @@ class BuildJob:
 def build_shards(
     table: DataFrame, n_rows: int | None, home: Path, shards: int | None, max_bytes: int,
     grouped: bool, index: str, config: Mapping[str, Any] | None, schema: Schema, id_type: str,
+    contexts: DataFrame | None = None,
 ) -> None:  # fmt: skip
     """Build all shards of a table of subscriptions in the folder `home`."""
+    table, unreadable = with_readable_attributes(table)
     sampled = look_at(draw_sample(table, n_rows), index, config, schema)
     repeated: list[dict[str, Any]] = []
     if not grouped:
@@ -97,10 +104,13 @@ def build_shards(
     job = BuildJob(str(home), plan, sampled, index, dict(config or {}), max_bytes)
     columns = ", ".join([f"`{name}` {kind}" for name, kind in table.dtypes])
     assigned = table.mapInArrow(partial(assign, job), f"{columns}, {HOME} bigint, {SHARD} int")
+    if contexts is not None:
+        assigned = beside_subscriptions(assigned, contexts)
     placed = assigned.repartitionById(plan.n_shards, SHARD).sortWithinPartitions(HOME, "id")
     home.mkdir(parents=True, exist_ok=True)
     built = placed.mapInArrow(partial(build_parts, job), "told string").collect()
-    finish(home, [json.loads(row.told) for row in built], id_type, repeated, sampled.types)
+    refused = unreadable.to_pylist() + repeated
+    finish(home, [json.loads(row.told) for row in built], id_type, refused, sampled.types)
 
 
 def _side_by_side(table: DataFrame) -> tuple[DataFrame, list[dict[str, Any]]]:
@@ -112,9 +122,9 @@ def _side_by_side(table: DataFrame) -> tuple[DataFrame, list[dict[str, Any]]]:
 
     if "attribute" in table.columns:
         return table.repartition("id").sortWithinPartitions("id"), []
-    by_id = table.groupBy("id").agg(f.min("expr").alias("expr"), f.count("*").alias("n"))
-    from matchwood.errors import SubscriptionError
-
+    whole = f.struct(*table.columns)
+    first = f.min_by(whole, f.struct(*in_order(table))).alias("first")
+    by_id = table.groupBy("id").agg(first, f.count("*").alias("n"))
     repeated = [
         error_row("subscription", row.id, SubscriptionError(
             f"expected an id once, found {row.id!r} {row.n} times: one of its texts is taken"))
@@ -122,7 +132,7 @@ def _side_by_side(table: DataFrame) -> tuple[DataFrame, list[dict[str, Any]]]:
     ]  # fmt: skip
     if not repeated:
         return table, []
-    return by_id.select("id", "expr"), repeated
+    return by_id.select("first.*"), repeated
 
 
 def assign(job: BuildJob, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -210,15 +220,26 @@ def _save(job: BuildJob, table: pa.Table, folder: Path) -> dict[str, Any]:
     order = ["id"] if "attribute" in table.column_names else ["id", "expr"]
     table = table.drop_columns([HOME, SHARD]).sort_by([(name, "ascending") for name in order])
     matcher = Matcher(index=job.index, schema=Schema(job.sampled.types), **job.config)
-    refused = matcher.add_many(table, processes=1).errors
+    report = matcher.add_many(table, processes=1)
+    failed = None
+    if VALUES in table.column_names:
+        try:
+            set_values_beside(matcher, table)
+        except EventError as error:  # the driver raises it: here Spark would try again
+            failed = str(error)
+    own = own_rows(table)
     del table
-    matcher.save(folder / "snapshot")
+    beside = {} if own is None else own_arrays(taken_rows(own, report))
+    del own
+    refused = report.errors
+    matcher.save(folder / "snapshot", beside=beside)
     np.save(folder / "homes.npy", homes)
     size = sum(file.stat().st_size for file in folder.rglob("*.npy"))
     shard = Shard(0, len(matcher), size, 0, len(refused))
     errors = [error_row("subscription", each.id, each.error) for each in refused]
     return {"shard": asdict(shard), "schema": dict(matcher.schema), "errors": errors,
-            "folder": folder.name}  # fmt: skip
+            "folder": folder.name, "failed": failed,
+            "tests_filter": is_tested(matcher, FILTER)}  # fmt: skip
 
 
 def _halves(table: pa.Table) -> list[pa.Table]:
@@ -248,7 +269,11 @@ def finish(
     """Name the shards, join their routes, then the manifest: without it nothing counts as built."""
     types: dict[str, str] = dict(sampled)
     for each in told:
+        if each["failed"] is not None:
+            raise EventError(each["failed"])
         for name, kind in each["schema"].items():
+            if is_context(name):  # no event has it, so shards need not agree
+                continue
             if types.setdefault(name, kind) != kind:
                 raise SchemaError(
                     f"attribute {name!r}: expected one type, found {types[name]} in one shard and "
@@ -273,6 +298,7 @@ def finish(
     manifest = {
         "build": uuid.uuid4().hex, "id_type": id_type, "types": types, "shards": shards,
         "errors": errors, "routes": [checksum(home / name) for name in ROUTE_FILES],
+        "tests_filter": any(each["tests_filter"] for each in told),
     }  # fmt: skip
     aside = home / f".{uuid.uuid4().hex}"
     aside.write_text(json.dumps(manifest))

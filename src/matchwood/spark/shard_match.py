@@ -19,7 +19,9 @@ from matchwood.encode.schema import Schema
 from matchwood.engine.matcher import Matcher
 from matchwood.engine.snapshot import verify
 from matchwood.errors import EventError, FormatError, StorageError
+from matchwood.spark.choices import EVERYTHING, Choice, add_problems
 from matchwood.spark.home_keys import ANY, event_keys
+from matchwood.spark.own import Own
 from matchwood.spark.shapes import named, read_events
 from matchwood.spark.shard_build import ROUTE_FILES, SHARD, checksum, folder_of
 from matchwood.spark.worker import (
@@ -38,7 +40,7 @@ ENTRY = 1 << 16
 VISITS = "matchwood_visits"
 """To how many shards an event goes; more rows of its id than that are of two events."""
 
-_MANIFEST = {"build", "id_type", "types", "shards", "errors", "routes"}
+_MANIFEST = {"build", "id_type", "types", "shards", "errors", "routes", "tests_filter"}
 
 
 def read_manifest(home: Path) -> dict[str, Any]:
@@ -108,7 +110,23 @@ class RouteJob:
     id_type: str
     names: tuple[str, ...]
     """The events' columns, see `shapes.plain_names`."""
+    choice: Choice = EVERYTHING
     profile: str | None = None
+
+    @property
+    def item(self) -> pa.DataType:
+        """What a list holds: ids, or with a limit also what the merge sorts by."""
+        id_ = pa.int64() if self.id_type == "long" else pa.string()
+        return id_ if self.choice.limit is None else pa.struct([("order", pa.int64()), ("id", id_)])
+
+    def items(self, ids: pa.Array, own: Own) -> pa.Array:
+        """The same by slot."""
+        if self.choice.limit is None:
+            return ids.cast(self.item)
+        priority = np.zeros(len(ids), np.int64) if own.priority is None else own.priority
+        return pa.StructArray.from_arrays(
+            [pa.array(~priority), ids.cast(self.item.field("id").type)], fields=list(self.item)
+        )
 
 
 class Routes:
@@ -158,9 +176,9 @@ def route(job: RouteJob, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.Recor
     """
     routes = _routes_of(job)
     for batch in batches:
-        events = read_events(named(batch, job.names), job.shape)
+        events, problems = _read(routes, named(batch, job.names), job)
         good = np.ones(batch.num_rows, bool)
-        good[list(_problems(routes, batch, events, job))] = False
+        good[list(problems)] = False
         rows, shards = routes.of(events, batch.num_rows, job.n_shards)
         nowhere = np.setdiff1d(np.arange(batch.num_rows), rows)
         rows = np.concatenate([rows, nowhere])
@@ -177,21 +195,25 @@ def route(job: RouteJob, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.Recor
             )
 
 
-def _problems(
-    routes: Routes, batch: pa.RecordBatch, events: Any, job: RouteJob
-) -> dict[int, EventError]:
+def _read(
+    routes: Routes, batch: pa.RecordBatch, job: RouteJob
+) -> tuple[Any, dict[int, EventError]]:
+    """Events, and what is wrong with the bad ones."""
+    without, filters = job.choice.filters_of(batch)
+    events = read_events(without, job.shape)
     found = dict(routes.checker.encode(events).errors)
-    refuse_nameless(found, batch.column(job.names.index(job.event_id)))
-    return found
+    add_problems(found, filters)
+    refuse_nameless(found, batch.column(job.event_id))
+    return events, found
 
 
 def bad_events(job: RouteJob, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Rows of errors for the events that are not routed."""
     routes = _routes_of(job)
-    kind = pa.list_(pa.int64() if job.id_type == "long" else pa.string())
+    kind = pa.list_(job.item)
     for batch in batches:
         batch = named(batch, job.names)
-        found = _problems(routes, batch, read_events(batch, job.shape), job)
+        _, found = _read(routes, batch, job)
         rows = sorted(found)
         ids = batch.column(job.event_id).take(pa.array(rows, pa.int64()))
         yield out_batch(ids, pa.nulls(len(rows), kind), [found[row] for row in rows])
@@ -199,7 +221,6 @@ def bad_events(job: RouteJob, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.
 
 def match_shard(job: RouteJob, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Match the events of one shard with its index."""
-    kind = pa.int64() if job.id_type == "long" else pa.string()
     times = Times()
     for batch in batches:
         if not batch.num_rows:
@@ -209,16 +230,19 @@ def match_shard(job: RouteJob, batches: Iterator[pa.RecordBatch]) -> Iterator[pa
         batch = named(batch.drop_columns([SHARD, VISITS]), job.names)
         ids = batch.column(job.event_id)
         if not job.is_built:
-            none = pa.ListArray.from_arrays(np.zeros(len(ids) + 1, np.int32), pa.array([], kind))
+            nothing = pa.array([], job.item)
+            none = pa.ListArray.from_arrays(np.zeros(len(ids) + 1, np.int32), nothing)
             yield _with_visits(out_batch(ids, none, None), visits)
             continue
         folder = folder_of(Path(job.home), number) / "snapshot"
         matcher, by_slot = opened(Location(str(folder)), keep=1)
+        own = job.choice.own_of(folder)
         times.lap("open")
+        batch, filters = job.choice.filters_of(batch)
         events = matcher.encode(read_events(batch, job.shape))
         times.lap("encode")
-        at = 0
-        for part in match_parts(matcher, by_slot.cast(kind), ids, events, times):
+        at, choose = 0, partial(job.choice.choose, own, filters)
+        for part in match_parts(matcher, job.items(by_slot, own), ids, events, times, choose):
             yield _with_visits(part, visits.slice(at, part.num_rows))
             at += part.num_rows
     if job.profile is not None:

@@ -26,6 +26,8 @@ import pyarrow.compute as pc
 
 from matchwood.encode.schema import Schema
 from matchwood.engine.matcher import Matcher
+from matchwood.spark.columns import OWN
+from matchwood.spark.context_frames import VALUES
 from matchwood.spark.home_keys import (
     Costs,
     candidate_keys,
@@ -48,6 +50,8 @@ BUCKETS = 1 << 16
 MOST_SHARDS = 1 << 20
 ROW = 40
 """Weight of a row without its constants or its text."""
+
+WEIGHED = ("id", "expr", "value", "values", "attributes", VALUES)
 
 
 @dataclass(frozen=True)
@@ -111,6 +115,7 @@ def look_at(
     matcher = Matcher(index=index, schema=schema, **(config or {}))
     matcher.add_many(sample)
     size = float(matcher.stats()["bytes_per_subscription"]) * len(matcher) if len(matcher) else 0.0
+    size += sum([sample.column(each).nbytes for each in OWN if each in sample.column_names])
     weight = int(weights_of(sample).sum()) if sample.num_rows else 0
     types = {name: kind for name, kind in matcher.schema.items() if kind}
     per_byte = BUILD_FACTOR * size / weight if size and weight else 2 * BUILD_FACTOR
@@ -149,7 +154,7 @@ def homes_of(table: pa.Table, sampled: Sampled) -> np.ndarray:
 def weights_of(table: pa.Table) -> np.ndarray:
     """The weight of every row: about its bytes."""
     weight = np.full(table.num_rows, ROW, np.int64)
-    for name in ("id", "expr", "value", "values"):
+    for name in WEIGHED:
         if name in table.column_names:
             column = table.column(name).combine_chunks()
             weight += _lengths(column)
@@ -169,6 +174,9 @@ def _lengths(column: pa.Array) -> np.ndarray:
         before = np.concatenate([[0], np.cumsum(inside)])
         ends = np.cumsum(sizes.astype(np.int64))
         return before[ends] - before[ends - sizes]
+    if pa.types.is_map(kind):
+        column = column.cast(pa.list_(pa.struct([("key", kind.key_type), ("v", kind.item_type)])))
+        return _lengths(column)
     if pa.types.is_struct(kind):
         total = np.zeros(len(column), np.int64)
         for each in column.flatten():

@@ -21,6 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -30,9 +31,12 @@ import pyarrow as pa
 from matchwood.encode.schema import Schema
 from matchwood.errors import MatchwoodError
 from matchwood.spark.batch import with_id
-from matchwood.spark.errors import ERROR_FIELDS, ERROR_STRUCT, ERROR_TYPE
+from matchwood.spark.choices import check_filter, check_limit, plan_choice
+from matchwood.spark.columns import ATTRIBUTES, CONTEXT, EXPIRES, admit, error_table, id_type_of
+from matchwood.spark.context_frames import context_frame
+from matchwood.spark.errors import ERROR_FIELDS, ERROR_STRUCT
+from matchwood.spark.fingerprints import fingerprint
 from matchwood.spark.folders import local_folder, made_aside
-from matchwood.spark.indexes import checked, fingerprint, id_type_of
 from matchwood.spark.shapes import find_shape, plain_names
 from matchwood.spark.shard_build import LEAST, SHARD, Shard, build_shards
 from matchwood.spark.shard_match import (
@@ -76,6 +80,9 @@ def match_sharded(
     index: str = "auto",
     config: Mapping[str, Any] | None = None,
     schema: Schema | Mapping[str, Any] | None = None,
+    contexts: Any = None,
+    limit: int | None = None,
+    now: datetime | None = None,
     name: str | None = None,
     profile: str | None = None,
 ) -> Sharded:
@@ -87,19 +94,29 @@ def match_sharded(
     grouped     the rows of an id lie side by side in one partition, as the data source `matchwood`
                 makes them; saves a shuffle.  Not for files: Spark cuts them anywhere
     name        of this table of subscriptions, instead of a fingerprint of its rows: saves reading
-                all of them, and it is up to you that another table has another name
+                all of them, and it is up to you that another table, or other values of contexts,
+                have another name; not for subscriptions that expire
     profile     a folder for times and memory of the tasks that match
     The rest is as for `match`.  Lists are merged by `event_id`: an id of several events is an error
     row, and has no list.
     """
     if max_bytes < LEAST:
         raise MatchwoodError(f"expected max_bytes from {LEAST:,}, found {max_bytes:,}")
-    table = checked(subscriptions)
+    check_limit(limit)
+    if name is not None and EXPIRES in subscriptions.columns:
+        raise MatchwoodError(
+            "expected no name beside the column expires: what is alive changes while the name "
+            "stays; leave name out, or drop expires"
+        )
+    table, refused = admit(subscriptions, now)
+    values = None if contexts is None else context_frame(table, contexts)
     declared = schema if isinstance(schema, Schema) else Schema(schema)
     settings = {"index": index, "config": dict(config or {}), "schema": dict(declared),
                 "shards": shards, "max_bytes": max_bytes}  # fmt: skip
     n_rows = None
     if name is None:
+        if values is not None:
+            settings["contexts"], _ = fingerprint(values, {})
         name, n_rows = fingerprint(table, settings)
     home = local_folder(folder, "folder") / name
     reused = (home / "manifest.json").exists()
@@ -107,18 +124,30 @@ def match_sharded(
         with made_aside(home, lambda found: (found / "manifest.json").exists()) as aside:
             build_shards(
                 table, n_rows, aside, shards, max_bytes, grouped, index, config, declared,
-                id_type_of(table),
+                id_type_of(table), values if CONTEXT in table.columns else None,
             )  # fmt: skip
     manifest = read_manifest(home)
     if reused:
         check_shards(events.sparkSession, home, manifest)
-    found = find_shape(with_id(events, event_id), shape, (event_id,))
+    columns = with_id(events, event_id)
+    choice = plan_choice(columns, _attributes(table), limit)
+    found = find_shape(columns, shape, (event_id, *choice.others))
+    check_filter(choice, columns, found, manifest["tests_filter"])
     n_shards, id_type = len(manifest["shards"]), manifest["id_type"]
     job = RouteJob(
         str(home), manifest["build"], found, event_id, max(1, n_shards), n_shards > 0, id_type,
-        tuple(events.columns), profile,
+        tuple(events.columns), choice, profile,
     )  # fmt: skip
+    manifest["errors"] += refused.to_pylist()
     return _match(events, job, pairs, manifest, home, reused)
+
+
+def _attributes(table: DataFrame) -> pa.DataType | None:
+    """The type of the subscriptions' own attributes, as workers see them."""
+    from pyspark.sql.pandas.types import to_arrow_type
+
+    kinds = {each.name: each.dataType for each in table.schema}
+    return to_arrow_type(kinds[ATTRIBUTES]) if ATTRIBUTES in kinds else None
 
 
 def _match(
@@ -137,11 +166,16 @@ def _match(
     columns = StructType([*plain.schema.fields]).add(SHARD, "integer").add(VISITS, "integer")
     routed = plain.mapInArrow(partial(route, job), columns)
     id_type = events.schema[job.event_id].dataType.simpleString()
-    out = f"event_id {id_type}, subscription_ids array<{job.id_type}>, error {ERROR_STRUCT}"
+    item = job.id_type if job.choice.limit is None else f"struct<order:long,id:{job.id_type}>"
+    out = f"event_id {id_type}, subscription_ids array<{item}>, error {ERROR_STRUCT}"
     placed = routed.repartitionById(job.n_shards, SHARD)
     found = placed.mapInArrow(partial(match_shard, job), f"{out}, {VISITS} int")
-    lists = f.array_sort(f.flatten(f.collect_list("subscription_ids"))).alias("subscription_ids")
-    merged = _by_event(found.where("error IS NULL"), "event_id", lists)
+    # with a limit an item is (order, id): sorted by priority, highest first, then by id
+    lists = f.array_sort(f.flatten(f.collect_list("subscription_ids")))
+    if job.choice.limit is not None:
+        lists = f.slice(lists, 1, job.choice.limit)["id"]
+    good = found.where("error IS NULL")
+    merged = _by_event(good, "event_id", lists.alias("subscription_ids"))
     matches = merged.where(f"n <= {VISITS}").select("event_id", "subscription_ids")
     if pairs:
         matches = matches.selectExpr("event_id", "explode(subscription_ids) AS subscription_id")
@@ -150,8 +184,7 @@ def _match(
     twice = _by_event(routed, named_by).where(f"n > {VISITS}").select(_told_twice(named_by))
     bad = bad.union(twice.select("error.*"))
     if manifest["errors"]:
-        refused = pa.Table.from_struct_array(pa.array(manifest["errors"], ERROR_TYPE))
-        bad = spark.createDataFrame(refused, ERROR_FIELDS).union(bad)
+        bad = spark.createDataFrame(error_table(manifest["errors"]), ERROR_FIELDS).union(bad)
     shards = [Shard(**each) for each in manifest["shards"]]
     return Sharded(matches, bad, routed, shards, home, reused)
 

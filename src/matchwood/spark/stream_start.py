@@ -13,6 +13,7 @@ import pyarrow as pa
 from matchwood.encode.schema import Schema
 from matchwood.engine.matcher import Matcher
 from matchwood.errors import EventError, FormatError, StorageError, SubscriptionError
+from matchwood.spark.columns import CONTEXT
 from matchwood.spark.indexes import build_index, open_index
 from matchwood.spark.stream_state import Replica, StateFolder
 
@@ -89,7 +90,9 @@ def first_replica(
     elif isinstance(subscriptions, str):
         matcher = Matcher.load(open_index(subscriptions).folder)
     else:
-        built = build_index(subscriptions, index, config, schema, contexts=contexts)
+        built = build_index(
+            subscriptions, index, config, schema, contexts=contexts, takes=(CONTEXT,)
+        )
         if built.refused.num_rows:
             first = built.refused.to_pylist()[0]
             raise SubscriptionError(

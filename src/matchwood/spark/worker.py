@@ -9,8 +9,9 @@ from __future__ import annotations
 import json
 import time
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,8 +20,11 @@ import pyarrow as pa
 
 from matchwood.encode.events import EncodedEvents, EventBatch
 from matchwood.engine.matcher import Matcher
+from matchwood.engine.matches import Found
 from matchwood.engine.snapshot import read_manifest
 from matchwood.errors import EventError, MatchwoodError, StorageError
+from matchwood.spark.choices import EVERYTHING, Choice, add_problems
+from matchwood.spark.columns import OWN
 from matchwood.spark.errors import ERROR_TYPE, error_row
 from matchwood.spark.memory import peak
 from matchwood.spark.shapes import named, read_events
@@ -65,6 +69,7 @@ class MatchJob:
     """A folder for a file of times per task."""
     names: tuple[str, ...] = ()
     """The events' columns, where they have other names on the way (`shapes.plain_names`)."""
+    choice: Choice = EVERYTHING
 
 
 def opened(location: Location, keep: int = _KEPT) -> tuple[Matcher, pa.Array]:
@@ -93,17 +98,21 @@ def match_batches(job: MatchJob, batches: Iterator[pa.RecordBatch]) -> Iterator[
     matcher, ids = opened(job.snapshot)
     ids = ids.cast(pa.int64() if job.id_type == "long" else pa.string())
     times.lap("open")
+    own = job.choice.own_of(job.snapshot.folder())
     for batch in batches:
         times.lap("wait")
         batch = named(batch, job.names)
         event_ids = batch.column(job.event_id)
+        batch, filters = job.choice.filters_of(batch)
         events = matcher.encode(read_events(batch, job.shape))
+        add_problems(events.errors, filters)
         refuse_nameless(events.errors, event_ids)
         times.lap("encode")
         if job.encode_only:
             yield _bad_rows(event_ids, events, ids.type)
         else:
-            yield from match_parts(matcher, ids, event_ids, events, times)
+            choose = partial(job.choice.choose, own, filters)
+            yield from match_parts(matcher, ids, event_ids, events, times, choose)
     if job.profile is not None:
         times.save(Path(job.profile))
 
@@ -117,16 +126,27 @@ def refuse_nameless(errors: dict[int, EventError], ids: pa.Array, name: str = "e
 
 
 def match_parts(
-    matcher: Matcher, ids: pa.Array, event_ids: pa.Array, events: EncodedEvents, times: Times
+    matcher: Matcher,
+    ids: pa.Array,
+    event_ids: pa.Array,
+    events: EncodedEvents,
+    times: Times,
+    choose: Callable[[Found, int], Found] | None = None,
 ) -> Iterator[pa.RecordBatch]:
-    """Match a batch in parts that hold a bounded number of matches."""
+    """Match a batch in parts that hold a bounded number of matches.
+
+    choose  takes what was found for the events from a number on, and gives what counts of it
+    """
     n, at, step = events.batch.n_events, 0, FIRST_PART
     while at < n:
         until = min(at + step, n)
         part = cut(events, at, until)
         times.lap("encode")
         found = matcher.find(part)
+        each = max(len(found.slots) / (until - at), 0.25)
         times.lap("match")
+        if choose is not None:
+            found = choose(found, at)
         lists = pa.ListArray.from_arrays(
             pa.array(found.offsets.astype(np.int32)), ids.take(pa.array(found.slots))
         )
@@ -135,7 +155,6 @@ def match_parts(
         times.lap("emit")
         yield out
         times.lap("write")
-        each = max(len(found.slots) / (until - at), 0.25)
         step = max(1, min(int(MATCHES_AT_ONCE / each), 4 * step))
         at = until
 
@@ -177,7 +196,7 @@ def _bad_rows(event_ids: pa.Array, events: EncodedEvents, id_type: pa.DataType) 
 
 
 def parse_batches(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Rows (id, expr, perhaps context) to pickled chunks of leaf rows, in their order."""
+    """Rows (id, expr, perhaps more) to pickled chunks of leaf rows, in their order."""
     import pickle
 
     from matchwood.engine.parsing import parse_texts
@@ -185,7 +204,9 @@ def parse_batches(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]
     for batch in batches:
         ids, texts = batch.column("id").to_pylist(), batch.column("expr").to_pylist()
         contexts = batch.column("context").to_pylist() if "context" in batch.schema.names else None
-        data = pickle.dumps((ids, texts, contexts, *parse_texts(texts)), pickle.HIGHEST_PROTOCOL)
+        own = pa.table({name: batch.column(name) for name in OWN if name in batch.schema.names})
+        parsed = (ids, texts, contexts, own, *parse_texts(texts))
+        data = pickle.dumps(parsed, pickle.HIGHEST_PROTOCOL)
         yield pa.RecordBatch.from_arrays([pa.array([data], pa.binary())], names=["chunk"])
 
 
