@@ -42,6 +42,10 @@ def test_a_bad_event_has_a_row_with_its_error(spark, tmp_path: Path) -> None:
     assert found[1].subscription_ids == ["cheap"]
     assert found[1].error is None
     assert "'price': expected number" in found[2].error
+    same = spark.sql(asked.replace("'/", "'file:///")).collect()
+    assert {row.event_id: row for row in same} == found
+    with pytest.raises(Exception, match="expected the path of a snapshot, found NULL"):
+        spark.sql("SELECT * FROM matchwood_match(TABLE(offers), NULL)").collect()
 
 
 def test_the_column_function_gives_lists_and_null_for_bad_events(spark, tmp_path: Path) -> None:
@@ -69,3 +73,5 @@ def test_the_scalar_says_what_spark_says(spark) -> None:
     assert [row.ours for row in found] == [row.theirs for row in found]
     with pytest.raises(Exception, match="ParseError"):
         spark.sql("SELECT matchwood_holds('x <', struct(1 AS x))").collect()
+    absent = spark.sql("SELECT matchwood_holds(e, NULL) FROM VALUES ('x IS NULL'), ('x = 1') u(e)")
+    assert [row[0] for row in absent.collect()] == [True, False]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pyarrow as pa
 import pytest
 
@@ -73,11 +75,12 @@ def test_presets_smoke_and_small_exist_everywhere() -> None:
         ("nothing", {}, "expected a workload among .*uniform.*found 'nothing'"),
         ("uniform:huge", {}, "expected a preset of 'uniform' among smoke, small, found 'huge'"),
         ("uniform", {"colour": 3}, "expected parameters among .*found colour"),
+        ("uniform", {"width": "x"}, "expected values of the types of its parameters"),
         ("uniform", {"width": 2}, "expected a share of values as width, from 0 to 1"),
     ],
 )
 def test_a_wrong_name_or_parameter_is_explained(
-    name: str, changes: dict[str, int], message: str
+    name: str, changes: dict[str, Any], message: str
 ) -> None:
     with pytest.raises(MatchwoodError, match=message):
         find_workload(name, **changes)

@@ -34,6 +34,24 @@ def address(folder: Path) -> str:
     return f"file://{folder}"
 
 
+class Checked:
+    """Folders that this process has checked, and whether their files are still what they were."""
+
+    def __init__(self) -> None:
+        self._seen: dict[str, tuple[tuple[str, int, int, int], ...]] = {}
+
+    def __contains__(self, folder: Path) -> bool:
+        return self._seen.get(str(folder)) == _files(folder)
+
+    def add(self, folder: Path) -> None:
+        self._seen[str(folder)] = _files(folder)
+
+
+def _files(folder: Path) -> tuple[tuple[str, int, int, int], ...]:
+    found = [(str(each), each.stat()) for each in sorted(folder.rglob("*")) if each.is_file()]
+    return tuple((name, stat.st_size, stat.st_mtime_ns, stat.st_ino) for name, stat in found)
+
+
 @contextmanager
 def made_aside(target: Path, is_whole: Callable[[Path], bool]) -> Iterator[Path]:
     """A folder to make something in, which gets its name at the end: it is whole or not there.

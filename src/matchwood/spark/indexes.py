@@ -45,7 +45,7 @@ from matchwood.spark.context_frames import context_frame, set_values
 from matchwood.spark.errors import error_row
 from matchwood.spark.filters import FILTER, is_tested
 from matchwood.spark.fingerprints import fingerprint
-from matchwood.spark.folders import local_folder, made_aside
+from matchwood.spark.folders import Checked, local_folder, made_aside
 from matchwood.spark.gather import PACKED, bring, gather
 from matchwood.spark.own import own_arrays, read_own, taken_rows
 from matchwood.spark.worker import parse_batches
@@ -54,8 +54,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 _session_folder: str | None = None
-_checked: dict[str, tuple[tuple[str, int, int, int], ...]] = {}
-"""Snapshots that this process has verified, with the files as they were then."""
+_checked = Checked()
 
 
 @dataclass(frozen=True)
@@ -193,14 +192,12 @@ def _verified(folder: Path) -> Matcher:
 
     A first event is matched, so that what workers will run is compiled before they all begin to.
     """
-    files = [(str(each), each.stat()) for each in sorted(folder.rglob("*")) if each.is_file()]
-    seen = tuple((name, stat.st_size, stat.st_mtime_ns, stat.st_ino) for name, stat in files)
-    known = _checked.get(str(folder)) == seen
+    known = folder in _checked
     matcher = Matcher.load(folder, verify=not known)
     if not known:
         read_beside(folder, verify=True)
         matcher.match_many(pa.table({"": pa.nulls(1)}))
-        _checked[str(folder)] = seen
+        _checked.add(folder)
     return matcher
 
 

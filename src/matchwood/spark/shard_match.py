@@ -20,6 +20,7 @@ from matchwood.engine.matcher import Matcher
 from matchwood.engine.snapshot import verify
 from matchwood.errors import EventError, FormatError, StorageError
 from matchwood.spark.choices import EVERYTHING, Choice, add_problems
+from matchwood.spark.folders import Checked
 from matchwood.spark.home_keys import ANY, event_keys
 from matchwood.spark.own import Own
 from matchwood.spark.shapes import named, read_events
@@ -40,6 +41,7 @@ ENTRY = 1 << 16
 VISITS = "matchwood_visits"
 """To how many shards an event goes; more rows of its id than that are of two events."""
 
+_checked = Checked()
 _MANIFEST = {"build", "id_type", "types", "shards", "errors", "routes", "tests_filter"}
 
 
@@ -68,9 +70,12 @@ def read_manifest(home: Path) -> dict[str, Any]:
 
 
 def check_shards(spark: SparkSession, home: Path, manifest: dict[str, Any]) -> None:
-    """Compare every file of shards that are found again with its checksum, on the executors."""
+    """Compare every file of shards that are found again with its checksum, on the executors.
+
+    Once, as long as no file changes.
+    """
     n = len(manifest["shards"])
-    if not n:
+    if not n or home in _checked:
         return
     numbers = spark.range(0, n, 1, min(n, 4 * spark.sparkContext.defaultParallelism))
     told = numbers.mapInArrow(partial(_check, str(home)), "problem string").collect()
@@ -82,6 +87,7 @@ def check_shards(spark: SparkSession, home: Path, manifest: dict[str, Any]) -> N
             f"expected {n} whole shards in {str(home)!r}, found {len(problems)} damaged: "
             f"{problems[0]}; restore the folder from a copy, or remove it to build anew"
         )
+    _checked.add(home)
 
 
 def _check(home: str, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

@@ -18,7 +18,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from matchwood.engine.matcher import Matcher
-from matchwood.errors import EventError, SubscriptionError
+from matchwood.errors import EventError, StorageError, SubscriptionError
+from matchwood.spark.folders import local_folder
 from matchwood.spark.shapes import read_events, shape_of_arrow
 from matchwood.spark.worker import Location, Times, match_parts, opened, refuse_nameless
 
@@ -87,7 +88,10 @@ class MatchFunction:
             raise EventError(
                 f"expected the column {EVENT_ID}, found {', '.join(batch.schema.names)}"
             )
-        matcher, ids = opened(Location(path[0].as_py()))
+        place = path[0].as_py()
+        if place is None:
+            raise StorageError("expected the path of a snapshot, found NULL")
+        matcher, ids = opened(Location(str(local_folder(place, "a snapshot"))))
         shape = shape_of_arrow(batch.schema)
         events = matcher.encode(read_events(batch, shape))
         event_ids = batch.column(EVENT_ID)
@@ -105,6 +109,8 @@ class MatchFunction:
 def holds(expr: pa.Array, event: pa.Array) -> pa.Array:
     """Whether each expression holds for the struct beside it."""
     texts = expr.to_pylist()
+    if not pa.types.is_struct(event.type):  # NULL alone has no fields: everything is absent
+        event = pa.nulls(len(event), pa.struct([("", pa.null())]))
     names = [field.name for field in event.type]
     rows = pa.Table.from_arrays(event.flatten(), names=names)
     found = np.zeros(len(texts), bool)

@@ -61,7 +61,13 @@ class Workload:
                 f"workload {self.name!r}: expected parameters among {', '.join(sorted(known))}, "
                 f"found {', '.join(unknown)}"
             )
-        return dataclasses.replace(self, **changes)
+        try:
+            return dataclasses.replace(self, **changes)
+        except (TypeError, ValueError) as error:  # a text where a number is compared, for one
+            raise MatchwoodError(
+                f"workload {self.name!r}: expected values of the types of its parameters, found "
+                f"{changes} ({error})"
+            ) from error
 
     def _expect(self, holds: bool, what: str) -> None:
         """For checks of parameters in `__post_init__`."""
