@@ -45,7 +45,7 @@ def main(work: Path) -> None:
     spark = local_session(
         "cluster",
         2,
-        master="local-cluster[2,1,1024]",
+        master="local-cluster[2,1,2048]",
         **{
             "spark.executorEnv.PYTHONPATH": path,
             "spark.executor.memory": "900m",
