@@ -32,6 +32,9 @@ settings.load_profile(os.environ.get("MATCHWOOD_PROFILE", "fast"))
 CHOSEN = ("scan", "be_tree", "pst_bloom", "a_tree", "agile")
 """Indexes that are tested all the time; `make test-fast` leaves the others out."""
 
+HEAVY = ("dims-30k", "dims-10k", "querylog:")
+"""Workloads that take seconds to make."""
+
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -40,6 +43,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """
     for item in items:
         index = _index_of(item)
+        if any(workload in item.nodeid for workload in HEAVY):
+            item.add_marker(pytest.mark.slow)
         if index is not None and (index not in CHOSEN or "narrow_gaps" in item.nodeid):
             item.add_marker(pytest.mark.slow)
         group = "spark" if item.get_closest_marker("spark") else _index_of(item)

@@ -298,6 +298,7 @@ def test_a_range_that_fills_the_scope_of_a_partial_index_can_leave_it():
     assert m.match({"x": 3, "y": 1}) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("index", ["gbu", "agile", "eager"])
 def test_half_lines_over_many_nodes_need_few_markers(index: str) -> None:
     """Kernels ask for room for 512 markers at once; a box is a 16th of the nodes it may span."""

@@ -253,6 +253,7 @@ def test_a_save_that_fails_leaves_the_old_snapshot_whole(saved, monkeypatch):
     assert answers(mw.Matcher.load(path)) == before
 
 
+@pytest.mark.slow
 def test_readers_see_a_whole_snapshot_while_it_is_saved_again_and_again(tmp_path):
     path = tmp_path / "s"
     m = mw.Matcher()
@@ -303,6 +304,7 @@ def test_mapped_arrays_are_of_the_types_that_kernels_were_compiled_for(saved):
     assert compile_seconds() == before
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mmap", [True, False])
 def test_a_loaded_tree_has_room_to_recycle_while_it_matches(tmp_path: Path, mmap: bool) -> None:
     shop = Bookshop(3)

@@ -124,6 +124,7 @@ def built(
     return [json.loads(each.column(0)[0].as_py()) for each in parts]
 
 
+@pytest.mark.slow
 def test_a_shard_that_took_more_than_the_cap_is_built_in_parts(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -154,6 +155,7 @@ def test_a_plan_that_fits_is_built_at_once(tmp_path: Path, monkeypatch: pytest.M
     assert told[0]["shard"]["peak"] < 1000
 
 
+@pytest.mark.slow
 def test_one_subscription_that_is_too_large_is_kept(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -220,6 +220,7 @@ def test_one_percent_of_1000_needs_100_bases_as_in_the_paper() -> None:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("distribution", ["uniform", "zipf"])
 @pytest.mark.parametrize(
     ("probability", "changes"),
@@ -368,6 +369,7 @@ def test_defaults_are_those_of_the_paper() -> None:
     assert find_workload("begen:zipf") == BEGen(distribution="zipf")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("preset", BEGen.sweeps)
 @pytest.mark.parametrize("distribution", ["uniform", "zipf"])
 def test_every_point_of_table_3_can_be_generated(preset: str, distribution: str) -> None:
