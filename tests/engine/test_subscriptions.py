@@ -280,6 +280,7 @@ def test_removing_everything_gives_the_memory_back(in_portions):
     check(m)
 
 
+@pytest.mark.slow
 def test_replacing_without_end_needs_no_more_memory():
     m = mw.Matcher()
     m.add_many((i, f"x = {i}") for i in range(100))

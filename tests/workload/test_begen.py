@@ -128,6 +128,7 @@ def test_lists_fit_into_small_domains() -> None:
     assert lists == {("IN", (0, 1)), ("NOT IN", (0,)), ("NOT IN", (1,))}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("share", [0.06, 0.12, 0.5, 0.8])
 def test_ranges_have_the_average_size(share: float) -> None:
     table = BEGen(range_size=share).subscriptions(0, 5_000)

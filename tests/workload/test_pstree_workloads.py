@@ -58,6 +58,7 @@ def test_every_point_of_table_1_can_be_drawn() -> None:
             assert find_workload("pstree", **point).subscriptions(0, 3).num_rows >= 3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("preset", ["dims-100", "dims-30k", "zipf-1"])
 def test_sizes_and_matching_probability_are_as_told(preset: str) -> None:
     workload = find_workload(f"pstree:{preset}", n_subscriptions=N, n_events=100)

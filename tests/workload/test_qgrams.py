@@ -247,6 +247,7 @@ def test_every_event_finds_its_own_string() -> None:
         assert event in hits.slots[hits.offsets[event] : hits.offsets[event + 1]]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("preset", ["authors-match-probability", "titles-match-probability"])
 @pytest.mark.parametrize(("operators", "probability"), [("low", 0.01), ("high", 0.001)])
 def test_the_match_probability_is_hit_within_a_tenth(

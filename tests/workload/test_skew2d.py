@@ -29,6 +29,7 @@ def share_in_region(workload: Skew2D, places: np.ndarray) -> float:
     return float(inside.mean())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("whole", [True, False])
 @pytest.mark.parametrize(("alpha", "beta"), [(0.9, 0.1), (0.9, 0.01), (0.5, 0.3)])
 def test_the_region_is_beta_of_the_plane_and_holds_alpha_of_corners_and_points(

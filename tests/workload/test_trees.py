@@ -161,6 +161,7 @@ def test_ad_trees_have_the_shape_of_section_6_2():
     assert {leaf[0] for tree in drawn_trees for leaf in leaves(tree)} == set(range(122))
 
 
+@pytest.mark.slow
 def test_ad_trees_share_as_figure_7_says():
     workload = find_workload("ad_trees:small")
     assert workload.sharing() == pytest.approx(SHARING, rel=0.1)
