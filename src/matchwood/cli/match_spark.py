@@ -20,7 +20,7 @@ from matchwood.cli.spark_tables import (
     spark_format,
 )
 from matchwood.engine.files import EVENT_ID, file_parts
-from matchwood.errors import FormatError
+from matchwood.errors import FormatError, StorageError
 from matchwood.spark.folders import address
 
 if TYPE_CHECKING:
@@ -170,7 +170,7 @@ def _parquet(spark: SparkSession, path: str) -> DataFrame | EventFiles:
     if (spark.sparkContext.master or "").split("[")[0] == "local":
         try:
             return open_events(spark, path)
-        except FormatError:
+        except (FormatError, StorageError):
             pass
     return spark.read.parquet(for_spark(path))
 

@@ -18,10 +18,10 @@ from matchwood.cli.explain import is_snapshot
 from matchwood.cli.problems import Problem, problem, unreadable
 from matchwood.cli.screen import refuse
 from matchwood.engine.files import FORMATS, SubscriptionRows, read_subscriptions
-from matchwood.errors import SubscriptionError
+from matchwood.errors import StorageError, SubscriptionError
 from matchwood.lang.literals import LiteralError
 from matchwood.lang.moments import read_timestamp
-from matchwood.spark.folders import address
+from matchwood.spark.folders import address, local_folder
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -29,8 +29,10 @@ if TYPE_CHECKING:
 
 def local(path: str) -> Path | None:
     """A path of this machine; None for other addresses."""
-    plain = path.removeprefix("file://")
-    return None if "://" in plain else Path(plain).resolve()
+    try:
+        return local_folder(path, "a file").resolve()
+    except StorageError:
+        return None
 
 
 def for_spark(path: str) -> str:

@@ -24,6 +24,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from matchwood.errors import EventError, FormatError
+from matchwood.spark.folders import local_folder
 from matchwood.spark.shapes import ATTRIBUTES
 
 if TYPE_CHECKING:
@@ -137,16 +138,11 @@ def _over_pieces(
 
 
 def _files(path: str) -> list[Path]:
-    plain = Path(path.removeprefix("file://").removeprefix("file:"))
-    if "://" in str(path.removeprefix("file://")):
-        raise FormatError(
-            f"expected a path that every worker can open as a file, found {path!r}: give the "
-            "DataFrame that spark.read.parquet makes of it"
-        )
+    plain = local_folder(path, "events")
     if plain.is_file():
-        return [plain.absolute()]
+        return [plain]
     inside = sorted(plain.iterdir()) if plain.is_dir() else []
-    seen = [each.absolute() for each in inside if each.name[0] not in "._"]
+    seen = [each for each in inside if each.name[0] not in "._"]
     folders = [each.name for each in seen if each.is_dir()]
     if folders:
         raise FormatError(
