@@ -148,10 +148,11 @@ def check_dictionaries(attributes: Attributes) -> None:
 
 
 def check_derived(attributes: Attributes, predicates: PredicateTable) -> None:
-    """What a predicate tests, events supply: absences and patterns in use are never forgotten."""
+    """What a predicate tests is supplied: nothing derived that is in use is ever forgotten."""
     supplied = {each.absence_id for each in attributes.absences}
     for attribute in attributes.by_name.values():
         supplied |= {pattern.attr_id for pattern in attribute.patterns.values()}
+        supplied |= set(attribute.terms.values())  # decided by the context
     for pred in live_predicates(predicates):
         tested = attributes.all[predicates.layout.attr[pred]]
         assert not tested.is_derived or tested.id in supplied

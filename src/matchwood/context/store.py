@@ -23,6 +23,7 @@ from matchwood.encode.attributes import Attributes
 from matchwood.encode.dictionary import Relabelling
 from matchwood.encode.expressions import ExpressionTable
 from matchwood.encode.keys import INT_MIN
+from matchwood.journal import Journal
 from matchwood.lang.names import CONTEXT
 
 KEY, SAFE_LO, SAFE_HI, LINK = range(4)
@@ -53,6 +54,7 @@ class ContextStore:
         self.patterns: dict[int, dict[str, int]] = {}  # columns of patterns, by source
         self.cells = _empty_cells(16, 4)
         self.slot_row = np.full(64, -1, np.int32)
+        self.journal = Journal()
 
     def __len__(self) -> int:
         return len(self._ids)
@@ -132,6 +134,7 @@ class ContextStore:
         """Link subscriptions to their contexts."""
         size = doubled(len(self.slot_row), int(slots.max(initial=-1)) + 1)
         self.slot_row = grown(self.slot_row, size, -1)
+        self.journal.remember(self.slot_row, slots)
         for slot, id_ in zip(slots.tolist(), contexts, strict=True):
             self.slot_row[slot] = -1 if id_ is None else self.row(id_)
 
@@ -173,6 +176,11 @@ class ContextStore:
         self.slot_row = row
         self.reset_safety()
 
+    def forget_from(self, n: int) -> None:
+        """Back to the first n contexts, after a change was undone."""
+        self._ids = self._ids[:n]
+        self._row_of = {id_: row for row, id_ in enumerate(self._ids)}
+
     def reset_safety(self) -> None:
         """No index is linked to any cell."""
         self.cells[:, :, SAFE_LO] = INT_MIN
@@ -196,6 +204,7 @@ class ContextStore:
         changes = self._encoder.changes(values)
         row = self.row(id_)
         cells, follower = self.cells, self.follower
+        self.journal.remember(cells, row)
         for col, key in changes:
             if follower is not None and not (
                 cells.item(row, col, SAFE_LO) <= key <= cells.item(row, col, SAFE_HI)
@@ -219,6 +228,7 @@ class ContextStore:
         """
         encoded = self._encoder.columns(columns)
         rows = self.rows(ids)
+        self.journal.remember(self.cells, rows)
         for col, at, keys in encoded:
             self.write(rows if len(at) == len(rows) else rows[at], col, keys)
 
@@ -248,12 +258,14 @@ class ContextStore:
 
     def _moved(self, moved: Relabelling) -> None:
         """Strings have other keys now."""
+        cells = self.cells.copy()
         for attr, col in self.column_of.items():
             if self.attributes.all[attr].keys is self.attributes.context_strings:
-                keys = self.cells[:, col, KEY]
+                keys = cells[:, col, KEY]
                 present = keys != ABSENT
                 at = np.searchsorted(moved.old, keys[present])
-                self.cells[present, col, KEY] = moved.new[at]
+                cells[present, col, KEY] = moved.new[at]
+        self.cells = cells
         if self.follower is not None:
             self.follower.forget_layout()
 

@@ -82,6 +82,7 @@ class Attributes:
         self.all: list[Attribute] = []
         self.absences: list[Attribute] = []  # attributes whose absence some subscription asks for
         self._free: list[int] = []  # ids of derived attributes that were dropped
+        self.learned: list[Attribute] = []  # that got a type; the owner of changes clears it
         self.context_strings = DictionaryKeys("string")
         self.when_moved: Callable[[Relabelling], None] | None = None
         """Called when keys of the context's strings have moved."""
@@ -99,8 +100,9 @@ class Attributes:
             attribute = self._new(name, None, None)
             self.by_name[name] = attribute
         if attribute.type is None and kind is not None:
-            attribute.type = kind
+            self.learned.append(attribute)
             attribute.keys = self.keys_of(name, kind)
+            attribute.type = kind
         return attribute
 
     def keys_of(self, name: str, kind: str) -> Keys:
@@ -228,6 +230,16 @@ class Attributes:
             ):
                 mine = slice(*np.searchsorted(ids, (attribute.id, attribute.id + 1)))
                 attribute.keys.dictionary.keep(ends[mine])
+
+    def forget_from(self, names: dict[str, Attribute], n: int) -> None:
+        """Back to the first n of `names`, with the types they had when `learned` was cleared.
+
+        For a change that is undone: ids, derived attributes and constants are not put right.
+        """
+        for attribute in self.learned:
+            attribute.type = attribute.keys = None
+        self.learned = []
+        self.by_name = dict(list(names.items())[:n])
 
     def schema(self) -> Schema:
         """The types known so far."""

@@ -133,6 +133,11 @@ class OrderedDictionary:
         self._last = None
         self._kept = None
 
+    def take(self, label_of: dict[Any, int]) -> None:
+        """Labels as they were before a change that is undone."""
+        self.restore(list(label_of), list(label_of.values()))
+        self._relabelling = None
+
     def _runs(self, fresh: list[Any]) -> list[tuple[list[Any], int]]:
         """New constants grouped by the gap they fall into."""
         if not self.values:

@@ -9,12 +9,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from matchwood.encode.leaves import LeafBatch
 from matchwood.engine.parsing import parse_chunks
 from matchwood.errors import MatchwoodError, PositionedError, SubscriptionError
 from matchwood.lang.nodes import Boolean
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from matchwood.engine.predicate_texts import TableTexts
 
 CHUNK = 20_000
 
@@ -46,7 +51,7 @@ class Chunk:
 
     first: int
     ids: Sequence[Any]
-    texts: Sequence[str | None]
+    texts: Sequence[str] | TableTexts
     batch: LeafBatch
     rows: Sequence[int]  # row of each expression of `batch`
     refused: dict[int, Exception]
@@ -54,10 +59,15 @@ class Chunk:
     total: int
     contexts: Sequence[Any] | None = None
 
+    def texts_of(self, rows: Sequence[int]) -> list[str] | pa.Array:
+        """The texts of some rows; those of a predicate table are written now."""
+        texts = self.texts
+        return [texts[row] for row in rows] if isinstance(texts, Sequence) else texts.take(rows)
+
     def placed(self, row: int, error: MatchwoodError) -> MatchwoodError:
-        text = self.texts[row]
-        is_placed = text is not None and isinstance(error, PositionedError)
-        return error.at(text) if is_placed else error  # type: ignore[attr-defined]
+        """An error with its position in the text; predicate tables have none."""
+        is_placed = isinstance(self.texts, Sequence) and isinstance(error, PositionedError)
+        return error.at(self.texts[row]) if is_placed else error  # type: ignore[attr-defined, index]
 
 
 def load_batches(subscriptions: Any, processes: int | None) -> Iterator[Chunk]:
@@ -82,7 +92,7 @@ def load_batches(subscriptions: Any, processes: int | None) -> Iterator[Chunk]:
         contexts = table.column("context").to_pylist() if "context" in table.column_names else None
     else:
         ids, texts, contexts = _pairs(subscriptions)
-    yield from _text_chunks(ids, texts, contexts, processes)
+    yield from chunks_of_texts(ids, texts, contexts, processes)
 
 
 def _pairs(subscriptions: Iterable[Any]) -> tuple[list[Any], list[Any], list[Any] | None]:
@@ -114,9 +124,13 @@ def _pairs(subscriptions: Iterable[Any]) -> tuple[list[Any], list[Any], list[Any
     return ids, texts, contexts if any(each is not None for each in contexts) else None
 
 
-def _text_chunks(
-    ids: list[Any], texts: list[Any], contexts: list[Any] | None, processes: int | None
+def chunks_of_texts(
+    ids: list[Any],
+    texts: list[Any],
+    contexts: list[Any] | None,
+    processes: int | None = None,
 ) -> Iterator[Chunk]:
+    """Chunks of texts or trees; `processes` is how many parse them, by default as many as pay."""
     starts = range(0, len(texts), CHUNK)
     parsed = parse_chunks((texts[at : at + CHUNK] for at in starts), len(texts), processes)
     for first, (batch, rows, refused) in zip(starts, parsed, strict=True):

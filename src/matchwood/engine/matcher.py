@@ -1,15 +1,15 @@
 """Matcher: what users hold.
 
 Every public method holds one lock: an `add` that has returned is seen by every later `match`, from
-any thread.  What the methods do is in `store`.
+any thread.  What the methods do is in `store`.  A change happens whole or not at all, whatever is
+raised in the middle of it (`savepoint`).
 """
 
 from __future__ import annotations
 
 import os
-import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,11 +18,14 @@ from matchwood.encode.attributes import Attributes
 from matchwood.encode.events import EncodedEvents, encode_event, encode_events
 from matchwood.encode.expressions import ExpressionTable
 from matchwood.encode.schema import Schema
+from matchwood.engine import forks
 from matchwood.engine.explain import Explanation, explain
 from matchwood.engine.loading import BatchReport, Chunk, Refused, load_batches
 from matchwood.engine.matches import Found, Matches
 from matchwood.engine.moments import Moment
+from matchwood.engine.recovery import settled
 from matchwood.engine.routing import Routing, with_ids
+from matchwood.engine.savepoint import Change
 from matchwood.engine.store import Store
 from matchwood.engine.subscriptions import Id, Subscriptions, check_id
 from matchwood.errors import EventError, MatchwoodError, SubscriptionError
@@ -67,7 +70,7 @@ class Matcher:
         context  the id of the context that `ctx.` in the expression refers to; its values are set
                  with `set_context`, before or after
         """
-        with self._exclusive():
+        with self._changing():
             self._store.add(id, expr, context)
 
     def add_many(
@@ -78,6 +81,9 @@ class Matcher:
         processes: int | None = None,
     ) -> BatchReport:
         """Register many subscriptions; what is wrong with some never stops the others.
+
+        An exception of another kind, such as KeyboardInterrupt or one that `progress` raises,
+        leaves the matcher as it was.
 
         subscriptions  a table (Arrow, pandas, polars) with columns `id`, `expr` and, where they
                        refer to one, `context`; a table of
@@ -96,7 +102,7 @@ class Matcher:
         self, chunks: Iterable[Chunk], *, progress: Callable[[int, int], None] | None = None
     ) -> BatchReport:
         """Register what was read elsewhere, as `engine.loading` and `engine.parsing` give it."""
-        with self._exclusive():
+        with self._changing():
             report = BatchReport()
             added: list[np.ndarray] = []
             self._loading = True
@@ -107,10 +113,10 @@ class Matcher:
                     report.take(chunk, sum(map(len, added)))
                     if progress is not None:
                         progress(chunk.done, chunk.total)
-            finally:  # also when a callback or a key press ends it: what was taken is served
+            finally:
                 self._loading = False
-                if added:
-                    self._store.insert(np.concatenate(added))
+            if added:
+                self._store.insert(np.concatenate(added))
             return report
 
     def replace(self, id: Id, expr: str | Boolean, *, context: Id | None = None) -> None:
@@ -118,22 +124,23 @@ class Matcher:
 
         It keeps its context too, unless another one is given.
         """
-        with self._exclusive():
+        with self._changing():
             id_ = check_id(id)
             change = self._store.replace if id_ in self._store.subscriptions else self._store.add
             change(id_, expr, context)
 
     def remove(self, id: Id) -> None:
         """Forget a subscription."""
-        with self._exclusive():
+        with self._changing():
             self._store.remove(np.array([self._store.subscriptions.find(id)], np.int32))
 
     def remove_many(self, ids: Iterable[Id]) -> BatchReport:
         """Forget many; unknown ids are reported and never stop the others."""
-        with self._exclusive():
+        wanted = list(ids)  # first: an iterable may be one that uses this matcher
+        with self._changing():
             report = BatchReport()
             slots: dict[int, None] = {}
-            for row, id_ in enumerate(ids):
+            for row, id_ in enumerate(wanted):
                 try:
                     slot = self._store.subscriptions.find(id_)
                     if slot in slots:
@@ -164,19 +171,15 @@ class Matcher:
         >>> m.set_context("ann", {"away": True}, flips=True)
         Flips(opened=[], closed=['s1'])
         """
-        with self._exclusive():
-            id_ = check_id(id, "a context's id")
-            if not isinstance(values, Mapping):
-                raise EventError(
-                    f"expected a mapping from names to values, found {type(values).__name__}"
-                )
-            contexts = self._store.with_contexts()
-            if not flips:
-                contexts.set(id_, values)
-                return None
-            from matchwood.engine.flips import flips_of
-
-            return flips_of(self._store, [id_], lambda: contexts.set(id_, values))
+        id_ = check_id(id, "a context's id")
+        if not isinstance(values, Mapping):
+            raise EventError(
+                f"expected a mapping from names to values, found {type(values).__name__}"
+            )
+        with self._changing():
+            return self._store.set_contexts(
+                lambda contexts: ([id_], lambda: contexts.set(id_, values)), flips
+            )
 
     def set_context_many(self, contexts: Any, *, flips: bool = False) -> Flips | None:
         """Change values of many contexts at once, all of them or none.
@@ -184,16 +187,10 @@ class Matcher:
         contexts  a table (Arrow, pandas, polars) with a column `context` and one column per value,
                   where null leaves a value as it is; or a mapping from ids to values, or pairs
         """
-        with self._exclusive():
-            from matchwood.engine.context_tables import read_updates
+        from matchwood.engine.context_tables import read_updates
 
-            ids, apply = read_updates(self._store.with_contexts(), contexts)
-            if not flips:
-                apply()
-                return None
-            from matchwood.engine.flips import flips_of
-
-            return flips_of(self._store, ids, apply)
+        with self._changing():
+            return self._store.set_contexts(lambda store: read_updates(store, contexts), flips)
 
     def context(self, id: Id) -> dict[str, Any]:
         """The values of a context that are set now."""
@@ -215,7 +212,7 @@ class Matcher:
         An event is a mapping from attribute names to values, or an expression: a conjunction of
         predicates that stands for all values it allows.
         """
-        with self._exclusive():
+        with self._searching():
             encoded = encode_event(self._store.attributes, event)
             return self._store.match(EncodedEvents(encoded, {})).ids.tolist()
 
@@ -224,7 +221,7 @@ class Matcher:
 
         Events that cannot be read are in `Matches.errors`; they match nothing and stop nothing.
         """
-        with self._exclusive():
+        with self._searching():
             return self._store.match(encode_events(self._store.attributes, events))
 
     def encode(self, events: Any) -> EncodedEvents:
@@ -238,7 +235,7 @@ class Matcher:
         moments  changes of contexts between the events, ascending; they may bring no new strings,
                  which would give other integers to events
         """
-        with self._exclusive():
+        with self._searching():
             return self._store.find(events, moments)
 
     def arrow_ids(self) -> pa.Array:
@@ -251,7 +248,7 @@ class Matcher:
 
         For owners that keep ids of their own; returns the ids so far, by number.
         """
-        with self._exclusive():
+        with self._changing():
             self._store.compact()
             return self._store.subscriptions.renumber()
 
@@ -317,7 +314,8 @@ class Matcher:
 
         with self._exclusive():
             if not self._store.subscriptions.is_compact:
-                self._store.compact()
+                with Change(self._store):
+                    self._store.compact()
             save(self._store, path, beside)
 
     @classmethod
@@ -337,15 +335,28 @@ class Matcher:
 
     def _hold(self, store: Store) -> None:
         self._store = store
-        self._lock = threading.RLock()
+        self._lock = forks.new_lock(self)
         self._loading = False
 
     @contextmanager
     def _exclusive(self) -> Iterator[None]:
+        """The lock, and behind it a store whose parts agree."""
         with self._lock:
             if self._loading:
                 raise MatchwoodError(
                     "expected a progress callback that only reports, found one that uses the "
                     "matcher: it is not ready before add_many returns"
                 )
+            if self._store.pending is not None:
+                self._store = settled(self._store)
+            yield
+
+    def _searching(self) -> AbstractContextManager[None]:
+        """The lock for a search; one that follows contexts may change their index."""
+        return self._exclusive() if self._store.contexts is None else self._changing()
+
+    @contextmanager
+    def _changing(self) -> Iterator[None]:
+        """The lock for a change, which happens whole or not at all."""
+        with self._exclusive(), Change(self._store):
             yield

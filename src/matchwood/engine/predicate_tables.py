@@ -30,6 +30,7 @@ from matchwood.arrays import slices
 from matchwood.encode.keys import plain_number
 from matchwood.encode.leaves import ABSENT, OPERATORS, LeafBatch
 from matchwood.engine.loading import Chunk
+from matchwood.engine.predicate_texts import LIKE, TableTexts
 from matchwood.errors import MatchwoodError, SubscriptionError
 from matchwood.forms.merge_kernels import BETWEEN, IN, NEGATED, PRESENT, and_token
 from matchwood.lang.builder import attr
@@ -37,7 +38,6 @@ from matchwood.lang.nodes import Like
 
 SUBSCRIPTIONS_PER_CHUNK = 500_000
 
-_LIKE = 40
 _OPERATORS = {
     **OPERATORS,
     "==": OPERATORS["="],
@@ -48,8 +48,8 @@ _OPERATORS = {
     "NOT BETWEEN": BETWEEN | NEGATED,
     "IS NULL": ABSENT,
     "IS NOT NULL": PRESENT,
-    "LIKE": _LIKE,
-    "NOT LIKE": _LIKE | NEGATED,
+    "LIKE": LIKE,
+    "NOT LIKE": LIKE | NEGATED,
 }
 _UNKNOWN = 255
 
@@ -109,11 +109,12 @@ class _Columns:
         row_start = self.row_start[first : last + 1] - rows.start
         batch.row_start = row_start
         _conjunction_code(batch, row_start)
+        plain = batch
         refused = self._refused(first, last)
         kept: list[int] = list(range(last - first))
-        if ((batch.op & ~np.uint8(NEGATED)) == _LIKE).any() or refused:
+        if ((batch.op & ~np.uint8(NEGATED)) == LIKE).any() or refused:
             batch, kept = _row_by_row(batch, refused)
-        ids, texts = self.ids[first:last], [None] * (last - first)
+        ids, texts = self.ids[first:last], TableTexts(plain)
         contexts = None
         if self.contexts:
             contexts = [self.contexts[code] for code in self.context[self.row_start[first:last]]]
@@ -332,7 +333,7 @@ def _leaf(batch: LeafBatch, names: list[str], row: int) -> Like | tuple[str, int
         value.item() if isinstance(value, np.generic) else value
         for value in batch.values[batch.start[row] : batch.start[row + 1]]
     ]
-    if op & ~NEGATED != _LIKE:
+    if op & ~NEGATED != LIKE:
         return name, op, tuple(values)
     if not isinstance(values[0], str):
         raise SubscriptionError(f"expected a string pattern for LIKE, found {values[0]!r}")

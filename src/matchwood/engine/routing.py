@@ -60,11 +60,16 @@ def _classes(
     return classes
 
 
+def attribute_settings(index: str) -> set[str]:
+    """The settings of an index that name attributes."""
+    kind = getattr(None if index == AUTO else find_index(index), "Config", IndexConfig)
+    return set(kind.attribute_settings)
+
+
 def with_ids(index: str, config: Mapping[str, Any], attributes: Attributes) -> dict[str, Any]:
     """Settings as an index takes them: attributes by id, where users name them."""
-    kind = getattr(None if index == AUTO else find_index(index), "Config", IndexConfig)
     found = dict(config)
-    for setting in found.keys() & set(kind.attribute_settings):
+    for setting in found.keys() & attribute_settings(index):
         value = found[setting]
         if isinstance(value, (list, tuple)):
             found[setting] = [

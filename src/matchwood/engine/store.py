@@ -8,12 +8,17 @@ table          expressions as integers, by slot    routing        the indexes th
 
 All four speak of the same slots.  A change goes through them in one order: resolve (may refuse,
 changing nothing), subscriptions, table, routing; a removal goes the other way round.
+
+A change is a transaction: its owner opens it with `savepoint.Change`.  An error that is raised
+while all parts agree (`is_whole`), such as the refusal of a text, costs nothing.  After any other
+exception the facts are as before, and the owner replaces the store by one that is built again from
+them (`recovery`) before it is used again.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -31,17 +36,21 @@ from matchwood.engine.loading import Chunk
 from matchwood.engine.matches import Found, Matches
 from matchwood.engine.moments import Moment
 from matchwood.engine.routing import Routing
+from matchwood.engine.savepoint import Savepoint
 from matchwood.engine.subscriptions import Id, Subscriptions, are_plain, check_id
-from matchwood.errors import IndexBuildError, ParseError, SchemaError, SubscriptionError
+from matchwood.errors import MatchwoodError, ParseError, SchemaError, SubscriptionError
 from matchwood.index.protocol import Hits, side_by_side
 from matchwood.index.verify_kernels import COUNTERS
 from matchwood.jit import compile_seconds
 from matchwood.lang.nodes import Boolean, Expr
 from matchwood.lang.parser import parse
-from matchwood.lang.tokens import MAX_TEXT
 
 if TYPE_CHECKING:
     from matchwood.context.store import ContextStore
+    from matchwood.engine.flips import Flips
+
+ReadUpdates = Callable[["ContextStore"], tuple[Sequence[Id], Callable[[], None]]]
+"""What tells the contexts that an update speaks of, and what carries it out."""
 
 COMPACT_ABOVE = 1024
 """Slots below which compacting is not worth the trouble."""
@@ -56,6 +65,10 @@ class Store:
     subscriptions: Subscriptions
     routing: Routing
     work: np.ndarray = field(default_factory=lambda: np.zeros(len(COUNTERS), np.int64))
+    pending: Savepoint | None = None
+    """The facts before the change that is under way."""
+    is_whole: bool = True
+    """Whether all parts agree with each other; False in the middle of a change."""
 
     # -- changing ----------------------------------------------------------------------------
 
@@ -74,11 +87,12 @@ class Store:
         """Hand encoded slots to the indexes; if one refuses, all of them are taken out again."""
         try:
             self.routing.insert(slots)
-        except IndexBuildError:
+        except MatchwoodError:
             self.table.release(slots)
             self.link(slots, [None] * len(slots))
             self.subscriptions.remove(slots)
             self.routing.rebuild()
+            self.is_whole = True
             raise
 
     def replace(self, id_: Id, expr: str | Boolean, context: Any = None) -> None:
@@ -98,15 +112,15 @@ class Store:
         self._forget(derived)  # not before: the new expression may test the same ones
         try:
             self.routing.insert(slots)
-        except IndexBuildError:
+        except MatchwoodError:
             self.table.release(slots)
             self.routing.rebuild()
             batch = single(old)
             self.link(slots, [linked])
             self._encode(batch, resolve(batch, self.attributes, self.table), slots)
             self.routing.insert(slots)
+            self.is_whole = True
             raise
-        self.subscriptions.texts.drop(slots)
         self.subscriptions.texts.put(slots, [_text(expr)])
 
     def check_new(self, id_: Any) -> Id:
@@ -151,8 +165,8 @@ class Store:
                 batch = chunk.batch.part(first, last)
                 try:
                     contexts = self._check_contexts(batch, chunk.contexts, rows)
-                    leaves = resolve(batch, self.attributes, self.table)
-                    slots.append(self._store(batch, leaves, ids, chunk.texts, rows))
+                    leaves = self._resolve(batch)
+                    slots.append(self._store(batch, leaves, ids, chunk, rows))
                     if contexts is not None:
                         self.link(slots[-1], contexts)
                     continue
@@ -166,6 +180,7 @@ class Store:
 
     def remove(self, slots: np.ndarray) -> None:
         """Forget subscriptions."""
+        self.is_whole = False
         self._forget(self._release(slots))
         self.link(slots, [None] * len(slots))
         self.subscriptions.remove(slots)
@@ -176,6 +191,7 @@ class Store:
 
     def compact(self) -> None:
         """Renumber slots and predicates without gaps, shrink every table, forget old constants."""
+        self.is_whole = False
         old = self.subscriptions.compact()
         self.table.compact(old)
         self.attributes.forget_unused(self.table.predicates)
@@ -200,6 +216,21 @@ class Store:
             self.table.context = ContextStore(self.attributes, self.table)
         contexts: ContextStore = self.table.context
         return contexts
+
+    def set_contexts(self, read: ReadUpdates, flips: bool) -> Flips | None:
+        """Carry out an update of contexts; with `flips`, tell what it has opened and closed."""
+        self.is_whole = False
+        try:
+            ids, apply = read(self.with_contexts())
+            if not flips:
+                apply()
+                return None
+            from matchwood.engine.flips import flips_of
+
+            return flips_of(self, ids, apply)
+        except MatchwoodError:
+            self.is_whole = True  # an update that is refused has changed nothing
+            raise
 
     def link(self, slots: np.ndarray, contexts: Sequence[Id | None]) -> None:
         """Link subscriptions to their contexts, before an index takes them."""
@@ -242,6 +273,7 @@ class Store:
 
     def find(self, events: EncodedEvents, moments: Sequence[Moment] = ()) -> Found:
         """The same as slots."""
+        self.is_whole = self.pending is None  # contexts and their index may change
         n = events.batch.n_events
         found = self.routing.match_batch(events.batch, moments)
         none = Hits(np.zeros(n + 1, np.int64), np.empty(0, np.int32), np.zeros_like(self.work))
@@ -278,7 +310,9 @@ class Store:
         """A subscription's expression: its text read again, or decoded where there is none."""
         slot = self.subscriptions.find(id_)
         text = self.subscriptions.texts.get(slot)
-        return decode(self.table, self.attributes, slot) if text is None else parse(text)
+        if text is None:
+            return decode(self.table, self.attributes, slot)
+        return parse(text, limit=len(text))
 
     def context_values(self, id_: Id) -> dict[str, Any]:
         """The values of the context that a subscription is linked to."""
@@ -318,10 +352,13 @@ class Store:
 
     # -- the steps ---------------------------------------------------------------------------
 
-    def _resolve(self, batch: LeafBatch, expr: str | Boolean) -> Any:
+    def _resolve(self, batch: LeafBatch, expr: str | Boolean | None = None) -> Any:
+        was_whole = self.is_whole
+        self.is_whole = False
         try:
             return resolve(batch, self.attributes, self.table)
         except SchemaError as error:
+            self.is_whole = was_whole
             raise _placed(error, expr) from None
 
     def _encode(self, batch: LeafBatch, leaves: Any, slots: np.ndarray) -> None:
@@ -329,9 +366,9 @@ class Store:
         self.table.encode(leaves, expr_start, np.array(batch.code, np.int32), slots)
 
     def _store(
-        self, batch: LeafBatch, leaves: Any, ids: list[Id], texts: Any, rows: Sequence[int]
+        self, batch: LeafBatch, leaves: Any, ids: list[Id], chunk: Chunk, rows: Sequence[int]
     ) -> np.ndarray:
-        slots = self.subscriptions.add([ids[row] for row in rows], [texts[row] for row in rows])
+        slots = self.subscriptions.add([ids[row] for row in rows], chunk.texts_of(rows))
         self._encode(batch, leaves, slots)
         return slots
 
@@ -372,14 +409,11 @@ def single(expr: str | Boolean) -> LeafBatch:
     return batch
 
 
-def _text(expr: str | Boolean) -> str | None:
-    """What is kept to show it again; a tree too large to be read as text is decoded instead."""
-    if not isinstance(expr, Boolean):
-        return expr
-    text = str(expr.expression())
-    return text if len(text) <= MAX_TEXT else None
+def _text(expr: str | Boolean) -> str:
+    """What is kept to show it again, and to build the store again."""
+    return str(expr.expression()) if isinstance(expr, Boolean) else expr
 
 
-def _placed(error: SchemaError, expr: str | Boolean) -> SchemaError | ParseError:
+def _placed(error: SchemaError, expr: str | Boolean | None) -> SchemaError | ParseError:
     """The error with its place in the text; built trees have none."""
     return error.at(expr) if isinstance(expr, str) else error  # type: ignore[return-value]

@@ -4,6 +4,9 @@ Slots are handed out from a free list, so an index can use them as dense express
 tells which came first.  While all ids are ints they live in one array; a Python object per id is
 only made once a string appears.  The map from id to slot is made when the first change asks for it:
 a process that only matches never pays for it.
+
+Ids, order and texts are facts (see `savepoint`): a slot counts as soon as its `order` is written,
+in one step, after its id and text.  The map, the free slots and the counts follow from them.
 """
 
 from __future__ import annotations
@@ -16,6 +19,7 @@ import numpy as np
 from matchwood.arrays import doubled, grown
 from matchwood.engine.texts import TextArena
 from matchwood.errors import SubscriptionError
+from matchwood.journal import Journal
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -30,7 +34,8 @@ class Subscriptions:
         self._ids: np.ndarray = np.zeros(64, np.int64)  # int64, or object once a string appears
         self._names: TextArena | None = None  # string ids of a snapshot, not yet Python objects
         self.order = np.full(64, -1, np.int64)  # -1: the slot is free
-        self.texts = TextArena()
+        self.journal = Journal()
+        self.texts = TextArena(self.journal)
         self.in_order = True  # slots ascend as `order` does: true until a slot is reused
         self._n_slots = 0
         self._n_added = 0
@@ -125,6 +130,7 @@ class Subscriptions:
 
     def add(self, ids: list[Id], texts: Iterable[str | None]) -> np.ndarray:
         """Slots for new ids, which must be checked and free."""
+        slot_of = self.slot_of  # before slots are taken: it may be made from them
         slots = np.array(self._take_slots(len(ids)), np.int32)
         self._make_room(int(slots.max(initial=-1)) + 1)
         if self.ids.dtype != object and set(map(type, ids)) != {int}:
@@ -134,20 +140,27 @@ class Subscriptions:
                 self._ids[slot] = id_
         else:
             self._ids[slots] = ids
-        self.order[slots] = np.arange(self._n_added, self._n_added + len(ids))
-        self._n_added += len(ids)
-        self.slot_of.update(zip(ids, slots.tolist(), strict=True))
         self.texts.put(slots, texts)
+        order = np.arange(self._n_added, self._n_added + len(ids))
+        self._n_added += len(ids)
+        slot_of.update(zip(ids, slots.tolist(), strict=True))
+        self.journal.write(self.order, slots, order)
         return slots
 
     def remove(self, slots: np.ndarray) -> None:
         for id_ in self.ids[slots].tolist():
             del self.slot_of[id_]
         if self.ids.dtype == object:
-            self._ids[slots] = None
-        self.order[slots] = -1
+            self.journal.write(self._ids, slots, None)
+        self.journal.write(self.order, slots, -1)
         self.texts.drop(slots)
         self._free += slots.tolist()
+
+    def derive(self) -> None:
+        """Make again what follows from ids and order, after a change was undone."""
+        used = self.order[: self._n_slots] >= 0
+        self._free = np.flatnonzero(~used).tolist()
+        self._slot_of = None
 
     def compact(self) -> np.ndarray:
         """Renumber slots in order without gaps; returns the old slot of each new one."""
@@ -185,7 +198,7 @@ class Subscriptions:
         self = cls()
         self.order, self._ids = layout["order"], layout["id_int"]
         self._n_slots = self._n_added = len(self.order)
-        self.texts = TextArena.restore(layout, "")
+        self.texts = TextArena.restore(layout, "", self.journal)
         self._slot_of = None
         if "id_text_start" in layout:
             self._names = TextArena.restore(layout, "id_")

@@ -8,11 +8,12 @@ Layout   text_start int64[S]   where a slot's text begins
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from matchwood.arrays import doubled, grown, slices
+from matchwood.journal import Journal
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -22,7 +23,10 @@ _MOST_BYTES = 2**31 - 1
 
 
 class TextArena:
-    def __init__(self) -> None:
+    """One text, or none, per slot; what is written over goes through a journal (`savepoint`)."""
+
+    def __init__(self, journal: Journal | None = None) -> None:
+        self._journal = Journal() if journal is None else journal
         self._start = np.zeros(64, np.int64)
         self._size = np.full(64, -1, np.int32)
         self._bytes = np.zeros(1024, np.uint8)
@@ -55,29 +59,25 @@ class TextArena:
         offsets = pa.py_buffer(ends.astype(np.int32))
         return pa.StringArray.from_buffers(n, offsets, pa.py_buffer(self._bytes[: ends[-1]]))
 
-    def put(self, slots: np.ndarray, texts: Iterable[str | None]) -> None:
-        """Store one text per slot; what a slot held before must have been dropped."""
-        texts = list(texts)
-        if not texts:
+    def put(self, slots: np.ndarray, texts: Iterable[str | None] | pa.Array) -> None:
+        """Store one text per slot, instead of the one it had; an Arrow array is copied whole."""
+        data, sizes = _joined(texts)
+        if not len(sizes):
             return
         room = doubled(len(self._start), int(np.max(slots)) + 1)
         self._start = grown(self._start, room)
         self._size = grown(self._size, room, -1)
-        if texts.count(None) == len(texts):
-            return  # a table of predicates has no texts
-        encoded = [None if text is None else text.encode() for text in texts]
-        sizes = np.array([-1 if text is None else len(text) for text in encoded], np.int32)
-        data = b"".join([text for text in encoded if text])
         self._bytes = grown(self._bytes, doubled(len(self._bytes) or 1, self._used + len(data)))
-        self._bytes[self._used : self._used + len(data)] = np.frombuffer(data, np.uint8)
+        self._bytes[self._used : self._used + len(data)] = data
         lengths = np.maximum(sizes, 0).astype(np.int64)
-        self._start[slots] = self._used + np.cumsum(lengths) - lengths
-        self._size[slots] = sizes
+        self._wasted += int(np.maximum(self._size[slots], 0).sum())
+        self._journal.write(self._start, slots, self._used + np.cumsum(lengths) - lengths)
+        self._journal.write(self._size, slots, sizes)
         self._used += len(data)
 
     def drop(self, slots: np.ndarray) -> None:
         self._wasted += int(np.maximum(self._size[slots], 0).sum())
-        self._size[slots] = -1
+        self._journal.write(self._size, slots, -1)
         if self._wasted * 2 > self._used > 4096:
             self._rewrite(np.arange(len(self._size)))
 
@@ -93,8 +93,10 @@ class TextArena:
         }
 
     @classmethod
-    def restore(cls, layout: Mapping[str, np.ndarray], prefix: str) -> TextArena:
-        self = cls()
+    def restore(
+        cls, layout: Mapping[str, np.ndarray], prefix: str, journal: Journal | None = None
+    ) -> TextArena:
+        self = cls(journal)
         self._start = layout[f"{prefix}text_start"]
         self._size = layout[f"{prefix}text_size"]
         self._bytes = layout[f"{prefix}text_bytes"]
@@ -110,3 +112,14 @@ class TextArena:
         self._size = grown(sizes, room, -1)
         self._bytes = grown(data, doubled(1024, len(data)))
         self._used, self._wasted = len(data), 0
+
+
+def _joined(texts: Any) -> tuple[np.ndarray, np.ndarray]:
+    """The bytes of texts one after the other, and the size of each, -1 for none."""
+    if hasattr(texts, "buffers"):  # an Arrow array of large strings
+        offsets = np.frombuffer(texts.buffers()[1], np.int64)[texts.offset :][: len(texts) + 1]
+        data = np.frombuffer(texts.buffers()[2] or b"", np.uint8)[offsets[0] : offsets[-1]]
+        return data, np.diff(offsets).astype(np.int32)
+    encoded = [None if text is None else text.encode() for text in texts]
+    sizes = np.array([-1 if text is None else len(text) for text in encoded], np.int32)
+    return np.frombuffer(b"".join([text for text in encoded if text]), np.uint8), sizes

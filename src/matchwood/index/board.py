@@ -37,13 +37,14 @@ class Board:
         self.entry = grown(self.entry, len(self.event))
         offsets = np.zeros(events.n_events + 1, np.int64)
         counters = np.zeros(len(COUNTERS), np.int64)
+        stamp = self._stamp
+        self._stamp += events.n_events  # first: stamps of an interrupted search are never met again
         done = 0
         while True:
-            done = step(done, self._stamp, offsets, self.out, counters)
+            done = step(done, stamp, offsets, self.out, counters)
             if done == events.n_events:
                 break
             self.out = grown(self.out, 2 * len(self.out))
-        self._stamp += events.n_events
         slots = self.out[: offsets[-1]].copy()
         if len(self.out) > 2**22:
             self.out = np.empty(1024, np.int32)

@@ -19,7 +19,7 @@ from matchwood.errors import ParseError
 from matchwood.lang.nodes import MAX_DEPTH, And, Expr, Not, Or, Xnor, Xor
 from matchwood.lang.predicates import predicate
 from matchwood.lang.source import Source
-from matchwood.lang.tokens import END, spellings
+from matchwood.lang.tokens import END, MAX_TEXT, spellings
 
 _OPENERS = {"(": "(", "!": "NOT", **spellings("NOT")}
 _CONNECTIVES = spellings("AND", "OR", "XOR", "XNOR")
@@ -29,13 +29,13 @@ _TOO_DEEP = (
 )
 
 
-def parse(text: str) -> Expr:
-    """The tree of an expression.
+def parse(text: str, limit: int = MAX_TEXT) -> Expr:
+    """The tree of an expression of at most `limit` characters.
 
     >>> parse("NOT price < 20")
     Not(operand=Comparison(name='price', op='<', value=20))
     """
-    source = Source(text)
+    source = Source(text, limit)
     try:
         return _parse(source)
     except ParseError as error:

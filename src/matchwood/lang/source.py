@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from matchwood.errors import ParseError
 from matchwood.lang.names import problem
-from matchwood.lang.tokens import END, PART, WORDS, tokenize
+from matchwood.lang.tokens import END, MAX_TEXT, PART, WORDS, tokenize
 
 _CHAINED = "compare one attribute with one literal, and join comparisons with AND"
 _ARITHMETIC = "arithmetic is not part of the language, write the result as a literal"
@@ -32,9 +32,9 @@ class Source:
 
     __slots__ = ("places", "text", "tokens")
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, limit: int = MAX_TEXT) -> None:
         self.text = text
-        self.tokens, self.places = tokenize(text)
+        self.tokens, self.places = tokenize(text, limit)
 
     def error(self, i: int, message: str) -> ParseError:
         """The error at token i."""

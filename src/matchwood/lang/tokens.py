@@ -99,16 +99,16 @@ OPERATORS = {
 }  # fmt: skip
 
 
-def tokenize(text: str) -> tuple[list[str], list[int]]:
-    """The tokens of a text, closed by END, and the place of each."""
+def tokenize(text: str, limit: int = MAX_TEXT) -> tuple[list[str], list[int]]:
+    """The tokens of a text of at most `limit` characters, closed by END, and the place of each."""
     if not isinstance(text, str):
         raise ParseError(
             f"expected the expression as text (str), found {type(text).__name__}: "
             "decode bytes first, and leave out what is not there"
         )
     ascii_only = text.isascii()
-    if len(text) > MAX_TEXT or END in text or not ascii_only:
-        _refuse(text)
+    if len(text) > limit or END in text or not ascii_only:
+        _refuse(text, limit)
     if "--" in text or "/*" in text:
         text = _blank_comments(text)
     pieces = (_ASCII if ascii_only else _UNICODE).findall(text + END)
@@ -119,14 +119,14 @@ def tokenize(text: str) -> tuple[list[str], list[int]]:
     return tokens, places
 
 
-def _refuse(text: str) -> None:
+def _refuse(text: str, limit: int) -> None:
     """Refuse what cannot be an expression, wherever it stands."""
-    if len(text) > MAX_TEXT:
+    if len(text) > limit:
         raise ParseError(
-            f"expected at most {MAX_TEXT:,} characters, found {len(text):,}: "
+            f"expected at most {limit:,} characters, found {len(text):,}: "
             "split the expression into several subscriptions",
             text,
-            MAX_TEXT,
+            limit,
         )
     if END in text:
         raise ParseError(

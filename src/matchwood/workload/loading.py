@@ -70,7 +70,7 @@ def _chunks(workload: Workload, first: int, until: int, watch: Stopwatch) -> lis
         batch = workload.leaf_rows(first, until)
         if batch is not None:
             n = until - first
-            return [Chunk(0, range(n), [None] * n, batch, range(n), {}, n, n)]
+            return [Chunk(0, range(n), [""] * n, batch, range(n), {}, n, n)]
         rows = workload.subscriptions(first, until)
     with watch.phase("read"):
         return list(load_batches(rows, None))

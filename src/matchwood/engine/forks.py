@@ -1,0 +1,52 @@
+"""Locks that a forked child can use.
+
+`fork` copies memory while other threads hold locks, and those threads do not exist in the child:
+it would wait for them forever.  So the forking thread takes the lock of every owner first, as
+`logging` does with its handlers; the child then starts with new locks and with owners whose last
+change is complete.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import weakref
+from typing import Protocol
+
+
+class Owner(Protocol):
+    """What has a lock that covers all its state."""
+
+    _lock: threading.RLock
+
+
+_owners: weakref.WeakSet[Owner] = weakref.WeakSet()
+_held: list[Owner] = []
+"""Owners whose lock the forking thread has taken; `fork` itself never runs twice at a time."""
+
+
+def new_lock(owner: Owner) -> threading.RLock:
+    """A lock for an owner, which is safe to fork with from now on."""
+    _owners.add(owner)
+    return threading.RLock()
+
+
+def _before() -> None:
+    for owner in list(_owners):
+        owner._lock.acquire()
+        _held.append(owner)
+
+
+def _in_parent() -> None:
+    while _held:
+        _held.pop()._lock.release()
+
+
+def _in_child() -> None:
+    for owner in _held:
+        owner._lock = threading.RLock()
+    _held.clear()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=_before, after_in_parent=_in_parent, after_in_child=_in_child)

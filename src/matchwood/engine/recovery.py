@@ -1,0 +1,81 @@
+"""Recovery: a store built again from its facts (see `savepoint`)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from matchwood.encode.attributes import Attributes
+from matchwood.encode.expressions import ExpressionTable
+from matchwood.encode.schema import Schema
+from matchwood.engine.loading import chunks_of_texts
+from matchwood.engine.routing import Routing, attribute_settings
+from matchwood.engine.store import Store
+from matchwood.engine.subscriptions import Id, Subscriptions
+from matchwood.errors import MatchwoodError
+from matchwood.lang.parser import parse
+from matchwood.lang.tokens import MAX_TEXT
+
+
+def settled(store: Store) -> Store:
+    """The store to go on with when a change was interrupted: itself, or one built again."""
+    if store.pending is None:
+        return store
+    if not store.is_whole:
+        store.pending.restore()
+        return rebuilt(store)
+    store.pending = None
+    return store
+
+
+def rebuilt(damaged: Store) -> Store:
+    """A store that holds what `damaged` holds, which stays as it is.
+
+    Subscriptions keep their order, attributes their types, contexts their values.  Raises
+    MatchwoodError when a subscription has no text or is refused; both mean a defect.
+    """
+    attributes = Attributes(Schema(damaged.attributes.schema()))
+    table = ExpressionTable()
+    config = _renamed(damaged, attributes)
+    fresh = Store(attributes, table, Subscriptions(), Routing(table, damaged.routing.name, config))
+    fresh.work = damaged.work
+    ids, texts, contexts = _facts(damaged)
+    for chunk in chunks_of_texts(ids, texts, contexts):
+        fresh.add_chunk(fresh.admit(chunk.ids, chunk.refused), chunk)
+        if chunk.refused:
+            row, error = next(iter(chunk.refused.items()))
+            raise MatchwoodError(
+                f"expected to read subscription {chunk.ids[row]!r} again, found: {error}"
+            ) from error
+    if damaged.contexts is not None:
+        values = fresh.with_contexts()
+        values.set_each([(id_, damaged.contexts.values(id_)) for id_ in damaged.contexts.ids()])
+    fresh.routing.rebuild()
+    return fresh
+
+
+def _facts(store: Store) -> tuple[list[Id], list[Any], list[Id | None] | None]:
+    """Ids, texts and contexts of all subscriptions, in their order."""
+    subscriptions, contexts = store.subscriptions, store.contexts
+    slots = subscriptions.slots()
+    ids = subscriptions.ids[slots].tolist()
+    texts: list[Any] = [subscriptions.texts.get(slot) for slot in slots.tolist()]
+    if None in texts:
+        missing = ids[texts.index(None)]
+        raise MatchwoodError(
+            f"expected the text of subscription {missing!r} to build the matcher again after an "
+            "interrupted change, found none: load it again from where it came from"
+        )
+    for i, text in enumerate(texts):
+        if len(text) > MAX_TEXT:  # a tree that was built in Python
+            texts[i] = parse(text, limit=len(text))
+    linked = None if contexts is None else [contexts.context_of(slot) for slot in slots.tolist()]
+    return ids, texts, linked
+
+
+def _renamed(store: Store, attributes: Attributes) -> dict[str, Any]:
+    """The settings of the index, with the ids that its attributes have now."""
+    config = dict(store.routing.config)
+    for setting in attribute_settings(store.routing.name) & config.keys():
+        names = [store.attributes.all[id_].name for id_ in config[setting]]
+        config[setting] = [attributes.get(name, None).id for name in names]
+    return config

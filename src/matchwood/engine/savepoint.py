@@ -1,0 +1,96 @@
+"""Savepoint: what a change must be able to bring back, whatever interrupts it.
+
+A matcher has *facts* and *derived* parts.
+
+    facts     ids, order and texts of subscriptions; values and links of contexts; learned types
+    derived   expression table, predicate table, dictionaries, indexes
+
+A change may be interrupted between any two steps: a refusal, KeyboardInterrupt, MemoryError.  Facts
+are then restored from the savepoint that was taken before the change; derived parts, which may be
+half changed, are built again from the facts (`recovery`).  So no change needs its own way back.
+
+How facts are restored.  Objects hold their arrays by reference, and a change that moves things
+(growing, compacting) makes new arrays: a shallow copy of the object's attributes is enough to undo
+it.  What a change writes in place goes through a `Journal`, which remembers the old content.
+"""
+
+from __future__ import annotations
+
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from matchwood.engine.store import Store
+
+
+class Savepoint:
+    """The facts of a store as they are now."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        subscriptions = store.subscriptions
+        self._journals = [subscriptions.journal]
+        self._objects: list[tuple[Any, dict[str, Any]]] = [
+            (each, dict(vars(each))) for each in (subscriptions, subscriptions.texts)
+        ]
+        contexts = store.table.context
+        self._contexts = contexts
+        if contexts is not None:
+            self._journals.append(contexts.journal)
+            self._objects.append((contexts, dict(vars(contexts))))
+            self._n_contexts = len(contexts.ids())
+            self._strings = store.attributes.context_strings.dictionary
+            self._labels = self._strings.label_of
+        self._names = store.attributes.by_name
+        self._n_names = len(self._names)
+        store.attributes.learned.clear()
+        self.clear()
+
+    def clear(self) -> None:
+        """Forget what was written in place so far."""
+        for journal in self._journals:
+            journal.clear()
+
+    def restore(self) -> None:
+        """Bring the facts back; the derived parts are the caller's.  Calling it again is safe."""
+        store = self._store
+        for each, saved in self._objects:
+            vars(each).update(saved)
+        for journal in self._journals:
+            journal.undo()
+        store.subscriptions.derive()
+        store.table.context = self._contexts
+        if self._contexts is not None:
+            self._contexts.forget_from(self._n_contexts)
+            self._strings.take(self._labels)
+        store.attributes.forget_from(self._names, self._n_names)
+
+
+class Change:
+    """A change of a store that happens whole or not at all.
+
+    The store's `pending` is set while a change is under way.  Whoever enters the store's lock and
+    finds it set knows that the change was interrupted, wherever that was: see `recovery.settled`.
+    """
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def __enter__(self) -> None:
+        self._store.pending = Savepoint(self._store)
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        store = self._store
+        assert store.pending is not None
+        if error is None:
+            store.is_whole = True
+        if store.is_whole:
+            store.pending.clear()
+            store.pending = None
+        else:
+            store.pending.restore()

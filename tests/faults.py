@@ -1,0 +1,60 @@
+"""Exceptions at a chosen step: a counter walks through the lines of the package.
+
+    with fault_at(200, KeyboardInterrupt) as fault:
+        matcher.add("s", "x = 1")
+    fault.happened
+
+Every line of the package that is executed counts as a step, whatever thread or timer there is, so a
+run is repeatable and a loop over steps reaches every place where a signal or a failing allocation
+can arrive.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import matchwood
+
+_PACKAGE = str(Path(matchwood.__file__).parent)
+
+
+class Fault:
+    """An exception that is raised once, at the step of that number."""
+
+    def __init__(self, step: int, error: type[BaseException]) -> None:
+        self.left = step
+        self.error = error
+        self.happened = False
+        self.where = ""
+
+    def enter(self, frame: FrameType, event: str, arg: Any) -> Any:
+        return self.line if frame.f_code.co_filename.startswith(_PACKAGE) else None
+
+    def line(self, frame: FrameType, event: str, arg: Any) -> Any:
+        if event == "line" and not self.happened:
+            self.left -= 1
+            if self.left < 0:
+                self.happened = True
+                self.where = f"{Path(frame.f_code.co_filename).name}:{frame.f_lineno}"
+                raise self.error
+        return self.line
+
+
+@contextmanager
+def fault_at(step: int, error: type[BaseException]) -> Iterator[Fault]:
+    """Raise `error` at a step of what happens inside; it is caught here."""
+    fault = Fault(step, error)
+    before = sys.gettrace()
+    sys.settrace(fault.enter)
+    try:
+        yield fault
+    except error:
+        if not fault.happened:
+            raise
+    finally:
+        sys.settrace(before)
