@@ -179,7 +179,7 @@ def test_absences_in_an_or_over_several_attributes_are_refused(event):
         m.match(mw.parse(event))
 
 
-# ── beside a context ────────────────────────────────────────────────────────────────────────────
+# ── no context ──────────────────────────────────────────────────────────────────────────────────
 
 
 def test_an_event_of_predicates_has_no_context():
@@ -187,28 +187,3 @@ def test_an_event_of_predicates_has_no_context():
     m.add(1, "x < ctx.y", context="c")
     with pytest.raises(mw.EventError, match="context"):
         m.match(mw.parse("x < ctx.y"))
-
-
-@pytest.mark.parametrize(
-    ("op", "event", "context", "holds"),
-    [
-        ("<", f"x >= {2**53 + 1}", 2**53 + 2, True),
-        ("<", f"x >= {2**53 + 1}", 2**53, False),
-        ("<=", f"x >= {2**53 + 1}", 2**53, False),
-        (">", f"x <= {2**53 + 1}", 2**53, True),
-        (">", f"x <= {2**53 + 1}", 2**53 + 2, False),
-        ("=", f"x BETWEEN {2**53 + 1} AND {2**53 + 2}", 2**53 + 2, True),
-        ("=", f"x BETWEEN {2**53 + 1} AND {2**53 + 2}", 2**53, False),
-        ("<", f"x BETWEEN {2**53 + 1} AND {2**53 + 2}", 2**53 + 2, True),
-        ("<>", f"x BETWEEN {2**53 + 1} AND {2**53 + 2}", 2**53 + 2, True),
-        ("=", "x IN (1, 6)", 3, False),
-        ("=", "x IN (1, 6)", 6, True),
-        ("<>", "x <> 6", 6, True),
-    ],
-)
-@pytest.mark.parametrize("index", ["agile", "no_index", "eager", "partial", "gbu"])
-def test_an_event_of_predicates_compares_exactly_with_a_context(index, op, event, context, holds):
-    m = mw.Matcher(index, schema={"x": "int", "ctx.y": "number"})
-    m.add(1, f"x {op} ctx.y", context="c")
-    m.set_context("c", {"y": context})
-    assert (m.match(mw.parse(event)) == [1]) is holds

@@ -47,18 +47,27 @@ class IntervalWorld:
 def interval_world(seed: int, n_subscriptions: int, n_events: int) -> IntervalWorld:
     """A world of its own for every seed."""
     rng = Random(seed)
-    subscriptions = [subscription(rng) for _ in range(n_subscriptions)]
-    drawn = [interval_event(rng) for _ in range(n_events)]
-    witnesses = _witnesses(subscriptions, drawn)
+    heavy = NAMES[(seed + 1) % len(NAMES)]
+    subscriptions = [
+        _heavy(rng, heavy) if rng.random() < 0.3 else subscription(rng)
+        for _ in range(n_subscriptions)
+    ]
+    drawn = [interval_event(rng, heavy) for _ in range(n_events)]
+    return judged(subscriptions, subscriptions, drawn)
+
+
+def judged(
+    subscriptions: list[Expr], meanings: Sequence[Expr], drawn: Sequence[dict[str, Expr]]
+) -> IntervalWorld:
+    """Subscriptions and drawn events with what must be found; `meanings` have no context."""
+    witnesses = _witnesses(meanings, drawn)
     allowed = [
         {name: witnesses[name].satisfying(plain(part)) for name, part in event.items()}
         for event in drawn
     ]
     good = [i for i, sets in enumerate(allowed) if all(sets.values())]
     bad = [i for i, sets in enumerate(allowed) if not all(sets.values())]
-    least, most = _found(
-        subscriptions, [drawn[i] for i in good], [allowed[i] for i in good], witnesses
-    )
+    least, most = _found(meanings, [drawn[i] for i in good], [allowed[i] for i in good], witnesses)
     return IntervalWorld(
         subscriptions,
         [_joined(And, list(drawn[i].values())) for i in good],
@@ -102,6 +111,14 @@ def conjunction(rng: Random) -> Expr:
     return _joined(And, [leaf(rng, rng.choice(NAMES)) for _ in range(rng.randint(1, 4))])
 
 
+def _heavy(rng: Random, name: str) -> Expr:
+    """One of three values of an attribute, with or without more: what overflows a leaf."""
+    leaves = [Comparison(name, "=", rng.choice(_few(name)[:3]))]
+    if rng.random() < 0.3:
+        leaves.append(leaf(rng, rng.choice(NAMES)))
+    return _joined(And, leaves)
+
+
 def _few(name: str) -> Sequence[Any]:
     return range(8) if SCHEMA[name] == "int" else POOL[SCHEMA[name]][:8]
 
@@ -112,18 +129,19 @@ def subscription(rng: Random) -> Expr:
     return Or((conjunction(rng), conjunction(rng)))
 
 
-def interval_event(rng: Random) -> dict[str, Expr]:
+def interval_event(rng: Random, heavy: str) -> dict[str, Expr]:
     """By attribute what an event says about it; together a conjunction."""
-    return {name: _about(rng, name) for name in rng.sample(NAMES, rng.randint(1, 5))}
+    names = {*rng.sample(NAMES, rng.randint(1, 5)), *([heavy] if rng.random() < 0.5 else [])}
+    return {name: _about(rng, name, name == heavy) for name in sorted(names)}
 
 
-def _about(rng: Random, name: str) -> Expr:
+def _about(rng: Random, name: str, is_heavy: bool) -> Expr:
     shape = rng.random()
     if shape < 0.05:
         return IsNull(name)
     if shape < 0.1:
         return Or((IsNull(name), leaf(rng, name, in_event=True)))
-    if shape < 0.2:
+    if shape < (0.5 if is_heavy else 0.2):
         few = _few(name)
         return rng.choice(
             (
