@@ -5,8 +5,10 @@ from __future__ import annotations
 from functools import cache
 from random import Random
 
+import pytest
 from hypothesis import given
 
+import matchwood as mw
 from encode.world import (
     N_SHARED,
     World,
@@ -70,6 +72,30 @@ def test_interval_events_match_what_can_be_satisfied_together(index_class, seed)
     for slots, least, most in zip(hits, shared.least, shared.most, strict=True):
         for slot in held.tolist():
             assert least[slot] <= (slot in slots) <= most[slot]
+
+
+@pytest.mark.parametrize(
+    ("event", "allowed"),
+    [
+        ("a <> 7", (0, 1, 2, 3, 4, 5, 6)),
+        ("a IN (1, 6)", (1, 6)),
+        ("a NOT IN (0, 3, 7)", (1, 2, 4, 5, 6)),
+        ("a NOT BETWEEN 2 AND 6", (0, 1, 7)),
+        ("a = 0 OR a > 5", (0, 6, 7)),
+    ],
+)
+def test_a_set_with_gaps_finds_nothing_in_its_gaps(index_class, event, allowed):
+    m = _eight_values(index_class.name)
+    assert sorted({id_ % 8 for id_ in m.match(mw.parse(event))}) == list(allowed)
+    assert len(m.match(mw.parse(event))) == 500 * len(allowed)
+
+
+@cache
+def _eight_values(index: str) -> mw.Matcher:
+    """Enough of each to fill a bucket of its own in every tree."""
+    m = mw.Matcher(index, schema={"a": "int"})
+    m.add_many([(i, f"a = {i % 8}") for i in range(4_000)])
+    return m
 
 
 def small_int_expression(rng: Random) -> Expr:

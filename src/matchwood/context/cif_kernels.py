@@ -91,6 +91,8 @@ def _can_probe(events, stamp, board_event, board_entry, attrs):
             entry = board_entry[attr]
             if events.lo[entry] != events.hi[entry]:
                 return False
+            if len(events.more) > 0 and events.more[entry] >= 0:
+                return False  # a double, and values between it and the next
     return True
 
 

@@ -154,15 +154,15 @@ def _beyond(op, over):
 
 
 @part
-def _has_key(events, entry, key):
-    """Whether an entry of several intervals allows a key."""
+def _entry_compares(events, entry, op, c):
+    """Whether some x that an entry allows compares with c."""
     if len(events.more) == 0 or events.more[entry] < 0:
-        return True
+        return _compares(events.lo[entry], events.hi[entry], op, c)
     which = events.more[entry]
-    first = events.more_start[which]
-    return in_set(
-        events.more_lo, events.more_hi, first, events.more_start[which + 1] - first, key, key
-    )
+    for i in range(events.more_start[which], events.more_start[which + 1]):
+        if _compares(events.more_lo[i], events.more_hi[i], op, c):
+            return True
+    return False
 
 
 @part
@@ -241,10 +241,7 @@ def leaf_holds(leaf, at, row, cells, events, stamp, board_event, board_entry, pr
     c, over = moved(key, leaf_offset(what), leaf[at, LOW])
     if over != 0:
         return _beyond(op, over)
-    entry = board_entry[attr]
-    if not _compares(events.lo[entry], events.hi[entry], op, c):
-        return False
-    return op != EQ or _has_key(events, entry, c)
+    return _entry_compares(events, board_entry[attr], op, c)
 
 
 @part

@@ -23,6 +23,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Callable, Iterable
+from itertools import islice
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -59,6 +60,8 @@ class OrderedDictionary:
         self._direction = 0
         self._relabelling: Relabelling | None = None
         self._kept: Any = None
+        self._adjacent: set[Any] = set()
+        self._n_looked_at = 0  # of label_of, whose last constants are the newest
 
     def __len__(self) -> int:
         return len(self.label_of)
@@ -99,6 +102,20 @@ class OrderedDictionary:
         made: Made = self._kept
         return made
 
+    def adjacent(self, after: Callable[[Any], Any], before: Callable[[Any], Any]) -> set[Any]:
+        """The constants whose next value is a constant, too; only new ones are looked at.
+
+        `after` and `before` give the next value of a constant on either side, or None.
+        """
+        fresh = list(islice(reversed(self.label_of), len(self.label_of) - self._n_looked_at))
+        for value in fresh:
+            if after(value) in self.label_of:
+                self._adjacent.add(value)
+            if before(value) in self.label_of:
+                self._adjacent.add(before(value))
+        self._n_looked_at += len(fresh)
+        return self._adjacent
+
     def value_of(self, label: int) -> Any:
         """The constant that has a label, or None."""
         low, high = 0, len(self.values)
@@ -132,6 +149,7 @@ class OrderedDictionary:
         self.label_of = dict(zip(values, labels, strict=True))
         self._last = None
         self._kept = None
+        self._adjacent, self._n_looked_at = set(), 0
 
     def take(self, label_of: dict[Any, int]) -> None:
         """Labels as they were before a change that is undone."""
@@ -195,3 +213,4 @@ class OrderedDictionary:
         self.label_of = {value: start + i * step for i, value in enumerate(values)}
         new = np.array([self.label_of[value] for value in old_values], np.int64)
         self._relabelling = Relabelling(old, new)
+        self._adjacent, self._n_looked_at = set(), 0

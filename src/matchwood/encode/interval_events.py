@@ -5,28 +5,33 @@ allows. A predicate of a subscription holds when it shares a key with the event'
 attribute; an attribute that the event does not mention is absent.
 
 The event is first merged on its own, with dictionaries of its own, by the same kernel as a
-subscription: contradictions show, `x > 1 AND x < 3` is one set and so is `x = 1 OR x = 5`; an OR
-over two attributes is refused.  The ends of its sets are then looked up in the subscriptions'
-dictionaries; an end that is no constant there touches the gap it falls into.
+subscription: `x > 1 AND x < 3` is one set and so is `x = 1 OR x = 5`; an OR over two attributes is
+refused.  Its sets are then read as ranges of values that exist (see `domains`): contradictions
+show, and strict ends become the next value.  The ends of the ranges are looked up in the
+subscriptions' dictionaries; an end that is no constant there touches the gap it falls into.
+
+`x IS NULL` allows no value of x, `x IS NULL OR x > 5` allows both: the event then also has the
+attribute that stands for the absence of x.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from matchwood.encode.attributes import Attribute, Attributes
-from matchwood.encode.dictionary import OrderedDictionary
+from matchwood.encode.domains import Range, existing, without_empty_gaps
 from matchwood.encode.expressions import ExpressionTable
-from matchwood.encode.keys import INT_MAX, INT_MIN, NAN, DictionaryKeys, float_place
-from matchwood.encode.leaves import OPERATOR, PATTERN, LeafBatch
+from matchwood.encode.keys import INT_MAX, NAN, DictionaryKeys, float_place
+from matchwood.encode.leaves import OPERATOR, PATTERN, REFERENCE, LeafBatch
 from matchwood.encode.resolve import resolve
 from matchwood.errors import EventError, ExpansionError, SchemaError
 from matchwood.forms.merge_kernels import AND, FALSE, LEAF, TRUE, Workspace, merged
 from matchwood.forms.nnf import nnf
-from matchwood.lang.nodes import TRUE as TRUE_NODE
-from matchwood.lang.nodes import And, Comparison, Expr, In, IsNull, Or, predicates
+from matchwood.lang.nodes import FALSE as FALSE_NODE
+from matchwood.lang.nodes import And, Const, Expr, IsNull, Or, predicates
 
 Interval = tuple[int, int]
 
@@ -37,44 +42,121 @@ class KeySets(NamedTuple):
     intervals: tuple[Interval, ...]
 
 
+class _Contradiction(EventError):
+    def __init__(self) -> None:
+        super().__init__("expected an event that can happen, found a contradiction")
+
+
+Allowed = dict[str, list[Range]]
+"""The values that an event allows, by the name of an attribute."""
+
+
 def interval_entries(attributes: Attributes, event: Expr) -> dict[int, KeySets]:
     """Key sets by attribute id, derived attributes included."""
     try:
-        normal = _without_absences(nnf(event))
-        own, sets = _own_sets(attributes, normal)
+        allowed, maybe_absent = _allowed(attributes, nnf(event))
     except (SchemaError, ExpansionError, EventError) as error:
         raise EventError(f"event {str(event)[:80]!r}: {error}") from None
     entries: dict[int, KeySets] = {}
-    for id_, intervals in sets.items():
-        attribute = attributes.by_name.get(own.all[id_].name)
-        if attribute is not None and not attribute.is_context:
-            entries[attribute.id] = KeySets(_translated(attribute, own.all[id_], intervals))
-            entries.update(_patterns(attribute, normal))
-            if attribute.beside_id >= 0:
-                beside = attributes.all[attribute.beside_id]
-                entries[beside.id] = KeySets(_beside(beside, own.all[id_], intervals))
+    for name, ranges in allowed.items():
+        attribute = attributes.by_name.get(name)
+        if attribute is None or attribute.is_context:
+            continue
+        entries[attribute.id] = _keys(attribute, ranges)
+        for pattern in attribute.patterns.values():
+            fits = _fits(pattern.regex.fullmatch, ranges)
+            entries[pattern.attr_id] = KeySets(((min(fits), max(fits)),))
+        if attribute.beside_id >= 0:
+            entries[attribute.beside_id] = _beside(attributes.all[attribute.beside_id], ranges)
+        if name in maybe_absent and attribute.absence_id >= 0:
+            entries[attribute.absence_id] = KeySets(((1, 1),))
     return entries
 
 
-def _without_absences(node: Expr) -> Expr:
-    """`x IS NULL` in an event says what leaving x out says."""
-    if isinstance(node, IsNull) and not node.negated:
-        return TRUE_NODE
+# ── what the event allows ───────────────────────────────────────────────────────────────────────
+
+
+def _allowed(known: Attributes, normal: Expr) -> tuple[Allowed, set[str]]:
+    """The values allowed, and the names that may also be absent."""
+    conjuncts = _conjuncts(normal)
+    allowed: Allowed = {}
+    maybe_absent: set[str] = set()
+    for name in {each for part in conjuncts for each in _asked_absent(part)}:
+        mine = [part for part in conjuncts if _names(part) == {name}]
+        conjuncts = [part for part in conjuncts if _names(part) != {name}]
+        may_be_absent = all(_allows_absence(part) for part in mine)
+        try:
+            allowed |= _values(known, [_if_present(part) for part in mine])
+        except _Contradiction:
+            if not may_be_absent:
+                raise
+            continue  # absent is all that x may be: as if the event did not mention it
+        if may_be_absent:
+            maybe_absent.add(name)
+    for name, ranges in _values(known, conjuncts).items():
+        if name in allowed:
+            raise EventError(_SEVERAL)
+        allowed[name] = ranges
+    return allowed, maybe_absent
+
+
+_SEVERAL = (
+    "expected a conjunction of predicates as an event, found OR over several attributes: "
+    "match its parts one by one"
+)
+
+
+def _conjuncts(node: Expr) -> list[Expr]:
+    if isinstance(node, And):
+        return [part for operand in node.operands for part in _conjuncts(operand)]
+    return [node]
+
+
+def _names(node: Expr) -> set[str]:
+    return {leaf.name for leaf in predicates(node)}
+
+
+def _is_absence(node: Expr) -> bool:
+    return isinstance(node, IsNull) and not node.negated
+
+
+def _asked_absent(node: Expr) -> set[str]:
+    """The attribute that a part may leave absent; at most one."""
+    found = {leaf.name for leaf in predicates(node) if _is_absence(leaf)}
+    if found and len(_names(node)) > 1:
+        raise EventError(_SEVERAL)
+    return found
+
+
+def _allows_absence(node: Expr) -> bool:
+    """Whether a part on one attribute is TRUE when the attribute is absent."""
     if isinstance(node, (And, Or)):
-        return type(node)(tuple([_without_absences(each) for each in node.operands]))
-    return node
+        every = all if isinstance(node, And) else any
+        return every([_allows_absence(each) for each in node.operands])
+    return _is_absence(node) or (isinstance(node, Const) and node.value is True)
 
 
-def _own_sets(
-    known: Attributes, normal: Expr
-) -> tuple[Attributes, dict[int, tuple[Interval, ...]]]:
-    """The event's sets by its own attributes and keys, with the types that are known."""
+def _if_present(node: Expr) -> Expr:
+    """What a part on one attribute says about its values."""
+    if isinstance(node, (And, Or)):
+        return type(node)(tuple([_if_present(each) for each in node.operands]))
+    return FALSE_NODE if _is_absence(node) else node
+
+
+def _values(known: Attributes, conjuncts: Sequence[Expr]) -> Allowed:
+    """The values that parts without absences allow, by attribute."""
     batch = LeafBatch()
-    batch.add(normal)
-    if any(op & OPERATOR == PATTERN for op in batch.op):
+    batch.add(conjuncts[0] if len(conjuncts) == 1 else And(tuple(conjuncts)))
+    operators = {op & OPERATOR for op in batch.op}
+    if PATTERN in operators:
         raise EventError(
             "expected values, ranges or prefixes in an event, found a LIKE pattern whose values "
             "are no interval"
+        )
+    if REFERENCE in operators:
+        raise EventError(
+            "expected values, ranges or prefixes in an event, found a value of the context: an "
+            "event has none"
         )
     own = Attributes()
     for name in batch.names:
@@ -82,23 +164,25 @@ def _own_sets(
         own.get(name, attribute.type if attribute is not None else None)
     leaves = resolve(batch, own, ExpressionTable())
     ws, root = merged(leaves, np.array(batch.code, np.int32))
-    return own, _conjunction(ws, root)
+    allowed = {}
+    for id_, intervals in _conjunction(ws, root).items():
+        allowed[own.all[id_].name] = ranges = existing(own.all[id_].keys, intervals)
+        if not ranges:
+            raise _Contradiction
+    return allowed
 
 
 def _conjunction(ws: Workspace, root: int) -> dict[int, tuple[Interval, ...]]:
     kind = ws.node_kind[root]
     if kind == FALSE:
-        raise EventError("expected an event that can happen, found a contradiction")
+        raise _Contradiction
     if kind == TRUE:
         return {}
     nodes = [root]
     if kind == AND:
         nodes = ws.child[ws.node_start[root] : ws.node_start[root] + ws.node_n[root]].tolist()
     if any(ws.node_kind[node] != LEAF for node in nodes):
-        raise EventError(
-            "expected a conjunction of predicates as an event, found OR over several attributes: "
-            "match its parts one by one"
-        )
+        raise EventError(_SEVERAL)
     found = {}
     for node in nodes:
         start, end = ws.node_start[node], ws.node_start[node] + ws.node_n[node]
@@ -107,94 +191,68 @@ def _conjunction(ws: Workspace, root: int) -> dict[int, tuple[Interval, ...]]:
     return found
 
 
-def _translated(
-    attribute: Attribute, own: Attribute, intervals: tuple[Interval, ...]
-) -> tuple[Interval, ...]:
-    """The event's intervals in the subscriptions' keys."""
-    if attribute.keys is None:
-        return ((0, 0),)  # no subscription asks for more than presence
-    if not isinstance(attribute.keys, DictionaryKeys):
-        return intervals
-    assert isinstance(own.keys, DictionaryKeys)
-    source, target = own.keys.dictionary, attribute.keys.dictionary
+# ── in the subscriptions' keys ──────────────────────────────────────────────────────────────────
+
+
+def _keys(attribute: Attribute, ranges: Sequence[Range]) -> KeySets:
+    """Ranges of values as keys of an attribute."""
+    keys = attribute.keys
+    if keys is None:
+        return KeySets(((0, 0),))  # no subscription asks for more than presence
+    if not isinstance(keys, DictionaryKeys):
+        return KeySets(tuple([(each.low, each.high) for each in ranges]))
     joined: list[Interval] = []
-    for lo, hi in intervals:
-        low = INT_MIN if lo == INT_MIN else _end(source, target, lo, inward=1)
-        high = INT_MAX if hi == INT_MAX else _end(source, target, hi, inward=-1)
-        if joined and low <= joined[-1][1] + 1:  # two intervals that touch the same gap
+    for each in ranges:
+        low = _end(keys, each.low, each.low_is_open, inward=1)
+        high = INT_MAX
+        if each.high is not None:
+            high = _end(keys, each.high, each.high_is_open, inward=-1)
+        if joined and low <= joined[-1][1] + 1:  # two ranges that touch the same gap
             low, high = joined[-1][0], max(high, joined[-1][1])
             joined.pop()
         joined.append((low, high))
-    return tuple(joined)
+    return KeySets(tuple([part for each in joined for part in without_empty_gaps(keys, *each)]))
 
 
-def _beside(
-    beside: Attribute, own: Attribute, intervals: tuple[Interval, ...]
-) -> tuple[Interval, ...]:
-    """The event's intervals in the keys of the context, from its own."""
-    if beside.type == "string":
-        return _translated(beside, own, intervals)
-    found = [
-        (
-            INT_MIN if lo == INT_MIN else _float_end(own, lo, inward=1),
-            INT_MAX if hi == INT_MAX else _float_end(own, hi, inward=-1),
-        )
-        for lo, hi in intervals
-    ]
-    return tuple(found)
-
-
-def _float_end(own: Attribute, key: int, inward: int) -> int:
-    """One end as the key of a double; a strict bound is the next double inside it."""
-    is_strict = False
-    value: int | float = key
-    if isinstance(own.keys, DictionaryKeys):
-        constant = own.keys.dictionary.value_of(key)
-        is_strict = constant is None
-        if is_strict:
-            constant = own.keys.dictionary.value_of(key - inward)
-        value = float("nan") if constant is NAN else constant
-    low, high = float_place(value)
-    if low != high:  # between two doubles
-        return low if inward > 0 else high
-    return low + inward if is_strict else low
-
-
-def _end(source: OrderedDictionary, target: OrderedDictionary, key: int, inward: int) -> int:
-    """One end: a constant, or (beside its label) just inside it; or the gap that it falls into."""
-    value = source.value_of(key)
-    is_strict = value is None
-    if is_strict:
-        value = source.value_of(key - inward)
-    label = target.label_of.get(value)
+def _end(keys: DictionaryKeys, value: Any, is_open: bool, inward: int) -> int:
+    """The key of an end; that of an open one, or of no constant, is in the gap that it touches."""
+    label = keys.dictionary.label_of.get(value)
     if label is None:
-        return target.gap(value)
-    return label + inward if is_strict else label
+        return keys.dictionary.gap(value)
+    return label + inward if is_open else label
 
 
-def _patterns(attribute: Attribute, normal: Expr) -> dict[int, KeySets]:
-    """A general LIKE of a subscription: decided for strings the event lists, open for a range."""
-    if not attribute.patterns:
-        return {}
-    values = _listed_values(attribute.name, normal)
-    entries = {}
-    for pattern in attribute.patterns.values():
-        if values is None:
-            entries[pattern.attr_id] = KeySets(((0, 1),))
-        else:
-            fits = sorted({int(pattern.regex.fullmatch(value) is not None) for value in values})
-            entries[pattern.attr_id] = KeySets(((fits[0], fits[-1]),))
-    return entries
+def _beside(beside: Attribute, ranges: Sequence[Range]) -> KeySets:
+    """Ranges of values in the keys of the context.
 
-
-def _listed_values(name: str, normal: Expr) -> list[str] | None:
-    """The strings that a conjunction lists for an attribute; None when it allows a range."""
-    lists = []
-    for leaf in predicates(normal) if not isinstance(normal, Or) else ():
-        if leaf.name != name:
+    An end between two doubles, or right beside one, is an interval of its own, from the double
+    above it to the double below, as for a value: some x > 1 are below the next double, not at it.
+    """
+    if beside.type == "string":
+        return _keys(beside, ranges)
+    found: list[Interval] = []
+    for each in ranges:
+        low = _double_end(each.low, each.low_is_open, inward=1)
+        high = _double_end(each.high, each.high_is_open, inward=-1)
+        if low[0] > high[1]:  # no double lies in it
+            found.append((low[0], high[1]))
             continue
-        if isinstance(leaf, Comparison) and leaf.op == "=":
-            lists.append([str(leaf.value)])
-        elif isinstance(leaf, In) and not leaf.negated:
-            lists.append([str(value) for value in leaf.values])
-    return min(lists, key=len) if lists else None
+        found += [low] if low[0] > low[1] else []
+        found.append((low[0], high[1]))
+        found += [high] if high[0] > high[1] else []
+    return KeySets(tuple(found))
+
+
+def _double_end(value: Any, is_open: bool, inward: int) -> Interval:
+    """The first double from an end on and the last up to it, as keys."""
+    low, high = float_place(float("nan") if value is NAN else value)
+    if not is_open or low != high:
+        return low, high
+    return (low + 1, low) if inward > 0 else (low, low - 1)
+
+
+def _fits(fullmatch: Callable[[str], Any], ranges: Sequence[Range]) -> set[int]:
+    """Whether values fit a general LIKE, as keys: decided for listed strings, open for a range."""
+    if all(each.is_single for each in ranges):
+        return {int(fullmatch(each.low) is not None) for each in ranges}
+    return {0, 1}

@@ -24,6 +24,7 @@ from matchwood.index.verify_kernels import (
     PREDICATES,
     finish_event,
     post_event,
+    set_meets,
 )
 from matchwood.jit import kernel, part
 
@@ -32,8 +33,14 @@ WATCH = 8
 
 
 @part
-def _search_c_dir(tree, p, lo, hi, stack, top):
-    """SearchCDir: push every bucket of a p-node that shares a key with lo..hi."""
+def _search_c_dir(tree, p, events, entry, stack, top):
+    """SearchCDir: push every bucket of a p-node that shares a key with an entry of the event.
+
+    With the whole set of the entry, not only with its hull: a predicate that a bucket subsumes is
+    not verified again.
+    """
+    lo, hi = events.lo[entry], events.hi[entry]
+    is_set = len(events.more) > 0 and events.more[entry] >= 0
     stack[top] = tree.p[p, TOP_BUCKET]
     i = top
     top += 1
@@ -42,6 +49,10 @@ def _search_c_dir(tree, p, lo, hi, stack, top):
         for side in (LEFT, RIGHT):
             child = tree.c[c, side]
             if child >= 0 and tree.span[child, LO] <= hi and lo <= tree.span[child, HI]:
+                if is_set and not set_meets(
+                    events, entry, tree.span[child, LO], tree.span[child, HI]
+                ):
+                    continue
                 stack[top] = child
                 top += 1
         i += 1
@@ -57,14 +68,13 @@ def _search_p_dirs(tree, c, events, e, stamp, board_event, board_entry, stack, t
         while p >= 0:
             attr = tree.p[p, ATTR]
             if board_event[attr] == stamp:
-                entry = board_entry[attr]
-                top = _search_c_dir(tree, p, events.lo[entry], events.hi[entry], stack, top)
+                top = _search_c_dir(tree, p, events, board_entry[attr], stack, top)
             p = tree.p[p, NEXT]
         return top
     for i in range(begin, end):
         p = search_p_dir(tree, c, events.attr[i])
         if p >= 0:
-            top = _search_c_dir(tree, p, events.lo[i], events.hi[i], stack, top)
+            top = _search_c_dir(tree, p, events, i, stack, top)
     return top
 
 

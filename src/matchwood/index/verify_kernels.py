@@ -70,6 +70,16 @@ def _sets_meet(events, entry, ref, predicates):
 
 
 @part
+def set_meets(events, entry, lo, hi):
+    """Whether an entry that has several intervals shares a key with lo..hi."""
+    which = events.more[entry]
+    start = events.more_start[which]
+    return in_set(
+        events.more_lo, events.more_hi, start, events.more_start[which + 1] - start, lo, hi
+    )
+
+
+@part
 def meets(predicates, pred, lo, hi):
     """Whether a predicate's set has a key of lo..hi."""
     if predicates.n_intervals[pred] == 1:
