@@ -95,6 +95,9 @@ class Cif(IndexFrame):
         self._drop_layout()
 
     def _drop_layout(self) -> None:
+        """Forget profiles and indexes, and the links to them that lie beside the values."""
+        if self._store is not None and self._store.follower is self:
+            self._store.reset_safety()
         self.attrs = np.empty(0, np.int64)
         self.profiles: Profiles = no_profiles()
         self.structure = new_structure(0, 1)
@@ -166,7 +169,7 @@ class Cif(IndexFrame):
         """Bring profiles and indexes up to date with all that was inserted."""
         store = self._store
         if store is not None and store.follower is not self:
-            store.follower = self
+            store.follow_with(self)
             self._is_stale = True
         version = -1 if store is None else store.attributes.version
         n_values = 0
@@ -179,11 +182,15 @@ class Cif(IndexFrame):
                 has_doubled |= n_values > 2 * values + 16
             if has_doubled or version != self._version:
                 self._is_stale = True
-        if self._is_stale:
-            self._build()
-        elif self._pending:
-            self._take_compiled(self._compile(self._pending))
-            self._pending = []
+        try:
+            if self._is_stale:
+                self._build()
+            elif self._pending:
+                self._take_compiled(self._compile(self._pending))
+                self._pending = []
+        except BaseException:  # half of it is done: none of it counts
+            self._is_stale = True
+            raise
 
     _look_at = 0
 
@@ -194,8 +201,6 @@ class Cif(IndexFrame):
 
     def _build(self) -> None:
         store = self._store
-        if store is not None:
-            store.reset_safety()
         self._drop_layout()
         if not self._slots:
             return

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, date, datetime, timedelta
-from functools import cache, partial
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -42,6 +42,8 @@ class ValueEncoder:
         self._attributes = store.attributes
         self._strings = store.attributes.context_strings
         self._table = table
+        self.learned: list[str] = []
+        """Names that the update at hand has made, or given their type."""
 
     # -- one context -------------------------------------------------------------------------
 
@@ -72,6 +74,8 @@ class ValueEncoder:
         self._learn(flat)
         changes: list[tuple[int, int]] = []
         for name, value in flat:
+            if name not in self._attributes.by_name:
+                self.learned.append(name)
             attribute = self._attributes.get(name, None)
             if value is not None and attribute.keys is self._strings:
                 key = self._strings.dictionary.label_of[value]
@@ -166,13 +170,26 @@ class ValueEncoder:
 
     def _learn_types(self, types: Mapping[str, str]) -> None:
         if types:
+            self.learned += [name for name in types if self._is_new(name)]
             for name, kind in types.items():
                 self._attributes.get(name, kind)
             self._attributes.settle_terms()
             self._attributes.version += 1
 
+    def unlearn(self) -> None:
+        """Forget the names and types that an update has brought which was not carried out."""
+        names, self.learned = self.learned, []
+        if names:
+            by_name = self._attributes.by_name
+            known = [by_name[name] for name in names if name in by_name]
+            for attribute in known:
+                self._attributes.unlearn(attribute)
+            self._attributes.drop_unused([each.id for each in known], self._table.uses)
+
     def _learn_strings(self, words: list[str]) -> None:
+        n_known = len(self._strings.dictionary)
         self._strings.literals(words)
+        self._attributes.n_new += len(self._strings.dictionary) - n_known
         moved = self._strings.take_relabelling()
         if moved is not None:
             self._attributes.follow(None, moved, self._table.rekey)
@@ -251,7 +268,7 @@ def _type_of(name: str, value: Any) -> str:
         raise EventError(f"{name!r}: {error}") from None
 
 
-@cache
+@lru_cache(maxsize=1024)
 def _regex(pattern: str) -> re.Pattern[str]:
     return compile_pattern(pattern)
 

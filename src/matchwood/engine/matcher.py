@@ -25,6 +25,7 @@ from matchwood.engine.moments import Moment
 from matchwood.engine.routing import Routing, with_ids
 from matchwood.engine.store import Store
 from matchwood.engine.subscriptions import Id, Subscriptions, check_id
+from matchwood.engine.tidy import tidy
 from matchwood.errors import EventError, MatchwoodError, SubscriptionError
 from matchwood.lang.nodes import Boolean, Expr
 
@@ -171,12 +172,32 @@ class Matcher:
                     f"expected a mapping from names to values, found {type(values).__name__}"
                 )
             contexts = self._store.with_contexts()
-            if not flips:
-                contexts.set(id_, values)
-                return None
-            from matchwood.engine.flips import flips_of
+            return self._change_contexts([id_], lambda: contexts.set(id_, values), flips)
 
-            return flips_of(self._store, [id_], lambda: contexts.set(id_, values))
+    def remove_context(self, id: Id, *, flips: bool = False) -> Flips | None:
+        """Make all values of a context absent, as if none had ever been set.
+
+        Subscriptions that name the context stay, and so does their link to it: values that are set
+        later count for them again.  The matcher forgets the id once no subscription has it.  A
+        context without values, or one that was never heard of, is left as it is.
+
+        flips  also tell which subscriptions the change has opened and closed, see `set_context`
+
+        >>> m = Matcher()
+        >>> m.add("s1", "price < ctx.budget", context="ann")
+        >>> m.set_context("ann", {"budget": 20})
+        >>> m.remove_context("ann")
+        >>> m.match({"price": 12}), m.context("ann")
+        ([], {})
+        """
+        with self._exclusive():
+            id_ = check_id(id, "a context's id")
+            contexts = self._store.contexts
+            if contexts is None:
+                from matchwood.engine.flips import Flips
+
+                return Flips([], []) if flips else None
+            return self._change_contexts([id_], lambda: contexts.remove(id_), flips)
 
     def set_context_many(self, contexts: Any, *, flips: bool = False) -> Flips | None:
         """Change values of many contexts at once, all of them or none.
@@ -188,12 +209,31 @@ class Matcher:
             from matchwood.engine.context_tables import read_updates
 
             ids, apply = read_updates(self._store.with_contexts(), contexts)
-            if not flips:
-                apply()
-                return None
+            return self._change_contexts(ids, apply, flips)
+
+    def _change_contexts(
+        self, ids: Sequence[Id], apply: Callable[[], None], flips: bool
+    ) -> Flips | None:
+        found = None
+        if flips:
             from matchwood.engine.flips import flips_of
 
-            return flips_of(self._store, ids, apply)
+            found = flips_of(self._store, ids, apply)
+        else:
+            apply()
+        tidy(self._store)
+        return found
+
+    def hold_strings(self) -> None:
+        """Forget strings that no context has, and from here to the next call none.
+
+        For owners that set earlier values again between encoded events, which compare with them.
+        """
+        with self._exclusive():
+            store = self._store
+            store.holds_strings = False
+            tidy(store)
+            store.holds_strings = True
 
     def context(self, id: Id) -> dict[str, Any]:
         """The values of a context that are set now."""
@@ -202,7 +242,7 @@ class Matcher:
             return {} if contexts is None else contexts.values(check_id(id, "a context's id"))
 
     def context_ids(self) -> list[Id]:
-        """The contexts that somebody has spoken of."""
+        """The contexts that have a value or a subscription."""
         with self._exclusive():
             contexts = self._store.contexts
             return [] if contexts is None else contexts.ids()
@@ -239,7 +279,11 @@ class Matcher:
                  which would give other integers to events
         """
         with self._exclusive():
-            return self._store.find(events, moments)
+            self._store.is_between_events = bool(moments)
+            try:
+                return self._store.find(events, moments)
+            finally:
+                self._store.is_between_events = False
 
     def arrow_ids(self) -> pa.Array:
         """Ids by slot, as an Arrow array; they hold until the next change."""
