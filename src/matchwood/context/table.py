@@ -134,6 +134,9 @@ class ContextTable:
         """Link subscriptions to their contexts; None: to none."""
         size = doubled(len(self.slot_row), int(slots.max(initial=-1)) + 1)
         self.slot_row = grown(self.slot_row, size, -1)
+        if len(slots) == 1:
+            self._link_one(int(slots[0]), contexts[0])
+            return
         named = [id_ for id_ in contexts if id_ is not None]
         after = np.full(len(slots), -1, np.int32)
         if named:
@@ -144,6 +147,18 @@ class ContextTable:
         np.add.at(n_linked, after[after >= 0], 1)
         np.subtract.at(n_linked, before[before >= 0], 1)
         self.free_rows(before[before >= 0])
+
+    def _link_one(self, slot: int, id_: Id | None) -> None:
+        before, after = int(self.slot_row[slot]), -1 if id_ is None else self.row(id_)
+        if before == after:
+            return
+        n_linked = self.n_linked
+        self.slot_row[slot] = after
+        if after >= 0:
+            n_linked[after] += 1
+        if before >= 0:
+            n_linked[before] -= 1
+            self.free_rows(np.array([before]))
 
     def is_linked(self, slots: np.ndarray) -> np.ndarray:
         """Which subscriptions have a context."""
