@@ -26,7 +26,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from matchwood.context.agile import new_structure, roomier
+from matchwood.context.agile import new_structure, renewed, roomier
 from matchwood.context.agile_kernels import (
     AGILE,
     BOX_LEVEL,
@@ -69,6 +69,8 @@ from matchwood.index.marker_kernels import KIND, NODES
 from matchwood.index.protocol import ANY, Hits
 
 REQUESTS = 4096
+SPARE_NODES = 64
+"""Nodes that are never worth looking for those that no range ends at any more."""
 _NO_CELLS = np.full((1, 1, 4), INT_MIN, np.int64)
 
 
@@ -109,6 +111,7 @@ class Cif(IndexFrame):
         self._built_with = (0, 0)
         self._n_dead = 0
         self._version = -1
+        self._most_nodes = SPARE_NODES
 
     def _new_policy(self) -> np.ndarray:
         return np.ones(7) * (np.arange(7) == P_PROFILES)
@@ -273,6 +276,8 @@ class Cif(IndexFrame):
                 ),
                 first, last,
             )  # fmt: skip
+        if first == 0:
+            self._most_nodes = SPARE_NODES + 3 * int(self.structure.count[NODES])
 
     def _repeat(self, step: Any, done: int, last: int) -> None:
         """Call a step until it comes to the end, making room whenever it stops."""
@@ -294,6 +299,15 @@ class Cif(IndexFrame):
             ),
             0, len(keys),
         )  # fmt: skip
+        self._give_back_nodes()
+
+    def _give_back_nodes(self) -> None:
+        """Nodes stay when the ranges that ended there leave; when they are two in three, all are
+        made anew.  So many were made since the last time that the work is theirs.
+        """
+        if self.structure.count[NODES] > self._most_nodes:
+            self.structure = renewed(self.structure, len(self.attrs), self._before)
+            self._most_nodes = SPARE_NODES + 3 * int(self.structure.count[NODES])
 
     def note_updates(self, n: int) -> None:
         """So many values were changed."""
@@ -350,6 +364,7 @@ class Cif(IndexFrame):
             ),
             0, asked,
         )  # fmt: skip
+        self._give_back_nodes()
 
     def _match_bitmaps(self, events: EventBatch) -> Hits:
         """Merge by compressed bitmaps: one per index, with the profiles that it does not hold."""
