@@ -33,7 +33,11 @@ LINKED = [
     "ctx.c > 50 AND NOT a = ctx.c",
     "ctx.c < ctx.d",
 ]
-VALUES: dict[str, list[Any]] = {"c": [0, 1, 6, 7.5, 100, -3], "d": [1, 2, 8], "home": ["Rome", "Oslo", ""]}
+VALUES: dict[str, list[Any]] = {
+    "c": [0, 1, 6, 7.5, 100, -3],
+    "d": [1, 2, 8],
+    "home": ["Rome", "Oslo", ""],
+}
 EVENTS: dict[str, list[Any]] = {"a": [0, 1, 2, 7, 95], "a0": [1], "city": ["Rome", "Oslo", "Bonn"]}
 
 
@@ -55,7 +59,9 @@ class Model:
         self.contexts: dict[str, dict[str, Any]] = {}
 
     def text(self, is_linked: bool) -> str:
-        pools = [NEVER[:2], ALWAYS[:1], FREE] if not is_linked else [NEVER, ALWAYS, FREE, *[LINKED] * 4]
+        pools = (
+            [NEVER[:2], ALWAYS[:1], FREE] if not is_linked else [NEVER, ALWAYS, FREE, *[LINKED] * 4]
+        )
         return self.rng.choice(self.rng.choice(pools))
 
     def put(self) -> None:
@@ -93,7 +99,9 @@ class Model:
         expected = [
             id_
             for id_, (text, context) in self.subscriptions.items()
-            if naive.matches(parse(text), naive.in_context(event, self.contexts.get(context or "", {})))
+            if naive.matches(
+                parse(text), naive.in_context(event, self.contexts.get(context or "", {}))
+            )
         ]
         assert sorted(self.matcher.match(event)) == sorted(expected)
 

@@ -28,7 +28,11 @@ EVENTS = [{"a": a, "city": city} for a in (0, 2, 20, 94) for city in ("Rome", "O
 def matcher(index: str) -> Matcher:
     m = Matcher(index)
     for i, context in enumerate("kkllk"):
-        m.add(i, ["a < ctx.c - 5", "a >= ctx.d", "city = ctx.home", "a < ctx.late"][i % 4], context=context)
+        m.add(
+            i,
+            ["a < ctx.c - 5", "a >= ctx.d", "city = ctx.home", "a < ctx.late"][i % 4],
+            context=context,
+        )
     m.add("like", "ctx.home LIKE '%o_e%' OR a = 2", context="k")
     m.set_context_many({"k": {"c": 100, "d": 2, "home": "Rome"}, "l": {"c": 7, "home": "Rome"}})
     m.match(EVENTS[0])

@@ -43,7 +43,8 @@ def new_constants_of_replacements(m: Matcher, i: int) -> None:
 
 
 def new_names(m: Matcher, i: int) -> None:
-    m.add(i, f"n{i} = {i} AND t{i} = 'a' AND u{i} IS NULL AND (v{i} LIKE '%x_' OR w{i} > 1 AND w{i} < 0)")
+    merged = f"w{i} > 1 AND w{i} < 0"
+    m.add(i, f"n{i} = {i} AND t{i} = 'a' AND u{i} IS NULL AND (v{i} LIKE '%x_' OR {merged})")
     if i >= LIVE:
         m.remove(i - LIVE)
 

@@ -74,7 +74,10 @@ def test_a_type_goes_with_the_last_subscription_that_mentions_the_name():
         m.add(4, "kept = 'text'")
 
 
-@pytest.mark.parametrize("text", ["x < 1 AND x > 2", "y = 1 OR TRUE OR x = 1", "y = 1 AND (x = 1 OR x <> 1 OR x IS NULL)"])
+@pytest.mark.parametrize(
+    "text",
+    ["x < 1 AND x > 2", "y = 1 OR TRUE OR x = 1", "y = 1 AND (x = 1 OR x <> 1 OR x IS NULL)"],
+)
 def test_a_mention_that_merging_leaves_out_counts(text: str, tmp_path: Path) -> None:
     """All texts that are there agree on the types, so that they can be added again in any order."""
     m = Matcher()

@@ -47,6 +47,8 @@ class ContextStore(ContextTable):
         attributes.has_values = self._has_values
         self._table = table
         self._encoder = ValueEncoder(self, table)
+        self.n_strings_kept = 0
+        """Strings that were in use when those that were not were last forgotten."""
 
     # -- changing ----------------------------------------------------------------------------
 
@@ -246,7 +248,9 @@ class ContextStore(ContextTable):
     def forget_strings(self, ends: np.ndarray) -> None:
         """Drop strings that no context has and no predicate, by the ends of its sets, tests."""
         used = self.cells[: len(self._ids)][:, self.string_columns(), KEY].ravel()
-        self.attributes.context_strings.dictionary.keep(np.concatenate([used, ends]))
+        strings = self.attributes.context_strings
+        strings.dictionary.keep(np.concatenate([used, ends]))
+        self.n_strings_kept = strings.n_constants
 
     # -- keeping -----------------------------------------------------------------------------
 
@@ -290,3 +294,4 @@ class ContextStore(ContextTable):
         self.cells[: len(keys), : len(self.columns), KEY] = keys
         self.count_set()
         self.slot_row = np.array(arrays["slot_row"])
+        self.n_strings_kept = self.attributes.context_strings.n_constants

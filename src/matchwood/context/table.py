@@ -265,7 +265,12 @@ class ContextTable:
         n_set = [self.n_set[i] for i in cols.tolist()]
         self.follow_with(None)
         self.cells, self._ids, self._row_of, self.slot_row = fresh, ids, row_of, slot_row
-        self.columns, self.column_of, self.patterns, self.n_set = columns, column_of, patterns, n_set
+        self.columns, self.column_of, self.patterns, self.n_set = (
+            columns,
+            column_of,
+            patterns,
+            n_set,
+        )
         self._free_rows, self._free_columns, self._n_linked = [], [], None
 
 

@@ -277,8 +277,10 @@ class Attributes:
     @property
     def nbytes(self) -> int:
         """An estimate: all of it is Python's own objects."""
-        return 500 * len(self.by_name) + 100 * (self.n_derived + len(self._free)) + (
-            150 * self.n_constants
+        return (
+            500 * len(self.by_name)
+            + 100 * (self.n_derived + len(self._free))
+            + (150 * self.n_constants)
         )
 
     @property
@@ -298,8 +300,10 @@ class Attributes:
         ids, ends = ids[order], ends[order]
         for attribute in self.all:
             keys = attribute.keys
-            if isinstance(keys, DictionaryKeys) and keys.is_read and (
-                keys is not self.context_strings
+            if (
+                isinstance(keys, DictionaryKeys)
+                and keys.is_read
+                and (keys is not self.context_strings)
             ):
                 mine = slice(*np.searchsorted(ids, (attribute.id, attribute.id + 1)))
                 keys.dictionary.keep(ends[mine])

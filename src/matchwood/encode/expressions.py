@@ -13,8 +13,8 @@ Layout   (S slots)
          count  int64[2]   N_CODE used, WASTED among them
 
 Uses.    `uses` counts by attribute how often expressions mention it, so that one that is mentioned
-         no more can be dropped.  Attributes that merging has left out (`a < 1 AND a > 2`) count too:
-         all texts that are kept then agree about the type of `a`.
+         no more can be dropped.  Attributes that merging has left out (`a < 1 AND a > 2`) count,
+         too: all texts that are kept then agree about the type of `a`.
 """
 
 from __future__ import annotations
@@ -186,7 +186,8 @@ class ExpressionTable:
         """The ids of all attributes that the expressions in slots mention."""
         x = self.layout
         code = x.code[slices(x.start[slots], x.size[slots])]
-        attributes = set(self.predicates.layout.attr[code[code >= 0]].tolist())
+        tested = self.predicates.layout.attr[code[code >= 0]]
+        attributes = set((tested if len(tested) < 64 else np.unique(tested)).tolist())
         if self._merged:
             attributes.update(*[self._merged.get(slot, ()) for slot in slots.tolist()])
         return sorted(attributes)

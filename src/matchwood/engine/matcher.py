@@ -25,7 +25,7 @@ from matchwood.engine.moments import Moment
 from matchwood.engine.routing import Routing, with_ids
 from matchwood.engine.store import Store
 from matchwood.engine.subscriptions import Id, Subscriptions, check_id
-from matchwood.engine.tidy import tidy
+from matchwood.engine.tidy import hold_strings, tidy
 from matchwood.errors import EventError, MatchwoodError, SubscriptionError
 from matchwood.lang.nodes import Boolean, Expr
 
@@ -39,7 +39,8 @@ class Matcher:
     """Keeps subscriptions and tells, for every event, which of them hold.
 
     index   "auto", or a name from the registry; settings of that index follow as keywords
-    schema  declared types of attributes; others are learned from their first use
+    schema  declared types of attributes; others are learned from their first use, and forgotten
+            with the last subscription that mentions them
 
     >>> m = Matcher()
     >>> m.add("cheap", "price < 20 AND genre = 'classics'")
@@ -225,15 +226,12 @@ class Matcher:
         return found
 
     def hold_strings(self) -> None:
-        """Forget strings that no context has, and from here to the next call none.
+        """Forget strings that no context has any more, and from here to the next call none.
 
-        For owners that set earlier values again between encoded events, which compare with them.
+        For owners that set earlier values again between encoded events, see `find`.
         """
         with self._exclusive():
-            store = self._store
-            store.holds_strings = False
-            tidy(store)
-            store.holds_strings = True
+            hold_strings(self._store)
 
     def context(self, id: Id) -> dict[str, Any]:
         """The values of a context that are set now."""
@@ -276,7 +274,8 @@ class Matcher:
         """The slots that hold for encoded events; `arrow_ids` tells the id of each slot.
 
         moments  changes of contexts between the events, ascending; they may bring no new strings,
-                 which would give other integers to events
+                 which would give other integers to events.  One that no context has any more may be
+                 new again, unless `hold_strings` was called before it was set
         """
         with self._exclusive():
             self._store.is_between_events = bool(moments)

@@ -37,6 +37,15 @@ def tidy(store: Store) -> None:
         store.contexts.shrink()
 
 
+def hold_strings(store: Store) -> None:
+    """Forget strings of contexts if most are no context's, and then none before the next call."""
+    strings, contexts = store.attributes.context_strings, store.contexts
+    store.holds_strings = False
+    if contexts is not None and strings.n_constants > SPARE + 2 * contexts.n_strings_kept:
+        forget(store)
+    store.holds_strings = True
+
+
 def forget(store: Store) -> None:
     """Forget constants and names that no expression and no context uses."""
     attributes, predicates = store.attributes, store.table.predicates
