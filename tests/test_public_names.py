@@ -55,9 +55,10 @@ MATCHER = {
     "schema",
     "set_context",
     "set_context_many",
+    "remove_context",
     "context",
 }
-COLUMNS = {"add_chunks", "encode", "find", "arrow_ids", "renumber", "context_ids"}
+COLUMNS = {"add_chunks", "encode", "find", "arrow_ids", "renumber", "context_ids", "hold_strings"}
 """Verbs for pipelines, which have columns at both ends and want no Python object a row."""
 
 

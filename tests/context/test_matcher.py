@@ -243,10 +243,9 @@ def test_strings_of_contexts_are_forgotten_with_them():
     for i in range(3_000):
         m.set_context("c", {"home": f"street {i}"})
     assert m.match({"city": "street 2999"}) == [1]
-    strings = m._store.attributes.context_strings.dictionary
-    assert len(strings) == 3_000
+    assert m.stats()["context_strings"] < 600
     m._store.compact()
-    assert len(strings) == 1
+    assert m.stats()["context_strings"] == 1
     assert m.match({"city": "street 2999"}) == [1]
     assert m.match({"city": "street 2998"}) == []
 

@@ -117,6 +117,25 @@ def test_the_insertion_example_of_figure_3():
         index.draw(format="svg")
 
 
+def test_the_optimistic_variant_cuts_by_the_attribute_that_most_expressions_test():
+    """Section 5: its loss is 0 until events have shown one, whatever the ranges are."""
+    world = World(dict.fromkeys(("a", "b", "c"), "int"))
+    wide = [f"a BETWEEN 0 AND 1000 AND {'bc'[i % 3 == 0]} = {i}" for i in range(24)]
+    world.store([parse(text) for text in wide])
+    a, b, c = (world.attributes.by_name[name].id for name in "abc")
+    slots = np.arange(len(wide), dtype=np.int32)
+    chosen = {}
+    for histogram in (False, True):
+        config = {"max_cap": 6, "min_size": 2, "histogram": histogram}
+        bulk = BETree.build(world.table, slots, **config)
+        grown = BETree.build(world.table, NOTHING, **config)
+        for slot in slots:
+            grown.insert(np.array([slot], np.int32))
+        chosen[histogram] = attributes_of(bulk, ROOT), attributes_of(grown, ROOT)
+    assert chosen[False] == ({a}, {a})
+    assert chosen[True] == ({b, c}, {b, c})
+
+
 # ── invariants ──────────────────────────────────────────────────────────────────────────────────
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from random import Random
 from typing import Any
 
@@ -10,7 +11,8 @@ import pyarrow as pa
 import pytest
 
 import matchwood as mw
-from matchwood.spark.stream_contexts import ADD, SET, carry_out, values_text
+from matchwood.engine.moments import Moment
+from matchwood.spark.stream_contexts import ADD, SET, Timeline, Update, carry_out, values_text
 from matchwood.spark.stream_state import CHANGE
 
 TYPES = {"price": "number", "genre": "string", "ctx": {"budget": "number", "taste": "string"}}
@@ -75,3 +77,32 @@ def test_values_during_a_batch_are_those_of_one_record_after_the_other(
     timeline.end()
     for who in PEOPLE:
         assert matcher.context(who) == oracle.context(who)
+
+
+@pytest.mark.parametrize("direct", [False, True])
+def test_strings_stay_while_events_that_were_encoded_with_them_are_matched(direct: bool) -> None:
+    """Values go back to strings that no context has any more; those have the same keys then."""
+    n = 800
+    matcher = mw.Matcher()
+    matcher.add(0, "genre = ctx.taste", context="ann")
+    updates = [{"taste": f"word {i * 7919 % n}"} for i in range(n)]
+    events = [{"genre": f"word {i * 7919 % n}"} for i in range(n)]
+    if direct:
+        matcher.hold_strings()
+        matcher.set_context_many([("ann", each) for each in updates])
+        encoded = matcher.encode(events)
+        changes = [partial(matcher.set_context, "ann", each) for each in updates]
+        moments = [Moment(i, change) for i, change in enumerate(changes)]
+        assert matcher.find(encoded, moments).offsets.tolist() == list(range(n + 1))
+        return
+    timeline = Timeline(matcher)
+    for i, each in enumerate(updates):
+        timeline.append(Update(2 * i, "ann", each))
+    timeline.end()
+    encoded = matcher.encode(events)
+    for _ in range(2):
+        moments = timeline.moments(np.arange(1, 2 * n, 2))
+        assert matcher.find(encoded, moments).offsets.tolist() == list(range(n + 1))
+    timeline.end()
+    Timeline(matcher)
+    assert matcher.stats()["context_strings"] == 1

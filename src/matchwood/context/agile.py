@@ -33,10 +33,19 @@ from matchwood.context.agile_kernels import (
     update,
 )
 from matchwood.context.hash_table_kernels import hash_rebuild
-from matchwood.context.search_tree_kernels import open_tree
+from matchwood.context.search_tree_kernels import MIRRORED, open_tree
+from matchwood.context.update_kernels import make_nodes
 from matchwood.index.interval_skip_list import empty_structure, with_identifiers, with_room
 from matchwood.index.interval_skip_list_kernels import LEVELS
-from matchwood.index.marker_kernels import FIRST_NODE, KIND, NODES, Structure, take_out
+from matchwood.index.marker_kernels import (
+    FIRST_NODE,
+    KIND,
+    MAX_KEY,
+    MIN_KEY,
+    NODES,
+    Structure,
+    take_out,
+)
 from matchwood.jit import kernel
 
 STRUCTURES = {
@@ -84,6 +93,16 @@ def _probe(s, k, key, out):  # type: ignore[no-untyped-def]
     return probe(s, k, key, out, np.int64(0))
 
 
+@kernel
+def _put_again(old, s, n_lists, first, last, before):  # type: ignore[no-untyped-def]
+    """Put identifiers from `first` on where they were; returns how far it came."""
+    for i in range(first, last):
+        lo, hi = old.range[i, 0], old.range[i, 1]
+        if lo <= hi and s.ends[i, 0] < 0 and not put(s, i % n_lists, i, lo, hi, before):
+            return i
+    return last
+
+
 def new_structure(kind: int, n_lists: int, is_mirrored: np.ndarray | None = None) -> Structure:
     """Empty structures of one kind that share their arrays."""
     s = empty_structure(n_lists if kind == SKIP_LIST else 0)
@@ -100,6 +119,36 @@ def new_structure(kind: int, n_lists: int, is_mirrored: np.ndarray | None = None
     else:
         s.edge[:] = 0
         s.count[NODES] = 2 * n_lists
+    return s
+
+
+def renewed(old: Structure, n_lists: int, before: np.ndarray) -> Structure:
+    """The same K(i) for every identifier, on no more nodes than they need.
+
+    What a structure cannot hold exactly it holds under every key.  Identifier i is in list
+    i % n_lists.
+    """
+    kind, n = int(old.count[KIND]), len(old.ends)
+    is_mirrored = old.node[: 2 * n_lists : 2, MIRRORED] if kind == SEARCH_TREE else None
+    s = with_identifiers(new_structure(kind, n_lists, is_mirrored), n)
+    for k in range(n_lists if kind == SKIP_LIST else 0):
+        s = _with_nodes(s, k, old.range[k::n_lists], before)
+    done = 0
+    while done < n:
+        done = _put_again(old, s, n_lists, done, n, before)
+        if done < n:
+            s = roomier(s)
+    return s
+
+
+def _with_nodes(s: Structure, k: int, ranges: np.ndarray, before: np.ndarray) -> Structure:
+    """The ends of ranges as nodes of list k, before any range is on it: none is split."""
+    lo, hi = ranges[ranges[:, 0] <= ranges[:, 1]].T
+    keys, done = np.unique(np.concatenate([lo[lo != MIN_KEY], hi[hi != MAX_KEY] + 1])), 0
+    while done < len(keys):
+        done = make_nodes(s, k, keys, done, before)
+        if done < len(keys):
+            s = roomier(s)
     return s
 
 

@@ -26,7 +26,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from matchwood.context.agile import new_structure, roomier
+from matchwood.context.agile import new_structure, renewed, roomier
 from matchwood.context.agile_kernels import (
     AGILE,
     BOX_LEVEL,
@@ -69,6 +69,8 @@ from matchwood.index.marker_kernels import KIND, NODES
 from matchwood.index.protocol import ANY, Hits
 
 REQUESTS = 4096
+SPARE_NODES = 64
+"""Nodes that are never worth looking for those that no range ends at any more."""
 _NO_CELLS = np.full((1, 1, 4), INT_MIN, np.int64)
 
 
@@ -95,6 +97,9 @@ class Cif(IndexFrame):
         self._drop_layout()
 
     def _drop_layout(self) -> None:
+        """Forget profiles and indexes, and the links to them that lie beside the values."""
+        if self._store is not None and self._store.follower is self:
+            self._store.reset_safety()
         self.attrs = np.empty(0, np.int64)
         self.profiles: Profiles = no_profiles()
         self.structure = new_structure(0, 1)
@@ -106,6 +111,7 @@ class Cif(IndexFrame):
         self._built_with = (0, 0)
         self._n_dead = 0
         self._version = -1
+        self._most_nodes = SPARE_NODES
 
     def _new_policy(self) -> np.ndarray:
         return np.ones(7) * (np.arange(7) == P_PROFILES)
@@ -166,7 +172,7 @@ class Cif(IndexFrame):
         """Bring profiles and indexes up to date with all that was inserted."""
         store = self._store
         if store is not None and store.follower is not self:
-            store.follower = self
+            store.follow_with(self)
             self._is_stale = True
         version = -1 if store is None else store.attributes.version
         n_values = 0
@@ -179,11 +185,15 @@ class Cif(IndexFrame):
                 has_doubled |= n_values > 2 * values + 16
             if has_doubled or version != self._version:
                 self._is_stale = True
-        if self._is_stale:
-            self._build()
-        elif self._pending:
-            self._take_compiled(self._compile(self._pending))
-            self._pending = []
+        try:
+            if self._is_stale:
+                self._build()
+            elif self._pending:
+                self._take_compiled(self._compile(self._pending))
+                self._pending = []
+        except BaseException:  # half of it is done: none of it counts
+            self._is_stale = True
+            raise
 
     _look_at = 0
 
@@ -194,8 +204,6 @@ class Cif(IndexFrame):
 
     def _build(self) -> None:
         store = self._store
-        if store is not None:
-            store.reset_safety()
         self._drop_layout()
         if not self._slots:
             return
@@ -268,6 +276,8 @@ class Cif(IndexFrame):
                 ),
                 first, last,
             )  # fmt: skip
+        if first == 0:
+            self._most_nodes = SPARE_NODES + 3 * int(self.structure.count[NODES])
 
     def _repeat(self, step: Any, done: int, last: int) -> None:
         """Call a step until it comes to the end, making room whenever it stops."""
@@ -289,6 +299,15 @@ class Cif(IndexFrame):
             ),
             0, len(keys),
         )  # fmt: skip
+        self._give_back_nodes()
+
+    def _give_back_nodes(self) -> None:
+        """Nodes stay when the ranges that ended there leave; when they are two in three, all are
+        made anew.  So many were made since the last time that the work is theirs.
+        """
+        if self.structure.count[NODES] > self._most_nodes:
+            self.structure = renewed(self.structure, len(self.attrs), self._before)
+            self._most_nodes = SPARE_NODES + 3 * int(self.structure.count[NODES])
 
     def note_updates(self, n: int) -> None:
         """So many values were changed."""
@@ -345,6 +364,7 @@ class Cif(IndexFrame):
             ),
             0, asked,
         )  # fmt: skip
+        self._give_back_nodes()
 
     def _match_bitmaps(self, events: EventBatch) -> Hits:
         """Merge by compressed bitmaps: one per index, with the profiles that it does not hold."""

@@ -71,9 +71,8 @@ def meanings(table: ExpressionTable, store: ContextStore | None) -> Meanings:
     if store is None:
         return Meanings(what, offset, is_relation, index_attr)
     attributes = store.attributes
-    dropped = attributes.dropped
     for each in attributes.all[:n]:
-        if each.id in dropped:
+        if each.is_dropped:
             continue
         if each.term is not None:
             what[each.id], offset[each.id], index_attr[each.id] = _relation(store, each)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, date, datetime, timedelta
-from functools import cache, partial
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -172,7 +172,9 @@ class ValueEncoder:
             self._attributes.version += 1
 
     def _learn_strings(self, words: list[str]) -> None:
+        n_known = len(self._strings.dictionary)
         self._strings.literals(words)
+        self._attributes.n_new += len(self._strings.dictionary) - n_known
         moved = self._strings.take_relabelling()
         if moved is not None:
             self._attributes.follow(None, moved, self._table.rekey)
@@ -251,7 +253,7 @@ def _type_of(name: str, value: Any) -> str:
         raise EventError(f"{name!r}: {error}") from None
 
 
-@cache
+@lru_cache(maxsize=1024)
 def _regex(pattern: str) -> re.Pattern[str]:
     return compile_pattern(pattern)
 

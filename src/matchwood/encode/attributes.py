@@ -18,7 +18,7 @@ the strings that were ever set.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -29,6 +29,7 @@ from matchwood.encode.keys import DictionaryKeys, FloatKeys, Keys, keys_for
 from matchwood.encode.like import compile_pattern
 from matchwood.encode.predicates import PredicateTable
 from matchwood.encode.schema import Schema
+from matchwood.journal import Journal
 from matchwood.lang.names import is_context
 
 
@@ -63,6 +64,8 @@ class Attribute:
     terms: dict[Term, int] = field(default_factory=dict)  # relations of this attribute
     beside_id: int = -1  # the attribute `x beside ctx`
     is_beside: bool = False  # derived: such an attribute
+    n_references: int = 0  # a value of the context: relations that refer to it
+    is_dropped: bool = False  # nothing uses it: the id is free
 
     @property
     def is_context(self) -> bool:
@@ -81,14 +84,22 @@ class Attributes:
         self.by_name: dict[str, Attribute] = {}
         self.all: list[Attribute] = []
         self.absences: list[Attribute] = []  # attributes whose absence some subscription asks for
-        self._free: list[int] = []  # ids of derived attributes that were dropped
-        self.learned: list[Attribute] = []  # that got a type; the owner of changes clears it
+        self._free: list[int] = []  # ids of attributes that were dropped
+        self.journal = Journal()
         self.context_strings = DictionaryKeys("string")
         self.when_moved: Callable[[Relabelling], None] | None = None
         """Called when keys of the context's strings have moved."""
+        self.when_dropped: Callable[[Attribute], None] | None = None
+        """Called with a value of the context, or a pattern of one, that was dropped."""
+        self.has_values: Callable[[int], bool] | None = None
+        """Whether some context has a value of an attribute."""
         self.version = 0  # raised when types of relations became known, or one was made
+        self.n_new = 0  # constants learned since `forget_unused`
+        self.n_kept = 0  # constants that were there then
         for name, kind in (schema or {}).items():
             self.get(name, kind)
+        self.n_pinned = len(self.all)
+        """Attributes with lower ids are declared: they and their types stay."""
 
     def __len__(self) -> int:
         return len(self.all)
@@ -98,9 +109,10 @@ class Attributes:
         attribute = self.by_name.get(name)
         if attribute is None:
             attribute = self._new(name, None, None)
+            self.journal.remember_item(self.by_name, name)
             self.by_name[name] = attribute
         if attribute.type is None and kind is not None:
-            self.learned.append(attribute)
+            self.journal.remember_field(attribute, "type")
             attribute.keys = self.keys_of(name, kind)
             attribute.type = kind
         return attribute
@@ -137,6 +149,7 @@ class Attributes:
             derived = self._derive(attribute, name)
             derived.term = term
             found = attribute.terms[term] = derived.id
+            self.all[term.context].n_references += 1
             self.version += 1
         return found
 
@@ -166,10 +179,42 @@ class Attributes:
             for term in attribute.terms:
                 self.compared(attribute, term)
 
-    @property
-    def dropped(self) -> set[int]:
-        """Ids of derived attributes that no expression tests any more."""
-        return set(self._free)
+    def drop_unused(self, ids: Iterable[int], uses: np.ndarray) -> None:
+        """Drop those attributes that nothing uses, and what they alone were derived from.
+
+        uses  how often expressions mention each attribute
+        """
+        pending = list(ids)
+        while pending:
+            attribute = self.all[pending.pop()]
+            if not self._is_unused(attribute, uses):
+                continue
+            if attribute.is_derived:
+                pending.append(attribute.source)
+                if attribute.term is not None:
+                    pending.append(attribute.term.context)
+                self.drop_derived(attribute.id)
+            else:
+                self.journal.remember_item(self.by_name, attribute.name)
+                del self.by_name[attribute.name]
+                self._give_back(attribute.id)
+            if self.when_dropped is not None and (attribute.is_context or attribute.pattern):
+                self.when_dropped(attribute)
+
+    def _is_unused(self, attribute: Attribute, uses: np.ndarray) -> bool:
+        """Whether no expression mentions an attribute, nothing is derived from it and no context
+        has a value of it.
+        """
+        if attribute.id < self.n_pinned or attribute.is_beside or attribute.is_dropped:
+            return False
+        if attribute.id < len(uses) and uses[attribute.id]:
+            return False
+        if attribute.is_derived:
+            return True
+        has_derived = attribute.absence_id >= 0 or attribute.patterns or attribute.terms
+        if has_derived or attribute.n_references:
+            return False
+        return self.has_values is None or not self.has_values(attribute.id)
 
     def drop_derived(self, derived: int) -> None:
         """Stop supplying a derived attribute that no predicate tests any more."""
@@ -178,17 +223,27 @@ class Attributes:
         term = self.all[derived].term
         if term is not None:
             del attribute.terms[term]
+            self.all[term.context].n_references -= 1
             self.version += 1
-            if attribute.beside_id >= 0 and not attribute.terms:
-                self._free.append(attribute.beside_id)
-                attribute.beside_id = -1
+            if not attribute.terms:
+                self._drop_beside(attribute)
         elif pattern is None:
             attribute.absence_id = -1
             if not attribute.is_context:
                 self.absences.remove(attribute)
         else:
             del attribute.patterns[pattern]
-        self._free.append(derived)
+        self._give_back(derived)
+
+    def _drop_beside(self, attribute: Attribute) -> None:
+        if attribute.beside_id >= 0:
+            self._give_back(attribute.beside_id)
+            attribute.beside_id = -1
+
+    def _give_back(self, id_: int) -> None:
+        self.journal.remember_item(self.all, id_)
+        self.all[id_] = Attribute(id_, "", None, None, is_dropped=True)
+        self._free.append(id_)
 
     def follow(
         self,
@@ -219,39 +274,61 @@ class Attributes:
         """How many derived attributes are supplied."""
         return len(self.all) - len(self.by_name) - len(self._free)
 
+    @property
+    def nbytes(self) -> int:
+        """An estimate: all of it is Python's own objects."""
+        return (
+            500 * len(self.by_name)
+            + 100 * (self.n_derived + len(self._free))
+            + (150 * self.n_constants)
+        )
+
+    @property
+    def n_constants(self) -> int:
+        """How many constants the dictionaries hold."""
+        own = [each.keys for each in self.all if isinstance(each.keys, DictionaryKeys)]
+        mine = [keys.n_constants for keys in own if keys is not self.context_strings]
+        return sum(mine) + self.context_strings.n_constants
+
     def forget_unused(self, predicates: PredicateTable) -> None:
-        """Drop dictionary constants that no predicate of the table has as an end any more."""
+        """Drop dictionary constants that no predicate of the table has as an end any more.
+
+        A dictionary that was not read yet has learned nothing: it stays as it is.
+        """
         ids, ends = predicates.ends()
         order = np.argsort(ids, kind="stable")
         ids, ends = ids[order], ends[order]
         for attribute in self.all:
-            if isinstance(attribute.keys, DictionaryKeys) and (
-                attribute.keys is not self.context_strings
+            keys = attribute.keys
+            if (
+                isinstance(keys, DictionaryKeys)
+                and keys.is_read
+                and (keys is not self.context_strings)
             ):
                 mine = slice(*np.searchsorted(ids, (attribute.id, attribute.id + 1)))
-                attribute.keys.dictionary.keep(ends[mine])
+                keys.dictionary.keep(ends[mine])
 
-    def forget_from(self, names: dict[str, Attribute], n: int) -> None:
-        """Back to the first n of `names`, with the types they had when `learned` was cleared.
-
-        For a change that is undone: ids, derived attributes and constants are not put right.
-        """
-        for attribute in self.learned:
-            attribute.type = attribute.keys = None
-        self.learned = []
-        self.by_name = dict(list(names.items())[:n])
+    def trim(self) -> None:
+        """Shorten the list by dropped attributes at its end."""
+        n = len(self.all)
+        while n and self.all[n - 1].is_dropped:
+            n -= 1
+        free = [id_ for id_ in self._free if id_ < n]
+        self.all, self._free = self.all[:n], free
 
     def schema(self) -> Schema:
         """The types known so far."""
         return Schema({each.name: each.type for each in self.by_name.values() if each.type})
 
     def _derive(self, attribute: Attribute, name: str) -> Attribute:
-        id_ = self._free.pop() if self._free else len(self.all)
-        derived = Attribute(id_, name, "bool", keys_for("bool"), source=attribute.id)
-        self.all[id_ : id_ + 1] = [derived]
-        return derived
+        return self._place(name, "bool", keys_for("bool"), attribute.id)
 
     def _new(self, name: str, kind: str | None, keys: Keys | None) -> Attribute:
-        attribute = Attribute(len(self.all), name, kind, keys)
-        self.all.append(attribute)
+        return self._place(name, kind, keys, -1)
+
+    def _place(self, name: str, kind: str | None, keys: Keys | None, source: int) -> Attribute:
+        """A new attribute under an id that was given back, or the next one."""
+        id_ = self._free.pop() if self._free else len(self.all)
+        attribute = Attribute(id_, name, kind, keys, source=source)
+        self.all[id_ : id_ + 1] = [attribute]
         return attribute

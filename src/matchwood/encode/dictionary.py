@@ -145,10 +145,8 @@ class OrderedDictionary:
 
     def restore(self, values: list[Any], labels: list[int]) -> None:
         """Take over constants and labels of a snapshot."""
-        self.values = SortedList(values)
-        self.label_of = dict(zip(values, labels, strict=True))
-        self._last = None
-        self._kept = None
+        fresh, label_of = SortedList(values), dict(zip(values, labels, strict=True))
+        self.values, self.label_of, self._last, self._kept = fresh, label_of, None, None
         self._adjacent, self._n_looked_at = set(), 0
 
     def take(self, label_of: dict[Any, int]) -> None:

@@ -146,3 +146,37 @@ def compact_code(expressions, order, fresh):
         expressions.start[slot] = at
         at += size
     return at
+
+
+@kernel
+def count_uses(start, size, code, pred_attr, slots, uses, by):
+    """Add `by` to the uses of an attribute for every leaf of slots that tests it."""
+    for slot in slots:
+        for k in range(start[slot], start[slot] + size[slot]):
+            if code[k] >= 0:
+                uses[pred_attr[code[k]]] += by
+
+
+@kernel
+def merged_away(
+    leaf_attr, expr_start, expr_code, slots, start, size, code, pred_attr, mark, stamp, out
+):  # fmt: skip
+    """Attributes that leaves of an expression have and its code has not: merging left them out.
+
+    `mark` (by attribute) is scratch whose values are below `stamp`; out gets pairs of slot and
+    attribute; returns how many.
+    """
+    n = 0
+    for e in range(len(slots)):
+        slot = slots[e]
+        for k in range(start[slot], start[slot] + size[slot]):
+            if code[k] >= 0:
+                mark[pred_attr[code[k]]] = stamp + e
+        for k in range(expr_start[e], expr_start[e + 1]):
+            if expr_code[k] >= 0 and mark[leaf_attr[expr_code[k]]] != stamp + e:
+                attr = leaf_attr[expr_code[k]]
+                mark[attr] = stamp + e
+                out[n, 0] = slot
+                out[n, 1] = attr
+                n += 1
+    return n

@@ -11,6 +11,10 @@ Layout   (S slots)
          code   int32[]    CONJUNCTION: predicate ids by attribute
                            TREE: prefix code (see forms.merge_kernels), leaves are predicate ids
          count  int64[2]   N_CODE used, WASTED among them
+
+Uses.    `uses` counts by attribute how often expressions mention it, so that one that is mentioned
+         no more can be dropped.  Attributes that merging has left out (`a < 1 AND a > 2`) count,
+         too: all texts that are kept then agree about the type of `a`.
 """
 
 from __future__ import annotations
@@ -33,7 +37,9 @@ from matchwood.encode.expression_kernels import (
     WORKSPACE_FULL,
     ExpressionLayout,
     compact_code,
+    count_uses,
     encode_batch,
+    merged_away,
     release_batch,
 )
 from matchwood.encode.predicates import PredicateTable
@@ -59,6 +65,9 @@ class ExpressionTable:
         self.context: Any = None
         """The values that subscriptions refer to, see matchwood.context; None: none does."""
         self._workspace = new_workspace(_WORKSPACE)
+        self._uses: np.ndarray | None = None  # counted when it is first needed
+        self._merged: dict[int, list[int]] = {}  # by slot: attributes that merging left out
+        self._mark, self._stamp = np.zeros(64, np.int64), 1
 
     @property
     def nbytes(self) -> int:
@@ -82,9 +91,60 @@ class ExpressionTable:
                 self._grow(status, len(slots) - done)
         if len(self._workspace.node_kind) > 64 * _WORKSPACE:
             self._workspace = new_workspace(_WORKSPACE)
+        if self._uses is not None:
+            self._count(slots, 1)
+        self._note_merged(leaves, expr_start, expr_code, slots)
+
+    @property
+    def uses(self) -> np.ndarray:
+        """How often expressions mention each attribute, by attribute id."""
+        if self._uses is None:
+            self._uses = np.zeros(doubled(64, self.n_attributes), np.int64)
+            self._count(np.flatnonzero(self.layout.kind != UNUSED).astype(np.int32), 1)
+            for attrs in self._merged.values():
+                self._uses[attrs] += 1
+        return self._uses
+
+    def _count(self, slots: np.ndarray, by: int) -> None:
+        self._uses = grown(self.uses, doubled(len(self.uses), self.n_attributes))
+        x = self.layout
+        count_uses(x.start, x.size, x.code, self.predicates.layout.attr, slots, self._uses, by)
+
+    def _note_merged(
+        self, leaves: Leaves, expr_start: np.ndarray, expr_code: np.ndarray, slots: np.ndarray
+    ) -> None:
+        """Remember the attributes of expressions that merging left out."""
+        x = self.layout
+        self._mark = grown(self._mark, doubled(len(self._mark), self.n_attributes))
+        out = np.empty((len(expr_code), 2), np.int32)
+        n = merged_away(
+            leaves.attr, expr_start, expr_code, slots, x.start, x.size, x.code,
+            self.predicates.layout.attr, self._mark, self._stamp, out,
+        )  # fmt: skip
+        self._stamp += len(slots)
+        for slot, attr in out[:n].tolist():
+            self._merged.setdefault(slot, []).append(attr)
+            if self._uses is not None:
+                self._uses[attr] += 1
+
+    def merged(self) -> tuple[np.ndarray, np.ndarray]:
+        """Slots and attributes that merging left out of them, for a snapshot."""
+        pairs = [(slot, attr) for slot, attrs in self._merged.items() for attr in attrs]
+        slot, attr = np.array(pairs, np.int32).reshape(-1, 2).T.copy()
+        return slot, attr
+
+    def take_merged(self, slots: np.ndarray, attrs: np.ndarray) -> None:
+        """What `merged` gave, back from a snapshot."""
+        for slot, attr in zip(slots.tolist(), attrs.tolist(), strict=True):
+            self._merged.setdefault(slot, []).append(attr)
 
     def release(self, slots: np.ndarray) -> None:
         """Empty slots and give back what they used."""
+        self._count(slots, -1)
+        if self._merged:
+            for slot in slots.tolist():
+                for attr in self._merged.pop(slot, ()):
+                    self.uses[attr] -= 1
         release_batch(slots, self.predicates.layout, self.layout)
         if self.layout.count[WASTED] * 2 > self.layout.count[N_CODE]:
             self._compact_code()
@@ -102,7 +162,13 @@ class ExpressionTable:
             getattr(self.layout, name)[: len(slots)] = getattr(old, name)[slots]
         self.layout = self.layout._replace(code=old.code, count=old.count)
         self._compact_code()
+        new = dict(zip(slots.tolist(), range(len(slots)), strict=True)) if self._merged else {}
+        self._merged = {new[slot]: attrs for slot, attrs in self._merged.items() if slot in new}
         renumbered = self.predicates.compacted()
+        mentioned = [attr for attrs in self._merged.values() for attr in attrs]
+        tested = int(self.predicates.layout.attr.max(initial=-1))
+        self.n_attributes = max([tested, *mentioned]) + 1
+        self._uses, self._mark = None, np.zeros(doubled(64, self.n_attributes), np.int64)
         code = self.layout.code[: self.layout.count[N_CODE]]
         leaf = code >= 0
         code[leaf] = renumbered[code[leaf]]
@@ -117,11 +183,14 @@ class ExpressionTable:
         return self.layout.code[start : start + self.layout.size[slot]]
 
     def attributes_of(self, slots: np.ndarray) -> list[int]:
-        """The ids of all attributes that the expressions in slots test."""
+        """The ids of all attributes that the expressions in slots mention."""
         x = self.layout
         code = x.code[slices(x.start[slots], x.size[slots])]
-        attributes: list[int] = np.unique(self.predicates.layout.attr[code[code >= 0]]).tolist()
-        return attributes
+        tested = self.predicates.layout.attr[code[code >= 0]]
+        attributes = set((tested if len(tested) < 64 else np.unique(tested)).tolist())
+        if self._merged:
+            attributes.update(*[self._merged.get(slot, ()) for slot in slots.tolist()])
+        return sorted(attributes)
 
     def _make_slots(self, needed: int) -> None:
         x = self.layout

@@ -146,6 +146,16 @@ class DictionaryKeys(Keys):
             self._dictionary = self._load()
         return self._dictionary
 
+    @property
+    def n_constants(self) -> int:
+        """How many constants there are."""
+        return len(self._load if self._dictionary is None else self._dictionary)  # type: ignore[arg-type]
+
+    @property
+    def is_read(self) -> bool:
+        """Whether the dictionary is in memory; one of a snapshot is read when it is needed."""
+        return self._dictionary is not None
+
     def load_later(self, load: Callable[[], OrderedDictionary]) -> None:
         """Read the dictionary of a snapshot when it is first needed."""
         self._dictionary, self._load = None, load

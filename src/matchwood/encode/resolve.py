@@ -14,7 +14,7 @@ import numpy as np
 
 from matchwood.encode.attributes import Attribute, Attributes, Term
 from matchwood.encode.expressions import ExpressionTable
-from matchwood.encode.keys import read_literal_problem
+from matchwood.encode.keys import DictionaryKeys, read_literal_problem
 from matchwood.encode.leaves import ABSENT, OF_STRING, OPERATOR, REFERENCE, LeafBatch
 from matchwood.encode.relations import check_relations
 from matchwood.encode.schema import accepts, literal_type
@@ -180,7 +180,10 @@ def _literal_keys(
         values = values.tolist()
     elif isinstance(values, np.ndarray):
         values, which = np.unique(values, return_inverse=True)
+    n_known = keys.n_constants if isinstance(keys, DictionaryKeys) else 0
     triples = keys.literals(values)
+    if isinstance(keys, DictionaryKeys):
+        attributes.n_new += keys.n_constants - n_known
     moved = keys.take_relabelling()
     if moved is not None:
         attributes.follow(attribute, moved, table.rekey)

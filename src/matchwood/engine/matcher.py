@@ -28,6 +28,7 @@ from matchwood.engine.routing import Routing, with_ids
 from matchwood.engine.savepoint import Change
 from matchwood.engine.store import Store
 from matchwood.engine.subscriptions import Id, Subscriptions, check_id
+from matchwood.engine.tidy import hold_strings
 from matchwood.errors import EventError, MatchwoodError, SubscriptionError
 from matchwood.lang.nodes import Boolean, Expr
 
@@ -41,7 +42,8 @@ class Matcher:
     """Keeps subscriptions and tells, for every event, which of them hold.
 
     index   "auto", or a name from the registry; settings of that index follow as keywords
-    schema  declared types of attributes; others are learned from their first use
+    schema  declared types of attributes; others are learned from their first use, and forgotten
+            with the last subscription that mentions them
 
     >>> m = Matcher()
     >>> m.add("cheap", "price < 20 AND genre = 'classics'")
@@ -181,6 +183,28 @@ class Matcher:
                 lambda contexts: ([id_], lambda: contexts.set(id_, values)), flips
             )
 
+    def remove_context(self, id: Id, *, flips: bool = False) -> Flips | None:
+        """Make all values of a context absent, as if none had ever been set.
+
+        Subscriptions that name the context stay, and so does their link to it: values that are set
+        later count for them again.  The matcher forgets the id once no subscription has it.  A
+        context without values, or an unknown one, is left as it is.
+
+        flips  also tell which subscriptions the change has opened and closed, see `set_context`
+
+        >>> m = Matcher()
+        >>> m.add("s1", "price < ctx.budget", context="ann")
+        >>> m.set_context("ann", {"budget": 20})
+        >>> m.remove_context("ann")
+        >>> m.match({"price": 12}), m.context("ann")
+        ([], {})
+        """
+        id_ = check_id(id, "a context's id")
+        with self._changing():
+            return self._store.set_contexts(
+                lambda contexts: ([id_], lambda: contexts.remove(id_)), flips
+            )
+
     def set_context_many(self, contexts: Any, *, flips: bool = False) -> Flips | None:
         """Change values of many contexts at once, all of them or none.
 
@@ -192,6 +216,15 @@ class Matcher:
         with self._changing():
             return self._store.set_contexts(lambda store: read_updates(store, contexts), flips)
 
+    def hold_strings(self) -> None:
+        """Forget strings that no context has any more, and from here to the next call none.
+
+        For owners that set earlier values again between encoded events, see `find`.
+        """
+        with self._changing():
+            self._store.is_whole = False
+            hold_strings(self._store)
+
     def context(self, id: Id) -> dict[str, Any]:
         """The values of a context that are set now."""
         with self._exclusive():
@@ -199,7 +232,7 @@ class Matcher:
             return {} if contexts is None else contexts.values(check_id(id, "a context's id"))
 
     def context_ids(self) -> list[Id]:
-        """The contexts that somebody has spoken of."""
+        """The contexts that have a value or a subscription."""
         with self._exclusive():
             contexts = self._store.contexts
             return [] if contexts is None else contexts.ids()
@@ -233,10 +266,15 @@ class Matcher:
         """The slots that hold for encoded events; `arrow_ids` tells the id of each slot.
 
         moments  changes of contexts between the events, ascending; they may bring no new strings,
-                 which would give other integers to events
+                 which would give other integers to events.  One that no context has any more may be
+                 new again, unless `hold_strings` was called before it was set
         """
         with self._searching():
-            return self._store.find(events, moments)
+            self._store.is_between_events = bool(moments)
+            try:
+                return self._store.find(events, moments)
+            finally:
+                self._store.is_between_events = False
 
     def arrow_ids(self) -> pa.Array:
         """Ids by slot, as an Arrow array; they hold until the next change."""

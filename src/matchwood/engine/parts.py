@@ -41,10 +41,12 @@ def collect(store: Store) -> tuple[dict[str, Any], Arrays]:
         "indexes": [index.name for index in routing.indexes],
         "attributes": [_attribute_settings(each) for each in store.attributes.all],
         "dropped": store.attributes._free,
+        "pinned": store.attributes.n_pinned,
         "absences": [each.id for each in store.attributes.absences],
     }
     arrays = {f"subscription_{k}": v for k, v in store.subscriptions.layout().items()}
     arrays |= _expression_arrays(store.table, n)
+    arrays["merged_slot"], arrays["merged_attr"] = store.table.merged()
     arrays |= _constants(store.attributes)
     arrays["always"] = routing.always
     if store.contexts is not None:
@@ -60,6 +62,8 @@ def rebuild(settings: dict[str, Any], arrays: Arrays) -> Store:
     predicates = PredicateTable(PredicateLayout(**_with_prefix(arrays, "predicate_")))
     expressions = ExpressionLayout(**_with_prefix(arrays, "expression_"))
     table = ExpressionTable(expressions, predicates)
+    if "merged_slot" in arrays:
+        table.take_merged(arrays["merged_slot"], arrays["merged_attr"])
     attributes = _attributes(settings, arrays)
     if "context" in settings:
         from matchwood.context.store import ContextStore
@@ -159,6 +163,7 @@ def _kind(value: Any) -> int:
 
 def _attributes(settings: dict[str, Any], arrays: Arrays) -> Attributes:
     attributes = Attributes()
+    dropped = set(settings["dropped"])
     for id_, each in enumerate(settings["attributes"]):
         keys = _keys(attributes, each)
         patterns = {text: Pattern(i, compile_pattern(text)) for text, i in each["patterns"].items()}
@@ -167,15 +172,21 @@ def _attributes(settings: dict[str, Any], arrays: Arrays) -> Attributes:
             each["source"], each["pattern"],
             Term(*each["term"]) if "term" in each else None,
             {Term(*term): derived for *term, derived in each.get("terms", ())},
-            each.get("beside", -1), each.get("is_beside", False),
+            each.get("beside", -1), each.get("is_beside", False), is_dropped=id_ in dropped,
         )  # fmt: skip
         attributes.all.append(attribute)
-        if not attribute.is_derived:
+        if not attribute.is_derived and not attribute.is_dropped:
             attributes.by_name[attribute.name] = attribute
         if isinstance(keys, DictionaryKeys) and _owns(attributes, attribute):
             keys.load_later(_DictionaryReader(arrays, id_))
     attributes.absences = [attributes.all[i] for i in settings["absences"]]
     attributes._free = settings["dropped"]
+    # Older snapshots do not tell which attributes were declared: all of theirs stay.
+    attributes.n_pinned = settings.get("pinned", len(attributes))
+    attributes.n_kept = len(arrays["constant_attr"])
+    for attribute in attributes.all:
+        for term in attribute.terms:
+            attributes.all[term.context].n_references += 1
     return attributes
 
 
@@ -198,9 +209,18 @@ class _DictionaryReader:
         self._arrays = arrays
         self._attr = attr
 
+    def __len__(self) -> int:
+        first, last = self._slice()
+        return last - first
+
+    def _slice(self) -> list[int]:
+        of = self._arrays["constant_attr"]
+        found: list[int] = np.searchsorted(of, (self._attr, self._attr + 1)).tolist()
+        return found
+
     def __call__(self) -> OrderedDictionary:
         a = self._arrays
-        first, last = np.searchsorted(a["constant_attr"], (self._attr, self._attr + 1)).tolist()
+        first, last = self._slice()
         texts = TextArena.restore(a, "constant_")
         values: list[Any] = []
         for i in range(first, last):

@@ -33,9 +33,8 @@ def rebuilt(damaged: Store) -> Store:
     Subscriptions keep their order, attributes their types, contexts their values.  Raises
     MatchwoodError when a subscription has no text or is refused; both mean a defect.
     """
-    attributes = Attributes(Schema(damaged.attributes.schema()))
+    attributes, config = _names(damaged)
     table = ExpressionTable()
-    config = _renamed(damaged, attributes)
     fresh = Store(attributes, table, Subscriptions(), Routing(table, damaged.routing.name, config))
     fresh.work = damaged.work
     ids, texts, contexts = _facts(damaged)
@@ -72,10 +71,21 @@ def _facts(store: Store) -> tuple[list[Id], list[Any], list[Id | None] | None]:
     return ids, texts, linked
 
 
-def _renamed(store: Store, attributes: Attributes) -> dict[str, Any]:
-    """The settings of the index, with the ids that its attributes have now."""
+def _names(store: Store) -> tuple[Attributes, dict[str, Any]]:
+    """The attributes with their types, and the settings of the index with their new ids.
+
+    Declared attributes and those that a setting names come first: they stay when nothing uses them.
+    """
+    known = store.attributes.by_name.values()
+    is_declared = store.attributes.n_pinned.__gt__
+    attributes = Attributes(
+        Schema({each.name: each.type for each in known if each.type and is_declared(each.id)})
+    )
     config = dict(store.routing.config)
     for setting in attribute_settings(store.routing.name) & config.keys():
         names = [store.attributes.all[id_].name for id_ in config[setting]]
         config[setting] = [attributes.get(name, None).id for name in names]
-    return config
+    attributes.n_pinned = len(attributes)
+    for each in known:
+        attributes.get(each.name, each.type)
+    return attributes, config

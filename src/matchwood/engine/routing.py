@@ -75,6 +75,7 @@ def with_ids(index: str, config: Mapping[str, Any], attributes: Attributes) -> d
             found[setting] = [
                 attributes.get(each, None).id if isinstance(each, str) else each for each in value
             ]
+    attributes.n_pinned = len(attributes)  # those that a setting names stay as declared ones do
     return found
 
 

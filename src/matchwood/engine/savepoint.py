@@ -29,22 +29,24 @@ class Savepoint:
     def __init__(self, store: Store) -> None:
         self._store = store
         subscriptions = store.subscriptions
-        self._journals = [subscriptions.journal]
+        self._journals = [subscriptions.journal, store.attributes.journal]
         self._objects: list[tuple[Any, dict[str, Any]]] = [
-            (each, dict(vars(each))) for each in (subscriptions, subscriptions.texts)
+            (each, dict(vars(each)))
+            for each in (subscriptions, subscriptions.texts, store.attributes)
         ]
         contexts = store.table.context
         self._contexts = contexts
         if contexts is not None:
             self._journals.append(contexts.journal)
             self._objects.append((contexts, dict(vars(contexts))))
-            self._n_contexts = len(contexts.ids())
             self._strings = store.attributes.context_strings.dictionary
             self._labels = self._strings.label_of
-        self._names = store.attributes.by_name
-        self._n_names = len(self._names)
-        store.attributes.learned.clear()
         self.clear()
+
+    @property
+    def is_untouched(self) -> bool:
+        """Whether nothing was written in place since."""
+        return not any(map(len, self._journals))
 
     def clear(self) -> None:
         """Forget what was written in place so far."""
@@ -61,9 +63,8 @@ class Savepoint:
         store.subscriptions.derive()
         store.table.context = self._contexts
         if self._contexts is not None:
-            self._contexts.forget_from(self._n_contexts)
+            self._contexts.derive()
             self._strings.take(self._labels)
-        store.attributes.forget_from(self._names, self._n_names)
 
 
 class Change:

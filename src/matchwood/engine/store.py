@@ -38,6 +38,7 @@ from matchwood.engine.moments import Moment
 from matchwood.engine.routing import Routing
 from matchwood.engine.savepoint import Savepoint
 from matchwood.engine.subscriptions import Id, Subscriptions, are_plain, check_id
+from matchwood.engine.tidy import forget, tidy
 from matchwood.errors import MatchwoodError, ParseError, SchemaError, SubscriptionError
 from matchwood.index.protocol import Hits, side_by_side
 from matchwood.index.verify_kernels import COUNTERS
@@ -69,6 +70,10 @@ class Store:
     """The facts before the change that is under way."""
     is_whole: bool = True
     """Whether all parts agree with each other; False in the middle of a change."""
+    holds_strings: bool = False
+    """Whether strings of contexts stay though nothing has them, see `Matcher.hold_strings`."""
+    is_between_events: bool = False
+    """Whether contexts are being changed between encoded events, whose integers have to hold."""
 
     # -- changing ----------------------------------------------------------------------------
 
@@ -106,10 +111,10 @@ class Store:
         linked = None if self.contexts is None else self.contexts.context_of(int(slots[0]))
         context = self._check_context(batch, linked if context is None else context, expr)
         leaves = self._resolve(batch, expr)
-        derived = self._release(slots)
+        mentioned = self._release(slots)
         self._encode(batch, leaves, slots)
         self.link(slots, [context])
-        self._forget(derived)  # not before: the new expression may test the same ones
+        self._forget(mentioned)  # not before: the new expression may test the same ones
         try:
             self.routing.insert(slots)
         except MatchwoodError:
@@ -122,6 +127,7 @@ class Store:
             self.is_whole = True
             raise
         self.subscriptions.texts.put(slots, [_text(expr)])
+        tidy(self)
 
     def check_new(self, id_: Any) -> Id:
         """A valid id that is not taken."""
@@ -184,20 +190,20 @@ class Store:
         self._forget(self._release(slots))
         self.link(slots, [None] * len(slots))
         self.subscriptions.remove(slots)
-        if self.subscriptions.n_slots > max(COMPACT_ABOVE, 4 * len(self.subscriptions)) or not len(
-            self.subscriptions
-        ):
+        n_slots, n_left = self.subscriptions.n_slots, len(self.subscriptions)
+        n_rows = 0 if self.contexts is None else self.contexts.n_rows
+        if n_slots > max(COMPACT_ABOVE, 4 * n_left) or (not n_left and n_rows < COMPACT_ABOVE):
             self.compact()
+        tidy(self)
 
     def compact(self) -> None:
         """Renumber slots and predicates without gaps, shrink every table, forget old constants."""
         self.is_whole = False
         old = self.subscriptions.compact()
         self.table.compact(old)
-        self.attributes.forget_unused(self.table.predicates)
         if self.contexts is not None:
             self.contexts.compact(old)
-            self.contexts.forget_strings(self.table.predicates.ends()[1])
+        forget(self)
         self.routing.rebuild()
 
     # -- context -----------------------------------------------------------------------------
@@ -222,15 +228,18 @@ class Store:
         self.is_whole = False
         try:
             ids, apply = read(self.with_contexts())
-            if not flips:
-                apply()
-                return None
-            from matchwood.engine.flips import flips_of
+            found = None
+            if flips:
+                from matchwood.engine.flips import flips_of
 
-            return flips_of(self, ids, apply)
+                found = flips_of(self, ids, apply)
+            else:
+                apply()
         except MatchwoodError:
-            self.is_whole = True  # an update that is refused has changed nothing
+            self.is_whole = self.pending is None or self.pending.is_untouched
             raise
+        tidy(self)
+        return found
 
     def link(self, slots: np.ndarray, contexts: Sequence[Id | None]) -> None:
         """Link subscriptions to their contexts, before an index takes them."""
@@ -329,6 +338,7 @@ class Store:
         memory = {
             "subscriptions": self.subscriptions.nbytes,
             "expressions": self.table.nbytes,
+            "attributes": self.attributes.nbytes,
             **contexts,
             "indexes": sum([each["bytes"] for each in indexes]),
         }
@@ -339,7 +349,9 @@ class Store:
             "always_true": int((kinds == ALWAYS).sum()),
             "never_true": int((kinds == NEVER).sum()),
             "attributes": len(self.attributes.by_name),
+            "constants": self.attributes.n_constants,
             "contexts": 0 if self.contexts is None else len(self.contexts),
+            "context_strings": self.attributes.context_strings.n_constants,
             "predicates": len(self.table.predicates),
             "bytes": memory,
             "bytes_per_subscription": round(
@@ -373,28 +385,19 @@ class Store:
         return slots
 
     def _release(self, slots: np.ndarray) -> list[int]:
-        """Take slots out of the indexes and the table; returns derived attributes to `_forget`."""
+        """Take slots out of the indexes and the table; returns their attributes, to `_forget`."""
         is_stale = self.routing.epoch != self.table.epoch  # keys moved: built anew below
         if not is_stale:
             self.routing.delete(slots)
-        derived = self._derived_in(slots)
+        mentioned = self.table.attributes_of(slots)
         self.table.release(slots)
         if is_stale:
             self.routing.rebuild()
-        return derived
+        return mentioned
 
-    def _forget(self, derived: list[int]) -> None:
-        """Stop supplying derived attributes that no expression tests any more."""
-        for attr in derived:
-            if not self.table.predicates.uses(attr):
-                self.attributes.drop_derived(attr)
-
-    def _derived_in(self, slots: np.ndarray) -> list[int]:
-        """The derived attributes that expressions test."""
-        if not self.attributes.n_derived:
-            return []
-        attributes = self.attributes.all
-        return [attr for attr in self.table.attributes_of(slots) if attributes[attr].is_derived]
+    def _forget(self, mentioned: list[int]) -> None:
+        """Drop attributes that no expression mentions any more, derived ones among them."""
+        self.attributes.drop_unused(mentioned, self.table.uses)
 
 
 def tree(expr: str | Boolean) -> Expr:

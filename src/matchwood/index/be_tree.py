@@ -88,7 +88,8 @@ class Config(IndexConfig):
     beta         weight of gains
     gamma        weight of losses: predicates evaluated in vain
     histogram    estimate the loss of an attribute by the ranges that its predicates cover; without
-                 it every predicate counts as if it covered the whole domain
+                 it, the paper's optimistic variant: the loss is 0 until events have shown one, so
+                 the attribute that most expressions test is taken first
     """
 
     max_cap: int = 100

@@ -55,7 +55,7 @@ def change(tree, expressions, predicates, slots, first, verb, scratch, rules):
         else:
             tree.count[N_PENDING] -= 1
             slot = tree.pending[tree.count[N_PENDING]]
-        if not insert_expression(tree, expressions, predicates, slot, scratch, rules.max_cap):
+        if not insert_expression(tree, expressions, predicates, slot, scratch, rules):
             tree.pending[tree.count[N_PENDING]] = slot
             tree.count[N_PENDING] += 1
             return i, False

@@ -168,8 +168,6 @@ def _tally_attributes(tree, c, scratch, histogram):
             if histogram:
                 lo, hi = cell_hull(postings, at)
                 scratch.share[attr] += share_of(tree, attr, lo, hi)
-            else:
-                scratch.share[attr] += 1.0
             at += cell_words(postings.word[at])
         entry = end
 

@@ -92,11 +92,13 @@ def share_of(tree, attr, lo, hi):
 
 
 @part
-def _best_p_node(tree, c, expressions, predicates, slot, score, path):
+def _best_p_node(tree, c, expressions, predicates, slot, score, path, rules):
     """The p-node of highest score for an attribute of the expression that the path has not used.
 
     The score is minus the number of expressions that an event is likely to meet in vain there:
-    those that test the attribute, times the share of its domain that this one covers.
+    those that test the attribute, times the share of its domain that this one covers.  In the
+    optimistic variant it is the number of expressions that test the attribute.  Both are lowered
+    by the losses that events have shown.
     """
     best, best_pred, best_score = np.int32(-1), np.int32(-1), -np.inf
     begin = expressions.start[slot]
@@ -107,8 +109,10 @@ def _best_p_node(tree, c, expressions, predicates, slot, score, path):
             continue
         p = search_p_dir(tree, c, attr)
         if p >= 0:
-            share = share_of(tree, attr, predicates.lo[pred], predicates.hi[pred])
-            mine = score[p] - tree.attr_n[attr] * share
+            mine = score[p] + rules.beta * tree.attr_n[attr]
+            if rules.histogram:
+                share = share_of(tree, attr, predicates.lo[pred], predicates.hi[pred])
+                mine = score[p] - tree.attr_n[attr] * share
             if mine > best_score:
                 best, best_pred, best_score = p, pred, mine
     return best, best_pred
@@ -138,15 +142,15 @@ def _clear_path(expressions, predicates, slot, path, skip):
 
 
 @part
-def insert_expression(tree, expressions, predicates, slot, scratch, max_cap):
+def insert_expression(tree, expressions, predicates, slot, scratch, rules):
     """InsertBETree, from the root; False when nodes or words are missing."""
     size = np.int64(expressions.size[slot])
     if not has_nodes(tree, 2 * size + 2, 0):
         return False
-    path, skip = scratch.path, scratch.skip
+    path, skip, max_cap = scratch.path, scratch.skip, rules.max_cap
     c = ROOT
     while tree.c[c, N_DIR] > 0:
-        p, pred = _best_p_node(tree, c, expressions, predicates, slot, scratch.score, path)
+        p, pred = _best_p_node(tree, c, expressions, predicates, slot, scratch.score, path, rules)
         if p < 0:
             break
         if is_outgrown(tree, p):

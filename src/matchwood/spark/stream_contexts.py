@@ -64,6 +64,7 @@ class Timeline:
         self._replaced: list[dict[str, Any]] = []
         self._offsets = np.empty(0, np.int64)
         self._at = 0
+        matcher.hold_strings()  # values go back, and events are encoded with strings of both ends
 
     def __len__(self) -> int:
         return len(self._updates)

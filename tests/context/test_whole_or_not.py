@@ -1,0 +1,98 @@
+"""A change of contexts is made whole or not at all, wherever it is interrupted."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from types import FrameType
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from matchwood import Matcher
+
+HOME = "matchwood/context"
+CHANGES: dict[str, Callable[[Matcher], Any]] = {
+    "one": lambda m: m.set_context("k", {"c": 3, "fresh": "x", "home": "Oslo", "d": None}),
+    "a new one": lambda m: m.set_context("new", {"c": 3, "late": 5}),
+    "pairs": lambda m: m.set_context_many([("k", {"c": 3}), ("l", {"home": "Oslo", "d": 9})]),
+    "table": lambda m: m.set_context_many(
+        pa.table({"context": ["k", "n", "l"], "c": [3.0, 2.0, None], "home": ["Oslo", "", None]})
+    ),
+    "removed": lambda m: m.remove_context("k"),
+}
+EVENTS = [{"a": a, "city": city} for a in (0, 2, 20, 94) for city in ("Rome", "Oslo", "x")]
+
+
+def matcher(index: str) -> Matcher:
+    m = Matcher(index)
+    for i, context in enumerate("kkllk"):
+        m.add(
+            i,
+            ["a < ctx.c - 5", "a >= ctx.d", "city = ctx.home", "a < ctx.late"][i % 4],
+            context=context,
+        )
+    m.add("like", "ctx.home LIKE '%o_e%' OR a = 2", context="k")
+    m.set_context_many({"k": {"c": 100, "d": 2, "home": "Rome"}, "l": {"c": 7, "home": "Rome"}})
+    m.match(EVENTS[0])
+    return m
+
+
+def seen(m: Matcher) -> Any:
+    contexts = {id_: m.context(id_) for id_ in m.context_ids()}
+    return contexts, dict(m.schema), [m.match(event) for event in EVENTS]
+
+
+class Interrupt:
+    """Raises in the n-th line that is run in a part of the package, once."""
+
+    def __init__(self, n: int, error: type[BaseException]) -> None:
+        self.left, self.error, self.raised = n, error, False
+
+    def __call__(self, frame: FrameType, event: str, _: Any) -> Any:
+        if HOME not in frame.f_code.co_filename or frame.f_code.co_name == "_take_back":
+            return None
+        if event == "line":
+            self.left -= 1
+            if self.left == 0:
+                self.raised = True
+                sys.settrace(None)
+                raise self.error
+        return self
+
+    def run(self, change: Callable[[], Any]) -> bool:
+        """Whether the change was interrupted."""
+        before = sys.gettrace()
+        sys.settrace(self)
+        try:
+            change()
+        except self.error:
+            return True
+        finally:
+            sys.settrace(before)
+        return False
+
+
+@pytest.mark.parametrize("index", ["agile", "eager", "no_index"])
+@pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
+def test_an_interrupted_change_of_contexts_is_made_whole_or_not_at_all(
+    index: str, change: Callable[[Matcher], Any]
+) -> None:
+    done = matcher(index)
+    before = seen(done)
+    change(done)
+    after = seen(done)
+    assert before != after
+    n = 0
+    while True:
+        n += 1
+        m = matcher(index)
+        was_raised = Interrupt(n, KeyboardInterrupt).run(lambda m=m: change(m))
+        found = seen(m)
+        assert found in (before, after), n
+        change(m)
+        assert seen(m) == after, n
+        if not was_raised:
+            break
+    assert n > 20
