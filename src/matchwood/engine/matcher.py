@@ -269,12 +269,8 @@ class Matcher:
                  which would give other integers to events.  One that no context has any more may be
                  new again, unless `hold_strings` was called before it was set
         """
-        with self._searching():
-            self._store.is_between_events = bool(moments)
-            try:
-                return self._store.find(events, moments)
-            finally:
-                self._store.is_between_events = False
+        with self._searching(moments):
+            return self._store.find(events, moments)
 
     def arrow_ids(self) -> pa.Array:
         """Ids by slot, as an Arrow array; they hold until the next change."""
@@ -385,13 +381,14 @@ class Matcher:
                     "expected a progress callback that only reports, found one that uses the "
                     "matcher: it is not ready before add_many returns"
                 )
-            if self._store.pending is not None:
+            if self._store.pending is not None and not self._store.is_between_events:
                 self._store = settled(self._store)
             yield
 
-    def _searching(self) -> AbstractContextManager[None]:
+    def _searching(self, moments: Sequence[Moment] = ()) -> AbstractContextManager[None]:
         """The lock for a search; one that follows contexts may change their index."""
-        return self._exclusive() if self._store.contexts is None else self._changing()
+        has_contexts = self._store.contexts is not None or bool(moments)
+        return self._changing() if has_contexts else self._exclusive()
 
     @contextmanager
     def _changing(self) -> Iterator[None]:

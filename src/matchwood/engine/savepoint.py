@@ -72,13 +72,16 @@ class Change:
 
     The store's `pending` is set while a change is under way.  Whoever enters the store's lock and
     finds it set knows that the change was interrupted, wherever that was: see `recovery.settled`.
+    A change of contexts between the events of a search is part of that search.
     """
 
     def __init__(self, store: Store) -> None:
         self._store = store
+        self._is_part = store.is_between_events
 
     def __enter__(self) -> None:
-        self._store.pending = Savepoint(self._store)
+        if not self._is_part:
+            self._store.pending = Savepoint(self._store)
 
     def __exit__(
         self,
@@ -86,7 +89,10 @@ class Change:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
+        if self._is_part:
+            return
         store = self._store
+        store.is_between_events = False
         assert store.pending is not None
         if error is None:
             store.is_whole = True

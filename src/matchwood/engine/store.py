@@ -283,8 +283,10 @@ class Store:
     def find(self, events: EncodedEvents, moments: Sequence[Moment] = ()) -> Found:
         """The same as slots."""
         self.is_whole = self.pending is None  # contexts and their index may change
+        self.is_between_events = bool(moments)
         n = events.batch.n_events
         found = self.routing.match_batch(events.batch, moments)
+        self.is_between_events = False
         none = Hits(np.zeros(n + 1, np.int64), np.empty(0, np.int32), np.zeros_like(self.work))
         first, second = (*found, none, none)[:2]
         if len(found) > 2:
