@@ -178,7 +178,7 @@ class KIndex(IndexFrame):
             if full == LISTS_FULL:
                 self._make_lists()
             elif full:
-                self._lists.make_room()
+                self._lists.grow()
 
     def _make_lists(self) -> None:
         x = self._directory

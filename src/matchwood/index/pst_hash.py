@@ -349,7 +349,7 @@ class PSTHash(PSTBloom):
         if full < MEMBERS_FULL:
             super()._grow(full, size)
         elif full == MEMBERS_FULL:
-            self._members.make_room(2 * int(self._members.lists.size.max(initial=0)) + 8)
+            self._members.grow(2 * int(self._members.lists.size.max(initial=0)) + 8)
         elif full == HASH_FULL + PLACES_FULL:
             self._make_hash(2 * int(self._hash.count[TAKEN]) + _SMALL)
         elif full == HASH_FULL + GROUPS_FULL:
@@ -357,7 +357,7 @@ class PSTHash(PSTBloom):
             chain = grown(self._hash.chain, len(self._groups.lists.size))
             self._hash = self._hash._replace(chain=chain)
         elif full == HASH_FULL + ITEMS_FULL:
-            self._groups.make_room(2 * int(self._groups.lists.size.max(initial=0)) + 8)
+            self._groups.grow(2 * int(self._groups.lists.size.max(initial=0)) + 8)
         elif full == HASH_FULL + NODES_FULL:
             self._hash = self._hash._replace(node=grown(self._hash.node, 2 * len(self._hash.node)))
 

@@ -123,7 +123,7 @@ class VCRLists:
             move_pairs(self.pairs, fresh)
             self.pairs = fresh
         elif full == ITEMS_FULL:
-            self._store.make_room()
+            self._store.grow()
 
     def _make_home(self, slots: np.ndarray) -> None:
         if int(slots.max()) >= MOST_SLOTS:
