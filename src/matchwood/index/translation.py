@@ -107,6 +107,7 @@ class Translation(IndexFrame):
 
     def _encode(self, slots: np.ndarray, counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Conjunctions of some expressions: each pair of one and its owner, none twice."""
+        known = self._codes()  # before the new ones join the table, where they may be equal
         leaves, row_of = self._rows(slots)
         codes, starts = self._expanded(slots, counts, row_of)
         n = len(starts) - 1
@@ -115,7 +116,7 @@ class Translation(IndexFrame):
         fresh = np.concatenate([unused, np.arange(high, high + n - len(unused))]).astype(np.int32)
         self._terms.encode(leaves, starts, codes, fresh)
         owner = np.repeat(slots, counts)
-        known, kept = self._codes(), np.full(n, -1, np.int32)
+        kept = np.full(n, -1, np.int32)
         x, new = self._terms.layout, []
         for i, term in enumerate(fresh.tolist()):
             if x.kind[term] != CONJUNCTION:  # cannot be true
