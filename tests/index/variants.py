@@ -1,4 +1,4 @@
-"""Settings that every index is tested with: each setting occurs, each named choice at least once."""
+"""Settings that every index is tested with: each setting and each named choice occurs."""
 
 from __future__ import annotations
 
