@@ -8,10 +8,12 @@ Source.  PS-Tree, section 6 (Algorithms 6 and 7).
 Differs. Two wide predicates would be put under the product of their spaces: a predicate that makes
          more than `max_records` combinations is left to verification, and the next one tried.
          What keeps fewer than two access predicates is held PSTBloom's way, signatures included.
-         Each space knows its members, so that a split finds what has to be copied.
-Cost.    Match O(C(attributes, N) lookups + candidates).  Memory 26 to 51 bytes a combination (16
-         a place, at most 5 of 8 taken), 4 for every space and access predicate, 8 a predicate and
-         24 an expression.  A split copies the combinations of the space's members.
+         Each space knows its members, so that a split finds what has to be copied.  An event of
+         so many attributes that its combinations outnumber the members of its spaces tests these.
+Cost.    Match O(C(attributes, N) lookups, or the members of its spaces if these are fewer, +
+         candidates).  Memory 26 to 51 bytes a combination (16 a place, at most 5 of 8 taken), 4 for
+         every space and access predicate, 8 a predicate and 24 an expression.  A split copies the
+         combinations of the space's members.
 
 Layout   (S slots, N access predicates; everything of `pst_bloom`, and)
          keyed_access    int32[S, N]  access predicates by attribute
