@@ -34,7 +34,7 @@ SETTINGS: dict[str, list[dict[str, Any]]] = {
         {"policy": "auto", "constant": 0.0},
         {"policy": "rent", "rent": 1},
     ],
-    "bdd": [{"node_limit": 10_000}],
+    "bdd": [{"node_limit": 10_000}, {"step_limit": 5_000}],
     "be_tree": [
         {"max_cap": 1, "min_size": 1},
         {"max_cap": 2, "rank_window": 1.0, "theta": 0.5, "histogram": False},
