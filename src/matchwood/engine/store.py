@@ -32,7 +32,7 @@ from matchwood.engine.matches import Found, Matches
 from matchwood.engine.moments import Moment
 from matchwood.engine.routing import Routing
 from matchwood.engine.subscriptions import Id, Subscriptions, are_plain, check_id
-from matchwood.errors import IndexBuildError, ParseError, SchemaError, SubscriptionError
+from matchwood.errors import MatchwoodError, ParseError, SchemaError, SubscriptionError
 from matchwood.index.protocol import Hits, side_by_side
 from matchwood.index.verify_kernels import COUNTERS
 from matchwood.jit import compile_seconds
@@ -68,18 +68,34 @@ class Store:
         slots = self.subscriptions.add([id_], [_text(expr)])
         self._encode(batch, leaves, slots)
         self.link(slots, [context])
-        self.insert(slots)
+        for error in self.insert(slots).values():
+            raise error
 
-    def insert(self, slots: np.ndarray) -> None:
-        """Hand encoded slots to the indexes; if one refuses, all of them are taken out again."""
+    def insert(self, slots: np.ndarray) -> dict[int, MatchwoodError]:
+        """Hand encoded slots to the indexes; what they refuse is taken out again and returned.
+
+        If an index fails all the same, all of them are taken out.
+        """
+        refused = self.routing.refusals(slots)
+        if refused:
+            gone = np.array(list(refused), np.int32)
+            self._take_out(gone)
+            slots = slots[~np.isin(slots, gone)]
         try:
             self.routing.insert(slots)
-        except IndexBuildError:
-            self.table.release(slots)
-            self.link(slots, [None] * len(slots))
-            self.subscriptions.remove(slots)
+        except MatchwoodError:
+            self._take_out(slots)
             self.routing.rebuild()
             raise
+        return refused
+
+    def _take_out(self, slots: np.ndarray) -> None:
+        """Forget slots that no index holds."""
+        derived = self._derived_in(slots)
+        self.table.release(slots)
+        self._forget(derived)
+        self.link(slots, [None] * len(slots))
+        self.subscriptions.remove(slots)
 
     def replace(self, id_: Id, expr: str | Boolean, context: Any = None) -> None:
         """Another expression for an id that is there; if an index refuses it, the old one stays.
@@ -96,11 +112,15 @@ class Store:
         self._encode(batch, leaves, slots)
         self.link(slots, [context])
         self._forget(derived)  # not before: the new expression may test the same ones
+        refused = self.routing.refusals(slots)
         try:
+            for error in refused.values():
+                raise error
             self.routing.insert(slots)
-        except IndexBuildError:
+        except MatchwoodError:
             self.table.release(slots)
-            self.routing.rebuild()
+            if not refused:
+                self.routing.rebuild()
             batch = single(old)
             self.link(slots, [linked])
             self._encode(batch, resolve(batch, self.attributes, self.table), slots)

@@ -112,7 +112,7 @@ class BDD(IndexFrame):
             elif status == MEMO_FULL:
                 joining = _with_memo(joining)
             elif len(trial.node) < most:
-                trial = _with_nodes(trial, 2 * len(trial.node))
+                trial = _with_nodes(trial, min(4 * len(trial.node), most))
             else:  # what was built is not needed any more
                 trial = _no_diagrams(most, len(trial.root_of))
         self._n_steps += int(joining.work[STEPS])
@@ -292,5 +292,5 @@ def _with_nodes(d: Diagrams, size: int) -> Diagrams:
 
 
 def _with_memo(joining: Joining) -> Joining:
-    """The same with room for twice as many joins; the expression at hand is begun again."""
-    return joining._replace(memo=np.zeros((2 * len(joining.memo), 4), np.int64))
+    """The same with room for four times the joins; the expression at hand is begun again."""
+    return joining._replace(memo=np.zeros((4 * len(joining.memo), 4), np.int64))
