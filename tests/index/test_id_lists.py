@@ -8,5 +8,5 @@ def test_lists_of_an_empty_snapshot_grow() -> None:
     again = IdListStore()
     again.take(store.layout("x"), "x")
     assert len(again.lists.item) == 0
-    again.make_room()
+    again.grow()
     assert len(again.lists.item) > 0

@@ -9,7 +9,6 @@ import pytest
 
 import matchwood as mw
 from encode.world import World
-from matchwood.index import k_index
 from matchwood.index.k_index import KIndex
 from matchwood.index.verify_kernels import COUNTERS
 from matchwood.lang.nodes import And, Between, Comparison, In
@@ -66,15 +65,14 @@ def test_a_predicate_is_listed_once_for_every_segment_it_covers():
     assert stats["postings"] == 5 + 1 + 6
 
 
-def test_what_would_be_listed_too_often_is_refused(monkeypatch):
-    monkeypatch.setattr(k_index, "FREE_POSTINGS", 100)
+def test_what_would_be_listed_too_often_is_refused():
     rng = Random(1)
     world = World({"a": "int"})
     exprs = [Between("a", i, i + rng.randint(1, 10_000)) for i in range(300)]
     slots = world.store(exprs)
     with pytest.raises(mw.IndexBuildError, match="max_postings"):
-        KIndex.build(world.table, slots, max_postings=10)
-    index = KIndex.build(world.table, slots[:10], max_postings=10)
+        KIndex.build(world.table, slots, max_postings=3_000)
+    index = KIndex.build(world.table, slots[:10], max_postings=3_000)
     with pytest.raises(mw.IndexBuildError, match="max_postings"):
         index.insert(slots[10:])
     assert len(index) == 10
@@ -82,6 +80,44 @@ def test_what_would_be_listed_too_often_is_refused(monkeypatch):
     assert sorted(hits) == [0, 1, 2, 3, 4, 5]
     index.delete(slots[8:])  # some of them were never taken
     assert len(index) == 8
+
+
+def test_of_a_batch_only_what_is_too_much_is_refused():
+    world = World({"a": "int", "b": "int"})
+    lines = [Comparison("a", ">=", i) for i in range(40)]
+    points = [Comparison("b", "=", i) for i in range(100)]
+    many = In("a", tuple(range(100, 1_000, 2)))  # cuts every line 900 times
+    slots = world.store([*lines, *points[:50], many, *points[50:]])
+    index = KIndex.build(world.table, slots[:40], max_postings=2_000)
+    refused = index.refusals(slots[40:])
+    assert list(refused) == [90]
+    index.insert(np.setdiff1d(slots[40:], [90]))
+    assert index.stats()["postings"] == sum(range(1, 41)) + 100
+
+
+def test_a_limit_is_reached_exactly_and_what_is_refused_is_not_enumerated():
+    world = World({"a": "int"})
+    slots = world.store([Comparison("a", ">=", i) for i in range(130)])
+    most = 100 * 101 // 2
+    index = KIndex.build(world.table, slots[:1], max_postings=most)
+    for slot in slots[1:100]:
+        index.insert(np.array([slot]))
+    before = index.stats()
+    assert before["postings_written"] <= 8 * most
+    for slot in slots[100:]:
+        with pytest.raises(mw.IndexBuildError, match=f"at most {most:,} postings"):
+            index.insert(np.array([slot]))
+    assert index.stats() == before
+    assert sorted(index.match(world.events([{"a": 50}])).tolist()) == list(range(51))
+
+
+def test_thousands_of_half_lines_are_enumerated_a_few_times_each():
+    matcher = mw.Matcher("k_index")
+    for i in range(2_000):
+        matcher.add(i, f"a > {i}")
+    stats = matcher.stats()["indexes"][0]
+    assert stats["postings_written"] <= 6 * 2_000 * 2_001 // 2
+    assert matcher.match({"a": 1_234}) == list(range(1_234))
 
 
 def test_new_ends_wait_until_an_eighth_does():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from random import Random
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pandas as pd
@@ -114,6 +115,14 @@ class MatcherAgainstDict(RuleBasedStateMachine):
         self.matcher.replace(id_, expr)
         self.model[id_] = expr
 
+    @precondition(lambda self: self.model)
+    @rule(choice=st.integers(0, 100), id_=IDS)
+    def repeat(self, choice: int, id_: int | str) -> None:
+        """Hold an expression twice, or more often."""
+        expr = list(self.model.values())[choice % len(self.model)]
+        self.matcher.replace(id_, expr)
+        self.model[id_] = expr
+
     @rule(id_=IDS)
     def refuse(self, id_: int | str) -> None:
         for text in ("a = 'text'", "a LIKE '%x'", "c.d = TRUE", "b = 1 AND new_name = 1"):
@@ -142,6 +151,12 @@ class MatcherAgainstDict(RuleBasedStateMachine):
     @rule()
     def compact(self) -> None:
         self.matcher._store.compact()
+
+    @rule(mmap=st.booleans())
+    def save_and_load(self, mmap: bool) -> None:
+        with TemporaryDirectory() as folder:
+            self.matcher.save(f"{folder}/kept")
+            self.matcher = mw.Matcher.load(f"{folder}/kept", mmap=mmap)
 
     # -- asking ------------------------------------------------------------------------------
 

@@ -44,6 +44,16 @@ class BatchReport:
         for row, error in sorted(chunk.refused.items()):
             self.errors.append(Refused(chunk.first + row, chunk.ids[row], error))
 
+    def refuse(
+        self, refused: Mapping[int, Exception], slots: Any, rows: list[int], ids: Any
+    ) -> None:
+        """Note what indexes refused, by slot, of all that were taken before."""
+        if refused:
+            self.count -= len(refused)
+            taken = zip(slots.tolist(), rows, ids.tolist(), strict=True)
+            self.errors += [Refused(row, id_, refused[s]) for s, row, id_ in taken if s in refused]
+            self.errors.sort(key=lambda each: each.row)
+
 
 @dataclass
 class Chunk:

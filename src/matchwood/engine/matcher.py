@@ -107,18 +107,22 @@ class Matcher:
         with self._changing():
             report = BatchReport()
             added: list[np.ndarray] = []
+            rows: list[int] = []
             self._loading = True
             try:
                 for chunk in chunks:
                     ids = self._store.admit(chunk.ids, chunk.refused)
                     added += self._store.add_chunk(ids, chunk)
+                    rows += [chunk.first + row for row in chunk.rows if row not in chunk.refused]
                     report.take(chunk, sum(map(len, added)))
                     if progress is not None:
                         progress(chunk.done, chunk.total)
             finally:
                 self._loading = False
             if added:
-                self._store.insert(np.concatenate(added))
+                slots = np.concatenate(added)
+                names = self._store.subscriptions.ids_of(slots)
+                report.refuse(self._store.insert(slots), slots, rows, names)
             return report
 
     def replace(self, id: Id, expr: str | Boolean, *, context: Id | None = None) -> None:

@@ -24,6 +24,7 @@ from matchwood.encode.events import EventBatch
 from matchwood.encode.expression_kernels import ALWAYS, CONJUNCTION, TREE, UNUSED
 from matchwood.encode.expressions import ExpressionTable
 from matchwood.engine.moments import Moment, match_between
+from matchwood.errors import MatchwoodError
 from matchwood.index.config import IndexConfig
 from matchwood.index.protocol import ANY, Hits, Index
 from matchwood.index.registry import find_index
@@ -135,6 +136,15 @@ class Routing:
         if self._always_array is None:
             self._always_array = np.array(sorted(self._always), np.int32)
         return self._always_array
+
+    def refusals(self, slots: np.ndarray) -> dict[int, MatchwoodError]:
+        """Those of new slots that an index refuses, and why; changes no index.  Asked first."""
+        self._open_context_index()
+        refused: dict[int, MatchwoodError] = {}
+        for index, part in zip(self.indexes, self._parts(slots), strict=True):
+            if len(part):
+                refused |= index.refusals(part)
+        return refused
 
     def insert(self, slots: np.ndarray) -> None:
         kinds = self._table.layout.kind[slots]

@@ -86,19 +86,36 @@ class Store:
         slots = self.subscriptions.add([id_], [_text(expr)])
         self._encode(batch, leaves, slots)
         self.link(slots, [context])
-        self.insert(slots)
+        for error in self.insert(slots).values():
+            self.is_whole = True  # it was taken out again
+            raise error
 
-    def insert(self, slots: np.ndarray) -> None:
-        """Hand encoded slots to the indexes; if one refuses, all of them are taken out again."""
+    def insert(self, slots: np.ndarray) -> dict[int, MatchwoodError]:
+        """Hand encoded slots to the indexes; what they refuse is taken out again and returned.
+
+        If an index fails all the same, all of them are taken out.
+        """
+        refused = self.routing.refusals(slots)
+        if refused:
+            gone = np.array(list(refused), np.int32)
+            self._take_out(gone)
+            slots = slots[~np.isin(slots, gone)]
         try:
             self.routing.insert(slots)
         except MatchwoodError:
-            self.table.release(slots)
-            self.link(slots, [None] * len(slots))
-            self.subscriptions.remove(slots)
+            self._take_out(slots)
             self.routing.rebuild()
             self.is_whole = True
             raise
+        return refused
+
+    def _take_out(self, slots: np.ndarray) -> None:
+        """Forget slots that no index holds."""
+        mentioned = self.table.attributes_of(slots)
+        self.table.release(slots)
+        self._forget(mentioned)
+        self.link(slots, [None] * len(slots))
+        self.subscriptions.remove(slots)
 
     def replace(self, id_: Id, expr: str | Boolean, context: Any = None) -> None:
         """Another expression for an id that is there; if an index refuses it, the old one stays.
@@ -115,14 +132,20 @@ class Store:
         self._encode(batch, leaves, slots)
         self.link(slots, [context])
         self._forget(mentioned)  # not before: the new expression may test the same ones
+        refused = self.routing.refusals(slots)
         try:
+            for error in refused.values():
+                raise error
             self.routing.insert(slots)
         except MatchwoodError:
+            mentioned = self.table.attributes_of(slots)
             self.table.release(slots)
-            self.routing.rebuild()
+            if not refused:
+                self.routing.rebuild()
             batch = single(old)
             self.link(slots, [linked])
             self._encode(batch, resolve(batch, self.attributes, self.table), slots)
+            self._forget(mentioned)
             self.routing.insert(slots)
             self.is_whole = True
             raise

@@ -6,17 +6,19 @@ Idea.    A node tests a predicate and goes to its low or its high side, down to 
          first.
 Source.  Campailla et al., ICSE 2001 (Bryant 1986), as described in section 2 of the A-Tree paper.
 Differs. One traversal evaluates all diagrams.  Compiled here: the library `dd` is far too slow
-         (docs/decisions/0012-diagrams-compiled-here.md).
+         (docs/decisions/0012-diagrams-compiled-here.md).  Predicates are ordered by attribute and
+         keys, not by their coming, so that an expression's diagram depends on the expression alone:
+         what is too large is known before anything is changed, and all diagrams together only
+         become smaller when some leave.
 Cost.    Match O(nodes + expressions).  Memory 12 bytes a node and 8 to 16 for its table, which may
-         be exponentially many; `node_limit` says when to give up.
+         be exponentially many.  Building: a step for every pair of nodes that are joined;
+         `step_limit` says when to give an expression up, `node_limit` when there are too many.
 
-Layout   (N nodes, P predicate ids, S slots)
-         node         int32[N, 3]   VARIABLE, LOW, HIGH; 0 is FALSE, 1 is TRUE; children come first
+Layout   (N nodes, S slots)
+         node         int32[N, 3]   PREDICATE, LOW, HIGH; 0 is FALSE, 1 is TRUE; children come first
          table        int32[2^k]    nodes by content, open addressing, at most half full
-         variable_of  int32[P]      variable of a predicate, in the order of first use; or -1
          root_of      int32[S]      node of an expression, or -1
-         cache        int64[2^k,3]  results of AND and OR; scratch
-         count        int64[2]      N_NODES, N_VARIABLES
+         count        int64[1]      N_NODES
 """
 
 from __future__ import annotations
@@ -27,18 +29,18 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from matchwood.arrays import doubled, grown, slices
+from matchwood.arrays import doubled, grown, named, slices, taken, writable
 from matchwood.encode.events import EventBatch
-from matchwood.errors import IndexBuildError
+from matchwood.encode.expression_kernels import CONJUNCTION
+from matchwood.errors import IndexBuildError, MatchwoodError
 from matchwood.index.bdd_kernels import (
     DONE,
-    FALSE,
-    LAST_VARIABLE,
+    MEMO_FULL,
     N_NODES,
-    N_VARIABLES,
-    TRUE,
-    VARIABLE,
+    STEPS,
+    TOO_MANY_STEPS,
     Diagrams,
+    Joining,
     fill_table,
     insert_diagrams,
     match_diagrams,
@@ -49,21 +51,25 @@ from matchwood.index.frame import IndexFrame, Step
 from matchwood.index.protocol import ANY
 from matchwood.index.stabbing import StabbingTree
 
-_SMALL = 16
-_CACHE = 1 << 16
+_SMALL, _MEMO, _MANY = 16, 256, 1024
+_NO_LIMIT = 2**62
 
 
 @dataclass(frozen=True, kw_only=True)
 class BDDConfig(IndexConfig):
     """What can be set.
 
-    node_limit  most nodes of the diagram; an expression that needs more is refused
+    node_limit  most nodes of all diagrams together; what would make more is refused
+    step_limit  most steps that the diagram of one expression takes, which is about its size and
+                that of its parts; more are refused
     """
 
     node_limit: int = 50_000_000
+    step_limit: int = 2**18
 
     def __post_init__(self) -> None:
         self._expect_integer("node_limit", 2)
+        self._expect_integer("step_limit", 0)
 
 
 class BDD(IndexFrame):
@@ -74,43 +80,121 @@ class BDD(IndexFrame):
     Config: ClassVar[type[IndexConfig]] = BDDConfig
 
     def _clear(self) -> None:
-        self._diagrams = Diagrams(
-            node=np.zeros((_SMALL, 3), np.int32),
-            table=np.full(2 * _SMALL, -1, np.int32),
-            variable_of=np.full(_SMALL, -1, np.int32),
-            root_of=np.full(_SMALL, -1, np.int32),
-            cache=np.full((1, 3), -1, np.int64),
-            count=np.array([2, 0], np.int64),
-        )
-        self._diagrams.node[[FALSE, TRUE], VARIABLE] = LAST_VARIABLE
+        self._diagrams = _no_diagrams(_SMALL)
         self._stabbing = StabbingTree()
         self._scratch: tuple[np.ndarray, ...] | None = None
-        self._n_gone = 0
+        self._n_gone = self._n_steps = self._n_swept = 0
 
-    def _add(self, slots: np.ndarray) -> None:
-        table, d = self._table, self._diagrams
-        sizes = table.layout.size[slots]
-        n_preds = doubled(len(d.variable_of), len(table.predicates.layout.attr))
-        n_slots = doubled(len(d.root_of), int(slots.max()) + 1)
-        self._diagrams = d._replace(
-            variable_of=grown(d.variable_of, n_preds, -1),
-            root_of=grown(d.root_of, n_slots, -1),
-            cache=np.full((_CACHE if len(slots) > 1000 else 256, 3), -1, np.int64),
-        )
-        operand = np.empty(int(sizes.max()) + 1, np.int64)
-        stack = np.empty((2 * int(sizes.max()) + 16, 4), np.int64)
+    # ── what it refuses ─────────────────────────────────────────────────────────────────────────
+
+    def refusals(self, slots: np.ndarray) -> dict[int, MatchwoodError]:
+        """Expressions whose diagrams take too many steps, found out on diagrams of their own."""
+        refused: dict[int, MatchwoodError] = {}
+        chosen = self._large(slots)
+        if not len(chosen):
+            return refused
+        table, limit = self._table, self.config.step_limit
+        most = 2 * self._most_nodes(chosen)
+        trial, joining = _no_diagrams(_MANY, int(chosen.max()) + 1), self._joining(chosen)
         done = 0
         while True:
             done, status = insert_diagrams(
-                table.layout, slots, done, self._diagrams, operand, stack
+                table.layout, table.predicates.layout, chosen, done, trial, joining, limit
             )
             if status == DONE:
                 break
-            self._make_nodes(slots)
+            if status == TOO_MANY_STEPS:
+                refused[int(chosen[done])] = IndexBuildError(
+                    f"bdd: expected an expression whose diagram takes at most {limit:,} steps, "
+                    "found one that takes more: raise step_limit, or use a_tree"
+                )
+                done += 1
+            elif status == MEMO_FULL:
+                joining = _with_memo(joining)
+            elif len(trial.node) < most:
+                trial = _with_nodes(trial, min(4 * len(trial.node), most))
+            else:  # what was built is not needed any more
+                trial = _no_diagrams(most, len(trial.root_of))
+        self._n_steps += int(joining.work[STEPS])
+        return refused
+
+    def _large(self, slots: np.ndarray) -> np.ndarray:
+        """Those that may take too many steps.
+
+        n leaves are joined n - 1 times, and after i predicates at most 2^i pairs are reached.  A
+        conjunction's are in order, so that joining neighbours takes one step a leaf and level.
+        """
+        x, limit = self._table.layout, self.config.step_limit
+        few = max(n for n in range(63) if n << n <= limit)
+        chosen = slots[x.size[slots] > few]
+        if not len(chosen):
+            return chosen
+        is_leaf = x.code[slices(x.start[chosen], x.size[chosen])] >= 0
+        firsts = np.cumsum(x.size[chosen]) - x.size[chosen]
+        n_leaves = np.add.reduceat(is_leaf.astype(np.int64), firsts)
+        levels = np.ceil(np.log2(n_leaves))
+        is_chain = (x.kind[chosen] == CONJUNCTION) & (n_leaves * levels <= limit)
+        large: np.ndarray = chosen[(n_leaves > few) & ~is_chain]
+        return large
+
+    def _most_nodes(self, slots: np.ndarray) -> int:
+        """What the diagram of one of these expressions and all of its parts have at most."""
+        return self.config.step_limit + int(self._table.layout.size[slots].max()) + 2
+
+    def _joining(self, slots: np.ndarray) -> Joining:
+        longest = int(self._table.layout.size[slots].max())
+        return Joining(
+            memo=np.zeros((_MEMO, 4), np.int64),
+            operand=np.empty(longest + 1, np.int64),
+            stack=np.empty((longest + 2, 4), np.int64),
+            work=np.zeros(3, np.int64),
+        )
+
+    # ── changing ────────────────────────────────────────────────────────────────────────────────
+
+    def _add(self, slots: np.ndarray) -> None:
+        table, d, joining = self._table, self._diagrams, self._joining(slots)
+        n_slots = doubled(len(d.root_of), int(slots.max()) + 1)
+        self._diagrams = d._replace(root_of=grown(d.root_of, n_slots, -1))
+        # the last expression may need that many beyond the limit before they are swept
+        most = self.config.node_limit + self._most_nodes(slots)
+        done = 0
+        while True:
+            done, status = insert_diagrams(
+                table.layout, table.predicates.layout, slots, done, self._diagrams, joining,
+                _NO_LIMIT,
+            )  # fmt: skip
+            if status == DONE:
+                break
+            if status == MEMO_FULL:
+                joining = _with_memo(joining)
+            elif len(self._diagrams.node) < most:
+                size = min(2 * len(self._diagrams.node), most)
+                self._diagrams = _with_nodes(self._diagrams, size)
+            else:
+                self._keep_limit(slots)
+        self._keep_limit(slots)
+        if self._diagrams.count[N_NODES] > 2 * self._n_swept + _MANY:
+            self._sweep()  # half of them were of parts of expressions
+        self._n_steps += int(joining.work[STEPS])
         self._stabbing.hold_all(table, self._predicates(slots))
         self._stabbing.settle(table)
-        self._diagrams = self._diagrams._replace(cache=np.full((1, 3), -1, np.int64))
         self._scratch = None
+
+    def _keep_limit(self, slots: np.ndarray) -> None:
+        """Sweep when there are too many nodes; if there still are, refuse these expressions."""
+        limit = self.config.node_limit
+        if self._diagrams.count[N_NODES] <= limit:
+            return
+        self._sweep()
+        if self._diagrams.count[N_NODES] <= limit:
+            return
+        self._diagrams.root_of[slots] = -1
+        self._sweep()
+        raise IndexBuildError(
+            f"bdd: expected diagrams of at most {limit:,} nodes, found some that need more: raise "
+            "node_limit, or use a_tree"
+        )
 
     def _predicates(self, slots: np.ndarray) -> np.ndarray:
         """The predicates of expressions, as often as they occur."""
@@ -119,51 +203,20 @@ class BDD(IndexFrame):
         leaves: np.ndarray = code[code >= 0]
         return leaves
 
-    def _make_nodes(self, slots: np.ndarray) -> None:
-        d = self._diagrams
-        size = min(2 * len(d.node), self.config.node_limit)
-        if size <= len(d.node):
-            d.root_of[slots] = -1
-            self._sweep()
-            raise IndexBuildError(
-                f"bdd: expected a diagram of at most {self.config.node_limit:,} nodes, found one "
-                "that needs more: raise node_limit, or use a_tree"
-            )
-        node = np.empty((size, 3), np.int32)
-        node[: len(d.node)] = d.node
-        self._diagrams = d._replace(node=node, table=np.full(doubled(32, 2 * size), -1, np.int32))
-        fill_table(self._diagrams)
-
     def _remove(self, slots: np.ndarray) -> None:
         self._diagrams.root_of[slots] = -1
         self._stabbing.drop_all(self._table, self._predicates(slots))
         self._stabbing.settle(self._table)
-        # an id without a use may come back as another predicate
-        gone = self._predicates(slots)
-        gone = gone[self._stabbing.arrays.uses[gone] == 0]
-        self._diagrams.variable_of[gone] = -1
         self._n_gone += len(slots)
         if self._n_gone > len(self):
             self._sweep()
         self._scratch = None
 
     def _sweep(self) -> None:
-        """Drop nodes that no expression needs, and variables that no predicate has."""
-        d = self._diagrams
-        used = np.zeros(len(d.variable_of), bool)
-        used[: len(self._stabbing.arrays.uses)] = self._stabbing.arrays.uses[: len(used)] > 0
-        d.variable_of[~used] = -1
-        n = sweep(d, np.empty(int(d.count[N_NODES]), np.int32))
-        size = n + n // 8 + _SMALL
-        node = np.empty((size, 3), np.int32)
-        node[:n] = d.node[:n]
-        live = np.sort(d.variable_of[used])
-        node[2:n, VARIABLE] = np.searchsorted(live, node[2:n, VARIABLE])
-        d.variable_of[used] = np.searchsorted(live, d.variable_of[used])
-        d.count[N_VARIABLES] = len(live)
-        self._diagrams = d._replace(node=node, table=np.full(doubled(32, 2 * size), -1, np.int32))
-        fill_table(self._diagrams)
-        self._n_gone = 0
+        """Drop nodes that no expression needs."""
+        n = sweep(self._diagrams, np.empty(int(self._diagrams.count[N_NODES]), np.int32))
+        self._diagrams = _with_nodes(self._diagrams, n + n // 8 + _SMALL)
+        self._n_gone, self._n_swept = 0, n
 
     def _stepper(self, events: EventBatch) -> Step:
         board, stabbing, table, d = self._board, self._stabbing, self._table, self._diagrams
@@ -172,7 +225,7 @@ class BDD(IndexFrame):
             self._scratch = (
                 np.flatnonzero(d.root_of >= 0).astype(np.int32),
                 np.zeros(len(d.node), np.uint8),
-                np.zeros(int(d.count[N_VARIABLES]) + 1, np.int64),
+                np.zeros(len(stabbing.arrays.uses), np.int64),
                 np.zeros(1, np.int64),
             )
         held, value, holds, clock = self._scratch
@@ -194,24 +247,50 @@ class BDD(IndexFrame):
         own = sum(array.nbytes for array in self._diagrams)
         return {
             "nodes": int(self._diagrams.count[N_NODES]),
+            "steps": self._n_steps,
             **self._stabbing.stats(),
             "bytes": own + self._stabbing.nbytes,
         }
 
     def draw(self) -> str:
         n = int(self._diagrams.count[N_NODES])
-        return f"bdd\n├── {len(self._stabbing)} variables\n└── {n} nodes of {len(self)} expressions"
+        return (
+            f"bdd\n├── {len(self._stabbing)} predicates\n└── {n} nodes of {len(self)} expressions"
+        )
 
     def _arrays(self) -> dict[str, np.ndarray]:
-        own = {f"bdd_{name}": array for name, array in self._diagrams._asdict().items()}
-        return {**own, **self._stabbing.layout()}
+        return {**named(self._diagrams, "diagram_"), **self._stabbing.layout()}
 
     def _take(self, layout: Mapping[str, np.ndarray]) -> None:
-        self._diagrams = Diagrams(*[layout[f"bdd_{name}"] for name in Diagrams._fields])
+        self._diagrams = taken(Diagrams, layout, "diagram_")
+        self._n_swept = int(self._diagrams.count[N_NODES])
         self._stabbing.take(layout)
 
     def _thaw(self) -> None:
-        self._diagrams = Diagrams(
-            *[each if each.flags.writeable else each.copy() for each in self._diagrams]
-        )
+        self._diagrams = writable(self._diagrams)
         self._stabbing.thaw()
+
+
+def _no_diagrams(n_nodes: int, n_slots: int = _SMALL) -> Diagrams:
+    """Room for nodes and slots, and the two nodes FALSE and TRUE, which test nothing."""
+    return Diagrams(
+        node=np.zeros((n_nodes, 3), np.int32),
+        table=np.full(doubled(32, 2 * n_nodes), -1, np.int32),
+        root_of=np.full(n_slots, -1, np.int32),
+        count=np.array([2], np.int64),
+    )
+
+
+def _with_nodes(d: Diagrams, size: int) -> Diagrams:
+    """The same with room for so many nodes."""
+    n = int(d.count[N_NODES])
+    node = np.empty((size, 3), np.int32)
+    node[:n] = d.node[:n]
+    made = d._replace(node=node, table=np.full(doubled(32, 2 * size), -1, np.int32))
+    fill_table(made)
+    return made
+
+
+def _with_memo(joining: Joining) -> Joining:
+    """The same with room for four times the joins; the expression at hand is begun again."""
+    return joining._replace(memo=np.zeros((4 * len(joining.memo), 4), np.int64))

@@ -8,6 +8,7 @@ import numpy as np
 
 from matchwood.encode.expression_kernels import CONJUNCTION
 from matchwood.forms.merge_kernels import token_is_and, token_operands
+from matchwood.index.segment_kernels import interval
 from matchwood.index.stabbing_kernels import stab_event
 from matchwood.index.verify_kernels import finish_event
 from matchwood.jit import kernel, part
@@ -15,12 +16,18 @@ from matchwood.jit import kernel, part
 FALSE, TRUE = 0, 1
 """The first two nodes."""
 
-VARIABLE, LOW, HIGH = range(3)
-N_NODES, N_VARIABLES = range(2)
-FULL = -1
-LAST_VARIABLE = 2**31 - 1
+PREDICATE, LOW, HIGH = range(3)
+N_NODES = 0
+FULL, LIMIT = -1, -2
+"""Instead of a node: there is no room, or too many steps were taken."""
 
-DONE, NODES_FULL = range(2)
+FIRST, SECOND, RESULT, EXPRESSION = range(4)
+"""Columns of `memo`."""
+
+NOW, USED, STEPS = range(3)
+"""Positions in `work`: number of the expression at hand, its steps so far, all steps ever."""
+
+DONE, NODES_FULL, MEMO_FULL, TOO_MANY_STEPS = range(4)
 
 
 class Diagrams(NamedTuple):
@@ -28,10 +35,17 @@ class Diagrams(NamedTuple):
 
     node: np.ndarray
     table: np.ndarray
-    variable_of: np.ndarray
     root_of: np.ndarray
-    cache: np.ndarray
     count: np.ndarray
+
+
+class Joining(NamedTuple):
+    """Scratch for joining diagrams."""
+
+    memo: np.ndarray  # int64[2^k, 4], the joins of the expression at hand, at most half full
+    operand: np.ndarray  # int64[], diagrams of the operands so far
+    stack: np.ndarray  # int64[, 4], see `join`
+    work: np.ndarray  # int64[3], NOW, USED, STEPS
 
 
 @part
@@ -43,32 +57,68 @@ def _hash(a, b, c):
 
 
 @part
-def make_node(d, variable, low, high):
-    """The node that tests a variable, found or made; FULL when there is no room."""
+def comes_first(p, a, b):
+    """Whether predicate a is tested before b: by attribute, then by their key sets.
+
+    The order depends on nothing but the two, so an expression has one diagram whatever else is
+    held and whatever has come and gone.
+    """
+    if p.attr[a] != p.attr[b]:
+        return p.attr[a] < p.attr[b]
+    if p.lo[a] != p.lo[b]:
+        return p.lo[a] < p.lo[b]
+    if p.hi[a] != p.hi[b]:
+        return p.hi[a] < p.hi[b]
+    if p.n_intervals[a] != p.n_intervals[b]:
+        return p.n_intervals[a] < p.n_intervals[b]
+    for i in range(p.n_intervals[a]):
+        low, other = interval(p, a, i)[0], interval(p, b, i)[0]
+        if low != other:
+            return low < other
+        high, other = interval(p, a, i)[1], interval(p, b, i)[1]
+        if high != other:
+            return high < other
+    return False
+
+
+@part
+def make_node(d, pred, low, high):
+    """The node that tests a predicate, found or made; FULL when there is no room."""
     if low == high:
         return np.int64(low)
     mask = len(d.table) - 1
-    at = _hash(variable, low, high) & mask
+    at = _hash(pred, low, high) & mask
     while d.table[at] >= 0:
         v = d.table[at]
-        if d.node[v, LOW] == low and d.node[v, HIGH] == high and d.node[v, VARIABLE] == variable:
+        if d.node[v, LOW] == low and d.node[v, HIGH] == high and d.node[v, PREDICATE] == pred:
             return np.int64(v)
         at = (at + 1) & mask
     v = d.count[N_NODES]
     if v == len(d.node):
         return np.int64(FULL)
-    d.node[v, VARIABLE], d.node[v, LOW], d.node[v, HIGH] = variable, low, high
+    d.node[v, PREDICATE], d.node[v, LOW], d.node[v, HIGH] = pred, low, high
     d.table[at] = v
     d.count[N_NODES] = v + 1
     return np.int64(v)
 
 
 @part
-def join(d, is_and, first, second, stack):
-    """AND or OR of two diagrams, without recursion; FULL when there is no room.
+def _place(memo, now, first, second):
+    """Where the join of two nodes is kept, or would be."""
+    at = _hash(first, second, now) & (len(memo) - 1)
+    while memo[at, EXPRESSION] == now and (memo[at, FIRST] != first or memo[at, SECOND] != second):
+        at = (at + 1) & (len(memo) - 1)
+    return at
 
-    stack rows: the two nodes, the step of the work on them, the result of their low side.
+
+@part
+def join(d, joining, predicates, limit, is_and, first, second):
+    """AND or OR of two diagrams, without recursion; FULL or LIMIT instead of a node.
+
+    A step is a pair of nodes whose join was not known; a pair is joined once for an expression.
+    stack rows: the two nodes, what was done with them, the result of their low side.
     """
+    memo, stack, work = joining.memo, joining.stack, joining.work
     stop, neutral = (FALSE, TRUE) if is_and else (TRUE, FALSE)
     stack[0, 0], stack[0, 1], stack[0, 2] = first, second, 0
     top, result = np.int64(0), np.int64(0)
@@ -90,79 +140,108 @@ def join(d, is_and, first, second, stack):
                 result = a
                 top -= 1
                 continue
-            at = _hash(a, b, np.int64(is_and)) & (len(d.cache) - 1)
-            if d.cache[at, 0] == 2 * a + np.int64(is_and) and d.cache[at, 1] == b:
-                result = np.int64(d.cache[at, 2])
+            at = _place(memo, work[NOW], 2 * a + np.int64(is_and), b)
+            if memo[at, EXPRESSION] == work[NOW]:
+                result = np.int64(memo[at, RESULT])
                 top -= 1
                 continue
-        variable = min(d.node[a, VARIABLE], d.node[b, VARIABLE])
-        in_a, in_b = d.node[a, VARIABLE] == variable, d.node[b, VARIABLE] == variable
+            if work[USED] == limit:
+                return np.int64(LIMIT)
+            if 2 * work[USED] >= len(memo):
+                return np.int64(FULL)
+            work[USED] += 1
+            work[STEPS] += 1
+        in_a = in_b = d.node[a, PREDICATE] == d.node[b, PREDICATE]
+        if not in_a:
+            in_a = comes_first(predicates, d.node[a, PREDICATE], d.node[b, PREDICATE])
+            in_b = not in_a
         if step < 2:
             if step == 1:
                 stack[top, 3] = result
             side = LOW if step == 0 else HIGH
             stack[top, 2] = step + 1
-            if top + 1 == len(stack):
-                return np.int64(FULL)
             stack[top + 1, 0] = d.node[a, side] if in_a else a
             stack[top + 1, 1] = d.node[b, side] if in_b else b
             stack[top + 1, 2] = 0
             top += 1
             continue
-        result = make_node(d, variable, stack[top, 3], result)
+        pred = d.node[a, PREDICATE] if in_a else d.node[b, PREDICATE]
+        result = make_node(d, pred, stack[top, 3], result)
         if result == FULL:
             return result
-        at = _hash(a, b, np.int64(is_and)) & (len(d.cache) - 1)
-        d.cache[at, 0], d.cache[at, 1], d.cache[at, 2] = 2 * a + np.int64(is_and), b, result
+        at = _place(memo, work[NOW], 2 * a + np.int64(is_and), b)
+        memo[at, FIRST], memo[at, SECOND] = 2 * a + np.int64(is_and), b
+        memo[at, RESULT], memo[at, EXPRESSION] = result, work[NOW]
         top -= 1
     return result
 
 
 @part
-def _leaf(d, pred):
-    if d.variable_of[pred] < 0:
-        d.variable_of[pred] = d.count[N_VARIABLES]
-        d.count[N_VARIABLES] += 1
-    return make_node(d, np.int64(d.variable_of[pred]), FALSE, TRUE)
+def _join_all(d, joining, predicates, limit, is_and, base, n):
+    """Join n operands, neighbours first, so that long ones are seldom gone through; or FULL, LIMIT.
+
+    The result takes the place of the first.
+    """
+    operand = joining.operand
+    while n > 1:
+        kept = np.int64(0)
+        for j in range(0, n, 2):
+            result = operand[base + j]
+            if j + 1 < n:
+                result = join(d, joining, predicates, limit, is_and, result, operand[base + j + 1])
+                if result < 0:
+                    return result
+            operand[base + kept] = result
+            kept += 1
+        n = kept
+    return operand[base]
+
+
+@part
+def _stopped(joining, result):
+    """Why a join has no result."""
+    if result == LIMIT:
+        return TOO_MANY_STEPS
+    return MEMO_FULL if 2 * joining.work[USED] >= len(joining.memo) else NODES_FULL
 
 
 @kernel
-def insert_diagrams(expressions, slots, first, d, operand, stack):
-    """Build the diagrams of expressions first..; returns how many are done, and a status."""
+def insert_diagrams(expressions, predicates, slots, first, d, joining, limit):
+    """Build the diagrams of expressions first..; returns how many are done, and a status.
+
+    One that did not get in is begun again: nodes that are there already are found.
+    """
+    operand = joining.operand
     for i in range(first, len(slots)):
         slot = slots[i]
         begin = expressions.start[slot]
         top = np.int64(0)
+        joining.work[NOW] += 1
+        joining.work[USED] = 0
         for k in range(begin + expressions.size[slot] - 1, begin - 1, -1):
             token = expressions.code[k]
             if token >= 0:
-                result = _leaf(d, token)
+                result = make_node(d, token, FALSE, TRUE)
             else:
-                top -= 1
-                result = operand[top]
-                for _ in range(token_operands(token) - 1):
-                    top -= 1
-                    if result != FULL:
-                        result = join(d, token_is_and(token), result, operand[top], stack)
-            if result == FULL:
-                return i, NODES_FULL
+                n = np.int64(token_operands(token))
+                top -= n
+                result = _join_all(d, joining, predicates, limit, token_is_and(token), top, n)
+            if result < 0:
+                return i, _stopped(joining, result)
             operand[top] = result
             top += 1
-        result = operand[top - 1]
         if expressions.kind[slot] == CONJUNCTION:
-            for k in range(top - 1):
-                if result != FULL:
-                    result = join(d, True, result, operand[k], stack)
-        if result == FULL:
-            return i, NODES_FULL
-        d.root_of[slot] = result
+            result = _join_all(d, joining, predicates, limit, True, np.int64(0), top)
+            if result < 0:
+                return i, _stopped(joining, result)
+        d.root_of[slot] = operand[0]
     return len(slots), DONE
 
 
 @kernel
 def fill_table(d):
     for v in range(2, d.count[N_NODES]):
-        at = _hash(d.node[v, VARIABLE], d.node[v, LOW], d.node[v, HIGH]) & (len(d.table) - 1)
+        at = _hash(d.node[v, PREDICATE], d.node[v, LOW], d.node[v, HIGH]) & (len(d.table) - 1)
         while d.table[at] >= 0:
             at = (at + 1) & (len(d.table) - 1)
         d.table[at] = v
@@ -184,7 +263,7 @@ def sweep(d, fresh):
         if fresh[v] == 1:
             fresh[v] = n
             if v > 1:
-                d.node[n, VARIABLE] = d.node[v, VARIABLE]
+                d.node[n, PREDICATE] = d.node[v, PREDICATE]
                 d.node[n, LOW] = fresh[d.node[v, LOW]]
                 d.node[n, HIGH] = fresh[d.node[v, HIGH]]
             n += 1
@@ -210,10 +289,10 @@ def match_diagrams(
         )  # fmt: skip
         clock[0] += 1
         for f in range(n_found):
-            holds[d.variable_of[scratch.found[f]]] = clock[0]
+            holds[scratch.found[f]] = clock[0]
         value[FALSE], value[TRUE] = 0, 1
         for v in range(2, d.count[N_NODES]):
-            is_true = holds[d.node[v, VARIABLE]] == clock[0]
+            is_true = holds[d.node[v, PREDICATE]] == clock[0]
             value[v] = value[d.node[v, HIGH] if is_true else d.node[v, LOW]]
         n = offsets[e]
         for slot in held:

@@ -32,8 +32,8 @@ class ColumnStore(IdListStore):
         }
         self.lists: Any = kind(**self.lists._asdict(), **shaped)
 
-    def make_room(self, n_items: int = 0) -> None:
-        super().make_room(n_items)
+    def grow(self, n_items: int = 0) -> None:
+        super().grow(n_items)
         top, size = int(self.lists.count[TOP]), len(self.lists.item)
         fresh = {}
         for name in self._columns:

@@ -82,7 +82,7 @@ class Counting(IndexFrame):
                 stabbing.arrays, stabbing.segments, stabbing.on_node.lists,
             )  # fmt: skip
             if done < len(slots):
-                (posts if full == POSTS_FULL else stabbing.on_node).make_room()
+                (posts if full == POSTS_FULL else stabbing.on_node).grow()
         stabbing.settle(self._table)
 
     def _remove(self, slots: np.ndarray) -> None:

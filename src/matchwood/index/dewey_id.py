@@ -32,7 +32,7 @@ class DeweyId(LeafIds):
     is_dewey: ClassVar[bool] = True
 
     def _words(self, slots: np.ndarray, n_leaves: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        longest = self._longest(slots)
+        longest = int(self._table.layout.size[slots].max())
         word_start = np.zeros(len(slots) + 1, np.int64)
         scratch = np.empty((4, longest), np.int64)
         words = np.empty(0, np.int32)

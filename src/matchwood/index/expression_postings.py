@@ -82,7 +82,7 @@ class ExpressionPostings(IndexFrame):
             )  # fmt: skip
             if done < len(slots):
                 full_one = {POSTS_FULL: posts, BLOCKS_FULL: blocks}.get(full, stabbing.on_node)
-                full_one.make_room()
+                full_one.grow()
         self._gathering = None
 
     def _remove(self, slots: np.ndarray) -> None:

@@ -11,6 +11,7 @@ An index derives from `IndexFrame` and says
     _structure()               its part of stats(), with "bytes"
     _arrays()  _take(layout)   its part of a snapshot, and back
     draw()
+    refusals(slots)            where it cannot take every expression: which of these, and why
 
 and gets the verbs of `protocol.Index`, the count of its expressions, and checked settings.
 """
@@ -26,6 +27,7 @@ import numpy as np
 
 from matchwood.encode.events import EventBatch
 from matchwood.encode.expressions import ExpressionTable
+from matchwood.errors import MatchwoodError
 from matchwood.index.board import Board
 from matchwood.index.config import IndexConfig
 from matchwood.index.protocol import CONJUNCTIONS, Hits
@@ -57,9 +59,14 @@ class IndexFrame(ABC):
     def __len__(self) -> int:
         return self._n_live
 
+    def refusals(self, slots: np.ndarray) -> dict[int, MatchwoodError]:
+        return {}
+
     def insert(self, slots: np.ndarray) -> None:
         if not len(slots):
             return
+        for error in self.refusals(slots).values():
+            raise error
         self._thaw()
         if self._n_live:
             self._add(slots)

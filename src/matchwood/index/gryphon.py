@@ -60,7 +60,6 @@ from matchwood.index.gryphon_kernels import (
     insert_slots,
 )
 from matchwood.index.gryphon_match_kernels import search_batch
-from matchwood.index.id_list_kernels import TOP
 from matchwood.index.id_lists import IdListStore
 from matchwood.index.pair_map_kernels import PairMap, move_pairs, new_pair_map
 from matchwood.index.postings import closed_up, nbytes, new_postings, with_attributes, with_words
@@ -163,10 +162,7 @@ class Gryphon(IndexFrame):
             )
             self._edges.make_lists(2 * len(x.group))
         self._tree = x
-        edges = self._edges.lists
-        needed = 2 * EDGE * (int(x.count[WIDEST]) + 4 * most)
-        if edges.count[TOP] + needed > len(edges.item):
-            self._edges.make_room(needed)
+        self._edges.make_room(2 * EDGE * (int(x.count[WIDEST]) + 4 * most))
         if 2 * (self._pairs.count[0] + 2 * most) > len(self._pairs.key):
             places = 2 * (int(self._pairs.count[0]) + 2 * most)
             fresh = new_pair_map(doubled(len(self._pairs.key), places))

@@ -61,8 +61,15 @@ class IdListStore:
             start=grown(x.start, size), size=grown(x.size, size), room=grown(x.room, size, NO_BLOCK)
         )
 
-    def make_room(self, n_items: int = 0) -> None:
-        """Room for that many more items at the end of the arena, or for half as many again."""
+    def make_room(self, n_items: int) -> None:
+        """Room for that many more items at the end of the arena; nothing is done where there is."""
+        if int(self.lists.count[TOP]) + n_items > len(self.lists.item):
+            self.grow(n_items)
+
+    def grow(self, n_items: int = 0) -> None:
+        """A larger arena, for a kernel that found it full: that many more items, or half as many
+        again.
+        """
         x = self.lists
         needed = int(x.count[TOP]) + n_items
         size = max(needed, len(x.item) + len(x.item) // 2, _SMALL)  # a snapshot may have none

@@ -34,7 +34,7 @@ class IntervalId(LeafIds):
     is_dewey: ClassVar[bool] = False
 
     def _words(self, slots: np.ndarray, n_leaves: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        longest = self._longest(slots)
+        longest = int(self._table.layout.size[slots].max())
         word_start = np.concatenate([[0], np.cumsum(2 * n_leaves.astype(np.int64))])
         words = np.empty(int(word_start[-1]), np.int32)
         scratch = np.empty((4, longest), np.int64)

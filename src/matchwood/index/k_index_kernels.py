@@ -6,8 +6,16 @@ from typing import NamedTuple
 
 import numpy as np
 
+from matchwood.forms.interval_kernels import MAX_KEY
 from matchwood.index.id_list_kernels import insert_id, remove_id
-from matchwood.index.segment_kernels import interval, is_aligned, span
+from matchwood.index.segment_kernels import (
+    has_segments,
+    interval,
+    is_aligned,
+    is_cut,
+    segment_of,
+    span,
+)
 from matchwood.jit import kernel, part
 
 LISTS_FULL, ITEMS_FULL = -1, -2
@@ -169,4 +177,31 @@ def count_postings(segments, predicates, preds, uses):
             first, last = span(segments, predicates.attr[pred], lo, hi)
             n += last - first + 1
         total += n * np.int64(uses[pred])
+    return total
+
+
+@kernel
+def bound_more(segments, predicates, preds, extra, wide):
+    """By how many postings there may be more with these predicates; notes their ends.
+
+    See `k_index_bound` for the arrays by attribute.
+    """
+    total = np.int64(0)
+    for pred in preds:
+        attr = predicates.attr[pred]
+        covered, is_wide, new = np.int64(0), False, np.int64(0)
+        for i in range(predicates.n_intervals[pred]):
+            lo, hi = interval(predicates, pred, i)
+            new += not is_cut(segments, attr, lo)
+            new += hi != MAX_KEY and not is_cut(segments, attr, hi + 1)
+            covered += 1
+            if lo < hi:
+                is_wide = True
+                if has_segments(segments, attr):
+                    covered += segment_of(segments, attr, hi) - segment_of(segments, attr, lo)
+        extra[attr] += new
+        total += new * wide[attr] + covered
+        if is_wide:
+            total += extra[attr]
+            wide[attr] += 1
     return total

@@ -8,7 +8,7 @@ import numpy as np
 
 from matchwood.encode.events import EventBatch
 from matchwood.encode.expression_kernels import TREE
-from matchwood.errors import IndexBuildError
+from matchwood.errors import IndexBuildError, MatchwoodError
 from matchwood.index.expression_postings import ExpressionPostings
 from matchwood.index.frame import Step
 from matchwood.index.leaf_id_kernels import Gathering, match_leaf_ids
@@ -22,14 +22,16 @@ class LeafIds(ExpressionPostings):
 
     is_dewey: ClassVar[bool]
 
-    def _longest(self, slots: np.ndarray) -> int:
-        longest = int(self._table.layout.size[slots].max())
-        if longest > LONGEST:
-            raise IndexBuildError(
+    def refusals(self, slots: np.ndarray) -> dict[int, MatchwoodError]:
+        """Expressions that are too long."""
+        sizes = self._table.layout.size[slots]
+        return {
+            int(slots[i]): IndexBuildError(
                 f"{self.name}: expected expressions of at most {LONGEST:,} tokens, found one of "
-                f"{longest:,}: use a_tree"
+                f"{int(sizes[i]):,}: use a_tree"
             )
-        return longest
+            for i in np.flatnonzero(sizes > LONGEST)
+        }
 
     def _stepper(self, events: EventBatch) -> Step:
         board, stabbing, table = self._board, self._stabbing, self._table

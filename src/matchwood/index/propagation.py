@@ -123,11 +123,11 @@ class Propagation(IndexFrame):
                 stabbing.arrays, stabbing.segments, stabbing.on_node.lists,
             )  # fmt: skip
             if full == NODES_FULL:
-                stabbing.on_node.make_room()
+                stabbing.on_node.grow()
             elif full == CLUSTERS_FULL:
                 self._make_clusters(2 * len(self._clusters.next))
             elif full:
-                self._rows.make_room(longest * 2)
+                self._rows.grow(longest * 2)
 
     def _remove(self, slots: np.ndarray) -> None:
         stabbing = self._stabbing

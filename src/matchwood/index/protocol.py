@@ -5,12 +5,18 @@ It is told slots of the table to take (`insert`) and to forget (`delete`); it ne
 types, negations, or an expression that is always or never true.
 
     build(table, slots, **config)   a new index that holds these slots
+    refusals(slots)                 those that `insert` would refuse, and why; changes nothing
     insert(slots)  delete(slots)    in place; delete comes before the table releases the slots
     match(event)                    slots for the first event of a batch, in any order, none twice
     match_batch(events)             Hits for all of them
     stats()                         sizes and structure, for people
     draw()                          the structure as text
     layout()  restore(...)          arrays for a snapshot, and back
+
+Refusing is judged before anything is changed.  It depends on an expression alone, or on a measure
+of all that are held which only ever falls when some of them leave, so that every part of what was
+accepted is accepted: deleting never fails, nor does building what is left anew.  Where memory ends
+(`IndexBuildError` from `insert` in spite of `refusals`) the index may be damaged: build it anew.
 
 Every index ends in the same verification (`verify_kernels`) and counts the same work (`COUNTERS`).
 """
@@ -25,6 +31,7 @@ import numpy as np
 from matchwood.arrays import slices
 from matchwood.encode.events import EventBatch
 from matchwood.encode.expressions import ExpressionTable
+from matchwood.errors import MatchwoodError
 from matchwood.index.config import IndexConfig
 
 CONJUNCTIONS = "conjunctions"
@@ -61,6 +68,8 @@ class Index(Protocol):
     def build(cls, table: ExpressionTable, slots: np.ndarray, **config: Any) -> Self: ...
 
     def __len__(self) -> int: ...
+
+    def refusals(self, slots: np.ndarray) -> dict[int, MatchwoodError]: ...
 
     def insert(self, slots: np.ndarray) -> None: ...
 

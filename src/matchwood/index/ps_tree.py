@@ -118,7 +118,7 @@ class PSTree:
         while right == NONE:
             right = int(split_leaf(self._leaves, self._lists.lists, left))
             if right == NONE:
-                self._lists.make_room(2 * int(self._lists.lists.size[left]) + 8)
+                self._lists.grow(2 * int(self._lists.lists.size[left]) + 8)
         self._form.put(end, right)
         return left if is_last else right
 
@@ -126,7 +126,7 @@ class PSTree:
         while first != NONE:
             first = int(cover(self._leaves, self._lists.lists, first, last, np.int32(id_), step))
             if first != NONE:
-                self._lists.make_room(2 * int(self._lists.lists.size[first]) + 8)
+                self._lists.grow(2 * int(self._lists.lists.size[first]) + 8)
 
     def _last(self) -> int:
         ends = self._form.ends()

@@ -14,6 +14,7 @@ Cost.    A batch asks each attribute once, with all of its values: some microsec
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -98,12 +99,9 @@ class PSTrees:
         """Hold the predicates that are used (by id), and no others."""
         p, preds = table.predicates.layout, np.flatnonzero(uses)
         pred, lo, hi = _intervals(p, preds)
-        order = np.argsort(p.attr[pred], kind="stable")
-        attrs, first = np.unique(p.attr[pred][order], return_index=True)
         self._n_held = len(preds)
         self._by_attr = {
-            attr: _Intervals(pred[at], lo[at], hi[at])
-            for attr, at in zip(attrs.tolist(), np.split(order, first[1:]), strict=True)
+            attr: _Intervals(pred[at], lo[at], hi[at]) for attr, at in _grouped(p.attr[pred])
         }
 
     def hold_all(self, table: ExpressionTable, preds: np.ndarray) -> None:
@@ -143,11 +141,9 @@ class PSTrees:
         """The predicates that events first .. last - 1 satisfy: offsets and ids."""
         begin, end = int(events.start[first]), int(events.start[last])
         attr, lo, hi = (each[begin:end] for each in (events.attr, events.lo, events.hi))
-        order = np.argsort(attr, kind="stable")
-        attrs, at = np.unique(attr[order], return_index=True)
         size = np.zeros(end - begin, np.int64)
         pieces = []
-        for which, entries in zip(attrs.tolist(), np.split(order, at[1:]), strict=True):
+        for which, entries in _grouped(attr):
             if which in self._by_attr:
                 x = self._by_attr[which]
                 points = entries[lo[entries] == hi[entries]]
@@ -179,6 +175,15 @@ def _intervals(p: PredicateLayout, preds: np.ndarray) -> tuple[np.ndarray, ...]:
         np.concatenate([p.lo[one], p.interval_lo[at]]),
         np.concatenate([p.hi[one], p.interval_hi[at]]),
     )
+
+
+def _grouped(attr: np.ndarray) -> Iterator[tuple[int, np.ndarray]]:
+    """Each attribute and the positions it stands at, both ascending."""
+    order = np.argsort(attr, kind="stable")
+    known, n = np.unique(attr, return_counts=True)
+    ends = np.cumsum(n)
+    for which, begin, end in zip(known.tolist(), ends - n, ends, strict=True):
+        yield which, order[begin:end]
 
 
 def _meeting(x: _Intervals, events: EventBatch, entry: int) -> np.ndarray:

@@ -146,11 +146,11 @@ class PSTFrame(IndexFrame):
         if full == ENTRIES_FULL:
             self._make_words(max(4 * size + _SMALL, len(self._entries.word) // 4))
         elif full == SPACES_FULL:
-            self._spaces.make_room(2 * int(self._spaces.lists.size.max(initial=0)) + 8)
+            self._spaces.grow(2 * int(self._spaces.lists.size.max(initial=0)) + 8)
         elif full == IDS_FULL:
             self._make_ids(2 * len(self._homes.space_seen))
         elif full == RECORDS_FULL:
-            self._records.make_room(2 * int(self._records.lists.size.max(initial=0)) + 8)
+            self._records.grow(2 * int(self._records.lists.size.max(initial=0)) + 8)
 
     @property
     def _is_sparse(self) -> bool:

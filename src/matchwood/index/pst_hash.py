@@ -8,10 +8,12 @@ Source.  PS-Tree, section 6 (Algorithms 6 and 7).
 Differs. Two wide predicates would be put under the product of their spaces: a predicate that makes
          more than `max_records` combinations is left to verification, and the next one tried.
          What keeps fewer than two access predicates is held PSTBloom's way, signatures included.
-         Each space knows its members, so that a split finds what has to be copied.
-Cost.    Match O(C(attributes, N) lookups + candidates).  Memory 26 to 51 bytes a combination (16
-         a place, at most 5 of 8 taken), 4 for every space and access predicate, 8 a predicate and
-         24 an expression.  A split copies the combinations of the space's members.
+         Each space knows its members, so that a split finds what has to be copied.  An event of
+         so many attributes that its combinations outnumber the members of its spaces tests these.
+Cost.    Match O(C(attributes, N) lookups, or the members of its spaces if these are fewer, +
+         candidates).  Memory 26 to 51 bytes a combination (16 a place, at most 5 of 8 taken), 4 for
+         every space and access predicate, 8 a predicate and 24 an expression.  A split copies the
+         combinations of the space's members.
 
 Layout   (S slots, N access predicates; everything of `pst_bloom`, and)
          keyed_access    int32[S, N]  access predicates by attribute
@@ -349,7 +351,7 @@ class PSTHash(PSTBloom):
         if full < MEMBERS_FULL:
             super()._grow(full, size)
         elif full == MEMBERS_FULL:
-            self._members.make_room(2 * int(self._members.lists.size.max(initial=0)) + 8)
+            self._members.grow(2 * int(self._members.lists.size.max(initial=0)) + 8)
         elif full == HASH_FULL + PLACES_FULL:
             self._make_hash(2 * int(self._hash.count[TAKEN]) + _SMALL)
         elif full == HASH_FULL + GROUPS_FULL:
@@ -357,7 +359,7 @@ class PSTHash(PSTBloom):
             chain = grown(self._hash.chain, len(self._groups.lists.size))
             self._hash = self._hash._replace(chain=chain)
         elif full == HASH_FULL + ITEMS_FULL:
-            self._groups.make_room(2 * int(self._groups.lists.size.max(initial=0)) + 8)
+            self._groups.grow(2 * int(self._groups.lists.size.max(initial=0)) + 8)
         elif full == HASH_FULL + NODES_FULL:
             self._hash = self._hash._replace(node=grown(self._hash.node, 2 * len(self._hash.node)))
 

@@ -40,6 +40,9 @@ from matchwood.jit import kernel, part, prefetch
 BLOCK = 128
 """Lookups whose places are asked for before the first of them is made."""
 
+VISIT = 4
+"""Lookups that take about as long as testing one member of a space."""
+
 
 class HashScratch(NamedTuple):
     """What matching needs: that of `pst_bloom`, and keys on their way."""
@@ -90,8 +93,8 @@ def _look_up(table, groups, scratch, n_keys, n):
 
 @part
 def member_spaces(spaces, members, events, e, found):
-    """The spaces of an event that are part of some combination; returns how many."""
-    n = np.int64(0)
+    """The spaces of an event that are part of some combination: how many, and all their members."""
+    n, n_members = np.int64(0), np.int64(0)
     for entry in range(events.start[e], events.start[e + 1]):
         dim = 2 * np.int64(events.attr[entry])
         if dim < len(spaces.size) and spaces.size[dim] > 0:
@@ -99,7 +102,24 @@ def member_spaces(spaces, members, events, e, found):
             if members.size[space] > 0:
                 found[n] = space
                 n += 1
-    return n
+                n_members += members.size[space]
+    return n, n_members
+
+
+@part
+def has_fewer_members(n_spaces, n_members, most):
+    """Whether testing all members of an event's spaces takes less than looking up combinations.
+
+    There are C(n, 2) + ... + C(n, most) combinations at most: an event of thousands of attributes
+    makes millions of them, most of which nothing is under.
+    """
+    lookups, combinations = np.int64(0), n_spaces
+    for d in range(2, most + 1):
+        combinations = combinations * max(n_spaces - d + 1, 0) // d
+        lookups += combinations
+        if lookups > VISIT * n_members:
+            return True
+    return False
 
 
 @part
@@ -148,7 +168,7 @@ def combine(table, groups, scratch, n_spaces, most, n):
 
 @part
 def _can_hold(keyed, slot, events, stamp, board_event, board_entry, predicates):
-    """Whether an event of sets satisfies all access predicates of an expression."""
+    """Whether an event satisfies all access predicates of an expression."""
     for d in range(keyed.arity[slot]):
         pred = keyed.access[slot, d]
         ref = pred if predicates.n_intervals[pred] == 1 else ~pred
@@ -158,6 +178,33 @@ def _can_hold(keyed, slot, events, stamp, board_event, board_entry, predicates):
         ):  # fmt: skip
             return False
     return True
+
+
+@part
+def walk_members(
+    spaces, members, keyed, entries, events, e, stamp, board_event, board_entry, predicates,
+    scratch, n,
+):  # fmt: skip
+    """Members of an event's spaces that satisfy all their access predicates, each once.
+
+    A member is met in one space of each of its access attributes; the first one counts.
+    """
+    for entry in range(events.start[e], events.start[e + 1]):
+        attr = np.int64(events.attr[entry])
+        if 2 * attr >= len(spaces.size) or spaces.size[2 * attr] == 0:
+            continue
+        space = spaces.item[place_of(spaces, 2 * attr, events.lo[entry])]
+        first = members.start[space]
+        scratch.work[NODES] += members.size[space]
+        for i in range(first, first + members.size[space]):
+            ref = members.item[i]
+            slot = slot_of(entries, ref)
+            if predicates.attr[keyed.access[slot, 0]] == attr and _can_hold(
+                keyed, slot, events, stamp, board_event, board_entry, predicates
+            ):
+                scratch.picks[n] = ref
+                n += np.uint64(1)
+    return n
 
 
 @part
@@ -212,9 +259,14 @@ def match_hash(
                 sign_event(signatures, events, e)
                 n_spaces = find_spaces(spaces, records, events, e, scratch)
                 n_sieved = sieve_spaces(records, signatures.absent, scratch, n_spaces)
-            n_spaces = member_spaces(spaces, members, events, e, scratch.found)
+            n_spaces, n_members = member_spaces(spaces, members, events, e, scratch.found)
             n_picks = n_sieved
-            if most == 2:
+            if has_fewer_members(n_spaces, n_members, most):
+                n_picks = walk_members(
+                    spaces, members, keyed, entries, events, e, now, board_event, board_entry,
+                    predicates, scratch, n_picks,
+                )  # fmt: skip
+            elif most == 2:
                 n_picks = combine_pairs(table, groups, scratch, n_spaces, n_picks)
             elif most > 2:
                 n_picks = combine(table, groups, scratch, n_spaces, most, n_picks)

@@ -49,6 +49,12 @@ def segment_of(segments, attr, key):
 
 
 @part
+def is_cut(segments, attr, key):
+    """Whether a segment begins with a key."""
+    return has_segments(segments, attr) and segments.cut[segment_of(segments, attr, key)] == key
+
+
+@part
 def span(segments, attr, lo, hi):
     """First and last segment of lo..hi; -1, -1 when its ends are no cuts."""
     nothing = np.int64(-1)

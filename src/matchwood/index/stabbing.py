@@ -111,7 +111,7 @@ class StabbingTree:
             )
             if done == len(preds):
                 return
-            self.on_node.make_room()
+            self.on_node.grow()
 
     def drop_all(self, table: ExpressionTable, preds: np.ndarray) -> None:
         """Count one use less of each predicate."""

@@ -25,7 +25,7 @@ from matchwood.encode.expression_kernels import CONJUNCTION, UNUSED, ExpressionL
 from matchwood.encode.expressions import ExpressionTable
 from matchwood.encode.predicate_kernels import PredicateLayout
 from matchwood.encode.predicates import PredicateTable
-from matchwood.errors import ExpansionError
+from matchwood.errors import ExpansionError, MatchwoodError
 from matchwood.forms.cost import MAX_DNF_TERMS
 from matchwood.forms.merge_kernels import BETWEEN, Leaves
 from matchwood.index.config import IndexConfig
@@ -74,6 +74,19 @@ class Translation(IndexFrame):
 
     # ── changing ────────────────────────────────────────────────────────────────────────────────
 
+    def refusals(self, slots: np.ndarray) -> dict[int, MatchwoodError]:
+        """Expressions with more conjunctions than the limit."""
+        limit, counts = self.config.limit, self._counted(slots)
+        return {
+            int(slots[i]): ExpansionError(
+                f"translation: expected at most {limit:,} conjunctions of an expression, found "
+                f"{int(counts[i]):,}: raise the limit (limit={int(counts[i])}), or use a_tree",
+                int(counts[i]),
+                limit,
+            )
+            for i in np.flatnonzero(counts > limit)
+        }
+
     def _add(self, slots: np.ndarray) -> None:
         counts = self._counted(slots)
         terms, owners = [self._pair_term], [self._pair_slot]
@@ -91,22 +104,16 @@ class Translation(IndexFrame):
         self._owners = None
 
     def _counted(self, slots: np.ndarray) -> np.ndarray:
-        longest = int(self._table.layout.size[slots].max())
+        """How many conjunctions each expression expands to."""
+        longest = int(self._table.layout.size[slots].max(initial=0))
         found = np.empty(len(slots), np.int64)
         scratch = np.empty((2, longest), np.int64)
         count_terms(self._table.layout, slots, scratch[0], scratch[1], found)
-        worst = int(found.max())
-        if worst > self.config.limit:
-            raise ExpansionError(
-                f"translation: expected at most {self.config.limit:,} conjunctions of an "
-                f"expression, found {worst:,}: raise the limit (limit={worst}), or use a_tree",
-                worst,
-                self.config.limit,
-            )
         return found
 
     def _encode(self, slots: np.ndarray, counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Conjunctions of some expressions: each pair of one and its owner, none twice."""
+        known = self._codes()  # before the new ones join the table, where they may be equal
         leaves, row_of = self._rows(slots)
         codes, starts = self._expanded(slots, counts, row_of)
         n = len(starts) - 1
@@ -115,7 +122,7 @@ class Translation(IndexFrame):
         fresh = np.concatenate([unused, np.arange(high, high + n - len(unused))]).astype(np.int32)
         self._terms.encode(leaves, starts, codes, fresh)
         owner = np.repeat(slots, counts)
-        known, kept = self._codes(), np.full(n, -1, np.int32)
+        kept = np.full(n, -1, np.int32)
         x, new = self._terms.layout, []
         for i, term in enumerate(fresh.tolist()):
             if x.kind[term] != CONJUNCTION:  # cannot be true

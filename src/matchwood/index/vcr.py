@@ -49,18 +49,18 @@ from typing import Any, ClassVar
 import numpy as np
 
 from matchwood.encode.events import EventBatch
-from matchwood.errors import IndexBuildError
+from matchwood.errors import IndexBuildError, MatchwoodError
 from matchwood.index.frame import Step
 from matchwood.index.vcr_config import AUTO, HASH, OVERLAPPED, SIMPLE, TABLE, Config
 from matchwood.index.vcr_kernels import KX, KY, NOT_HELD, PLACED, REST, X_ATTR, Y_ATTR, Grid
-from matchwood.index.vcr_lists import VCRLists, n_places
+from matchwood.index.vcr_lists import MOST_SLOTS, VCRLists, n_places
 from matchwood.index.vcr_match_kernels import match_events
 from matchwood.index.vcr_plan import EMPTY, make_plan
 from matchwood.index.verify_kernels import COUNTERS
 from matchwood.index.with_rest import FrameWithRest
 
 MOST_PLACES = 2**31
-"""VCRs of a table."""
+"""VCRs of a table: what would make more gets a coarser grid."""
 
 SMALL_TABLE, TABLE_FACTOR = 2**21, 16
 """`auto` takes a table of so many VCRs, and of so many more for every expression."""
@@ -83,11 +83,6 @@ class VCR(FrameWithRest):
 
     def _begin(self, grid: Grid, lists: str) -> None:
         """An empty structure over a grid."""
-        if lists == TABLE and n_places(grid) > MOST_PLACES:
-            raise IndexBuildError(
-                f"{self.name}: expected at most {MOST_PLACES:,} VCRs in a table, found "
-                f'{n_places(grid):,}: choose lists = "hash", or fewer cells'
-            )
         overlapped = self.config.decomposition == OVERLAPPED
         if self.config.decomposition == AUTO:
             overlapped = lists == HASH
@@ -95,6 +90,16 @@ class VCR(FrameWithRest):
         self._rest = None
 
     # ── changing ────────────────────────────────────────────────────────────────────────────────
+
+    def refusals(self, slots: np.ndarray) -> dict[int, MatchwoodError]:
+        """Slots that have no room in an item of a list."""
+        return {
+            int(slot): IndexBuildError(
+                f"vcr: expected at most {MOST_SLOTS:,} subscriptions, found more: "
+                "spread them over several matchers"
+            )
+            for slot in slots[slots >= MOST_SLOTS]
+        }
 
     def _fill(self, slots: np.ndarray) -> None:
         self._plan(slots)
@@ -118,7 +123,8 @@ class VCR(FrameWithRest):
             None if each == AUTO else each
             for each in (config.attributes, config.cells, config.sides)
         ]
-        grid = make_plan(self._table, slots, *given).grid()
+        plan = make_plan(self._table, slots, *given)
+        grid = (plan.coarser(MOST_PLACES) if config.lists == TABLE else plan).grid()
         lists = config.lists
         if lists == AUTO:
             small = SMALL_TABLE + TABLE_FACTOR * len(slots)

@@ -11,7 +11,6 @@ import numpy as np
 
 from matchwood.arrays import doubled, grown, named, taken, writable
 from matchwood.encode.expressions import ExpressionTable
-from matchwood.errors import IndexBuildError
 from matchwood.index.id_list_kernels import IdLists
 from matchwood.index.id_lists import IdListStore
 from matchwood.index.pair_map_kernels import ABSENT, PairMap, move_pairs, new_pair_map
@@ -123,14 +122,9 @@ class VCRLists:
             move_pairs(self.pairs, fresh)
             self.pairs = fresh
         elif full == ITEMS_FULL:
-            self._store.make_room()
+            self._store.grow()
 
     def _make_home(self, slots: np.ndarray) -> None:
-        if int(slots.max()) >= MOST_SLOTS:
-            raise IndexBuildError(
-                f"vcr: expected at most {MOST_SLOTS:,} subscriptions, found more: "
-                "spread them over several matchers"
-            )
         size = doubled(len(self.active.home), int(slots.max()) + 1)
         box = self.active.box
         self.active = self.active._replace(

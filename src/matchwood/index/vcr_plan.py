@@ -54,6 +54,13 @@ class Plan(NamedTuple):
     kx: int
     ky: int
 
+    def coarser(self, most: int) -> Plan:
+        """The same with every second line of the finer axis left out, until so many VCRs remain."""
+        x, y = self.cut_x, self.cut_y
+        while (self.kx + 1) * (self.ky + 1) * len(x) * len(y) > most and max(len(x), len(y)) > 1:
+            x, y = (x[::2], y) if len(x) >= len(y) else (x, y[::2])
+        return self._replace(cut_x=x, cut_y=y)
+
     def grid(self) -> Grid:
         shape = np.array([*self.attributes, self.kx, self.ky], np.int64)
         return Grid(self.cut_x, self.cut_y, shape, *covering(self.kx, self.ky, len(self.cut_x)))

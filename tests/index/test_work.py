@@ -1,0 +1,53 @@
+"""Work that must stay in proportion, by counters: no machine is fast enough for a square."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from encode.world import World, found
+from matchwood.index.pst_hash import PSTHash
+from matchwood.index.verify_kernels import COUNTERS
+from matchwood.lang.nodes import And, Comparison, Expr
+
+pytestmark = pytest.mark.slow
+
+
+def chain(n: int, size: int) -> list[Expr]:
+    """Conjunctions of `size` predicates on n attributes, each with some of its neighbours."""
+    return [
+        And(tuple(Comparison(f"a{(i + 7 * k) % n}", "=", 1) for k in range(size))) for i in range(n)
+    ]
+
+
+def work(counters: np.ndarray) -> int:
+    return int(counters[1:].sum())  # without the number of events
+
+
+@pytest.mark.parametrize("size", [2, 3])
+def test_the_work_for_an_event_of_many_attributes_is_linear_in_their_number(index_class, size):
+    n = 3_000
+    world = World()
+    slots = world.store(chain(n, size))
+    index = index_class.build(world.table, slots)
+    wide = {f"a{i}": 1 for i in range(n)}
+    hits = index.match_batch(world.events([wide, {**wide, "a5": 2}]))
+    without = [i for i in range(n) if 5 not in [(i + 7 * k) % n for k in range(size)]]
+    assert found(hits) == [list(range(n)), without]
+    assert work(hits.counters) <= 2 * 20 * n
+
+
+@pytest.mark.parametrize("n_access", [2, 3, 4])
+def test_pst_hash_looks_up_combinations_or_members_whichever_are_fewer(n_access):
+    world = World()
+    slots = world.store([*chain(40, 4)] * 50 + chain(2_000, 4))
+    index = PSTHash.build(world.table, slots, n_access=n_access)
+    narrow, wide = {f"a{i}": 1 for i in range(4, 8)}, {f"a{i}": 1 for i in range(2_000)}
+    some = {f"a{i}": 1 for i in range(28)}
+    hits = index.match_batch(world.events([narrow, wide, some]))
+    assert found(hits)[:2] == [[], list(range(len(slots)))]
+    assert found(hits)[2] == [s for s in range(2_000) if s % 40 + 21 < 28] + list(
+        range(2_000, 2_007)
+    )
+    few = index.match_batch(world.events([narrow]))
+    assert few.counters[COUNTERS.index("nodes")] <= 6 + 4 + 1  # combinations of four spaces
