@@ -33,7 +33,8 @@ def rebuilt(damaged: Store) -> Store:
     Subscriptions keep their order, attributes their types, contexts their values.  Raises
     MatchwoodError when a subscription has no text or is refused; both mean a defect.
     """
-    attributes = Attributes(Schema(damaged.attributes.schema()))
+    known = damaged.attributes
+    attributes = Attributes(Schema(known.schema()), known.column_types)
     table = ExpressionTable()
     config = _renamed(damaged, attributes)
     fresh = Store(attributes, table, Subscriptions(), Routing(table, damaged.routing.name, config))
