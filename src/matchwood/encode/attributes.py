@@ -18,7 +18,7 @@ the strings that were ever set.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -80,8 +80,12 @@ class Attribute:
 class Attributes:
     """All attributes of one matcher."""
 
-    def __init__(self, schema: Schema | None = None) -> None:
+    def __init__(
+        self, schema: Schema | None = None, column_types: Mapping[str, str] | None = None
+    ) -> None:
         self.by_name: dict[str, Attribute] = {}
+        self.column_types = dict(column_types or {})
+        """Types that attributes get at their first use; see `Matcher`."""
         self.all: list[Attribute] = []
         self.absences: list[Attribute] = []  # attributes whose absence some subscription asks for
         self._free: list[int] = []  # ids of attributes that were dropped

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping
 
 from matchwood.encode.attributes import Attributes
 from matchwood.encode.leaves import LeafBatch
+from matchwood.encode.schema import TYPES
 from matchwood.errors import SchemaError
 from matchwood.lang.names import is_context
 
@@ -30,6 +31,8 @@ def check_relations(
         name = names[batch.attr[row]]
         _, reference, offset = batch.values[batch.start[row]]
         pairs[name, reference] = row
+        for each in (name, reference):
+            _take_column_type(batch, attributes, types, each, row)
         if offset != 0 or isinstance(offset, float):
             _need_numbers(batch, attributes, types, (name, reference), offset, row)
     spread(attributes, types, pairs)
@@ -74,6 +77,22 @@ def spread(attributes: Attributes, types: dict[str, str], pairs: Iterable[tuple[
 def _type(attributes: Attributes, types: Mapping[str, str], name: str) -> str | None:
     known = attributes.by_name.get(name)
     return types.get(name) or (known.type if known is not None else None)
+
+
+def _take_column_type(
+    batch: LeafBatch, attributes: Attributes, types: dict[str, str], name: str, row: int
+) -> None:
+    """Give a name without a type that of its column, before it could learn another."""
+    kind = attributes.column_types.get(name)
+    if kind is None or _type(attributes, types, name) is not None:
+        return
+    if kind not in TYPES:
+        raise SchemaError(
+            f"attribute {name!r} is of type {kind}: expected a type that can be compared; "
+            "compare a column of another type",
+            position=batch.position[row],
+        )
+    types[name] = kind
 
 
 def _need_numbers(

@@ -17,7 +17,7 @@ from matchwood.encode.expressions import ExpressionTable
 from matchwood.encode.keys import DictionaryKeys, read_literal_problem
 from matchwood.encode.leaves import ABSENT, OF_STRING, OPERATOR, REFERENCE, LeafBatch
 from matchwood.encode.relations import check_relations
-from matchwood.encode.schema import accepts, literal_type
+from matchwood.encode.schema import TYPES, accepts, literal_type
 from matchwood.errors import SchemaError
 from matchwood.forms.merge_kernels import EQ, NEGATED, PRESENT, Leaves
 from matchwood.lang.names import is_context
@@ -146,7 +146,11 @@ def _check(batch: LeafBatch, attributes: Attributes, groups: Iterable[_Rows]) ->
         if expected is None:
             if not found and not group.of_string:
                 continue  # IS NULL alone teaches no type
-            expected = literal_type(_item(group.values[0])) if found else "string"
+            expected = attributes.column_types.get(group.name)
+            if expected is None:
+                expected = literal_type(_item(group.values[0])) if found else "string"
+            elif expected not in TYPES:
+                raise _not_comparable(batch, group, expected)
             learned[group.name] = expected
         if any(not accepts(expected, kind) for kind in found) or (
             group.of_string and expected != "string"
@@ -258,6 +262,16 @@ def _clash(batch: LeafBatch, group: _Rows, expected: str) -> SchemaError:
                     position=batch.position[row],
                 )
     raise AssertionError("a clash without a clashing row")
+
+
+def _not_comparable(batch: LeafBatch, group: _Rows, expected: str) -> SchemaError:
+    """The error for the first row of a group that compares what only has presence."""
+    row = next(row for row in group.rows if batch.op[row] & OPERATOR not in (ABSENT, PRESENT))
+    return SchemaError(
+        f"attribute {group.name!r} is of type {expected}: expected IS NULL or IS NOT NULL, found a "
+        "comparison; compare a column of another type",
+        position=batch.position[row],
+    )
 
 
 def _check_moments(batch: LeafBatch, group: _Rows, expected: str) -> None:

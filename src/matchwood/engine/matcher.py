@@ -44,6 +44,10 @@ class Matcher:
     index   "auto", or a name from the registry; settings of that index follow as keywords
     schema  declared types of attributes; others are learned from their first use, and forgotten
             with the last subscription that mentions them
+    column_types  types of the events' columns, where all events come from one table.  As `schema`,
+            but an attribute is made when a subscription first tests it, so that columns without a
+            subscription are never read.  `schema` wins.  With a type that is none of `Schema`'s an
+            attribute can be tested for presence and not be compared
 
     >>> m = Matcher()
     >>> m.add("cheap", "price < 20 AND genre = 'classics'")
@@ -56,11 +60,12 @@ class Matcher:
         index: str = "auto",
         *,
         schema: Schema | Mapping[str, Any] | None = None,
+        column_types: Mapping[str, str] | None = None,
         **config: Any,
     ) -> None:
         declared = schema if isinstance(schema, Schema) else Schema(schema)
         table = ExpressionTable()
-        attributes = Attributes(declared)
+        attributes = Attributes(declared, column_types)
         routing = Routing(table, index, with_ids(index, config, attributes))
         self._hold(Store(attributes, table, Subscriptions(), routing))
 

@@ -79,7 +79,8 @@ def _names(store: Store) -> tuple[Attributes, dict[str, Any]]:
     known = store.attributes.by_name.values()
     is_declared = store.attributes.n_pinned.__gt__
     attributes = Attributes(
-        Schema({each.name: each.type for each in known if each.type and is_declared(each.id)})
+        Schema({each.name: each.type for each in known if each.type and is_declared(each.id)}),
+        store.attributes.column_types,
     )
     config = dict(store.routing.config)
     for setting in attribute_settings(store.routing.name) & config.keys():

@@ -18,8 +18,11 @@ from typing import TYPE_CHECKING, Any
 from matchwood.encode.schema import Schema
 from matchwood.errors import EventError, MatchwoodError
 from matchwood.spark.choices import check_filter, check_limit, plan_choice
+from matchwood.spark.column_types import types_of_events
+from matchwood.spark.columns import ATTRIBUTES
 from matchwood.spark.errors import ERROR_FIELDS, ERROR_STRUCT
 from matchwood.spark.event_files import EventFiles, open_events
+from matchwood.spark.filters import FILTER
 from matchwood.spark.indexes import Index, build_index, open_index
 from matchwood.spark.session import active_session
 from matchwood.spark.shapes import find_shape, plain_names
@@ -27,6 +30,7 @@ from matchwood.spark.worker import Location, MatchJob, match_batches
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.types import StructType
 
 
 @dataclass(frozen=True)
@@ -88,6 +92,7 @@ def match(
     source = _source(events, subscriptions)
     spark = source.sparkSession
     check_limit(limit)
+    columns = with_id(source, event_id)
     if isinstance(subscriptions, str):
         if contexts is not None:
             raise EventError(
@@ -101,8 +106,10 @@ def match(
             )
         built = open_index(subscriptions)
     else:
-        built = build_index(subscriptions, index, config, schema, snapshots, contexts, now)
-    columns = with_id(source, event_id)
+        types = column_types(columns, shape, event_id, subscriptions)
+        built = build_index(
+            subscriptions, index, config, schema, snapshots, contexts, now, column_types=types
+        )
     choice = plan_choice(columns, built.attributes, limit)
     found = find_shape(columns, shape, (event_id, *choice.others))
     check_filter(choice, columns, found, built.tests_filter)
@@ -118,6 +125,17 @@ def match(
     refused = spark.createDataFrame(built.refused, ERROR_FIELDS) if built.refused.num_rows else None
     errors = bad if refused is None else refused.union(bad)
     return Matched(matches, errors, rows, built)
+
+
+def column_types(
+    events: StructType, shape: str, event_id: str, subscriptions: DataFrame
+) -> dict[str, str]:
+    """Types of attributes by the columns of events.
+
+    The column `filter` is no attribute where subscriptions have attributes (`choices`).
+    """
+    others = (FILTER,) if ATTRIBUTES in subscriptions.columns else ()
+    return types_of_events(events, find_shape(events, shape, (event_id, *others)), others)
 
 
 def _source(

@@ -6,9 +6,9 @@
     └── refused.arrow    subscriptions that could not be taken, as rows of errors
 
 The fingerprint is computed by Spark from the rows that are let in (`columns`; in any order), the
-index and its settings.  So an unchanged table is not indexed twice until something expires, and a
-changed one never meets an old index.  The folder is made aside and renamed: it is whole or not
-there.
+index, its settings and the types of the events' columns.  So an unchanged table is not indexed
+twice until something expires, and a changed one never meets an old index.  The folder is made aside
+and renamed: it is whole or not there.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ from matchwood.engine.loading import BatchReport, Chunk
 from matchwood.engine.matcher import Matcher
 from matchwood.engine.snapshot import read_beside, read_manifest
 from matchwood.errors import FormatError, StorageError
+from matchwood.spark.column_types import types_of_contexts
 from matchwood.spark.columns import (
     OPTIONAL,
     admit,
@@ -83,26 +84,32 @@ def build_index(
     contexts: Any = None,
     now: datetime | None = None,
     takes: Sequence[str] = OPTIONAL,
+    column_types: Mapping[str, str] | None = None,
 ) -> Index:
     """The index of a table of subscriptions, built unless there is one of the same rows.
 
     contexts  values of contexts, a DataFrame or an Arrow table, as for Matcher.set_context_many
     now       the moment for which it is built: what has expired then is left out
     takes     the optional columns that the table may have
+    column_types  types of events' attributes (module `column_types`); those of contexts are added
     """
     table, refused = admit(subscriptions, now, takes)
     id_type = id_type_of(table)
     declared = schema if isinstance(schema, Schema) else Schema(schema)
     settings = {"index": index, "config": dict(config or {}), "schema": dict(declared)}
     values = None if contexts is None else context_frame(table, contexts)
+    types = dict(column_types or {})
     if values is not None:
+        types |= types_of_contexts(values.schema)
         settings["contexts"], _ = fingerprint(values, {})
+    settings["column_types"] = types
     name, _ = fingerprint(table, settings)
     folder = local_folder(snapshots or _own_folder(), "snapshots") / name
     found = _find(folder, id_type)
     reused = found is not None
     if found is None:
-        _build(folder, table, Matcher(index=index, schema=declared, **(config or {})), values)
+        matcher = Matcher(index=index, schema=declared, column_types=types, **(config or {}))
+        _build(folder, table, matcher, values)
         found = _find(folder, id_type)
         assert found is not None
     return replace(found, refused=both(refused, found.refused), reused=reused)

@@ -90,12 +90,12 @@ class BuildJob:
 
 def build_shards(
     table: DataFrame, n_rows: int | None, home: Path, shards: int | None, max_bytes: int,
-    grouped: bool, index: str, config: Mapping[str, Any] | None, schema: Schema, id_type: str,
-    contexts: DataFrame | None = None,
+    grouped: bool, index: str, config: Mapping[str, Any] | None, schema: Schema,
+    column_types: Mapping[str, str], id_type: str, contexts: DataFrame | None = None,
 ) -> None:  # fmt: skip
     """Build all shards of a table of subscriptions in the folder `home`."""
     table, unreadable = with_readable_attributes(table)
-    sampled = look_at(draw_sample(table, n_rows), index, config, schema)
+    sampled = look_at(draw_sample(table, n_rows), index, config, schema, column_types)
     repeated: list[dict[str, Any]] = []
     if not grouped:
         table, repeated = _side_by_side(table)
@@ -219,7 +219,10 @@ def _save(job: BuildJob, table: pa.Table, folder: Path) -> dict[str, Any]:
     homes = np.unique(table.column(HOME).to_numpy().view(np.uint64))
     order = ["id"] if "attribute" in table.column_names else ["id", "expr"]
     table = table.drop_columns([HOME, SHARD]).sort_by([(name, "ascending") for name in order])
-    matcher = Matcher(index=job.index, schema=Schema(job.sampled.types), **job.config)
+    matcher = Matcher(
+        index=job.index, schema=Schema(job.sampled.types),
+        column_types=job.sampled.column_types, **job.config,
+    )  # fmt: skip
     report = matcher.add_many(table, processes=1)
     failed = None
     if VALUES in table.column_names:

@@ -16,7 +16,7 @@ import heapq
 import math
 import zlib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -59,13 +59,20 @@ class Sampled:
     """What a sample of the subscriptions tells.
 
     costs   how often keys are offered: the rarest becomes the home
-    types   of attributes: shards must agree on them
+    types   of attributes that the sample tests: shards must agree on them
     bytes   that building takes, per byte of weight
+    column_types   of all the events' columns, tested or not, and of the contexts'
     """
 
     costs: Costs
     types: dict[str, str]
     bytes: float
+    column_types: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def all_types(self) -> dict[str, str]:
+        """Of attributes that the sample does not test, too."""
+        return {**self.column_types, **self.types}
 
 
 @dataclass(frozen=True)
@@ -109,17 +116,18 @@ def _part(table: DataFrame, of_a_million: int) -> pa.Table:
 
 
 def look_at(
-    sample: pa.Table, index: str, config: Mapping[str, Any] | None, schema: Schema
-) -> Sampled:
+    sample: pa.Table, index: str, config: Mapping[str, Any] | None, schema: Schema,
+    column_types: Mapping[str, str] | None = None,
+) -> Sampled:  # fmt: skip
     """Build the sample to see what it takes, and count its keys."""
-    matcher = Matcher(index=index, schema=schema, **(config or {}))
+    matcher = Matcher(index=index, schema=schema, column_types=column_types, **(config or {}))
     matcher.add_many(sample)
     size = float(matcher.stats()["bytes_per_subscription"]) * len(matcher) if len(matcher) else 0.0
     size += sum([sample.column(each).nbytes for each in OWN if each in sample.column_names])
     weight = int(weights_of(sample).sum()) if sample.num_rows else 0
     types = {name: kind for name, kind in matcher.schema.items() if kind}
     per_byte = BUILD_FACTOR * size / weight if size and weight else 2 * BUILD_FACTOR
-    return Sampled(_frequencies(sample, types), types, per_byte)
+    return Sampled(_frequencies(sample, types), types, per_byte, dict(column_types or {}))
 
 
 def _frequencies(sample: pa.Table, types: Mapping[str, str]) -> Costs:
@@ -144,10 +152,11 @@ def _shares(keys: np.ndarray, n: int) -> Costs:
 
 def homes_of(table: pa.Table, sampled: Sampled) -> np.ndarray:
     """The home key of every row; rows of an id lie side by side."""
+    types = sampled.all_types
     if "attribute" in table.column_names:
-        return homes_of_predicates(table, sampled.costs, sampled.types)[0]
+        return homes_of_predicates(table, sampled.costs, types)[0]
     texts = table.column("expr").to_pylist()
-    homes = [home_of_text(text, sampled.costs, sampled.types) for text in texts]
+    homes = [home_of_text(text, sampled.costs, types) for text in texts]
     return np.array(homes, np.uint64)
 
 

@@ -12,7 +12,8 @@ Memory.  Keys are weighed and packed into shards of one size (`shard_plan`).  A 
          one task from its own rows, which measures what it takes and splits what takes more than
          `max_bytes` (`shard_build`), and matched through a memory map, one at a time in a worker
          (`shard_match`).
-Types.   Shards must agree on them: they are those of the schema, else what a sample shows.
+Types.   Shards must agree on them: they are those of the schema, else those of the events' columns,
+         else what a sample shows.
 Kept.    <folder>/<fingerprint>/shard-00003/snapshot, routes, manifest.json; found again as indexes
          are.
 """
@@ -30,8 +31,9 @@ import pyarrow as pa
 
 from matchwood.encode.schema import Schema
 from matchwood.errors import MatchwoodError
-from matchwood.spark.batch import with_id
+from matchwood.spark.batch import column_types, with_id
 from matchwood.spark.choices import check_filter, check_limit, plan_choice
+from matchwood.spark.column_types import check_types, types_of_contexts
 from matchwood.spark.columns import ATTRIBUTES, CONTEXT, EXPIRES, admit, error_table, id_type_of
 from matchwood.spark.context_frames import context_frame
 from matchwood.spark.errors import ERROR_FIELDS, ERROR_STRUCT
@@ -108,11 +110,13 @@ def match_sharded(
             "expected no name beside the column expires: what is alive changes while the name "
             "stays; leave name out, or drop expires"
         )
+    columns = with_id(events, event_id)
+    types = column_types(columns, shape, event_id, subscriptions)
     table, refused = admit(subscriptions, now)
     values = None if contexts is None else context_frame(table, contexts)
     declared = schema if isinstance(schema, Schema) else Schema(schema)
     settings = {"index": index, "config": dict(config or {}), "schema": dict(declared),
-                "shards": shards, "max_bytes": max_bytes}  # fmt: skip
+                "shards": shards, "max_bytes": max_bytes, "column_types": types}  # fmt: skip
     n_rows = None
     if name is None:
         if values is not None:
@@ -124,12 +128,13 @@ def match_sharded(
         with made_aside(home, lambda found: (found / "manifest.json").exists()) as aside:
             build_shards(
                 table, n_rows, aside, shards, max_bytes, grouped, index, config, declared,
+                {**types, **({} if values is None else types_of_contexts(values.schema))},
                 id_type_of(table), values if CONTEXT in table.columns else None,
             )  # fmt: skip
     manifest = read_manifest(home)
     if reused:
         check_shards(events.sparkSession, home, manifest)
-    columns = with_id(events, event_id)
+        check_types(manifest["types"], types, declared)
     choice = plan_choice(columns, _attributes(table), limit)
     found = find_shape(columns, shape, (event_id, *choice.others))
     check_filter(choice, columns, found, manifest["tests_filter"])

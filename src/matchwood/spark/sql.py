@@ -19,6 +19,7 @@ import pyarrow.compute as pc
 
 from matchwood.engine.matcher import Matcher
 from matchwood.errors import EventError, StorageError, SubscriptionError
+from matchwood.spark.column_types import types_of_arrow
 from matchwood.spark.folders import local_folder
 from matchwood.spark.shapes import read_events, shape_of_arrow
 from matchwood.spark.worker import Location, Times, match_parts, opened, refuse_nameless
@@ -111,7 +112,7 @@ def holds(expr: pa.Array, event: pa.Array) -> pa.Array:
     texts = expr.to_pylist()
     if not pa.types.is_struct(event.type):  # NULL alone has no fields: everything is absent
         event = pa.nulls(len(event), pa.struct([("", pa.null())]))
-    names = [field.name for field in event.type]
+    names, types = [field.name for field in event.type], types_of_arrow(event.type)
     rows = pa.Table.from_arrays(event.flatten(), names=names)
     found = np.zeros(len(texts), bool)
     places: dict[str, list[int]] = {}
@@ -119,7 +120,7 @@ def holds(expr: pa.Array, event: pa.Array) -> pa.Array:
         if text is not None:
             places.setdefault(text, []).append(row)
     for text, at in places.items():
-        matcher = Matcher()
+        matcher = Matcher(column_types=types)
         matcher.add(0, text)
         matches = matcher.match_many(rows.take(pa.array(at)))
         if matches.errors:
