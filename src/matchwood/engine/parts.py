@@ -23,6 +23,7 @@ from matchwood.encode.like import compile_pattern
 from matchwood.encode.predicate_kernels import HIGH, N_INTERVALS, PredicateLayout
 from matchwood.encode.predicates import PredicateTable
 from matchwood.engine.routing import Routing
+from matchwood.engine.settings import check_settings
 from matchwood.engine.store import Store
 from matchwood.engine.subscriptions import Subscriptions
 from matchwood.engine.texts import TextArena
@@ -56,7 +57,8 @@ def collect(store: Store) -> tuple[dict[str, Any], Arrays]:
 
 
 def rebuild(settings: dict[str, Any], arrays: Arrays) -> Store:
-    """A store from what `collect` gave."""
+    """A store from what `collect` gave; errors of any kind if it gave something else."""
+    check_settings(settings)
     predicates = PredicateTable(PredicateLayout(**_with_prefix(arrays, "predicate_")))
     expressions = ExpressionLayout(**_with_prefix(arrays, "expression_"))
     table = ExpressionTable(expressions, predicates)

@@ -15,6 +15,7 @@ Indexes are built again from the expression table when its keys or predicate ids
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import product
 from typing import Any, Self
 
 import numpy as np
@@ -24,6 +25,7 @@ from matchwood.encode.events import EventBatch
 from matchwood.encode.expression_kernels import ALWAYS, CONJUNCTION, TREE, UNUSED
 from matchwood.encode.expressions import ExpressionTable
 from matchwood.engine.moments import Moment, match_between
+from matchwood.errors import FormatError
 from matchwood.index.config import IndexConfig
 from matchwood.index.protocol import ANY, Hits, Index
 from matchwood.index.registry import find_index
@@ -60,6 +62,13 @@ def _classes(
     return classes
 
 
+def _check_names(index: str, names: list[str], has_context: bool) -> None:
+    """Refuse indexes that no number of expressions leads to."""
+    sizes = product((0, AUTO_FROM), (0, TREES_FROM), {False, has_context})
+    if names not in [[each.name for each in _classes(index, *size)] for size in sizes]:
+        raise FormatError(f"expected the indexes of {index!r}, found {', '.join(names)[:80]!r}")
+
+
 def with_ids(index: str, config: Mapping[str, Any], attributes: Attributes) -> dict[str, Any]:
     """Settings as an index takes them: attributes by id, where users name them."""
     kind = getattr(None if index == AUTO else find_index(index), "Config", IndexConfig)
@@ -94,6 +103,7 @@ class Routing:
         always: np.ndarray,
     ) -> Self:
         """Take over the indexes of a snapshot, each by its name."""
+        _check_names(index, [name for name, _ in layouts], table.context is not None)
         self = cls.__new__(cls)
         self._table, self.name, self.config = table, index, dict(config)
         self._n_conjunctions = len(table.slots_of(CONJUNCTION))
