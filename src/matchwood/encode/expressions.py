@@ -36,6 +36,7 @@ from matchwood.encode.expression_kernels import (
     encode_batch,
     release_batch,
 )
+from matchwood.encode.predicate_kernels import HIGH
 from matchwood.encode.predicates import PredicateTable
 from matchwood.forms.merge_kernels import Leaves, new_workspace
 
@@ -85,6 +86,7 @@ class ExpressionTable:
 
     def release(self, slots: np.ndarray) -> None:
         """Empty slots and give back what they used."""
+        self.predicates.make_findable()
         release_batch(slots, self.predicates.layout, self.layout)
         if self.layout.count[WASTED] * 2 > self.layout.count[N_CODE]:
             self._compact_code()
@@ -107,6 +109,12 @@ class ExpressionTable:
         leaf = code >= 0
         code[leaf] = renumbered[code[leaf]]
         self.epoch += 1
+
+    def sizes(self) -> dict[str, int]:
+        """What ids in a layout are compared with: S slots, A attributes, P predicates."""
+        n_predicates = int(self.predicates.layout.count[HIGH])
+        sizes = {"S": len(self.layout.kind), "A": self.n_attributes, "P": n_predicates}
+        return {**sizes, "-P": -n_predicates}
 
     def slots_of(self, kind: int) -> np.ndarray:
         """All slots that hold expressions of a kind, ascending."""

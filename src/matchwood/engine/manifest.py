@@ -22,8 +22,10 @@ from typing import Any
 from matchwood.errors import FormatError, StorageError
 
 FORMAT = "matchwood-snapshot"
-VERSION = 1
+VERSION = 2
 """Raised whenever an older version could misread what this one writes."""
+OLDEST = 1
+"""The first version that this one reads."""
 
 NAME = "manifest.json"
 BESIDE = "beside"
@@ -147,8 +149,8 @@ def _checked(manifest: dict[str, Any]) -> dict[str, Any]:
     if manifest.pop("checksum", None) != _checksum(manifest):
         raise FormatError("its checksum does not fit")
     expect(manifest, SHAPE, "manifest")
-    if manifest["version"] != VERSION:
-        raise FormatError(f"expected version {VERSION}, found {manifest['version']}")
+    if manifest["version"] < OLDEST:
+        raise FormatError(f"expected version {OLDEST} or later, found {manifest['version']}")
     if not GENERATION.fullmatch(manifest["generation"]):
         raise FormatError(
             "expected a generation with a name like g-0123456789ab, found "

@@ -27,7 +27,7 @@ from matchwood.encode.expressions import ExpressionTable
 from matchwood.engine.moments import Moment, match_between
 from matchwood.errors import FormatError
 from matchwood.index.config import IndexConfig
-from matchwood.index.protocol import ANY, Hits, Index
+from matchwood.index.protocol import ANY, Hits, Index, is_checked
 from matchwood.index.registry import find_index
 
 AUTO = "auto"
@@ -100,22 +100,36 @@ class Routing:
         index: str,
         config: Mapping[str, Any],
         layouts: list[tuple[str, dict[str, np.ndarray]]],
-        always: np.ndarray,
+        verify: bool,
     ) -> Self:
-        """Take over the indexes of a snapshot, each by its name."""
+        """Take over the indexes of a snapshot, each by its name, or build them.
+
+        verify  have each index check its arrays before it takes them
+        """
         _check_names(index, [name for name, _ in layouts], table.context is not None)
         self = cls.__new__(cls)
         self._table, self.name, self.config = table, index, dict(config)
         self._n_conjunctions = len(table.slots_of(CONJUNCTION))
         self._n_trees = len(table.slots_of(TREE))
         self._classes = tuple(find_index(name) for name, _ in layouts)
-        self._always, self._always_array = set(always.tolist()), always
+        self._always_array = table.slots_of(ALWAYS)
+        self._always = set(self._always_array.tolist())
         self.epoch = table.epoch
-        self.indexes = [
-            each.restore(table, layout, **(self.config if i == 0 else {}))
-            for i, (each, (_, layout)) in enumerate(zip(self._classes, layouts, strict=True))
-        ]
+        used = np.flatnonzero(table.layout.kind != UNUSED).astype(np.int32)
+        self.indexes = []
+        for i, part in enumerate(self._parts(used)):
+            self.indexes.append(self._restored(i, part, layouts[i][1], verify))
         return self
+
+    def _restored(
+        self, which: int, slots: np.ndarray, layout: dict[str, np.ndarray], verify: bool
+    ) -> Index:
+        cls, config = self._classes[which], self.config if which == 0 else {}
+        if not is_checked(cls):
+            return cls.build(self._table, slots, **config)
+        if verify:
+            cls.check(self._table, slots, layout, **config)
+        return cls.restore(self._table, layout, **config)
 
     def _wanted(self, n_conjunctions: int, n_trees: int) -> tuple[type[Index], ...]:
         return _classes(self.name, n_conjunctions, n_trees, self._table.context is not None)
@@ -209,12 +223,13 @@ class Routing:
             self._always_array = None
 
     def _parts(self, slots: np.ndarray) -> list[np.ndarray]:
+        n = len(self._classes)
         if self._has_context_index:
             linked = self._table.context.is_linked(slots)
             kinds = self._table.layout.kind[slots]
             bound = slots[linked & ((kinds == CONJUNCTION) | (kinds == TREE))]
-            return [*self._plain_parts(slots[~linked], len(self.indexes) - 1), bound]
-        return self._plain_parts(slots, len(self.indexes))
+            return [*self._plain_parts(slots[~linked], n - 1), bound]
+        return self._plain_parts(slots, n)
 
     def _plain_parts(self, slots: np.ndarray, n: int) -> list[np.ndarray]:
         kinds = self._table.layout.kind[slots]
@@ -225,7 +240,7 @@ class Routing:
     @property
     def _has_context_index(self) -> bool:
         """Whether the last index is one for subscriptions with a context alone."""
-        return len(self.indexes) > 1 and self.indexes[-1].name == CONTEXT_INDEX
+        return len(self._classes) > 1 and self._classes[-1].name == CONTEXT_INDEX
 
     def _build(self, which: int, slots: np.ndarray) -> Index:
         cls, config = self._classes[which], self.config if which == 0 else {}

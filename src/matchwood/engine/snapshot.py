@@ -82,7 +82,7 @@ def load(path: str | os.PathLike[str], mmap: bool, verify: bool) -> Store:
 
     settings, arrays = _following(folder, read)
     try:
-        return rebuild(settings, arrays)
+        return rebuild(settings, arrays, verify)
     except (
         ArithmeticError,
         AttributeError,

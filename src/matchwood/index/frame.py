@@ -10,6 +10,7 @@ An index derives from `IndexFrame` and says
     _stepper(events)           the matching step, see `Board.run`
     _structure()               its part of stats(), with "bytes"
     _arrays()  _take(layout)   its part of a snapshot, and back
+    check(...)                 what its arrays must be; see `protocol.CheckedIndex`
     draw()
 
 and gets the verbs of `protocol.Index`, the count of its expressions, and checked settings.
@@ -24,6 +25,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from matchwood.checks import Column, check
 from matchwood.encode.events import EventBatch
 from matchwood.encode.expressions import ExpressionTable
 from matchwood.index.board import Board
@@ -135,3 +137,9 @@ class IndexFrame(ABC):
 
     @abstractmethod
     def _take(self, layout: Mapping[str, np.ndarray]) -> None: ...
+
+
+def check_live(layout: Mapping[str, np.ndarray], slots: np.ndarray) -> None:
+    """Whether a layout counts as many expressions as there are; the first step of a `check`."""
+    n = len(slots)
+    check(layout, {"n_live": Column("int64", 1, n, n + 1)})
