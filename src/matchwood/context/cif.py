@@ -79,6 +79,7 @@ class Cif(IndexFrame):
 
     name: ClassVar[str] = "cif"
     language: ClassVar[str] = ANY
+    is_kept: ClassVar[bool] = True
     Config: ClassVar[type[IndexConfig]] = CifConfig
     mode: ClassVar[int] = NO_INDEX
 

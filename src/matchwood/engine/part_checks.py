@@ -92,8 +92,17 @@ def _check_predicates(arrays: Arrays) -> None:
     total = int(size.sum())
     expect(total <= len(arrays["predicate_interval_lo"]), "predicate_n_intervals", "sets apart")
     at = slices(start, size)
-    is_interval = arrays["predicate_interval_lo"][at] <= arrays["predicate_interval_hi"][at]
-    expect(is_interval.all(), "predicate_interval_lo", "intervals that are not empty")
+    lo, hi = arrays["predicate_interval_lo"][at], arrays["predicate_interval_hi"][at]
+    expect((lo <= hi).all(), "predicate_interval_lo", "intervals that are not empty")
+    last = np.cumsum(size, dtype=np.int64) - 1
+    first = last - size + 1
+    is_last = np.zeros(len(lo), bool)
+    is_last[last] = True
+    expect((is_last[:-1] | (hi[:-1] < lo[1:])).all(), "predicate_interval_lo", "sets in order")
+    is_hull = (arrays["predicate_lo"][several] == lo[first]) & (
+        arrays["predicate_hi"][several] == hi[last]
+    )
+    expect(is_hull.all(), "predicate_lo", "the ends of each set")
 
 
 def _check_expressions(arrays: Arrays) -> None:

@@ -10,7 +10,7 @@ An index derives from `IndexFrame` and says
     _stepper(events)           the matching step, see `Board.run`
     _structure()               its part of stats(), with "bytes"
     _arrays()  _take(layout)   its part of a snapshot, and back
-    check(...)                 what its arrays must be; see `protocol.CheckedIndex`
+    is_kept, check(...)        whether a snapshot keeps them, and what they must be; see `protocol`
     draw()
 
 and gets the verbs of `protocol.Index`, the count of its expressions, and checked settings.
@@ -41,6 +41,7 @@ class IndexFrame(ABC):
 
     name: ClassVar[str]
     language: ClassVar[str] = CONJUNCTIONS
+    is_kept: ClassVar[bool] = False
     Config: ClassVar[type[IndexConfig]] = IndexConfig
 
     def __init__(self, table: ExpressionTable, config: Any) -> None:

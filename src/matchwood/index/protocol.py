@@ -11,8 +11,8 @@ types, negations, or an expression that is always or never true.
     stats()                         sizes and structure, for people
     draw()                          the structure as text
     layout()  restore(...)          arrays for a snapshot, and back
-    check(table, slots, layout)     whether the arrays of a snapshot are what kernels rely on; an
-                                    index without it is built anew when a snapshot is opened
+    is_kept, check(...)             whether the arrays of a snapshot are what kernels rely on; an
+                                    index that cannot tell is built anew when one is opened
 
 Every index ends in the same verification (`verify_kernels`) and counts the same work (`COUNTERS`).
 """
@@ -103,5 +103,5 @@ class CheckedIndex(Index, Protocol):
 
 
 def is_checked(index: type[Index]) -> TypeGuard[type[CheckedIndex]]:
-    """Whether an index can check a layout."""
-    return hasattr(index, "check")
+    """Whether an index can check a layout, so that a snapshot keeps it."""
+    return getattr(index, "is_kept", False)

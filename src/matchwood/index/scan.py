@@ -50,6 +50,7 @@ class Scan(IndexFrame):
 
     name: ClassVar[str] = "scan"
     language: ClassVar[str] = ANY
+    is_kept: ClassVar[bool] = True
 
     def _clear(self) -> None:
         self._conjunctions = _RecordStore(has_jumps=False)
