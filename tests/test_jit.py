@@ -1,7 +1,6 @@
 """Compiled code: refuses to allocate, is cached by what it is made of, says that it compiles."""
 
 import os
-import pickle
 import subprocess
 import sys
 import textwrap
@@ -12,7 +11,7 @@ import numpy as np
 import pytest
 from numba.core.errors import NumbaError
 
-from matchwood import jit
+from matchwood import jit, kernel_cache
 
 
 def test_a_kernel_that_allocates_does_not_compile():
@@ -80,25 +79,56 @@ def test_a_zipped_package_runs_and_is_cached(tmp_path):
 
 
 def test_a_changed_callee_gets_another_cache_folder(monkeypatch):
-    before = jit._cache_folder("matchwood.encode.expression_kernels")
-    original = jit._source
-    assert "matchwood.forms.interval_kernels" in jit._sources(
+    before = kernel_cache.cache_folder("matchwood.encode.expression_kernels")
+    original = kernel_cache.source_of
+    assert "matchwood.forms.interval_kernels" in kernel_cache.sources_of(
         "matchwood.encode.expression_kernels", set()
     )
     monkeypatch.setattr(
-        jit,
-        "_source",
+        kernel_cache,
+        "source_of",
         lambda name: original(name) + (b"#" if name == "matchwood.forms.interval_kernels" else b""),
     )
-    assert jit._cache_folder("matchwood.encode.expression_kernels") != before
-    assert jit._cache_folder("matchwood.forms.interval_kernels") != before
+    assert kernel_cache.cache_folder("matchwood.encode.expression_kernels") != before
+    assert kernel_cache.cache_folder("matchwood.forms.interval_kernels") != before
 
 
-def test_a_cache_that_names_a_class_which_is_gone_counts_as_empty(tmp_path, monkeypatch):
-    from matchwood.index.id_list_kernels import repack
+WITHOUT_STDERR = """
+    import io, sys
+    import numpy as np
+    sys.stderr = {stderr}
+    if hasattr(sys.stderr, "close"):
+        sys.stderr.close()
+    from matchwood.encode.column_kernels import place_numbers
+    keys = np.zeros(1, np.int64)
+    place_numbers(np.array([5]), np.array([5]), np.array([True]), np.array([20]), keys)
+    print(keys.tolist())
+"""
 
-    file = repack._cache._cache_file
-    gone = b"cmatchwood.jit\nNoSuchClass\n."  # how a pickle says matchwood.jit.NoSuchClass
-    (tmp_path / "index").write_bytes(pickle.dumps(file._version) + gone)
-    monkeypatch.setattr(file, "_index_path", str(tmp_path / "index"))
-    assert file._load_index() == {}
+
+@pytest.mark.slow
+@pytest.mark.parametrize("stderr", ["None", "io.StringIO()"])
+def test_without_a_stderr_kernels_compile_all_the_same(tmp_path, stderr):
+    assert run(WITHOUT_STDERR.format(stderr=stderr), tmp_path).stdout == "[20]\n"
+
+
+def increment(x):
+    return x + 1
+
+
+def test_functions_without_a_module_compile_beside_us():
+    function = type(increment)(increment.__code__, {})
+    function.__module__ = None
+    before = jit.compile_seconds()
+    assert jit.numba.njit(function)(1) == 2
+    assert jit.compile_seconds() == before
+
+
+def test_packages_whose_names_begin_like_ours_are_not_ours(capsys, monkeypatch):
+    function = type(increment)(increment.__code__, {})
+    function.__module__ = "matchwood_extras.kernels"
+    monkeypatch.setattr(jit._listener, "told", False)
+    before = jit.compile_seconds()
+    assert jit.numba.njit(function)(1) == 2
+    assert jit.compile_seconds() == before
+    assert capsys.readouterr().err == ""

@@ -19,7 +19,7 @@ SRC = Path(__file__).parents[1] / "src"
 # the public names of the library: it sees the engine, and not Spark, benchmarks or commands.
 FACADE = "matchwood"
 ORDER: list[tuple[str, ...]] = [
-    ("errors", "jit", "arrays"),
+    ("errors", "jit", "kernel_cache", "arrays", "checks"),
     ("lang",),
     ("forms",),
     ("encode",),

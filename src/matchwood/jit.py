@@ -1,8 +1,8 @@
 """The two decorators for compiled code, and what can be known about compiling.
 
 A `kernel` is a module-level function over NumPy arrays in a file named `*_kernels.py`.  It is
-compiled by Numba at its first call and cached on disk, once per installation.  A `part` is a
-smaller function that kernels are made of.
+compiled by Numba at its first call and cached on disk, once per installation (kernel_cache.py).
+A `part` is a smaller function that kernels are made of.
 
 Compiled code here never allocates, so Numba's reference counting is switched off (`_nrt=False`).
 With it, every look at an array of a layout costs two atomic operations: encoding is several times
@@ -11,72 +11,33 @@ to compile, loudly.
 
 Start counters as `np.int64(0)` where they are passed on: a bare 0 has a literal type of its own and
 makes Numba compile the callee once more.
-
-Numba's own cache looks only at the file a function stands in: edit a kernel that another file's
-kernel calls and the caller keeps running the old code.  A stale kernel is a wrong answer, so the
-cache folder here is named after the sources of a file *and of every kernel file it imports*.
 """
 
 from __future__ import annotations
 
-import hashlib
 import os
-import re
 import sys
-import tempfile
 import time
 from collections.abc import Callable
-from functools import cache
-from importlib.resources import files
-from pathlib import Path
+from contextlib import suppress
 from typing import Any, TypeVar
 
 import numba
 from llvmlite import ir
 from numba.core import cgutils, types
 from numba.core import event as numba_event
-from numba.core.caching import CompileResultCacheImpl, _CacheLocator
 from numba.extending import intrinsic
 
-Kernel = TypeVar("Kernel", bound=Callable[..., Any])
+from matchwood.kernel_cache import cache_root, keep_on_disk
 
-_PACKAGE = Path(__file__).parent
-_IS_ZIPPED = not _PACKAGE.is_dir()
-"""Whether the package lies in a zip file, as `spark-submit --py-files` sends it."""
-_IMPORT = re.compile(r"^from matchwood\.([\w.]+) import", re.MULTILINE)
+Kernel = TypeVar("Kernel", bound=Callable[..., Any])
 
 
 def kernel(function: Kernel) -> Kernel:
     """Compile at first call, without the interpreter's lock, cached on disk."""
-    before = numba.config.CACHE_DIR
-    if not os.environ.get("NUMBA_CACHE_DIR"):
-        numba.config.CACHE_DIR = str(_cache_folder(function.__module__))
-    try:
-        compiled: Kernel = numba.njit(cache=True, nogil=True, _nrt=False)(function)
-    finally:
-        numba.config.CACHE_DIR = before
-    _forgive(compiled)
+    compiled: Kernel = numba.njit(nogil=True, _nrt=False)(function)
+    keep_on_disk(compiled)
     return compiled
-
-
-def _forgive(compiled: Any) -> None:
-    """Take a cache that names a class which has moved since for empty, not for an error.
-
-    A kernel is compiled for the NamedTuples of its callers, whose sources its folder's name does
-    not cover.
-    """
-    file = getattr(getattr(compiled, "_cache", None), "_cache_file", None)
-    if file is None:  # not compiled at all (NUMBA_DISABLE_JIT)
-        return
-    load = file._load_index
-
-    def load_index() -> Any:
-        try:
-            return load()
-        except (AttributeError, ImportError):
-            return {}
-
-    file._load_index = load_index
 
 
 def part(function: Kernel) -> Kernel:
@@ -122,81 +83,6 @@ def compile_seconds() -> float:
     return _listener.seconds
 
 
-@cache
-def _cache_root() -> Path:
-    """Beside the package where that is writable, else the user's cache, else a temporary folder."""
-    user = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "matchwood"
-    told = os.environ.get("NUMBA_CACHE_DIR")
-    own = Path(told) if told else _PACKAGE / "__pycache__"
-    for root in (own, user, Path(tempfile.gettempdir()) / "matchwood"):
-        try:
-            folder = root / "kernels"
-            folder.mkdir(parents=True, exist_ok=True)
-            if os.access(folder, os.W_OK):
-                return folder
-        except OSError:
-            continue
-    return Path(tempfile.mkdtemp(prefix="matchwood-kernels-"))
-
-
-def _cache_folder(module: str) -> Path:
-    digest = hashlib.sha256()
-    for name in sorted(_sources(module, set())):
-        digest.update(name.encode())
-        digest.update(_source(name))
-    return _cache_root() / f"{module.rpartition('.')[2]}-{digest.hexdigest()[:16]}"
-
-
-def _sources(module: str, seen: set[str]) -> set[str]:
-    """A module and every Matchwood module it imports, directly or not."""
-    if module not in seen:
-        seen.add(module)
-        for imported in _IMPORT.findall(_source(module).decode()):
-            _sources(f"matchwood.{imported}", seen)
-    return seen
-
-
-@cache
-def _source(module: str) -> bytes:
-    *folders, name = module.split(".")[1:] or [""]
-    folder = files("matchwood").joinpath(*folders)  # of the package, zipped or not
-    for candidate in (folder.joinpath(f"{name}.py"), folder.joinpath(name, "__init__.py")):
-        if candidate.is_file():
-            return candidate.read_bytes()
-    spec = sys.modules.get(module)
-    file = getattr(spec, "__file__", None)
-    return Path(file).read_bytes() if file else module.encode()
-
-
-class _Zipped(_CacheLocator):  # type: ignore[misc]
-    """Where Numba caches kernels of a package in a zip file: in the folder named after its sources.
-
-    Its own locator for such files takes only the ending .zip, and would not see that a kernel of
-    another file has changed.
-    """
-
-    def __init__(self, function: Any) -> None:
-        self._folder = _cache_folder(function.__module__)
-        self._line = function.__code__.co_firstlineno
-
-    def get_cache_path(self) -> str:
-        return str(self._folder)
-
-    def get_source_stamp(self) -> str:
-        return self._folder.name
-
-    def get_disambiguator(self) -> str:
-        return str(self._line)
-
-    @classmethod
-    def from_function(cls, function: Any, file: str) -> _Zipped | None:
-        return cls(function) if function.__module__.startswith("matchwood.") else None
-
-
-if _IS_ZIPPED:
-    CompileResultCacheImpl._locator_classes.insert(0, _Zipped)
-
-
 class _CompileListener(numba_event.Listener):  # type: ignore[misc]
     """Adds up compile time, and tells a waiting person once what is going on."""
 
@@ -214,10 +100,7 @@ class _CompileListener(numba_event.Listener):  # type: ignore[misc]
         self.depth += 1
         if not self.told:
             self.told = True
-            sys.stderr.write(
-                "matchwood: compiling its kernels, once per installation (some seconds) ...\n"
-            )
-            sys.stderr.flush()
+            _write_notice()
 
     def on_end(self, event: Any) -> None:
         if not _is_ours(event):
@@ -227,10 +110,20 @@ class _CompileListener(numba_event.Listener):  # type: ignore[misc]
             self.seconds += time.perf_counter() - self.began
 
 
+def _write_notice() -> None:
+    """Say on stderr that kernels compile; no error where stderr is missing, closed or odd."""
+    often = "once per installation"
+    if cache_root() is None:
+        often = "in each process: found no private folder to keep them in, set NUMBA_CACHE_DIR"
+    with suppress(Exception):
+        sys.stderr.write(f"matchwood: compiling its kernels, {often} (some seconds) ...\n")
+        sys.stderr.flush()
+
+
 def _is_ours(event: Any) -> bool:
     dispatcher = (event.data or {}).get("dispatcher")
-    function = getattr(dispatcher, "py_func", None)
-    return getattr(function, "__module__", "").startswith("matchwood")
+    module = getattr(getattr(dispatcher, "py_func", None), "__module__", None)
+    return isinstance(module, str) and module.split(".", 1)[0] == "matchwood"
 
 
 _listener = _CompileListener()

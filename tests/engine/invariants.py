@@ -17,7 +17,7 @@ from matchwood.encode.attributes import Attributes
 from matchwood.encode.expression_kernels import ALWAYS, CONJUNCTION, N_CODE, NEVER, TREE, UNUSED
 from matchwood.encode.expressions import ExpressionTable
 from matchwood.encode.keys import DictionaryKeys
-from matchwood.encode.predicate_kernels import FREE, HIGH
+from matchwood.encode.predicate_kernels import FREE, HIGH, SEED
 from matchwood.encode.predicates import PredicateTable
 from matchwood.engine.subscriptions import Subscriptions
 
@@ -111,18 +111,21 @@ def check_predicates(predicates: PredicateTable) -> None:
 
 def check_hash_table(predicates: PredicateTable, live: list[int], sets: list) -> None:
     table = predicates.layout.table.tolist()
+    if not table:  # of a snapshot: made at the first change
+        return
+    seed = int(predicates.layout.count[SEED]) & MASK
     place = {pred: at for at, pred in enumerate(table) if pred >= 0}
     assert sorted(place) == live
     assert 2 * len(live) <= len(table)
     for pred, (attr, intervals) in zip(live, sets, strict=True):
-        at = hash_of(attr, intervals) % len(table)
+        at = hash_of(seed, attr, intervals) % len(table)
         while at != place[pred]:
             assert table[at] >= 0, "an empty place before a predicate's own hides it"
             at = (at + 1) % len(table)
 
 
-def hash_of(attr: int, intervals: tuple[tuple[int, int], ...]) -> int:
-    h = mixed(len(intervals), attr)
+def hash_of(seed: int, attr: int, intervals: tuple[tuple[int, int], ...]) -> int:
+    h = mixed(seed ^ len(intervals), attr)
     for lo, hi in intervals:
         h = mixed(mixed(h, lo), hi)
     return h

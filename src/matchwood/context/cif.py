@@ -26,6 +26,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from matchwood.checks import Column, check, check_members
 from matchwood.context.agile import new_structure, renewed, roomier
 from matchwood.context.agile_kernels import (
     AGILE,
@@ -60,9 +61,10 @@ from matchwood.context.update_kernels import (
     update_cells,
 )
 from matchwood.encode.events import EventBatch
+from matchwood.encode.expressions import ExpressionTable
 from matchwood.encode.keys import INT_MAX, INT_MIN
 from matchwood.index.config import IndexConfig
-from matchwood.index.frame import IndexFrame, Step
+from matchwood.index.frame import IndexFrame, Step, check_live
 from matchwood.index.interval_skip_list import with_identifiers
 from matchwood.index.interval_skip_list_kernels import LEVELS
 from matchwood.index.marker_kernels import KIND, NODES
@@ -79,6 +81,7 @@ class Cif(IndexFrame):
 
     name: ClassVar[str] = "cif"
     language: ClassVar[str] = ANY
+    is_kept: ClassVar[bool] = True
     Config: ClassVar[type[IndexConfig]] = CifConfig
     mode: ClassVar[int] = NO_INDEX
 
@@ -400,6 +403,18 @@ class Cif(IndexFrame):
 
     def _arrays(self) -> dict[str, np.ndarray]:
         return {"slots": np.array(sorted(self._slots), np.int32)}
+
+    @classmethod
+    def check(
+        cls,
+        table: ExpressionTable,
+        slots: np.ndarray,
+        layout: Mapping[str, np.ndarray],
+        **config: Any,
+    ) -> None:
+        check_live(layout, slots)
+        check(layout, {"slots": Column("int32", len(slots))})
+        check_members("slots", layout["slots"], slots, len(table.layout.kind))
 
     def _take(self, layout: Mapping[str, np.ndarray]) -> None:
         self._slots = set(layout["slots"].tolist())

@@ -39,7 +39,7 @@ RUN_SHIFT = 12
 
 Made = TypeVar("Made")
 
-_LOWEST, _HIGHEST = -(2**63) + 2, 2**63 - 3
+LOWEST_LABEL, HIGHEST_LABEL = -(2**63) + 2, 2**63 - 3
 
 
 class Relabelling(NamedTuple):
@@ -182,7 +182,7 @@ class OrderedDictionary:
             start, step = above - n * self._step, self._step
         else:
             start, step = -(n // 2) * self._step, self._step
-        if step < 2 or start < _LOWEST or start + (n - 1) * step > _HIGHEST:
+        if step < 2 or start < LOWEST_LABEL or start + (n - 1) * step > HIGHEST_LABEL:
             return False
         for i, value in enumerate(run):
             self.label_of[value] = start + i * step
@@ -206,7 +206,7 @@ class OrderedDictionary:
         old_values = list(self.values)
         old = np.array([self.label_of[value] for value in old_values], np.int64)
         values = sorted([*old_values, *fresh])
-        step = min(self._step, (_HIGHEST - _LOWEST) // (len(values) + 1))
+        step = min(self._step, (HIGHEST_LABEL - LOWEST_LABEL) // (len(values) + 1))
         start = -(len(values) // 2) * step
         self.label_of = {value: start + i * step for i, value in enumerate(values)}
         new = np.array([self.label_of[value] for value in old_values], np.int64)

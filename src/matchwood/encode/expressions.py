@@ -42,6 +42,7 @@ from matchwood.encode.expression_kernels import (
     merged_away,
     release_batch,
 )
+from matchwood.encode.predicate_kernels import HIGH
 from matchwood.encode.predicates import PredicateTable
 from matchwood.forms.merge_kernels import Leaves, new_workspace
 
@@ -140,6 +141,7 @@ class ExpressionTable:
 
     def release(self, slots: np.ndarray) -> None:
         """Empty slots and give back what they used."""
+        self.predicates.make_findable()
         self._count(slots, -1)
         if self._merged:
             for slot in slots.tolist():
@@ -173,6 +175,12 @@ class ExpressionTable:
         leaf = code >= 0
         code[leaf] = renumbered[code[leaf]]
         self.epoch += 1
+
+    def sizes(self) -> dict[str, int]:
+        """What ids in a layout are compared with: S slots, A attributes, P predicates."""
+        n_predicates = int(self.predicates.layout.count[HIGH])
+        sizes = {"S": len(self.layout.kind), "A": self.n_attributes, "P": n_predicates}
+        return {**sizes, "-P": -n_predicates}
 
     def slots_of(self, kind: int) -> np.ndarray:
         """All slots that hold expressions of a kind, ascending."""

@@ -9,8 +9,9 @@ import numpy as np
 from matchwood.forms.interval_kernels import first_reaching
 from matchwood.jit import kernel, part
 
-HIGH, FREE, N_INTERVALS, GARBAGE = range(4)
-"""Positions in `count`: ids ever handed out, ids in the free list, arena used, arena wasted."""
+HIGH, FREE, N_INTERVALS, GARBAGE, SEED = range(5)
+"""Positions in `count`: ids ever handed out, ids in the free list, arena used, arena wasted, and
+what the hash begins with."""
 
 
 class PredicateLayout(NamedTuple):
@@ -39,8 +40,9 @@ def _mix(h, value):
 
 
 @part
-def hash_set(attr, lo, hi, start, n):
-    h = _mix(np.uint64(n), attr)
+def hash_set(p, attr, lo, hi, start, n):
+    """The hash of a key set: another one in each table, so that no list of predicates is bad."""
+    h = _mix(np.uint64(p.count[SEED]) ^ np.uint64(n), attr)
     for i in range(start, start + n):
         h = _mix(_mix(h, lo[i]), hi[i])
     return h
@@ -74,7 +76,7 @@ def has_room(p, n_predicates, n_intervals):
 def intern(p, attr, lo, hi, start, n):
     """The id of a predicate, one more reference on it; needs room for one predicate."""
     mask = np.uint64(len(p.table) - 1)
-    at = hash_set(attr, lo, hi, start, n) & mask
+    at = hash_set(p, attr, lo, hi, start, n) & mask
     while p.table[at] >= 0:
         if _equals(p, p.table[at], attr, lo, hi, start, n):
             p.refs[p.table[at]] += 1
@@ -103,9 +105,9 @@ def intern(p, attr, lo, hi, start, n):
 @part
 def _hash_of(p, pred):
     if p.n_intervals[pred] == 1:
-        return hash_set(p.attr[pred], p.lo, p.hi, pred, 1)
+        return hash_set(p, p.attr[pred], p.lo, p.hi, pred, 1)
     return hash_set(
-        p.attr[pred], p.interval_lo, p.interval_hi, p.interval_start[pred], p.n_intervals[pred]
+        p, p.attr[pred], p.interval_lo, p.interval_hi, p.interval_start[pred], p.n_intervals[pred]
     )
 
 

@@ -12,12 +12,18 @@ Layout   (P ids, free ones among them)
          interval_start int64[P]   otherwise: where its intervals begin
          refs           int32[P]   how many expressions use it
          interval_lo, interval_hi  int64[]   arena
-         table          int32[2^k] open addressing, linear probing, at most half full, -1 empty
+         table          int32[2^k] open addressing, linear probing, at most half full, -1 empty;
+                                   of a snapshot it is made at the first change (length 0: not yet)
          free           int32[P]   stack of free ids
-         count          int64[4]   HIGH, FREE, N_INTERVALS, GARBAGE
+         count          int64[5]   HIGH, FREE, N_INTERVALS, GARBAGE, SEED of the hash, random
+
+A snapshot has all but the last three, which follow from the others.
 """
 
 from __future__ import annotations
+
+import os
+from collections.abc import Mapping
 
 import numpy as np
 
@@ -28,10 +34,23 @@ from matchwood.encode.predicate_kernels import (
     GARBAGE,
     HIGH,
     N_INTERVALS,
+    SEED,
     PredicateLayout,
     rehash,
 )
 from matchwood.forms.interval_kernels import MAX_KEY, MIN_KEY
+
+SAVED = (
+    "attr",
+    "lo",
+    "hi",
+    "n_intervals",
+    "interval_start",
+    "refs",
+    "interval_lo",
+    "interval_hi",
+)
+"""The arrays that a snapshot has."""
 
 
 class PredicateTable:
@@ -46,6 +65,34 @@ class PredicateTable:
     @property
     def nbytes(self) -> int:
         return sum(array.nbytes for array in self.layout)
+
+    def saved(self) -> dict[str, np.ndarray]:
+        """The arrays for a snapshot."""
+        p = self.layout
+        ids, used = p.count[HIGH], p.count[N_INTERVALS]
+        cut = {"interval_lo": used, "interval_hi": used}
+        return {name: getattr(p, name)[: cut.get(name, ids)] for name in SAVED}
+
+    @classmethod
+    def restore(cls, arrays: Mapping[str, np.ndarray]) -> PredicateTable:
+        """A table from the arrays of a snapshot."""
+        saved = {name: arrays[name] for name in SAVED}
+        attr = saved["attr"]
+        unused = np.flatnonzero(attr < 0)
+        n_intervals = saved["n_intervals"]
+        if len(unused):
+            n_intervals[unused] = 1  # whatever is there: nothing points into the arena
+        several = int(n_intervals[n_intervals > 1].sum(dtype=np.int64))
+        free, arena = np.zeros(len(attr), np.int32), len(saved["interval_lo"])
+        free[: len(unused)] = unused
+        count = _counts()
+        count[[HIGH, FREE, N_INTERVALS, GARBAGE]] = len(attr), len(unused), arena, arena - several
+        return cls(PredicateLayout(**saved, table=np.empty(0, np.int32), free=free, count=count))
+
+    def make_findable(self) -> None:
+        """Make the hash table, if a snapshot came without it; call before `release`."""
+        if not len(self.layout.table):
+            self._rehash(doubled(128, 2 * len(self)))
 
     def intervals(self, pred: int) -> tuple[tuple[int, int], ...]:
         """The key set of a predicate."""
@@ -107,7 +154,8 @@ class PredicateTable:
         at = slices(p.interval_start[several], p.n_intervals[several])
         p.interval_lo[at] = _moved(p.interval_lo[at], moved, MIN_KEY, 1)
         p.interval_hi[at] = _moved(p.interval_hi[at], moved, MAX_KEY, -1)
-        self._rehash(len(p.table))
+        if len(p.table):
+            self._rehash(len(p.table))
 
     def compacted(self) -> np.ndarray:
         """Give predicates new ids without gaps and shrink; returns new id by old id (-1: gone)."""
@@ -161,8 +209,14 @@ def _empty(size: int) -> PredicateLayout:
         interval_hi=np.zeros(64, np.int64),
         table=np.full(2 * size, -1, np.int32),
         free=np.zeros(size, np.int32),
-        count=np.zeros(4, np.int64),
+        count=_counts(),
     )
+
+
+def _counts() -> np.ndarray:
+    count = np.zeros(5, np.int64)
+    count[SEED] = int.from_bytes(os.urandom(8), signed=True)
+    return count
 
 
 def _moved(keys: np.ndarray, moved: Relabelling, end: np.int64, inward: int) -> np.ndarray:

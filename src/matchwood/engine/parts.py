@@ -6,10 +6,14 @@ Constants of all dictionaries lie side by side, attribute after attribute:
     constant_label  int64[K]    its label, ascending within an attribute
     constant_kind   uint8[K]    INT, FLOAT, NAN or TEXT
     constant_int, constant_float   the value, by kind; texts are in a text arena
+
+Of indexes only those that check their own layouts (`Index.check`) are kept; the others are built
+anew from the expressions when a snapshot is opened.
 """
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -20,15 +24,15 @@ from matchwood.encode.expression_kernels import N_CODE, ExpressionLayout
 from matchwood.encode.expressions import ExpressionTable
 from matchwood.encode.keys import NAN, DictionaryKeys, FloatKeys, Keys, keys_for
 from matchwood.encode.like import compile_pattern
-from matchwood.encode.predicate_kernels import HIGH, N_INTERVALS, PredicateLayout
 from matchwood.encode.predicates import PredicateTable
+from matchwood.engine.part_checks import FLOAT, INT, NAN_KIND, TEXT, Arrays, check_tables
 from matchwood.engine.routing import Routing
+from matchwood.engine.settings import check_settings
 from matchwood.engine.store import Store
 from matchwood.engine.subscriptions import Subscriptions
 from matchwood.engine.texts import TextArena
-
-INT, FLOAT, NAN_KIND, TEXT = range(4)
-Arrays = dict[str, np.ndarray]
+from matchwood.errors import FormatError
+from matchwood.index.protocol import is_checked
 
 
 def collect(store: Store) -> tuple[dict[str, Any], Arrays]:
@@ -48,22 +52,25 @@ def collect(store: Store) -> tuple[dict[str, Any], Arrays]:
     arrays |= _expression_arrays(store.table, n)
     arrays["merged_slot"], arrays["merged_attr"] = store.table.merged()
     arrays |= _constants(store.attributes)
-    arrays["always"] = routing.always
     if store.contexts is not None:
         settings["context"], values = store.contexts.layout(n)
         arrays |= {f"context_{name}": array for name, array in values.items()}
     for i, index in enumerate(routing.indexes):
-        arrays |= {f"index{i}_{name}": array for name, array in index.layout().items()}
+        if is_checked(type(index)):
+            arrays |= {f"index{i}_{name}": array for name, array in index.layout().items()}
     return settings, arrays
 
 
-def rebuild(settings: dict[str, Any], arrays: Arrays) -> Store:
-    """A store from what `collect` gave."""
-    predicates = PredicateTable(PredicateLayout(**_with_prefix(arrays, "predicate_")))
-    expressions = ExpressionLayout(**_with_prefix(arrays, "expression_"))
-    table = ExpressionTable(expressions, predicates)
-    if "merged_slot" in arrays:
-        table.take_merged(arrays["merged_slot"], arrays["merged_attr"])
+def rebuild(settings: dict[str, Any], arrays: Arrays, verify: bool) -> Store:
+    """A store from what `collect` gave; errors of any kind if it gave something else.
+
+    verify  look at every value before a kernel does; what was checked before may skip this
+    """
+    check_settings(settings)
+    if verify:
+        check_tables(settings, arrays)
+    table = _table(arrays)
+    table.take_merged(arrays["merged_slot"], arrays["merged_attr"])
     attributes = _attributes(settings, arrays)
     if "context" in settings:
         from matchwood.context.store import ContextStore
@@ -73,9 +80,7 @@ def rebuild(settings: dict[str, Any], arrays: Arrays) -> Store:
     layouts = [
         (name, _with_prefix(arrays, f"index{i}_")) for i, name in enumerate(settings["indexes"])
     ]
-    routing = Routing.restore(
-        table, settings["index"], settings["config"], layouts, arrays["always"]
-    )
+    routing = Routing.restore(table, settings["index"], settings["config"], layouts, verify)
     subscriptions = Subscriptions.restore(_with_prefix(arrays, "subscription_"))
     return Store(attributes, table, subscriptions, routing)
 
@@ -89,13 +94,19 @@ def _with_prefix(arrays: Arrays, prefix: str) -> Arrays:
 
 
 def _expression_arrays(table: ExpressionTable, n: int) -> Arrays:
-    x, p = table.layout, table.predicates.layout
-    ids, used = p.count[HIGH], p.count[N_INTERVALS]
-    by_id = ("attr", "lo", "hi", "n_intervals", "interval_start", "refs", "free")
-    cut = {**dict.fromkeys(by_id, ids), "interval_lo": used, "interval_hi": used}
-    arrays = {f"predicate_{k}": v[: cut.get(k, len(v))] for k, v in p._asdict().items()}
+    x = table.layout
+    arrays = {f"predicate_{name}": array for name, array in table.predicates.saved().items()}
     arrays |= {f"expression_{k}": getattr(x, k)[:n] for k in ("kind", "start", "size")}
-    return arrays | {"expression_code": x.code[: x.count[N_CODE]], "expression_count": x.count}
+    return arrays | {"expression_code": x.code[: x.count[N_CODE]]}
+
+
+def _table(arrays: Arrays) -> ExpressionTable:
+    predicates = PredicateTable.restore(_with_prefix(arrays, "predicate_"))
+    kind, start, size, code = (
+        arrays[f"expression_{name}"] for name in ("kind", "start", "size", "code")
+    )
+    count = np.array([len(code), len(code) - int(size.sum(dtype=np.int64))], np.int64)
+    return ExpressionTable(ExpressionLayout(kind, start, size, code, count), predicates)
 
 
 def _attribute_settings(attribute: Attribute) -> dict[str, Any]:
@@ -181,8 +192,7 @@ def _attributes(settings: dict[str, Any], arrays: Arrays) -> Attributes:
             keys.load_later(_DictionaryReader(arrays, id_))
     attributes.absences = [attributes.all[i] for i in settings["absences"]]
     attributes._free = settings["dropped"]
-    # Older snapshots do not tell which attributes were declared: all of theirs stay.
-    attributes.n_pinned = settings.get("pinned", len(attributes))
+    attributes.n_pinned = settings["pinned"]
     attributes.n_kept = len(arrays["constant_attr"])
     for attribute in attributes.all:
         for term in attribute.terms:
@@ -231,6 +241,8 @@ class _DictionaryReader:
                 values.append(NAN)
             else:
                 values.append(a["constant_int" if kind == INT else "constant_float"][i].item())
+        if not all(low < high for low, high in pairwise(values)):
+            raise FormatError(f"expected the constants of attribute {self._attr} to ascend")
         dictionary = OrderedDictionary()
         dictionary.restore(values, a["constant_label"][first:last].tolist())
         return dictionary

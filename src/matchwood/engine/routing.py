@@ -15,6 +15,7 @@ Indexes are built again from the expression table when its keys or predicate ids
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import product
 from typing import Any, Self
 
 import numpy as np
@@ -24,9 +25,9 @@ from matchwood.encode.events import EventBatch
 from matchwood.encode.expression_kernels import ALWAYS, CONJUNCTION, TREE, UNUSED
 from matchwood.encode.expressions import ExpressionTable
 from matchwood.engine.moments import Moment, match_between
-from matchwood.errors import MatchwoodError
+from matchwood.errors import FormatError, MatchwoodError
 from matchwood.index.config import IndexConfig
-from matchwood.index.protocol import ANY, Hits, Index
+from matchwood.index.protocol import ANY, Hits, Index, is_checked
 from matchwood.index.registry import find_index
 
 AUTO = "auto"
@@ -67,6 +68,13 @@ def attribute_settings(index: str) -> set[str]:
     return set(kind.attribute_settings)
 
 
+def _check_names(index: str, names: list[str], has_context: bool) -> None:
+    """Refuse indexes that no number of expressions leads to."""
+    sizes = product((0, AUTO_FROM), (0, TREES_FROM), {False, has_context})
+    if names not in [[each.name for each in _classes(index, *size)] for size in sizes]:
+        raise FormatError(f"expected the indexes of {index!r}, found {', '.join(names)[:80]!r}")
+
+
 def with_ids(index: str, config: Mapping[str, Any], attributes: Attributes) -> dict[str, Any]:
     """Settings as an index takes them: attributes by id, where users name them."""
     found = dict(config)
@@ -98,21 +106,36 @@ class Routing:
         index: str,
         config: Mapping[str, Any],
         layouts: list[tuple[str, dict[str, np.ndarray]]],
-        always: np.ndarray,
+        verify: bool,
     ) -> Self:
-        """Take over the indexes of a snapshot, each by its name."""
+        """Take over the indexes of a snapshot, each by its name, or build them.
+
+        verify  have each index check its arrays before it takes them
+        """
+        _check_names(index, [name for name, _ in layouts], table.context is not None)
         self = cls.__new__(cls)
         self._table, self.name, self.config = table, index, dict(config)
         self._n_conjunctions = len(table.slots_of(CONJUNCTION))
         self._n_trees = len(table.slots_of(TREE))
         self._classes = tuple(find_index(name) for name, _ in layouts)
-        self._always, self._always_array = set(always.tolist()), always
+        self._always_array = table.slots_of(ALWAYS)
+        self._always = set(self._always_array.tolist())
         self.epoch = table.epoch
-        self.indexes = [
-            each.restore(table, layout, **(self.config if i == 0 else {}))
-            for i, (each, (_, layout)) in enumerate(zip(self._classes, layouts, strict=True))
-        ]
+        used = np.flatnonzero(table.layout.kind != UNUSED).astype(np.int32)
+        self.indexes = []
+        for i, part in enumerate(self._parts(used)):
+            self.indexes.append(self._restored(i, part, layouts[i][1], verify))
         return self
+
+    def _restored(
+        self, which: int, slots: np.ndarray, layout: dict[str, np.ndarray], verify: bool
+    ) -> Index:
+        cls, config = self._classes[which], self.config if which == 0 else {}
+        if not is_checked(cls):
+            return cls.build(self._table, slots, **config)
+        if verify:
+            cls.check(self._table, slots, layout, **config)
+        return cls.restore(self._table, layout, **config)
 
     def _wanted(self, n_conjunctions: int, n_trees: int) -> tuple[type[Index], ...]:
         return _classes(self.name, n_conjunctions, n_trees, self._table.context is not None)
@@ -215,12 +238,13 @@ class Routing:
             self._always_array = None
 
     def _parts(self, slots: np.ndarray) -> list[np.ndarray]:
+        n = len(self._classes)
         if self._has_context_index:
             linked = self._table.context.is_linked(slots)
             kinds = self._table.layout.kind[slots]
             bound = slots[linked & ((kinds == CONJUNCTION) | (kinds == TREE))]
-            return [*self._plain_parts(slots[~linked], len(self.indexes) - 1), bound]
-        return self._plain_parts(slots, len(self.indexes))
+            return [*self._plain_parts(slots[~linked], n - 1), bound]
+        return self._plain_parts(slots, n)
 
     def _plain_parts(self, slots: np.ndarray, n: int) -> list[np.ndarray]:
         kinds = self._table.layout.kind[slots]
@@ -231,7 +255,7 @@ class Routing:
     @property
     def _has_context_index(self) -> bool:
         """Whether the last index is one for subscriptions with a context alone."""
-        return len(self.indexes) > 1 and self.indexes[-1].name == CONTEXT_INDEX
+        return len(self._classes) > 1 and self._classes[-1].name == CONTEXT_INDEX
 
     def _build(self, which: int, slots: np.ndarray) -> Index:
         cls, config = self._classes[which], self.config if which == 0 else {}

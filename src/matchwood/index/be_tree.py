@@ -28,7 +28,8 @@ Layout   (C c-nodes, P p-nodes, A attributes, S slots; free nodes among them; c-
          span       int64[C,2]  the bucket: first and last key; ends of the grid are open
          p          int32[P,6]  ATTR HOME TOP_BUCKET NEXT PREV BELOW, see the kernels
          grid       int64[P,2]  the domain that the p-node halves
-         directory  int32[2^k]  p-nodes by (HOME, ATTR): open addressing, at most half full
+         directory  int32[2^k]  p-nodes by (HOME, ATTR): open addressing, at most half full; not
+                                in a snapshot
          attr_span  int64[A,2]  smallest and largest finite interval end of an attribute
          attr_n     int64[A]    expressions that test it
          leaf_of    int32[S]    the c-node that holds an expression, -1 for none
@@ -49,6 +50,7 @@ import numpy as np
 
 from matchwood.arrays import taken
 from matchwood.encode.events import EventBatch
+from matchwood.encode.expressions import ExpressionTable
 from matchwood.errors import IndexBuildError
 from matchwood.index.be_tree_change_kernels import (
     DELETE,
@@ -59,6 +61,7 @@ from matchwood.index.be_tree_change_kernels import (
     partition_root,
     settle_root,
 )
+from matchwood.index.be_tree_check import check_tree
 from matchwood.index.be_tree_draw import draw_dot, draw_text
 from matchwood.index.be_tree_match_kernels import match_events
 from matchwood.index.be_tree_memory import TreeMemory
@@ -66,7 +69,7 @@ from matchwood.index.be_tree_node_kernels import N_C, N_P, Rules, TreeLayout
 from matchwood.index.be_tree_rank_kernels import recycle
 from matchwood.index.be_tree_shape import shape
 from matchwood.index.config import IndexConfig
-from matchwood.index.frame import IndexFrame, Step
+from matchwood.index.frame import IndexFrame, Step, check_live
 from matchwood.index.postings_kernels import PostingLayout
 from matchwood.index.protocol import Hits
 
@@ -130,6 +133,7 @@ class BETree(IndexFrame):
     """Owns the tree: asks the kernels, and gives them memory when they run out of it."""
 
     name: ClassVar[str] = "be_tree"
+    is_kept: ClassVar[bool] = True
     Config = Config
 
     def _clear(self) -> None:
@@ -209,6 +213,17 @@ class BETree(IndexFrame):
 
     def _arrays(self) -> dict[str, np.ndarray]:
         return self._memory.arrays()
+
+    @classmethod
+    def check(
+        cls,
+        table: ExpressionTable,
+        slots: np.ndarray,
+        layout: Mapping[str, np.ndarray],
+        **config: Any,
+    ) -> None:
+        check_live(layout, slots)
+        check_tree(table, slots, layout)
 
     def _take(self, layout: Mapping[str, np.ndarray]) -> None:
         postings = taken(PostingLayout, layout, "posting_")

@@ -56,8 +56,15 @@ class TreeMemory:
         return bool(tree.count[C_HIGH] > 64 and tree.count[N_C] * 4 < tree.count[C_HIGH])
 
     def take(self, tree: TreeLayout) -> None:
-        """Take over the arrays of a snapshot."""
-        self.tree = tree
+        """Take over the arrays of a snapshot; the p-directory is made anew.
+
+        Free segments are forgotten: nothing vouches for the links between them.
+        """
+        free = np.full(len(tree.postings.free), -1, np.int64)
+        directory = np.full(doubled(8, 2 * len(tree.p)), -1, np.int32)
+        postings = tree.postings._replace(free=free)
+        self.tree = tree._replace(directory=directory, postings=postings)
+        fill_directory(self.tree)
         self.make_scratch()
 
     def thaw(self) -> None:
@@ -75,7 +82,15 @@ class TreeMemory:
             self.close_up()
         tree = self.tree
         n_c, n_p = int(tree.count[C_HIGH]), int(tree.count[P_HIGH])
-        kept = {"c": n_c, "span": n_c, "p": n_p, "grid": n_p, "todo": 0, "pending": 0}
+        kept = {
+            "c": n_c,
+            "span": n_c,
+            "p": n_p,
+            "grid": n_p,
+            "todo": 0,
+            "pending": 0,
+            "directory": 0,
+        }
         arrays = {
             name: array[: kept.get(name, len(array))]
             for name, array in tree._asdict().items()

@@ -16,7 +16,7 @@ import numpy as np
 
 from matchwood.arrays import named, slices, taken, writable
 from matchwood.index.id_list_kernels import NO_BLOCK, TOP
-from matchwood.index.id_lists import IdListStore
+from matchwood.index.id_lists import IdListStore, without_free
 
 
 class ColumnStore(IdListStore):
@@ -64,7 +64,7 @@ class ColumnStore(IdListStore):
         return named(self.lists._replace(**cut), f"{prefix}_")
 
     def take(self, layout: Mapping[str, np.ndarray], prefix: str) -> None:
-        self.lists = taken(self._kind, layout, f"{prefix}_")
+        self.lists = without_free(taken(self._kind, layout, f"{prefix}_"))
 
     def thaw(self) -> None:
         self.lists = writable(self.lists)

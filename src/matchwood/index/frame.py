@@ -10,6 +10,7 @@ An index derives from `IndexFrame` and says
     _stepper(events)           the matching step, see `Board.run`
     _structure()               its part of stats(), with "bytes"
     _arrays()  _take(layout)   its part of a snapshot, and back
+    is_kept, check(...)        whether a snapshot keeps them, and what they must be; see `protocol`
     draw()
     refusals(slots)            where it cannot take every expression: which of these, and why
 
@@ -25,6 +26,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from matchwood.checks import Column, check
 from matchwood.encode.events import EventBatch
 from matchwood.encode.expressions import ExpressionTable
 from matchwood.errors import MatchwoodError
@@ -41,6 +43,7 @@ class IndexFrame(ABC):
 
     name: ClassVar[str]
     language: ClassVar[str] = CONJUNCTIONS
+    is_kept: ClassVar[bool] = False
     Config: ClassVar[type[IndexConfig]] = IndexConfig
 
     def __init__(self, table: ExpressionTable, config: Any) -> None:
@@ -142,3 +145,9 @@ class IndexFrame(ABC):
 
     @abstractmethod
     def _take(self, layout: Mapping[str, np.ndarray]) -> None: ...
+
+
+def check_live(layout: Mapping[str, np.ndarray], slots: np.ndarray) -> None:
+    """Whether a layout counts as many expressions as there are; the first step of a `check`."""
+    n = len(slots)
+    check(layout, {"n_live": Column("int64", 1, n, n + 1)})

@@ -175,6 +175,7 @@ class Gryphon(IndexFrame):
 
     def _stepper(self, events: EventBatch) -> Step:
         board, table = self._board, self._table
+        table.predicates.make_findable()  # equalities are looked up in its hash table
         width = max(table.n_attributes, int(events.attr.max(initial=-1)) + 1)
         self._posted = grown(self._posted, doubled(len(self._posted), width), -1)
         stack = np.empty(int(self._tree.count[NODE_HIGH]) + 1, np.int32)

@@ -42,7 +42,7 @@ a look into the table misses the caches."""
 def _equality_of(predicates, attr, keys, entry):
     """The predicate `attr = key` of an entry, if any expression has it; else NONE."""
     mask = np.uint64(len(predicates.table) - 1)
-    at = hash_set(attr, keys, keys, entry, 1) & mask
+    at = hash_set(predicates, attr, keys, keys, entry, 1) & mask
     while predicates.table[at] >= 0:
         pred = predicates.table[at]
         if (

@@ -24,7 +24,8 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from matchwood.arrays import doubled, grown, named, taken, writable
+from matchwood.arrays import Arrays, doubled, grown, named, taken, writable
+from matchwood.checks import Column, check, check_slices, expect
 from matchwood.errors import IndexBuildError
 from matchwood.index.id_list_kernels import N_CLASSES, NO_BLOCK, TOP, USED, IdLists, repack
 
@@ -102,8 +103,42 @@ class IdListStore:
         return named(x, f"{prefix}_")
 
     def take(self, layout: Mapping[str, np.ndarray], prefix: str) -> None:
-        self.lists = taken(IdLists, layout, f"{prefix}_")
+        self.lists = without_free(taken(IdLists, layout, f"{prefix}_"))
 
     def thaw(self) -> None:
         """Copy arrays that cannot be written, before the first change."""
         self.lists = writable(self.lists)
+
+
+def without_free(lists: Arrays) -> Arrays:
+    """Lists of a snapshot, their free blocks forgotten: nothing vouches for the links between."""
+    free: np.ndarray = np.full(N_CLASSES, -1, np.int32)
+    return lists._replace(free=free)  # type: ignore[attr-defined]
+
+
+_LISTS = {
+    "start": Column("int64", "l"),
+    "size": Column("int32", "l", 0),
+    "room": Column("int8", "l", NO_BLOCK, N_CLASSES),
+    "item": Column("int32", "m"),
+    "free": Column("int32", N_CLASSES),
+    "count": Column("int64", 2),
+}
+
+
+def check_lists(layout: Mapping[str, np.ndarray], prefix: str) -> None:
+    """Whether lists of a snapshot lie in blocks of their own; what they hold is the owner's."""
+    n_items = check(layout, _LISTS, prefix)["m"]
+    room, size = layout[f"{prefix}room"], layout[f"{prefix}size"]
+    held = np.flatnonzero(room != NO_BLOCK)
+    expect(not size[room == NO_BLOCK].any(), f"{prefix}size", "nothing without a block")
+    classes = room[held].astype(np.int64)
+    capacity = (2 + (classes & 1)) << (classes >> 1)
+    expect((size[held] <= capacity).all(), f"{prefix}size", "what fits its block")
+    start = layout[f"{prefix}start"][held]
+    check_slices(f"{prefix}start", start, capacity, n_items)
+    order = np.argsort(start, kind="stable")
+    ends = (start + capacity)[order]
+    expect((ends[:-1] <= start[order][1:]).all(), f"{prefix}start", "blocks apart")
+    count = [n_items, int(capacity.sum())]
+    expect(layout[f"{prefix}count"].tolist() == count, f"{prefix}count", str(count))

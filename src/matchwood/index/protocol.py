@@ -12,6 +12,8 @@ types, negations, or an expression that is always or never true.
     stats()                         sizes and structure, for people
     draw()                          the structure as text
     layout()  restore(...)          arrays for a snapshot, and back
+    is_kept, check(...)             whether the arrays of a snapshot are what kernels rely on; an
+                                    index that cannot tell is built anew when one is opened
 
 Refusing is judged before anything is changed.  It depends on an expression alone, or on a measure
 of all that are held which only ever falls when some of them leave, so that every part of what was
@@ -24,7 +26,7 @@ Every index ends in the same verification (`verify_kernels`) and counts the same
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar, NamedTuple, Protocol, Self
+from typing import Any, ClassVar, NamedTuple, Protocol, Self, TypeGuard
 
 import numpy as np
 
@@ -89,3 +91,26 @@ class Index(Protocol):
     def restore(
         cls, table: ExpressionTable, layout: Mapping[str, np.ndarray], **config: Any
     ) -> Self: ...
+
+
+class CheckedIndex(Index, Protocol):
+    """An index whose layout a snapshot keeps, because it can tell a good one from a bad one."""
+
+    @classmethod
+    def check(
+        cls,
+        table: ExpressionTable,
+        slots: np.ndarray,
+        layout: Mapping[str, np.ndarray],
+        **config: Any,
+    ) -> None:
+        """Raise a FormatError unless the layout holds these slots and no kernel leaves its arrays.
+
+        The table has been checked before.
+        """
+        ...
+
+
+def is_checked(index: type[Index]) -> TypeGuard[type[CheckedIndex]]:
+    """Whether an index can check a layout, so that a snapshot keeps it."""
+    return getattr(index, "is_kept", False)

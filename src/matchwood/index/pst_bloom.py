@@ -30,11 +30,13 @@ Layout   (A attributes, S slots, N spaces)
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import numpy as np
 
 from matchwood.encode.events import EventBatch
+from matchwood.encode.expressions import ExpressionTable
 from matchwood.index.access_kernels import (
     ENOUGH,
     EVENT_SIZE,
@@ -46,7 +48,7 @@ from matchwood.index.access_kernels import (
     note_all,
 )
 from matchwood.index.counting_kernels import count_uses
-from matchwood.index.frame import Step
+from matchwood.index.frame import Step, check_live
 from matchwood.index.id_list_kernels import NO_BLOCK
 from matchwood.index.pst_bloom_build_kernels import (
     count_records,
@@ -55,6 +57,7 @@ from matchwood.index.pst_bloom_build_kernels import (
     lay_cuts,
     reserve_spaces,
 )
+from matchwood.index.pst_bloom_check import check_bloom
 from matchwood.index.pst_bloom_kernels import (
     COARSE,
     DONE,
@@ -74,6 +77,7 @@ class PSTBloom(PSTFrame):
     """Chooses access predicates, lists expressions by them, sieves and verifies."""
 
     name: ClassVar[str] = "pst_bloom"
+    is_kept: ClassVar[bool] = True
     Config = Config
 
     def _fill(self, slots: np.ndarray) -> None:
@@ -228,6 +232,18 @@ class PSTBloom(PSTFrame):
             return done
 
         return step
+
+    @classmethod
+    def check(
+        cls,
+        table: ExpressionTable,
+        slots: np.ndarray,
+        layout: Mapping[str, np.ndarray],
+        **config: Any,
+    ) -> None:
+        settings = cls.Config.checked(cls.name, config)
+        check_live(layout, slots)
+        check_bloom(table, slots, layout, settings.signature_bits)
 
     def rebalance(self, factor: float = 2.0) -> int:
         """Move expressions that other access predicates would reach `factor` times less often.

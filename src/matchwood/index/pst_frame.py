@@ -222,7 +222,9 @@ class PSTFrame(IndexFrame):
         self._is_thawed = False
         self._spaces.take(layout, "space")
         self._records.take(layout, "record")
-        self._entries = taken(Entries, layout, "entry_")
+        entries = taken(Entries, layout, "entry_")
+        # free entries are forgotten: nothing vouches for the links between them
+        self._entries = entries._replace(free=np.full_like(entries.free, -1))
         homes = taken(Homes, layout, "home_")
         # matching counts events, so these are always the matcher's own
         self._homes = homes._replace(space_seen=homes.space_seen.copy())

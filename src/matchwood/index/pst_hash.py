@@ -100,6 +100,7 @@ class PSTHash(PSTBloom):
     """Owns the hash table and the members of spaces, beside what PSTBloom owns."""
 
     name: ClassVar[str] = "pst_hash"
+    is_kept: ClassVar[bool] = False
     Config = Config
 
     def _clear(self) -> None:

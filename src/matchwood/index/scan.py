@@ -26,12 +26,14 @@ from typing import Any, ClassVar
 import numpy as np
 
 from matchwood.arrays import doubled, grown, taken, writable
+from matchwood.checks import Column, check, check_members, check_offsets, expect
 from matchwood.encode.events import EventBatch
 from matchwood.encode.expression_kernels import CONJUNCTION, TREE
 from matchwood.encode.expressions import ExpressionTable
-from matchwood.index.frame import IndexFrame, Step
+from matchwood.index.frame import IndexFrame, Step, check_live
 from matchwood.index.protocol import ANY
 from matchwood.index.scan_kernels import (
+    FAIL,
     Records,
     append_conjunctions,
     append_trees,
@@ -48,6 +50,7 @@ class Scan(IndexFrame):
 
     name: ClassVar[str] = "scan"
     language: ClassVar[str] = ANY
+    is_kept: ClassVar[bool] = True
 
     def _clear(self) -> None:
         self._conjunctions = _RecordStore(has_jumps=False)
@@ -93,6 +96,20 @@ class Scan(IndexFrame):
             **self._conjunctions.layout("conjunction"),
             **self._trees.layout("tree"),
         }
+
+    @classmethod
+    def check(
+        cls,
+        table: ExpressionTable,
+        slots: np.ndarray,
+        layout: Mapping[str, np.ndarray],
+        **config: Any,
+    ) -> None:
+        check_live(layout, slots)
+        kind = table.layout.kind[slots]
+        _check_records(table, slots[kind == CONJUNCTION], layout, "conjunction_")
+        _check_records(table, slots[kind == TREE], layout, "tree_")
+        _check_jumps(layout)
 
     def _take(self, layout: Mapping[str, np.ndarray]) -> None:
         self._conjunctions.take(layout, "conjunction")
@@ -217,3 +234,37 @@ class _RecordStore:
             on_true=grown(r.on_true, jumps),
             on_false=grown(r.on_false, jumps),
         )
+
+
+_RECORDS = {
+    "slot": Column("int32", "n"),
+    "start": Column("int64", "n + 1"),
+    "attr": Column("int32", "m", 0, "A"),
+    "lo": Column("int64", "m"),
+    "hi": Column("int64", "m"),
+    "ref": Column("int32", "m", "-P", "P"),
+    "on_true": Column("int32", "jumps", FAIL),
+    "on_false": Column("int32", "jumps", FAIL),
+}
+
+
+def _check_records(
+    table: ExpressionTable, slots: np.ndarray, layout: Mapping[str, np.ndarray], prefix: str
+) -> None:
+    sizes = {**table.sizes(), "n": len(slots), "n + 1": len(slots) + 1}
+    n_predicates = check(layout, _RECORDS, prefix, **sizes)["m"]
+    check_members(f"{prefix}slot", layout[f"{prefix}slot"], slots, sizes["S"])
+    check_offsets(f"{prefix}start", layout[f"{prefix}start"], n_predicates)
+
+
+def _check_jumps(layout: Mapping[str, np.ndarray]) -> None:
+    """Every tree has a leaf, and jumps lead forward to a leaf of the same tree, or out of it."""
+    start = layout["tree_start"]
+    size = np.diff(start)
+    expect((size > 0).all(), "tree_start", "a leaf in each tree")
+    leaf = np.arange(len(layout["tree_attr"])) - np.repeat(start[:-1], size)
+    size = np.repeat(size, size)
+    for name in ("tree_on_true", "tree_on_false"):
+        jump = layout[name]
+        expect(len(jump) == len(leaf), name, "a jump from each leaf")
+        expect(((jump < 0) | ((jump > leaf) & (jump < size))).all(), name, "jumps ahead")
