@@ -21,7 +21,7 @@ from matchwood.encode.keys import EPOCH_DAY, INT_MIN, DictionaryKeys, FloatKeys,
 from matchwood.encode.like import compile_pattern
 from matchwood.encode.relations import compatible, spread
 from matchwood.encode.schema import literal_type
-from matchwood.errors import EventError, SchemaError
+from matchwood.errors import EventError, ParseError, SchemaError
 from matchwood.lang.builder import as_value
 from matchwood.lang.names import CONTEXT
 
@@ -247,7 +247,7 @@ def _flat(values: Mapping[str, Any], prefix: str) -> Iterable[tuple[str, Any]]:
 def _type_of(name: str, value: Any) -> str:
     try:
         return literal_type(as_value(value))
-    except (TypeError, SchemaError) as error:
+    except (TypeError, SchemaError, ParseError) as error:
         raise EventError(f"{name!r}: {error}") from None
 
 

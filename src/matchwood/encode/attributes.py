@@ -7,6 +7,9 @@ Some attributes are *derived*: the event encoder supplies them, no event names t
     x beside ctx       x in the keys that the context's values have   for  x < ctx.y, see below
     x < ctx.y + 5      no event supplies it: the context decides      for  relations
 
+`x exact`, for constants with more digits than a double, is none of these: it is an attribute with
+constants of its own, but events do not name it either (`encode.exact`).
+
 Values of the context are attributes whose name starts with `ctx.`; no event supplies them either.
 Their keys must not depend on the constants of subscriptions, because a stored key has to stay right
 when a constant arrives: numbers have the keys of floats, strings share one dictionary of all
@@ -25,6 +28,7 @@ from typing import NamedTuple
 import numpy as np
 
 from matchwood.encode.dictionary import Relabelling
+from matchwood.encode.exact import EXACT
 from matchwood.encode.keys import DictionaryKeys, FloatKeys, Keys, keys_for
 from matchwood.encode.like import compile_pattern
 from matchwood.encode.predicates import PredicateTable
@@ -63,11 +67,17 @@ class Attribute:
     terms: dict[Term, int] = field(default_factory=dict)  # relations of this attribute
     beside_id: int = -1  # the attribute `x beside ctx`
     is_beside: bool = False  # derived: such an attribute
+    exact_id: int = -1  # the attribute `x exact`
 
     @property
     def is_context(self) -> bool:
         """Whether this is a value of the context; no event supplies it."""
         return self.source < 0 and is_context(self.name)
+
+    @property
+    def is_hidden(self) -> bool:
+        """Whether no event may name it."""
+        return self.is_context or self.name.endswith(EXACT)
 
     @property
     def is_derived(self) -> bool:
@@ -98,6 +108,8 @@ class Attributes:
         if attribute is None:
             attribute = self._new(name, None, None)
             self.by_name[name] = attribute
+            if name.endswith(EXACT):
+                self.get(name.removesuffix(EXACT), None).exact_id = attribute.id
         if attribute.type is None and kind is not None:
             attribute.type = kind
             attribute.keys = self.keys_of(name, kind)
@@ -231,7 +243,8 @@ class Attributes:
 
     def schema(self) -> Schema:
         """The types known so far."""
-        return Schema({each.name: each.type for each in self.by_name.values() if each.type})
+        named = [each for each in self.by_name.values() if not each.name.endswith(EXACT)]
+        return Schema({each.name: each.type for each in named if each.type})
 
     def _derive(self, attribute: Attribute, name: str) -> Attribute:
         id_ = self._free.pop() if self._free else len(self.all)

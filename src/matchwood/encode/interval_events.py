@@ -18,6 +18,7 @@ import numpy as np
 
 from matchwood.encode.attributes import Attribute, Attributes
 from matchwood.encode.dictionary import OrderedDictionary
+from matchwood.encode.exact import Exact
 from matchwood.encode.expressions import ExpressionTable
 from matchwood.encode.keys import INT_MAX, INT_MIN, NAN, DictionaryKeys, float_place
 from matchwood.encode.leaves import OPERATOR, PATTERN, LeafBatch
@@ -47,12 +48,15 @@ def interval_entries(attributes: Attributes, event: Expr) -> dict[int, KeySets]:
     entries: dict[int, KeySets] = {}
     for id_, intervals in sets.items():
         attribute = attributes.by_name.get(own.all[id_].name)
-        if attribute is not None and not attribute.is_context:
+        if attribute is not None and not attribute.is_hidden:
             entries[attribute.id] = KeySets(_translated(attribute, own.all[id_], intervals))
             entries.update(_patterns(attribute, normal))
             if attribute.beside_id >= 0:
                 beside = attributes.all[attribute.beside_id]
                 entries[beside.id] = KeySets(_beside(beside, own.all[id_], intervals))
+            if attribute.exact_id >= 0 and isinstance(own.all[id_].keys, DictionaryKeys):
+                exact = attributes.all[attribute.exact_id]
+                entries[exact.id] = KeySets(_translated(exact, own.all[id_], intervals))
     return entries
 
 
@@ -69,7 +73,7 @@ def _own_sets(
     known: Attributes, normal: Expr
 ) -> tuple[Attributes, dict[int, tuple[Interval, ...]]]:
     """The event's sets by its own attributes and keys, with the types that are known."""
-    batch = LeafBatch()
+    batch = LeafBatch(spells_out=False)  # an event's own constants are what is written
     batch.add(normal)
     if any(op & OPERATOR == PATTERN for op in batch.op):
         raise EventError(
@@ -147,7 +151,7 @@ def _beside(
 def _float_end(own: Attribute, key: int, inward: int) -> int:
     """One end as the key of a double; a strict bound is the next double inside it."""
     is_strict = False
-    value: int | float = key
+    value: int | float | Exact = key
     if isinstance(own.keys, DictionaryKeys):
         constant = own.keys.dictionary.value_of(key)
         is_strict = constant is None

@@ -37,6 +37,8 @@ def read_updates(store: ContextStore, contexts: Any) -> tuple[list[Any], Callabl
 
 
 def _from_table(store: ContextStore, frame: Any) -> tuple[list[Any], Callable[[], None]]:
+    import pyarrow as pa
+
     from matchwood.encode.arrow_events import as_table, flat_columns
 
     table = as_table(frame)
@@ -46,5 +48,6 @@ def _from_table(store: ContextStore, frame: Any) -> tuple[list[Any], Callable[[]
     ids = table.column(COLUMN).to_pylist()
     if not are_plain(ids) and ids:
         ids = [check_id(id_, "a context's id") for id_ in ids]
-    columns = dict(flat_columns(table.drop_columns([COLUMN])))
+    flat = dict(flat_columns(table.drop_columns([COLUMN])))
+    columns = {name: each for name, each in flat.items() if not pa.types.is_struct(each.type)}
     return ids, lambda: store.set_many(ids, columns)

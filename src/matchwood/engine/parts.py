@@ -4,18 +4,20 @@ Constants of all dictionaries lie side by side, attribute after attribute:
 
     constant_attr   int32[K]    the attribute each constant belongs to, ascending
     constant_label  int64[K]    its label, ascending within an attribute
-    constant_kind   uint8[K]    INT, FLOAT, NAN or TEXT
+    constant_kind   uint8[K]    INT, FLOAT, NAN, TEXT or DECIMAL (whose digits are a text)
     constant_int, constant_float   the value, by kind; texts are in a text arena
 """
 
 from __future__ import annotations
 
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
 
 from matchwood.encode.attributes import Attribute, Attributes, Pattern, Term
 from matchwood.encode.dictionary import OrderedDictionary
+from matchwood.encode.exact import EXACT, Exact
 from matchwood.encode.expression_kernels import N_CODE, ExpressionLayout
 from matchwood.encode.expressions import ExpressionTable
 from matchwood.encode.keys import NAN, DictionaryKeys, FloatKeys, Keys, keys_for
@@ -27,7 +29,7 @@ from matchwood.engine.store import Store
 from matchwood.engine.subscriptions import Subscriptions
 from matchwood.engine.texts import TextArena
 
-INT, FLOAT, NAN_KIND, TEXT = range(4)
+INT, FLOAT, NAN_KIND, TEXT, DECIMAL = range(5)
 Arrays = dict[str, np.ndarray]
 
 
@@ -132,7 +134,7 @@ def _constants(attributes: Attributes) -> Arrays:
             values.extend(dictionary.values)  # += would make a SortedList of the whole
     kinds = np.array([_kind(value) for value in values], np.uint8)
     texts = TextArena()
-    texts.put(np.arange(len(values)), [v if isinstance(v, str) else None for v in values])
+    texts.put(np.arange(len(values)), [_constant_text(v) for v in values])
     return {
         "constant_attr": np.array(attr, np.int32),
         "constant_label": np.array(labels, np.int64),
@@ -151,9 +153,17 @@ def _owns(attributes: Attributes, attribute: Attribute) -> bool:
     return attribute.id == sharing[0]
 
 
+def _constant_text(value: Any) -> str | None:
+    if isinstance(value, Exact):
+        return str(value.value)
+    return value if isinstance(value, str) else None
+
+
 def _kind(value: Any) -> int:
     if value is NAN:
         return NAN_KIND
+    if isinstance(value, Exact):
+        return DECIMAL
     return TEXT if isinstance(value, str) else FLOAT if isinstance(value, float) else INT
 
 
@@ -174,6 +184,9 @@ def _attributes(settings: dict[str, Any], arrays: Arrays) -> Attributes:
             attributes.by_name[attribute.name] = attribute
         if isinstance(keys, DictionaryKeys) and _owns(attributes, attribute):
             keys.load_later(_DictionaryReader(arrays, id_))
+    for name, attribute in attributes.by_name.items():
+        if name.endswith(EXACT):
+            attributes.by_name[name.removesuffix(EXACT)].exact_id = attribute.id
     attributes.absences = [attributes.all[i] for i in settings["absences"]]
     attributes._free = settings["dropped"]
     return attributes
@@ -207,6 +220,8 @@ class _DictionaryReader:
             kind = a["constant_kind"][i]
             if kind == TEXT:
                 values.append(texts.get(i))
+            elif kind == DECIMAL:
+                values.append(Exact(Decimal(texts.get(i) or "")))
             elif kind == NAN_KIND:
                 values.append(NAN)
             else:

@@ -14,12 +14,14 @@
     context    if attributes begin with ctx.: the context they belong to, the same in all rows of an
                id; to compare an attribute with a value of the context takes a text
 
-Columns become leaf rows without a Python object per row, except for LIKE and for structs.
+Columns become leaf rows without a Python object per row, except for LIKE, for structs, and for
+numbers that neither an int of 64 bits nor a float holds.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -27,13 +29,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from matchwood.arrays import slices
-from matchwood.encode.keys import plain_number
+from matchwood.encode.exact import has_decimal
 from matchwood.encode.leaves import ABSENT, OPERATORS, LeafBatch
 from matchwood.engine.loading import Chunk
 from matchwood.errors import MatchwoodError, SubscriptionError
 from matchwood.forms.merge_kernels import BETWEEN, IN, NEGATED, PRESENT, and_token
-from matchwood.lang.builder import attr
-from matchwood.lang.nodes import Like
+from matchwood.lang.builder import as_value, attr
+from matchwood.lang.literals import INT_MAX, INT_MIN
+from matchwood.lang.nodes import And, Between, Comparison, In, IsNull, Like, Predicate
 
 SUBSCRIPTIONS_PER_CHUNK = 500_000
 
@@ -51,6 +54,7 @@ _OPERATORS = {
     "LIKE": _LIKE,
     "NOT LIKE": _LIKE | NEGATED,
 }
+_SIGNS = {op: sign for sign, op in OPERATORS.items()}
 _UNKNOWN = 255
 
 
@@ -111,13 +115,21 @@ class _Columns:
         _conjunction_code(batch, row_start)
         refused = self._refused(first, last)
         kept: list[int] = list(range(last - first))
-        if ((batch.op & ~np.uint8(NEGATED)) == _LIKE).any() or refused:
-            batch, kept = _row_by_row(batch, refused)
-        ids, texts = self.ids[first:last], [None] * (last - first)
+        texts: list[str | None] = [None] * (last - first)
+        has_like = ((batch.op & ~np.uint8(NEGATED)) == _LIKE).any()
+        if has_like or refused or not _are_plain(batch.values):
+            batch, kept = _row_by_row(
+                batch, refused, texts, lambda row: self._place(rows.start + row)
+            )
+        ids = self.ids[first:last]
         contexts = None
         if self.contexts:
             contexts = [self.contexts[code] for code in self.context[self.row_start[first:last]]]
         return Chunk(first, ids, texts, batch, kept, refused, last, total, contexts)
+
+    def _place(self, row: int) -> int:
+        """The row of the table that a row of the sorted columns was."""
+        return row if self.order is None else int(self.order[row])
 
     def _refused(self, first: int, last: int) -> dict[int, Exception]:
         rows = slice(self.row_start[first], self.row_start[last])
@@ -141,10 +153,7 @@ class _Columns:
                 problem = (
                     f"expected one constant (two for BETWEEN, none for IS NULL), found {n[row]}"
                 )
-            at = rows.start + row if self.order is None else self.order[rows.start + row]
-            refused.setdefault(
-                expression - first, SubscriptionError(f"predicate table, row {at}: {problem}")
-            )
+            refused.setdefault(expression - first, _at_row(self._place(rows.start + row), problem))
         if not self.contexts:
             return refused
         starts = self.row_start[first:last]
@@ -154,6 +163,10 @@ class _Columns:
             problem = "expected one context in all rows of an id, found another"
             refused.setdefault(expression - first, SubscriptionError(problem))
         return refused
+
+
+def _at_row(row: int, problem: object) -> SubscriptionError:
+    return SubscriptionError(f"predicate table, row {row}: {problem}")
 
 
 def _subscriptions(column: pa.ChunkedArray) -> tuple[list[Any], np.ndarray, np.ndarray | None]:
@@ -266,10 +279,7 @@ def _plain(array: pa.Array) -> np.ndarray:
         return array.cast(pa.int64()).to_numpy(zero_copy_only=False)
     if pa.types.is_floating(array.type):
         return array.cast(pa.float64()).to_numpy(zero_copy_only=False)
-    values = array.to_pylist()
-    if pa.types.is_decimal(array.type):
-        values = [plain_number(value) for value in values]
-    return _objects(values)
+    return _objects(array.to_pylist())
 
 
 def _objects(values: Any) -> np.ndarray:
@@ -281,9 +291,20 @@ def _objects(values: Any) -> np.ndarray:
 def _narrowed(merged: np.ndarray) -> np.ndarray:
     """As one numeric type where all constants have it."""
     kinds = {type(value) for value in merged.tolist()}
-    if kinds == {int}:
+    if kinds == {int} and _are_plain(merged):
         return merged.astype(np.int64)
     return merged.astype(np.float64) if kinds == {float} else merged
+
+
+def _are_plain(values: Any) -> bool:
+    """Whether no constant is a decimal or an int of more than 64 bits."""
+    if isinstance(values, np.ndarray) and values.dtype != object:
+        return True
+    return not any(_is_exact(value) for value in values)
+
+
+def _is_exact(value: Any) -> bool:
+    return isinstance(value, Decimal) or (type(value) is int and not INT_MIN <= value <= INT_MAX)
 
 
 def _conjunction_code(batch: LeafBatch, row_start: np.ndarray) -> None:
@@ -300,42 +321,81 @@ def _conjunction_code(batch: LeafBatch, row_start: np.ndarray) -> None:
     batch.expr_start = np.append(heads, n_expr + n_rows)
 
 
-def _row_by_row(batch: LeafBatch, refused: dict[int, Exception]) -> tuple[LeafBatch, list[int]]:
-    """The slow way: leave out refused subscriptions, and write LIKE as the parser would."""
+def _row_by_row(
+    batch: LeafBatch,
+    refused: dict[int, Exception],
+    texts: list[str | None],
+    place: Callable[[int], int],
+) -> tuple[LeafBatch, list[int]]:
+    """The slow way: leave out refused subscriptions, write LIKE and decimals as the parser would.
+
+    Decimals get a text, too: they cannot be told from leaf rows.
+    """
     fresh, kept = LeafBatch(), []
     names = list(batch.names)
     for expression in range(len(batch)):
         rows = range(int(batch.row_start[expression]), int(batch.row_start[expression + 1]))
         if expression in refused:
             continue
+        row = rows.start
+        leaves = []
         try:
-            leaves = [_leaf(batch, names, row) for row in rows]
+            for row in rows:
+                leaves.append(_leaf(batch, names, row))
         except MatchwoodError as error:
-            refused[expression] = error
+            refused[expression] = _at_row(place(row), error)
             continue
         fresh.code.append(and_token(len(leaves)))
         for leaf in leaves:
-            fresh.code.append(len(fresh.attr))
-            if isinstance(leaf, Like):
-                fresh.write_like(leaf)
+            if isinstance(leaf, Predicate):
+                fresh.write_predicate(leaf)
             else:
+                fresh.code.append(len(fresh.attr))
                 fresh.write_row(*leaf)
+        if any(isinstance(leaf, Predicate) and has_decimal(leaf) for leaf in leaves):
+            texts[expression] = _text(leaves)
         fresh.expr_start.append(len(fresh.code))
         fresh.row_start.append(len(fresh.attr))
         kept.append(expression)
     return fresh, kept
 
 
-def _leaf(batch: LeafBatch, names: list[str], row: int) -> Like | tuple[str, int, tuple[Any, ...]]:
+def _leaf(
+    batch: LeafBatch, names: list[str], row: int
+) -> Predicate | tuple[str, int, tuple[Any, ...]]:
+    """A predicate, or a row whose constants are taken as they are."""
     name, op = names[batch.attr[row]], int(batch.op[row])
     values = [
         value.item() if isinstance(value, np.generic) else value
         for value in batch.values[batch.start[row] : batch.start[row + 1]]
     ]
     if op & ~NEGATED != _LIKE:
-        return name, op, tuple(values)
+        values = [as_value(value) if _is_exact(value) else value for value in values]
+        predicate = _predicate(name, op, values)
+        return predicate if has_decimal(predicate) else (name, op, tuple(values))
     if not isinstance(values[0], str):
         raise SubscriptionError(f"expected a string pattern for LIKE, found {values[0]!r}")
     leaf = attr(name).like(values[0])
     assert isinstance(leaf, Like)
     return Like(name, leaf.pattern, bool(op & NEGATED))
+
+
+def _predicate(name: str, op: int, values: Sequence[Any]) -> Predicate:
+    """A row as a predicate."""
+    plain, negated = op & ~NEGATED, bool(op & NEGATED)
+    if plain in (ABSENT, PRESENT):
+        return IsNull(name, plain == PRESENT)
+    if plain == IN:
+        return In(name, tuple(values), negated)
+    if plain == BETWEEN:
+        return Between(name, values[0], values[1], negated)
+    return Comparison(name, _SIGNS[op], values[0])
+
+
+def _text(leaves: list[Any]) -> str | None:
+    """The text of a conjunction; None if it has a constant that is none, which is refused later."""
+    parts = tuple([each if isinstance(each, Predicate) else _predicate(*each) for each in leaves])
+    try:
+        return str(And(parts))
+    except TypeError:
+        return None

@@ -11,6 +11,7 @@ import csv
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping
+from decimal import Decimal
 from functools import partial
 from pathlib import Path
 from typing import IO, Any, NamedTuple
@@ -129,8 +130,8 @@ def with_moments(event: Any, types: Mapping[str, str], prefix: str = "") -> Any:
 
 def _number(text: str) -> Any:
     body = text.strip()
-    if _INTEGER.fullmatch(body) and len(body) < 20:
-        return int(body)
+    if _INTEGER.fullmatch(body):
+        return int(body) if len(body) < 20 else Decimal(body)
     try:
         return text if "_" in body else float(body)
     except ValueError:
