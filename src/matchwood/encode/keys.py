@@ -48,6 +48,11 @@ EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 EPOCH_DAY = date(1970, 1, 1).toordinal()
 MICROSECOND = timedelta(microseconds=1)
 DAY_MICROSECONDS = 86_400_000_000
+_UNITS = {
+    "as": 1, "fs": 10**3, "ps": 10**6, "ns": 10**9, "us": 10**12, "ms": 10**15, "s": 10**18,
+    "m": 60 * 10**18, "h": 3600 * 10**18, "D": 86_400 * 10**18, "W": 604_800 * 10**18,
+}  # fmt: skip
+"""NumPy's units of time in attoseconds."""
 
 Literal = tuple[int, int, int]
 Values = list[Any] | np.ndarray
@@ -370,18 +375,26 @@ def _event_int(value: Any) -> int:
     raise WrongValue(describe(value))
 
 
-def _event_moment(value: Any) -> Any:
-    """A NumPy moment of any unit as Python's own; anything else as it is."""
-    if isinstance(value, np.datetime64):
-        moment = value.astype("datetime64[us]")
-        if np.isnat(value) or moment.astype(value.dtype) != value:
-            raise WrongValue(f"{describe(value)}, which does not fit 64 bits of microseconds")
-        return moment.item()
-    return value
+def _numpy_ticks(value: np.datetime64, unit: str) -> int | None:
+    """A NumPy moment in microseconds or days, rounded down; None where it does not fit 64 bits."""
+    own, count = np.datetime_data(value.dtype)
+    if np.isnat(value):
+        raise WrongValue(describe(value))
+    if own in ("Y", "M"):  # as days, which NumPy counts in 64 bits without looking
+        days = value.astype("datetime64[D]")
+        if days.astype(value.dtype) != value:
+            return None
+        value, own, count = days, "D", 1
+    ticks = int(value.astype(np.int64)) * count * _UNITS[own] // _UNITS[unit]
+    return ticks if INT_MIN <= ticks <= INT_MAX else None
 
 
 def _event_timestamp(value: Any) -> int:
-    value = _event_moment(value)
+    if isinstance(value, np.datetime64):
+        ticks = _numpy_ticks(value, "us")
+        if ticks is None:
+            raise WrongValue(f"{describe(value)}, which does not fit 64 bits of microseconds")
+        return ticks
     if isinstance(value, date) and value == value:  # pandas' NaT differs from itself
         return int(_timestamp(value))
     raise WrongValue(describe(value))
@@ -389,7 +402,9 @@ def _event_timestamp(value: Any) -> int:
 
 def _event_date(value: Any) -> int:
     if isinstance(value, np.datetime64) and np.datetime_data(value.dtype)[0] == "D":
-        value = value.item()
+        ticks = _numpy_ticks(value, "D")
+        if ticks is not None:
+            return ticks
     if isinstance(value, date) and not isinstance(value, datetime):
         return value.toordinal() - EPOCH_DAY
     raise WrongValue(describe(value))

@@ -115,7 +115,7 @@ def _flat(event: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
     for name, value in event.items():
         if isinstance(value, Mapping):
             values.update(_flat(value, f"{prefix}{name}."))
-        elif value is not None:
+        if value is not None:
             values[f"{prefix}{name}"] = value
     return values
 
