@@ -1,7 +1,7 @@
 """Dates and timestamps in every unit: the order of the moments is kept, or the event is refused.
 
-Moments finer than a microsecond are rounded down, as Spark does; what 64 bits of microseconds cannot
-hold is an EventError of that event alone.
+Moments finer than a microsecond are rounded down, as Spark does; what 64 bits of microseconds
+cannot hold is an EventError of that event alone.
 """
 
 from __future__ import annotations

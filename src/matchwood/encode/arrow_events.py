@@ -94,6 +94,16 @@ def readable(column: pa.Array) -> pa.Array:
     return column
 
 
+def readable_table(table: pa.Table) -> pa.Table:
+    """A table whose columns are all in such a form."""
+
+    def column(each: pa.ChunkedArray) -> pa.ChunkedArray:
+        return pa.chunked_array([readable(chunk) for chunk in each.chunks])
+
+    columns = [column(each) if each.num_chunks else each for each in table.columns]
+    return pa.Table.from_arrays(columns, names=table.column_names)
+
+
 def flat_columns(table: pa.Table) -> Iterator[tuple[str, pa.Array]]:
     """The columns of a table by name, structs first, then their fields by dotted names."""
     for name, column in zip(table.column_names, table.columns, strict=True):

@@ -40,12 +40,13 @@ def _from_table(store: ContextStore, frame: Any) -> tuple[list[Any], Callable[[]
     import pyarrow as pa
 
     from matchwood.encode.arrow_events import as_table, flat_columns
+    from matchwood.encode.arrow_values import python_values
 
     table = as_table(frame)
     if table is None or COLUMN not in table.column_names:
         found = "mixed objects" if table is None else ", ".join(table.column_names)
         raise EventError(f"expected a table with a column {COLUMN!r}, found {found}")
-    ids = table.column(COLUMN).to_pylist()
+    ids = python_values(table.column(COLUMN))
     if not are_plain(ids) and ids:
         ids = [check_id(id_, "a context's id") for id_ in ids]
     flat = dict(flat_columns(table.drop_columns([COLUMN])))

@@ -29,6 +29,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from matchwood.arrays import slices
+from matchwood.encode.arrow_events import readable
+from matchwood.encode.arrow_values import is_text, python_values
 from matchwood.encode.exact import has_decimal
 from matchwood.encode.leaves import ABSENT, OPERATORS, LeafBatch
 from matchwood.engine.loading import Chunk
@@ -79,12 +81,17 @@ class _Columns:
             )
         self.ids, self.row_start, self.order = _subscriptions(table.column("id"))
         names, self.is_named = _named(table.column("attribute"))
-        if not all(isinstance(name, str) for name in names.dictionary.to_pylist()):
+        if not (is_text(names.dictionary.type) or pa.types.is_null(names.dictionary.type)):
             raise SubscriptionError(
                 f"expected strings in the column attribute, found {names.dictionary.type}"
             )
-        self.names = {name: code for code, name in enumerate(names.dictionary.to_pylist())}
+        words = python_values(names.dictionary)
+        is_name = np.array([isinstance(word, str) for word in words], bool)
+        # no row has the name that stands in for one that is no UTF-8: they are all refused
+        named = [word if isinstance(word, str) else f"\0{code}" for code, word in enumerate(words)]
+        self.names = {name: code for code, name in enumerate(named)}
         self.attr = names.indices.to_numpy(zero_copy_only=False).astype(np.int32)
+        self.is_named &= is_name[self.attr]
         self.op = _operators(table.column("operator"))
         self.n_values, self.values = _values(table)
         self.contexts, self.context = _contexts(table)
@@ -146,7 +153,7 @@ class _Columns:
         for row in np.flatnonzero(wrong).tolist():
             expression = int(np.searchsorted(self.row_start, rows.start + row, side="right")) - 1
             if not is_named[row]:
-                problem = "expected an attribute, found null"
+                problem = "expected an attribute, found null, or a text that is no UTF-8"
             elif op[row] == _UNKNOWN:
                 problem = f"expected an operator among {', '.join(_OPERATORS)}, found another"
             else:
@@ -183,7 +190,7 @@ def _subscriptions(column: pa.ChunkedArray) -> tuple[list[Any], np.ndarray, np.n
     counts = np.bincount(expression, minlength=len(encoded.dictionary))
     is_sorted = bool((expression[1:] >= expression[:-1]).all())
     order = None if is_sorted else np.argsort(expression, kind="stable")
-    return encoded.dictionary.to_pylist(), np.concatenate([[0], np.cumsum(counts)]), order
+    return python_values(encoded.dictionary), np.concatenate([[0], np.cumsum(counts)]), order
 
 
 def _distinct(column: pa.ChunkedArray) -> pa.DictionaryArray:
@@ -199,8 +206,10 @@ def _named(column: pa.ChunkedArray) -> tuple[pa.DictionaryArray, np.ndarray]:
     if column.null_count:
         if pa.types.is_dictionary(column.type):
             column = column.cast(column.type.value_type)
-        if pa.types.is_null(column.type) or pa.types.is_string(column.type):
-            column = column.cast(pa.string()).fill_null("")
+        if pa.types.is_null(column.type):
+            column = column.cast(pa.string())
+        if is_text(column.type):
+            column = column.fill_null("")
     return _words(column), is_named
 
 
@@ -214,12 +223,12 @@ def _words(column: pa.ChunkedArray) -> pa.DictionaryArray:
 
 
 def _operators(column: pa.ChunkedArray) -> np.ndarray:
-    if column.null_count:
-        column = column.cast(pa.string()).fill_null("")
+    if column.null_count and pa.types.is_null(column.type):
+        column = column.cast(pa.string())
     encoded = _words(column)
     codes = [
         _OPERATORS.get(" ".join(name.upper().split()), _UNKNOWN)
-        for name in map(str, encoded.dictionary.to_pylist())
+        for name in map(str, python_values(encoded.dictionary))
     ]
     return np.array(codes, np.uint8)[encoded.indices.to_numpy(zero_copy_only=False)]
 
@@ -232,7 +241,7 @@ def _contexts(table: pa.Table) -> tuple[list[Any], np.ndarray]:
     if not pa.types.is_dictionary(column.type):
         column = pc.dictionary_encode(column)
     codes = column.indices.fill_null(-1).to_numpy(zero_copy_only=False)
-    return [*column.dictionary.to_pylist(), None], codes
+    return [*python_values(column.dictionary), None], codes
 
 
 def _values(table: pa.Table) -> tuple[np.ndarray, Any]:
@@ -265,6 +274,7 @@ def _column(table: pa.Table, name: str) -> pa.Array | None:
 
 def _plain(array: pa.Array) -> np.ndarray:
     """Constants as int64 or float64 where that is exact, else as Python objects."""
+    array = readable(array)
     if pa.types.is_dictionary(array.type):
         array = array.dictionary_decode()
     if pa.types.is_struct(array.type):
@@ -274,12 +284,12 @@ def _plain(array: pa.Array) -> np.ndarray:
             merged[at] = _objects(_plain(field.drop_null()))
         return merged
     if array.null_count:  # a null in a list: refused with its subscription, further down
-        return _objects(array.to_pylist())
+        return _objects(python_values(array))
     if pa.types.is_integer(array.type) and array.type != pa.uint64():
         return array.cast(pa.int64()).to_numpy(zero_copy_only=False)
     if pa.types.is_floating(array.type):
         return array.cast(pa.float64()).to_numpy(zero_copy_only=False)
-    return _objects(array.to_pylist())
+    return _objects(python_values(array))
 
 
 def _objects(values: Any) -> np.ndarray:
