@@ -11,6 +11,7 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
+import duckdb
 import pyarrow as pa
 import pytest
 from hypothesis import example, given
@@ -155,6 +156,27 @@ def add(left: Decimal, right: Decimal) -> Decimal:
     digits = (Fraction(left) + Fraction(right)) * 10**35
     assert digits.denominator == 1
     return Decimal(f"{digits.numerator}E-35")
+
+
+SMALL = ["1", "0.1", "0.10000000000000001", "0.10000000000000000001", "-0.3", "19.99", "0.3"]
+
+
+@pytest.mark.parametrize("kind", [pa.decimal128(30, 20), pa.float64()], ids=str)
+def test_columns_of_decimals_and_of_doubles_compare_as_in_duckdb(kind):
+    exact = [Decimal(text) + step for text in SMALL for step in (Decimal(0), TINY, -TINY)]
+    is_decimal = pa.types.is_decimal(kind)
+    table = pa.table({"x": pa.array(exact if is_decimal else [float(v) for v in exact], kind)})
+    m = matcher(SMALL)
+    ids = [f"{text} {op}" for text in SMALL for op in OPS]
+    columns = ", ".join(f"x {id_.split()[1]} {id_.split()[0]}" for id_ in ids)
+    rows = asked(table, columns)
+    expected_ids = [[i for i, truth in zip(ids, row, strict=True) if truth] for row in rows]
+    assert list(m.match_many(table)) == expected_ids
+    assert [m.match({"x": value}) for value in table["x"].to_pylist()] == expected_ids
+
+
+def asked(events: pa.Table, columns: str) -> list[tuple[bool, ...]]:
+    return duckdb.sql(f"SELECT {columns} FROM events").fetchall()
 
 
 # ── other doors ─────────────────────────────────────────────────────────────────────────────────
