@@ -150,8 +150,8 @@ def known_entries(
             yield Entries(beside.id, rows, column_keys(beside.keys, known)[0])
         else:
             yield Entries(beside.id, rows, *float_places(known))
-    if attribute.exact_id >= 0 and not is_double(known.type):
-        exact = attributes.all[attribute.exact_id]
+    exact = attributes.exact(attribute)
+    if exact is not None and not is_double(known.type):
         yield Entries(exact.id, rows, column_keys(exact.keys, known)[0])
 
 

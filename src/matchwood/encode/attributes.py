@@ -108,8 +108,10 @@ class Attributes:
         if attribute is None:
             attribute = self._new(name, None, None)
             self.by_name[name] = attribute
-            if name.endswith(EXACT):
-                self.get(name.removesuffix(EXACT), None).exact_id = attribute.id
+            exact = self.by_name.get(name + EXACT)
+            attribute.exact_id = -1 if exact is None else exact.id
+        if name.endswith(EXACT):
+            self.get(name.removesuffix(EXACT), None).exact_id = attribute.id
         if attribute.type is None and kind is not None:
             attribute.type = kind
             attribute.keys = self.keys_of(name, kind)
@@ -120,6 +122,13 @@ class Attributes:
         if not is_context(name) or kind not in ("number", "string"):
             return keys_for(kind)
         return FloatKeys() if kind == "number" else self.context_strings
+
+    def exact(self, attribute: Attribute) -> Attribute | None:
+        """The attribute `x exact`, if some subscription has a constant that needs it."""
+        if not 0 <= attribute.exact_id < len(self.all):
+            return None
+        found = self.all[attribute.exact_id]
+        return found if found.name == attribute.name + EXACT else None
 
     def absence(self, attribute: Attribute) -> int:
         """The id of the derived attribute that is present exactly when this one is absent."""

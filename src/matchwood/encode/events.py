@@ -150,7 +150,9 @@ def value_entries(attributes: Attributes, attribute: Attribute, value: Any) -> I
     if attribute.beside_id >= 0:
         yield attribute.beside_id, _beside(attributes.all[attribute.beside_id], value)
     if attribute.exact_id >= 0 and not _is_double(value):
-        yield attribute.exact_id, key_of(attributes.all[attribute.exact_id], value)
+        exact = attributes.exact(attribute)
+        if exact is not None:
+            yield exact.id, key_of(exact, value)
 
 
 def key_of(attribute: Attribute, value: Any) -> int:

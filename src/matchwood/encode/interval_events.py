@@ -54,8 +54,8 @@ def interval_entries(attributes: Attributes, event: Expr) -> dict[int, KeySets]:
             if attribute.beside_id >= 0:
                 beside = attributes.all[attribute.beside_id]
                 entries[beside.id] = KeySets(_beside(beside, own.all[id_], intervals))
-            if attribute.exact_id >= 0 and isinstance(own.all[id_].keys, DictionaryKeys):
-                exact = attributes.all[attribute.exact_id]
+            exact = attributes.exact(attribute)
+            if exact is not None and isinstance(own.all[id_].keys, DictionaryKeys):
                 entries[exact.id] = KeySets(_translated(exact, own.all[id_], intervals))
     return entries
 
