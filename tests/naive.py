@@ -15,7 +15,9 @@ normal forms, and of the package only `lang` is imported, so that it can judge t
 Values compare as Spark SQL compares them, except that numbers are never rounded:
 
     bool       FALSE < TRUE
-    number     ints and floats by their exact value; NaN equals NaN and is above everything else
+    number     ints, floats and decimals by their exact value; NaN equals NaN and is above all
+               others; a float beside a decimal is the shortest decimal that reads back as it, and a
+               constant with more digits than that is the nearest float beside a float
     string     by UTF-8 bytes
     timestamp  by the instant; without a zone it is UTC
     date       by the day; beside a timestamp it is midnight UTC
@@ -28,6 +30,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, date, datetime
+from decimal import Decimal
 from itertools import product
 from typing import Any
 
@@ -51,6 +54,7 @@ from matchwood.lang.nodes import (
 )
 
 Truth = bool | None
+INFINITY = float("inf")
 
 
 # ── three-valued logic ──────────────────────────────────────────────────────────────────────────
@@ -87,17 +91,26 @@ def compare(left: Any, right: Any) -> int:
     """Negative, zero or positive, as `left` is below, equal to or above `right`."""
     if isinstance(left, date) and isinstance(right, str):
         right = read_timestamp(right) if isinstance(left, datetime) else read_date(right)
+    if isinstance(left, Decimal) and isinstance(right, float):
+        right = _shortest(right)
+    elif isinstance(left, float) and isinstance(right, Decimal):
+        right = float(right)
     a, b = _comparable(left), _comparable(right)
     if a[0] != b[0]:
         raise TypeError(f"cannot compare {left!r} with {right!r}")
     return (a[1:] > b[1:]) - (a[1:] < b[1:])
 
 
+def _shortest(value: float) -> Any:
+    is_plain = value != value or value.is_integer() or value in (INFINITY, -INFINITY)
+    return value if is_plain else Decimal(repr(value))
+
+
 def _comparable(value: Any) -> tuple[Any, ...]:
     """The kind of a value, then what its order is made of."""
     if isinstance(value, bool):
         return "bool", value
-    if isinstance(value, (int, float)):
+    if isinstance(value, (int, float, Decimal)):
         is_nan = value != value
         return "number", is_nan, 0 if is_nan else value
     if isinstance(value, str):

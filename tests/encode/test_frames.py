@@ -36,7 +36,7 @@ FRAMES: dict[str, tuple[str, Callable[[], Any], list[Any]]] = {
     "objects within an object": (
         "number",
         lambda: frame([[1, 2], 5, {"a": 1}], object),
-        ["list", 5, None],
+        ["list", 5, {"a": 1}],
     ),
     "float64 whose NaN is absent": ("number", lambda: frame([0.5, math.nan]), [0.5, None]),
     "Int64 with NA": ("number", lambda: frame([2**53 + 1, None], "Int64"), [2**53 + 1, None]),

@@ -54,6 +54,8 @@ def same(mine: Any, spark: Any) -> bool:
     if isinstance(spark, float):
         return type(mine) is float and (mine == spark or (mine != mine and spark != spark))
     if isinstance(spark, Decimal):
+        if type(mine) is Decimal:  # neither an int of 64 bits nor a double would do
+            return mine == spark
         is_int = spark == spark.to_integral_value() and abs(spark) < 2**63
         return type(mine) is (int if is_int else float) and mine == (type(mine))(spark)
     return type(mine) is type(spark) and mine == spark

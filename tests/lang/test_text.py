@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from decimal import Decimal
 from pathlib import Path
 
 import pytest
@@ -97,5 +98,6 @@ def test_a_keyword_spelled_with_look_alikes_is_a_name() -> None:
 def test_beyond_64_bits_and_beyond_53_bits() -> None:
     assert parse("9007199254740993 = 9007199254740992e0") == Const(False)  # Spark rounds: TRUE
     value = parse(f"x = {10**40}").value  # type: ignore[attr-defined]
-    assert type(value) is float
-    assert value == 1e40
+    assert type(value) is Decimal  # 1e40, the double, is another number
+    assert value == 10**40
+    assert parse(f"x = {2**64}").value == 2.0**64  # type: ignore[attr-defined]

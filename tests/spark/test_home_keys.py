@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from datetime import UTC, date, datetime
 from decimal import Decimal
 
@@ -21,6 +22,7 @@ from matchwood.spark.home_keys import (
     homes_of_predicates,
     name_key,
 )
+from matchwood.spark.shapes import JsonEvents, read_events
 from matchwood.workload import find_workload, plain_tables
 from spark.bookshop_frames import flat, shop, text
 
@@ -122,3 +124,53 @@ def test_what_only_compares_across_types_has_no_key_of_its_value() -> None:
     assert home_of_text("NOT (x IS NULL)", NO_COSTS, {}) == key
     for asks_nothing in ("x IS NULL", "x = 1 OR y = 2", "TRUE", "x <", "NOT (x = 1 AND y = 2)"):
         assert home_of_text(asks_nothing, NO_COSTS, {}) == ANY
+
+
+def test_exact_decimals_are_reached_through_their_homes() -> None:
+    texts = ["0.1", "0.10000000000000000001", "0.10000000000000001", "18446744073709551615", "5"]
+    values = [Decimal(each) for each in texts]
+    numbers = pa.array(values, pa.decimal256(60, 20))
+    table = pa.table({
+        "id": range(5), "attribute": ["x"] * 5, "operator": ["="] * 5, "value": numbers,
+    })  # fmt: skip
+    found, _ = homes_of_predicates(table, NO_COSTS, {"x": "number"})
+    homes = [home_of_text(f"x = {each}", NO_COSTS, {}) for each in texts]
+    matcher = mw.Matcher()
+    matcher.add_many([(n, f"x = {each}") for n, each in enumerate(texts)])
+    doubles = pa.array([float(each) for each in texts])
+    n = 0
+    for column in (numbers, doubles):
+        events = pa.table({"x": column})
+        keys = keys_by_event(events, 5, {"x": "number"})
+        for row, ids in enumerate(matcher.match_many(events)):
+            for id_ in ids:
+                assert {int(homes[id_]), int(found[id_])} <= keys[row]
+                n += 1
+    assert n > 10
+
+
+def test_a_nested_object_is_reached_through_its_presence() -> None:
+    home = int(home_of_text("a.b IS NOT NULL", NO_COSTS, {}))
+    nested = [{"a": {"b": {"c": 1}}}, {"a": {"b": {"c": None}}}, {"a": None}]
+    homes = np.array([home], np.uint64)
+    for events in (
+        pa.table({"a": pa.array([each["a"] for each in nested])}),
+        JsonEvents([json.dumps(each) for each in nested]),
+    ):
+        reached = {
+            row
+            for rows, keys in event_keys(events, {}, homes)
+            for row, key in zip(rows.tolist(), keys.tolist(), strict=True)
+            if key == home
+        }
+        assert reached == {0, 1}
+
+
+def test_rows_with_structs_are_read_as_nested_objects() -> None:
+    """The shape in which events with a struct of attributes come from Spark."""
+    inner = pa.array([{"brand": {"name": "Acme"}}, {"brand": None}, {"brand": {"name": None}}])
+    batch = pa.RecordBatch.from_pydict({"event_id": [1, 2, 3], "attributes": inner})
+    matcher = mw.Matcher()
+    matcher.add_many([(each, each) for each in ("brand IS NULL", "brand.name IS NULL")])
+    found = matcher.match_many(read_events(batch, "struct"))
+    assert list(found) == [[], ["brand IS NULL", "brand.name IS NULL"], ["brand.name IS NULL"]]

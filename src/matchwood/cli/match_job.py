@@ -84,7 +84,9 @@ class _Problems:
     def write(self, found: list[Problem]) -> None:
         if found and self._file is None:
             try:
-                self._file = self._stack.enter_context(self._path.open("w", encoding="utf-8"))
+                # a lone surrogate in an id is written as JSON escapes it
+                file = self._path.open("w", encoding="utf-8", errors="backslashreplace")
+                self._file = self._stack.enter_context(file)
             except OSError as error:
                 raise StorageError(f"cannot write {str(self._path)!r}: {error}") from None
         for each in found:
@@ -153,7 +155,9 @@ class _EventIds:
     """
 
     def __init__(self, head: EventRows) -> None:
-        present = [id_ for id_ in head.ids or [] if id_ is not None]
+        bad = {each.row for each in head.unreadable}
+        ids = [id_ for row, id_ in enumerate(head.ids or []) if row not in bad]
+        present = [id_ for id_ in ids if id_ is not None]
         self._kind = None if not present else int if _all_whole(present) else str
         self._reads_text = self._kind is int and isinstance(present[0], str)
         self.type = pa.string() if self._kind is str else pa.int64()
@@ -162,8 +166,8 @@ class _EventIds:
         """Which events are good; adds errors for ids that are not."""
         if self._kind is not None:
             for row, id_ in enumerate(self._read(batch, len(found))):
-                if type(id_) is not self._kind:
-                    wanted = "a whole number" if self._kind is int else "a text"
+                if not self._is_id(id_):
+                    wanted = "a whole number of 64 bits" if self._kind is int else "a text"
                     message = f"expected {wanted} as event_id, found {id_!r}"
                     found.errors.setdefault(row, EventError(message))
         keep = np.ones(len(found), bool)
@@ -174,7 +178,15 @@ class _EventIds:
         if self._kind is None:
             return pa.array(np.arange(first, first + n))
         ids = self._read(batch, n)
-        return pa.array([id_ if type(id_) is self._kind else None for id_ in ids], self.type)
+        return pa.array([id_ if self._is_id(id_) else None for id_ in ids], self.type)
+
+    def _is_id(self, id_: Any) -> bool:
+        """Whether an id is of the type of all others, and can be written."""
+        if type(id_) is not self._kind:
+            return False
+        if isinstance(id_, str):
+            return id_.isascii() or not any("\ud800" <= each <= "\udfff" for each in id_)
+        return bool(-(2**63) <= id_ < 2**63)
 
     def _read(self, batch: EventRows, n: int) -> list[Any]:
         ids = batch.ids or [None] * n

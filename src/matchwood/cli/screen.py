@@ -42,7 +42,8 @@ def refuse(message: str) -> NoReturn:
 
 
 def print_json(value: Any) -> None:
-    typer.echo(json.dumps(value, ensure_ascii=False, indent=1, default=str))
+    text = json.dumps(value, ensure_ascii=False, indent=1, default=str)
+    typer.echo(text.encode(errors="backslashreplace").decode())  # a lone surrogate, escaped
 
 
 @contextmanager

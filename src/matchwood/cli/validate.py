@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import sys
 from pathlib import Path
@@ -72,6 +73,8 @@ def _rows(file: str | None, expr: str | None) -> SubscriptionRows:
     if expr is not None:
         return SubscriptionRows([(1, expr)])
     if file == "-":
+        if isinstance(sys.stdin, io.TextIOWrapper):
+            sys.stdin.reconfigure(errors="surrogateescape")  # a bad byte spoils its line alone
         return read_lines(sys.stdin)
     return read_subscriptions(str(file))
 

@@ -21,7 +21,7 @@ from matchwood.encode.keys import EPOCH_DAY, INT_MIN, DictionaryKeys, FloatKeys,
 from matchwood.encode.like import compile_pattern
 from matchwood.encode.relations import compatible, spread
 from matchwood.encode.schema import literal_type
-from matchwood.errors import EventError, SchemaError
+from matchwood.errors import EventError, ParseError, SchemaError
 from matchwood.lang.builder import as_value
 from matchwood.lang.names import CONTEXT
 
@@ -115,7 +115,7 @@ class ValueEncoder:
                 known = column if len(at) == len(column) else column.drop_null()
                 found.append((CONTEXT + name, known, at))
                 if self._is_new(CONTEXT + name):
-                    types[CONTEXT + name] = _type_of(CONTEXT + name, known[0].as_py())
+                    types[CONTEXT + name] = _type_of_column(CONTEXT + name, known)
         self._spread(types)
         checked = [_checked(self._probe(name, types), known, at) for name, known, at in found]
         self._learn_types(types)
@@ -206,24 +206,28 @@ class _Words(NamedTuple):
 
 def _checked(attribute: Attribute, known: Any, at: np.ndarray) -> np.ndarray | _Words:
     """The keys of a column without nulls; of strings, which have none yet, their words."""
+    from matchwood.encode.arrow_values import python_value
     from matchwood.encode.columns import column_keys
 
     if attribute.type == "string":
-        return _words(attribute, known)
+        return _words(attribute, known, at)
     keys, bad = column_keys(attribute.keys, known)
     bad = (keys == ABSENT) if bad is None else bad | (keys == ABSENT)
     if bad.any():
         first = int(np.flatnonzero(bad)[0])
+        found = python_value(known[first])
         raise EventError(
-            f"{attribute.name!r}: expected {attribute.type}, found {known[first].as_py()!r} at row "
-            f"{at[first]}; change the value, or declare another type with Schema"
+            f"{attribute.name!r}: expected {attribute.type}, found {found!r} at row {at[first]}; "
+            "change the value, or declare another type with Schema"
         )
     return keys
 
 
-def _words(attribute: Attribute, known: Any) -> _Words:
+def _words(attribute: Attribute, known: Any, at: np.ndarray) -> _Words:
     import pyarrow as pa
     import pyarrow.compute as pc
+
+    from matchwood.encode.arrow_values import python_values
 
     is_coded = pa.types.is_dictionary(known.type)
     kind = known.type.value_type if is_coded else known.type
@@ -233,7 +237,17 @@ def _words(attribute: Attribute, known: Any) -> _Words:
             "change the column, or declare another type with Schema"
         )
     coded = known if is_coded else pc.dictionary_encode(known)
-    return _Words(coded.dictionary.to_pylist(), coded.indices.to_numpy(zero_copy_only=False))
+    words, codes = python_values(coded.dictionary), coded.indices.to_numpy(zero_copy_only=False)
+    is_bad = np.array([not isinstance(word, str) for word in words], bool)[codes]
+    if is_bad.any():
+        first = int(np.flatnonzero(is_bad)[0])
+        raise EventError(
+            f"{attribute.name!r}: expected a string in UTF-8, found {words[codes[first]]!r} at row "
+            f"{at[first]}; change the value"
+        )
+    # words that no row has are left out; they may be none
+    used, codes = np.unique(codes, return_inverse=True)
+    return _Words([words[code] for code in used.tolist()], codes)
 
 
 def _flat(values: Mapping[str, Any], prefix: str) -> Iterable[tuple[str, Any]]:
@@ -249,8 +263,14 @@ def _flat(values: Mapping[str, Any], prefix: str) -> Iterable[tuple[str, Any]]:
 def _type_of(name: str, value: Any) -> str:
     try:
         return literal_type(as_value(value))
-    except (TypeError, SchemaError) as error:
+    except (TypeError, SchemaError, ParseError) as error:
         raise EventError(f"{name!r}: {error}") from None
+
+
+def _type_of_column(name: str, known: Any) -> str:
+    from matchwood.encode.arrow_values import is_text, python_value
+
+    return "string" if is_text(known.type) else _type_of(name, python_value(known[0]))
 
 
 @lru_cache(maxsize=1024)

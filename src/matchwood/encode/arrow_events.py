@@ -1,7 +1,7 @@
 """Events from Arrow tables and data frames, column by column.
 
-Structs flatten to dotted names.  A column of another type than its attribute's spoils only the
-events that have a value in it.
+A struct is present under its own name, and its fields under dotted names.  A column of another type
+than its attribute's spoils only the events that have a value in it.
 """
 
 from __future__ import annotations
@@ -13,8 +13,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from matchwood.encode.arrow_values import Misfit, python_value, python_values, stored
 from matchwood.encode.attributes import Attribute, Attributes
-from matchwood.encode.columns import column_keys, float_places
+from matchwood.encode.columns import column_keys, float_places, is_double
 from matchwood.encode.events import EncodedEvents, EventBatch, encode_events, wrong_type
 from matchwood.encode.keys import describe
 from matchwood.errors import EventError
@@ -66,7 +67,7 @@ def encode_table(attributes: Attributes, frame: Any) -> EncodedEvents:
     seen: set[int] = set()
     for name, column in flat_columns(table):
         attribute = attributes.by_name.get(name)
-        if attribute is None or attribute.is_context:
+        if attribute is None or attribute.is_hidden:
             continue
         if attribute.id in seen:
             raise EventError(
@@ -75,12 +76,13 @@ def encode_table(attributes: Attributes, frame: Any) -> EncodedEvents:
             )
         seen.add(attribute.id)
         entries += _column_entries(attributes, attribute, readable(column), errors)
-    entries += _missing_columns(attributes, seen, table.num_rows)
+    entries += absence_entries(attributes, entries, table.num_rows)
     return EncodedEvents(_assemble(entries, table.num_rows, errors), errors)
 
 
 def readable(column: pa.Array) -> pa.Array:
     """A column in one of the forms that `columns` reads."""
+    column = stored(column)
     if pa.types.is_run_end_encoded(column.type):
         return readable(pc.run_end_decode(column))
     if pa.types.is_string_view(column.type):
@@ -92,18 +94,28 @@ def readable(column: pa.Array) -> pa.Array:
     return column
 
 
+def readable_table(table: pa.Table) -> pa.Table:
+    """A table whose columns are all in such a form."""
+
+    def column(each: pa.ChunkedArray) -> pa.ChunkedArray:
+        return pa.chunked_array([readable(chunk) for chunk in each.chunks])
+
+    columns = [column(each) if each.num_chunks else each for each in table.columns]
+    return pa.Table.from_arrays(columns, names=table.column_names)
+
+
 def flat_columns(table: pa.Table) -> Iterator[tuple[str, pa.Array]]:
-    """The columns of a table by name, fields of structs by dotted names."""
+    """The columns of a table by name, structs first, then their fields by dotted names."""
     for name, column in zip(table.column_names, table.columns, strict=True):
         yield from _flat_column(name, column.combine_chunks())
 
 
 def _flat_column(name: str, array: pa.Array) -> Iterator[tuple[str, pa.Array]]:
+    array = stored(array)
+    yield name, array
     if pa.types.is_struct(array.type):
         for field, child in zip(array.type, array.flatten(), strict=True):
             yield from _flat_column(f"{name}.{field.name}", child)
-    else:
-        yield name, array
 
 
 def _column_entries(
@@ -113,9 +125,6 @@ def _column_entries(
     rows = np.flatnonzero(present)
     known = column if len(rows) == len(column) else column.drop_null()
     yield from known_entries(attributes, attribute, known, rows, errors)
-    if attribute.absence_id >= 0:
-        absent = np.flatnonzero(~present)
-        yield Entries(attribute.absence_id, absent, np.ones(len(absent), np.int64))
 
 
 def known_entries(
@@ -141,30 +150,42 @@ def known_entries(
             yield Entries(beside.id, rows, column_keys(beside.keys, known)[0])
         else:
             yield Entries(beside.id, rows, *float_places(known))
+    exact = attributes.exact(attribute)
+    if exact is not None and not is_double(known.type):
+        yield Entries(exact.id, rows, column_keys(exact.keys, known)[0])
 
 
 def _described(value: pa.Scalar) -> str:
-    try:
-        return describe(value.as_py())
-    except (ValueError, OverflowError):  # a moment that Python cannot hold
-        return f"{value.type} {value.value}"
+    found = python_value(value)
+    return repr(found) if isinstance(found, Misfit) else describe(found)
 
 
 def _pattern_entries(attribute: Attribute, known: pa.Array, rows: np.ndarray) -> Iterator[Entries]:
     if not pa.types.is_dictionary(known.type):
         known = pc.dictionary_encode(known)
     codes = known.indices.to_numpy(zero_copy_only=False)
-    distinct = known.dictionary.to_pylist()
+    # a dictionary may hold words that no row has, null and invalid ones among them
+    distinct = [each if isinstance(each, str) else "" for each in python_values(known.dictionary)]
     for pattern in attribute.patterns.values():
         fits = [pattern.regex.fullmatch(value) is not None for value in distinct]
         yield Entries(pattern.attr_id, rows, np.array(fits, np.int64)[codes])
 
 
-def _missing_columns(attributes: Attributes, seen: set[int], n: int) -> Iterator[Entries]:
-    """Attributes without a column are absent everywhere."""
+def absence_entries(attributes: Attributes, entries: list[Entries], n: int) -> list[Entries]:
+    """Where attributes whose absence is asked for have no entry."""
+    if not attributes.absences:
+        return []
+    rows_of: dict[int, list[np.ndarray]] = {}
+    for each in entries:
+        rows_of.setdefault(each.attr, []).append(each.rows)
+    found = []
     for attribute in attributes.absences:
-        if attribute.id not in seen:
-            yield Entries(attribute.absence_id, np.arange(n), np.ones(n, np.int64))
+        is_absent = np.ones(n, bool)
+        for rows in rows_of.get(attribute.id, ()):
+            is_absent[rows] = False
+        absent = np.flatnonzero(is_absent)
+        found.append(Entries(attribute.absence_id, absent, np.ones(len(absent), np.int64)))
+    return found
 
 
 def _assemble(entries: list[Entries], n: int, errors: dict[int, EventError]) -> EventBatch:

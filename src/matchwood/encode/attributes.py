@@ -7,6 +7,9 @@ Some attributes are *derived*: the event encoder supplies them, no event names t
     x beside ctx       x in the keys that the context's values have   for  x < ctx.y, see below
     x < ctx.y + 5      no event supplies it: the context decides      for  relations
 
+`x exact`, for constants with more digits than a double, is none of these: it is an attribute with
+constants of its own, but events do not name it either (`encode.exact`).
+
 Values of the context are attributes whose name starts with `ctx.`; no event supplies them either.
 Their keys must not depend on the constants of subscriptions, because a stored key has to stay right
 when a constant arrives: numbers have the keys of floats, strings share one dictionary of all
@@ -25,6 +28,7 @@ from typing import NamedTuple
 import numpy as np
 
 from matchwood.encode.dictionary import Relabelling
+from matchwood.encode.exact import EXACT
 from matchwood.encode.keys import DictionaryKeys, FloatKeys, Keys, keys_for
 from matchwood.encode.like import compile_pattern
 from matchwood.encode.predicates import PredicateTable
@@ -66,11 +70,17 @@ class Attribute:
     is_beside: bool = False  # derived: such an attribute
     n_references: int = 0  # a value of the context: relations that refer to it
     is_dropped: bool = False  # nothing uses it: the id is free
+    exact_id: int = -1  # the attribute `x exact`
 
     @property
     def is_context(self) -> bool:
         """Whether this is a value of the context; no event supplies it."""
         return self.source < 0 and is_context(self.name)
+
+    @property
+    def is_hidden(self) -> bool:
+        """Whether no event may name it."""
+        return self.is_context or self.name.endswith(EXACT)
 
     @property
     def is_derived(self) -> bool:
@@ -115,6 +125,10 @@ class Attributes:
             attribute = self._new(name, None, None)
             self.journal.remember_item(self.by_name, name)
             self.by_name[name] = attribute
+            exact = self.by_name.get(name + EXACT)
+            attribute.exact_id = -1 if exact is None else exact.id
+        if name.endswith(EXACT):
+            self.get(name.removesuffix(EXACT), None).exact_id = attribute.id
         if attribute.type is None and kind is not None:
             self.journal.remember_field(attribute, "type")
             attribute.keys = self.keys_of(name, kind)
@@ -126,6 +140,13 @@ class Attributes:
         if not is_context(name) or kind not in ("number", "string"):
             return keys_for(kind)
         return FloatKeys() if kind == "number" else self.context_strings
+
+    def exact(self, attribute: Attribute) -> Attribute | None:
+        """The attribute `x exact`, if some subscription has a constant that needs it."""
+        if not 0 <= attribute.exact_id < len(self.all):
+            return None
+        found = self.all[attribute.exact_id]
+        return found if found.name == attribute.name + EXACT else None
 
     def absence(self, attribute: Attribute) -> int:
         """The id of the derived attribute that is present exactly when this one is absent."""
@@ -201,6 +222,10 @@ class Attributes:
             else:
                 self.journal.remember_item(self.by_name, attribute.name)
                 del self.by_name[attribute.name]
+                if attribute.name.endswith(EXACT):
+                    base = self.by_name[attribute.name.removesuffix(EXACT)]
+                    base.exact_id = -1
+                    pending.append(base.id)
                 self._give_back(attribute.id)
             if self.when_dropped is not None and (attribute.is_context or attribute.pattern):
                 self.when_dropped(attribute)
@@ -216,7 +241,7 @@ class Attributes:
         if attribute.is_derived:
             return True
         has_derived = attribute.absence_id >= 0 or attribute.patterns or attribute.terms
-        if has_derived or attribute.n_references:
+        if has_derived or attribute.exact_id >= 0 or attribute.n_references:
             return False
         return self.has_values is None or not self.has_values(attribute.id)
 
@@ -322,7 +347,8 @@ class Attributes:
 
     def schema(self) -> Schema:
         """The types known so far."""
-        return Schema({each.name: each.type for each in self.by_name.values() if each.type})
+        named = [each for each in self.by_name.values() if not each.name.endswith(EXACT)]
+        return Schema({each.name: each.type for each in named if each.type})
 
     def _derive(self, attribute: Attribute, name: str) -> Attribute:
         return self._place(name, "bool", keys_for("bool"), attribute.id)

@@ -7,14 +7,17 @@ sees every distinct value once.
 
 from __future__ import annotations
 
+from decimal import ROUND_CEILING
 from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from matchwood.encode.arrow_values import python_values
 from matchwood.encode.column_kernels import place_numbers
 from matchwood.encode.dictionary import OrderedDictionary
+from matchwood.encode.exact import Exact
 from matchwood.encode.keys import (
     DAY_MICROSECONDS,
     INT_MAX,
@@ -24,13 +27,20 @@ from matchwood.encode.keys import (
     FloatKeys,
     Keys,
     WrongValue,
+    exact_number,
     float_keys,
     float_place,
-    plain_number,
 )
 
 FLOAT_KEYS = FloatKeys()
 ColumnKeys = tuple[np.ndarray, np.ndarray | None]
+
+
+def is_double(kind: pa.DataType) -> bool:
+    """Whether a column holds doubles, dictionaries of them among them."""
+    if pa.types.is_dictionary(kind):
+        return is_double(kind.value_type)
+    return bool(pa.types.is_floating(kind))
 
 
 def column_keys(keys: Keys | None, column: pa.Array) -> ColumnKeys:
@@ -78,16 +88,21 @@ def _date_column(keys: Keys, column: pa.Array) -> ColumnKeys | None:
 
 def _timestamp_column(keys: Keys, column: pa.Array) -> ColumnKeys | None:
     if pa.types.is_date(column.type):
-        days, _ = _date_column(keys, column) or (None, None)
-        return (days * DAY_MICROSECONDS, None) if days is not None else None
+        days, _ = _date_column(keys, column) or (np.empty(0, np.int64), None)
+        return _microseconds(days, DAY_MICROSECONDS)
     if not pa.types.is_timestamp(column.type):
         return None
     ticks = column.cast(pa.int64()).to_numpy(zero_copy_only=False)
     per_tick = {"s": 1_000_000, "ms": 1_000, "us": 1}.get(column.type.unit)
     if per_tick is None:
         return ticks // 1_000, None  # nanoseconds, rounded down
+    return _microseconds(ticks, per_tick)
+
+
+def _microseconds(ticks: np.ndarray, per_tick: int) -> ColumnKeys:
+    """Ticks of a coarser unit; those that do not fit 64 bits of microseconds are bad."""
     most = INT_MAX // per_tick
-    bad = (ticks > most) | (ticks < -most)
+    bad = (ticks > most) | (ticks < -most - (per_tick == 1))
     return ticks * per_tick, bad if bad.any() else None
 
 
@@ -121,7 +136,7 @@ def float_places(column: pa.Array) -> tuple[np.ndarray, np.ndarray]:
             return keys, keys
         plain = integers.tolist()
     else:
-        plain = [plain_number(value) for value in column.to_pylist()]
+        plain = [exact_number(value) for value in column.to_pylist()]
     places = np.array([float_place(value) for value in plain], np.int64).reshape(-1, 2)
     return places[:, 0].copy(), places[:, 1].copy()
 
@@ -164,6 +179,8 @@ def number_labels(dictionary: OrderedDictionary) -> NumberLabels:
 
 
 def _ceil_int(constant: Any) -> tuple[int, bool]:
+    if isinstance(constant, Exact):
+        return max(int(constant.value.to_integral_value(ROUND_CEILING)), INT_MIN), False
     if isinstance(constant, float):
         if constant >= 2.0**63:
             return INT_MAX + 1, False
@@ -176,6 +193,9 @@ def _ceil_int(constant: Any) -> tuple[int, bool]:
 
 
 def _ceil_float(constant: Any) -> tuple[float, bool]:
+    if isinstance(constant, Exact):
+        nearest, is_above = constant.nearest, constant.is_above_nearest
+        return float(np.nextafter(nearest, np.inf)) if is_above else nearest, False
     nearest = float(constant)
     if nearest < constant:
         return float(np.nextafter(nearest, np.inf)), False
@@ -212,15 +232,16 @@ def _string_column(keys: Keys, column: pa.Array) -> ColumnKeys | None:
     if not (pa.types.is_string(column.type) or pa.types.is_large_string(column.type)):
         return None
     encoded = pc.dictionary_encode(column)
-    distinct = np.array([keys.key(value) for value in encoded.dictionary.to_pylist()], np.int64)
-    return distinct[encoded.indices.to_numpy(zero_copy_only=False)], None
+    distinct, bad = _each(keys, encoded.dictionary)
+    codes = encoded.indices.to_numpy(zero_copy_only=False)
+    return distinct[codes], None if bad is None else bad[codes]
 
 
 def _each(keys: Keys, column: pa.Array) -> ColumnKeys:
-    """One by one, for types without a vector form (decimals)."""
+    """One by one, for types without a vector form (decimals, distinct strings)."""
     found = np.zeros(len(column), np.int64)
     bad = np.zeros(len(column), bool)
-    for i, value in enumerate(column.to_pylist()):
+    for i, value in enumerate(python_values(column)):
         try:
             found[i] = keys.key(value)
         except WrongValue:

@@ -11,6 +11,7 @@ from datetime import UTC, date, datetime, timedelta
 from itertools import pairwise
 
 from matchwood.encode.attributes import Attribute, Attributes
+from matchwood.encode.exact import Exact
 from matchwood.encode.expression_kernels import ALWAYS, CONJUNCTION, NEVER
 from matchwood.encode.expressions import ExpressionTable
 from matchwood.encode.keys import (
@@ -154,6 +155,8 @@ def _domain(attribute: Attribute) -> tuple[int, ...]:
 def _value(attribute: Attribute, key: int) -> Value:
     if isinstance(attribute.keys, DictionaryKeys):
         value = attribute.keys.dictionary.value_of(key)
+        if isinstance(value, Exact):
+            return value.value
         return float("nan") if value is NAN else value
     if attribute.type == "bool":
         return bool(key)

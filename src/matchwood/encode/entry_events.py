@@ -17,7 +17,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from matchwood.encode.arrow_events import Entries, known_entries, readable
+from matchwood.encode.arrow_events import Entries, absence_entries, known_entries, readable
+from matchwood.encode.arrow_values import is_text, python_values
 from matchwood.encode.attributes import Attribute, Attributes
 from matchwood.encode.events import EncodedEvents, EventBatch, value_entries, wrong_type
 from matchwood.encode.interval_events import KeySets
@@ -40,25 +41,21 @@ class EntryEvents:
         """Encode all events; those that cannot be read are in the errors and match nothing."""
         errors = dict(self.errors)
         entries: list[Entries] = []
-        has: dict[int, np.ndarray] = {}
         words, order, ends = _by_name(self.names)
         # put in order once: a take per name would cost more than reading its values
         values, rows = self.values.take(pa.array(order)), self.event[order]
         for code, name in enumerate(words):
-            attribute = attributes.by_name.get(name)
             first, last = ends[code], ends[code + 1]
-            if first == last or attribute is None or attribute.is_context:
+            if not isinstance(name, str):
+                problem = EventError(f"expected the name of an attribute, found {describe(name)}")
+                errors.update(dict.fromkeys(rows[first:last].tolist(), problem) | errors)
+                continue
+            attribute = attributes.by_name.get(name)
+            if first == last or attribute is None or attribute.is_hidden:
                 continue
             part = values.slice(first, last - first)
-            has[attribute.id], found = self._attribute(
-                attributes, attribute, part, rows[first:last], errors
-            )
-            entries += found
-        for attribute in attributes.absences:
-            absent = np.ones(self.n_events, bool)
-            absent[has.get(attribute.id, [])] = False
-            rows = np.flatnonzero(absent)
-            entries.append(Entries(attribute.absence_id, rows, np.ones(len(rows), np.int64)))
+            entries += self._attribute(attributes, attribute, part, rows[first:last], errors)
+        entries += absence_entries(attributes, entries, self.n_events)
         batch, twice = _assemble(entries, self.n_events, errors)
         for row, attr in twice:
             name = _named(attributes, attr)
@@ -74,20 +71,18 @@ class EntryEvents:
         values: pa.Array,
         rows: np.ndarray,
         errors: dict[int, EventError],
-    ) -> tuple[np.ndarray, list[Entries]]:
-        """The events that have an attribute, and its entries."""
+    ) -> list[Entries]:
+        """The entries of an attribute."""
         is_struct = pa.types.is_struct(values.type)
         if not values.null_count and not is_struct:  # the usual case, once for every name
-            return rows, list(self._known(attributes, attribute, values, rows, errors))
-        seen: list[np.ndarray] = [np.empty(0, np.int64)]
+            return list(self._known(attributes, attribute, values, rows, errors))
         entries: list[Entries] = []
         for column in values.flatten() if is_struct else [values]:
             present = column.is_valid().to_numpy(zero_copy_only=False)
             if present.any():
                 where = rows[present]
-                seen.append(where)
                 entries += self._known(attributes, attribute, column.drop_null(), where, errors)
-        return np.concatenate(seen), entries
+        return entries
 
     def _known(
         self,
@@ -98,16 +93,12 @@ class EntryEvents:
         errors: dict[int, EventError],
     ) -> Iterator[Entries]:
         known = readable(known)
-        if self.read is not None and _is_text(known) and attribute.type not in (None, "string"):
+        if self.read is not None and is_text(known.type) and attribute.type not in (None, "string"):
             return _text_entries(attributes, attribute, known, rows, self.read, errors)
         return known_entries(attributes, attribute, known, rows, errors)
 
 
-def _is_text(column: pa.Array) -> bool:
-    return bool(pa.types.is_string(column.type) or pa.types.is_large_string(column.type))
-
-
-def _by_name(names: pa.Array) -> tuple[list[str], np.ndarray, list[int]]:
+def _by_name(names: pa.Array) -> tuple[list[Any], np.ndarray, list[int]]:
     """The names, the positions of entries by name, and where those of each name begin and end.
 
     Entries without a name are passed over: they lie before the first.
@@ -116,7 +107,7 @@ def _by_name(names: pa.Array) -> tuple[list[str], np.ndarray, list[int]]:
     codes = words.indices.fill_null(-1).to_numpy(zero_copy_only=False)
     order = _stable_order(codes + 1, len(words.dictionary))
     ends = np.searchsorted(codes[order], np.arange(len(words.dictionary) + 1))
-    return words.dictionary.to_pylist(), order, ends.tolist()
+    return python_values(words.dictionary), order, ends.tolist()
 
 
 def _stable_order(numbers: np.ndarray, most: int) -> np.ndarray:
@@ -137,11 +128,11 @@ def _text_entries(
     """Entries of texts, each distinct one read once."""
     words = pc.dictionary_encode(known)
     codes = words.indices.to_numpy(zero_copy_only=False)
-    texts = words.dictionary.to_pylist()
+    texts = python_values(words.dictionary)
     found: list[dict[int, int | KeySets] | None] = []
     for text in texts:
         try:
-            value = read(attribute.type or "", text)
+            value = read(attribute.type or "", text) if isinstance(text, str) else text
             found.append(dict(value_entries(attributes, attribute, value)))
         except EventError:
             found.append(None)

@@ -7,7 +7,8 @@ Layout   (n events, m entries, an entry being one attribute of one event)
          more   int32[m]    -1, or which set below an entry has; empty when no entry has one
          more_start int64[k+1], more_lo, more_hi int64[]   those sets: sorted disjoint intervals
 
-Attributes that no subscription uses are left out; derived attributes (absences, LIKE patterns) are
+A nested mapping is present under its own name, and its fields under dotted names.  Attributes that
+no subscription uses are left out; derived attributes (absences, LIKE patterns) are
 filled in here.  A number between two neighbouring doubles, beside a context, has lo = hi + 1:
 the double above it and the one below.  An event with a value of the wrong type becomes an empty
 event and an error beside.
@@ -16,13 +17,14 @@ event and an error beside.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from decimal import Decimal
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from matchwood.encode.attributes import Attribute, Attributes
 from matchwood.encode.interval_events import KeySets, interval_entries
-from matchwood.encode.keys import WrongValue, describe, float_place, plain_number
+from matchwood.encode.keys import WrongValue, describe, exact_number, float_place
 from matchwood.errors import EventError
 from matchwood.lang.nodes import Expr
 
@@ -122,16 +124,15 @@ def _read(
     for name, value in event.items():
         if value is None:
             continue
-        if isinstance(value, Mapping):
+        if isinstance(value, Mapping):  # present itself, and what its fields are
             if deeper == 0:
                 raise EventError(
                     f"expected mappings nested at most {MAX_NESTING} deep, found more: "
                     "flatten the event, or break the loop in it"
                 )
             _read(attributes, value, f"{prefix}{name}.", found, deeper - 1)
-            continue
         attribute = by_name.get(f"{prefix}{name}" if prefix else name)
-        if attribute is None or attribute.is_context:
+        if attribute is None or attribute.is_hidden:
             continue
         if attribute.id in found:
             raise EventError(
@@ -148,6 +149,10 @@ def value_entries(attributes: Attributes, attribute: Attribute, value: Any) -> I
         yield pattern.attr_id, int(pattern.regex.fullmatch(value) is not None)
     if attribute.beside_id >= 0:
         yield attribute.beside_id, _beside(attributes.all[attribute.beside_id], value)
+    if attribute.exact_id >= 0 and not _is_double(value):
+        exact = attributes.exact(attribute)
+        if exact is not None:
+            yield exact.id, key_of(exact, value)
 
 
 def key_of(attribute: Attribute, value: Any) -> int:
@@ -167,8 +172,15 @@ def _beside(beside: Attribute, value: Any) -> int | KeySets:
     assert beside.keys is not None
     if beside.type == "string":
         return beside.keys.key(value)
-    lo, hi = float_place(plain_number(value))
+    lo, hi = float_place(exact_number(value))
     return lo if lo == hi else KeySets(((lo, hi),))
+
+
+def _is_double(value: Any) -> bool:
+    """Whether a number is a double, not an int or a decimal; a decimal NaN is one, too."""
+    if isinstance(value, Decimal):
+        return not value.is_finite()
+    return isinstance(value, (float, np.floating))
 
 
 def wrong_type(attribute: Attribute, found: str) -> EventError:

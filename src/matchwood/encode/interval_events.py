@@ -60,7 +60,7 @@ def interval_entries(attributes: Attributes, event: Expr) -> dict[int, KeySets]:
     entries: dict[int, KeySets] = {}
     for name, ranges in allowed.items():
         attribute = attributes.by_name.get(name)
-        if attribute is None or attribute.is_context:
+        if attribute is None or attribute.is_hidden:
             continue
         entries[attribute.id] = _keys(attribute, ranges)
         for pattern in attribute.patterns.values():
@@ -68,6 +68,9 @@ def interval_entries(attributes: Attributes, event: Expr) -> dict[int, KeySets]:
             entries[pattern.attr_id] = KeySets(((min(fits), max(fits)),))
         if attribute.beside_id >= 0:
             entries[attribute.beside_id] = _beside(attributes.all[attribute.beside_id], ranges)
+        exact = attributes.exact(attribute)
+        if exact is not None and isinstance(exact.keys, DictionaryKeys):
+            entries[exact.id] = _keys(exact, ranges)
         if name in maybe_absent and attribute.absence_id >= 0:
             entries[attribute.absence_id] = KeySets(((1, 1),))
     return entries
@@ -145,7 +148,7 @@ def _if_present(node: Expr) -> Expr:
 
 def _values(known: Attributes, conjuncts: Sequence[Expr]) -> Allowed:
     """The values that parts without absences allow, by attribute."""
-    batch = LeafBatch()
+    batch = LeafBatch(spells_out=False)  # an event's own constants are what is written
     batch.add(conjuncts[0] if len(conjuncts) == 1 else And(tuple(conjuncts)))
     operators = {op & OPERATOR for op in batch.op}
     if PATTERN in operators:

@@ -8,10 +8,12 @@
 | timestamp | microseconds since then, UTC           | none                             |
 | float     | IEEE bits, negative ones flipped       | none                             |
 | number    | label in an ordered dictionary         | share the key of their gap       |
+|           | (ints, floats, decimals: see `exact`)  |                                  |
 | string    | label in an ordered dictionary         | share the key of their gap       |
 
-`number` takes ints and floats alike and compares them exactly.  64 bits cannot hold all int64s and
-all doubles at once, so it goes through a dictionary; declare `int` or `float` to have direct keys.
+`number` takes ints, floats and decimals alike and compares them exactly.  64 bits cannot hold all
+int64s and all doubles at once, so it goes through a dictionary; declare `int` or `float` to have
+direct keys.
 
 NaN is the largest number and equals itself, -0.0 equals 0.0: as in Spark.
 
@@ -30,14 +32,15 @@ import struct
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from datetime import UTC, date, datetime, timedelta
-from decimal import Decimal
+from decimal import ROUND_FLOOR, Decimal
 from typing import Any
 
 import numpy as np
 
 from matchwood.encode.dictionary import OrderedDictionary, Relabelling
+from matchwood.encode.exact import Exact
 from matchwood.forms.merge_kernels import ABOVE, BELOW, EXACT
-from matchwood.lang.literals import LiteralError
+from matchwood.lang.literals import LiteralError, held
 from matchwood.lang.moments import read_date, read_timestamp
 
 INT_MIN, INT_MAX = -(2**63), 2**63 - 1
@@ -45,6 +48,11 @@ EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 EPOCH_DAY = date(1970, 1, 1).toordinal()
 MICROSECOND = timedelta(microseconds=1)
 DAY_MICROSECONDS = 86_400_000_000
+_UNITS = {
+    "as": 1, "fs": 10**3, "ps": 10**6, "ns": 10**9, "us": 10**12, "ms": 10**15, "s": 10**18,
+    "m": 60 * 10**18, "h": 3600 * 10**18, "D": 86_400 * 10**18, "W": 604_800 * 10**18,
+}  # fmt: skip
+"""NumPy's units of time in attoseconds."""
 
 Literal = tuple[int, int, int]
 Values = list[Any] | np.ndarray
@@ -212,22 +220,33 @@ def float_of_key(key: int) -> float:
     return value
 
 
-def float_place(value: int | float) -> tuple[int, int]:
+def float_place(value: int | float | Exact) -> tuple[int, int]:
     """The first double from a number on and the last up to it, as keys: the same for a double.
 
     >>> low, high = float_place(2**53 + 1)
     >>> low - high, float_of_key(low) - float_of_key(high)
     (1, 2.0)
     """
+    if isinstance(value, Exact):
+        key = float_key(value.nearest)
+        return (key + 1, key) if value.is_above_nearest else (key, key - 1)
     ge, le, _ = _float_literal(value)
     return ge, le
 
 
 def plain_number(value: Any) -> int | float:
     """An int of 64 bits or a float, from anything that is exactly one."""
+    number = exact_number(value)
+    if isinstance(number, Exact):
+        raise WrongValue(f"{describe(value)}, which a 64-bit float would round")
+    return number
+
+
+def exact_number(value: Any) -> int | float | Exact:
+    """An event's number: an int of 64 bits or a float where it is one, else an exact decimal."""
     if isinstance(value, Decimal):
-        value = _plain_decimal(value)
-    elif isinstance(value, np.generic):
+        return _exact_decimal(value)
+    if isinstance(value, np.generic):
         value = value.item()
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         raise WrongValue(describe(value))
@@ -236,12 +255,15 @@ def plain_number(value: Any) -> int | float:
     return value
 
 
-def _plain_decimal(value: Decimal) -> int | float:
-    if value.is_finite() and value.adjusted() < 19 and value == value.to_integral_value():
-        return int(value)
+def _exact_decimal(value: Decimal) -> int | float | Exact:
     if value.is_snan() or (value.is_finite() and value.adjusted() > 307):
         raise WrongValue(f"{describe(value)}, which no 64-bit float holds")
-    return float(value)
+    if not value.is_finite():
+        return float(value)
+    if INT_MIN <= value <= INT_MAX and value == value.to_integral_value():
+        return int(value)
+    found = held(value, float(value))
+    return Exact(found) if isinstance(found, Decimal) else found
 
 
 def describe(value: Any) -> str:
@@ -263,13 +285,15 @@ def read_literal_problem(type_: str, text: Any) -> str | None:
 
 
 def _constant(value: Any) -> Any:
-    """A constant as the dictionary holds it: one NaN, and ints of 64 bits (no event has others)."""
+    """A constant as the dictionary holds it: one NaN, ints of 64 bits, floats, exact decimals."""
+    if isinstance(value, Decimal):
+        return _event_number(value)
     if INT_MIN <= value <= INT_MAX:
         return value
     return NAN if value != value else _nearest_float(value)
 
 
-def _nearest_float(value: float) -> float:
+def _nearest_float(value: float | Decimal) -> float:
     try:
         return float(value)
     except OverflowError:
@@ -291,10 +315,11 @@ def _exact(keys: np.ndarray) -> np.ndarray:
     return triples
 
 
-def _float_literal(value: int | float) -> Literal:
+def _float_literal(value: int | float | Decimal) -> Literal:
     nearest = _nearest_float(value)
     key = float_key(nearest)
-    if isinstance(value, float) or nearest == value:
+    # Beside doubles, a decimal constant is the nearest one; an int is not: see `exact`.
+    if isinstance(value, (float, Decimal)) or nearest == value:
         return key, key, EXACT
     # An int between two doubles: between `key` and its neighbour on the other side.
     return (key, key - 1, EXACT) if nearest > value else (key + 1, key, EXACT)
@@ -312,7 +337,10 @@ def _place(ordinal: int | float, exact: bool) -> Literal:
     return (0, 0, ABOVE) if floor == INT_MAX else (floor + 1, floor, EXACT)
 
 
-def _int_literal(value: int | float) -> tuple[int | float, bool]:
+def _int_literal(value: int | float | Decimal) -> tuple[int | float, bool]:
+    if isinstance(value, Decimal):
+        floor = int(value.to_integral_value(ROUND_FLOOR))
+        return floor, floor == value
     if isinstance(value, float):
         if value != value or math.isinf(value):
             return (-math.inf if value < 0 else math.inf), False
@@ -357,18 +385,26 @@ def _event_int(value: Any) -> int:
     raise WrongValue(describe(value))
 
 
-def _event_moment(value: Any) -> Any:
-    """A NumPy moment of any unit as Python's own; anything else as it is."""
-    if isinstance(value, np.datetime64):
-        moment = value.astype("datetime64[us]")
-        if np.isnat(value) or moment.astype(value.dtype) != value:
-            raise WrongValue(f"{describe(value)}, which does not fit 64 bits of microseconds")
-        return moment.item()
-    return value
+def _numpy_ticks(value: np.datetime64, unit: str) -> int | None:
+    """A NumPy moment in microseconds or days, rounded down; None where it does not fit 64 bits."""
+    own, count = np.datetime_data(value.dtype)
+    if np.isnat(value):
+        raise WrongValue(describe(value))
+    if own in ("Y", "M"):  # as days, which NumPy counts in 64 bits without looking
+        days = value.astype("datetime64[D]")
+        if days.astype(value.dtype) != value:
+            return None
+        value, own, count = days, "D", 1
+    ticks = int(value.astype(np.int64)) * count * _UNITS[own] // _UNITS[unit]
+    return ticks if INT_MIN <= ticks <= INT_MAX else None
 
 
 def _event_timestamp(value: Any) -> int:
-    value = _event_moment(value)
+    if isinstance(value, np.datetime64):
+        ticks = _numpy_ticks(value, "us")
+        if ticks is None:
+            raise WrongValue(f"{describe(value)}, which does not fit 64 bits of microseconds")
+        return ticks
     if isinstance(value, date) and value == value:  # pandas' NaT differs from itself
         return int(_timestamp(value))
     raise WrongValue(describe(value))
@@ -376,7 +412,9 @@ def _event_timestamp(value: Any) -> int:
 
 def _event_date(value: Any) -> int:
     if isinstance(value, np.datetime64) and np.datetime_data(value.dtype)[0] == "D":
-        value = value.item()
+        ticks = _numpy_ticks(value, "D")
+        if ticks is not None:
+            return ticks
     if isinstance(value, date) and not isinstance(value, datetime):
         return value.toordinal() - EPOCH_DAY
     raise WrongValue(describe(value))
@@ -387,7 +425,7 @@ def _event_number(value: Any) -> Any:
         return value if value == value else NAN
     if type(value) is int and INT_MIN <= value <= INT_MAX:
         return value
-    value = plain_number(value)
+    value = exact_number(value)
     return value if value == value else NAN
 
 

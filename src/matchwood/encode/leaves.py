@@ -15,6 +15,7 @@ from array import array
 from collections.abc import Callable
 from typing import Any
 
+from matchwood.encode.exact import has_decimal, spelled_out
 from matchwood.encode.like import LikeKind, classify, successor
 from matchwood.forms.merge_kernels import (
     BETWEEN,
@@ -58,9 +59,13 @@ OPERATORS = {"=": EQ, "<>": EQ | NEGATED, "<": LT, "<=": LE, ">": GT, ">=": GE}
 
 
 class LeafBatch:
-    """Expressions on their way into an expression table; picklable."""
+    """Expressions on their way into an expression table; picklable.
 
-    def __init__(self) -> None:
+    spells_out  whether a constant with more digits than a double takes several leaves (`exact`)
+    """
+
+    def __init__(self, spells_out: bool = True) -> None:
+        self._spells_out = spells_out
         self.names: dict[str, int] = {}
         # Growing columns here; a table of predicates puts NumPy arrays in their place.
         self.attr: Any = array("i")  # per row: position in names
@@ -110,11 +115,27 @@ class LeafBatch:
             for operand in node.operands:
                 self._write(operand)
         elif isinstance(node, Predicate):
-            self.code.append(len(self.attr))
-            _WRITERS[type(node)](self, node)
+            self.write_predicate(node)
         else:
             assert isinstance(node, Const)
             self.code.append(and_token(0) if node.value else or_token(0))
+
+    def write_predicate(self, node: Predicate) -> None:
+        """One leaf, or the few that a constant with more digits than a double takes."""
+        if self._spells_out and has_decimal(node):
+            self._write_leaves(spelled_out(node))
+        else:
+            self.code.append(len(self.attr))
+            _WRITERS[type(node)](self, node)
+
+    def _write_leaves(self, node: Expr) -> None:
+        if isinstance(node, (And, Or)):
+            self.code.append((and_token if isinstance(node, And) else or_token)(len(node.operands)))
+            for operand in node.operands:
+                self._write_leaves(operand)
+        else:
+            self.code.append(len(self.attr))
+            _WRITERS[type(node)](self, node)
 
     def write_row(self, name: str, op: int, values: tuple[Any, ...], position: int = -1) -> None:
         """One leaf: an attribute's name, an operator, its constants."""

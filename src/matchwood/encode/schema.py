@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from datetime import date, datetime
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 from matchwood.errors import SchemaError
@@ -73,7 +74,7 @@ def literal_type(value: object) -> str:
     """The type that a literal gives an attribute at its first use."""
     if isinstance(value, bool):
         return "bool"
-    if isinstance(value, (int, float)):
+    if isinstance(value, (int, float, Decimal)):
         return "number"
     if isinstance(value, str):
         return "string"
@@ -82,7 +83,7 @@ def literal_type(value: object) -> str:
     if isinstance(value, date):
         return "date"
     raise SchemaError(
-        f"expected a bool, int, float, str, datetime or date as a constant, "
+        f"expected a bool, int, float, Decimal, str, datetime or date as a constant, "
         f"found {type(value).__name__} {value!r}"
     )
 

@@ -37,14 +37,18 @@ def read_updates(store: ContextStore, contexts: Any) -> tuple[list[Any], Callabl
 
 
 def _from_table(store: ContextStore, frame: Any) -> tuple[list[Any], Callable[[], None]]:
+    import pyarrow as pa
+
     from matchwood.encode.arrow_events import as_table, flat_columns
+    from matchwood.encode.arrow_values import python_values
 
     table = as_table(frame)
     if table is None or COLUMN not in table.column_names:
         found = "mixed objects" if table is None else ", ".join(table.column_names)
         raise EventError(f"expected a table with a column {COLUMN!r}, found {found}")
-    ids = table.column(COLUMN).to_pylist()
+    ids = python_values(table.column(COLUMN))
     if not are_plain(ids) and ids:
         ids = [check_id(id_, "a context's id") for id_ in ids]
-    columns = dict(flat_columns(table.drop_columns([COLUMN])))
+    flat = dict(flat_columns(table.drop_columns([COLUMN])))
+    columns = {name: each for name, each in flat.items() if not pa.types.is_struct(each.type)}
     return ids, lambda: store.set_many(ids, columns)

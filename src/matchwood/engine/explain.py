@@ -15,6 +15,7 @@ import numpy as np
 
 from matchwood.encode.attributes import Attributes
 from matchwood.encode.events import encode_event
+from matchwood.encode.exact import has_decimal, spelled_out
 from matchwood.encode.expressions import ExpressionTable
 from matchwood.encode.leaves import LeafBatch
 from matchwood.encode.resolve import resolve
@@ -114,7 +115,7 @@ def _flat(event: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
     for name, value in event.items():
         if isinstance(value, Mapping):
             values.update(_flat(value, f"{prefix}{name}."))
-        elif value is not None:
+        if value is not None:
             values[f"{prefix}{name}"] = value
     return values
 
@@ -188,19 +189,30 @@ class _Leaves:
     def truth(self, leaf: Predicate) -> Truth:
         """TRUE, FALSE or unknown; leaves are asked for from left to right."""
         known = self._known_part(leaf)
-        row = next(self._rows) if known is not None else None
+        is_member = known is not None and self._holds(known)
         is_absent = self._attributes.by_name[_renamed(leaf.name)].id not in self._keys
         if isinstance(leaf, IsNull):
             return is_absent != leaf.negated
         if is_absent or (isinstance(leaf, Relation) and known is None):
             return None
-        is_member = row is not None and self._in_set(row)
         if isinstance(leaf, In) and None in leaf.values:  # found, or else nobody knows
             return not leaf.negated if is_member else None
         return is_member
 
+    def _holds(self, known: Predicate) -> bool:
+        """Whether the value is in the set of a leaf; takes the rows that the batch made of it."""
+        return self._holds_rows(spelled_out(known) if has_decimal(known) else known)
+
+    def _holds_rows(self, node: Expr) -> bool:
+        if isinstance(node, (And, Or)):
+            parts = [self._holds_rows(each) for each in node.operands]
+            return all(parts) if isinstance(node, And) else any(parts)
+        return self._in_set(next(self._rows))
+
     def _in_set(self, row: int) -> bool:
-        key = self._keys[int(self._leaves.attr[row])]
+        key = self._keys.get(int(self._leaves.attr[row]))
+        if key is None:
+            return False
         lo, hi = leaf_intervals(self._leaves, row)
         return bool(np.any((lo <= key) & (key <= hi)))
 

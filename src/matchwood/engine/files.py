@@ -24,6 +24,7 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
+from matchwood.encode.arrow_values import python_values
 from matchwood.engine.text_files import Row, csv_event, csv_rows, json_event, json_rows
 from matchwood.errors import StorageError
 
@@ -103,7 +104,10 @@ def read_subscriptions(path: str | os.PathLike[str]) -> SubscriptionRows:
 
 
 def read_lines(lines: Iterable[str]) -> SubscriptionRows:
-    """One expression per line; its id is the line's number, from 1.  Blank lines do not count."""
+    """One expression per line; its id is the line's number, from 1.  Blank lines do not count.
+
+    A byte that is no UTF-8 may stand as a lone surrogate: its expression is then refused.
+    """
     pairs = [(n, line.rstrip("\r\n")) for n, line in enumerate(lines, 1) if line.strip()]
     return SubscriptionRows(pairs, [n for n, _ in pairs])
 
@@ -120,7 +124,7 @@ def read_events(
         with _readable(part):
             if kind in ("parquet", "arrow"):
                 for table in _arrow_batches(part, kind, size):
-                    ids = table.column(EVENT_ID).to_pylist() if _has_ids(table) else None
+                    ids = python_values(table.column(EVENT_ID)) if _has_ids(table) else None
                     yield EventRows(table, ids, [])
             else:
                 read = csv_event(types) if kind == "csv" else json_event(types)
@@ -168,7 +172,8 @@ def _read_subscriptions(path: Path) -> SubscriptionRows:
         if kind == "arrow":
             return SubscriptionRows(pa.Table.from_batches(_ipc_batches(path)))
         if kind == "text":
-            return read_lines(path.read_text(encoding="utf-8").split("\n"))
+            text = path.read_text(encoding="utf-8-sig", errors="surrogateescape")
+            return read_lines(text.split("\n"))
         return _from_rows(csv_rows(path) if kind == "csv" else json_rows(path), kind == "csv")
 
 
@@ -194,7 +199,7 @@ def _from_rows(rows: Iterable[Row], is_csv: bool) -> SubscriptionRows:
 
 def _pairs(rows: Any) -> list[tuple[Any, Any]]:
     if isinstance(rows, pa.Table):
-        return list(zip(rows["id"].to_pylist(), rows["expr"].to_pylist(), strict=True))
+        return list(zip(python_values(rows["id"]), python_values(rows["expr"]), strict=True))
     return list(rows)
 
 

@@ -83,11 +83,13 @@ class Chunk:
 def load_batches(subscriptions: Any, processes: int | None) -> Iterator[Chunk]:
     """Cut any accepted form of subscriptions into chunks."""
     if hasattr(subscriptions, "__arrow_c_stream__") or hasattr(subscriptions, "__arrow_c_array__"):
-        from matchwood.encode.arrow_events import as_table
+        from matchwood.encode.arrow_events import as_table, readable_table
+        from matchwood.encode.arrow_values import python_values
 
         table = as_table(subscriptions)
         if table is None:
             raise SubscriptionError("expected columns of one type each, found mixed objects")
+        table = readable_table(table)
         if "attribute" in table.column_names:
             from matchwood.engine.predicate_tables import load_predicates
 
@@ -98,8 +100,10 @@ def load_batches(subscriptions: Any, processes: int | None) -> Iterator[Chunk]:
                 "expected columns id and expr, or id, attribute, operator and value, "
                 f"found {', '.join(table.column_names)}"
             )
-        ids, texts = table.column("id").to_pylist(), table.column("expr").to_pylist()
-        contexts = table.column("context").to_pylist() if "context" in table.column_names else None
+        ids, texts = python_values(table.column("id")), python_values(table.column("expr"))
+        contexts = None
+        if "context" in table.column_names:
+            contexts = python_values(table.column("context"))
     else:
         ids, texts, contexts = _pairs(subscriptions)
     yield from chunks_of_texts(ids, texts, contexts, processes)

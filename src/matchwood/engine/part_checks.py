@@ -18,7 +18,7 @@ from matchwood.encode.dictionary import HIGHEST_LABEL, LOWEST_LABEL
 from matchwood.encode.expression_kernels import CONJUNCTION, NEVER, TREE
 
 Arrays = dict[str, np.ndarray]
-INT, FLOAT, NAN_KIND, TEXT = range(4)
+INT, FLOAT, NAN_KIND, TEXT, DECIMAL = range(5)
 """Kinds of constants."""
 
 _PREDICATES = {
@@ -46,13 +46,13 @@ _TEXTS = {
 _CONSTANTS = {
     "attr": Column("int32", "K", 0, "A"),
     "label": Column("int64", "K", LOWEST_LABEL, HIGHEST_LABEL + 1),
-    "kind": Column("uint8", "K", INT, TEXT + 1),
+    "kind": Column("uint8", "K", INT, DECIMAL + 1),
     "int": Column("int64", "K"),
     "float": Column("float64", "K"),
 }
 _CONTEXT = {"slot_row": Column("int32", "S", -1, "R"), "keys": Column("int64", ("R", "C"))}
 _MERGED = {"slot": Column("int32", "M", 0, "S"), "attr": Column("int32", "M", 0, "A")}
-_KINDS = {"string": {TEXT}, "number": {INT, FLOAT, NAN_KIND}}
+_KINDS = {"string": {TEXT}, "number": {INT, FLOAT, NAN_KIND, DECIMAL}}
 
 
 def check_tables(settings: dict[str, Any], arrays: Arrays) -> None:
@@ -195,7 +195,8 @@ def _check_constants(settings: dict[str, Any], arrays: Arrays, n_attributes: int
     is_same = attr[1:] == attr[:-1]
     expect(((attr[1:] > attr[:-1]) | is_same).all(), "constant_attr", "attributes ascending")
     expect(((label[1:] > label[:-1]) | ~is_same).all(), "constant_label", "labels ascending")
-    expect(((kind == TEXT) == (arrays["constant_text_size"] >= 0)).all(), "constant_kind", "texts")
+    has_text = (kind == TEXT) | (kind == DECIMAL)
+    expect((has_text == (arrays["constant_text_size"] >= 0)).all(), "constant_kind", "texts")
     is_nan = np.isnan(arrays["constant_float"])
     expect(not is_nan.any(), "constant_float", "numbers")
     types = [each["type"] for each in settings["attributes"]]

@@ -4,7 +4,7 @@ Constants of all dictionaries lie side by side, attribute after attribute:
 
     constant_attr   int32[K]    the attribute each constant belongs to, ascending
     constant_label  int64[K]    its label, ascending within an attribute
-    constant_kind   uint8[K]    INT, FLOAT, NAN or TEXT
+    constant_kind   uint8[K]    INT, FLOAT, NAN, TEXT or DECIMAL (whose digits are a text)
     constant_int, constant_float   the value, by kind; texts are in a text arena
 
 Of indexes only those that check their own layouts (`Index.check`) are kept; the others are built
@@ -13,6 +13,7 @@ anew from the expressions when a snapshot is opened.
 
 from __future__ import annotations
 
+from decimal import Decimal
 from itertools import pairwise
 from typing import Any
 
@@ -20,12 +21,13 @@ import numpy as np
 
 from matchwood.encode.attributes import Attribute, Attributes, Pattern, Term
 from matchwood.encode.dictionary import OrderedDictionary
+from matchwood.encode.exact import EXACT, Exact
 from matchwood.encode.expression_kernels import N_CODE, ExpressionLayout
 from matchwood.encode.expressions import ExpressionTable
 from matchwood.encode.keys import NAN, DictionaryKeys, FloatKeys, Keys, keys_for
 from matchwood.encode.like import compile_pattern
 from matchwood.encode.predicates import PredicateTable
-from matchwood.engine.part_checks import FLOAT, INT, NAN_KIND, TEXT, Arrays, check_tables
+from matchwood.engine.part_checks import DECIMAL, FLOAT, INT, NAN_KIND, TEXT, Arrays, check_tables
 from matchwood.engine.routing import Routing
 from matchwood.engine.settings import check_settings
 from matchwood.engine.store import Store
@@ -147,7 +149,7 @@ def _constants(attributes: Attributes) -> Arrays:
             values.extend(dictionary.values)  # += would make a SortedList of the whole
     kinds = np.array([_kind(value) for value in values], np.uint8)
     texts = TextArena()
-    texts.put(np.arange(len(values)), [v if isinstance(v, str) else None for v in values])
+    texts.put(np.arange(len(values)), [_constant_text(v) for v in values])
     return {
         "constant_attr": np.array(attr, np.int32),
         "constant_label": np.array(labels, np.int64),
@@ -166,9 +168,17 @@ def _owns(attributes: Attributes, attribute: Attribute) -> bool:
     return attribute.id == sharing[0]
 
 
+def _constant_text(value: Any) -> str | None:
+    if isinstance(value, Exact):
+        return str(value.value)
+    return value if isinstance(value, str) else None
+
+
 def _kind(value: Any) -> int:
     if value is NAN:
         return NAN_KIND
+    if isinstance(value, Exact):
+        return DECIMAL
     return TEXT if isinstance(value, str) else FLOAT if isinstance(value, float) else INT
 
 
@@ -190,6 +200,9 @@ def _attributes(settings: dict[str, Any], arrays: Arrays) -> Attributes:
             attributes.by_name[attribute.name] = attribute
         if isinstance(keys, DictionaryKeys) and _owns(attributes, attribute):
             keys.load_later(_DictionaryReader(arrays, id_))
+    for name, attribute in attributes.by_name.items():
+        if name.endswith(EXACT):
+            attributes.by_name[name.removesuffix(EXACT)].exact_id = attribute.id
     attributes.absences = [attributes.all[i] for i in settings["absences"]]
     attributes._free = settings["dropped"]
     attributes.n_pinned = settings["pinned"]
@@ -237,6 +250,8 @@ class _DictionaryReader:
             kind = a["constant_kind"][i]
             if kind == TEXT:
                 values.append(texts.get(i))
+            elif kind == DECIMAL:
+                values.append(_exact(texts.get(i)))
             elif kind == NAN_KIND:
                 values.append(NAN)
             else:
@@ -246,3 +261,13 @@ class _DictionaryReader:
         dictionary = OrderedDictionary()
         dictionary.restore(values, a["constant_label"][first:last].tolist())
         return dictionary
+
+
+def _exact(digits: str | None) -> Exact:
+    try:
+        value = Decimal(digits or "")
+    except ArithmeticError:
+        value = Decimal("NaN")
+    if not value.is_finite():
+        raise FormatError(f"expected the digits of a decimal constant, found {digits!r}")
+    return Exact(value)

@@ -14,12 +14,14 @@
     context    if attributes begin with ctx.: the context they belong to, the same in all rows of an
                id; to compare an attribute with a value of the context takes a text
 
-Columns become leaf rows without a Python object per row, except for LIKE and for structs.
+Columns become leaf rows without a Python object per row, except for LIKE, for structs, and for
+numbers that neither an int of 64 bits nor a float holds.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -27,14 +29,17 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from matchwood.arrays import slices
-from matchwood.encode.keys import plain_number
+from matchwood.encode.arrow_events import readable
+from matchwood.encode.arrow_values import is_text, python_values
+from matchwood.encode.exact import has_decimal
 from matchwood.encode.leaves import ABSENT, OPERATORS, LeafBatch
 from matchwood.engine.loading import Chunk
 from matchwood.engine.predicate_texts import LIKE, TableTexts
 from matchwood.errors import MatchwoodError, SubscriptionError
 from matchwood.forms.merge_kernels import BETWEEN, IN, NEGATED, PRESENT, and_token
-from matchwood.lang.builder import attr
-from matchwood.lang.nodes import Like
+from matchwood.lang.builder import as_value, attr
+from matchwood.lang.literals import INT_MAX, INT_MIN
+from matchwood.lang.nodes import Between, Comparison, In, IsNull, Like, Predicate
 
 SUBSCRIPTIONS_PER_CHUNK = 500_000
 
@@ -51,6 +56,7 @@ _OPERATORS = {
     "LIKE": LIKE,
     "NOT LIKE": LIKE | NEGATED,
 }
+_SIGNS = {op: sign for sign, op in OPERATORS.items()}
 _UNKNOWN = 255
 
 
@@ -75,12 +81,17 @@ class _Columns:
             )
         self.ids, self.row_start, self.order = _subscriptions(table.column("id"))
         names, self.is_named = _named(table.column("attribute"))
-        if not all(isinstance(name, str) for name in names.dictionary.to_pylist()):
+        if not (is_text(names.dictionary.type) or pa.types.is_null(names.dictionary.type)):
             raise SubscriptionError(
                 f"expected strings in the column attribute, found {names.dictionary.type}"
             )
-        self.names = {name: code for code, name in enumerate(names.dictionary.to_pylist())}
+        words = python_values(names.dictionary)
+        is_name = np.array([isinstance(word, str) for word in words], bool)
+        # no row has the name that stands in for one that is no UTF-8: they are all refused
+        named = [word if isinstance(word, str) else f"\0{code}" for code, word in enumerate(words)]
+        self.names = {name: code for code, name in enumerate(named)}
         self.attr = names.indices.to_numpy(zero_copy_only=False).astype(np.int32)
+        self.is_named &= is_name[self.attr]
         self.op = _operators(table.column("operator"))
         self.n_values, self.values = _values(table)
         self.contexts, self.context = _contexts(table)
@@ -112,13 +123,18 @@ class _Columns:
         plain = batch
         refused = self._refused(first, last)
         kept: list[int] = list(range(last - first))
-        if ((batch.op & ~np.uint8(NEGATED)) == LIKE).any() or refused:
-            batch, kept = _row_by_row(batch, refused)
+        has_like = ((batch.op & ~np.uint8(NEGATED)) == LIKE).any()
+        if has_like or refused or not _are_plain(batch.values):
+            batch, kept = _row_by_row(batch, refused, lambda row: self._place(rows.start + row))
         ids, texts = self.ids[first:last], TableTexts(plain)
         contexts = None
         if self.contexts:
             contexts = [self.contexts[code] for code in self.context[self.row_start[first:last]]]
         return Chunk(first, ids, texts, batch, kept, refused, last, total, contexts)
+
+    def _place(self, row: int) -> int:
+        """The row of the table that a row of the sorted columns was."""
+        return row if self.order is None else int(self.order[row])
 
     def _refused(self, first: int, last: int) -> dict[int, Exception]:
         rows = slice(self.row_start[first], self.row_start[last])
@@ -135,17 +151,14 @@ class _Columns:
         for row in np.flatnonzero(wrong).tolist():
             expression = int(np.searchsorted(self.row_start, rows.start + row, side="right")) - 1
             if not is_named[row]:
-                problem = "expected an attribute, found null"
+                problem = "expected an attribute, found null, or a text that is no UTF-8"
             elif op[row] == _UNKNOWN:
                 problem = f"expected an operator among {', '.join(_OPERATORS)}, found another"
             else:
                 problem = (
                     f"expected one constant (two for BETWEEN, none for IS NULL), found {n[row]}"
                 )
-            at = rows.start + row if self.order is None else self.order[rows.start + row]
-            refused.setdefault(
-                expression - first, SubscriptionError(f"predicate table, row {at}: {problem}")
-            )
+            refused.setdefault(expression - first, _at_row(self._place(rows.start + row), problem))
         if not self.contexts:
             return refused
         starts = self.row_start[first:last]
@@ -155,6 +168,10 @@ class _Columns:
             problem = "expected one context in all rows of an id, found another"
             refused.setdefault(expression - first, SubscriptionError(problem))
         return refused
+
+
+def _at_row(row: int, problem: object) -> SubscriptionError:
+    return SubscriptionError(f"predicate table, row {row}: {problem}")
 
 
 def _subscriptions(column: pa.ChunkedArray) -> tuple[list[Any], np.ndarray, np.ndarray | None]:
@@ -171,7 +188,7 @@ def _subscriptions(column: pa.ChunkedArray) -> tuple[list[Any], np.ndarray, np.n
     counts = np.bincount(expression, minlength=len(encoded.dictionary))
     is_sorted = bool((expression[1:] >= expression[:-1]).all())
     order = None if is_sorted else np.argsort(expression, kind="stable")
-    return encoded.dictionary.to_pylist(), np.concatenate([[0], np.cumsum(counts)]), order
+    return python_values(encoded.dictionary), np.concatenate([[0], np.cumsum(counts)]), order
 
 
 def _distinct(column: pa.ChunkedArray) -> pa.DictionaryArray:
@@ -187,8 +204,10 @@ def _named(column: pa.ChunkedArray) -> tuple[pa.DictionaryArray, np.ndarray]:
     if column.null_count:
         if pa.types.is_dictionary(column.type):
             column = column.cast(column.type.value_type)
-        if pa.types.is_null(column.type) or pa.types.is_string(column.type):
-            column = column.cast(pa.string()).fill_null("")
+        if pa.types.is_null(column.type):
+            column = column.cast(pa.string())
+        if is_text(column.type):
+            column = column.fill_null("")
     return _words(column), is_named
 
 
@@ -202,12 +221,12 @@ def _words(column: pa.ChunkedArray) -> pa.DictionaryArray:
 
 
 def _operators(column: pa.ChunkedArray) -> np.ndarray:
-    if column.null_count:
-        column = column.cast(pa.string()).fill_null("")
+    if column.null_count and pa.types.is_null(column.type):
+        column = column.cast(pa.string())
     encoded = _words(column)
     codes = [
         _OPERATORS.get(" ".join(name.upper().split()), _UNKNOWN)
-        for name in map(str, encoded.dictionary.to_pylist())
+        for name in map(str, python_values(encoded.dictionary))
     ]
     return np.array(codes, np.uint8)[encoded.indices.to_numpy(zero_copy_only=False)]
 
@@ -220,7 +239,7 @@ def _contexts(table: pa.Table) -> tuple[list[Any], np.ndarray]:
     if not pa.types.is_dictionary(column.type):
         column = pc.dictionary_encode(column)
     codes = column.indices.fill_null(-1).to_numpy(zero_copy_only=False)
-    return [*column.dictionary.to_pylist(), None], codes
+    return [*python_values(column.dictionary), None], codes
 
 
 def _values(table: pa.Table) -> tuple[np.ndarray, Any]:
@@ -253,6 +272,7 @@ def _column(table: pa.Table, name: str) -> pa.Array | None:
 
 def _plain(array: pa.Array) -> np.ndarray:
     """Constants as int64 or float64 where that is exact, else as Python objects."""
+    array = readable(array)
     if pa.types.is_dictionary(array.type):
         array = array.dictionary_decode()
     if pa.types.is_struct(array.type):
@@ -262,15 +282,12 @@ def _plain(array: pa.Array) -> np.ndarray:
             merged[at] = _objects(_plain(field.drop_null()))
         return merged
     if array.null_count:  # a null in a list: refused with its subscription, further down
-        return _objects(array.to_pylist())
+        return _objects(python_values(array))
     if pa.types.is_integer(array.type) and array.type != pa.uint64():
         return array.cast(pa.int64()).to_numpy(zero_copy_only=False)
     if pa.types.is_floating(array.type):
         return array.cast(pa.float64()).to_numpy(zero_copy_only=False)
-    values = array.to_pylist()
-    if pa.types.is_decimal(array.type):
-        values = [plain_number(value) for value in values]
-    return _objects(values)
+    return _objects(python_values(array))
 
 
 def _objects(values: Any) -> np.ndarray:
@@ -282,9 +299,20 @@ def _objects(values: Any) -> np.ndarray:
 def _narrowed(merged: np.ndarray) -> np.ndarray:
     """As one numeric type where all constants have it."""
     kinds = {type(value) for value in merged.tolist()}
-    if kinds == {int}:
+    if kinds == {int} and _are_plain(merged):
         return merged.astype(np.int64)
     return merged.astype(np.float64) if kinds == {float} else merged
+
+
+def _are_plain(values: Any) -> bool:
+    """Whether no constant is a decimal or an int of more than 64 bits."""
+    if isinstance(values, np.ndarray) and values.dtype != object:
+        return True
+    return not any(_is_exact(value) for value in values)
+
+
+def _is_exact(value: Any) -> bool:
+    return isinstance(value, Decimal) or (type(value) is int and not INT_MIN <= value <= INT_MAX)
 
 
 def _conjunction_code(batch: LeafBatch, row_start: np.ndarray) -> None:
@@ -301,25 +329,32 @@ def _conjunction_code(batch: LeafBatch, row_start: np.ndarray) -> None:
     batch.expr_start = np.append(heads, n_expr + n_rows)
 
 
-def _row_by_row(batch: LeafBatch, refused: dict[int, Exception]) -> tuple[LeafBatch, list[int]]:
-    """The slow way: leave out refused subscriptions, and write LIKE as the parser would."""
+def _row_by_row(
+    batch: LeafBatch,
+    refused: dict[int, Exception],
+    place: Callable[[int], int],
+) -> tuple[LeafBatch, list[int]]:
+    """Leave out refused subscriptions, write LIKE and decimals as the parser would; slow."""
     fresh, kept = LeafBatch(), []
     names = list(batch.names)
     for expression in range(len(batch)):
         rows = range(int(batch.row_start[expression]), int(batch.row_start[expression + 1]))
         if expression in refused:
             continue
+        row = rows.start
+        leaves = []
         try:
-            leaves = [_leaf(batch, names, row) for row in rows]
+            for row in rows:
+                leaves.append(_leaf(batch, names, row))
         except MatchwoodError as error:
-            refused[expression] = error
+            refused[expression] = _at_row(place(row), error)
             continue
         fresh.code.append(and_token(len(leaves)))
         for leaf in leaves:
-            fresh.code.append(len(fresh.attr))
-            if isinstance(leaf, Like):
-                fresh.write_like(leaf)
+            if isinstance(leaf, Predicate):
+                fresh.write_predicate(leaf)
             else:
+                fresh.code.append(len(fresh.attr))
                 fresh.write_row(*leaf)
         fresh.expr_start.append(len(fresh.code))
         fresh.row_start.append(len(fresh.attr))
@@ -327,16 +362,33 @@ def _row_by_row(batch: LeafBatch, refused: dict[int, Exception]) -> tuple[LeafBa
     return fresh, kept
 
 
-def _leaf(batch: LeafBatch, names: list[str], row: int) -> Like | tuple[str, int, tuple[Any, ...]]:
+def _leaf(
+    batch: LeafBatch, names: list[str], row: int
+) -> Predicate | tuple[str, int, tuple[Any, ...]]:
+    """A predicate, or a row whose constants are taken as they are."""
     name, op = names[batch.attr[row]], int(batch.op[row])
     values = [
         value.item() if isinstance(value, np.generic) else value
         for value in batch.values[batch.start[row] : batch.start[row + 1]]
     ]
     if op & ~NEGATED != LIKE:
-        return name, op, tuple(values)
+        values = [as_value(value) if _is_exact(value) else value for value in values]
+        predicate = _predicate(name, op, values)
+        return predicate if has_decimal(predicate) else (name, op, tuple(values))
     if not isinstance(values[0], str):
         raise SubscriptionError(f"expected a string pattern for LIKE, found {values[0]!r}")
     leaf = attr(name).like(values[0])
     assert isinstance(leaf, Like)
     return Like(name, leaf.pattern, bool(op & NEGATED))
+
+
+def _predicate(name: str, op: int, values: Sequence[Any]) -> Predicate:
+    """A row as a predicate."""
+    plain, negated = op & ~NEGATED, bool(op & NEGATED)
+    if plain in (ABSENT, PRESENT):
+        return IsNull(name, plain == PRESENT)
+    if plain == IN:
+        return In(name, tuple(values), negated)
+    if plain == BETWEEN:
+        return Between(name, values[0], values[1], negated)
+    return Comparison(name, _SIGNS[op], values[0])

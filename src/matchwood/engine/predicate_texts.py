@@ -13,6 +13,7 @@ million conjunctions of five predicates take about two seconds in one process.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,7 @@ import pyarrow.compute as pc
 
 from matchwood.encode.leaves import ABSENT, OPERATORS, LeafBatch
 from matchwood.forms.merge_kernels import BETWEEN, IN, NEGATED, PRESENT
+from matchwood.lang.builder import as_value
 from matchwood.lang.printer import Printer
 
 LIKE = 40
@@ -111,6 +113,7 @@ def _literals(values: Any) -> pa.LargeStringArray:
     for value in values.tolist():
         text = known.get((type(value), value))
         if text is None:
-            text = known[(type(value), value)] = _PRINTER.value(value)
+            plain = as_value(value) if isinstance(value, Decimal) else value
+            text = known[(type(value), value)] = _PRINTER.value(plain)
         texts.append(text)
     return pa.array(texts, pa.large_string())

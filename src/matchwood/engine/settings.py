@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from matchwood.encode.exact import EXACT
 from matchwood.encode.relations import compatible
 from matchwood.encode.schema import TYPES
 from matchwood.engine.manifest import expect, shortened
@@ -31,6 +32,8 @@ def check_settings(settings: dict[str, Any]) -> None:
         if each["source"] < 0 and id_ not in dropped
     ]
     _expect(len(set(names)) == len(names), "attributes with names of their own", "one name twice")
+    bases = {name.removesuffix(EXACT) for name in names}
+    _expect(bases <= set(names), "attributes of events for exact ones", "none")
     derived: dict[int, int] = {}  # by which attribute each derived one is named
     for id_, each in enumerate(attributes):
         if id_ in dropped:
@@ -77,7 +80,11 @@ def _check_attribute(attributes: list[dict[str, Any]], id_: int) -> None:
         _expect(not list(_derived_ids(each)), f"nothing derived from {where}", "something")
         _expect(each["type"] is not None, f"a type at {where}", None)
     else:
-        _expect(problem(each["name"]) is None, f"a name at {where}", each["name"])
+        name = each["name"].removesuffix(EXACT)
+        _expect(problem(name) is None, f"a name at {where}", each["name"])
+        if name != each["name"]:
+            is_number = each["type"] in (None, "number")
+            _expect(is_number, f"a number at {where}", each["type"])
         _expect("term" not in each, f"no relation at {where}", each.get("term"))
         _expect(not each.get("is_beside"), f"an attribute of events at {where}", "another")
     kind = {"pattern": None, "term": None, "is_beside": False}

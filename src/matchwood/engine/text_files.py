@@ -3,6 +3,9 @@
 Texts have no types of their own.  CSV cells, and dates and timestamps in JSON, are read as the type
 that their attribute has.  What cannot be read so is left as it is, and the engine then says which
 attribute of which event is wrong.
+
+A byte that is no UTF-8, or a cell that is too long, spoils its row alone: files are read with such
+bytes as lone surrogates (`surrogateescape`), and a row that has one is a problem.
 """
 
 from __future__ import annotations
@@ -11,6 +14,7 @@ import csv
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping
+from decimal import Decimal
 from functools import partial
 from pathlib import Path
 from typing import IO, Any, NamedTuple
@@ -20,6 +24,8 @@ from matchwood.lang.literals import LiteralError
 from matchwood.lang.moments import read_date, read_timestamp
 
 _INTEGER = re.compile(r"[+-]?[0-9]+")
+_BAD_BYTE = re.compile("[\udc80-\udcff]")
+_SURROGATE = 0xDC00
 
 
 class Row(NamedTuple):
@@ -33,28 +39,78 @@ class Row(NamedTuple):
 
 def csv_names(path: Path) -> list[str]:
     """The header of a CSV file."""
-    with path.open(encoding="utf-8-sig", newline="") as file:
+    with path.open(encoding="utf-8-sig", errors="surrogateescape", newline="") as file:
         return next(csv.reader(file), [])
 
 
 def csv_rows(path: Path) -> Iterator[Row]:
-    with path.open(encoding="utf-8-sig", newline="") as file:
-        reader = csv.reader(file)
+    with path.open(encoding="utf-8-sig", errors="surrogateescape", newline="") as file:
+        lines = _RecordLines(file)
+        reader = csv.reader(lines)
         names = next(reader, [])
+        if problem := bad_byte("".join(names)):
+            raise StorageError(f"cannot read the header of {str(path)!r}: {problem}")
         number = 0
-        for cells in reader:
+        while True:
+            lines.begin()
+            try:
+                cells = next(reader)
+                problem = _cells_problem(cells, names)
+            except StopIteration:
+                return
+            except csv.Error as error:
+                lines.skip()
+                cells, problem = [""], f"expected cells of CSV, found none: {error}"
             if not cells:
                 continue
-            problem = None
-            if len(cells) != len(names):
-                problem = f"expected {len(names)} cells, as in the header, found {len(cells)}"
             value = {name: cell or None for name, cell in zip(names, cells, strict=False)}
-            yield Row(number, reader.line_num, value, problem)
+            yield Row(number, lines.number, value, problem)
             number += 1
 
 
+def _cells_problem(cells: list[str], names: list[str]) -> str | None:
+    if len(cells) != len(names):
+        return f"expected {len(names)} cells, as in the header, found {len(cells)}"
+    return next(filter(None, map(bad_byte, cells)), None)
+
+
+class _RecordLines:
+    """The lines of a CSV file, and whether a record of several lines may have ended."""
+
+    def __init__(self, file: IO[str]) -> None:
+        self._file = file
+        self._n_quotes = 0
+        self.number = 0
+
+    def __iter__(self) -> Iterator[str]:
+        return self
+
+    def __next__(self) -> str:
+        line = next(self._file)
+        self.number += 1
+        self._n_quotes += line.count('"')
+        return line
+
+    def begin(self) -> None:
+        """A record begins."""
+        self._n_quotes = 0
+
+    def skip(self) -> None:
+        """Pass over what is left of a record; a quote that is open is closed further down."""
+        while self._n_quotes % 2 and next(self, None) is not None:
+            pass
+
+
+def bad_byte(text: str) -> str | None:
+    """What is wrong with a text that was read with `surrogateescape`; None if nothing is."""
+    found = None if text.isascii() else _BAD_BYTE.search(text)
+    if found is None:
+        return None
+    return f"expected UTF-8, found the byte 0x{ord(found.group()) - _SURROGATE:02x}"
+
+
 def json_rows(path: Path) -> Iterator[Row]:
-    with path.open(encoding="utf-8-sig") as file:
+    with path.open(encoding="utf-8-sig", errors="surrogateescape") as file:
         for number, (line, read) in enumerate(_json_values(file)):
             try:
                 value = read()
@@ -72,20 +128,35 @@ def _json_values(file: IO[str]) -> Iterator[tuple[int, Callable[[], Any]]]:
     """The line of each value, and how to read it."""
     for line, text in enumerate(file, 1):
         if line == 1 and text.lstrip().startswith("["):
+            whole = text + file.read()
             try:
-                values = json.loads(text + file.read())
-            except ValueError as error:
+                values = json.loads(whole)
+            except (ValueError, RecursionError) as error:
                 raise StorageError(
                     f"expected an array of objects, found no JSON: {error}"
                 ) from None
-            yield from [(0, partial(_same, value)) for value in values]
+            check = _checked if bad_byte(whole) else _same
+            yield from [(0, partial(check, value)) for value in values]
             return
         if text.strip():
-            yield line, partial(json.loads, text)
+            yield line, partial(_loaded, text)
 
 
 def _same(value: Any) -> Any:
     return value
+
+
+def _checked(value: Any) -> Any:
+    """A value of a file that has bad bytes; ValueError if it has one."""
+    if problem := bad_byte(json.dumps(value, ensure_ascii=False)):
+        raise ValueError(problem)
+    return value
+
+
+def _loaded(text: str) -> Any:
+    if problem := bad_byte(text):
+        raise ValueError(problem)
+    return json.loads(text)
 
 
 def json_event(types: Mapping[str, str]) -> Callable[[dict[str, Any]], Any]:
@@ -129,8 +200,8 @@ def with_moments(event: Any, types: Mapping[str, str], prefix: str = "") -> Any:
 
 def _number(text: str) -> Any:
     body = text.strip()
-    if _INTEGER.fullmatch(body) and len(body) < 20:
-        return int(body)
+    if _INTEGER.fullmatch(body):
+        return int(body) if len(body) < 20 else Decimal(body)
     try:
         return text if "_" in body else float(body)
     except ValueError:

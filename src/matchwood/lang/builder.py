@@ -13,7 +13,16 @@ from math import isnan
 from typing import Any
 
 from matchwood.errors import ParseError
-from matchwood.lang.literals import INT_MAX, INT_MIN, MAX_NUMBER, NAN, LiteralError, number
+from matchwood.lang.literals import (
+    INT_MAX,
+    INT_MIN,
+    MAX_NUMBER,
+    NAN,
+    LiteralError,
+    as_offset,
+    held,
+    number,
+)
 from matchwood.lang.names import CONTEXT, is_context, problem, written
 from matchwood.lang.nodes import (
     FLIPPED_OP,
@@ -157,9 +166,13 @@ class ContextValue(Attribute):
 
     def __sub__(self, offset: object) -> ContextValue:
         value = as_value(offset)
+        if isinstance(value, Decimal):
+            value = as_offset(value)
         return self._moved(-value if isinstance(value, (int, float)) else value)
 
     def _moved(self, offset: Value) -> ContextValue:
+        if isinstance(offset, Decimal):
+            offset = as_offset(offset)
         if isinstance(offset, bool) or not isinstance(offset, (int, float)):
             raise TypeError(f"expected a number to add, found {type(offset).__name__}")
         if type(self.offset) is not int or self.offset != 0:
@@ -266,16 +279,16 @@ def _text(value: object, what: str) -> str:
     return str(value)
 
 
-def _integer(value: int) -> int | float:
+def _integer(value: int) -> int | float | Decimal:
     if INT_MIN <= value <= INT_MAX:
         return value
     try:
-        return float(value)
+        return held(Decimal(value), float(value))
     except OverflowError:
         raise ParseError("expected a number up to 1.8e308, found a larger integer") from None
 
 
-def _decimal(value: Decimal) -> int | float:
+def _decimal(value: Decimal) -> int | float | Decimal:
     if not value.is_finite():
         return NAN if value.is_nan() else float(value)
     try:

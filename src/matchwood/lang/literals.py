@@ -3,9 +3,11 @@ r"""The values that literals stand for: strings and numbers (`moments` has dates
 Strings follow Spark: doubled quotes, `\n \t \r \b \0 \Z`, `\ooo` (octal, up to `\177`), `\uXXXX`,
 `\UXXXXXXXX`; `\%` and `\_` keep their backslash for LIKE; any other backslash is dropped.
 
-Numbers are exact.  Decimal notation without a fraction is an int, also `20.0`; beyond 64 bits it is
-the nearest float.  A fraction, an exponent or the suffix D or F makes a float.  A number that would
-change its meaning on the way to a float is refused.
+Numbers are exact.  Decimal notation without a fraction is an int, also `20.0`.  A fraction, an
+exponent or the suffix D or F makes a float.  A float stands for the shortest decimal that reads
+back as it (`decimal_of`); decimal notation that is no such decimal and no int of 64 bits, because
+it has too many digits, is a Decimal.  A fraction so close to an integer that a float would be that
+integer is refused.
 """
 
 from __future__ import annotations
@@ -75,7 +77,28 @@ def _unescape(found: re.Match[str]) -> str:
     return chr(int(short or wide, 16))
 
 
-def number(text: str) -> int | float:
+def decimal_of(value: float) -> Decimal:
+    """What a finite double stands for beside decimals: itself if whole, else its shortest decimal.
+
+    It keeps the order of doubles, and their order among integers.
+
+    >>> decimal_of(0.1), decimal_of(2.0**60)
+    (Decimal('0.1'), Decimal('1152921504606846976'))
+    """
+    return Decimal(value) if value.is_integer() else Decimal(repr(value))
+
+
+def held(exact: Decimal, nearest: float) -> float | Decimal:
+    """A decimal as the double that stands for it, `nearest`, if there is one; else as it is."""
+    return nearest if decimal_of(nearest) == exact else exact
+
+
+def as_offset(value: int | float | Decimal) -> int | float:
+    """A number as it is added to a context's value: an int of 64 bits or a double."""
+    return float(value) if isinstance(value, Decimal) else value
+
+
+def number(text: str) -> int | float | Decimal:
     """The value of a numeric literal with its sign, exactly, or LiteralError."""
     if len(text) > MAX_NUMBER:
         raise LiteralError(
@@ -124,13 +147,14 @@ def _single(value: float) -> float:
         return float("inf")
 
 
-def _exact(text: str, digits: str, exponent: str | None) -> int | float:
-    """Decimal notation: an int when integral, else a float that is still a fraction."""
+def _exact(text: str, digits: str, exponent: str | None) -> int | float | Decimal:
+    """Decimal notation: an int of 64 bits, else what `held` says of it."""
     if exponent and abs(int(exponent[1:])) > MAX_NUMBER:
         raise LiteralError(
             f"expected an exponent up to {MAX_NUMBER}, found {text}: it cannot be held"
         )
-    numerator, denominator = Decimal(digits + (exponent or "")).as_integer_ratio()
+    exact = Decimal(digits + (exponent or ""))
+    numerator, denominator = exact.as_integer_ratio()
     if denominator == 1 and INT_MIN <= numerator <= INT_MAX:
         return numerator
     try:
@@ -142,4 +166,4 @@ def _exact(text: str, digits: str, exponent: str | None) -> int | float:
             f"expected a number that 64 bits hold, found {text[:40]}, which would be rounded "
             f"to {value}: it cannot be held, write fewer digits"
         )
-    return value
+    return held(exact, value)

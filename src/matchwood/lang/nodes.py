@@ -13,7 +13,8 @@
         └── IsNull(name, negated)
 
 A bare boolean attribute `active` is `Comparison("active", "=", True)`; it prints bare again.
-Values are bool, int, float, str, datetime (UTC) or date; None stands for the literal NULL.
+Values are bool, int, float, Decimal (what neither an int of 64 bits nor a float holds), str,
+datetime (UTC) or date; None stands for the literal NULL.
 A name that starts with `ctx.` is a value of the subscription's context, not of the event.
 `position` is where the node began in its text (-1: built in Python); equality ignores it.
 
@@ -25,11 +26,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, fields
 from datetime import date, datetime
+from decimal import Decimal
 from typing import TypeAlias
 
 from matchwood.errors import ParseError
 
-Value: TypeAlias = "bool | int | float | str | datetime | date"
+Value: TypeAlias = "bool | int | float | Decimal | str | datetime | date"
 
 MAX_DEPTH = 200
 """Deepest nesting of AND / OR / NOT / XOR / XNOR: far beyond hand-written rules, far below

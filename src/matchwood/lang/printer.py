@@ -12,8 +12,10 @@ inside an AND (or OR in OR) prints as the flat chain that it means, and comes ba
 from __future__ import annotations
 
 from datetime import UTC, date, datetime
+from decimal import Decimal
 from math import isinf, isnan
 
+from matchwood.lang.literals import MAX_NUMBER
 from matchwood.lang.names import written
 from matchwood.lang.nodes import (
     And,
@@ -132,6 +134,9 @@ class Printer:
             return str(value)
         if isinstance(value, float):
             return self.float(value)
+        if isinstance(value, Decimal):
+            text = format(value, "f")
+            return text if len(text) <= MAX_NUMBER else f"{value}BD"
         if isinstance(value, str):
             return self.string(value)
         if isinstance(value, datetime):

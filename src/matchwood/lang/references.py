@@ -9,7 +9,7 @@ Laws, with r and s references:
 
 from __future__ import annotations
 
-from matchwood.lang.literals import LiteralError, number
+from matchwood.lang.literals import LiteralError, as_offset, number
 from matchwood.lang.names import CONTEXT, is_context
 from matchwood.lang.nodes import FLIPPED_OP, And, Comparison, Const, Expr, Or, Relation
 from matchwood.lang.source import Source
@@ -41,7 +41,7 @@ def reference(source: Source, i: int) -> tuple[str, int | float, int]:
     if digits[0] not in _DIGITS or digits == ".":
         raise source.expected(i, "a number as the offset of a context's value")
     try:
-        offset = number("-" + digits if sign == "-" else digits)
+        offset = as_offset(number("-" + digits if sign == "-" else digits))
     except LiteralError as error:
         raise source.error(i, str(error)) from None
     if tokens[i + 1][0] in "+-":

@@ -6,10 +6,11 @@ others go through `literal`.
 
 from __future__ import annotations
 
-from math import isnan
+from decimal import Decimal
+from math import isinf, isnan
 
 from matchwood.errors import ParseError
-from matchwood.lang.literals import NAN, LiteralError, number, string
+from matchwood.lang.literals import NAN, LiteralError, decimal_of, number, string
 from matchwood.lang.moments import read_date, read_timestamp
 from matchwood.lang.nodes import Value
 from matchwood.lang.source import Source
@@ -123,13 +124,13 @@ def _no_literal(source: Source, i: int, what: str) -> ParseError:
 
 def same_kind(left: Value, right: Value) -> bool:
     """Whether two literals are of one type, so that comparing them makes sense."""
-    kinds = {float if type(value) is int else type(value) for value in (left, right)}
+    kinds = {float if type(value) in (int, Decimal) else type(value) for value in (left, right)}
     return len(kinds) == 1
 
 
 def compare(left: Value, op: str, right: Value) -> bool:
     """Two values of one kind, compared as Spark does: NaN is the largest and equals itself."""
-    a, b = _rank(left), _rank(right)
+    a, b = _rank(left, type(right) is Decimal), _rank(right, type(left) is Decimal)
     below, equal = a < b, a == b
     return {
         "=": equal,
@@ -141,5 +142,9 @@ def compare(left: Value, op: str, right: Value) -> bool:
     }[op]
 
 
-def _rank(value: Value) -> tuple[bool, Value]:
-    return (True, 0) if isinstance(value, float) and isnan(value) else (False, value)
+def _rank(value: Value, beside_decimal: bool) -> tuple[bool, Value]:
+    if not isinstance(value, float):
+        return False, value
+    if isnan(value):
+        return True, 0
+    return False, decimal_of(value) if beside_decimal and not isinf(value) else value

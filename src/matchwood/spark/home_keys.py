@@ -25,6 +25,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from matchwood.encode.arrow_events import flat_columns, readable
+from matchwood.encode.arrow_values import python_values
 from matchwood.encode.entry_events import EntryEvents
 from matchwood.encode.keys import WrongValue, plain_number
 from matchwood.engine.text_files import read_cell
@@ -69,13 +71,17 @@ def hashes_of(column: pa.Array) -> np.ndarray | None:
         return _float_hashes(column.cast(pa.float64()).to_numpy(zero_copy_only=False))
     if pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_decimal(kind):
         words = pc.dictionary_encode(column)
-        distinct = np.array([_one(word) or 0 for word in words.dictionary.to_pylist()], np.uint64)
+        distinct = np.array(
+            [_one(word) or 0 for word in python_values(words.dictionary)], np.uint64
+        )
         return distinct[words.indices.to_numpy(zero_copy_only=False)]
     return None
 
 
 def _one(value: Any) -> np.uint64 | None:
-    """The hash of one value; None for numbers beyond 64 bits, which only compare exactly."""
+    """The hash of one value; None for numbers that 64 bits do not hold (a constant with more digits
+    than a double equals two of them).
+    """
     if isinstance(value, str):
         return _text_hash(f"v/{value}")
     if isinstance(value, bool):
@@ -141,7 +147,7 @@ def candidate_keys(table: pa.Table, types: Mapping[str, str]) -> tuple[np.ndarra
     is_plain = np.array(
         [types.get(str(w), "string") not in ("date", "timestamp") for w in words], bool
     )
-    usable = is_equal & known & is_plain[code] & ~is_theirs
+    usable = is_equal & known & is_plain[code] & ~is_theirs & _have_hashes(first)
     at = np.flatnonzero(usable)
     if len(at):
         hashes = hashes_of(first.take(pa.array(at)))
@@ -150,6 +156,13 @@ def candidate_keys(table: pa.Table, types: Mapping[str, str]) -> tuple[np.ndarra
                 found = np.maximum(_mix(hashes * _ODD + keys[at]), np.uint64(1))
             keys[at], coarse[at] = found, 0
     return keys, coarse
+
+
+def _have_hashes(column: pa.Array) -> np.ndarray:
+    """Which constants have the hash of every value that is equal to them (see `_one`)."""
+    if column.type == pa.uint64() or pa.types.is_decimal(column.type):
+        return np.array([_one(value) is not None for value in column.to_pylist()], bool)
+    return np.ones(len(column), bool)
 
 
 def distinct(column: pa.ChunkedArray) -> tuple[list[Any], np.ndarray]:
@@ -268,9 +281,9 @@ def event_keys(
         return name in types or (at < len(homes) and homes[at] == key)
 
     if isinstance(events, pa.Table):
-        for name, column in _flat(events):
+        for name, column in flat_columns(events):
             if is_used(name):
-                yield from _column_keys(name, column, np.arange(len(column)))
+                yield from _column_keys(name, readable(column), np.arange(len(column)))
         return
     if isinstance(events, JsonEvents):
         yield _object_keys(events.rows(types)[0], is_used)
@@ -280,8 +293,8 @@ def event_keys(
     codes = words.indices.fill_null(-1).to_numpy(zero_copy_only=False)
     order = np.argsort(codes, kind="stable")
     ends = np.searchsorted(codes[order], np.arange(len(words.dictionary) + 1))
-    for code, name in enumerate(words.dictionary.to_pylist()):
-        if not is_used(name):
+    for code, name in enumerate(python_values(words.dictionary)):
+        if not isinstance(name, str) or not is_used(name):
             continue
         at = order[ends[code] : ends[code + 1]]
         values = events.values.take(pa.array(at))
@@ -303,7 +316,7 @@ def _object_keys(
     """
     found: list[tuple[int, Any]] = []
     for row, each in enumerate(objects):
-        for name, value in _leaves(each, ""):
+        for name, value in _named_values(each, ""):
             if value is not None and is_used(name):
                 found.append((row, name_key(name)))
                 hashed = _one(value) if isinstance(value, (bool, int, float, str)) else None
@@ -313,28 +326,13 @@ def _object_keys(
     return rows, np.array([key for _, key in found], np.uint64)
 
 
-def _leaves(value: Any, name: str) -> Iterator[tuple[str, Any]]:
+def _named_values(value: Any, name: str) -> Iterator[tuple[str, Any]]:
+    """Nested objects by their names, and what is in them by dotted names."""
+    if name:
+        yield name, value
     if isinstance(value, dict):
         for key, inner in value.items():
-            yield from _leaves(inner, f"{name}.{key}" if name else key)
-    elif name:
-        yield name, value
-
-
-def _flat(table: pa.Table) -> Iterator[tuple[str, pa.Array]]:
-    for name, column in zip(table.column_names, table.columns, strict=True):
-        whole = column.combine_chunks()
-        if isinstance(whole, pa.ChunkedArray):
-            whole = whole.combine_chunks()
-        yield from _flat_column(name, whole)
-
-
-def _flat_column(name: str, array: pa.Array) -> Iterator[tuple[str, pa.Array]]:
-    if pa.types.is_struct(array.type):
-        for field, child in zip(array.type, array.flatten(), strict=True):
-            yield from _flat_column(f"{name}.{field.name}", child)
-    else:
-        yield name, array
+            yield from _named_values(inner, f"{name}.{key}" if name else key)
 
 
 def _column_keys(
@@ -360,6 +358,7 @@ def _text_keys(
     yield rows, np.full(len(rows), name_key(name))
     if kind not in ("date", "timestamp"):
         words = pc.dictionary_encode(column.drop_null())
-        read = [_one(read_cell(kind, word)) or 0 for word in words.dictionary.to_pylist()]
+        texts = python_values(words.dictionary)
+        read = [_one(read_cell(kind, each)) or 0 if isinstance(each, str) else 0 for each in texts]
         hashes = np.array(read, np.uint64)[words.indices.to_numpy(zero_copy_only=False)]
         yield rows, value_keys(name, hashes)

@@ -21,6 +21,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from matchwood.encode.arrow_values import python_values
 from matchwood.encode.attributes import Attributes
 from matchwood.encode.entry_events import EntryEvents
 from matchwood.encode.events import EncodedEvents, encode_events
@@ -116,7 +117,7 @@ def read_events(batch: pa.RecordBatch, shape: str) -> Any:
             return pa.table({"": pa.nulls(batch.num_rows)})
         return pa.Table.from_arrays(column.flatten(), names=names)
     if shape == "json":
-        return JsonEvents(column.to_pylist())
+        return JsonEvents(python_values(column))
     if shape == "map":
         start = _sizes(column)
         inside = slice(int(start[0]), int(start[-1]))
@@ -130,7 +131,7 @@ def read_events(batch: pa.RecordBatch, shape: str) -> Any:
 class JsonEvents:
     """Texts of JSON objects, read as the types of attributes say."""
 
-    def __init__(self, texts: list[str | None]) -> None:
+    def __init__(self, texts: list[str | bytes | None]) -> None:
         self._texts = texts
 
     def encode_entries(self, attributes: Attributes) -> EncodedEvents:

@@ -54,7 +54,7 @@ def _csv_batches(event_id: str, batches: Iterator[pa.RecordBatch]) -> Iterator[p
     for file in _files(batches):
         names = csv_names(file)
         for rows in _some(csv_rows(file)):
-            events = [(row.value.get(event_id), names, _cells(row, names)) for row in rows]
+            events = [(_text(row.value.get(event_id)), names, _cells(row, names)) for row in rows]
             ids, attributes, values = zip(*events, strict=True)
             yield pa.RecordBatch.from_arrays(
                 [
@@ -68,8 +68,9 @@ def _csv_batches(event_id: str, batches: Iterator[pa.RecordBatch]) -> Iterator[p
 
 def _cells(row: Row, names: list[str]) -> list[str | None]:
     """The values of a row; one too few where it is bad, so that it is refused."""
-    cells = [row.value.get(name) for name in names]
-    return cells if row.problem is None else cells[:-1]
+    if row.problem is not None:
+        return [None] * (len(names) - 1)
+    return [row.value.get(name) for name in names]
 
 
 def _json_batches(event_id: str, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -83,9 +84,11 @@ def _json_batches(event_id: str, batches: Iterator[pa.RecordBatch]) -> Iterator[
 
 
 def _text(value: Any) -> str | None:
-    if value is None or isinstance(value, str):
-        return value
-    return json.dumps(value)
+    """An id as a text; None, so that its event is refused, where it is none that can be written."""
+    if isinstance(value, str):
+        is_written = value.isascii() or not any("\ud800" <= each <= "\udfff" for each in value)
+        return value if is_written else None
+    return None if value is None else json.dumps(value)
 
 
 def _files(batches: Iterator[pa.RecordBatch]) -> Iterator[Path]:

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from matchwood.encode.arrow_values import python_values
 from matchwood.encode.events import EncodedEvents, EventBatch
 from matchwood.engine.matcher import Matcher
 from matchwood.engine.matches import Found
@@ -178,7 +179,7 @@ def out_batch(
     if errors is None:
         bad = pa.nulls(n, ERROR_TYPE)
     else:
-        rows = zip(event_ids.to_pylist(), errors, strict=True)
+        rows = zip(python_values(event_ids), errors, strict=True)
         bad = pa.array(
             [None if error is None else error_row("event", id_, error) for id_, error in rows],
             ERROR_TYPE,
@@ -202,8 +203,9 @@ def parse_batches(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]
     from matchwood.engine.parsing import parse_texts
 
     for batch in batches:
-        ids, texts = batch.column("id").to_pylist(), batch.column("expr").to_pylist()
-        contexts = batch.column("context").to_pylist() if "context" in batch.schema.names else None
+        ids, texts = python_values(batch.column("id")), python_values(batch.column("expr"))
+        has_contexts = "context" in batch.schema.names
+        contexts = python_values(batch.column("context")) if has_contexts else None
         own = pa.table({name: batch.column(name) for name in OWN if name in batch.schema.names})
         parsed = (ids, texts, contexts, own, *parse_texts(texts))
         data = pickle.dumps(parsed, pickle.HIGHEST_PROTOCOL)
