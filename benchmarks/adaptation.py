@@ -17,8 +17,8 @@ import numpy as np
 
 from matchwood.encode.resolve import resolve
 from matchwood.engine.loading import load_batches
-from matchwood.index.be_tree import BETree
-from matchwood.index.scan import Scan
+from matchwood.index.be_tree.index import BETree
+from matchwood.index.scan.index import Scan
 from matchwood.workload import find_workload, load_events, load_subscriptions
 
 STAGES = 4

@@ -16,7 +16,7 @@ import numpy as np
 
 from matchwood.bench.answers import first_events
 from matchwood.encode.expression_kernels import CONJUNCTION
-from matchwood.index.registry import find_index
+from matchwood.index.core.registry import find_index
 from matchwood.workload.loading import load_events, load_subscriptions
 from matchwood.workload.registry import find_workload
 

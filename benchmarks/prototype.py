@@ -16,7 +16,7 @@ import time
 import numba
 import numpy as np
 
-from matchwood.index.registry import find_index
+from matchwood.index.core.registry import find_index
 from matchwood.workload.loading import load_events, load_subscriptions
 from matchwood.workload.registry import find_workload
 

@@ -29,8 +29,8 @@ def measure(n: int) -> None:
 
         numba.njit = counting
     from matchwood.encode.expressions import ExpressionTable
-    from matchwood.forms.merge_kernels import EQ, Leaves, and_token
-    from matchwood.jit import compile_seconds
+    from matchwood.encode.merge_kernels import EQ, Leaves, and_token
+    from matchwood.kernel.jit import compile_seconds
 
     rng = np.random.default_rng(1)
     rows = n * N_PREDICATES

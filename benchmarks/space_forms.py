@@ -17,9 +17,9 @@ from random import Random
 import numpy as np
 
 from matchwood.encode.dictionary import OrderedDictionary
-from matchwood.index.element_trie_kernels import find_values
-from matchwood.index.elements import elements
-from matchwood.index.ps_tree import CUTS, TRIE, PSTree
+from matchwood.index.stabbing.element_trie_kernels import find_values
+from matchwood.index.stabbing.elements import elements
+from matchwood.index.stabbing.ps_tree import CUTS, TRIE, PSTree
 
 N_VALUES = 20_000
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import HealthCheck, settings
 
-from matchwood.index.registry import REGISTRY
+from matchwood.index.core.registry import REGISTRY
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from numba.core.errors import NumbaError
 
-from matchwood import jit, kernel_cache
+from matchwood.kernel import jit, kernel_cache
 
 
 def test_a_kernel_that_allocates_does_not_compile():
@@ -36,7 +36,7 @@ def run(code, cache, **env):
 
 FIRST_MATCH = """
     import matchwood as mw
-    from matchwood.jit import compile_seconds
+    from matchwood.kernel.jit import compile_seconds
     m = mw.Matcher()
     m.add("s1", "price < 20")
     print(m.match({"price": 19.99}), compile_seconds() > 0)
@@ -57,7 +57,7 @@ ONE_KERNEL = """
     import numpy as np
     import matchwood
     from matchwood.encode.column_kernels import place_numbers
-    from matchwood.jit import compile_seconds
+    from matchwood.kernel.jit import compile_seconds
     keys = np.zeros(2, np.int64)
     ceil, labels = np.array([1, 5]), np.array([10, 20])
     place_numbers(np.array([5, 3]), ceil, np.array([True, True]), labels, keys)
@@ -81,16 +81,18 @@ def test_a_zipped_package_runs_and_is_cached(tmp_path):
 def test_a_changed_callee_gets_another_cache_folder(monkeypatch):
     before = kernel_cache.cache_folder("matchwood.encode.expression_kernels")
     original = kernel_cache.source_of
-    assert "matchwood.forms.interval_kernels" in kernel_cache.sources_of(
+    assert "matchwood.kernel.interval_kernels" in kernel_cache.sources_of(
         "matchwood.encode.expression_kernels", set()
     )
     monkeypatch.setattr(
         kernel_cache,
         "source_of",
-        lambda name: original(name) + (b"#" if name == "matchwood.forms.interval_kernels" else b""),
+        lambda name: (
+            original(name) + (b"#" if name == "matchwood.kernel.interval_kernels" else b"")
+        ),
     )
     assert kernel_cache.cache_folder("matchwood.encode.expression_kernels") != before
-    assert kernel_cache.cache_folder("matchwood.forms.interval_kernels") != before
+    assert kernel_cache.cache_folder("matchwood.kernel.interval_kernels") != before
 
 
 WITHOUT_STDERR = """

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from matchwood import jit, kernel_cache
+from matchwood.kernel import jit, kernel_cache
 
 OTHER_USER = 12345
 
@@ -79,7 +79,7 @@ def test_an_entry_of_another_signature_under_the_same_number_is_not_taken(folder
 def test_a_cache_that_names_a_class_which_is_gone_counts_as_empty(folder):
     assert not first_call()
     (file,) = folder.rglob("*.nbi")
-    gone = b"cmatchwood.jit\nNoSuchClass\n."  # how a pickle says matchwood.jit.NoSuchClass
+    gone = b"cmatchwood.kernel.jit\nNoSuchClass\n."  # a pickle that names a class
     file.write_bytes(kernel_cache.hashlib.sha256(gone).digest() + gone)
     assert not first_call()
     assert first_call()

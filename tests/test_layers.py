@@ -19,7 +19,8 @@ SRC = Path(__file__).parents[1] / "src"
 # the public names of the library: it sees the engine, and not Spark, benchmarks or commands.
 FACADE = "matchwood"
 ORDER: list[tuple[str, ...]] = [
-    ("errors", "jit", "kernel_cache", "arrays", "checks"),
+    ("errors",),
+    ("kernel",),
     ("lang",),
     ("forms",),
     ("encode",),
@@ -105,13 +106,61 @@ def test_every_import_goes_to_its_own_layer_or_an_earlier_one() -> None:
     assert violations(SRC) == []
 
 
-KERNEL_MAY_IMPORT = {"__future__", "math", "typing", "numpy", "numba", "matchwood.jit"}
-KERNEL_MAY_IMPORT_ENDING = ("_kernels", "_counters")  # counters: plain ints that name slots
+KERNEL_MAY_IMPORT = {"__future__", "math", "typing", "numpy", "numba", "matchwood.kernel.jit"}
+
+# Which files hold kernels: those whose name ends in _kernels, and in the folder of one structure
+# those named here; pyproject.toml has the same lists.
+STRUCTURES = {
+    "scan": "match",
+    "be_tree": "change check_layout cut delete insert match nodes rank takedown",
+    "pst": (
+        "access ahead bloom_build bloom_change bloom_check_layout bloom_match entries hash_build "
+        "hash_change hash_match keys records signatures space_hash spaces"
+    ),
+    "a_tree": "blocks delete insert levels links match nodes renumber search share",
+    "vcr": "change match",
+}
+KERNEL_FILES = {
+    f"matchwood.index.{folder}.{name}"
+    for folder, names in STRUCTURES.items()
+    for name in names.split()
+}
+DECORATORS = {"kernel", "part"}
+
+
+def is_kernel_file(module: str) -> bool:
+    return module.endswith("_kernels") or module in KERNEL_FILES
+
+
+def test_files_of_kernels_exist_and_hold_some() -> None:
+    modules = modules_under(SRC)
+    assert set(modules) >= KERNEL_FILES
+    for module, path in modules.items():
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        has_kernels = any(
+            isinstance(node, ast.FunctionDef)
+            and DECORATORS & {each.id for each in node.decorator_list if isinstance(each, ast.Name)}
+            for node in tree.body
+        )
+        assert not has_kernels or is_kernel_file(module), f"{module} holds kernels"
+        assert has_kernels or module not in KERNEL_FILES, f"{module} holds no kernel"
+
+
+def test_a_folder_of_a_structure_has_its_page_and_names_without_its_prefix() -> None:
+    index = SRC / "matchwood" / "index"
+    for folder in [*STRUCTURES, "core", "stabbing", "baselines"]:
+        page = ast.get_docstring(ast.parse((index / folder / "__init__.py").read_text()))
+        assert page, f"index/{folder}/__init__.py has no docstring"
+        for file in (index / folder).glob("*.py"):
+            assert not file.stem.startswith(f"{folder}_"), f"{file.name} repeats its folder's name"
+    assert [path.name for path in index.glob("*.py")] == ["__init__.py"]
 
 
 def test_kernels_import_only_numpy_the_decorators_and_other_kernels() -> None:
     found = []
-    for path in SRC.glob("matchwood/**/*_kernels.py"):
+    for module, path in modules_under(SRC).items():
+        if not is_kernel_file(module):
+            continue
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.Import):
                 names = [alias.name for alias in node.names]
@@ -122,7 +171,7 @@ def test_kernels_import_only_numpy_the_decorators_and_other_kernels() -> None:
             found += [
                 f"{path.name}:{node.lineno}: {name}"
                 for name in names
-                if name not in KERNEL_MAY_IMPORT and not name.endswith(KERNEL_MAY_IMPORT_ENDING)
+                if name not in KERNEL_MAY_IMPORT and not is_kernel_file(name)
             ]
     assert found == []
 

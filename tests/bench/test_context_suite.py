@@ -10,7 +10,7 @@ from matchwood.bench.context_arena import Filter, Stream
 from matchwood.bench.suite import read_suite
 from matchwood.context.partners import Agile
 from matchwood.errors import MatchwoodError
-from matchwood.index.protocol import Hits
+from matchwood.index.core.protocol import Hits
 from matchwood.workload import find_workload
 
 pytestmark = pytest.mark.slow  # it compiles every filter

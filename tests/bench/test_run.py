@@ -12,8 +12,8 @@ from matchwood.bench.answers import WrongAnswers
 from matchwood.bench.suite import read_suite
 from matchwood.encode.events import EventBatch
 from matchwood.errors import FormatError, IndexBuildError, MatchwoodError, StorageError
-from matchwood.index.protocol import CONJUNCTIONS, Hits
-from matchwood.index.scan import Scan
+from matchwood.index.core.protocol import CONJUNCTIONS, Hits
+from matchwood.index.scan.index import Scan
 
 FEW = "{n_subscriptions = 2000, n_events = 20}"
 

@@ -32,7 +32,7 @@ def test_every_suite_has_what_people_expect(name: str) -> None:
 
 
 def test_every_index_of_a_suite_exists() -> None:
-    from matchwood.index.registry import REGISTRY
+    from matchwood.index.core.registry import REGISTRY
 
     named = {spec.index for each in list_suites() for spec in find_suite(each.name).indexes}
     assert named <= REGISTRY.keys() | {"null"}

@@ -7,7 +7,7 @@ from random import Random
 import pytest
 
 from matchwood.context.agile import STRUCTURES, AgileIndex
-from matchwood.index.interval_skip_list import IntervalSkipList
+from matchwood.index.stabbing.interval_skip_list import IntervalSkipList
 
 A, B, C = range(3)
 MIN, MAX = -(2**63), 2**63 - 1

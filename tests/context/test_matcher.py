@@ -12,7 +12,7 @@ import pytest
 import matchwood as mw
 from matchwood import Matcher, attr, ctx
 from matchwood.errors import EventError, SchemaError, SubscriptionError
-from matchwood.index.marker_kernels import MARKERS
+from matchwood.index.stabbing.marker_kernels import MARKERS
 
 
 def talks() -> Matcher:

@@ -17,7 +17,7 @@ from matchwood.encode.expressions import ExpressionTable
 from matchwood.encode.leaves import LeafBatch
 from matchwood.encode.resolve import resolve
 from matchwood.encode.schema import Schema
-from matchwood.index.protocol import ANY, CONJUNCTIONS, Hits
+from matchwood.index.core.protocol import ANY, CONJUNCTIONS, Hits
 from matchwood.lang.nodes import And, Expr
 from naive import matches
 from strategies import Event, expression, predicate, workload

@@ -13,7 +13,7 @@ from engine.invariants import check
 from faults import fault_at
 from matchwood.encode import keys
 from matchwood.encode.dictionary import OrderedDictionary
-from matchwood.index.registry import REGISTRY
+from matchwood.index.core.registry import REGISTRY
 from naive import in_context, matches
 
 IS_LONG = os.environ.get("MATCHWOOD_PROFILE") == "long"

@@ -10,7 +10,7 @@ import pytest
 from forging import Forger
 
 import matchwood as mw
-from matchwood.index.registry import REGISTRY
+from matchwood.index.core.registry import REGISTRY
 
 WITH_CONTEXT = ("agile", "no_index", "eager", "partial", "gbu")
 N = 260

@@ -10,7 +10,7 @@ import pytest
 
 import naive
 from matchwood import Matcher, SchemaError, parse
-from matchwood.index.registry import REGISTRY
+from matchwood.index.core.registry import REGISTRY
 
 INDEXES = ["auto", *sorted(REGISTRY.keys() - {"r_tree"})]
 

@@ -13,7 +13,7 @@ from hypothesis import given
 
 import matchwood as mw
 from matchwood.engine.snapshot import read_beside
-from matchwood.jit import compile_seconds
+from matchwood.kernel.jit import compile_seconds
 from matchwood.workload.bookshop import Bookshop
 from strategies import workloads
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from matchwood.index.a_tree import ATree
-from matchwood.index.a_tree_block_kernels import (
+from matchwood.index.a_tree.blocks import (
     AND,
     DOWN,
     HAS_TOPS,
@@ -23,7 +22,8 @@ from matchwood.index.a_tree_block_kernels import (
     UP,
     ATreeLayout,
 )
-from matchwood.index.a_tree_draw import children_of, slots_of
+from matchwood.index.a_tree.draw import children_of, slots_of
+from matchwood.index.a_tree.index import ATree
 
 
 def live_nodes(x: ATreeLayout) -> list[int]:

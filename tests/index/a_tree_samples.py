@@ -9,9 +9,9 @@ import numpy as np
 
 from encode.world import World
 from index.a_tree_checks import check, elements, live_nodes
-from matchwood.index.a_tree import ATree
-from matchwood.index.a_tree_block_kernels import AND, DOWN, LEAF, ATreeLayout
-from matchwood.index.a_tree_draw import children_of
+from matchwood.index.a_tree.blocks import AND, DOWN, LEAF, ATreeLayout
+from matchwood.index.a_tree.draw import children_of
+from matchwood.index.a_tree.index import ATree
 from matchwood.lang.nodes import And, Comparison, Expr, Not, Or, Xnor, Xor
 from naive import matches
 from strategies import Event

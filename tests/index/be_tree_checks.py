@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from matchwood.encode.expressions import ExpressionTable
-from matchwood.index.be_tree import BETree
-from matchwood.index.be_tree_node_kernels import (
+from matchwood.index.be_tree.index import BETree
+from matchwood.index.be_tree.nodes import (
     ATTR,
     BELOW,
     CAP,
@@ -24,8 +24,8 @@ from matchwood.index.be_tree_node_kernels import (
     UP,
     TreeLayout,
 )
-from matchwood.index.be_tree_shape import buckets, held, in_use, p_nodes, path
-from matchwood.index.postings_kernels import FREED, ROOM, TOP, N
+from matchwood.index.be_tree.shape import buckets, held, in_use, p_nodes, path
+from matchwood.kernel.posting_kernels import FREED, ROOM, TOP, N
 
 
 def check(index: BETree) -> None:

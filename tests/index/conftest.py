@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from matchwood.index.protocol import Index
-from matchwood.index.registry import REGISTRY, find_index
+from matchwood.index.core.protocol import Index
+from matchwood.index.core.registry import REGISTRY, find_index
 
 
 @pytest.fixture(scope="module", params=sorted(REGISTRY))

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from matchwood.forms.interval_kernels import MAX_KEY, MIN_KEY
-from matchwood.index.pst_bloom import PSTBloom
-from matchwood.index.pst_hash import PSTHash
-from matchwood.index.record_kernels import NO_ACCESS
-from matchwood.index.space_hash_kernels import NODE, TAKEN
+from matchwood.index.pst.bloom import PSTBloom
+from matchwood.index.pst.hash import PSTHash
+from matchwood.index.pst.records import NO_ACCESS
+from matchwood.index.pst.space_hash import NODE, TAKEN
+from matchwood.kernel.interval_kernels import MAX_KEY, MIN_KEY
 
 Space = tuple[int, int, int]
 """First key, last key, id."""

@@ -11,10 +11,10 @@ from encode.world import World, found
 from index.a_tree_checks import check, live_nodes
 from index.a_tree_samples import FIGURE_6, built, n_links, p, repeated
 from matchwood.errors import IndexBuildError
-from matchwood.index.a_tree import ATree
-from matchwood.index.a_tree_block_kernels import AND, ID
-from matchwood.index.a_tree_config import MATCHING
-from matchwood.index.verify_kernels import NODES
+from matchwood.index.a_tree.blocks import AND, ID
+from matchwood.index.a_tree.config import MATCHING
+from matchwood.index.a_tree.index import ATree
+from matchwood.kernel.verify_kernels import NODES
 from matchwood.lang.nodes import And, Or
 from matchwood.workload import ABEGen, load_events, load_subscriptions
 

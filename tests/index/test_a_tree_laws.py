@@ -13,8 +13,8 @@ from encode.world import World, found, mixed_expressions, small_world
 from index.a_tree_checks import check, live_nodes
 from index.a_tree_samples import expected, repeated, shape
 from index.test_interval_events import INT_NAMES, INTS, interval_event, small_int_expression
-from matchwood.index.a_tree import ATree
-from matchwood.index.a_tree_three_valued import ThreeValuedATree
+from matchwood.index.a_tree.index import ATree
+from matchwood.index.a_tree.three_valued import ThreeValuedATree
 from strategies import seeds, workload
 
 FEWER = settings(max_examples=max(10, settings.default.max_examples // 3))

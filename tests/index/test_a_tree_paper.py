@@ -10,14 +10,14 @@ import pytest
 from encode.world import World, found
 from index.a_tree_checks import check, live_nodes, parents_of, told_by
 from index.a_tree_samples import FIGURE_4, FIGURE_6, P123, built, leaf, node, p, shape
-from matchwood.index.a_tree_block_kernels import AND, OR, TELL, TO_TOP
-from matchwood.index.a_tree_config import MATCHING
-from matchwood.index.a_tree_draw import children_of
-from matchwood.index.a_tree_level_kernels import FALSE, NOT, TRUE, UNDEFINED, XNOR, XOR, evaluate
-from matchwood.index.a_tree_match_kernels import _evaluate, _make_ready, _open, _propagate
-from matchwood.index.a_tree_memory import new_matching
-from matchwood.index.a_tree_three_valued import ThreeValuedATree
-from matchwood.index.verify_kernels import CANDIDATES, MATCHES
+from matchwood.index.a_tree.blocks import AND, OR, TELL, TO_TOP
+from matchwood.index.a_tree.config import MATCHING
+from matchwood.index.a_tree.draw import children_of
+from matchwood.index.a_tree.levels import FALSE, NOT, TRUE, UNDEFINED, XNOR, XOR, evaluate
+from matchwood.index.a_tree.match import _evaluate, _make_ready, _open, _propagate
+from matchwood.index.a_tree.memory import new_matching
+from matchwood.index.a_tree.three_valued import ThreeValuedATree
+from matchwood.kernel.verify_kernels import CANDIDATES, MATCHES
 from matchwood.lang import parse
 from matchwood.lang.nodes import And, Or
 

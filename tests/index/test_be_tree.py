@@ -13,11 +13,11 @@ import matchwood as mw
 from encode.world import World, conjunction
 from index.be_tree_checks import check
 from matchwood.errors import IndexBuildError
-from matchwood.index.be_tree import BETree
-from matchwood.index.be_tree_node_kernels import ATTR, CAP, P_HIGH, ROOT, TOP_BUCKET
-from matchwood.index.be_tree_shape import buckets, held, p_nodes
-from matchwood.index.scan import Scan
-from matchwood.index.verify_kernels import CANDIDATES, PREDICATES
+from matchwood.index.be_tree.index import BETree
+from matchwood.index.be_tree.nodes import ATTR, CAP, P_HIGH, ROOT, TOP_BUCKET
+from matchwood.index.be_tree.shape import buckets, held, p_nodes
+from matchwood.index.scan.index import Scan
+from matchwood.kernel.verify_kernels import CANDIDATES, PREDICATES
 from matchwood.lang.nodes import Between, Comparison, Expr, IsNull
 from matchwood.lang.parser import parse
 from strategies import seeds

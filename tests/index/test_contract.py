@@ -19,8 +19,8 @@ from encode.world import (
     small_world,
 )
 from matchwood.encode.events import EventBatch
-from matchwood.index.protocol import CONJUNCTIONS
-from matchwood.index.verify_kernels import COUNTERS
+from matchwood.index.core.protocol import CONJUNCTIONS
+from matchwood.kernel.verify_kernels import COUNTERS
 from matchwood.lang.nodes import And, Between, Comparison, Expr, In, IsNull
 from strategies import events, expressions, schema, schemas, seeds
 

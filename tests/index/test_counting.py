@@ -7,9 +7,9 @@ from random import Random
 import numpy as np
 
 from encode.world import World
-from matchwood.index.counting import Counting
-from matchwood.index.stabbing import StabbingTree
-from matchwood.index.verify_kernels import COUNTERS
+from matchwood.index.baselines.counting import Counting
+from matchwood.index.stabbing.predicates import StabbingTree
+from matchwood.kernel.verify_kernels import COUNTERS
 from matchwood.lang.nodes import And, Between, Comparison, Expr, In
 
 

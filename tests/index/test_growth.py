@@ -9,7 +9,7 @@ import pytest
 
 import matchwood as mw
 from encode.world import World, mixed_expressions
-from matchwood.index.protocol import Index
+from matchwood.index.core.protocol import Index
 from strategies import schema
 
 pytestmark = pytest.mark.slow

@@ -9,9 +9,9 @@ import pytest
 
 import matchwood as mw
 from encode.world import World, conjunction
-from matchwood.index.gryphon import Gryphon
-from matchwood.index.gryphon_kernels import NONE, PARENT, PRED, ROOT
-from matchwood.index.verify_kernels import COUNTERS
+from matchwood.index.baselines.gryphon import Gryphon
+from matchwood.index.baselines.gryphon_kernels import NONE, PARENT, PRED, ROOT
+from matchwood.kernel.verify_kernels import COUNTERS
 from matchwood.lang.nodes import And, Between, Comparison
 from strategies import schema
 

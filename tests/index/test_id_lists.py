@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from matchwood.index.id_lists import IdListStore
+from matchwood.kernel.id_lists import IdListStore
 
 
 def test_lists_of_an_empty_snapshot_grow() -> None:

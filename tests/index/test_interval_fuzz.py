@@ -19,7 +19,7 @@ import pytest
 
 import matchwood as mw
 from index.interval_worlds import SCHEMA, IntervalWorld, interval_world
-from matchwood.index.registry import REGISTRY
+from matchwood.index.core.registry import REGISTRY
 
 LONG = os.environ.get("MATCHWOOD_PROFILE") == "long"
 N_SUBSCRIPTIONS, N_EVENTS = (4_000, 80) if LONG else (2_000, 24)

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from matchwood.index.interval_skip_list import IntervalSkipList
+from matchwood.index.stabbing.interval_skip_list import IntervalSkipList
 
 A, B, C = range(3)
 MIN, MAX = -(2**63), 2**63 - 1

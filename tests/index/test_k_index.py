@@ -9,8 +9,8 @@ import pytest
 
 import matchwood as mw
 from encode.world import World
-from matchwood.index.k_index import KIndex
-from matchwood.index.verify_kernels import COUNTERS
+from matchwood.index.baselines.k_index import KIndex
+from matchwood.kernel.verify_kernels import COUNTERS
 from matchwood.lang.nodes import And, Between, Comparison, In
 
 

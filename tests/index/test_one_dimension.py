@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 
 from matchwood.bench.table_3 import drawn, measure
-from matchwood.forms.interval_kernels import MAX_KEY, MIN_KEY
-from matchwood.index.interval_tree import IntervalTree
-from matchwood.index.ps_tree import PSTree
-from matchwood.index.segment_tree import SegmentTree
+from matchwood.index.stabbing.interval_tree import IntervalTree
+from matchwood.index.stabbing.ps_tree import PSTree
+from matchwood.index.stabbing.segment_tree import SegmentTree
+from matchwood.kernel.interval_kernels import MAX_KEY, MIN_KEY
 from strategies import seeds
 
 

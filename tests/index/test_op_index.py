@@ -7,8 +7,8 @@ import pytest
 
 from encode.world import World
 from matchwood.errors import IndexBuildError
-from matchwood.index.op_index import OpIndex
-from matchwood.index.verify_kernels import COUNTERS
+from matchwood.index.baselines.op_index import OpIndex
+from matchwood.kernel.verify_kernels import COUNTERS
 from matchwood.lang.nodes import And, Between, Comparison, In
 
 

@@ -9,11 +9,10 @@ import pytest
 from hypothesis import given
 
 from encode.world import World
-from matchwood.index.be_tree import BETree
-from matchwood.index.be_tree_shape import held, in_use
-from matchwood.index.postings import closed_up
-from matchwood.index.postings_cell_kernels import INSIDE, INTERVAL, KIND, OUTSIDE, WIDE, WIDE_SET
-from matchwood.index.postings_kernels import (
+from matchwood.index.be_tree.index import BETree
+from matchwood.index.be_tree.shape import held, in_use
+from matchwood.kernel.posting_cell_kernels import INSIDE, INTERVAL, KIND, OUTSIDE, WIDE, WIDE_SET
+from matchwood.kernel.posting_kernels import (
     FREED,
     ROOM,
     START,
@@ -21,6 +20,7 @@ from matchwood.index.postings_kernels import (
     USED,
     N,
 )
+from matchwood.kernel.postings import closed_up
 from matchwood.lang.parser import parse
 from naive import matches
 from strategies import seeds

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from encode.world import World
-from matchwood.index.propagation import Propagation
-from matchwood.index.verify_kernels import COUNTERS
+from matchwood.index.baselines.propagation import Propagation
+from matchwood.kernel.verify_kernels import COUNTERS
 from matchwood.lang.nodes import And, Between, Comparison
 
 

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given, settings
 
 from matchwood.errors import IndexBuildError
-from matchwood.forms.interval_kernels import MAX_KEY, MIN_KEY
-from matchwood.index.elements import elements
-from matchwood.index.ps_tree import CUTS, TRIE, PSTree
+from matchwood.index.stabbing.elements import elements
+from matchwood.index.stabbing.ps_tree import CUTS, TRIE, PSTree
+from matchwood.kernel.interval_kernels import MAX_KEY, MIN_KEY
 from strategies import seeds
 
 FORMS = [(CUTS, "int64"), (TRIE, "int64")]

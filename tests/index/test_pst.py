@@ -12,9 +12,9 @@ from hypothesis import given, settings
 from encode.world import World, conjunction
 from index.pst_checks import check, dimensions, ids
 from matchwood.errors import IndexBuildError
-from matchwood.index.pst_bloom import PSTBloom
-from matchwood.index.pst_hash import PSTHash
-from matchwood.index.verify_kernels import COUNTERS
+from matchwood.index.pst.bloom import PSTBloom
+from matchwood.index.pst.hash import PSTHash
+from matchwood.kernel.verify_kernels import COUNTERS
 from matchwood.lang.nodes import And, Between, Comparison, Expr, In
 from naive import matches
 from strategies import event, schema, seeds

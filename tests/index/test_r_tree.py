@@ -10,8 +10,8 @@ import pytest
 
 import matchwood as mw
 from encode.world import World
-from matchwood.index.r_tree import RTree
-from matchwood.index.verify_kernels import COUNTERS
+from matchwood.index.baselines.r_tree import RTree
+from matchwood.kernel.verify_kernels import COUNTERS
 from matchwood.lang.nodes import And, Between, Comparison, Expr
 from matchwood.workload import Skew2D, load_events, load_subscriptions
 from naive import matches

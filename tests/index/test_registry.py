@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from matchwood.index.registry import REGISTRY, find_index
+from matchwood.index.core.registry import REGISTRY, find_index
 
 PAGE = Path(__file__).parents[2] / "docs" / "indexes.md"
 

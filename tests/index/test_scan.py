@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 
 from encode.world import World, mixed_expressions
-from matchwood.index.scan import GAPS, Scan
-from matchwood.index.scan_kernels import FAIL, MATCH
-from matchwood.index.verify_kernels import COUNTERS
+from matchwood.index.scan.index import GAPS, Scan
+from matchwood.index.scan.match import FAIL, MATCH
+from matchwood.kernel.verify_kernels import COUNTERS
 from matchwood.lang import parse
 from matchwood.lang.nodes import Comparison
 from naive import matches

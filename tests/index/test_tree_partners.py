@@ -10,12 +10,12 @@ import pytest
 from encode.world import World, found
 from index.a_tree_samples import p
 from matchwood.errors import ExpansionError, IndexBuildError
-from matchwood.index.bdd import BDD
-from matchwood.index.bop import BoP
-from matchwood.index.dewey_id import DeweyId
-from matchwood.index.interval_id import IntervalId
-from matchwood.index.protocol import Index
-from matchwood.index.translation import Translation
+from matchwood.index.baselines.bdd import BDD
+from matchwood.index.baselines.bop import BoP
+from matchwood.index.baselines.dewey_id import DeweyId
+from matchwood.index.baselines.interval_id import IntervalId
+from matchwood.index.baselines.translation import Translation
+from matchwood.index.core.protocol import Index
 from matchwood.lang.nodes import And, Comparison, Expr, Or
 
 EXAMPLE = And((Or((p(1), p(2), p(3))), p(4), Or((p(5), p(6)))))

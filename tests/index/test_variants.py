@@ -11,7 +11,7 @@ import pytest
 import matchwood as mw
 from encode.world import found, small_world
 from index.variants import SETTINGS
-from matchwood.index.registry import REGISTRY, find_index
+from matchwood.index.core.registry import REGISTRY, find_index
 
 pytestmark = pytest.mark.slow
 

@@ -11,8 +11,8 @@ import pytest
 import matchwood as mw
 from encode.world import World
 from index.vcr_checks import check_vcr
-from matchwood.index.vcr import VCR
-from matchwood.index.verify_kernels import COUNTERS
+from matchwood.index.vcr.index import VCR
+from matchwood.kernel.verify_kernels import COUNTERS
 from matchwood.lang.nodes import And, Between, Comparison, Expr, In
 from matchwood.workload import Skew2D, find_workload, load_events, load_subscriptions
 from naive import matches

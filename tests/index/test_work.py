@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from encode.world import World, found
-from matchwood.index.pst_hash import PSTHash
-from matchwood.index.verify_kernels import COUNTERS
+from matchwood.index.pst.hash import PSTHash
+from matchwood.kernel.verify_kernels import COUNTERS
 from matchwood.lang.nodes import And, Comparison, Expr
 
 pytestmark = pytest.mark.slow

@@ -7,9 +7,7 @@ from collections import Counter
 import numpy as np
 
 from matchwood.encode.expressions import ExpressionTable
-from matchwood.index.pair_map_kernels import ABSENT
-from matchwood.index.vcr import VCR
-from matchwood.index.vcr_kernels import (
+from matchwood.index.vcr.change import (
     BOX,
     FLAGS,
     FREE,
@@ -26,6 +24,8 @@ from matchwood.index.vcr_kernels import (
     simple_decomposition,
     vcr_id,
 )
+from matchwood.index.vcr.index import VCR
+from matchwood.kernel.pair_map_kernels import ABSENT
 
 Rectangle = tuple[int, int, int, int]
 Pieces = list[Rectangle]

@@ -11,7 +11,7 @@ import pytest
 
 from matchwood.encode.events import encode_events
 from matchwood.errors import MatchwoodError
-from matchwood.index.scan import Scan
+from matchwood.index.scan.index import Scan
 from matchwood.workload import (
     BEGen,
     event_dicts,

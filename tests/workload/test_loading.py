@@ -12,7 +12,7 @@ import pytest
 from matchwood import Matcher, Schema
 from matchwood.encode.events import encode_events
 from matchwood.errors import MatchwoodError
-from matchwood.index.scan import Scan
+from matchwood.index.scan.index import Scan
 from matchwood.workload import Uniform, Workload, event_dicts, load_events, load_subscriptions
 from matchwood.workload.loading import encode_entries
 from matchwood.workload.tables import coded, entry_table

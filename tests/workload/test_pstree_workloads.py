@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from matchwood.errors import MatchwoodError
-from matchwood.index.scan import Scan
+from matchwood.index.scan.index import Scan
 from matchwood.workload import (
     PSTreeWorkload,
     Workload,

@@ -12,7 +12,7 @@ import pytest
 
 from matchwood import Matcher, parse
 from matchwood.errors import FormatError, MatchwoodError
-from matchwood.index.scan import Scan
+from matchwood.index.scan.index import Scan
 from matchwood.workload import (
     QGrams,
     event_dicts,

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from matchwood.encode.merge_kernels import and_token, or_token
 from matchwood.errors import MatchwoodError
-from matchwood.forms.merge_kernels import and_token, or_token
-from matchwood.index.scan import Scan
+from matchwood.index.scan.index import Scan
 from matchwood.lang import parse
 from matchwood.lang.nodes import Expr
 from matchwood.workload import (

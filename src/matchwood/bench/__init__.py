@@ -18,7 +18,7 @@ from matchwood.bench.report import Report
 from matchwood.bench.suite import Suite, find_suite, list_suites
 
 if TYPE_CHECKING:
-    from matchwood.index.protocol import Index
+    from matchwood.index.core.protocol import Index
 
 __all__ = ["Report", "Suite", "find_suite", "list_suites", "run_suite"]
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from matchwood.encode.events import EventBatch
 from matchwood.errors import MatchwoodError
-from matchwood.index.protocol import Hits
+from matchwood.index.core.protocol import Hits
 
 _SHOWN = 5
 

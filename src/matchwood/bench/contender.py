@@ -21,8 +21,8 @@ from matchwood.encode.events import EventBatch
 from matchwood.encode.expression_kernels import TREE
 from matchwood.encode.expressions import ExpressionTable
 from matchwood.errors import IndexBuildError
-from matchwood.index.protocol import ANY, Hits, Index
-from matchwood.index.verify_kernels import COUNTERS
+from matchwood.index.core.protocol import ANY, Hits, Index
+from matchwood.kernel.verify_kernels import COUNTERS
 from matchwood.workload.stopwatch import Stopwatch
 
 _WARM_UP = 64

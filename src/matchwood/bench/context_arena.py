@@ -22,8 +22,8 @@ from matchwood.encode.keys import float_keys
 from matchwood.encode.leaves import LeafBatch
 from matchwood.encode.resolve import resolve
 from matchwood.engine.loading import load_batches
-from matchwood.index.protocol import Hits
-from matchwood.index.registry import find_index
+from matchwood.index.core.protocol import Hits
+from matchwood.index.core.registry import find_index
 from matchwood.lang.parser import parse
 from matchwood.workload.context import Context, Walk
 from matchwood.workload.loading import encode_entries

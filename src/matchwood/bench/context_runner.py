@@ -24,7 +24,7 @@ from matchwood.bench.results import AGREES, REFERENCE, CaseResult, IndexResult
 from matchwood.bench.suite import Case, IndexSpec
 from matchwood.context.agile_kernels import NO_INDEX
 from matchwood.errors import MatchwoodError
-from matchwood.jit import compile_seconds
+from matchwood.kernel.jit import compile_seconds
 from matchwood.workload.context import Context
 
 CHUNKS = 4

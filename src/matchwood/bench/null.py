@@ -13,9 +13,9 @@ import numpy as np
 
 from matchwood.encode.events import EventBatch
 from matchwood.encode.expressions import ExpressionTable
-from matchwood.index.config import IndexConfig
-from matchwood.index.protocol import ANY, Hits
-from matchwood.index.verify_kernels import COUNTERS, EVENTS
+from matchwood.index.core.config import IndexConfig
+from matchwood.index.core.protocol import ANY, Hits
+from matchwood.kernel.verify_kernels import COUNTERS, EVENTS
 
 
 class Null:

@@ -25,9 +25,9 @@ from matchwood.bench.surroundings import commit, machine, versions
 from matchwood.encode.expression_kernels import ALWAYS, CONJUNCTION, NEVER, TREE
 from matchwood.encode.expressions import ExpressionTable
 from matchwood.errors import MatchwoodError
-from matchwood.index.protocol import Index
-from matchwood.index.registry import find_index
-from matchwood.index.scan import Scan
+from matchwood.index.core.protocol import Index
+from matchwood.index.core.registry import find_index
+from matchwood.index.scan.index import Scan
 from matchwood.workload.loading import CHUNK, Loaded, load_events, load_subscriptions
 from matchwood.workload.stopwatch import Stopwatch
 

@@ -16,9 +16,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from matchwood.index.interval_tree import IntervalTree
-from matchwood.index.ps_tree import PSTree
-from matchwood.index.segment_tree import SegmentTree
+from matchwood.index.stabbing.interval_tree import IntervalTree
+from matchwood.index.stabbing.ps_tree import PSTree
+from matchwood.index.stabbing.segment_tree import SegmentTree
 
 DOMAIN, LONGEST = 1_000_000, 1_000
 _SCANNED = 200

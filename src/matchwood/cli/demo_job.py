@@ -15,7 +15,7 @@ from matchwood.cli.demo_check import matches_in_sqlite
 from matchwood.cli.screen import progress
 from matchwood.engine.explain import Explanation
 from matchwood.engine.matcher import Matcher
-from matchwood.jit import compile_seconds
+from matchwood.kernel.jit import compile_seconds
 from matchwood.workload.bookshop import Bookshop, Event
 
 CHUNK = 1000

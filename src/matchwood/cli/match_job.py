@@ -20,7 +20,7 @@ from matchwood.engine.matcher import Matcher
 from matchwood.engine.matches import Matches, ids_to_arrow
 from matchwood.engine.result_files import check_result, open_result
 from matchwood.errors import EventError, StorageError
-from matchwood.jit import compile_seconds
+from matchwood.kernel.jit import compile_seconds
 
 Report = dict[str, Any]
 

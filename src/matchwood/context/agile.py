@@ -20,33 +20,36 @@ from __future__ import annotations
 
 import numpy as np
 
-from matchwood.arrays import doubled, grown
+from matchwood.context.agile_entry_kernels import (
+    deescalate_one,
+    open_trees,
+    probe_one,
+    put_again,
+    put_one,
+    rebuild_hash,
+    take_out_one,
+    update_one,
+)
 from matchwood.context.agile_kernels import (
     AGILE,
     FULL,
     HASH_TABLE,
     SEARCH_TREE,
     SKIP_LIST,
-    deescalate,
-    probe,
-    put,
-    update,
 )
-from matchwood.context.hash_table_kernels import hash_rebuild
-from matchwood.context.search_tree_kernels import MIRRORED, open_tree
+from matchwood.context.search_tree_kernels import MIRRORED
 from matchwood.context.update_kernels import make_nodes
-from matchwood.index.interval_skip_list import empty_structure, with_identifiers, with_room
-from matchwood.index.interval_skip_list_kernels import LEVELS
-from matchwood.index.marker_kernels import (
+from matchwood.index.stabbing.interval_skip_list import empty_structure, with_identifiers, with_room
+from matchwood.index.stabbing.interval_skip_list_kernels import LEVELS
+from matchwood.index.stabbing.marker_kernels import (
     FIRST_NODE,
     KIND,
     MAX_KEY,
     MIN_KEY,
     NODES,
     Structure,
-    take_out,
 )
-from matchwood.jit import kernel
+from matchwood.kernel.arrays import doubled, grown
 
 STRUCTURES = {
     "interval_skip_list": SKIP_LIST,
@@ -55,52 +58,6 @@ STRUCTURES = {
 }
 """What each holds exactly: any interval; half lines; single keys.  What it cannot hold exactly it
 holds under every key."""
-
-
-@kernel
-def _open_trees(s, n, is_mirrored):  # type: ignore[no-untyped-def]
-    for k in range(n):
-        open_tree(s, k, is_mirrored[k])
-
-
-@kernel
-def _rehash(s, first):  # type: ignore[no-untyped-def]
-    hash_rebuild(s, first)
-
-
-@kernel
-def _put(s, k, i, lo, hi, before):  # type: ignore[no-untyped-def]
-    return put(s, k, i, lo, hi, before)
-
-
-@kernel
-def _update(s, k, i, lo, hi, mode, scope, before, growth):  # type: ignore[no-untyped-def]
-    return update(s, k, i, lo, hi, mode, scope, before, growth)
-
-
-@kernel
-def _deescalate(s, k, i, lo, hi, before):  # type: ignore[no-untyped-def]
-    return deescalate(s, k, i, lo, hi, before)
-
-
-@kernel
-def _take_out(s, i):  # type: ignore[no-untyped-def]
-    take_out(s, i)
-
-
-@kernel
-def _probe(s, k, key, out):  # type: ignore[no-untyped-def]
-    return probe(s, k, key, out, np.int64(0))
-
-
-@kernel
-def _put_again(old, s, n_lists, first, last, before):  # type: ignore[no-untyped-def]
-    """Put identifiers from `first` on where they were; returns how far it came."""
-    for i in range(first, last):
-        lo, hi = old.range[i, 0], old.range[i, 1]
-        if lo <= hi and s.ends[i, 0] < 0 and not put(s, i % n_lists, i, lo, hi, before):
-            return i
-    return last
 
 
 def new_structure(kind: int, n_lists: int, is_mirrored: np.ndarray | None = None) -> Structure:
@@ -115,7 +72,7 @@ def new_structure(kind: int, n_lists: int, is_mirrored: np.ndarray | None = None
     s = _with_cells(s)
     if kind == SEARCH_TREE:
         mirrored = np.zeros(n_lists, np.int64) if is_mirrored is None else is_mirrored
-        _open_trees(s, n_lists, mirrored.astype(np.int64))
+        open_trees(s, n_lists, mirrored.astype(np.int64))
     else:
         s.edge[:] = 0
         s.count[NODES] = 2 * n_lists
@@ -135,7 +92,7 @@ def renewed(old: Structure, n_lists: int, before: np.ndarray) -> Structure:
         s = _with_nodes(s, k, old.range[k::n_lists], before)
     done = 0
     while done < n:
-        done = _put_again(old, s, n_lists, done, n, before)
+        done = put_again(old, s, n_lists, done, n, before)
         if done < n:
             s = roomier(s)
     return s
@@ -172,7 +129,7 @@ def _with_cells(s: Structure) -> Structure:
     s = s._replace(cell_head=grown(s.cell_head, n + 1, -1), cell_size=grown(s.cell_size, n + 1))
     if len(s.edge) < 4 * n:
         s = s._replace(edge=np.zeros((doubled(64, 4 * n), 2), np.int32))
-        _rehash(s, int(s.count[FIRST_NODE]))
+        rebuild_hash(s, int(s.count[FIRST_NODE]))
     return s
 
 
@@ -192,13 +149,13 @@ class AgileIndex:
     def insert(self, i: int, lo: int, hi: int) -> None:
         """Hold identifier i under [lo, hi] exactly."""
         self.structure = with_identifiers(self.structure, i + 1)
-        while not _put(self.structure, 0, i, lo, hi, self._before):
+        while not put_one(self.structure, 0, i, lo, hi, self._before):
             self.structure = roomier(self.structure)
         self._exact[i] = (lo, hi)
 
     def delete(self, i: int) -> None:
         """Forget an identifier."""
-        _take_out(self.structure, i)
+        take_out_one(self.structure, i)
         del self._exact[i]
         if not self._exact:
             self.structure = new_structure(self._kind, 1, self._mirrored)
@@ -207,7 +164,7 @@ class AgileIndex:
         """k(i) is [lo, hi] now; whether that took an escalation."""
         self._exact[i] = (lo, hi)
         while True:
-            done = _update(
+            done = update_one(
                 self.structure, 0, i, lo, hi, AGILE, self._scope, self._before, self.growth
             )
             if done != FULL:
@@ -217,13 +174,13 @@ class AgileIndex:
     def deescalate(self, i: int) -> None:
         """Bring K(i) nearer to k(i)."""
         lo, hi = self._exact[i]
-        while not _deescalate(self.structure, 0, i, lo, hi, self._before):
+        while not deescalate_one(self.structure, 0, i, lo, hi, self._before):
             self.structure = roomier(self.structure)
 
     def probe(self, key: int) -> list[int]:
         """{i | key in K(i)}, ascending."""
         out = np.empty(len(self._exact), np.int32)
-        return sorted(out[: _probe(self.structure, 0, key, out)].tolist())
+        return sorted(out[: probe_one(self.structure, 0, key, out)].tolist())
 
     def key_of(self, i: int) -> tuple[int, int]:
         """k(i)."""

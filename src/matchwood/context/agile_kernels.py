@@ -18,7 +18,7 @@ from matchwood.context.search_tree_kernels import (
     tree_probe,
     tree_put,
 )
-from matchwood.index.interval_skip_list_kernels import (
+from matchwood.index.stabbing.interval_skip_list_kernels import (
     MOST_MARKERS,
     deescalate_range,
     escalate_range,
@@ -28,7 +28,7 @@ from matchwood.index.interval_skip_list_kernels import (
     put_exact,
     stab,
 )
-from matchwood.index.marker_kernels import (
+from matchwood.index.stabbing.marker_kernels import (
     KIND,
     MAX_KEY,
     MIN_KEY,
@@ -36,7 +36,7 @@ from matchwood.index.marker_kernels import (
     put_everywhere,
     take_out,
 )
-from matchwood.jit import part
+from matchwood.kernel.jit import part
 
 SKIP_LIST, SEARCH_TREE, HASH_TABLE = range(3)
 NO_INDEX, EAGER, PARTIAL, GBU, AGILE = range(5)

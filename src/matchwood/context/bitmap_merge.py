@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from matchwood.arrays import doubled, grown
 from matchwood.context.agile_kernels import AGILE
 from matchwood.context.cif_kernels import postfilter_candidates, probe_one
 from matchwood.context.update_kernels import N_PROFILES
 from matchwood.encode.events import EventBatch
 from matchwood.errors import IndexBuildError
-from matchwood.index.protocol import Hits
-from matchwood.index.verify_kernels import CANDIDATES, COUNTERS, EVENTS, MATCHES, PREDICATES
+from matchwood.index.core.protocol import Hits
+from matchwood.kernel.arrays import doubled, grown
+from matchwood.kernel.verify_kernels import CANDIDATES, COUNTERS, EVENTS, MATCHES, PREDICATES
 
 if TYPE_CHECKING:
     from matchwood.context.cif import Cif

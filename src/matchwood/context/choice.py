@@ -12,7 +12,7 @@ import numpy as np
 from matchwood.context.profile_kernels import EQ, RELATION, Profiles
 from matchwood.context.profiles import Compiled, no_profiles
 from matchwood.context.update_kernels import leaf_ranges
-from matchwood.index.marker_kernels import MAX_KEY, MIN_KEY
+from matchwood.index.stabbing.marker_kernels import MAX_KEY, MIN_KEY
 
 SAMPLE, POINTS = 4_000, 200
 _GUESS_POINT, _GUESS_RANGE = 0.01, 0.4

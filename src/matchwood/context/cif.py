@@ -26,7 +26,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from matchwood.checks import Column, check, check_members
 from matchwood.context.agile import new_structure, renewed, roomier
 from matchwood.context.agile_kernels import (
     AGILE,
@@ -63,12 +62,13 @@ from matchwood.context.update_kernels import (
 from matchwood.encode.events import EventBatch
 from matchwood.encode.expressions import ExpressionTable
 from matchwood.encode.keys import INT_MAX, INT_MIN
-from matchwood.index.config import IndexConfig
-from matchwood.index.frame import IndexFrame, Step, check_live
-from matchwood.index.interval_skip_list import with_identifiers
-from matchwood.index.interval_skip_list_kernels import LEVELS
-from matchwood.index.marker_kernels import KIND, NODES
-from matchwood.index.protocol import ANY, Hits
+from matchwood.index.core.config import IndexConfig
+from matchwood.index.core.frame import IndexFrame, Step, check_live
+from matchwood.index.core.protocol import ANY, Hits
+from matchwood.index.stabbing.interval_skip_list import with_identifiers
+from matchwood.index.stabbing.interval_skip_list_kernels import LEVELS
+from matchwood.index.stabbing.marker_kernels import KIND, NODES
+from matchwood.kernel.checks import Column, check, check_members
 
 REQUESTS = 4096
 SPARE_NODES = 64

@@ -12,7 +12,7 @@ from matchwood.context.profile_kernels import EQ, GE, GT, RELATION, Profiles
 from matchwood.context.profiles import Compiled
 from matchwood.context.update_kernels import entry_ranges
 from matchwood.encode.keys import INT_MAX, INT_MIN
-from matchwood.index.marker_kernels import Structure
+from matchwood.index.stabbing.marker_kernels import Structure
 
 
 def structure_for(compiled: Compiled, attrs: np.ndarray, name: str) -> Structure:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from matchwood.context.agile import STRUCTURES
 from matchwood.context.policy_kernels import ALWAYS, AUTO, FIXED, RENT
-from matchwood.index.config import IndexConfig
+from matchwood.index.core.config import IndexConfig
 
 POLICIES = {"always": ALWAYS, "fixed": FIXED, "auto": AUTO, "rent": RENT}
 

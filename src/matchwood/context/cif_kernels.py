@@ -8,7 +8,8 @@ from matchwood.context.agile_kernels import probe
 from matchwood.context.policy_kernels import DECAY, P_UPDATES, P_WRONG, SAMPLE, ask
 from matchwood.context.profile_kernels import MATCH, is_decided, lead, test
 from matchwood.context.update_kernels import FALSE_POSITIVES, N_LOOSE, N_PROFILES
-from matchwood.index.verify_kernels import (
+from matchwood.kernel.jit import kernel, part, prefetch
+from matchwood.kernel.verify_kernels import (
     CANDIDATES,
     EVENTS,
     MATCHES,
@@ -16,7 +17,6 @@ from matchwood.index.verify_kernels import (
     PREDICATES,
     post_event,
 )
-from matchwood.jit import kernel, part, prefetch
 
 SPARSE = 32
 """From one candidate in so many profiles on, candidates are put in order."""

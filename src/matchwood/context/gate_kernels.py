@@ -18,7 +18,7 @@ from matchwood.context.profile_kernels import (
     leaf_kind,
     own_leaf_holds,
 )
-from matchwood.jit import kernel, part
+from matchwood.kernel.jit import kernel, part
 
 
 @part

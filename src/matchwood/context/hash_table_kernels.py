@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from matchwood.index.marker_kernels import (
+from matchwood.index.stabbing.marker_kernels import (
     NODES,
     append_marker,
     emit,
     put_everywhere,
 )
-from matchwood.jit import part
+from matchwood.kernel.jit import part
 
 TABLE = 0
 

@@ -19,7 +19,7 @@ from matchwood.context.cif import Cif
 from matchwood.context.cif_config import POLICIES, AgileConfig, PartialConfig
 from matchwood.context.policy_kernels import FIXED, P_KIND, P_LIMIT, RENT
 from matchwood.encode.keys import WrongValue
-from matchwood.index.config import IndexConfig
+from matchwood.index.core.config import IndexConfig
 
 
 class NoIndex(Cif):

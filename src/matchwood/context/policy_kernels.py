@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from matchwood.jit import part
+from matchwood.kernel.jit import part
 
 ALWAYS, FIXED, AUTO, RENT = range(4)
 """Policies of deescalation; see `cif_config.py`."""

@@ -24,10 +24,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from matchwood.encode.predicate_kernels import in_set
-from matchwood.index.marker_kernels import MAX_KEY, MIN_KEY
-from matchwood.index.verify_kernels import holds
-from matchwood.jit import part
+from matchwood.index.stabbing.marker_kernels import MAX_KEY, MIN_KEY
+from matchwood.kernel.interval_kernels import in_set
+from matchwood.kernel.jit import part
+from matchwood.kernel.verify_kernels import holds
 
 STATIC, VALUE, ABSENCE, RELATION, OWN_RELATION, NEVER, BAND = range(7)
 """Kinds of leaves: event in a set; context's value in a set; context's value absent; event against

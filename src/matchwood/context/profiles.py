@@ -11,7 +11,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from matchwood.arrays import grown
 from matchwood.context.profile_kernels import (
     ABSENCE,
     BAND,
@@ -35,8 +34,9 @@ from matchwood.encode.attributes import Attribute
 from matchwood.encode.expression_kernels import CONJUNCTION, TREE
 from matchwood.encode.expressions import ExpressionTable
 from matchwood.encode.keys import FloatKeys
-from matchwood.index.marker_kernels import MAX_KEY, MIN_KEY
-from matchwood.index.scan_kernels import Records, append_conjunctions, append_trees
+from matchwood.index.scan.match import Records, append_conjunctions, append_trees
+from matchwood.index.stabbing.marker_kernels import MAX_KEY, MIN_KEY
+from matchwood.kernel.arrays import grown
 
 _OPS = {"=": 0, "<>": 1, "<": 2, "<=": 3, ">": 4, ">=": 5}
 NO_INDEX_ATTR = -1

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from matchwood.index.marker_kernels import (
+from matchwood.index.stabbing.marker_kernels import (
     CELL,
     MAX_KEY,
     MIN_KEY,
@@ -25,7 +25,7 @@ from matchwood.index.marker_kernels import (
     put_everywhere,
     take_out,
 )
-from matchwood.jit import part
+from matchwood.kernel.jit import part
 
 LEFT, RIGHT, PARENT, MIRRORED = range(4)
 IN_NODE, IN_LEFT, IN_RIGHT = range(3)

@@ -16,7 +16,6 @@ from typing import Any
 
 import numpy as np
 
-from matchwood.arrays import doubled, grown
 from matchwood.context.table import (
     KEY,
     LINK,
@@ -31,6 +30,7 @@ from matchwood.context.values import ABSENT, Id, ValueEncoder, fits, value_of
 from matchwood.encode.attributes import Attribute, Attributes
 from matchwood.encode.dictionary import Relabelling
 from matchwood.encode.expressions import ExpressionTable
+from matchwood.kernel.arrays import doubled, grown
 from matchwood.lang.names import CONTEXT
 
 __all__ = ["KEY", "LINK", "SAFE_HI", "SAFE_LO", "ContextStore", "Follower"]

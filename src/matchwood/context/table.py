@@ -16,10 +16,10 @@ from typing import Protocol
 
 import numpy as np
 
-from matchwood.arrays import doubled, grown
 from matchwood.context.values import ABSENT, Id
 from matchwood.encode.keys import INT_MAX, INT_MIN
-from matchwood.journal import Journal
+from matchwood.kernel.arrays import doubled, grown
+from matchwood.kernel.journal import Journal
 
 KEY, SAFE_LO, SAFE_HI, LINK = range(4)
 FREE = -1

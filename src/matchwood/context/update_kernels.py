@@ -56,14 +56,14 @@ from matchwood.context.profile_kernels import (
     leaf_range,
     moved,
 )
-from matchwood.index.interval_skip_list_kernels import (
+from matchwood.index.stabbing.interval_skip_list_kernels import (
     MOST_MARKERS,
     add_node,
     levels_of,
     put_boxed,
 )
-from matchwood.index.marker_kernels import MAX_KEY, MIN_KEY, has_room, take_out
-from matchwood.jit import kernel, part
+from matchwood.index.stabbing.marker_kernels import MAX_KEY, MIN_KEY, has_room, take_out
+from matchwood.kernel.jit import kernel, part
 
 N_PROFILES, N_LEAVES, N_LINKS, FREE_LINK, N_LOOSE, N_DEAD = range(6)
 ESCALATED, DEESCALATED, UPDATES, FALSE_POSITIVES = range(4)

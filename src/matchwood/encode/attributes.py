@@ -33,7 +33,7 @@ from matchwood.encode.keys import DictionaryKeys, FloatKeys, Keys, keys_for
 from matchwood.encode.like import compile_pattern
 from matchwood.encode.predicates import PredicateTable
 from matchwood.encode.schema import Schema
-from matchwood.journal import Journal
+from matchwood.kernel.journal import Journal
 from matchwood.lang.names import is_context
 
 

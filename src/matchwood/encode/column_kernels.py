@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from matchwood.jit import kernel
+from matchwood.kernel.jit import kernel
 
 
 @kernel

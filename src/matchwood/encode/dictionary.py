@@ -29,7 +29,7 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 from sortedcontainers import SortedList
 
-from matchwood.forms.interval_kernels import MAX_KEY, MIN_KEY
+from matchwood.kernel.interval_kernels import MAX_KEY, MIN_KEY
 
 STEP = 2**32
 """Distance between labels at the ends and after relabelling: 2^31 constants before it shrinks."""

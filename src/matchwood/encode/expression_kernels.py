@@ -6,8 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from matchwood.encode.predicate_kernels import has_room, intern, release
-from matchwood.forms.merge_kernels import (
+from matchwood.encode.merge_kernels import (
     AND,
     FALSE,
     FULL,
@@ -17,7 +16,8 @@ from matchwood.forms.merge_kernels import (
     TRUE,
     merge_expression,
 )
-from matchwood.jit import kernel, part
+from matchwood.encode.predicate_kernels import has_room, intern, release
+from matchwood.kernel.jit import kernel, part
 
 UNUSED, CONJUNCTION, TREE, ALWAYS, NEVER = range(5)
 """What a slot of the expression table holds."""

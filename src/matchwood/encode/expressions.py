@@ -23,7 +23,6 @@ from typing import Any
 
 import numpy as np
 
-from matchwood.arrays import doubled, grown, slices
 from matchwood.encode.dictionary import Relabelling
 from matchwood.encode.expression_kernels import (
     CODE_FULL,
@@ -42,9 +41,10 @@ from matchwood.encode.expression_kernels import (
     merged_away,
     release_batch,
 )
+from matchwood.encode.merge_kernels import Leaves, new_workspace
 from matchwood.encode.predicate_kernels import HIGH
 from matchwood.encode.predicates import PredicateTable
-from matchwood.forms.merge_kernels import Leaves, new_workspace
+from matchwood.kernel.arrays import doubled, grown, slices
 
 _WORKSPACE = 256
 _LARGE = 10_000

@@ -26,9 +26,9 @@ from matchwood.encode.domains import Range, existing, without_empty_gaps
 from matchwood.encode.expressions import ExpressionTable
 from matchwood.encode.keys import INT_MAX, NAN, DictionaryKeys, float_place
 from matchwood.encode.leaves import OPERATOR, PATTERN, REFERENCE, LeafBatch
+from matchwood.encode.merge_kernels import AND, FALSE, LEAF, TRUE, Workspace, merged
 from matchwood.encode.resolve import resolve
 from matchwood.errors import EventError, ExpansionError, SchemaError
-from matchwood.forms.merge_kernels import AND, FALSE, LEAF, TRUE, Workspace, merged
 from matchwood.forms.nnf import nnf
 from matchwood.lang.nodes import FALSE as FALSE_NODE
 from matchwood.lang.nodes import And, Const, Expr, IsNull, Or, predicates

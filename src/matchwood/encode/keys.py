@@ -39,7 +39,7 @@ import numpy as np
 
 from matchwood.encode.dictionary import OrderedDictionary, Relabelling
 from matchwood.encode.exact import Exact
-from matchwood.forms.merge_kernels import ABOVE, BELOW, EXACT
+from matchwood.encode.merge_kernels import ABOVE, BELOW, EXACT
 from matchwood.lang.literals import LiteralError, held
 from matchwood.lang.moments import read_date, read_timestamp
 

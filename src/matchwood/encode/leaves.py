@@ -17,7 +17,7 @@ from typing import Any
 
 from matchwood.encode.exact import has_decimal, spelled_out
 from matchwood.encode.like import LikeKind, classify, successor
-from matchwood.forms.merge_kernels import (
+from matchwood.encode.merge_kernels import (
     BETWEEN,
     EQ,
     GE,

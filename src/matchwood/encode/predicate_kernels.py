@@ -6,8 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from matchwood.forms.interval_kernels import first_reaching
-from matchwood.jit import kernel, part
+from matchwood.kernel.jit import kernel, part
 
 HIGH, FREE, N_INTERVALS, GARBAGE, SEED = range(5)
 """Positions in `count`: ids ever handed out, ids in the free list, arena used, arena wasted, and
@@ -147,10 +146,3 @@ def rehash(p):
             while p.table[at] >= 0:
                 at = (at + np.uint64(1)) & mask
             p.table[at] = pred
-
-
-@part
-def in_set(interval_lo, interval_hi, start, n, lo, hi):
-    """Whether the set of n intervals at `start` shares a key with lo..hi."""
-    i = first_reaching(interval_hi, start, n, lo)
-    return i < start + n and interval_lo[i] <= hi

@@ -27,7 +27,6 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from matchwood.arrays import doubled, grown, slices
 from matchwood.encode.dictionary import Relabelling
 from matchwood.encode.predicate_kernels import (
     FREE,
@@ -38,7 +37,8 @@ from matchwood.encode.predicate_kernels import (
     PredicateLayout,
     rehash,
 )
-from matchwood.forms.interval_kernels import MAX_KEY, MIN_KEY
+from matchwood.kernel.arrays import doubled, grown, slices
+from matchwood.kernel.interval_kernels import MAX_KEY, MIN_KEY
 
 SAVED = (
     "attr",

@@ -16,10 +16,10 @@ from matchwood.encode.attributes import Attribute, Attributes, Term
 from matchwood.encode.expressions import ExpressionTable
 from matchwood.encode.keys import DictionaryKeys, read_literal_problem
 from matchwood.encode.leaves import ABSENT, OF_STRING, OPERATOR, REFERENCE, LeafBatch
+from matchwood.encode.merge_kernels import EQ, NEGATED, PRESENT, Leaves
 from matchwood.encode.relations import check_relations
 from matchwood.encode.schema import TYPES, accepts, literal_type
 from matchwood.errors import SchemaError
-from matchwood.forms.merge_kernels import EQ, NEGATED, PRESENT, Leaves
 from matchwood.lang.names import is_context
 
 _SMALL = 64

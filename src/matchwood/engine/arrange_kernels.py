@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from matchwood.jit import kernel, part
+from matchwood.kernel.jit import kernel, part
 
 SMALL = 256
 """Segments up to this size are sorted; larger ones are marked in a bitmap and read off, which costs

@@ -18,8 +18,8 @@ from matchwood.encode.events import encode_event
 from matchwood.encode.exact import has_decimal, spelled_out
 from matchwood.encode.expressions import ExpressionTable
 from matchwood.encode.leaves import LeafBatch
+from matchwood.encode.merge_kernels import leaf_intervals
 from matchwood.encode.resolve import resolve
-from matchwood.forms.merge_kernels import leaf_intervals
 from matchwood.lang.names import CONTEXT, is_context
 from matchwood.lang.nodes import (
     And,

@@ -16,8 +16,8 @@ from typing import NamedTuple
 import numpy as np
 
 from matchwood.encode.events import EventBatch
-from matchwood.index.protocol import Hits, Index
-from matchwood.index.verify_kernels import COUNTERS
+from matchwood.index.core.protocol import Hits, Index
+from matchwood.kernel.verify_kernels import COUNTERS
 
 
 class Moment(NamedTuple):

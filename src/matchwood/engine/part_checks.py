@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from matchwood.arrays import slices
-from matchwood.checks import Column, check, check_slices, expect
 from matchwood.encode.dictionary import HIGHEST_LABEL, LOWEST_LABEL
 from matchwood.encode.expression_kernels import CONJUNCTION, NEVER, TREE
+from matchwood.kernel.arrays import slices
+from matchwood.kernel.checks import Column, check, check_slices, expect
 
 Arrays = dict[str, np.ndarray]
 INT, FLOAT, NAN_KIND, TEXT, DECIMAL = range(5)

@@ -34,7 +34,7 @@ from matchwood.engine.store import Store
 from matchwood.engine.subscriptions import Subscriptions
 from matchwood.engine.texts import TextArena
 from matchwood.errors import FormatError
-from matchwood.index.protocol import is_checked
+from matchwood.index.core.protocol import is_checked
 
 
 def collect(store: Store) -> tuple[dict[str, Any], Arrays]:

@@ -28,15 +28,15 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from matchwood.arrays import slices
 from matchwood.encode.arrow_events import readable
 from matchwood.encode.arrow_values import is_text, python_values
 from matchwood.encode.exact import has_decimal
 from matchwood.encode.leaves import ABSENT, OPERATORS, LeafBatch
+from matchwood.encode.merge_kernels import BETWEEN, IN, NEGATED, PRESENT, and_token
 from matchwood.engine.loading import Chunk
 from matchwood.engine.predicate_texts import LIKE, TableTexts
 from matchwood.errors import MatchwoodError, SubscriptionError
-from matchwood.forms.merge_kernels import BETWEEN, IN, NEGATED, PRESENT, and_token
+from matchwood.kernel.arrays import slices
 from matchwood.lang.builder import as_value, attr
 from matchwood.lang.literals import INT_MAX, INT_MIN
 from matchwood.lang.nodes import Between, Comparison, In, IsNull, Like, Predicate

@@ -21,7 +21,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from matchwood.encode.leaves import ABSENT, OPERATORS, LeafBatch
-from matchwood.forms.merge_kernels import BETWEEN, IN, NEGATED, PRESENT
+from matchwood.encode.merge_kernels import BETWEEN, IN, NEGATED, PRESENT
 from matchwood.lang.builder import as_value
 from matchwood.lang.printer import Printer
 

@@ -26,9 +26,9 @@ from matchwood.encode.expression_kernels import ALWAYS, CONJUNCTION, TREE, UNUSE
 from matchwood.encode.expressions import ExpressionTable
 from matchwood.engine.moments import Moment, match_between
 from matchwood.errors import FormatError, MatchwoodError
-from matchwood.index.config import IndexConfig
-from matchwood.index.protocol import ANY, Hits, Index, is_checked
-from matchwood.index.registry import find_index
+from matchwood.index.core.config import IndexConfig
+from matchwood.index.core.protocol import ANY, Hits, Index, is_checked
+from matchwood.index.core.registry import find_index
 
 AUTO = "auto"
 CONJUNCTIVE_INDEX = "pst_bloom"

@@ -40,9 +40,9 @@ from matchwood.engine.savepoint import Savepoint
 from matchwood.engine.subscriptions import Id, Subscriptions, are_plain, check_id
 from matchwood.engine.tidy import forget, tidy
 from matchwood.errors import MatchwoodError, ParseError, SchemaError, SubscriptionError
-from matchwood.index.protocol import Hits, side_by_side
-from matchwood.index.verify_kernels import COUNTERS
-from matchwood.jit import compile_seconds
+from matchwood.index.core.protocol import Hits, side_by_side
+from matchwood.kernel.jit import compile_seconds
+from matchwood.kernel.verify_kernels import COUNTERS
 from matchwood.lang.nodes import Boolean, Expr
 from matchwood.lang.parser import parse
 

@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from matchwood.arrays import doubled, grown
 from matchwood.engine.texts import TextArena
 from matchwood.errors import SubscriptionError
-from matchwood.journal import Journal
+from matchwood.kernel.arrays import doubled, grown
+from matchwood.kernel.journal import Journal
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from matchwood.arrays import doubled, grown, slices
-from matchwood.journal import Journal
+from matchwood.kernel.arrays import doubled, grown, slices
+from matchwood.kernel.journal import Journal
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from matchwood.forms.merge_kernels import BETWEEN, EQ, GE, GT, IN, LE, LT, NEGATED
-from matchwood.jit import kernel, part
+from matchwood.encode.merge_kernels import BETWEEN, EQ, GE, GT, IN, LE, LT, NEGATED
+from matchwood.kernel.jit import kernel, part
 from matchwood.workload.begen_draw_kernels import below, draw, mix, unit
 from matchwood.workload.tree_kernels import NOT, XNOR, XOR
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from matchwood.forms.merge_kernels import BETWEEN, EQ, IN, NEGATED
-from matchwood.jit import kernel, part
+from matchwood.encode.merge_kernels import BETWEEN, EQ, IN, NEGATED
+from matchwood.kernel.jit import kernel, part
 from matchwood.workload.abegen_kernels import (
     ATTRIBUTE,
     CHILD,

@@ -6,7 +6,7 @@ draw i, c   mix(stream + (i * DRAWS + c + 1) * ODD)       for use c of item i
 
 import numpy as np
 
-from matchwood.jit import kernel, part
+from matchwood.kernel.jit import kernel, part
 
 _ODD = np.uint64(0x9E3779B97F4A7C15)
 _ODD_ATTEMPT = np.uint64(0xD1342543DE82EF95)

@@ -10,7 +10,7 @@ Two expressions are alike when they accept the same integers: `x < 3` is `x <= 2
 
 import numpy as np
 
-from matchwood.jit import kernel, part
+from matchwood.kernel.jit import kernel, part
 from matchwood.workload.begen_draw_kernels import below, mix, stream_of, unit
 
 EQ, NE, LT, LE, GE, GT, IN, NOT_IN, BETWEEN = range(9)

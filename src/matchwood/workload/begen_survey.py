@@ -19,8 +19,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from matchwood.arrays import doubled
 from matchwood.errors import MatchwoodError
+from matchwood.kernel.arrays import doubled
 from matchwood.workload.begen_bases import Bases
 from matchwood.workload.begen_kernels import MAX_LIST, rehash, survey, write
 

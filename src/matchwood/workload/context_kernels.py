@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from matchwood.jit import kernel
+from matchwood.kernel.jit import kernel
 
 
 @kernel

@@ -21,9 +21,9 @@ from typing import Any, ClassVar
 import numpy as np
 import pyarrow as pa
 
-from matchwood.arrays import slices
 from matchwood.encode.schema import Schema
 from matchwood.errors import MatchwoodError
+from matchwood.kernel.arrays import slices
 from matchwood.workload.begen_bases import Bases, accident, kept_share, number_of_bases
 from matchwood.workload.begen_operators import CLASSES, NAMES, accepted_share, range_widths
 from matchwood.workload.begen_survey import Rules, Survey

@@ -18,8 +18,8 @@ from threading import Lock
 
 import numpy as np
 
-from matchwood.arrays import slices
 from matchwood.errors import MatchwoodError
+from matchwood.kernel.arrays import slices
 from matchwood.workload.begen_bases import Bases
 from matchwood.workload.dblp import read_dblp
 from matchwood.workload.draws import Draws

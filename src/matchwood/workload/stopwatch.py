@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from matchwood.jit import compile_seconds
+from matchwood.kernel.jit import compile_seconds
 
 
 class Stopwatch:

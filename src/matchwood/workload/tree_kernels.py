@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from matchwood.forms.merge_kernels import NEGATED, token_is_and, token_operands
-from matchwood.jit import kernel, part
+from matchwood.encode.merge_kernels import NEGATED, token_is_and, token_operands
+from matchwood.kernel.jit import kernel, part
 
 NOT, XOR, XNOR = -(2**30), -(2**30) - 1, -(2**30) - 2
 """Tokens beyond all AND(n) and OR(n)."""

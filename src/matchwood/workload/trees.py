@@ -11,9 +11,9 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from matchwood.arrays import grown, slices
 from matchwood.encode.leaves import LeafBatch
-from matchwood.forms.merge_kernels import BETWEEN, EQ, GE, GT, IN, LE, LT, NEGATED
+from matchwood.encode.merge_kernels import BETWEEN, EQ, GE, GT, IN, LE, LT, NEGATED
+from matchwood.kernel.arrays import grown, slices
 from matchwood.workload.tree_kernels import NOT, XNOR, XOR, negate_leaves, push_negations
 
 _SIGNS = {EQ: "=", LT: "<", LE: "<=", GT: ">", GE: ">=", EQ | NEGATED: "<>"}

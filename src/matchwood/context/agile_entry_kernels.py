@@ -1,0 +1,57 @@
+"""Entry points from Python to the kernels of `agile`: one identifier at a time, or all of them."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from matchwood.context.agile_kernels import deescalate, probe, put, update
+from matchwood.context.hash_table_kernels import hash_rebuild
+from matchwood.context.search_tree_kernels import open_tree
+from matchwood.index.stabbing.marker_kernels import take_out
+from matchwood.kernel.jit import kernel
+
+
+@kernel
+def open_trees(s, n, is_mirrored):
+    for k in range(n):
+        open_tree(s, k, is_mirrored[k])
+
+
+@kernel
+def rebuild_hash(s, first):
+    hash_rebuild(s, first)
+
+
+@kernel
+def put_one(s, k, i, lo, hi, before):
+    return put(s, k, i, lo, hi, before)
+
+
+@kernel
+def update_one(s, k, i, lo, hi, mode, scope, before, growth):
+    return update(s, k, i, lo, hi, mode, scope, before, growth)
+
+
+@kernel
+def deescalate_one(s, k, i, lo, hi, before):
+    return deescalate(s, k, i, lo, hi, before)
+
+
+@kernel
+def take_out_one(s, i):
+    take_out(s, i)
+
+
+@kernel
+def probe_one(s, k, key, out):
+    return probe(s, k, key, out, np.int64(0))
+
+
+@kernel
+def put_again(old, s, n_lists, first, last, before):
+    """Put identifiers from `first` on where they were; returns how far it came."""
+    for i in range(first, last):
+        lo, hi = old.range[i, 0], old.range[i, 1]
+        if lo <= hi and s.ends[i, 0] < 0 and not put(s, i % n_lists, i, lo, hi, before):
+            return i
+    return last

@@ -1,0 +1,284 @@
+"""Matching with the A-Tree: zero suppression and propagation on demand (section 5.2).
+
+Only TRUE travels.  A leaf that holds tells its parents: an OR is true at once; an AND is told by
+the one child that gives access to it, and looks at its other children when the nodes below its
+level are done.  A byte per node says for which event it was last true, so nothing is cleared
+between events.
+
+Nodes are worked on in waves, all that became true since the last one, in passes of one kind of
+memory each: the `hot` rows of all nodes, then the blocks of those with several parents, then the
+truth of the parents.  Nothing in a pass depends on what the pass reads, and hardly a branch does,
+so that the memory of a dozen nodes is on its way at once (docs/decisions/0018).
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from matchwood.index.a_tree.blocks import (
+    DOWN,
+    N_ACTIVE,
+    N_OR,
+    NO_SLOT,
+    PARENTS,
+    SLOT,
+    TELL,
+    TO_AND,
+    TO_TOP,
+)
+from matchwood.index.stabbing.predicate_kernels import stab_event
+from matchwood.kernel.jit import kernel, part
+from matchwood.kernel.verify_kernels import finish_event
+
+LAST_SIGNATURE = 255
+FULL = -1
+
+
+class Matching(NamedTuple):
+    """Scratch of one matcher; all but the clock are as long as `node`.
+
+    A link p is a node, or ~slot of a top: both have a place in `truth`, at S + p for S slots.
+    """
+
+    truth: np.ndarray  # uint8, S more: the signature of the event for which a node is true
+    queue: np.ndarray  # int32: nodes that are true, in the order in which they became so
+    row: np.ndarray  # int32[, 2]: what is `hot` of a wave of nodes
+    sole: np.ndarray  # int32: links to ORs, each the one parent of a node of the wave
+    opened: np.ndarray  # int32[, 3]: where parents, or children, of a row of nodes are
+    pending: np.ndarray  # int32: ANDs that wait until their level has come
+    ready: np.ndarray  # int32: those whose level has come
+    clock: np.ndarray  # int64[1]: the signature
+
+
+@part
+def next_signature(matching):
+    """A signature that no node has; all are cleared once in 255 events."""
+    if matching.clock[0] == LAST_SIGNATURE:
+        matching.truth[:] = 0
+        matching.clock[0] = 0
+    matching.clock[0] += 1
+    return np.uint8(matching.clock[0])
+
+
+@part
+def emit(x, v, out, n):
+    """Write the expressions of a node; returns the new end, or FULL."""
+    slot = x.hot[v, SLOT]
+    if slot >= 0:
+        if n == len(out):
+            return np.int64(FULL)
+        out[n] = slot
+        return n + 1
+    if slot == NO_SLOT:
+        return n
+    at = ~slot - 1
+    size = np.int64(x.word[at])
+    if n + size > len(out):
+        return np.int64(FULL)
+    for i in range(size):
+        out[n + i] = x.word[at + 1 + i]
+    return n + size
+
+
+@part
+def _open(x, matching, head, tail, out, n, n_pending):
+    """Emit queue[head:tail] and find whom to tell: one OR, one AND that waits, or a block.
+
+    Returns the end of `out` (FULL: no room), and how many of each there are.
+    """
+    row, sole, opened, pending = matching.row, matching.sole, matching.opened, matching.pending
+    n_sole, n_opened = np.int64(0), np.int64(0)
+    size = tail - head
+    if n + size > len(out):
+        return np.int64(FULL), n_sole, n_pending, n_opened
+    for k in range(size):
+        v = matching.queue[head + k]
+        row[k, TELL], row[k, SLOT] = x.hot[v, TELL], x.hot[v, SLOT]
+    for k in range(size):  # what is written counts only where the end moves: cheaper than a branch
+        tell, slot = np.int64(row[k, TELL]), row[k, SLOT]
+        out[n] = slot
+        n += np.int64(slot >= 0)
+        opened[n_opened, 0] = tell
+        n_opened += np.int64(tell >= 0)
+        code = ~tell - 1
+        kind = code & 3
+        sole[n_sole] = pending[n_pending] = (code >> 2) ^ -np.int64(kind == TO_TOP)
+        n_sole += np.int64((code >= 0) & (kind != TO_AND))
+        n_pending += np.int64((code >= 0) & (kind == TO_AND))
+        if slot < NO_SLOT:
+            at = ~slot - 1
+            n_more = np.int64(x.word[at])
+            if n + n_more + size - k > len(out):
+                return np.int64(FULL), n_sole, n_pending, n_opened
+            for i in range(n_more):
+                out[n + i] = x.word[at + 1 + i]
+            n += n_more
+    return n, n_sole, n_pending, n_opened
+
+
+@part
+def _propagate(x, matching, now, n_sole, n_opened, tail, n_pending, out, n):
+    """Make OR parents true, or give them out, and let AND parents wait.
+
+    Returns the ends of both queues and of `out` (FULL: no room).
+    """
+    truth, queue, opened = matching.truth, matching.queue, matching.opened
+    slots, n_links = len(x.root_of), n_sole
+    for k in range(n_opened):
+        up = np.int64(opened[k, 0])
+        opened[k, 1], opened[k, 2] = x.word[up + N_OR], x.word[up + N_ACTIVE]
+        n_links += opened[k, 1]
+    if n + n_links >= len(out):
+        return tail, n_pending, np.int64(FULL)
+    for k in range(n_sole):
+        p = np.int64(matching.sole[k])
+        is_new, is_top = np.int64(truth[slots + p] != now), np.int64(p < 0)
+        truth[slots + p] = now
+        queue[tail], out[n] = p, ~p
+        tail += is_new & (1 - is_top)
+        n += is_new & is_top
+    for k in range(n_opened):
+        begin = np.int64(opened[k, 0]) + PARENTS
+        ors, end = begin + opened[k, 1], begin + opened[k, 2]
+        for i in range(begin, ors):
+            p = np.int64(x.word[i])
+            is_new, is_top = np.int64(truth[slots + p] != now), np.int64(p < 0)
+            truth[slots + p] = now
+            queue[tail], out[n] = p, ~p
+            tail += is_new & (1 - is_top)
+            n += is_new & is_top
+        for i in range(ors, end):
+            matching.pending[n_pending] = x.word[i]
+            n_pending += 1
+    return tail, n_pending, n
+
+
+@part
+def _make_ready(x, matching, n_pending):
+    """Take the lowest ANDs out of those that wait; returns how many, and how many wait on.
+
+    Nothing waits below them, so all that they depend on is decided.
+    """
+    pending, ready = matching.pending, matching.ready
+    lowest = np.int64(2**30)
+    for k in range(n_pending):
+        lowest = min(lowest, np.int64(x.level[pending[k]]))
+    n_ready, kept = np.int64(0), np.int64(0)
+    for k in range(n_pending):
+        p = pending[k]
+        is_ready = np.int64(x.level[p] == lowest)
+        ready[n_ready] = pending[kept] = p
+        n_ready += is_ready
+        kept += 1 - is_ready
+    return n_ready, kept
+
+
+@part
+def _evaluate(x, matching, now, n_ready, tail):
+    """Which of the ready ANDs are true; returns the end of the queue.
+
+    Also how many of the others have expressions: candidates in vain.  The first child gave access;
+    the second decides most of them, so it is asked for all before the others are.
+    """
+    truth, ready, opened = matching.truth, matching.ready, matching.opened
+    slots, in_vain, kept = len(x.root_of), np.int64(0), np.int64(0)
+    for k in range(n_ready):
+        v = ready[k]
+        opened[k, 0] = x.node[v, DOWN]
+        in_vain += np.int64(x.hot[v, SLOT] != NO_SLOT)
+    for k in range(n_ready):
+        down, v = opened[k, 0], ready[k]
+        opened[kept, 0], ready[kept] = down, v
+        kept += np.int64(truth[slots + x.word[down + 2]] == now)
+    for k in range(kept):
+        down, v = np.int64(opened[k, 0]), ready[k]
+        i, end = down + 3, down + 1 + x.word[down]
+        while i < end and truth[slots + x.word[i]] == now:
+            i += 1
+        if i == end:
+            truth[slots + v] = now
+            matching.queue[tail] = v
+            tail += 1
+            in_vain -= np.int64(x.hot[v, SLOT] != NO_SLOT)
+    return tail, in_vain
+
+
+@part
+def match_event(x, matching, found, first, n_found, out, n):
+    """All expressions that follow from the n_found predicates from found[first] on.
+
+    Returns the end of `out` (FULL: no room), the nodes looked at, and the expressions among them
+    that do not match.
+    """
+    now = next_signature(matching)
+    for f in range(n_found):
+        v = x.leaf_of[found[first + f]]
+        matching.truth[len(x.root_of) + v] = now
+        matching.queue[f] = v
+    head, tail = np.int64(0), n_found
+    n_pending, n_looked_at, in_vain = np.int64(0), n_found, np.int64(0)
+    while True:
+        while head < tail:
+            n, n_sole, n_pending, n_opened = _open(x, matching, head, tail, out, n, n_pending)
+            if n == FULL:
+                return n, n_looked_at, in_vain
+            head, before = tail, n
+            tail, n_pending, n = _propagate(
+                x, matching, now, n_sole, n_opened, tail, n_pending, out, n
+            )
+            if n == FULL:
+                return n, n_looked_at, in_vain
+            n_looked_at += tail - head + n - before
+        if n_pending == 0:
+            return n, n_looked_at, in_vain
+        n_ready, n_pending = _make_ready(x, matching, n_pending)
+        n_looked_at += n_ready
+        tail, missed = _evaluate(x, matching, now, n_ready, tail)
+        in_vain += missed
+
+
+@kernel
+def match_batch(
+    x, matching, stabbing, segments, on_node, scratch,
+    events, first, stamp, board_event, board_entry, predicates, offsets, out, counters,
+):  # fmt: skip
+    """Match events first..; returns the number of events done (fewer: `out` is full)."""
+    for e in range(first, len(events.start) - 1):
+        n_found, n_nodes, n_tested = stab_event(
+            stabbing, segments, on_node, predicates,
+            events, e, stamp + e, board_event, board_entry, scratch,
+        )  # fmt: skip
+        n, n_looked_at, in_vain = match_event(
+            x, matching, scratch.found, np.int64(0), n_found, out, offsets[e]
+        )
+        if n == FULL:
+            return e
+        finish_event(
+            e,
+            n,
+            n_nodes + n_looked_at,
+            n - offsets[e] + in_vain,
+            n_found + n_tested,
+            offsets,
+            counters,
+        )
+    return len(events.start) - 1
+
+
+@kernel
+def match_found(x, matching, starts, found, first, offsets, out, counters):
+    """Match events first.., the predicates of each found elsewhere: event i's from starts[i] on.
+
+    Returns the event after the last one done (not the last of them all: `out` is full).
+    """
+    for i in range(len(starts) - 1):
+        e, n_found = first + i, starts[i + 1] - starts[i]
+        n, n_looked_at, in_vain = match_event(
+            x, matching, found, starts[i], n_found, out, offsets[e]
+        )
+        if n == FULL:
+            return e
+        finish_event(e, n, n_looked_at, n - offsets[e] + in_vain, n_found, offsets, counters)
+    return first + len(starts) - 1

@@ -1,0 +1,194 @@
+"""Nodes of the A-Tree as sets of elements, and the hash table that finds them.
+
+The *elements* of an AND are its operands as written: its children, and instead of a child that is
+itself an AND that child's elements.  Likewise for OR.  A node is its operator and its elements;
+which of the existing nodes stand for some of them is a matter of the children alone.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from matchwood.index.a_tree.blocks import AND, DOWN, HIGH, ID, NOTHING
+from matchwood.kernel.jit import kernel, part
+
+
+class Scratch(NamedTuple):
+    """What changing the tree needs; all as long as `node`, but the last two."""
+
+    mark: np.ndarray  # the elements at hand have the mark `clock[0]`
+    seen: np.ndarray  # nodes that a walk has met have its `clock[1]`
+    stack: np.ndarray
+    walked: np.ndarray  # what a walk has found
+    element: np.ndarray
+    child: np.ndarray
+    found: np.ndarray
+    other: np.ndarray
+    operand: np.ndarray
+    waiting: np.ndarray  # nodes that perhaps nobody uses any more
+    waits: np.ndarray  # int8: which nodes are among them
+    clock: np.ndarray  # int32[2]
+    used: np.ndarray  # int64[2]: WAITING, CHANGED
+
+
+WAITING, CHANGED = range(2)
+"""Positions in `Scratch.used`: nodes in `waiting`, predicates that came or went."""
+
+
+class Settings(NamedTuple):
+    """`ATree.Config` for kernels."""
+
+    share: int
+    reorganise: int
+    self_adjust: int
+    rehang: int
+    random_access: int
+    search_limit: int
+    id_bits: int
+
+
+# ── sets of elements ────────────────────────────────────────────────────────────────────────────
+
+
+@part
+def next_mark(scratch):
+    scratch.clock[0] += 1
+    return scratch.clock[0]
+
+
+@part
+def next_walk(scratch):
+    scratch.clock[1] += 1
+    return scratch.clock[1]
+
+
+@part
+def elements_of(x, v, scratch, wanted):
+    """The elements of an inner node, each once, into `walked`; returns how many.
+
+    With a mark as `wanted`, -1 as soon as one has another mark; 0 wants none.
+    """
+    op, walk = x.op[v], next_walk(scratch)
+    top, n = np.int64(1), np.int64(0)
+    scratch.stack[0] = v
+    while top > 0:
+        top -= 1
+        down = x.node[scratch.stack[top], DOWN]
+        for i in range(down + 1, down + 1 + x.word[down]):
+            c = x.word[i]
+            if scratch.seen[c] == walk:
+                continue
+            scratch.seen[c] = walk
+            if x.op[c] == op:
+                scratch.stack[top] = c
+                top += 1
+            elif wanted != 0 and scratch.mark[c] != wanted:
+                return np.int64(-1)
+            else:
+                scratch.walked[n] = c
+                n += 1
+    return n
+
+
+@part
+def gather_elements(x, v, op, scratch, mark, n):
+    """Append what a child adds to the elements of an operator, each once; returns how many."""
+    size = np.int64(1)
+    if x.op[v] == op:
+        size = elements_of(x, v, scratch, 0)
+    else:
+        scratch.walked[0] = v
+    for i in range(size):
+        c = scratch.walked[i]
+        if scratch.mark[c] != mark:
+            scratch.mark[c] = mark
+            scratch.element[n] = c
+            n += 1
+    return n
+
+
+@part
+def count_marked(x, v, scratch, mark):
+    """How many elements of a node are marked."""
+    n = np.int64(0)
+    for i in range(elements_of(x, v, scratch, 0)):
+        n += np.int64(scratch.mark[scratch.walked[i]] == mark)
+    return n
+
+
+# ── the table from ids to nodes ─────────────────────────────────────────────────────────────────
+
+
+@part
+def _mixed(v):
+    h = np.uint64(v + 1) * np.uint64(0x9E3779B97F4A7C15)
+    h ^= h >> np.uint64(29)
+    h *= np.uint64(0xBF58476D1CE4E5B9)
+    return h ^ (h >> np.uint64(32))
+
+
+@part
+def expression_id(op, element, n, id_bits):
+    """A sum over the elements: their order does not matter.  32 bits at most are kept."""
+    h = np.uint64(op)
+    for i in range(n):
+        h += _mixed(np.int64(element[i]))
+    h = _mixed(np.int64(h >> np.uint64(1)))
+    return np.int32(np.int64(h >> np.uint64(33)) & ((np.int64(1) << id_bits) - 1))
+
+
+@part
+def _home(x, id_):
+    h = np.uint64(id_) * np.uint64(0x9E3779B97F4A7C15)
+    return np.int64(h >> np.uint64(20)) & (len(x.table) - 1)
+
+
+@part
+def find_node(x, op, id_, n, scratch, mark):
+    """The node with an operator and the n marked elements, or NOTHING.
+
+    Equal ids are only a hint: the elements are compared.
+    """
+    at = _home(x, id_)
+    while x.table[at] != NOTHING:
+        v = x.table[at]
+        if x.node[v, ID] == id_ and x.op[v] == op:
+            if elements_of(x, v, scratch, mark) == n:
+                return np.int64(v)
+        at = (at + 1) & (len(x.table) - 1)
+    return np.int64(NOTHING)
+
+
+@part
+def put_node(x, v):
+    at = _home(x, x.node[v, ID])
+    while x.table[at] != NOTHING:
+        at = (at + 1) & (len(x.table) - 1)
+    x.table[at] = v
+
+
+@part
+def drop_node(x, v):
+    """Take a node out of the table; later ones of its run move up."""
+    mask = len(x.table) - 1
+    hole = _home(x, x.node[v, ID])
+    while x.table[hole] != v:
+        hole = (hole + 1) & mask
+    nearby = (hole + 1) & mask
+    while x.table[nearby] != NOTHING:
+        home = _home(x, x.node[x.table[nearby], ID])
+        if ((nearby - home) & mask) >= ((nearby - hole) & mask):
+            x.table[hole] = x.table[nearby]
+            hole = nearby
+        nearby = (nearby + 1) & mask
+    x.table[hole] = NOTHING
+
+
+@kernel
+def fill_table(x):
+    """Enter all inner nodes into an empty table."""
+    for v in range(x.count[HIGH]):
+        if x.op[v] >= AND:
+            put_node(x, v)

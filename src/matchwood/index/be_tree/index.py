@@ -1,0 +1,238 @@
+"""The owner of a BE-Tree; see the page of this folder."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from matchwood.encode.events import EventBatch
+from matchwood.encode.expressions import ExpressionTable
+from matchwood.errors import IndexBuildError
+from matchwood.index.be_tree.change import (
+    DELETE,
+    INSERT,
+    NOTE_AND_INSERT,
+    change,
+    note_batch,
+    partition_root,
+    settle_root,
+)
+from matchwood.index.be_tree.check import check_tree
+from matchwood.index.be_tree.draw import draw_dot, draw_text
+from matchwood.index.be_tree.match import match_events
+from matchwood.index.be_tree.memory import TreeMemory
+from matchwood.index.be_tree.nodes import N_C, N_P, Rules, TreeLayout
+from matchwood.index.be_tree.rank import recycle
+from matchwood.index.be_tree.shape import shape
+from matchwood.index.core.config import IndexConfig
+from matchwood.index.core.frame import IndexFrame, Step, check_live
+from matchwood.index.core.protocol import Hits
+from matchwood.kernel.arrays import taken
+from matchwood.kernel.posting_kernels import PostingLayout
+
+MIN_WINDOW = 64
+"""Fewest operations between two looks at the ranks: fewer would say nothing."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Config(IndexConfig):
+    """What can be tuned.
+
+    max_cap      expressions in an l-node before it is cut; raise it when events match much
+    min_size     expressions that an attribute needs to become a partition; raise it for fewer nodes
+    rank_window  operations, as a share of the expressions, between two looks at the ranks; raise
+                 it to adapt more slowly and cheaply
+    theta        p-nodes that rank below are taken down and inserted again; raise it to do so early
+    alpha_s      what a subsumed predicate gains
+    alpha_c      what a covered predicate gains
+    beta         weight of gains
+    gamma        weight of losses: predicates evaluated in vain
+    histogram    estimate the loss of an attribute by the ranges that its predicates cover; without
+                 it, the paper's optimistic variant: the loss is 0 until events have shown one, so
+                 the attribute that most expressions test is taken first
+    """
+
+    max_cap: int = 100
+    min_size: int = 3
+    rank_window: float = 0.1
+    theta: float = 0.0
+    alpha_s: float = 1.0
+    alpha_c: float = 1.0
+    beta: float = 1.0
+    gamma: float = 1.0
+    histogram: bool = True
+
+    def __post_init__(self) -> None:
+        for name in ("max_cap", "min_size"):
+            self._expect_integer(name, least=1)
+        for name in ("alpha_s", "alpha_c", "beta", "gamma"):
+            self._expect_number(name, 0, 1)
+        self._expect_number("theta", -math.inf, math.inf)
+        self._expect_number("rank_window", 0, math.inf)
+        self._expect("rank_window", self.rank_window > 0, "a share above 0")
+        self._expect_flag("histogram")
+
+    def rules(self) -> Rules:
+        """The settings as kernels take them."""
+        return Rules(
+            max_cap=self.max_cap,
+            min_size=self.min_size,
+            theta=float(self.theta),
+            alpha_s=float(self.alpha_s),
+            alpha_c=float(self.alpha_c),
+            beta=float(self.beta),
+            gamma=float(self.gamma),
+            histogram=self.histogram,
+        )
+
+
+class BETree(IndexFrame):
+    """Owns the tree: asks the kernels, and gives them memory when they run out of it."""
+
+    name: ClassVar[str] = "be_tree"
+    is_kept: ClassVar[bool] = True
+    Config = Config
+
+    def _clear(self) -> None:
+        self._rules = self.config.rules()
+        self._memory = TreeMemory(self.config.max_cap)
+        self._n_operations = 0
+        self._n_recycled = 0
+        self._n_most = 0  # expressions, at most, since the tree was last built
+
+    @property
+    def tree(self) -> TreeLayout:
+        """The layout, for kernels and tests."""
+        return self._memory.tree
+
+    def _fill(self, slots: np.ndarray) -> None:
+        """BE-B: the attributes of all expressions guide the partitioning of the root."""
+        if len(slots) <= self.config.max_cap:
+            self._add(slots)
+            return
+        self._n_most = len(slots)
+        self._make_places(slots)
+        note_batch(self.tree, self._table.layout, self._table.predicates.layout, slots)
+        n_words = len(slots) + 2 * int(self._table.layout.size[slots].sum())
+        self._memory.make_words(2 * n_words)  # lists leave segments behind as they grow
+        self._partition_root()
+        self._change(slots, INSERT)
+        settle_root(self.tree, self._rules)
+        self._change(slots[:0], INSERT)
+        self._memory.close_up()
+
+    def _add(self, slots: np.ndarray) -> None:
+        self._n_most = max(self._n_most, self._n_live + len(slots))
+        self._make_places(slots)
+        self._change(slots, NOTE_AND_INSERT)
+        self._after(len(slots))
+
+    def _remove(self, slots: np.ndarray) -> None:
+        self._change(slots, DELETE)
+        self._after(len(slots))
+        # over many attributes a tree can be sparse as built: building again must be worth while
+        if self._memory.is_sparse and 2 * self._n_live <= self._n_most:
+            self._build_again()
+
+    def match_batch(self, events: EventBatch) -> Hits:
+        hits = super().match_batch(events)
+        self._after(events.n_events)
+        return hits
+
+    def _stepper(self, events: EventBatch) -> Step:
+        board, table, memory = self._board, self._table, self._memory
+        memory.make_posted(max(table.n_attributes, int(events.attr.max(initial=-1)) + 1))
+
+        def step(
+            first: int, stamp: int, offsets: np.ndarray, out: np.ndarray, counters: np.ndarray
+        ) -> int:
+            done: int = match_events(
+                memory.tree, table.layout, table.predicates.layout, events, first, stamp,
+                board.event, board.entry, memory.scratch, offsets, out, counters,
+            )  # fmt: skip
+            return done
+
+        return step
+
+    def _structure(self) -> dict[str, Any]:
+        return {
+            "c_nodes": int(self.tree.count[N_C]),
+            "p_nodes": int(self.tree.count[N_P]),
+            "recycled": self._n_recycled,
+            **shape(self.tree),
+            "bytes": self._memory.nbytes,
+        }
+
+    def draw(self, format: str = "text") -> str:  # noqa: A002 (the word users know)
+        if format not in ("text", "dot"):
+            raise IndexBuildError(f"be_tree: expected format 'text' or 'dot', found {format!r}")
+        return draw_text(self.tree) if format == "text" else draw_dot(self.tree)
+
+    def _arrays(self) -> dict[str, np.ndarray]:
+        return self._memory.arrays()
+
+    @classmethod
+    def check(
+        cls,
+        table: ExpressionTable,
+        slots: np.ndarray,
+        layout: Mapping[str, np.ndarray],
+        **config: Any,
+    ) -> None:
+        check_live(layout, slots)
+        check_tree(table, slots, layout)
+
+    def _take(self, layout: Mapping[str, np.ndarray]) -> None:
+        postings = taken(PostingLayout, layout, "posting_")
+        own = [layout[name] for name in TreeLayout._fields if name != "postings"]
+        self._memory.take(TreeLayout._make([*own, postings]))
+        held = np.flatnonzero(self.tree.leaf_of >= 0)
+        self._memory.longest = int(self._table.layout.size[held].max(initial=0))
+        self._n_most = len(held)
+
+    def _thaw(self) -> None:
+        self._memory.thaw()
+
+    # ── how it is done ──────────────────────────────────────────────────────────────────────────
+
+    def _make_places(self, slots: np.ndarray) -> None:
+        longest = int(self._table.layout.size[slots].max())
+        self._memory.make_places(int(slots.max()) + 1, self._table.n_attributes, longest)
+
+    def _change(self, slots: np.ndarray, verb: int) -> None:
+        done, is_done = 0, False
+        while not is_done:
+            done, is_done = change(
+                self.tree, self._table.layout, self._table.predicates.layout, slots, done,
+                verb, self._memory.scratch, self._rules,
+            )  # fmt: skip
+            if not is_done:
+                self._memory.grow()
+
+    def _partition_root(self) -> None:
+        counts = self.tree.attr_n
+        attributes = np.flatnonzero(counts >= self.config.min_size)
+        self._memory.make_nodes(len(attributes))
+        partition_root(self.tree, attributes, self._memory.scratch, self.config.max_cap)
+
+    def _after(self, n_operations: int) -> None:
+        """When a window of operations is over, recycle p-nodes that cost more than they save."""
+        self._n_operations += n_operations
+        if self._n_operations < max(MIN_WINDOW, self.config.rank_window * len(self)):
+            return
+        self._n_operations = 0
+        if self._memory.is_writeable and self._memory.scratch.visits.any():
+            self._memory.thaw()  # a snapshot's stacks have no room: recycling fills them
+            self._n_recycled += recycle(
+                self.tree, self._table.layout, self._memory.scratch, self._rules
+            )
+            self._change(np.empty(0, np.int32), INSERT)
+
+    def _build_again(self) -> None:
+        held = np.flatnonzero(self.tree.leaf_of >= 0).astype(np.int32)
+        fresh = type(self).build(self._table, held, **asdict(self.config))
+        self._memory, self._n_most = fresh._memory, len(held)

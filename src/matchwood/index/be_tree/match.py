@@ -1,0 +1,130 @@
+"""Matching in `be_tree`: Algorithms 1 and 2, with a stack instead of recursion."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from matchwood.index.be_tree.nodes import (
+    ATTR,
+    HEAD,
+    HI,
+    LEFT,
+    LO,
+    N_DIR,
+    NEXT,
+    RIGHT,
+    ROOT,
+    TOP_BUCKET,
+    search_p_dir,
+)
+from matchwood.kernel.jit import kernel, part
+from matchwood.kernel.posting_kernels import USED, clear_offsets, emit_watched, post_offsets
+from matchwood.kernel.verify_kernels import (
+    CANDIDATES,
+    NODES,
+    PREDICATES,
+    finish_event,
+    post_event,
+    set_meets,
+)
+
+WATCH = 8
+"""Every so many events the work at each c-node is written down, for ranking."""
+
+
+@part
+def _search_c_dir(tree, p, events, entry, stack, top):
+    """SearchCDir: push every bucket of a p-node that shares a key with an entry of the event.
+
+    With the whole set of the entry, not only with its hull: a predicate that a bucket subsumes is
+    not verified again.
+    """
+    lo, hi = events.lo[entry], events.hi[entry]
+    is_set = len(events.more) > 0 and events.more[entry] >= 0
+    stack[top] = tree.p[p, TOP_BUCKET]
+    i = top
+    top += 1
+    while i < top:
+        c = stack[i]
+        for side in (LEFT, RIGHT):
+            child = tree.c[c, side]
+            if child >= 0 and tree.span[child, LO] <= hi and lo <= tree.span[child, HI]:
+                if is_set and not set_meets(
+                    events, entry, tree.span[child, LO], tree.span[child, HI]
+                ):
+                    continue
+                stack[top] = child
+                top += 1
+        i += 1
+    return top
+
+
+@part
+def _search_p_dirs(tree, c, events, e, stamp, board_event, board_entry, stack, top):
+    """Push the buckets below a c-node: by its p-nodes or by the event's attributes, the fewer."""
+    begin, end = events.start[e], events.start[e + 1]
+    if tree.c[c, N_DIR] <= end - begin:
+        p = tree.c[c, HEAD]
+        while p >= 0:
+            attr = tree.p[p, ATTR]
+            if board_event[attr] == stamp:
+                top = _search_c_dir(tree, p, events, board_entry[attr], stack, top)
+            p = tree.p[p, NEXT]
+        return top
+    for i in range(begin, end):
+        p = search_p_dir(tree, c, events.attr[i])
+        if p >= 0:
+            top = _search_c_dir(tree, p, events, i, stack, top)
+    return top
+
+
+@part
+def _match_event(
+    tree, expressions, predicates, events, e, stamp, board_event, board_entry, scratch,
+    n, out, counters, is_watched,
+):  # fmt: skip
+    """MatchBETree from the root; returns the end of `out`, or -1 when it is full."""
+    stack = scratch.stack
+    stack[0] = ROOT
+    top = np.int64(1)
+    visited = np.int64(0)
+    while top > 0:
+        top -= 1
+        c = stack[top]
+        visited += 1
+        if tree.postings.lists[c, USED] > 0:
+            n, discarded = emit_watched(
+                tree.postings, c, events, stamp, board_event, board_entry, scratch.posted,
+                expressions, predicates, n, out, counters,
+            )  # fmt: skip
+            if n < 0:
+                return n
+            if is_watched:
+                scratch.visits[c] += 1
+                scratch.discarded[c] += discarded
+        if tree.c[c, N_DIR] > 0:
+            top = _search_p_dirs(tree, c, events, e, stamp, board_event, board_entry, stack, top)
+    counters[NODES] += visited
+    return n
+
+
+@kernel
+def match_events(
+    tree, expressions, predicates, events, first, stamp, board_event, board_entry, scratch,
+    offsets, out, counters,
+):  # fmt: skip
+    """Match events first..; returns the number of events done (fewer: `out` is full)."""
+    for e in range(first, len(events.start) - 1):
+        candidates, tested = counters[CANDIDATES], counters[PREDICATES]
+        post_event(events, e, stamp + e, board_event, board_entry)
+        post_offsets(tree.postings, events, e, scratch.posted)
+        n = _match_event(
+            tree, expressions, predicates, events, e, stamp + e, board_event, board_entry, scratch,
+            offsets[e], out, counters, (stamp + e) % WATCH == 0,
+        )  # fmt: skip
+        clear_offsets(events, e, scratch.posted)
+        if n < 0:
+            counters[CANDIDATES], counters[PREDICATES] = candidates, tested
+            return e
+        finish_event(e, n, 0, 0, 0, offsets, counters)
+    return len(events.start) - 1

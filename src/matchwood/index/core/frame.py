@@ -1,0 +1,153 @@
+"""Frame: what every index does alike; what remains to an index is its structure.
+
+An index derives from `IndexFrame` and says
+
+    name, language, Config     what it is called, what it holds, what can be set
+    _clear()                   the empty structure; at the start, and when the last slot has left
+    _fill(slots)               the first slots, all statistics known at once (else `_add`)
+    _add(slots)  _remove(slots)   in place; never called without slots, arrays can be written
+    _thaw()                    copy what cannot be written (a memory-mapped snapshot)
+    _stepper(events)           the matching step, see `Board.run`
+    _structure()               its part of stats(), with "bytes"
+    _arrays()  _take(layout)   its part of a snapshot, and back
+    is_kept, check(...)        whether a snapshot keeps them, and what they must be; see `protocol`
+    draw()
+    refusals(slots)            where it cannot take every expression: which of these, and why
+
+and gets the verbs of `protocol.Index`, the count of its expressions, and checked settings.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from dataclasses import asdict
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from matchwood.encode.events import EventBatch
+from matchwood.encode.expressions import ExpressionTable
+from matchwood.errors import MatchwoodError
+from matchwood.index.core.board import Board
+from matchwood.index.core.config import IndexConfig
+from matchwood.index.core.protocol import CONJUNCTIONS, Hits
+from matchwood.kernel.checks import Column, check
+
+Step = Callable[[int, int, np.ndarray, np.ndarray, np.ndarray], int]
+"""(first event, stamp, offsets, out, counters) -> events done; see `Board.run`."""
+
+
+class IndexFrame(ABC):
+    """The verbs; see the module's docstring."""
+
+    name: ClassVar[str]
+    language: ClassVar[str] = CONJUNCTIONS
+    is_kept: ClassVar[bool] = False
+    Config: ClassVar[type[IndexConfig]] = IndexConfig
+
+    def __init__(self, table: ExpressionTable, config: Any) -> None:
+        self.config = config
+        self._table = table
+        self._board = Board()
+        self._n_live = 0
+        self._clear()
+
+    @classmethod
+    def build(cls, table: ExpressionTable, slots: np.ndarray, **config: Any) -> Self:
+        index = cls(table, cls.Config.checked(cls.name, config))
+        index.insert(slots)
+        return index
+
+    def __len__(self) -> int:
+        return self._n_live
+
+    def refusals(self, slots: np.ndarray) -> dict[int, MatchwoodError]:
+        return {}
+
+    def insert(self, slots: np.ndarray) -> None:
+        if not len(slots):
+            return
+        for error in self.refusals(slots).values():
+            raise error
+        self._thaw()
+        if self._n_live:
+            self._add(slots)
+        else:
+            self._fill(slots)
+        self._n_live += len(slots)
+
+    def delete(self, slots: np.ndarray) -> None:
+        if not len(slots):
+            return
+        self._n_live -= len(slots)
+        if self._n_live == 0:
+            self._clear()
+        else:
+            self._thaw()
+            self._remove(slots)
+
+    def match(self, event: EventBatch) -> np.ndarray:
+        return self.match_batch(event).slots
+
+    def match_batch(self, events: EventBatch) -> Hits:
+        return self._board.run(events, self._table.n_attributes, self._stepper(events))
+
+    def stats(self) -> dict[str, Any]:
+        what = "conjunctions" if self.language == CONJUNCTIONS else "expressions"
+        return {
+            "index": self.name,
+            what: self._n_live,
+            **asdict(self.config),
+            **self._structure(),
+        }
+
+    def layout(self) -> dict[str, np.ndarray]:
+        return {"n_live": np.array([self._n_live], np.int64), **self._arrays()}
+
+    @classmethod
+    def restore(
+        cls, table: ExpressionTable, layout: Mapping[str, np.ndarray], **config: Any
+    ) -> Self:
+        index = cls(table, cls.Config.checked(cls.name, config))
+        index._n_live = int(layout["n_live"][0])
+        index._take(layout)
+        return index
+
+    @abstractmethod
+    def draw(self) -> str: ...
+
+    # ── what an index says ──────────────────────────────────────────────────────────────────────
+
+    @abstractmethod
+    def _clear(self) -> None: ...
+
+    def _fill(self, slots: np.ndarray) -> None:
+        self._add(slots)
+
+    @abstractmethod
+    def _add(self, slots: np.ndarray) -> None: ...
+
+    @abstractmethod
+    def _remove(self, slots: np.ndarray) -> None: ...
+
+    @abstractmethod
+    def _thaw(self) -> None: ...
+
+    @abstractmethod
+    def _stepper(self, events: EventBatch) -> Step: ...
+
+    @abstractmethod
+    def _structure(self) -> dict[str, Any]: ...
+
+    @abstractmethod
+    def _arrays(self) -> dict[str, np.ndarray]: ...
+
+    @abstractmethod
+    def _take(self, layout: Mapping[str, np.ndarray]) -> None: ...
+
+
+def check_live(layout: Mapping[str, np.ndarray], slots: np.ndarray) -> None:
+    """Whether a layout counts as many expressions as there are; the first step of a `check`."""
+    n = len(slots)
+    check(layout, {"n_live": Column("int64", 1, n, n + 1)})

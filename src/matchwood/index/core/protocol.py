@@ -1,0 +1,116 @@
+"""What an index is.
+
+An index answers one question: which expressions of an `ExpressionTable` hold for an encoded event?
+It is told slots of the table to take (`insert`) and to forget (`delete`); it never sees text,
+types, negations, or an expression that is always or never true.
+
+    build(table, slots, **config)   a new index that holds these slots
+    refusals(slots)                 those that `insert` would refuse, and why; changes nothing
+    insert(slots)  delete(slots)    in place; delete comes before the table releases the slots
+    match(event)                    slots for the first event of a batch, in any order, none twice
+    match_batch(events)             Hits for all of them
+    stats()                         sizes and structure, for people
+    draw()                          the structure as text
+    layout()  restore(...)          arrays for a snapshot, and back
+    is_kept, check(...)             whether the arrays of a snapshot are what kernels rely on; an
+                                    index that cannot tell is built anew when one is opened
+
+Refusing is judged before anything is changed.  It depends on an expression alone, or on a measure
+of all that are held which only ever falls when some of them leave, so that every part of what was
+accepted is accepted: deleting never fails, nor does building what is left anew.  Where memory ends
+(`IndexBuildError` from `insert` in spite of `refusals`) the index may be damaged: build it anew.
+
+Every index ends in the same verification (`verify_kernels`) and counts the same work (`COUNTERS`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar, NamedTuple, Protocol, Self, TypeGuard
+
+import numpy as np
+
+from matchwood.encode.events import EventBatch
+from matchwood.encode.expressions import ExpressionTable
+from matchwood.errors import MatchwoodError
+from matchwood.index.core.config import IndexConfig
+from matchwood.kernel.arrays import slices
+
+CONJUNCTIONS = "conjunctions"
+ANY = "any"
+"""The languages an index may speak: what it is given to hold."""
+
+
+class Hits(NamedTuple):
+    """Matches of a batch: event e matches `slots[offsets[e]:offsets[e + 1]]`, in any order."""
+
+    offsets: np.ndarray  # int64[n + 1]
+    slots: np.ndarray  # int32
+    counters: np.ndarray  # int64[len(COUNTERS)]
+
+
+def side_by_side(first: Hits, second: Hits) -> Hits:
+    """The hits of two indexes as one."""
+    n = np.diff(first.offsets), np.diff(second.offsets)
+    offsets = first.offsets + second.offsets
+    slots = np.empty(len(first.slots) + len(second.slots), np.int32)
+    slots[slices(offsets[:-1], n[0])] = first.slots
+    slots[slices(offsets[:-1] + n[0], n[1])] = second.slots
+    return Hits(offsets, slots, first.counters + second.counters)
+
+
+class Index(Protocol):
+    """The verbs that every index has; see the module's docstring."""
+
+    name: ClassVar[str]
+    language: ClassVar[str]
+    Config: ClassVar[type[IndexConfig]]
+
+    @classmethod
+    def build(cls, table: ExpressionTable, slots: np.ndarray, **config: Any) -> Self: ...
+
+    def __len__(self) -> int: ...
+
+    def refusals(self, slots: np.ndarray) -> dict[int, MatchwoodError]: ...
+
+    def insert(self, slots: np.ndarray) -> None: ...
+
+    def delete(self, slots: np.ndarray) -> None: ...
+
+    def match(self, event: EventBatch) -> np.ndarray: ...
+
+    def match_batch(self, events: EventBatch) -> Hits: ...
+
+    def stats(self) -> dict[str, Any]: ...
+
+    def draw(self) -> str: ...
+
+    def layout(self) -> dict[str, np.ndarray]: ...
+
+    @classmethod
+    def restore(
+        cls, table: ExpressionTable, layout: Mapping[str, np.ndarray], **config: Any
+    ) -> Self: ...
+
+
+class CheckedIndex(Index, Protocol):
+    """An index whose layout a snapshot keeps, because it can tell a good one from a bad one."""
+
+    @classmethod
+    def check(
+        cls,
+        table: ExpressionTable,
+        slots: np.ndarray,
+        layout: Mapping[str, np.ndarray],
+        **config: Any,
+    ) -> None:
+        """Raise a FormatError unless the layout holds these slots and no kernel leaves its arrays.
+
+        The table has been checked before.
+        """
+        ...
+
+
+def is_checked(index: type[Index]) -> TypeGuard[type[CheckedIndex]]:
+    """Whether an index can check a layout, so that a snapshot keeps it."""
+    return getattr(index, "is_kept", False)

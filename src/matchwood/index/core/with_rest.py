@@ -1,0 +1,67 @@
+"""A frame for indexes over two attributes: what has no place in them is held by a BE-Tree inside.
+
+An expression without a predicate on both attributes must match events that lack one of them, and
+users mix such expressions with the others.  A list to scan would be simpler, and slow without
+telling anybody; a BE-Tree takes every conjunction, and its kernels are compiled only when there is
+a rest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from matchwood.encode.events import EventBatch
+from matchwood.index.be_tree.index import BETree
+from matchwood.index.core.frame import IndexFrame
+from matchwood.index.core.hit_kernels import join_hits
+from matchwood.index.core.protocol import Hits
+from matchwood.kernel.verify_kernels import EVENTS
+
+
+class FrameWithRest(IndexFrame):
+    """The verbs, with a rest; a subclass says which slots belong to it."""
+
+    _rest: BETree | None = None
+
+    def _add_rest(self, slots: np.ndarray) -> None:
+        if self._rest is None and len(slots):
+            self._rest = BETree.build(self._table, slots)
+        elif self._rest is not None:
+            self._rest.insert(slots)
+
+    def _remove_rest(self, slots: np.ndarray) -> None:
+        if self._rest is not None:
+            self._rest.delete(slots)
+
+    def match_batch(self, events: EventBatch) -> Hits:
+        hits = super().match_batch(events)
+        if self._rest is None or not len(self._rest):
+            return hits
+        more = self._rest.match_batch(events)
+        joined = np.empty(len(hits.slots) + len(more.slots), np.int32)
+        join_hits(hits.offsets, hits.slots, more.offsets, more.slots, joined)
+        counters = hits.counters + more.counters
+        counters[EVENTS] = events.n_events
+        return Hits(hits.offsets, joined, counters)
+
+    @property
+    def _n_rest(self) -> int:
+        return 0 if self._rest is None else len(self._rest)
+
+    @property
+    def _rest_bytes(self) -> int:
+        return 0 if self._rest is None else int(self._rest.stats()["bytes"])
+
+    def _rest_arrays(self) -> dict[str, np.ndarray]:
+        layout = {} if self._rest is None else self._rest.layout()
+        return {f"rest_{name}": array for name, array in layout.items()}
+
+    def _take_rest(self, layout: Mapping[str, np.ndarray]) -> None:
+        mine = {
+            name.removeprefix("rest_"): array
+            for name, array in layout.items()
+            if name.startswith("rest_")
+        }
+        self._rest = BETree.restore(self._table, mine) if mine else None

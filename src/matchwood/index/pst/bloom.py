@@ -1,0 +1,292 @@
+"""PSTBloom: an access predicate leads to candidates, a signature sieves them, the rest is verified.
+
+Idea.    Every attribute's keys are divided into disjoint spaces.  An expression hangs on its most
+         selective predicate and is listed in each space that this meets.  An event's value falls
+         into one space of an attribute; what is listed there is a candidate.  A signature beside
+         each record tells at a glance that most candidates miss something else.
+Source.  PS-Tree, sections 3.3 (selectivity), 4 (predicate spaces) and 5 (Algorithms 4 and 5).
+Differs. Signatures lie beside the records, over what an expression needs, not in the leaves, over
+         the ids that need them: the same question, answered by a word that is being read anyway
+         (docs/decisions/0008-predicate-spaces.md has the numbers).  So only access predicates
+         divide an attribute.  A space is split when it holds `space_size` records; an expression
+         whose access predicate is not a union of spaces keeps it for verification.  A predicate
+         that meets more than `max_records` spaces is listed in a coarse division of its attribute.
+Cost.    Match O(attributes log spaces + records of their spaces + verification of what passes).
+         Memory 12 bytes a record (1 for an equality, `max_records` at most), 8 a predicate and 16
+         an expression, 40 a space.  Insert and delete O(records + what a split or a join moves).
+
+Layout   (A attributes, S slots, N spaces)
+         space_*      see space_kernels: dimension 2a is the fine division of attribute a, 2a + 1
+                      the coarse one
+         record_*     see column_lists, by space: item = ref of an entry, mark = its signature
+         entry_*      see entry_kernels
+         home_ref        int32[S]   where the entry of an expression is, NONE
+         home_access     int32[S]   its access predicate; ~predicate: in the coarse division
+         home_space_seen int32[N]   sampled events that fell into a space (the event counter)
+         home_count      int64[2]   HIGH, FREE: space ids
+         statistics_*    see access_kernels
+         signature_*     see signature_kernels
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+import numpy as np
+
+from matchwood.encode.events import EventBatch
+from matchwood.encode.expressions import ExpressionTable
+from matchwood.index.baselines.counting_kernels import count_uses
+from matchwood.index.core.frame import Step, check_live
+from matchwood.index.pst.access import (
+    ENOUGH,
+    EVENT_SIZE,
+    SEEN,
+    USES,
+    carry_seen,
+    choose_all,
+    cost_all,
+    note_all,
+)
+from matchwood.index.pst.bloom_build import (
+    count_records,
+    demote_wide,
+    fill_all,
+    lay_cuts,
+    reserve_spaces,
+)
+from matchwood.index.pst.bloom_change import (
+    COARSE,
+    DONE,
+    delete_all,
+    insert_more,
+)
+from matchwood.index.pst.bloom_check import check_bloom
+from matchwood.index.pst.bloom_match import match_bloom
+from matchwood.index.pst.cuts import make_cuts
+from matchwood.index.pst.frame import OFTEN, Config, PSTFrame
+from matchwood.index.pst.records import (
+    HIGH,
+)
+from matchwood.index.pst.signatures import CELLS
+from matchwood.kernel.id_list_kernels import NO_BLOCK
+
+
+class PSTBloom(PSTFrame):
+    """Chooses access predicates, lists expressions by them, sieves and verifies."""
+
+    name: ClassVar[str] = "pst_bloom"
+    is_kept: ClassVar[bool] = True
+    Config = Config
+
+    def _fill(self, slots: np.ndarray) -> None:
+        """All statistics are known before any choice is made."""
+        self._make_places(slots)
+        self._note(slots)
+        self._choose_signatures()
+        self._homes.access[slots] = self._chosen(slots, self._costs(slots))[0]
+        self._fill_chosen(slots)
+
+    def _note(self, slots: np.ndarray) -> None:
+        table = self._table
+        p = table.predicates.layout
+        note_all(self._statistics, table.layout, p, slots, 1)
+        uses = np.zeros(len(p.attr), np.int32)
+        count_uses(table.layout, slots, uses)
+        values = np.bincount(p.attr[uses > 0])
+        self._statistics.values[: len(values)] = values
+
+    def _costs(
+        self, slots: np.ndarray, known: Any = None, known_seen: np.ndarray | None = None
+    ) -> np.ndarray:
+        """What each predicate of some expressions costs, by its id.
+
+        `known` are the spaces whose event counters are known_seen, when these are not its own:
+        another division, when all is made anew.  A predicate of many expressions is looked at
+        once, and in the table's order: half the time of asking for every expression.
+        """
+        table = self._table
+        uses = np.zeros(len(table.predicates.layout.attr), np.int32)
+        count_uses(table.layout, slots, uses)
+        preds = np.flatnonzero(uses)
+        costs, cost = np.full(len(uses), np.inf), np.empty(len(preds))
+        cost_all(
+            self._statistics, self._spaces.lists if known is None else known,
+            self._homes.space_seen if known_seen is None else known_seen,
+            table.predicates.layout, preds, self._limits.ranking, cost,
+        )  # fmt: skip
+        costs[preds] = cost
+        return costs
+
+    def _chosen(self, slots: np.ndarray, costs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The best access predicate of each slot, and what it costs."""
+        access, cost = np.empty(len(slots), np.int32), np.empty(len(slots))
+        choose_all(costs, self._table.layout, slots, access, cost)
+        return access, cost
+
+    def _fill_chosen(self, slots: np.ndarray) -> None:
+        """Fill an index without spaces with expressions whose access predicates are chosen."""
+        c = self.config
+        self._lay_cuts(self._homes.access[slots], c.space_size, c.max_spaces, 0)
+        self._fill_records(slots)
+        self._trim_words()
+
+    def _fill_records(self, slots: np.ndarray) -> None:
+        """Fill spaces that have no records; fine divisions are made, coarse ones follow."""
+        c, table, homes = self.config, self._table, self._homes
+        p = table.predicates.layout
+        if demote_wide(self._spaces.lists, homes, p, slots, self._limits):
+            wide = homes.access[slots]
+            self._lay_cuts(~wide[wide < 0], c.space_size, COARSE, 1)
+            homes = self._homes
+        n_records = np.zeros(int(homes.count[HIGH]), np.int64)
+        order = np.empty(len(slots), np.int64)
+        count_records(self._spaces.lists, homes, table.layout, p, slots, n_records, order)
+        half = n_records // 2 + (n_records == 1)
+        self._records.make_room(int((n_records + half).sum()))
+        reserve_spaces(self._records.lists, n_records)
+        words = 3 * int(table.layout.size[slots].sum(dtype=np.int64)) + 2 * len(slots) + 64
+        self._make_words(words + words // 4)
+        fill_all(
+            self._spaces.lists, self._records.lists, self._homes, self._entries, self._signatures,
+            table.layout, p, slots[np.argsort(order, kind="stable")],
+        )  # fmt: skip
+        self._records.trim(unused=0.02, growth=0.01)
+
+    def _lay_cuts(self, access: np.ndarray, space_size: int, most: int, division: int) -> None:
+        p = self._table.predicates.layout
+        is_open = self._spaces.lists.room[2 * p.attr[access] + division] != NO_BLOCK
+        if is_open.all():
+            return
+        found = make_cuts(p, access[~is_open], space_size, most, division)
+        n = np.diff(found.first)
+        self._spaces.make_room(int((n + n // 2 + 2).sum()))
+        self._make_ids(int(self._homes.count[HIGH]) + len(found.cuts))
+        lay_cuts(self._spaces.lists, self._records.lists, self._homes, *found)
+
+    def _add(self, slots: np.ndarray) -> None:
+        self._make_places(slots)
+        self._insert(slots, chosen=False)
+
+    def _insert(self, slots: np.ndarray, chosen: bool) -> None:
+        done, table = 0, self._table
+        while done < len(slots):
+            done, full = insert_more(
+                self._spaces.lists, self._records.lists, self._homes, self._entries,
+                self._signatures, self._statistics, table.layout, table.predicates.layout,
+                self._limits, slots, done, chosen,
+            )  # fmt: skip
+            if full != DONE:
+                self._grow(full, int(table.layout.size[slots[done]]))
+
+    def _remove(self, slots: np.ndarray) -> None:
+        table = self._table
+        delete_all(
+            self._spaces.lists, self._records.lists, self._homes, self._entries, self._statistics,
+            table.layout, table.predicates.layout, slots,
+        )  # fmt: skip
+        if self._is_sparse:
+            self._build_again()
+        self._records.trim()
+        self._spaces.trim()
+
+    def _build_again(self) -> None:
+        """The same expressions and counts, chosen and laid out anew."""
+        held = self._held()
+        access = self._chosen(held, self._costs(held))[0]
+        before, seen, counted = self._spaces.lists, self._homes.space_seen, self._statistics
+        sieve = self._scratch.sieve
+        self._clear()
+        self._scratch.sieve[:] = sieve
+        self._make_places(held)
+        self._statistics.seen[: len(counted.seen)] = counted.seen
+        self._statistics.total[SEEN] = counted.total[SEEN]
+        self._note(held)
+        self._choose_signatures()
+        self._fill_again(held, access, before, seen)
+        carry_seen(before, seen, self._spaces.lists, self._homes.space_seen)
+
+    def _fill_again(
+        self, held: np.ndarray, access: np.ndarray, spaces: Any, space_seen: np.ndarray
+    ) -> None:
+        """Fill an empty index; the spaces that were there know the events."""
+        self._homes.access[held] = access
+        self._fill_chosen(held)
+
+    def _stepper(self, events: EventBatch) -> Step:
+        board, table = self._board, self._table
+        events, is_plain = self._prepared(events)
+        every = self.config.learn_every
+
+        def step(
+            first: int, stamp: int, offsets: np.ndarray, out: np.ndarray, counters: np.ndarray
+        ) -> int:
+            done: int = match_bloom(
+                self._spaces.lists, self._records.lists, self._homes, self._entries,
+                self._signatures, self._statistics, table.layout, table.predicates.layout,
+                self._scratch, every, is_plain, events, first, stamp, board.event, board.entry,
+                offsets, out, counters,
+            )  # fmt: skip
+            self._forget()
+            return done
+
+        return step
+
+    @classmethod
+    def check(
+        cls,
+        table: ExpressionTable,
+        slots: np.ndarray,
+        layout: Mapping[str, np.ndarray],
+        **config: Any,
+    ) -> None:
+        settings = cls.Config.checked(cls.name, config)
+        check_live(layout, slots)
+        check_bloom(table, slots, layout, settings.signature_bits)
+
+    def rebalance(self, factor: float = 2.0) -> int:
+        """Move expressions that other access predicates would reach `factor` times less often.
+
+        What is known about events decides; returns how many were moved.  Where half of all would
+        move, the index is built again from what it has learnt.
+        """
+        if not self._n_live:
+            return 0
+        self._thaw()
+        held = self._held()
+        moving = held[self._better(held, factor)]
+        if 2 * len(moving) > len(held):
+            self._build_again()
+        elif len(moving):
+            self._move(moving)
+        return len(moving)
+
+    def _better(self, held: np.ndarray, factor: float) -> np.ndarray:
+        """Which expressions would be reached `factor` times less often by another predicate."""
+        costs = self._costs(held)
+        best, access = self._chosen(held, costs)[1], self._homes.access[held]
+        is_better: np.ndarray = best * factor < costs[np.where(access < 0, ~access, access)]
+        return is_better
+
+    def _move(self, slots: np.ndarray) -> None:
+        """Take expressions out and choose again where they hang."""
+        access = self._chosen(slots, self._costs(slots))[0]
+        self._remove(slots)
+        self._make_places(slots)
+        self._homes.access[slots] = access
+        note_all(self._statistics, self._table.layout, self._table.predicates.layout, slots, 1)
+        self._insert(slots, chosen=True)
+
+    def _choose_signatures(self) -> None:
+        """Attributes that nearly every event has get bits for their keys."""
+        x = self._statistics
+        if x.total[SEEN] >= ENOUGH:
+            often = x.seen > OFTEN * x.total[SEEN]
+        else:
+            named = EVENT_SIZE * x.uses / max(int(x.total[USES]), 1)
+            often = named / (1 + named) > OFTEN
+        often &= x.lo < x.hi
+        self._signatures.low[often] = x.lo[often]
+        length = x.hi[often].astype(np.float64) - x.lo[often].astype(np.float64) + 1.0
+        self._signatures.scale[often] = CELLS / length

@@ -1,0 +1,344 @@
+"""Kernels of `pst_bloom`: put expressions into spaces, split and join spaces, take them out."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from matchwood.index.pst.access import choose, note_predicate
+from matchwood.index.pst.entries import give_entry, has_room, put_entry, slot_of
+from matchwood.index.pst.records import (
+    NO_ACCESS,
+    NONE,
+    copy_records,
+    drop_ref,
+    give_id,
+    has_id,
+    reserve_records,
+    take_id,
+)
+from matchwood.index.pst.signatures import sign
+from matchwood.index.pst.spaces import (
+    drop_cut,
+    end_of,
+    has_end,
+    is_open,
+    is_whole,
+    make_cut_room,
+    n_met,
+    open_dimension,
+    place_of,
+    put_cut,
+    use_cuts,
+)
+from matchwood.index.stabbing.segment_kernels import interval
+from matchwood.kernel.id_list_kernels import NO_BLOCK, give_block, room_for, take_block
+from matchwood.kernel.interval_kernels import MAX_KEY, MIN_KEY
+from matchwood.kernel.jit import kernel, part
+from matchwood.kernel.verify_kernels import meets
+
+DONE, ENTRIES_FULL, SPACES_FULL, IDS_FULL, RECORDS_FULL = range(5)
+"""Why an insertion stopped: what has to grow."""
+
+COARSE = 16
+"""Spaces of the second division of an attribute, for predicates that meet many of the first."""
+
+
+class Limits(NamedTuple):
+    """The settings as kernels take them."""
+
+    space_size: int
+    max_spaces: int
+    max_records: int
+    ranking: int
+
+
+# ── splitting and joining spaces ────────────────────────────────────────────────────────────────
+
+
+@part
+def access_of(homes, slot):
+    """The access predicate of an expression."""
+    access = np.int64(homes.access[slot])
+    return access if access >= 0 else ~access
+
+
+@part
+def dimension_of(homes, predicates, slot):
+    """Twice the attribute, and one more for its coarse division."""
+    access = np.int64(homes.access[slot])
+    return 2 * np.int64(predicates.attr[access_of(homes, slot)]) + (access < 0)
+
+
+@part
+def split(spaces, records, homes, entries, predicates, dim, cut):
+    """Split the space that a cut falls into; records go to the parts that they meet.
+
+    Nothing is done, and what is full returned, when there is no room.
+    """
+    if not make_cut_room(spaces, dim):
+        return SPACES_FULL
+    if not has_id(homes, records):
+        return IDS_FULL
+    place = place_of(spaces, dim, cut)
+    left = np.int64(spaces.item[place])
+    n = np.int64(records.size[left])
+    start = np.int64(0)
+    if n > 0:
+        start = take_block(records, room_for(n))
+        if start < 0:
+            return RECORDS_FULL
+    right = take_id(homes, records)
+    first, last = spaces.cut[place], end_of(spaces, dim, place)
+    put_cut(spaces, dim, place, cut, right)
+    homes.space_seen[left] = homes.space_seen[right] = homes.space_seen[left] // 2
+    if n == 0:
+        return DONE
+    records.start[right], records.room[right] = start, room_for(n)
+    i = np.int64(records.start[left])
+    end = i + n
+    while i < end:
+        pred = access_of(homes, slot_of(entries, records.item[i]))
+        spaces.uses[place + 1] += has_end(predicates, pred, cut)
+        if meets(predicates, pred, cut, last):
+            copy_records(records, i, start + records.size[right], 1)
+            records.size[right] += 1
+        if meets(predicates, pred, first, cut - 1):
+            i += 1
+        else:
+            end -= 1
+            copy_records(records, end, i, 1)
+    gone = n - (end - records.start[left])
+    records.size[left] -= gone
+    if records.size[right] == 0:
+        give_block(records, start, records.room[right])
+        records.start[right], records.room[right] = 0, NO_BLOCK
+    if records.size[left] == 0:
+        give_block(records, records.start[left], records.room[left])
+        records.start[left], records.room[left] = 0, NO_BLOCK
+    return DONE
+
+
+@part
+def join(spaces, records, homes, entries, predicates, dim, place):
+    """Join the space at a place to the one before it; False: no room, nothing done."""
+    left, right = np.int64(spaces.item[place - 1]), np.int64(spaces.item[place])
+    first, last = spaces.cut[place - 1], spaces.cut[place] - 1
+    for is_copying in range(2):
+        n = np.int64(records.size[left])
+        for i in range(records.start[right], records.start[right] + records.size[right]):
+            pred = access_of(homes, slot_of(entries, records.item[i]))
+            if not meets(predicates, pred, first, last):
+                if is_copying:
+                    copy_records(records, i, records.start[left] + n, 1)
+                n += 1
+        if is_copying:
+            records.size[left] = n
+        elif not reserve_records(records, left, n):
+            return False
+    homes.space_seen[left] += homes.space_seen[right]
+    drop_cut(spaces, dim, place)
+    give_id(homes, records, right)
+    return True
+
+
+# ── insertion ───────────────────────────────────────────────────────────────────────────────────
+
+
+@part
+def _cut_at(spaces, records, homes, entries, predicates, statistics, limits, dim, cut):
+    """Make a cut where it is worth while: the space holds enough, the attribute not too many."""
+    place = place_of(spaces, dim, cut)
+    if spaces.cut[place] == cut:
+        return DONE
+    most = COARSE if dim & 1 else limits.max_spaces
+    if spaces.size[dim] >= most or records.size[spaces.item[place]] < limits.space_size:
+        return DONE
+    status = split(spaces, records, homes, entries, predicates, dim, cut)
+    if status == DONE and dim & 1 == 0:
+        attr = dim >> 1
+        statistics.values[attr] = max(statistics.values[attr], np.int64(spaces.size[dim]))
+    return status
+
+
+@part
+def cut_ends(spaces, records, homes, entries, predicates, statistics, limits, dim, pred):
+    """Open a dimension and cut it at the ends of a predicate, which may be repeated."""
+    if not is_open(spaces, dim):
+        if not has_id(homes, records):
+            return IDS_FULL
+        space = take_id(homes, records)
+        if not open_dimension(spaces, dim, space):
+            give_id(homes, records, space)
+            return SPACES_FULL
+    for i in range(predicates.n_intervals[pred]):
+        lo, hi = interval(predicates, pred, i)
+        if spaces.size[dim] >= (COARSE if dim & 1 else limits.max_spaces):
+            break
+        status = DONE
+        if lo != MIN_KEY:
+            status = _cut_at(
+                spaces, records, homes, entries, predicates, statistics, limits, dim, lo
+            )
+        if status == DONE and hi != MAX_KEY:
+            status = _cut_at(
+                spaces, records, homes, entries, predicates, statistics, limits, dim, hi + 1
+            )
+        if status != DONE:
+            return status
+    return DONE
+
+
+@part
+def reserve_all(spaces, records, predicates, dim, pred):
+    """Room for a record in every space that a predicate meets."""
+    last = np.int64(-1)
+    for i in range(predicates.n_intervals[pred]):
+        lo, hi = interval(predicates, pred, i)
+        first = max(place_of(spaces, dim, lo), last + 1)
+        last = max(place_of(spaces, dim, hi), last)
+        for place in range(first, last + 1):
+            space = spaces.item[place]
+            if not reserve_records(records, space, np.int64(records.size[space]) + 1):
+                return False
+    return True
+
+
+@part
+def record_all(spaces, records, homes, signatures, expressions, predicates, dim, pred, slot):
+    """A record in every space that a predicate meets; there is room."""
+    last = np.int64(-1)
+    signed = np.int64(-1)
+    for i in range(predicates.n_intervals[pred]):
+        lo, hi = interval(predicates, pred, i)
+        first = max(place_of(spaces, dim, lo), last + 1)
+        last = max(place_of(spaces, dim, hi), last)
+        for place in range(first, last + 1):
+            space = spaces.item[place]
+            at = records.start[space] + records.size[space]
+            records.item[at] = homes.ref[slot]
+            if signed < 0:
+                sign(signatures, expressions, predicates, slot, pred, records.mark, at)
+                signed = at
+            else:
+                for w in range(records.mark.shape[1]):
+                    records.mark[at, w] = records.mark[signed, w]
+            records.size[space] += 1
+
+
+@part
+def is_wide(spaces, predicates, pred, limits):
+    """Whether a predicate would have too many records in the fine division of its attribute."""
+    dim = 2 * np.int64(predicates.attr[pred])
+    if predicates.n_intervals[pred] > limits.max_records:
+        return True
+    most = limits.max_records
+    return is_open(spaces, dim) and n_met(spaces, dim, predicates, pred, most) > most
+
+
+@part
+def settle(
+    spaces, records, homes, entries, signatures, statistics, expressions, predicates, limits, slot
+):
+    """Put an expression with a chosen access predicate into its spaces; may be repeated."""
+    if not has_room(entries, expressions.size[slot]):
+        return ENTRIES_FULL
+    pred = access_of(homes, slot)
+    if homes.access[slot] >= 0 and is_wide(spaces, predicates, pred, limits):
+        homes.access[slot] = ~pred
+    dim = dimension_of(homes, predicates, slot)
+    status = cut_ends(spaces, records, homes, entries, predicates, statistics, limits, dim, pred)
+    if status != DONE:
+        return status
+    if not reserve_all(spaces, records, predicates, dim, pred):
+        return RECORDS_FULL
+    entries.skipped[0] = pred
+    n_skipped = np.int64(is_whole(spaces, dim, predicates, pred))
+    homes.ref[slot] = put_entry(entries, expressions, predicates, slot, n_skipped)
+    record_all(spaces, records, homes, signatures, expressions, predicates, dim, pred, slot)
+    use_cuts(spaces, dim, predicates, pred, 1)
+    return DONE
+
+
+@kernel
+def insert_more(
+    spaces, records, homes, entries, signatures, statistics, expressions, predicates, limits,
+    slots, done, chosen,
+):  # fmt: skip
+    """Insert slots[done:]; returns how many are done and what is full.
+
+    `chosen` says whether homes.access already holds the access predicate of every slot.
+    """
+    while done < len(slots):
+        slot = slots[done]
+        if not chosen and homes.access[slot] == NO_ACCESS:
+            begin = expressions.start[slot]
+            for k in range(begin, begin + expressions.size[slot]):
+                note_predicate(statistics, predicates, expressions.code[k], 1)
+            homes.access[slot], _ = choose(
+                statistics, spaces, homes.space_seen, expressions, predicates, slot, limits.ranking
+            )
+        status = settle(
+            spaces, records, homes, entries, signatures, statistics, expressions, predicates,
+            limits, slot,
+        )  # fmt: skip
+        if status != DONE:
+            return done, status
+        done += 1
+    return done, DONE
+
+
+# ── deletion ────────────────────────────────────────────────────────────────────────────────────
+
+
+@part
+def take_out(spaces, records, homes, entries, predicates, slot):
+    """Take an expression out of its spaces; its entry is free, its access predicate still there."""
+    pred, dim = access_of(homes, slot), dimension_of(homes, predicates, slot)
+    last = np.int64(-1)
+    for i in range(predicates.n_intervals[pred]):
+        lo, hi = interval(predicates, pred, i)
+        first = max(place_of(spaces, dim, lo), last + 1)
+        last = max(place_of(spaces, dim, hi), last)
+        for place in range(first, last + 1):
+            drop_ref(records, spaces.item[place], homes.ref[slot])
+    use_cuts(spaces, dim, predicates, pred, -1)
+    give_entry(entries, homes.ref[slot])
+    homes.ref[slot] = NONE
+
+
+@part
+def idle_cut(spaces, dim, predicates, pred, i):
+    """The place of a cut at the i-th end of a predicate that tells nothing apart, or -1."""
+    lo, hi = interval(predicates, pred, i >> 1)
+    cut = lo
+    if i & 1:
+        if hi == MAX_KEY:
+            return np.int64(-1)
+        cut = hi + 1
+    place = place_of(spaces, dim, cut)
+    if cut == MIN_KEY or spaces.cut[place] != cut or spaces.uses[place] > 0:
+        return np.int64(-1)
+    return place
+
+
+@part
+def unsettle(spaces, records, homes, entries, predicates, slot):
+    """Take an expression out, and join spaces that nothing tells apart any more."""
+    pred, dim = access_of(homes, slot), dimension_of(homes, predicates, slot)
+    take_out(spaces, records, homes, entries, predicates, slot)
+    for i in range(2 * predicates.n_intervals[pred]):
+        place = idle_cut(spaces, dim, predicates, pred, i)
+        if place >= 0:
+            join(spaces, records, homes, entries, predicates, dim, place)
+    homes.access[slot] = NO_ACCESS
+
+
+@kernel
+def delete_all(spaces, records, homes, entries, statistics, expressions, predicates, slots):
+    for slot in slots:
+        unsettle(spaces, records, homes, entries, predicates, slot)
+        begin = expressions.start[slot]
+        for k in range(begin, begin + expressions.size[slot]):
+            note_predicate(statistics, predicates, expressions.code[k], -1)

@@ -1,0 +1,284 @@
+"""Kernels that match events against `pst_bloom`: find spaces, sieve by signature, verify."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from matchwood.index.pst.access import SEEN
+from matchwood.index.pst.entries import after_intervals
+from matchwood.index.pst.signatures import sign_event
+from matchwood.index.pst.spaces import place_of
+from matchwood.kernel.jit import kernel, part, prefetch
+from matchwood.kernel.posting_kernels import (
+    clear_offsets,
+    entry_slot,
+    first_failing,
+    first_impossible,
+    post_offsets,
+)
+from matchwood.kernel.verify_kernels import (
+    CANDIDATES,
+    NODES,
+    PREDICATES,
+    finish_event,
+    post_event,
+)
+
+
+class Scratch(NamedTuple):
+    """What matching needs: one per matcher."""
+
+    posted: np.ndarray  # int64[attributes], offsets of the event's keys, -1 between events
+    found: np.ndarray  # int64[2 * attributes], the spaces of an event
+    picks: np.ndarray  # int32, room for all expressions
+    seen: np.ndarray  # int64[slots], when each was last found; read for events of sets alone
+    clock: np.ndarray  # int64[1], counts events of sets
+    work: np.ndarray  # int64[len(COUNTERS)], of the event at hand
+    sieve: np.ndarray  # int64[3]
+
+
+TRIED, PASSED, HELD = range(3)
+"""Positions in `sieve`: candidates looked at, those that their signature let through, matches."""
+
+
+LINE = 16
+"""Items in a cache line; half as many words."""
+
+AHEAD = np.uint64(16)
+"""How many entries before its turn an entry is asked for."""
+
+
+@part
+def sieve_list(records, space, absent, picks, n):
+    """Append the refs of a space whose signature the event covers; returns their number.
+
+    No branch depends on the outcome: a wrong guess would cost more than the test.
+    """
+    first = np.uint64(records.start[space])
+    end = first + np.uint64(records.size[space])
+    if len(absent) == 1:
+        missing = absent[0]
+        for i in range(first, end):
+            picks[n] = records.item[i]
+            n += np.uint64((records.mark[i, 0] & missing) == 0)
+    else:
+        for i in range(first, end):
+            wanted = np.int64(0)
+            for w in range(len(absent)):
+                wanted |= records.mark[i, w] & absent[w]
+            picks[n] = records.item[i]
+            n += np.uint64(wanted == 0)
+    return n
+
+
+@part
+def find_spaces(spaces, records, events, e, scratch):
+    """Step 1: the spaces of an event's values are in found; returns how many.
+
+    What all attributes need next is asked for before the first is looked at, so that their cache
+    misses overlap.
+    """
+    first, end = events.start[e], events.start[e + 1]
+    for entry in range(first, end):
+        prefetch(spaces.size, 2 * np.int64(events.attr[entry]))
+        prefetch(spaces.start, 2 * np.int64(events.attr[entry]))
+    for entry in range(first, end):
+        dim = 2 * np.int64(events.attr[entry])
+        if dim < len(spaces.size):
+            prefetch(spaces.cut, spaces.start[dim])
+            prefetch(spaces.item, spaces.start[dim])
+    n = np.int64(0)
+    for entry in range(first, end):
+        attr = np.int64(events.attr[entry])
+        if 2 * attr >= len(spaces.size):
+            continue
+        for dim in range(2 * attr, 2 * attr + 2):
+            if spaces.size[dim] > 0:
+                space = spaces.item[place_of(spaces, dim, events.lo[entry])]
+                prefetch(records.size, space)
+                prefetch(records.start, space)
+                scratch.found[n] = space
+                n += 1
+    return n
+
+
+@part
+def _ask_for_list(records, space, n_words):
+    """Ask for all records of a space, while those of another are sieved: a third of the time."""
+    first = np.int64(records.start[space])
+    for at in range(first, first + records.size[space], LINE):
+        prefetch(records.item, at)
+        for line in range(2 * n_words):
+            prefetch(records.mark, at * n_words + line * LINE // 2)
+
+
+@part
+def sieve_spaces(records, absent, scratch, n_spaces):
+    """Step 2: the refs whose signature the event covers are in picks; returns how many."""
+    n, tried = np.uint64(0), np.int64(0)
+    for i in range(n_spaces):
+        tried += records.size[scratch.found[i]]
+        prefetch(records.item, records.start[scratch.found[i]])
+        prefetch(records.mark, records.start[scratch.found[i]] * len(absent))
+    for i in range(n_spaces):
+        _ask_for_list(records, scratch.found[min(i + 1, n_spaces - 1)], len(absent))
+        n = sieve_list(records, scratch.found[i], absent, scratch.picks, n)
+    scratch.work[NODES] += n_spaces
+    scratch.work[CANDIDATES] += tried
+    scratch.sieve[TRIED] += tried
+    return n
+
+
+@part
+def learn(spaces, homes, statistics, events, e):
+    """Count an event: its attributes, and the spaces of their fine divisions."""
+    statistics.total[SEEN] += 1
+    for entry in range(events.start[e], events.start[e + 1]):
+        attr = np.int64(events.attr[entry])
+        if 2 * attr < len(spaces.size):
+            statistics.seen[attr] += 1
+            if spaces.size[2 * attr] > 0:
+                place = place_of(spaces, 2 * attr, events.lo[entry])
+                homes.space_seen[spaces.item[place]] += 1
+
+
+@part
+def _meet_spaces(spaces, records, entries, dim, lo, hi, clock, scratch, n):
+    """Append the refs of all spaces that lo..hi meets, each expression once."""
+    for place in range(place_of(spaces, dim, lo), place_of(spaces, dim, hi) + 1):
+        space = spaces.item[place]
+        scratch.work[NODES] += 1
+        for i in range(records.start[space], records.start[space] + records.size[space]):
+            ref = records.item[i]
+            slot = entry_slot(entries.word[ref])
+            if scratch.seen[slot] != clock:
+                scratch.seen[slot] = clock
+                scratch.picks[n] = ref
+                n += np.uint64(1)
+    return n
+
+
+@part
+def gather_sets(spaces, records, entries, events, e, scratch, n):
+    """The same for an event of sets, without signatures."""
+    scratch.clock[0] += 1
+    clock, before = scratch.clock[0], n
+    for entry in range(events.start[e], events.start[e + 1]):
+        attr = np.int64(events.attr[entry])
+        if 2 * attr >= len(spaces.size):
+            continue
+        for dim in range(2 * attr, 2 * attr + 2):
+            if spaces.size[dim] == 0:
+                continue
+            which = np.int64(-1) if len(events.more) == 0 else np.int64(events.more[entry])
+            if which < 0:
+                n = _meet_spaces(
+                    spaces, records, entries, dim, events.lo[entry], events.hi[entry],
+                    clock, scratch, n,
+                )  # fmt: skip
+                continue
+            for i in range(events.more_start[which], events.more_start[which + 1]):
+                n = _meet_spaces(
+                    spaces, records, entries, dim, events.more_lo[i], events.more_hi[i],
+                    clock, scratch, n,
+                )  # fmt: skip
+    scratch.work[CANDIDATES] += np.int64(n - before)
+    return n
+
+
+@part
+def verify(
+    entries, events, stamp, board_event, board_entry, predicates, scratch, n_sieved, n_picks, n, out
+):
+    """Step 3: append what holds to `out`; returns its end, or -1 when it may become full.
+
+    The first n_sieved picks have passed the sieve.
+    """
+    if n + np.int64(n_picks) > len(out):
+        return np.int64(-1)
+    word, tested, before, sieved_end = entries.word, np.int64(0), n, n
+    for i in range(n_picks):
+        ahead = np.int64(scratch.picks[min(i + AHEAD, n_picks - np.uint64(1))])
+        prefetch(word, ahead)
+        prefetch(word, ahead + 7)
+        if i == n_sieved:
+            sieved_end = n
+        ref = np.uint64(scratch.picks[i])
+        head = word[ref]
+        end = ref + np.uint64(head >> 32)
+        at, verdict = after_intervals(word, ref + np.uint64(1), end, scratch.posted)
+        tested += np.int64(at - ref) - 1
+        if at < end and verdict >= 0:
+            at, tested = first_failing(
+                word, at, end, events, stamp, board_event, board_entry, scratch.posted, predicates,
+                tested,
+            )  # fmt: skip
+            verdict = np.int64(at) - np.int64(end)
+        out[n] = entry_slot(head)
+        n += verdict >= 0
+    scratch.work[PREDICATES] += tested
+    scratch.sieve[PASSED] += np.int64(n_sieved)
+    scratch.sieve[HELD] += (sieved_end if n_sieved < n_picks else n) - before
+    return n
+
+
+@part
+def verify_sets(
+    entries, events, stamp, board_event, board_entry, expressions, predicates, scratch, n_picks, n,
+    out,
+):  # fmt: skip
+    """The same for an event of sets.  Apart, because one loop for both is half as fast."""
+    if n + np.int64(n_picks) > len(out):
+        return np.int64(-1)
+    word, tested = entries.word, np.int64(0)
+    for i in range(n_picks):
+        ref = np.uint64(scratch.picks[i])
+        head = word[ref]
+        end = ref + np.uint64(head >> 32)
+        at, tested = first_impossible(
+            word, ref + np.uint64(1), end, events, stamp, board_event, board_entry, expressions,
+            predicates, entry_slot(head), tested,
+        )  # fmt: skip
+        out[n] = entry_slot(head)
+        n += at >= end
+    scratch.work[PREDICATES] += tested
+    return n
+
+
+@kernel
+def match_bloom(
+    spaces, records, homes, entries, signatures, statistics, expressions, predicates, scratch,
+    every, is_plain, events, first, stamp, board_event, board_entry, offsets, out, counters,
+):  # fmt: skip
+    """Match events first..; returns how many are done. Every so many events are learnt from."""
+    n = offsets[first]
+    for e in range(first, len(events.start) - 1):
+        now = stamp + e
+        post_event(events, e, now, board_event, board_entry)
+        for i in range(len(scratch.work)):
+            scratch.work[i] = 0
+        if is_plain:
+            sign_event(signatures, events, e)
+            post_offsets(entries, events, e, scratch.posted)
+            n_spaces = find_spaces(spaces, records, events, e, scratch)
+            n_picks = sieve_spaces(records, signatures.absent, scratch, n_spaces)
+            found = verify(
+                entries, events, now, board_event, board_entry, predicates, scratch, n_picks,
+                n_picks, n, out,
+            )  # fmt: skip
+            clear_offsets(events, e, scratch.posted)
+        else:
+            n_picks = gather_sets(spaces, records, entries, events, e, scratch, np.uint64(0))
+            found = verify_sets(
+                entries, events, now, board_event, board_entry, expressions, predicates, scratch,
+                n_picks, n, out,
+            )  # fmt: skip
+        if found < 0:
+            return e
+        if is_plain and every > 0 and now % every == 0:
+            learn(spaces, homes, statistics, events, e)
+        work, n = scratch.work, found
+        finish_event(e, n, work[NODES], work[CANDIDATES], work[PREDICATES], offsets, counters)
+    return len(events.start) - 1

@@ -1,0 +1,291 @@
+"""What PSTBloom and PSTHash own alike: settings, arrays, and the memory they take.
+
+The arrays are in the table of `pst_bloom.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from matchwood.encode.events import EventBatch
+from matchwood.index.core.config import IndexConfig
+from matchwood.index.core.frame import IndexFrame
+from matchwood.index.pst import entries as entry_kernels
+from matchwood.index.pst.access import (
+    SEEN,
+    Statistics,
+)
+from matchwood.index.pst.bloom_build import (
+    lay_cuts,
+)
+from matchwood.index.pst.bloom_change import (
+    ENTRIES_FULL,
+    IDS_FULL,
+    RECORDS_FULL,
+    SPACES_FULL,
+    Limits,
+)
+from matchwood.index.pst.bloom_match import Scratch
+from matchwood.index.pst.draw import draw_spaces
+from matchwood.index.pst.entries import Entries
+from matchwood.index.pst.records import (
+    HIGH,
+    NO_ACCESS,
+    NONE,
+    Homes,
+    Records,
+)
+from matchwood.index.pst.signatures import Signatures
+from matchwood.index.pst.spaces import Spaces
+from matchwood.kernel.arrays import doubled, grown, named, taken, writable
+from matchwood.kernel.column_lists import ColumnStore
+from matchwood.kernel.id_list_kernels import NO_BLOCK
+from matchwood.kernel.interval_kernels import MAX_KEY, MIN_KEY
+from matchwood.kernel.verify_kernels import COUNTERS
+
+ODDS, OPERATORS = "odds", "operators"
+SIGNATURE_BITS = (0, 64, 128, 256)
+_SMALL = 64
+OFTEN = 0.5
+"""An attribute that more events have than this share is no news: its bits stand for keys."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Config(IndexConfig):
+    """What can be set.
+
+    signature_bits   bits that sieve candidates: 0, 64, 128 or 256; more let fewer pass in vain and
+                     cost 8 bytes a record for every 64
+    space_size       records that a space holds before it is split; 0 splits at every end, as the
+                     paper does; more saves memory where an attribute has few expressions
+    max_spaces       spaces of an attribute; more tell more values apart
+    max_records      spaces that an expression is listed in; an access predicate that meets more
+                     goes to the coarse division of its attribute
+    ranking          of predicates before events have been seen: by their "odds", or by their
+                     "operators" as in section 3.3
+    learn_every      every so many events are counted; 0: none
+    window           counted events after which all counts are halved
+    """
+
+    signature_bits: int = 64
+    space_size: int = 16
+    max_spaces: int = 1024
+    max_records: int = 24
+    ranking: str = ODDS
+    learn_every: int = 16
+    window: int = 65_536
+
+    def __post_init__(self) -> None:
+        bits = ", ".join(map(str, SIGNATURE_BITS))
+        self._expect("signature_bits", self.signature_bits in SIGNATURE_BITS, f"one of {bits}")
+        self._expect_integer("space_size", 0)
+        self._expect_integer("max_spaces", 1, 2**24)
+        self._expect_integer("max_records", 1)
+        self._expect("ranking", self.ranking in (ODDS, OPERATORS), f"{ODDS!r} or {OPERATORS!r}")
+        self._expect_integer("learn_every", 0)
+        self._expect_integer("window", 64)
+
+
+class PSTFrame(IndexFrame):
+    """Owns the spaces, the records in them and the entries that records point to."""
+
+    def _clear(self) -> None:
+        self._is_thawed = True
+        self._spaces = ColumnStore(
+            Spaces, 2 * _SMALL, cut=np.empty(0, np.int64), uses=np.empty(0, np.int32)
+        )
+        marks = np.empty((0, self.config.signature_bits // 64), np.int64)
+        self._records = ColumnStore(Records, _SMALL, mark=marks)
+        self._entries = Entries(
+            word=np.zeros(256, np.int64),
+            origin=np.full(_SMALL, MAX_KEY, np.int64),
+            free=np.full(entry_kernels.N_CLASSES, -1, np.int64),
+            count=np.zeros(2, np.int64),
+            skipped=np.zeros(1, np.int64),
+        )
+        self._homes = Homes(
+            ref=np.full(_SMALL, NONE, np.int32),
+            access=np.full(_SMALL, NO_ACCESS, np.int32),
+            space_seen=np.zeros(_SMALL, np.int32),
+            count=np.array([0, NONE], np.int64),
+        )
+        self._statistics = Statistics(
+            uses=np.zeros(_SMALL, np.int64),
+            lo=np.full(_SMALL, MAX_KEY, np.int64),
+            hi=np.full(_SMALL, MIN_KEY, np.int64),
+            values=np.zeros(_SMALL, np.int64),
+            seen=np.zeros(_SMALL, np.int64),
+            total=np.zeros(2, np.int64),
+        )
+        self._signatures = Signatures(
+            low=np.zeros(_SMALL, np.int64),
+            scale=np.zeros(_SMALL, np.float64),
+            absent=np.zeros(self.config.signature_bits // 64, np.int64),
+        )
+        self._scratch: Any = Scratch(
+            posted=np.full(_SMALL, -1, np.int64),
+            found=np.empty(2 * _SMALL, np.int64),
+            picks=np.empty(_SMALL, np.int32),
+            seen=np.empty(0, np.int64),
+            clock=np.zeros(1, np.int64),
+            work=np.zeros(len(COUNTERS), np.int64),
+            sieve=np.zeros(3, np.int64),
+        )
+
+    @property
+    def _limits(self) -> Limits:
+        c = self.config
+        return Limits(c.space_size, c.max_spaces, c.max_records, int(c.ranking == OPERATORS))
+
+    def _grow(self, full: int, size: int) -> None:
+        """Make room where an insertion (of an expression of this size) found none."""
+        if full == ENTRIES_FULL:
+            self._make_words(max(4 * size + _SMALL, len(self._entries.word) // 4))
+        elif full == SPACES_FULL:
+            self._spaces.grow(2 * int(self._spaces.lists.size.max(initial=0)) + 8)
+        elif full == IDS_FULL:
+            self._make_ids(2 * len(self._homes.space_seen))
+        elif full == RECORDS_FULL:
+            self._records.grow(2 * int(self._records.lists.size.max(initial=0)) + 8)
+
+    @property
+    def _is_sparse(self) -> bool:
+        top, freed = self._entries.count.tolist()
+        return top > 1024 and freed > 0.75 * top
+
+    def _held(self) -> np.ndarray:
+        return np.flatnonzero(self._homes.ref != NONE).astype(np.int32)
+
+    def _prepared(self, events: EventBatch) -> tuple[EventBatch, bool]:
+        """Events, and whether all of them have values alone; scratch is ready for them."""
+        is_plain = events.lo is events.hi or bool((events.lo == events.hi).all())
+        self._make_scratch(events, is_plain)
+        return events._replace(more=events.more[:0]) if is_plain else events, is_plain
+
+    def _forget(self) -> None:
+        """Halve all counts at the end of a window, so that what is long ago counts little."""
+        if self._statistics.total[SEEN] > self.config.window:
+            self._statistics.total[SEEN] //= 2
+            np.floor_divide(self._statistics.seen, 2, out=self._statistics.seen)
+            np.floor_divide(self._homes.space_seen, 2, out=self._homes.space_seen)
+
+    def _make_scratch(self, events: EventBatch, is_plain: bool) -> None:
+        x = self._scratch
+        attributes = max(self._table.n_attributes, int(events.attr.max(initial=-1)) + 1)
+        if len(x.posted) < attributes:
+            x = x._replace(posted=np.full(doubled(_SMALL, attributes), -1, np.int64))
+        if len(x.found) < 2 * len(x.posted):
+            x = x._replace(found=np.empty(2 * len(x.posted), np.int64))
+        if len(x.picks) <= self._n_live:
+            x = x._replace(picks=np.empty(doubled(_SMALL, self._n_live + 1), np.int32))
+        if not is_plain and len(x.seen) < len(self._homes.ref):
+            x = x._replace(seen=np.zeros(len(self._homes.ref), np.int64))
+        self._scratch = x
+
+    def _structure(self) -> dict[str, Any]:
+        tried, passed, held = self._scratch.sieve.tolist()
+        access = self._homes.access[self._homes.access != NO_ACCESS]
+        return {
+            "spaces": int(self._spaces.lists.size.sum(dtype=np.int64)),
+            "records": self._records.n_ids,
+            "wide": int((access < 0).sum()),
+            "signature_false_positives": (passed - held) / max(1, tried - held),
+            "events_counted": int(self._statistics.total[SEEN]),
+            "bytes": self._nbytes,
+        }
+
+    @property
+    def _nbytes(self) -> int:
+        parts = (self._entries, self._homes, self._statistics, self._signatures)
+        own = sum([array.nbytes for part in parts for array in part])
+        return own + self._spaces.nbytes + self._records.nbytes
+
+    def draw(self) -> str:
+        return draw_spaces(self.name, self._n_live, self._spaces.lists, self._records.lists)
+
+    def _arrays(self) -> dict[str, np.ndarray]:
+        top = int(self._entries.count[entry_kernels.TOP]) + entry_kernels.AHEAD
+        return {
+            **self._spaces.layout("space"),
+            **self._records.layout("record"),
+            **named(self._entries._replace(word=self._entries.word[:top]), "entry_"),
+            **named(self._homes, "home_"),
+            **named(self._statistics, "statistics_"),
+            **named(self._signatures, "signature_"),
+        }
+
+    def _take(self, layout: Mapping[str, np.ndarray]) -> None:
+        self._is_thawed = False
+        self._spaces.take(layout, "space")
+        self._records.take(layout, "record")
+        entries = taken(Entries, layout, "entry_")
+        # free entries are forgotten: nothing vouches for the links between them
+        self._entries = entries._replace(free=np.full_like(entries.free, -1))
+        homes = taken(Homes, layout, "home_")
+        # matching counts events, so these are always the matcher's own
+        self._homes = homes._replace(space_seen=homes.space_seen.copy())
+        self._statistics = Statistics(*[a.copy() for a in taken(Statistics, layout, "statistics_")])
+        signatures = taken(Signatures, layout, "signature_")
+        self._signatures = signatures._replace(absent=signatures.absent.copy())
+
+    def _thaw(self) -> None:
+        if self._is_thawed:
+            return
+        self._is_thawed = True
+        self._spaces.thaw()
+        self._records.thaw()
+        self._entries = writable(self._entries)
+        self._homes = writable(self._homes)
+        self._signatures = writable(self._signatures)
+
+    def _make_places(self, slots: np.ndarray) -> None:
+        """A place for every slot and attribute."""
+        h, x, s = self._homes, self._statistics, self._signatures
+        n = int(slots.max()) + 1
+        if n <= len(h.ref) and self._table.n_attributes <= len(x.uses):
+            return
+        n = doubled(len(h.ref), n)
+        self._homes = h._replace(ref=grown(h.ref, n, NONE), access=grown(h.access, n, NO_ACCESS))
+        a = doubled(len(x.uses), self._table.n_attributes)
+        self._spaces.make_lists(2 * a)
+        self._entries = self._entries._replace(origin=grown(self._entries.origin, a, int(MAX_KEY)))
+        self._statistics = x._replace(
+            uses=grown(x.uses, a),
+            lo=grown(x.lo, a, int(MAX_KEY)),
+            hi=grown(x.hi, a, int(MIN_KEY)),
+            values=grown(x.values, a),
+            seen=grown(x.seen, a),
+        )
+        self._signatures = s._replace(low=grown(s.low, a), scale=grown(s.scale, a))
+
+    def _open_dimensions(self, dims: np.ndarray) -> None:
+        """Give dimensions without cuts one space each."""
+        dims = np.unique(dims)
+        dims = dims[self._spaces.lists.room[dims] == NO_BLOCK]
+        n = len(dims)
+        self._spaces.make_room(2 * n)
+        self._make_ids(int(self._homes.count[HIGH]) + n)
+        cuts = np.full(n, MIN_KEY)
+        lay_cuts(self._spaces.lists, self._records.lists, self._homes, dims, np.arange(n + 1), cuts)
+
+    def _make_ids(self, n: int) -> None:
+        """Ids for so many spaces."""
+        self._records.make_lists(n)
+        n = len(self._records.lists.size)
+        self._homes = self._homes._replace(space_seen=grown(self._homes.space_seen, n))
+
+    def _make_words(self, n: int) -> None:
+        """Room for so many more words of entries."""
+        top = int(self._entries.count[entry_kernels.TOP])
+        word = np.zeros(top + n, np.int64)  # memory that is not touched costs nothing yet
+        word[:top] = self._entries.word[:top]
+        self._entries = self._entries._replace(word=word)
+
+    def _trim_words(self) -> None:
+        top = int(self._entries.count[entry_kernels.TOP])
+        word = self._entries.word[: top + top // 64 + _SMALL].copy()
+        self._entries = self._entries._replace(word=word)

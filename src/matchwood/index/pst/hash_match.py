@@ -1,0 +1,295 @@
+"""Kernels that match events against `pst_hash`: combine the spaces of an event, look them up."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from matchwood.index.pst.bloom_match import (
+    find_spaces,
+    gather_sets,
+    learn,
+    sieve_spaces,
+    verify,
+    verify_sets,
+)
+from matchwood.index.pst.entries import slot_of
+from matchwood.index.pst.signatures import sign_event
+from matchwood.index.pst.space_hash import (
+    HELD,
+    NODE,
+    find_place,
+    home_of,
+    key_of,
+    node_of,
+    value_of,
+)
+from matchwood.index.pst.spaces import place_of
+from matchwood.kernel.jit import kernel, part, prefetch
+from matchwood.kernel.posting_kernels import clear_offsets, post_offsets
+from matchwood.kernel.verify_kernels import (
+    CANDIDATES,
+    NODES,
+    PREDICATES,
+    finish_event,
+    holds,
+    post_event,
+)
+
+BLOCK = 128
+"""Lookups whose places are asked for before the first of them is made."""
+
+VISIT = 4
+"""Lookups that take about as long as testing one member of a space."""
+
+
+class HashScratch(NamedTuple):
+    """What matching needs: that of `pst_bloom`, and keys on their way."""
+
+    posted: np.ndarray
+    found: np.ndarray
+    picks: np.ndarray
+    seen: np.ndarray
+    clock: np.ndarray
+    work: np.ndarray
+    sieve: np.ndarray
+    waiting: np.ndarray  # int64[BLOCK], keys that are looked up together
+    chosen: np.ndarray  # int64[N + 1], which spaces of the event are in the key at hand
+    prefix: np.ndarray  # int64[N + 1], what stands for the first parts of that key
+
+
+@part
+def _take(groups, value, picks, n):
+    """Append what a place holds to the picks; returns their number."""
+    if value > 0:
+        picks[n] = value - 1
+        return n + np.uint64(1)
+    group = ~value
+    for i in range(groups.start[group], groups.start[group] + groups.size[group]):
+        picks[n] = groups.item[i]
+        n += np.uint64(1)
+    return n
+
+
+@part
+def _look_up(table, groups, scratch, n_keys, n):
+    """Look up the keys that wait, then take what they hold: memory is asked for in between."""
+    n_values = np.uint64(0)
+    for i in range(n_keys):
+        value = value_of(table.place[find_place(table, scratch.waiting[i]), HELD])
+        scratch.waiting[n_values] = value
+        n_values += np.uint64(value != 0)
+        prefetch(groups.start, ~value)
+        prefetch(groups.size, ~value)
+    for i in range(n_values):
+        if scratch.waiting[i] < 0:
+            prefetch(groups.item, groups.start[~scratch.waiting[i]])
+    for i in range(n_values):
+        n = _take(groups, scratch.waiting[i], scratch.picks, n)
+    scratch.work[NODES] += n_keys
+    return n
+
+
+@part
+def member_spaces(spaces, members, events, e, found):
+    """The spaces of an event that are part of some combination: how many, and all their members."""
+    n, n_members = np.int64(0), np.int64(0)
+    for entry in range(events.start[e], events.start[e + 1]):
+        dim = 2 * np.int64(events.attr[entry])
+        if dim < len(spaces.size) and spaces.size[dim] > 0:
+            space = spaces.item[place_of(spaces, dim, events.lo[entry])]
+            if members.size[space] > 0:
+                found[n] = space
+                n += 1
+                n_members += members.size[space]
+    return n, n_members
+
+
+@part
+def has_fewer_members(n_spaces, n_members, most):
+    """Whether testing all members of an event's spaces takes less than looking up combinations.
+
+    There are C(n, 2) + ... + C(n, most) combinations at most: an event of thousands of attributes
+    makes millions of them, most of which nothing is under.
+    """
+    lookups, combinations = np.int64(0), n_spaces
+    for d in range(2, most + 1):
+        combinations = combinations * max(n_spaces - d + 1, 0) // d
+        lookups += combinations
+        if lookups > VISIT * n_members:
+            return True
+    return False
+
+
+@part
+def combine_pairs(table, groups, scratch, n_spaces, n):
+    """Look up all pairs of an event's spaces."""
+    waiting = np.int64(0)
+    for i in range(n_spaces):
+        for j in range(i + 1, n_spaces):
+            key = key_of(scratch.found[i], scratch.found[j])
+            prefetch(table.place, np.uint64(2) * home_of(table, key))
+            scratch.waiting[waiting] = key
+            waiting += 1
+            if waiting == BLOCK:
+                n = _look_up(table, groups, scratch, waiting, n)
+                waiting = np.int64(0)
+    return _look_up(table, groups, scratch, waiting, n)
+
+
+@part
+def combine(table, groups, scratch, n_spaces, most, n):
+    """The same for up to `most` parts: what nothing continues is not continued."""
+    chosen, prefix = scratch.chosen, scratch.prefix
+    d = np.int64(0)
+    chosen[0] = -1
+    while d >= 0:
+        chosen[d] += 1
+        if chosen[d] >= n_spaces:
+            d -= 1
+            continue
+        space = scratch.found[chosen[d]]
+        if d == 0:
+            prefix[1] = space
+        else:
+            held = table.place[find_place(table, key_of(prefix[d], space)), HELD]
+            scratch.work[NODES] += 1
+            if value_of(held) != 0:
+                n = _take(groups, value_of(held), scratch.picks, n)
+            if node_of(held) == 0:
+                continue
+            prefix[d + 1] = NODE | node_of(held)
+        if d + 1 < most:
+            chosen[d + 1] = chosen[d]
+            d += 1
+    return n
+
+
+@part
+def _can_hold(keyed, slot, events, stamp, board_event, board_entry, predicates):
+    """Whether an event satisfies all access predicates of an expression."""
+    for d in range(keyed.arity[slot]):
+        pred = keyed.access[slot, d]
+        ref = pred if predicates.n_intervals[pred] == 1 else ~pred
+        if not holds(
+            events, stamp, board_event, board_entry,
+            predicates.attr[pred], predicates.lo[pred], predicates.hi[pred], ref, predicates,
+        ):  # fmt: skip
+            return False
+    return True
+
+
+@part
+def walk_members(
+    spaces, members, keyed, entries, events, e, stamp, board_event, board_entry, predicates,
+    scratch, n,
+):  # fmt: skip
+    """Members of an event's spaces that satisfy all their access predicates, each once.
+
+    A member is met in one space of each of its access attributes; the first one counts.
+    """
+    for entry in range(events.start[e], events.start[e + 1]):
+        attr = np.int64(events.attr[entry])
+        if 2 * attr >= len(spaces.size) or spaces.size[2 * attr] == 0:
+            continue
+        space = spaces.item[place_of(spaces, 2 * attr, events.lo[entry])]
+        first = members.start[space]
+        scratch.work[NODES] += members.size[space]
+        for i in range(first, first + members.size[space]):
+            ref = members.item[i]
+            slot = slot_of(entries, ref)
+            if predicates.attr[keyed.access[slot, 0]] == attr and _can_hold(
+                keyed, slot, events, stamp, board_event, board_entry, predicates
+            ):
+                scratch.picks[n] = ref
+                n += np.uint64(1)
+    return n
+
+
+@part
+def _member_sets(
+    spaces, members, keyed, entries, events, e, stamp, board_event, board_entry, predicates,
+    scratch, n,
+):  # fmt: skip
+    """Members of all spaces that an event of sets meets, each once."""
+    clock, before = scratch.clock[0], n
+    for entry in range(events.start[e], events.start[e + 1]):
+        dim = 2 * np.int64(events.attr[entry])
+        if dim >= len(spaces.size) or spaces.size[dim] == 0:
+            continue
+        first, last = (
+            place_of(spaces, dim, events.lo[entry]),
+            place_of(spaces, dim, events.hi[entry]),
+        )
+        for place in range(first, last + 1):
+            space = spaces.item[place]
+            for i in range(members.start[space], members.start[space] + members.size[space]):
+                ref = members.item[i]
+                slot = slot_of(entries, ref)
+                if scratch.seen[slot] != clock:
+                    scratch.seen[slot] = clock
+                    if _can_hold(keyed, slot, events, stamp, board_event, board_entry, predicates):
+                        scratch.picks[n] = ref
+                        n += np.uint64(1)
+    scratch.work[CANDIDATES] += np.int64(n - before)
+    return n
+
+
+@kernel
+def match_hash(
+    spaces, records, homes, entries, keyed, members, table, groups, signatures, statistics,
+    expressions, predicates, scratch, every, is_plain, events, first, stamp, board_event,
+    board_entry, offsets, out, counters,
+):  # fmt: skip
+    """Match events first..; returns how many are done. Every so many events are learnt from."""
+    most = np.int64(keyed.access.shape[1])
+    while most > 1 and keyed.by_arity[most] == 0:
+        most -= 1
+    n = offsets[first]
+    for e in range(first, len(events.start) - 1):
+        now = stamp + e
+        post_event(events, e, now, board_event, board_entry)
+        for i in range(len(scratch.work)):
+            scratch.work[i] = 0
+        n_picks = n_sieved = np.uint64(0)
+        if is_plain:
+            post_offsets(entries, events, e, scratch.posted)
+            if keyed.by_arity[1] > 0:
+                sign_event(signatures, events, e)
+                n_spaces = find_spaces(spaces, records, events, e, scratch)
+                n_sieved = sieve_spaces(records, signatures.absent, scratch, n_spaces)
+            n_spaces, n_members = member_spaces(spaces, members, events, e, scratch.found)
+            n_picks = n_sieved
+            if has_fewer_members(n_spaces, n_members, most):
+                n_picks = walk_members(
+                    spaces, members, keyed, entries, events, e, now, board_event, board_entry,
+                    predicates, scratch, n_picks,
+                )  # fmt: skip
+            elif most == 2:
+                n_picks = combine_pairs(table, groups, scratch, n_spaces, n_picks)
+            elif most > 2:
+                n_picks = combine(table, groups, scratch, n_spaces, most, n_picks)
+            scratch.work[CANDIDATES] += np.int64(n_picks - n_sieved)
+            found = verify(
+                entries, events, now, board_event, board_entry, predicates, scratch, n_sieved,
+                n_picks, n, out,
+            )  # fmt: skip
+            clear_offsets(events, e, scratch.posted)
+        else:
+            n_picks = gather_sets(spaces, records, entries, events, e, scratch, n_picks)
+            n_picks = _member_sets(
+                spaces, members, keyed, entries, events, e, now, board_event, board_entry,
+                predicates, scratch, n_picks,
+            )  # fmt: skip
+            found = verify_sets(
+                entries, events, now, board_event, board_entry, expressions, predicates, scratch,
+                n_picks, n, out,
+            )  # fmt: skip
+        if found < 0:
+            return e
+        if is_plain and every > 0 and now % every == 0:
+            learn(spaces, homes, statistics, events, e)
+        work, n = scratch.work, found
+        finish_event(e, n, work[NODES], work[CANDIDATES], work[PREDICATES], offsets, counters)
+    return len(events.start) - 1

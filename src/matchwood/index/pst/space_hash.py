@@ -1,0 +1,230 @@
+"""A hash table from N-dimensional spaces to expressions: open addressing, no tombstones.
+
+    key              space 1 << 32 | space 2                two parts
+                     (NODE | node) << 32 | space 3          three: the node of two, and one
+    held             node << 32 | ref + 1                   one expression under this key
+                     node << 32 | ~group                    several: an id list of refs
+                     node << 32 | 0                         only longer keys
+                     0                                      the place is free
+
+Keys are exact, so an expression that is found satisfies all its access predicates.  A key that
+others continue has a *node* (0: none); nodes count what continues them and go with the last.
+
+Layout   (H places, at most 5 of 8 taken, any number of them; G groups, K nodes)
+         place  int64[H, 2]  KEY, HELD
+         chain  int32[G]     the next free group, by group
+         node   int32[K]     keys that continue a node; ~next free one
+         count  int64[5]     TAKEN places; GROUPS, NODES: ids ever handed out (nodes from 1);
+                             FREE_GROUP, FREE_NODE: the first free one, -1
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from matchwood.kernel.id_list_kernels import insert_id, remove_id
+from matchwood.kernel.jit import kernel, part
+
+KEY, HELD = range(2)
+TAKEN, GROUPS, NODES, FREE_GROUP, FREE_NODE = range(5)
+NODE = np.int64(1) << np.int64(30)
+PUT, PLACES_FULL, GROUPS_FULL, ITEMS_FULL, NODES_FULL = range(5)
+_ODD, _MIX = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xBF58476D1CE4E5B9)
+_LOW = np.int64(0xFFFFFFFF)
+_HALF = np.int64(32)
+
+
+class SpaceHash(NamedTuple):
+    """See the module's docstring for the arrays."""
+
+    place: np.ndarray
+    chain: np.ndarray
+    node: np.ndarray
+    count: np.ndarray
+
+
+@part
+def key_of(prefix, space):
+    """`prefix` is the first space, or NODE | node."""
+    return np.int64(prefix) << _HALF | np.int64(space)
+
+
+@part
+def home_of(table, key):
+    h = np.uint64(key) * _ODD
+    h ^= h >> np.uint64(32)
+    h *= _MIX
+    return ((h >> np.uint64(32)) * np.uint64(len(table.place))) >> np.uint64(32)
+
+
+@part
+def find_place(table, key):
+    """The place of a key, or the free one where it would be."""
+    at = home_of(table, key)
+    while table.place[at, HELD] != 0 and table.place[at, KEY] != key:
+        at += np.uint64(1)
+        if at == len(table.place):
+            at = np.uint64(0)
+    return at
+
+
+@part
+def value_of(held):
+    """ref + 1, ~group, or 0."""
+    return np.int64(np.int32(held & _LOW))
+
+
+@part
+def node_of(held):
+    return held >> _HALF
+
+
+@part
+def _held(node, value):
+    return node << _HALF | (value & _LOW)
+
+
+@part
+def _open_place(table, at, key, parent):
+    """Take a free place; its parent node, unless 0, has one key more."""
+    table.place[at, KEY] = key
+    table.count[TAKEN] += 1
+    if parent > 0:
+        table.node[parent] += 1
+
+
+@part
+def _has_places(table):
+    return 8 * (table.count[TAKEN] + 1) <= 5 * len(table.place)
+
+
+@part
+def put_node(table, key, parent):
+    """The node of a key, made if need be; or what is full as a negative number."""
+    at = find_place(table, key)
+    held = table.place[at, HELD]
+    if node_of(held) > 0:
+        return node_of(held)
+    node = table.count[FREE_NODE]
+    if node < 0 and table.count[NODES] + 1 >= len(table.node):
+        return np.int64(-NODES_FULL)
+    if held == 0:
+        if not _has_places(table):
+            return np.int64(-PLACES_FULL)
+        _open_place(table, at, key, parent)
+    if node >= 0:
+        table.count[FREE_NODE] = ~np.int64(table.node[node])
+    else:
+        table.count[NODES] += 1
+        node = table.count[NODES]
+    table.node[node] = 0
+    table.place[at, HELD] = _held(node, value_of(held))
+    return node
+
+
+@part
+def put_ref(table, groups, key, parent, ref):
+    """Put an expression under a key, once; may be repeated when something was full."""
+    at = find_place(table, key)
+    held = table.place[at, HELD]
+    value, node = value_of(held), node_of(held)
+    if value == ref + 1:
+        return PUT
+    if value < 0:
+        return PUT if insert_id(groups, ~value, np.int32(ref)) else ITEMS_FULL
+    if value == 0:
+        if held == 0:
+            if not _has_places(table):
+                return PLACES_FULL
+            _open_place(table, at, key, parent)
+        table.place[at, HELD] = _held(node, np.int64(ref) + 1)
+        return PUT
+    group = table.count[FREE_GROUP]
+    if group < 0:
+        if table.count[GROUPS] == len(groups.size):
+            return GROUPS_FULL
+        group = table.count[GROUPS]
+    if not insert_id(groups, group, np.int32(value - 1)):
+        return ITEMS_FULL
+    if not insert_id(groups, group, np.int32(ref)):
+        remove_id(groups, group, np.int32(value - 1))
+        return ITEMS_FULL
+    if table.count[FREE_GROUP] >= 0:
+        table.count[FREE_GROUP] = table.chain[group]
+    else:
+        table.count[GROUPS] += 1
+    table.place[at, HELD] = _held(node, ~group)
+    return PUT
+
+
+@part
+def drop_ref_of(table, groups, key, parent, ref):
+    """Take an expression out from under a key, if it is there."""
+    at = find_place(table, key)
+    held = table.place[at, HELD]
+    value, node = value_of(held), node_of(held)
+    if value == ref + 1:
+        _empty(table, at, node, np.int64(0), parent)
+    elif value < 0:
+        group = ~value
+        remove_id(groups, group, np.int32(ref))
+        if groups.size[group] == 1:
+            last = groups.item[groups.start[group]]
+            remove_id(groups, group, last)
+            table.chain[group] = table.count[FREE_GROUP]
+            table.count[FREE_GROUP] = group
+            table.place[at, HELD] = _held(node, np.int64(last) + 1)
+
+
+@part
+def _empty(table, at, node, value, parent):
+    """Leave a place with less; with nothing it is free, and its parent has one less."""
+    if node > 0 or value != 0:
+        table.place[at, HELD] = _held(node, value)
+        return
+    if parent > 0:
+        table.node[parent] -= 1
+    _close(table, at)
+
+
+@part
+def prune(table, key, parent):
+    """Free the node of a key that nothing continues any more."""
+    at = find_place(table, key)
+    held = table.place[at, HELD]
+    node = node_of(held)
+    if node > 0 and table.node[node] == 0:
+        table.node[node] = ~table.count[FREE_NODE]
+        table.count[FREE_NODE] = node
+        _empty(table, at, np.int64(0), value_of(held), parent)
+
+
+@part
+def _close(table, hole):
+    """Free a place; later ones of its run move up."""
+    n, one = np.uint64(len(table.place)), np.uint64(1)
+    table.count[TAKEN] -= 1
+    table.place[hole, HELD] = 0
+    nearby = hole + one if hole + one < n else np.uint64(0)
+    while table.place[nearby, HELD] != 0:
+        home = home_of(table, table.place[nearby, KEY])
+        from_home = nearby - home if nearby >= home else nearby + n - home
+        from_hole = nearby - hole if nearby >= hole else nearby + n - hole
+        if from_home >= from_hole:
+            table.place[hole, KEY] = table.place[nearby, KEY]
+            table.place[hole, HELD] = table.place[nearby, HELD]
+            table.place[nearby, HELD] = 0
+            hole = nearby
+        nearby = nearby + one if nearby + one < n else np.uint64(0)
+
+
+@kernel
+def move_places(table, fresh):
+    """Move all places to an empty table with room for them."""
+    for i in range(len(table.place)):
+        if table.place[i, HELD] != 0:
+            at = find_place(fresh, table.place[i, KEY])
+            fresh.place[at, KEY] = table.place[i, KEY]
+            fresh.place[at, HELD] = table.place[i, HELD]

@@ -1,0 +1,362 @@
+"""Kernels of the interval skip list; see `interval_skip_list.py`.
+
+A list has two nodes of its own, HEAD (2k) and NIL (2k + 1) for list k, and HEAD alone has the top
+level: its range there, from HEAD to NIL, covers every key.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from matchwood.index.stabbing.marker_kernels import (
+    CELL,
+    EDGES,
+    MAX_KEY,
+    MIN_KEY,
+    NODES,
+    append_after,
+    append_marker,
+    drop_marker,
+    emit,
+    has_room,
+    prepend_marker,
+    take_out,
+)
+from matchwood.kernel.jit import part
+
+LEVELS = 20
+"""Most levels of a node; one in two goes one level higher, so that an escalation need not cover
+more than twice what it must.  2^20 nodes before the limit shows."""
+
+MOST_MARKERS = 512
+"""More markers than one identifier can need on a way up and down."""
+
+FIRST_EDGE, N_LEVELS = 0, 1
+TARGET, SOURCE = 0, 1
+
+
+@part
+def levels_of(key):
+    """Levels of a node with this key: the same in every run, so that structures can be compared."""
+    h = np.uint64(key) * np.uint64(0x9E3779B97F4A7C15)
+    h ^= h >> np.uint64(32)
+    h *= np.uint64(0xBF58476D1CE4E5B9)
+    h ^= h >> np.uint64(29)
+    levels = 1
+    while levels < LEVELS and (h & np.uint64(1)) == np.uint64(0):
+        levels += 1
+        h >>= np.uint64(1)
+    return levels
+
+
+@part
+def _edge(s, node, level):
+    return np.int64(s.node[node, FIRST_EDGE]) + level
+
+
+@part
+def open_list(s, k):
+    """HEAD and NIL of list k, which are nodes 2k and 2k + 1; lists are opened in order."""
+    head, nil = 2 * k, 2 * k + 1
+    s.node_key[head] = MIN_KEY
+    s.node_key[nil] = MAX_KEY
+    s.node[head, FIRST_EDGE] = s.count[EDGES]
+    s.node[head, N_LEVELS] = LEVELS + 1
+    s.node[nil, N_LEVELS] = LEVELS + 1
+    s.node[nil, FIRST_EDGE] = -1
+    for level in range(LEVELS + 1):
+        at = s.count[EDGES] + level
+        s.edge[at, TARGET] = nil
+        s.edge[at, SOURCE] = head
+        s.cell_head[at + 1] = -1
+        s.cell_size[at + 1] = 0
+    s.count[EDGES] += LEVELS + 1
+    s.count[NODES] += 2
+
+
+@part
+def _target(s, x, level):
+    return np.int64(s.edge[_edge(s, x, level), TARGET])
+
+
+@part
+def _along(s, x, nil, level, key):
+    """The last node from x on, along one level, that is not above a key."""
+    while True:
+        y = _target(s, x, level)
+        if y == nil or s.node_key[y] > key:
+            return x
+        x = y
+
+
+@part
+def floor_node(s, k, key):
+    """The last node whose key is not above this one."""
+    x, nil = 2 * k, 2 * k + 1
+    for level in range(LEVELS - 1, -1, -1):
+        x = _along(s, x, nil, level, key)
+    return x
+
+
+@part
+def ceil_node(s, k, key):
+    """The first node whose key is not below this one."""
+    x = floor_node(s, k, key)
+    if s.node_key[x] == key:
+        return x
+    return _target(s, x, 0)
+
+
+@part
+def end_node(s, k, hi):
+    """The first node above every key up to hi."""
+    return 2 * k + 1 if hi == MAX_KEY else ceil_node(s, k, hi + 1)
+
+
+@part
+def _ends_after(s, k, node, hi):
+    """Whether a range that ends at this node has hi in it or before it."""
+    return node == 2 * k + 1 or s.node_key[node] > hi
+
+
+@part
+def mark_path(s, k, i, a, b):
+    """Put identifier i, which has no markers, on the largest ranges between two nodes."""
+    nil = 2 * k + 1
+    x = np.int64(a)
+    while x != b:
+        level = np.int64(s.node[x, N_LEVELS]) - 1
+        while True:
+            y = _target(s, x, level)
+            if y == b or b == nil or (y != nil and s.node_key[y] < s.node_key[b]):
+                break
+            level -= 1
+        append_marker(s, i, _edge(s, x, level) + 1)
+        x = y
+    _note_range(s, k, i)
+
+
+@part
+def _note_range(s, k, i):
+    """K(i) from the first and the last marker."""
+    first, last = s.ends[i, 0], s.ends[i, 1]
+    a = s.edge[s.marker[first, CELL] - 1, SOURCE]
+    b = s.edge[s.marker[last, CELL] - 1, TARGET]
+    s.range[i, 0] = s.node_key[a]
+    s.range[i, 1] = MAX_KEY if b == 2 * k + 1 else s.node_key[b] - 1
+
+
+@part
+def add_node(s, k, key, levels, before):
+    """The node with a key, made when there is none; -1 when there is no room for it.
+
+    A range that it falls into is split, and what was on it is put on both halves.  `before` is
+    scratch, int64[LEVELS].
+    """
+    x, nil = 2 * k, 2 * k + 1
+    needed = np.int64(0)
+    for level in range(LEVELS - 1, -1, -1):
+        x = _along(s, x, nil, level, key)
+        before[level] = x
+        if level < levels:
+            needed += s.cell_size[_edge(s, x, level) + 1]
+    if s.node_key[x] == key:
+        return x
+    is_full = s.count[NODES] == len(s.node_key) or s.count[EDGES] + levels > len(s.edge)
+    if is_full or not has_room(s, needed):
+        return np.int64(-1)
+    node = s.count[NODES]
+    s.count[NODES] += 1
+    s.node_key[node] = key
+    s.node[node, FIRST_EDGE] = s.count[EDGES]
+    s.node[node, N_LEVELS] = levels
+    for level in range(levels):
+        split = _edge(s, before[level], level)
+        at = s.count[EDGES] + level
+        s.edge[at, TARGET] = s.edge[split, TARGET]
+        s.edge[at, SOURCE] = node
+        s.edge[split, TARGET] = node
+        s.cell_head[at + 1] = -1
+        s.cell_size[at + 1] = 0
+        chunk = np.int64(s.cell_head[split + 1])
+        while chunk >= 0:
+            for place in range(s.chunk[chunk, 1]):
+                append_after(s, s.chunk[chunk, 2 + 2 * place], at + 1)
+            chunk = np.int64(s.chunk[chunk, 0])
+    s.count[EDGES] += levels
+    return node
+
+
+@part
+def put_exact(s, k, i, lo, hi, before):
+    """Put identifier i on [lo, hi] exactly; False, with nothing put, when there is no room."""
+    a = np.int64(2 * k)
+    if lo != MIN_KEY:
+        a = add_node(s, k, lo, levels_of(lo), before)
+    b = np.int64(2 * k + 1)
+    if a >= 0 and hi != MAX_KEY:
+        b = add_node(s, k, hi + 1, levels_of(hi + 1), before)
+    if a < 0 or b < 0 or not has_room(s, MOST_MARKERS):
+        return False
+    mark_path(s, k, i, a, b)
+    return True
+
+
+@part
+def every_cell(s, k):
+    """The cell of the range from HEAD to NIL."""
+    return _edge(s, 2 * k, LEVELS) + 1
+
+
+@part
+def put_boxed(s, k, i, lo, hi, level):
+    """Put identifier i on ranges that begin and end at nodes of more than `level` levels: the
+    leaf boxes of GBU.
+    """
+    a, b, nil = np.int64(2 * k), np.int64(2 * k), 2 * k + 1
+    for at in range(LEVELS - 1, level - 1, -1):
+        a, b = _along(s, a, nil, at, lo), _along(s, b, nil, at, hi)
+    mark_path(s, k, i, a, _target(s, b, level))
+
+
+@part
+def _mark_level(s, k, i, x, hi, level):
+    """Put identifier i on the ranges of a level from node x on, until one ends beyond hi."""
+    while True:
+        append_marker(s, i, _edge(s, x, level) + 1)
+        x = _target(s, x, level)
+        if _ends_after(s, k, x, hi):
+            break
+    _note_range(s, k, i)
+
+
+@part
+def put_around(s, k, i, lo, hi):
+    """Put identifier i on a few ranges around [lo, hi]: those of the highest level that has a node
+    in it, so that they reach little further than it does.  These are two or three, since one node
+    in two goes a level higher.
+    """
+    x, nil = np.int64(2 * k), 2 * k + 1
+    for level in range(LEVELS - 1, -1, -1):
+        x = _along(s, x, nil, level, lo)
+        if level == 0 or not _ends_after(s, k, _target(s, x, level), hi):
+            _mark_level(s, k, i, x, hi, level)
+            return
+
+
+@part
+def put_cover(s, k, i, lo, hi):
+    """Put identifier i on the smallest ranges there are that cover [lo, hi]."""
+    mark_path(s, k, i, floor_node(s, k, lo), end_node(s, k, hi))
+
+
+@part
+def _lowest_cover(s, k, i, lo, hi):
+    """Put identifier i, which has no markers, on the lowest single range that covers [lo, hi]."""
+    x, nil = np.int64(2 * k), 2 * k + 1
+    found = _edge(s, x, LEVELS)
+    for level in range(LEVELS - 1, -1, -1):
+        x = _along(s, x, nil, level, lo)
+        if not _ends_after(s, k, _target(s, x, level), hi):
+            break
+        found = _edge(s, x, level)
+    append_marker(s, i, found + 1)
+
+
+@part
+def _grow_right(s, k, i, hi):
+    """Replace the last ranges by the lowest higher one that reaches beyond hi."""
+    while s.ends[i, 1] >= 0:
+        m = s.ends[i, 1]
+        at = np.int64(s.marker[m, CELL]) - 1
+        node = np.int64(s.edge[at, SOURCE])
+        level = at - s.node[node, FIRST_EDGE]
+        drop_marker(s, m)
+        for higher in range(level + 1, s.node[node, N_LEVELS]):
+            if _ends_after(s, k, _target(s, node, higher), hi):
+                append_marker(s, i, _edge(s, node, higher) + 1)
+                return
+
+
+@part
+def _grow_left(s, k, i, lo):
+    """Replace the first ranges by the lowest higher one that begins at lo or before it."""
+    while s.ends[i, 0] >= 0:
+        m = s.ends[i, 0]
+        at = np.int64(s.marker[m, CELL]) - 1
+        node = np.int64(s.edge[at, TARGET])
+        level = at - s.node[s.edge[at, SOURCE], FIRST_EDGE]
+        drop_marker(s, m)
+        x, nil = np.int64(2 * k), 2 * k + 1
+        found = np.int64(-1)
+        if node == nil:
+            found = _edge(s, x, LEVELS)
+        for higher in range(LEVELS - 1, level, -1):  # ranges that end at the node, highest first
+            while True:
+                y = _target(s, x, higher)
+                if y == node or y == nil or s.node_key[y] > s.node_key[node]:
+                    break
+                x = y
+            if y != node:
+                continue
+            if s.node_key[x] > lo:
+                break
+            found = _edge(s, x, higher)
+        if found >= 0:
+            prepend_marker(s, i, found + 1)
+            return
+
+
+@part
+def escalate_range(s, k, i, lo, hi):
+    """Grow K(i) until it covers [lo, hi], by moving as few markers up as it takes.
+
+    There must be room for MOST_MARKERS.
+    """
+    if s.ends[i, 0] < 0:
+        put_cover(s, k, i, lo, hi)
+        return
+    was_lo, was_hi = s.range[i, 0], s.range[i, 1]
+    if hi > was_hi:
+        _grow_right(s, k, i, hi)
+    if lo < was_lo and s.ends[i, 0] >= 0:
+        _grow_left(s, k, i, lo)
+    if s.ends[i, 0] < 0:
+        _lowest_cover(s, k, i, min(lo, was_lo), max(hi, was_hi))
+    _note_range(s, k, i)
+
+
+@part
+def deescalate_range(s, k, i, lo, hi, before):
+    """Shrink K(i) to the smallest ranges there are around [lo, hi]; if it is on them already, to
+    [lo, hi] itself, for which ranges are split.  False when there is no room.
+    """
+    if not has_room(s, MOST_MARKERS):
+        return False
+    a, b = floor_node(s, k, lo), end_node(s, k, hi)
+    first = s.node_key[a]
+    last = MAX_KEY if b == 2 * k + 1 else s.node_key[b] - 1
+    if first > s.range[i, 0] or last < s.range[i, 1]:
+        take_out(s, i)
+        mark_path(s, k, i, a, b)
+        return True
+    if lo != MIN_KEY:
+        a = add_node(s, k, lo, levels_of(lo), before)
+    if a >= 0 and hi != MAX_KEY:
+        b = add_node(s, k, hi + 1, levels_of(hi + 1), before)
+    if a < 0 or b < 0 or not has_room(s, MOST_MARKERS):
+        return False
+    take_out(s, i)
+    mark_path(s, k, i, a, b)
+    return True
+
+
+@part
+def stab(s, k, key, out, n):
+    """Append the identifiers whose ranges hold a key: those on the ranges of the way to it."""
+    x, nil = np.int64(2 * k), 2 * k + 1
+    n = emit(s, _edge(s, x, LEVELS) + 1, out, n)
+    for level in range(LEVELS - 1, -1, -1):
+        x = _along(s, x, nil, level, key)
+        n = emit(s, _edge(s, x, level) + 1, out, n)
+    return n

@@ -1,0 +1,15 @@
+"""The toolkit that compiled code stands on.
+
+    jit            the decorators `kernel` and `part`, prefetch, compile time
+    cache          where compiled kernels are kept, and when they are trusted
+    arrays         arrays that grow by doubling, tuples of them for snapshots
+    journal        old content of what a change writes over
+    checks         what arrays from a file must be before a kernel sees them
+    id_lists       many sorted lists of ids in one arena; column_lists: with columns beside them
+    pair_map       a hash table from pairs of ids to an id
+    postings       lists of expressions that carry what verification needs
+    intervals      sets of keys as sorted, disjoint intervals
+    verify         does a predicate hold for the event at hand?  what every search ends in
+
+Files that end in `_kernels` hold compiled code; they import NumPy, the decorators and each other.
+"""

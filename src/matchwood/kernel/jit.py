@@ -1,0 +1,130 @@
+"""The two decorators for compiled code, and what can be known about compiling.
+
+A `kernel` is a module-level function over NumPy arrays in a file named `*_kernels.py`.  It is
+compiled by Numba at its first call and cached on disk, once per installation (kernel_cache.py).
+A `part` is a smaller function that kernels are made of.
+
+Compiled code here never allocates, so Numba's reference counting is switched off (`_nrt=False`).
+With it, every look at an array of a layout costs two atomic operations: encoding is several times
+slower (docs/decisions/0002-kernels-without-reference-counts.md).  A kernel that does allocate fails
+to compile, loudly.
+
+Start counters as `np.int64(0)` where they are passed on: a bare 0 has a literal type of its own and
+makes Numba compile the callee once more.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any, TypeVar
+
+import numba
+from llvmlite import ir
+from numba.core import cgutils, types
+from numba.core import event as numba_event
+from numba.extending import intrinsic
+
+from matchwood.kernel.cache import cache_root, keep_on_disk
+
+Kernel = TypeVar("Kernel", bound=Callable[..., Any])
+
+
+def kernel(function: Kernel) -> Kernel:
+    """Compile at first call, without the interpreter's lock, cached on disk."""
+    compiled: Kernel = numba.njit(nogil=True, _nrt=False)(function)
+    keep_on_disk(compiled)
+    return compiled
+
+
+def part(function: Kernel) -> Kernel:
+    """A piece of kernels, called from compiled code only.
+
+    Without an entry for Python it compiles a third faster, and the kernels that use it carry its
+    code in their own cache.
+    """
+    options = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+    compiled: Kernel = numba.njit(nogil=True, _nrt=False, **options)(function)
+    return compiled
+
+
+def _prefetch(typing_context: Any, array: Any, at: Any) -> Any:
+    """Ask for a cache line that is not read yet; only a hint, never an error."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        data = context.make_array(signature.args[0])(context, builder, arguments[0]).data
+        byte, number = ir.IntType(8).as_pointer(), ir.IntType(32)
+        kind = ir.FunctionType(ir.VoidType(), [byte, number, number, number])
+        hint = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0")
+        place = builder.bitcast(builder.gep(data, [arguments[1]]), byte)
+        # to read, into all levels of the cache, of data
+        builder.call(hint, [place, *[ir.Constant(number, value) for value in (0, 3, 1)]])
+        return context.get_dummy_value()
+
+    return types.void(array, at), generate
+
+
+def _nothing(array: Any, at: Any) -> None:
+    """What `prefetch` is without a compiler."""
+
+
+prefetch: Any = _nothing if numba.config.DISABLE_JIT else intrinsic(_prefetch)
+"""prefetch(array, at): hide the wait for memory that will be read in a moment.
+
+`at` counts the array's elements, whatever its shape; a place outside the array does no harm.
+"""
+
+
+def compile_seconds() -> float:
+    """Seconds this process has spent compiling (not loading from the cache)."""
+    return _listener.seconds
+
+
+class _CompileListener(numba_event.Listener):  # type: ignore[misc]
+    """Adds up compile time, and tells a waiting person once what is going on."""
+
+    def __init__(self) -> None:
+        self.seconds = 0.0
+        self.depth = 0
+        self.began = 0.0
+        self.told = bool(os.environ.get("MATCHWOOD_QUIET"))
+
+    def on_start(self, event: Any) -> None:
+        if not _is_ours(event):
+            return
+        if self.depth == 0:
+            self.began = time.perf_counter()
+        self.depth += 1
+        if not self.told:
+            self.told = True
+            _write_notice()
+
+    def on_end(self, event: Any) -> None:
+        if not _is_ours(event):
+            return
+        self.depth -= 1
+        if self.depth == 0:
+            self.seconds += time.perf_counter() - self.began
+
+
+def _write_notice() -> None:
+    """Say on stderr that kernels compile; no error where stderr is missing, closed or odd."""
+    often = "once per installation"
+    if cache_root() is None:
+        often = "in each process: found no private folder to keep them in, set NUMBA_CACHE_DIR"
+    with suppress(Exception):
+        sys.stderr.write(f"matchwood: compiling its kernels, {often} (some seconds) ...\n")
+        sys.stderr.flush()
+
+
+def _is_ours(event: Any) -> bool:
+    dispatcher = (event.data or {}).get("dispatcher")
+    module = getattr(getattr(dispatcher, "py_func", None), "__module__", None)
+    return isinstance(module, str) and module.split(".", 1)[0] == "matchwood"
+
+
+_listener = _CompileListener()
+numba_event.register("numba:compile", _listener)
