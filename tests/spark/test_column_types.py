@@ -141,6 +141,17 @@ def test_a_date_beside_a_timestamp_column_costs_no_match(
     assert lists(found.matches) == expected
 
 
+def test_events_that_workers_read_from_files_have_the_types_of_columns(
+    spark, events, tmp_path: Path
+) -> None:
+    texts = dict(enumerate([*GOOD, "n = 'five'"])) | {-1: ODD}
+    events.drop("nothing").write.parquet(str(tmp_path / "events"))
+    found = match(str(tmp_path / "events"), frame(spark, texts))
+    assert [row.id for row in found.errors.collect()] == [str(len(GOOD))]
+    del texts[len(GOOD)]
+    assert lists(found.matches) == in_spark_sql(events, texts)
+
+
 @pytest.mark.parametrize("door", ["match", "match_sharded"])
 def test_a_subscription_that_does_not_fit_its_column_is_refused_alone(
     spark, events, door: str, tmp_path: Path
