@@ -74,25 +74,35 @@ class Interrupt:
         return False
 
 
-@pytest.mark.parametrize("index", ["agile", "eager", "no_index"])
-@pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
-def test_an_interrupted_change_of_contexts_is_made_whole_or_not_at_all(
-    index: str, change: Callable[[Matcher], Any]
-) -> None:
+def check_every(step: int, index: str, change: Callable[[Matcher], Any]) -> None:
+    """Interrupt a change in every `step`-th of its lines."""
     done = matcher(index)
     before = seen(done)
     change(done)
     after = seen(done)
     assert before != after
-    n = 0
-    while True:
-        n += 1
+    n, was_raised = 1, True
+    while was_raised:
         m = matcher(index)
         was_raised = Interrupt(n, KeyboardInterrupt).run(lambda m=m: change(m))
-        found = seen(m)
-        assert found in (before, after), n
+        assert seen(m) in (before, after), n
         change(m)
         assert seen(m) == after, n
-        if not was_raised:
-            break
+        n += step
     assert n > 20
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("index", ["agile", "eager", "no_index"])
+@pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
+def test_an_interrupted_change_of_contexts_is_made_whole_or_not_at_all(
+    index: str, change: Callable[[Matcher], Any]
+) -> None:
+    check_every(1, index, change)
+
+
+@pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
+def test_a_change_of_contexts_that_is_interrupted_here_and_there(
+    change: Callable[[Matcher], Any],
+) -> None:
+    check_every(29, "agile", change)
