@@ -211,6 +211,25 @@ def test_removing_from_a_k_index_never_makes_the_others_too_many():
     assert m.match({"a": 100}) == list(range(100))
 
 
+def test_a_table_of_vcrs_takes_narrow_ranges_when_the_wide_ones_have_left(monkeypatch):
+    """Without the wide ones every end would be a grid line, and the table too large."""
+    monkeypatch.setattr(vcr, "MOST_PLACES", 30_000)
+    rng = Random(5)
+
+    def box(width: int) -> str:
+        x, y = rng.randrange(100_000), rng.randrange(100_000)
+        return f"x BETWEEN {x} AND {x + width} AND y BETWEEN {y} AND {y + width}"
+
+    m, plain = mw.Matcher("vcr", lists="table"), mw.Matcher("scan")
+    rows = [(i, box(80_000 if i < 1_500 else 300)) for i in range(1_900)]
+    for each in (m, plain):
+        assert each.add_many(rows).errors == []
+        assert each.remove_many(range(1_500)).count == 1_500  # the matcher is compacted
+    events = [{"x": rng.randrange(100_000), "y": rng.randrange(100_000)} for _ in range(300)]
+    found = [each.match_many(events) for each in (m, plain)]
+    assert list(found[0]) == list(found[1])
+
+
 def test_expressions_that_wait_count_as_well():
     m = mw.Matcher("k_index", max_postings=2_000)
     n = 0
