@@ -35,7 +35,8 @@ Layout   (M node ids, P predicate ids, S slots)
          rarity    uint8[M]     -12 log2 of the share of events it is expected to hold for
          leaf_of   int32[P]     node of a predicate, or -1
          root_of   int32[S]     node of an expression, or -1
-         table     int32[2^k]   inner nodes by ID, open addressing, at most three quarters full
+         table     int32[2^k]   inner nodes by ID, open addressing, at most three quarters full; of
+                                a snapshot it is made at the first change
          word      int32[]      blocks of parents, children and slots
          free      int32[128]   first free block of each size class
          count     int64[8]     HIGH, NEXT_FREE, N_NODES, N_LEAVES, TOP, FREED, MAX_LEVEL, HAS_TOPS
@@ -50,6 +51,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from matchwood.encode.events import EventBatch
+from matchwood.encode.expressions import ExpressionTable
+from matchwood.index.a_tree_check import check_a_tree, check_stabbing
 from matchwood.index.a_tree_config import ON_DEMAND, PS_TREE, ZERO_SUPPRESSION, ATreeConfig
 from matchwood.index.a_tree_delete_kernels import delete_batch
 from matchwood.index.a_tree_draw import draw_dot, draw_text, sharing_by_level
@@ -59,7 +62,7 @@ from matchwood.index.a_tree_match_kernels import Matching, match_batch, match_fo
 from matchwood.index.a_tree_memory import ATreeMemory, new_levels, new_matching
 from matchwood.index.a_tree_node_kernels import CHANGED, WAITING
 from matchwood.index.config import IndexConfig
-from matchwood.index.frame import IndexFrame, Step
+from matchwood.index.frame import IndexFrame, Step, check_live
 from matchwood.index.protocol import ANY
 from matchwood.index.ps_trees import PSTrees
 from matchwood.index.stabbing import StabbingTree
@@ -76,6 +79,7 @@ class ATree(IndexFrame):
 
     name: ClassVar[str] = "a_tree"
     language: ClassVar[str] = ANY
+    is_kept: ClassVar[bool] = True
     Config: ClassVar[type[IndexConfig]] = ATreeConfig
 
     def _clear(self) -> None:
@@ -254,6 +258,19 @@ class ATree(IndexFrame):
 
     def _arrays(self) -> dict[str, np.ndarray]:
         return {**self._memory.arrays(), **self._found_by.layout()}
+
+    @classmethod
+    def check(
+        cls,
+        table: ExpressionTable,
+        slots: np.ndarray,
+        layout: Mapping[str, np.ndarray],
+        **config: Any,
+    ) -> None:
+        check_live(layout, slots)
+        is_leaf = check_a_tree(table, slots, layout)
+        if ATreeConfig.checked(cls.name, config).predicates != PS_TREE:
+            check_stabbing(table, is_leaf, layout)
 
     def _take(self, layout: Mapping[str, np.ndarray]) -> None:
         self._memory.take(layout)
