@@ -117,7 +117,7 @@ STRUCTURES = {
         "access ahead bloom_build bloom_change bloom_check_layout bloom_match entries hash_build "
         "hash_change hash_match keys records signatures space_hash spaces"
     ),
-    "a_tree": "blocks delete insert levels links match nodes renumber search share",
+    "a_tree": "blocks check_layout delete insert levels links match nodes renumber search share",
     "vcr": "change match",
 }
 KERNEL_FILES = {

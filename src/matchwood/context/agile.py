@@ -39,7 +39,11 @@ from matchwood.context.agile_kernels import (
 )
 from matchwood.context.search_tree_kernels import MIRRORED
 from matchwood.context.update_kernels import make_nodes
-from matchwood.index.stabbing.interval_skip_list import empty_structure, with_identifiers, with_room
+from matchwood.index.stabbing.interval_skip_list import (
+    empty_structure,
+    with_identifiers,
+    with_room,
+)
 from matchwood.index.stabbing.interval_skip_list_kernels import LEVELS
 from matchwood.index.stabbing.marker_kernels import (
     FIRST_NODE,

@@ -179,8 +179,7 @@ class ExpressionTable:
     def sizes(self) -> dict[str, int]:
         """What ids in a layout are compared with: S slots, A attributes, P predicates."""
         n_predicates = int(self.predicates.layout.count[HIGH])
-        sizes = {"S": len(self.layout.kind), "A": self.n_attributes, "P": n_predicates}
-        return {**sizes, "-P": -n_predicates}
+        return {"S": len(self.layout.kind), "A": self.n_attributes, "P": n_predicates}
 
     def slots_of(self, kind: int) -> np.ndarray:
         """All slots that hold expressions of a kind, ascending."""

@@ -35,7 +35,8 @@ Layout   (M node ids, P predicate ids, S slots)
          rarity    uint8[M]     -12 log2 of the share of events it is expected to hold for
          leaf_of   int32[P]     node of a predicate, or -1
          root_of   int32[S]     node of an expression, or -1
-         table     int32[2^k]   inner nodes by ID, open addressing, at most three quarters full
+         table     int32[2^k]   inner nodes by ID, open addressing, at most three quarters full; of
+                                a snapshot it is made at the first change
          word      int32[]      blocks of parents, children and slots
          free      int32[128]   first free block of each size class
          count     int64[8]     HIGH, NEXT_FREE, N_NODES, N_LEAVES, TOP, FREED, MAX_LEVEL, HAS_TOPS

@@ -8,6 +8,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from matchwood.encode.events import EventBatch
+from matchwood.encode.expressions import ExpressionTable
+from matchwood.index.a_tree.check import check_a_tree, check_stabbing
 from matchwood.index.a_tree.config import ON_DEMAND, PS_TREE, ZERO_SUPPRESSION, ATreeConfig
 from matchwood.index.a_tree.delete import delete_batch
 from matchwood.index.a_tree.draw import draw_dot, draw_text, sharing_by_level
@@ -17,7 +19,7 @@ from matchwood.index.a_tree.match import Matching, match_batch, match_found
 from matchwood.index.a_tree.memory import ATreeMemory, new_levels, new_matching
 from matchwood.index.a_tree.nodes import CHANGED, WAITING
 from matchwood.index.core.config import IndexConfig
-from matchwood.index.core.frame import IndexFrame, Step
+from matchwood.index.core.frame import IndexFrame, Step, check_live
 from matchwood.index.core.protocol import ANY
 from matchwood.index.stabbing.predicates import StabbingTree
 from matchwood.index.stabbing.ps_trees import PSTrees
@@ -34,6 +36,7 @@ class ATree(IndexFrame):
 
     name: ClassVar[str] = "a_tree"
     language: ClassVar[str] = ANY
+    is_kept: ClassVar[bool] = True
     Config: ClassVar[type[IndexConfig]] = ATreeConfig
 
     def _clear(self) -> None:
@@ -212,6 +215,19 @@ class ATree(IndexFrame):
 
     def _arrays(self) -> dict[str, np.ndarray]:
         return {**self._memory.arrays(), **self._found_by.layout()}
+
+    @classmethod
+    def check(
+        cls,
+        table: ExpressionTable,
+        slots: np.ndarray,
+        layout: Mapping[str, np.ndarray],
+        **config: Any,
+    ) -> None:
+        check_live(layout, slots)
+        is_leaf = check_a_tree(table, slots, layout)
+        if ATreeConfig.checked(cls.name, config).predicates != PS_TREE:
+            check_stabbing(table, is_leaf, layout)
 
     def _take(self, layout: Mapping[str, np.ndarray]) -> None:
         self._memory.take(layout)

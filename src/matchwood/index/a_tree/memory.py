@@ -199,20 +199,30 @@ class ATreeMemory:
             level=x.level[:high],
             op=x.op[:high],
             rarity=x.rarity[:high],
+            table=x.table[:0],
             word=x.word[: int(x.count[TOP])],
         )
         own = {f"a_tree_{name}": array for name, array in used._asdict().items()}
         return {**own, "a_tree_hull": self.hull}
 
     def take(self, layout: Mapping[str, np.ndarray]) -> None:
-        self.layout = ATreeLayout(*[layout[f"a_tree_{name}"] for name in ATreeLayout._fields])
+        """Take over the arrays of a snapshot.
+
+        Free blocks are forgotten: nothing vouches for the links between them.
+        """
+        taken = ATreeLayout(*[layout[f"a_tree_{name}"] for name in ATreeLayout._fields])
+        free, table = np.full_like(taken.free, NOTHING), np.empty(0, np.int32)
+        self.layout = taken._replace(free=free, table=table)
         self.hull = layout["a_tree_hull"]
         self._scratch = None
 
     def thaw(self) -> None:
-        """Copy arrays that cannot be written, before the first change."""
+        """Copy arrays that cannot be written, before the first change, and make the table."""
         self.layout = ATreeLayout(*[_writeable(each) for each in self.layout])
         self.hull = _writeable(self.hull)
+        if not len(self.layout.table):
+            n = int(self.layout.count[N_NODES])
+            self._fill_table(doubled(_SMALL, 4 * (n - self.n_leaves) // 3 + 1))
 
 
 def new_matching(x: ATreeLayout) -> Matching:

@@ -74,11 +74,9 @@ def _check_links(table: ExpressionTable, layout: Layout, n: int, top: int) -> No
     seen, seen_p = np.zeros(n_c, bool), np.zeros(n_p, bool)
     stack = np.zeros(n_c + 1, np.int32)
     expect(check_nodes(tree, len(tree.attr_n), seen, seen_p, stack), "c", "a tree of nodes")
-    sizes = table.sizes()
-    limits = np.array([sizes["S"], sizes["A"], sizes["P"]], np.int64)
     listed, below = np.zeros(len(tree.leaf_of), bool), np.zeros(n_p, np.int64)
     p, x = table.predicates.layout, table.layout
-    found = check_leaves(tree, x, p, limits, top, listed, below)
+    found = check_leaves(tree, x, p, table.n_attributes, top, listed, below)
     expect(found == n, "posting_word", "each expression in its leaf")
     lists = postings.lists[postings.lists[:, ROOM] > 0].astype(np.int64)
     lists = lists[np.argsort(lists[:, START], kind="stable")]

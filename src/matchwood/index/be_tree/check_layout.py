@@ -168,11 +168,8 @@ def _fits_path(tree, c, expressions, predicates, slot, below):
 
 
 @kernel
-def check_leaves(tree, expressions, predicates, sizes, top, listed, below):
-    """The expressions in all l-nodes, or -1 if one is not where it belongs; `below` counts them.
-
-    sizes are those of the table: slots, attributes, predicates.
-    """
+def check_leaves(tree, expressions, predicates, n_attributes, top, listed, below):
+    """The expressions in all l-nodes, or -1 if one is not where it belongs; `below` counts them."""
     total = np.int64(0)
     word = tree.postings.word
     for c in range(len(tree.c)):
@@ -189,7 +186,7 @@ def check_leaves(tree, expressions, predicates, sizes, top, listed, below):
         at, end, n = np.int64(row[START]), np.int64(row[START] + row[USED]), 0
         while at < end:
             slot = np.int64(entry_slot(word[at]))
-            last = entry_end(word, at, end, sizes[0], sizes[1], predicates, sizes[2])
+            last = entry_end(word, at, end, n_attributes, expressions, predicates)
             if last < 0 or slot >= len(tree.leaf_of) or tree.leaf_of[slot] != c or listed[slot]:
                 return np.int64(-1)
             listed[slot] = True

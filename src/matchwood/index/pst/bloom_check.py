@@ -97,10 +97,8 @@ def _check_links(table: ExpressionTable, slots: np.ndarray, layout: Layout, top:
     expect(check_spaces(spaces, homes, owner, first, last), "space_cut", "a partition of all keys")
     expect(check_free_ids(records, homes, owner), "home_count", "free ids of spaces")
     p, x = table.predicates.layout, table.layout
-    sizes = table.sizes()
     room = np.zeros(len(slots), np.int64)
-    limits = np.array([sizes["S"], sizes["A"], sizes["P"]], np.int64)
-    n_records = check_homes(spaces, homes, word, top, x, p, limits, slots, room)
+    n_records = check_homes(spaces, homes, word, top, x, p, table.n_attributes, slots, room)
     expect(n_records >= 0, "entry_word", "an entry of each expression")
     ref = homes.ref[slots].astype(np.int64)
     order = np.argsort(ref)

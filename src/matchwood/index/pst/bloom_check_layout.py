@@ -8,9 +8,9 @@ from matchwood.index.pst.bloom_change import access_of, dimension_of
 from matchwood.index.pst.entries import _room
 from matchwood.index.pst.records import FREE, HIGH, NO_ACCESS, NONE
 from matchwood.index.pst.spaces import end_of, n_met
-from matchwood.kernel.cell_check_kernels import entry_end
+from matchwood.kernel.cell_check_kernels import entry_end, has_predicate
 from matchwood.kernel.interval_kernels import MIN_KEY
-from matchwood.kernel.jit import kernel, part
+from matchwood.kernel.jit import kernel
 from matchwood.kernel.posting_kernels import entry_slot
 from matchwood.kernel.verify_kernels import meets
 
@@ -56,20 +56,11 @@ def check_free_ids(records, homes, owner):
     return True
 
 
-@part
-def _has_predicate(expressions, slot, pred):
-    begin = expressions.start[slot]
-    for k in range(begin, begin + expressions.size[slot]):
-        if expressions.code[k] == pred:
-            return True
-    return False
-
-
 @kernel
-def check_homes(spaces, homes, word, top, expressions, predicates, sizes, slots, room):
+def check_homes(spaces, homes, word, top, expressions, predicates, n_attributes, slots, room):
     """The records that slots must have, or -1 if one has no entry or no way to it.
 
-    sizes are those of the table: slots, attributes, predicates; room gets the words of entries.
+    room gets the words of entries.
     """
     n = np.int64(0)
     for i in range(len(slots)):
@@ -77,13 +68,13 @@ def check_homes(spaces, homes, word, top, expressions, predicates, sizes, slots,
         if homes.access[slot] == NO_ACCESS:
             return np.int64(-1)
         pred = access_of(homes, slot)
-        if pred >= sizes[2] or not _has_predicate(expressions, slot, pred):
+        if not has_predicate(expressions, slot, pred):
             return np.int64(-1)
         dim = dimension_of(homes, predicates, slot)
         if spaces.size[dim] == 0:
             return np.int64(-1)
         ref = np.int64(homes.ref[slot])
-        end = entry_end(word, ref, top, sizes[0], sizes[1], predicates, sizes[2])
+        end = entry_end(word, ref, top, n_attributes, expressions, predicates)
         if end < 0 or entry_slot(word[ref]) != slot:
             return np.int64(-1)
         room[i] = _room(end - ref)

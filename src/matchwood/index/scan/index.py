@@ -20,7 +20,7 @@ from matchwood.index.scan.match import (
     close_gaps,
     scan_batch,
 )
-from matchwood.kernel.arrays import doubled, grown, taken, writable
+from matchwood.kernel.arrays import doubled, grown, slices, taken, writable
 from matchwood.kernel.checks import Column, check, check_members, check_offsets, expect
 
 GAPS = 4
@@ -224,7 +224,7 @@ _RECORDS = {
     "attr": Column("int32", "m", 0, "A"),
     "lo": Column("int64", "m"),
     "hi": Column("int64", "m"),
-    "ref": Column("int32", "m", "-P", "P"),
+    "ref": Column("int32", "m"),
     "on_true": Column("int32", "jumps", FAIL),
     "on_false": Column("int32", "jumps", FAIL),
 }
@@ -237,6 +237,13 @@ def _check_records(
     n_predicates = check(layout, _RECORDS, prefix, **sizes)["m"]
     check_members(f"{prefix}slot", layout[f"{prefix}slot"], slots, sizes["S"])
     check_offsets(f"{prefix}start", layout[f"{prefix}start"], n_predicates)
+    x, p = table.layout, table.predicates.layout
+    slot, ref = layout[f"{prefix}slot"], layout[f"{prefix}ref"]
+    code = x.code[slices(x.start[slot], x.size[slot])]
+    pred = code[code >= 0]
+    expected = np.where(p.n_intervals[pred] == 1, pred, ~pred)
+    expect(np.array_equal(ref, expected), f"{prefix}ref", "the predicates of each expression")
+    expect((layout[f"{prefix}attr"] == p.attr[pred]).all(), f"{prefix}attr", "their attributes")
 
 
 def _check_jumps(layout: Mapping[str, np.ndarray]) -> None:

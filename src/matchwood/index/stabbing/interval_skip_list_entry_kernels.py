@@ -4,7 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from matchwood.index.stabbing.interval_skip_list_kernels import add_node, open_list, put_exact, stab
+from matchwood.index.stabbing.interval_skip_list_kernels import (
+    add_node,
+    open_list,
+    put_exact,
+    stab,
+)
 from matchwood.index.stabbing.marker_kernels import take_out
 from matchwood.kernel.jit import kernel
 
