@@ -39,7 +39,8 @@ Layout   (M node ids, P predicate ids, S slots)
                                 a snapshot it is made at the first change
          word      int32[]      blocks of parents, children and slots
          free      int32[128]   first free block of each size class
-         count     int64[8]     HIGH, NEXT_FREE, N_NODES, N_LEAVES, TOP, FREED, MAX_LEVEL, HAS_TOPS
+         count     int64[9]     HIGH, NEXT_FREE, N_NODES, N_LEAVES, TOP, FREED, MAX_LEVEL, HAS_TOPS,
+                                SEED
          hull      int64[A, 2]  outermost constants of an attribute, for rarity
 """
 

@@ -19,6 +19,8 @@ Layout   see marker_kernels; node = (first edge, levels), edge = (target, source
 
 from __future__ import annotations
 
+import os
+
 import numpy as np
 
 from matchwood.arrays import doubled, grown
@@ -43,6 +45,7 @@ from matchwood.index.marker_kernels import (
     MIN_KEY,
     NEXT,
     NODES,
+    SEED,
     Structure,
     take_out,
 )
@@ -78,6 +81,10 @@ def _stab(s, key, out):  # type: ignore[no-untyped-def]
     return stab(s, 0, key, out, np.int64(0))
 
 
+_SEED = int.from_bytes(os.urandom(8), signed=True)
+"""Of all structures of a process, so that they can be compared."""
+
+
 def empty_structure(n_lists: int = 0, n_identifiers: int = 0) -> Structure:
     """Arrays for structures that share them; `n_lists` interval skip lists are opened."""
     n_edges = n_lists * (LEVELS + 1)
@@ -94,6 +101,7 @@ def empty_structure(n_lists: int = 0, n_identifiers: int = 0) -> Structure:
         count=np.zeros(16, np.int64),
     )
     s.count[FREE_CHUNK] = s.count[FREE_MARKER] = -1
+    s.count[SEED] = _SEED
     for k in range(n_lists):
         _open(s, k)
     return with_identifiers(s, n_identifiers)
