@@ -11,6 +11,7 @@ import numpy as np
 
 from matchwood.index.stabbing.marker_kernels import (
     NODES,
+    SEED,
     append_marker,
     emit,
     put_everywhere,
@@ -23,10 +24,9 @@ TABLE = 0
 @part
 def _place(s, k, key):
     """Where a key is or would be in `edge[:, 0]`."""
-    h = np.uint64(key) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(k) * np.uint64(
-        0xBF58476D1CE4E5B9
-    )
-    h ^= h >> np.uint64(31)
+    h = (np.uint64(key) ^ np.uint64(s.count[SEED])) * np.uint64(0x9E3779B97F4A7C15)
+    h = (h ^ (h >> np.uint64(32))) * np.uint64(0xBF58476D1CE4E5B9)
+    h ^= (h >> np.uint64(29)) + np.uint64(k) * np.uint64(0x9E3779B97F4A7C15)
     at = np.int64(h & np.uint64(len(s.edge) - 1))
     while s.edge[at, 0] != 0:
         node = np.int64(s.edge[at, 0])

@@ -202,7 +202,7 @@ def _unlink(profiles, s, cells, e, n_indexes, mode, scope):
 def make_nodes(s, k, keys, first, before):
     """Nodes of an interval skip list before anything is on it, so that no full range is split."""
     for i in range(first, len(keys)):
-        if add_node(s, k, keys[i], levels_of(keys[i]), before) < 0:
+        if add_node(s, k, keys[i], levels_of(s, keys[i]), before) < 0:
             return i
     return len(keys)
 

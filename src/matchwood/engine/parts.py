@@ -63,10 +63,11 @@ def collect(store: Store) -> tuple[dict[str, Any], Arrays]:
     return settings, arrays
 
 
-def rebuild(settings: dict[str, Any], arrays: Arrays, verify: bool) -> Store:
+def rebuild(settings: dict[str, Any], arrays: Arrays, verify: bool, is_current: bool) -> Store:
     """A store from what `collect` gave; errors of any kind if it gave something else.
 
-    verify  look at every value before a kernel does; what was checked before may skip this
+    verify      look at every value before a kernel does; what was checked before may skip this
+    is_current  whether this version wrote it; indexes of an older one are built anew
     """
     check_settings(settings)
     if verify:
@@ -80,7 +81,8 @@ def rebuild(settings: dict[str, Any], arrays: Arrays, verify: bool) -> Store:
         table.context = ContextStore(attributes, table)
         table.context.take(settings["context"], _with_prefix(arrays, "context_"))
     layouts = [
-        (name, _with_prefix(arrays, f"index{i}_")) for i, name in enumerate(settings["indexes"])
+        (name, _with_prefix(arrays, f"index{i}_") if is_current else None)
+        for i, name in enumerate(settings["indexes"])
     ]
     routing = Routing.restore(table, settings["index"], settings["config"], layouts, verify)
     subscriptions = Subscriptions.restore(_with_prefix(arrays, "subscription_"))

@@ -105,10 +105,10 @@ class Routing:
         table: ExpressionTable,
         index: str,
         config: Mapping[str, Any],
-        layouts: list[tuple[str, dict[str, np.ndarray]]],
+        layouts: Sequence[tuple[str, dict[str, np.ndarray] | None]],
         verify: bool,
     ) -> Self:
-        """Take over the indexes of a snapshot, each by its name, or build them.
+        """Take over the indexes of a snapshot, each by its name; those without arrays are built.
 
         verify  have each index check its arrays before it takes them
         """
@@ -128,10 +128,10 @@ class Routing:
         return self
 
     def _restored(
-        self, which: int, slots: np.ndarray, layout: dict[str, np.ndarray], verify: bool
+        self, which: int, slots: np.ndarray, layout: dict[str, np.ndarray] | None, verify: bool
     ) -> Index:
         cls, config = self._classes[which], self.config if which == 0 else {}
-        if not is_checked(cls):
+        if layout is None or not is_checked(cls):
             return cls.build(self._table, slots, **config)
         if verify:
             cls.check(self._table, slots, layout, **config)

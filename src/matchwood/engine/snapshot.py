@@ -77,12 +77,11 @@ def load(path: str | os.PathLike[str], mmap: bool, verify: bool) -> Store:
 
     def read(manifest: dict[str, Any]) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         generation = folder / manifest["generation"]
-        arrays = _read_arrays(folder, generation, manifest["files"], mmap, verify)
-        return manifest["settings"], arrays
+        return manifest, _read_arrays(folder, generation, manifest["files"], mmap, verify)
 
-    settings, arrays = _following(folder, read)
+    manifest, arrays = _following(folder, read)
     try:
-        return rebuild(settings, arrays, verify)
+        return rebuild(manifest["settings"], arrays, verify, manifest["version"] == VERSION)
     except (
         ArithmeticError,
         AttributeError,

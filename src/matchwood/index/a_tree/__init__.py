@@ -7,7 +7,7 @@ Idea.    Every expression is a tree of AND and OR over predicates.  Equal subtre
 Source.  A-Tree (Ji and Jacobsen, SIGMOD 2021): structure 4.1, sharing and algorithms 1 to 5 in 4.2,
          matching and its optimisations in 5.
 Differs. NOT, XOR and XNOR never get here: zero suppression (5.2.1) is the normal form of all
-         expressions; `a_tree_three_valued` is the version before that.  Ids are sums of mixed node
+         expressions; `three_valued` is the version before that.  Ids are sums of mixed node
          numbers over one operator's elements instead of sums and products of 64 bits, and equal ids
          are compared element by element.  The use count is the number of expressions and of parents
          of the other operator, which the lists of parents know.  Searches look at search_limit
@@ -28,7 +28,7 @@ Cost.    Match O(satisfied predicates + their parents + nodes that become true).
     level 1      1  2  3   5    6     7    8                   9    10
 
 Layout   (M node ids, P predicate ids, S slots)
-         hot       int32[M, 2]  TELL, SLOT: what matching reads; see a_tree_block_kernels
+         hot       int32[M, 2]  TELL, SLOT: what matching reads; see `blocks`
          node      int32[M, 3]  UP, DOWN, ID
          level     int16[M]     1 for a leaf, else one more than the highest child
          op        int8[M]      FREE, LEAF, AND, OR
@@ -39,6 +39,7 @@ Layout   (M node ids, P predicate ids, S slots)
                                 a snapshot it is made at the first change
          word      int32[]      blocks of parents, children and slots
          free      int32[128]   first free block of each size class
-         count     int64[8]     HIGH, NEXT_FREE, N_NODES, N_LEAVES, TOP, FREED, MAX_LEVEL, HAS_TOPS
+         count     int64[9]     HIGH, NEXT_FREE, N_NODES, N_LEAVES, TOP, FREED, MAX_LEVEL, HAS_TOPS,
+                                SEED
          hull      int64[A, 2]  outermost constants of an attribute, for rarity
 """

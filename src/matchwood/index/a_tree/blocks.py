@@ -42,10 +42,10 @@ N_OR, N_ACTIVE, N_ALL, PARENTS = range(4)
 NOTHING = -1
 NO_SLOT = -1
 
-HIGH, NEXT_FREE, N_NODES, N_LEAVES, TOP, FREED, MAX_LEVEL, HAS_TOPS = range(8)
+HIGH, NEXT_FREE, N_NODES, N_LEAVES, TOP, FREED, MAX_LEVEL, HAS_TOPS, SEED = range(9)
 """Positions in `count`: node ids handed out, first free one, nodes and leaves among them; words
 handed out, those of them in free blocks; no level was ever higher; whether links to tops are
-slots."""
+slots; what ids begin with."""
 
 TO_OR, TO_AND, TO_TOP = range(3)
 """Kinds of TELL."""

@@ -52,7 +52,7 @@ _COLUMNS = {
     "root_of": Column("int32", "s", NOTHING, "M"),
     "word": Column("int32", "W"),
     "free": Column("int32", N_CLASSES),
-    "count": Column("int64", 8, NOTHING),
+    "count": Column("int64", 9),
     "hull": Column("int64", ("a", 2)),
 }
 _STABBING = {

@@ -152,7 +152,7 @@ def _find_or_make(x, op, n, scratch, mark, settings):
 
     Nothing changes before it is known that all changes fit.
     """
-    id_ = expression_id(op, scratch.element, n, settings.id_bits)
+    id_ = expression_id(x, op, scratch.element, n, settings.id_bits)
     if settings.share:
         v = find_node(x, op, id_, n, scratch, mark)
         if v != NOTHING:

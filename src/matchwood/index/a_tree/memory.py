@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from typing import Any
 
@@ -20,6 +21,7 @@ from matchwood.index.a_tree.blocks import (
     N_NODES,
     NEXT_FREE,
     NOTHING,
+    SEED,
     TOP,
     ATreeLayout,
     make_plain,
@@ -50,9 +52,10 @@ class ATreeMemory:
             table=np.full(_SMALL, NOTHING, np.int32),
             word=np.empty(64, np.int32),
             free=np.full(N_CLASSES, NOTHING, np.int32),
-            count=np.zeros(8, np.int64),
+            count=np.zeros(9, np.int64),
         )
         self.layout.count[NEXT_FREE] = NOTHING
+        self.layout.count[SEED] = int.from_bytes(os.urandom(8), signed=True)
         self.hull = np.empty((0, 2), np.int64)
         self._scratch: Scratch | None = None
 

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from matchwood.index.a_tree.blocks import AND, DOWN, HIGH, ID, NOTHING
+from matchwood.index.a_tree.blocks import AND, DOWN, HIGH, ID, NOTHING, SEED
 from matchwood.kernel.jit import kernel, part
 
 
@@ -130,11 +130,14 @@ def _mixed(v):
 
 
 @part
-def expression_id(op, element, n, id_bits):
-    """A sum over the elements: their order does not matter.  32 bits at most are kept."""
-    h = np.uint64(op)
+def expression_id(x, op, element, n, id_bits):
+    """A sum over the elements: their order does not matter.  32 bits at most are kept.
+
+    Each tree has a seed of its own, so that nobody can choose expressions with equal ids.
+    """
+    h, seed = np.uint64(op), x.count[SEED]
     for i in range(n):
-        h += _mixed(np.int64(element[i]))
+        h += _mixed(np.int64(element[i]) ^ seed)
     h = _mixed(np.int64(h >> np.uint64(1)))
     return np.int32(np.int64(h >> np.uint64(33)) & ((np.int64(1) << id_bits) - 1))
 

@@ -140,6 +140,6 @@ def enter_ids(x, scratch, share, id_bits):
         if x.op[v] < AND:
             continue
         n = gather_elements(x, v, np.int64(x.op[v]), scratch, next_mark(scratch), np.int64(0))
-        id_ = expression_id(np.int64(x.op[v]), scratch.element, n, id_bits)
+        id_ = expression_id(x, np.int64(x.op[v]), scratch.element, n, id_bits)
         x.node[v, ID] = id_ if share else np.int32(v)
         put_node(x, v)

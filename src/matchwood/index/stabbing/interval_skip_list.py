@@ -19,6 +19,8 @@ Layout   see marker_kernels; node = (first edge, levels), edge = (target, source
 
 from __future__ import annotations
 
+import os
+
 import numpy as np
 
 from matchwood.index.stabbing.interval_skip_list_entry_kernels import (
@@ -45,9 +47,13 @@ from matchwood.index.stabbing.marker_kernels import (
     MIN_KEY,
     NEXT,
     NODES,
+    SEED,
     Structure,
 )
 from matchwood.kernel.arrays import doubled, grown
+
+_SEED = int.from_bytes(os.urandom(8), signed=True)
+"""Of all structures of a process, so that they can be compared."""
 
 
 def empty_structure(n_lists: int = 0, n_identifiers: int = 0) -> Structure:
@@ -66,6 +72,7 @@ def empty_structure(n_lists: int = 0, n_identifiers: int = 0) -> Structure:
         count=np.zeros(16, np.int64),
     )
     s.count[FREE_CHUNK] = s.count[FREE_MARKER] = -1
+    s.count[SEED] = _SEED
     for k in range(n_lists):
         open_one(s, k)
     return with_identifiers(s, n_identifiers)

@@ -14,6 +14,7 @@ from matchwood.index.stabbing.marker_kernels import (
     MAX_KEY,
     MIN_KEY,
     NODES,
+    SEED,
     append_after,
     append_marker,
     drop_marker,
@@ -36,9 +37,9 @@ TARGET, SOURCE = 0, 1
 
 
 @part
-def levels_of(key):
-    """Levels of a node with this key: the same in every run, so that structures can be compared."""
-    h = np.uint64(key) * np.uint64(0x9E3779B97F4A7C15)
+def levels_of(s, key):
+    """Levels of a node with this key, by a hash whose seed nobody knows who chooses keys."""
+    h = (np.uint64(key) ^ np.uint64(s.count[SEED])) * np.uint64(0x9E3779B97F4A7C15)
     h ^= h >> np.uint64(32)
     h *= np.uint64(0xBF58476D1CE4E5B9)
     h ^= h >> np.uint64(29)
@@ -192,10 +193,10 @@ def put_exact(s, k, i, lo, hi, before):
     """Put identifier i on [lo, hi] exactly; False, with nothing put, when there is no room."""
     a = np.int64(2 * k)
     if lo != MIN_KEY:
-        a = add_node(s, k, lo, levels_of(lo), before)
+        a = add_node(s, k, lo, levels_of(s, lo), before)
     b = np.int64(2 * k + 1)
     if a >= 0 and hi != MAX_KEY:
-        b = add_node(s, k, hi + 1, levels_of(hi + 1), before)
+        b = add_node(s, k, hi + 1, levels_of(s, hi + 1), before)
     if a < 0 or b < 0 or not has_room(s, MOST_MARKERS):
         return False
     mark_path(s, k, i, a, b)
@@ -341,9 +342,9 @@ def deescalate_range(s, k, i, lo, hi, before):
         mark_path(s, k, i, a, b)
         return True
     if lo != MIN_KEY:
-        a = add_node(s, k, lo, levels_of(lo), before)
+        a = add_node(s, k, lo, levels_of(s, lo), before)
     if a >= 0 and hi != MAX_KEY:
-        b = add_node(s, k, hi + 1, levels_of(hi + 1), before)
+        b = add_node(s, k, hi + 1, levels_of(s, hi + 1), before)
     if a < 0 or b < 0 or not has_room(s, MOST_MARKERS):
         return False
     take_out(s, i)

@@ -30,10 +30,10 @@ from matchwood.kernel.jit import part
 
 (
     NODES, EDGES, CHUNKS, FREE_CHUNK, N_FREE_CHUNKS,
-    MARKERS, FREE_MARKER, N_FREE_MARKERS, KIND, FIRST_NODE,
-) = range(10)  # fmt: skip
-"""Places in `count`: how many were ever used, the chains of free ones, which structure it is, and
-its first node that has a key."""
+    MARKERS, FREE_MARKER, N_FREE_MARKERS, KIND, FIRST_NODE, SEED,
+) = range(11)  # fmt: skip
+"""Places in `count`: how many were ever used, the chains of free ones, which structure it is, its
+first node that has a key, and what hashes of keys begin with."""
 
 OWNER, CELL, CHUNK, PLACE, NEXT, PREVIOUS = range(6)
 SEVEN = 7
