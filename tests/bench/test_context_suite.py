@@ -8,7 +8,7 @@ from matchwood.bench import find_suite, run_suite
 from matchwood.bench.answers import WrongAnswers
 from matchwood.bench.context_arena import Filter, Stream
 from matchwood.bench.suite import read_suite
-from matchwood.context.partners import Agile
+from matchwood.context.filters import Agile
 from matchwood.errors import MatchwoodError
 from matchwood.index.core.protocol import Hits
 from matchwood.workload import find_workload

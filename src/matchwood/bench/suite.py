@@ -11,7 +11,7 @@ A suite is a TOML file in `bench/suites`; its name is the file's.
     config  = { max_cap = 5 }       settings of the index
     build   = "bulk"                or "insert": from empty, `chunk` subscriptions at a call
     chunk   = 1000
-    events  = 100                   at most so many events; for partners that are slow
+    events  = 100                   at most so many events; for baselines that are slow
     presets = ["small"]             only there
 
     [presets.small]

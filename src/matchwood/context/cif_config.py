@@ -1,4 +1,4 @@
-"""What can be set for the filters of `partners`."""
+"""What can be set for the five context filters."""
 
 from __future__ import annotations
 

@@ -64,7 +64,7 @@ SHAPE: dict[str, Any] = {
             }
         ],
         "dropped": [int],
-        "pinned": int,
+        "pinned?": int,
         "absences": [int],
         "context?": {str: object},
     },

@@ -71,7 +71,8 @@ def check_tables(settings: dict[str, Any], arrays: Arrays) -> None:
     if "subscription_id_text_start" in arrays:
         check_texts(arrays, "subscription_id_", n)
     _check_constants(settings, arrays, n_attributes)
-    check(arrays, _MERGED, "merged_", S=n, A=n_attributes)
+    if "merged_slot" in arrays:
+        check(arrays, _MERGED, "merged_", S=n, A=n_attributes)
     if "context" in settings:
         context = settings["context"]
         given = {"S": n, "R": len(context["ids"]), "C": len(context["columns"])}

@@ -73,7 +73,8 @@ def rebuild(settings: dict[str, Any], arrays: Arrays, verify: bool, is_current: 
     if verify:
         check_tables(settings, arrays)
     table = _table(arrays)
-    table.take_merged(arrays["merged_slot"], arrays["merged_attr"])
+    if "merged_slot" in arrays:  # not in version 1
+        table.take_merged(arrays["merged_slot"], arrays["merged_attr"])
     attributes = _attributes(settings, arrays)
     if "context" in settings:
         from matchwood.context.store import ContextStore
@@ -207,7 +208,8 @@ def _attributes(settings: dict[str, Any], arrays: Arrays) -> Attributes:
             attributes.by_name[name.removesuffix(EXACT)].exact_id = attribute.id
     attributes.absences = [attributes.all[i] for i in settings["absences"]]
     attributes._free = settings["dropped"]
-    attributes.n_pinned = settings["pinned"]
+    # Version 1 does not tell which attributes were declared: all of its attributes stay.
+    attributes.n_pinned = settings.get("pinned", len(attributes))
     attributes.n_kept = len(arrays["constant_attr"])
     for attribute in attributes.all:
         for term in attribute.terms:

@@ -25,11 +25,11 @@ REGISTRY = {
     "gryphon": "matchwood.index.baselines.gryphon:Gryphon",
     "vcr": "matchwood.index.vcr.index:VCR",
     "r_tree": "matchwood.index.baselines.r_tree:RTree",
-    "agile": "matchwood.context.partners:Agile",
-    "no_index": "matchwood.context.partners:NoIndex",
-    "eager": "matchwood.context.partners:Eager",
-    "partial": "matchwood.context.partners:Partial",
-    "gbu": "matchwood.context.partners:Gbu",
+    "agile": "matchwood.context.filters:Agile",
+    "no_index": "matchwood.context.filters:NoIndex",
+    "eager": "matchwood.context.filters:Eager",
+    "partial": "matchwood.context.filters:Partial",
+    "gbu": "matchwood.context.filters:Gbu",
 }
 """Name -> module and class, imported at first use so that no index pays for another's kernels."""
 

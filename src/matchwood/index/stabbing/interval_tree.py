@@ -3,7 +3,7 @@
 Idea.    Intervals stand in a balanced search tree by their first key; every node knows the highest
          last key below it, so that a search leaves out subtrees which end too early or begin too
          late.
-Source.  Cormen et al., section 14.3 (augmented trees).  A partner of PS-Tree in its Table 3.
+Source.  Cormen et al., section 14.3 (augmented trees).  A baseline of PS-Tree in its Table 3.
 Differs. The tree lies in the sorted array: the root of a slice is its middle.  Made once; the
          dynamic one for contexts is the interval skip list.
 Cost.    Build O(n log n), a key O(min(n, found * log n)), memory 28 bytes an interval.

@@ -3,7 +3,7 @@
 Idea.    The ends of intervals cut the keys into elementary segments.  Over them stands a binary
          tree; an interval is put on the few nodes that make it up, and a key's intervals are those
          on the way from its segment to the root.
-Source.  Bentley 1977; de Berg et al., section 10.3.  A partner of PS-Tree in its Table 3.
+Source.  Bentley 1977; de Berg et al., section 10.3.  A baseline of PS-Tree in its Table 3.
 Differs. Bottom-up over any number of leaves, node lists one behind the other.
 Cost.    Build O(n log n), a key O(log n + intervals found), memory 4 bytes for each of at most
          2 log n nodes of an interval and 24 a cut.

@@ -1,4 +1,4 @@
-"""The partners of the A-Tree: their encodings of the paper's example, and their limits."""
+"""The baselines of the A-Tree: their encodings of the paper's example, and their limits."""
 
 from __future__ import annotations
 
