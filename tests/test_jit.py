@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 from numba.core.errors import NumbaError
 
-from matchwood.kernel import jit, kernel_cache
+from matchwood.kernel import cache as kernel_cache
+from matchwood.kernel import jit
 
 
 def test_a_kernel_that_allocates_does_not_compile():

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from matchwood.kernel import jit, kernel_cache
+from matchwood.kernel import cache as kernel_cache
+from matchwood.kernel import jit
 
 OTHER_USER = 12345
 

@@ -7,9 +7,9 @@ checksums that fit, and loads, matches, adds, removes and replaces in a child pr
 import random
 
 import pytest
-from forging import Forger
 
 import matchwood as mw
+from engine.forging import Forger
 from matchwood.index.core.registry import REGISTRY
 
 WITH_CONTEXT = ("agile", "no_index", "eager", "partial", "gbu")

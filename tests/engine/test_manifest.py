@@ -187,3 +187,16 @@ def test_any_json_in_any_place_is_refused_or_harmless(saved, value, data):
     put(path, changed(manifest, place, value))
     is_refused(path)
     put(path, manifest)
+
+
+def test_a_snapshot_of_the_version_before_is_read_and_its_indexes_built(saved):
+    path, manifest = saved
+    put(path, {**manifest, "version": 1})
+    expected = mw.Matcher.load(path)
+    put(path, manifest)
+    loaded = mw.Matcher.load(path)
+    for event in EVENTS[:2]:
+        assert loaded.match(event) == expected.match(event)
+    put(path, {**manifest, "version": 0})
+    assert is_refused(path)
+    put(path, manifest)

@@ -295,7 +295,7 @@ def test_a_generation_that_is_a_link_is_refused(tmp_path):
 def test_an_array_that_is_a_link_is_refused(tmp_path):
     path = tmp_path / "s"
     matcher_of(3).save(path)
-    (file,) = path.glob("g-*/always.npy")
+    (file,) = path.glob("g-*/expression_code.npy")
     file.rename(tmp_path / "outside.npy")
     file.symlink_to(tmp_path / "outside.npy")
     with pytest.raises(mw.FormatError, match="damaged"):

@@ -11,7 +11,7 @@ from encode.world import World, found
 from index.a_tree_checks import check, live_nodes
 from index.a_tree_samples import FIGURE_6, built, n_links, p, repeated
 from matchwood.errors import IndexBuildError
-from matchwood.index.a_tree.blocks import AND, ID
+from matchwood.index.a_tree.blocks import AND, ID, SEED
 from matchwood.index.a_tree.config import MATCHING
 from matchwood.index.a_tree.index import ATree
 from matchwood.kernel.verify_kernels import NODES
@@ -143,3 +143,10 @@ def test_drawings_show_nodes_and_expressions():
 def test_stats_say_how_much_is_shared_on_each_level():
     _, index = built([And((p(1), p(2))), And((p(1), p(2))), Or((And((p(1), p(2))), p(3)))])
     assert index.stats()["sharing"] == {1: 7 / 3 // 0.01 / 100, 2: 3.0, 3: 1.0}
+
+
+def test_each_tree_has_ids_of_its_own():
+    """So that nobody can choose expressions whose ids are equal."""
+    exprs = repeated(Random(3), 5)
+    seeds = {int(built(exprs)[1]._memory.layout.count[SEED]) for _ in range(3)}
+    assert len(seeds) == 3

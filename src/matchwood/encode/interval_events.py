@@ -42,9 +42,11 @@ class KeySets(NamedTuple):
     intervals: tuple[Interval, ...]
 
 
-class _Contradiction(EventError):
-    def __init__(self) -> None:
-        super().__init__("expected an event that can happen, found a contradiction")
+class _Contradiction(Exception):
+    """No value satisfies the event."""
+
+    def __str__(self) -> str:
+        return "expected an event that can happen, found a contradiction"
 
 
 Allowed = dict[str, list[Range]]
@@ -55,7 +57,7 @@ def interval_entries(attributes: Attributes, event: Expr) -> dict[int, KeySets]:
     """Key sets by attribute id, derived attributes included."""
     try:
         allowed, maybe_absent = _allowed(attributes, nnf(event))
-    except (SchemaError, ExpansionError, EventError) as error:
+    except (SchemaError, ExpansionError, EventError, _Contradiction) as error:
         raise EventError(f"event {str(event)[:80]!r}: {error}") from None
     entries: dict[int, KeySets] = {}
     for name, ranges in allowed.items():

@@ -351,6 +351,9 @@ class Matcher:
     ) -> None:
         """Write a snapshot directory; an existing snapshot there is replaced in one step.
 
+        Waits while another process saves to the same directory.  If it fails (StorageError), what
+        was there is untouched and nothing is left behind.
+
         beside  arrays of the caller's own, kept and checked with it (`snapshot.read_beside`)
         """
         from matchwood.engine.snapshot import save
@@ -367,8 +370,8 @@ class Matcher:
 
         mmap    map the arrays, so that processes on one machine share one copy; changes made
                 afterwards stay in this process
-        verify  check every file's checksum first; a worker that opens a snapshot which was
-                already checked may skip this
+        verify  check every file's checksum, and every value that compiled code relies on; a
+                worker that opens a snapshot which was already checked may skip this
         """
         from matchwood.engine.snapshot import load
 

@@ -89,7 +89,7 @@ def check_a_tree(table: ExpressionTable, slots: np.ndarray, layout: Layout) -> n
 
 def _check_graph(table: ExpressionTable, slots: np.ndarray, x: ATreeLayout) -> None:
     n = int(x.count[HIGH])
-    seen = np.full(n, NOTHING, np.int64)
+    seen = np.full(n, NOTHING, np.int32)
     links = np.zeros(n, np.uint64)
     blocks = np.empty((3 * n, 2), np.int64)
     seed = np.int64(secrets.randbits(63))
@@ -104,12 +104,12 @@ def _check_graph(table: ExpressionTable, slots: np.ndarray, x: ATreeLayout) -> N
     n_blocks = check_slots(x, listed, blocks, n_blocks)
     expect(n_blocks >= 0, "a_tree_hot", "expressions at their roots")
     expect(int(listed.sum()) == len(slots), "a_tree_hot", "each expression")
-    expect(check_free(x, np.full(n, NOTHING, np.int64)), "a_tree_node", "free nodes")
+    expect(check_free(x, np.full(n, NOTHING, np.int32)), "a_tree_node", "free nodes")
     blocks = blocks[:n_blocks][np.argsort(blocks[:n_blocks, 0], kind="stable")]
     is_apart = blocks[:-1].sum(axis=1) <= blocks[1:, 0]
     expect(is_apart.all(), "a_tree_word", "blocks apart")
-    marked = np.full(len(x.leaf_of), NOTHING, np.int64)
-    seen[:] = NOTHING
+    marked = np.full(len(x.leaf_of), NOTHING, np.int32)
+    seen = np.full(n, NOTHING, np.int32)
     stack = np.empty(n + 1, np.int32)
     is_same = check_predicates(x, table.layout, slots, marked, seen, stack)
     expect(is_same, "a_tree_node", "the predicates of each expression")
