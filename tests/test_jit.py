@@ -68,7 +68,7 @@ ONE_KERNEL = """
 
 def test_a_zipped_package_runs_and_is_cached(tmp_path):
     """As `spark-submit --py-files` sends it."""
-    source = Path(jit.__file__).parents[1]
+    source = Path(jit.__file__).parents[2]
     packed = tmp_path / "matchwood.zip"
     with zipfile.ZipFile(packed, "w") as archive:
         for file in (source / "matchwood").rglob("*.py"):

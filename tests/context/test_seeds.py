@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 from matchwood.index.interval_skip_list import IntervalSkipList
-from matchwood.index.interval_skip_list_kernels import N_LEVELS
+from matchwood.index.stabbing.interval_skip_list_kernels import N_LEVELS
 
 from matchwood.context.agile import AgileIndex
 
