@@ -12,8 +12,9 @@ from hypothesis import given, settings
 import matchwood as mw
 from encode.world import World, found, mixed_expressions, small_world
 from engine.invariants import check
-from matchwood.index.baselines import leaf_ids, vcr
+from matchwood.index.baselines import leaf_ids
 from matchwood.index.core.registry import REGISTRY, find_index
+from matchwood.index.vcr import index as vcr
 from strategies import event, schema, seeds
 
 pytestmark = pytest.mark.slow

@@ -27,10 +27,9 @@ def world_with(*exprs: Expr) -> tuple[World, np.ndarray]:
     return world, world.store(list(exprs))
 
 
-def words(index: Any, slot: int = 0) -> list[int]:
-    lists = index._blocks.lists
-    start = lists.start[slot]
-    return list(lists.item[start : start + lists.size[slot]].tolist())
+def words(index: Any) -> list[int]:
+    """The words of the only expression of an index."""
+    return list(index._built.words.item.tolist())
 
 
 def by_name(world: World, values: list[Any]) -> dict[str, Any]:
