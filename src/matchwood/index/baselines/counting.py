@@ -59,7 +59,7 @@ class Counting(StaticFrame[Postings]):
         count_uses(x, slots, uses)
         stabbing = StabbingTree()
         stabbing.build(self._table, uses)
-        start = starts(uses)
+        start = starts(np.trim_zeros(uses, "b"))
         item = np.empty(int(start[-1]), np.int32)
         post_slots(x, slots, np.full(len(uses), -1, np.int32), start[:-1].copy(), item)
         width = doubled(2, int(x.size[slots].max(initial=0)) + 1)

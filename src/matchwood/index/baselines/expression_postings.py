@@ -57,7 +57,7 @@ class ExpressionPostings(StaticFrame[Trees]):
         words, word_start = self._words(slots, n_leaves)
         by_slot = np.zeros(int(slots.max(initial=-1)) + 1, np.int64)
         by_slot[slots] = word_start[:-1]
-        start = starts(uses)
+        start = starts(np.trim_zeros(uses, "b"))
         is_far = self.posts_leaves and len(words) > np.iinfo(np.int32).max
         item = np.empty(int(start[-1]), np.int64 if is_far else np.int32)
         if self.posts_leaves:

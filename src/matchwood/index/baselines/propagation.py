@@ -99,9 +99,9 @@ class Propagation(StaticFrame[Clustered]):
         rows = np.argsort(keys, kind="stable")
         found, size = np.unique(keys[rows], return_counts=True)
         cells = starts(size * (found & 0xFFFFFFFF))
-        access = found >> 32
+        access, n_predicates = found >> 32, len(np.trim_zeros(uses, "b"))
         clusters = Clusters(
-            first=np.searchsorted(access, np.arange(len(uses) + 1)).astype(np.int32),
+            first=np.searchsorted(access, np.arange(n_predicates + 1)).astype(np.int32),
             access=access.astype(np.int32),
             width=(found & 0xFFFFFFFF).astype(np.int32),
             size=size.astype(np.int32),
@@ -109,7 +109,7 @@ class Propagation(StaticFrame[Clustered]):
             item=np.empty(int(cells[-1]), np.int32),
         )
         fill_rows(clusters, slots, rows, start, order)
-        return Clustered(clusters, stabbing, np.zeros(len(uses), np.bool_))
+        return Clustered(clusters, stabbing, np.zeros(n_predicates, np.bool_))
 
     def _stepper(self, events: EventBatch) -> Step:
         board, predicates, x = self._board, self._table.predicates.layout, self._built
