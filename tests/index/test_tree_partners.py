@@ -133,7 +133,7 @@ def test_translation_refuses_what_would_explode():
 def test_bdd_holds_equal_functions_as_one_diagram():
     # P1 OR (P1 AND P2) is P1
     world, slots = world_with(Or((p(1), And((p(1), p(2))))), p(1), And((p(3), Or((p(3), p(4))))))
-    d = BDD.build(world.table, slots)._diagrams
+    d = BDD.build(world.table, slots)._built.diagrams
     assert d.root_of[slots[0]] == d.root_of[slots[1]]
 
 

@@ -39,14 +39,13 @@ from matchwood.index.baselines.op_index_kernels import (
     Counts,
     OpLists,
     match_lists,
-    put_blocks,
     write_entries,
 )
 from matchwood.index.core.config import IndexConfig
 from matchwood.index.core.frame import Step
 from matchwood.index.core.static import StaticFrame
 from matchwood.kernel.arrays import doubled
-from matchwood.kernel.pair_map_kernels import PairMap, new_pair_map
+from matchwood.kernel.pair_map_kernels import PairMap, new_pair_map, put_pairs
 
 BATCH, ALWAYS = "batch", "always"
 NONE = -1
@@ -104,7 +103,7 @@ class OpIndex(StaticFrame[Sorted]):
         order = np.lexsort((entries[:, 2], entries[:, 1], entries[:, 0]))
         blocks, block = np.unique(entries[order, 0], return_inverse=True)
         pairs = new_pair_map(doubled(16, 2 * len(blocks)))
-        put_blocks(pairs, blocks)
+        put_pairs(pairs, blocks, np.arange(len(blocks)))
         lists = N_OPS * block + entries[order, 1]
         by_pivot = slots[np.argsort(pivot[slots], kind="stable")]
         groups = np.searchsorted(pivot[by_pivot], np.arange(table.n_attributes + 1))

@@ -42,6 +42,8 @@ _MOST_PLACES = 64
 class StaticFrame(IndexFrame, Generic[Structure]):
     """The verbs, and the set of slots held; see the module's docstring."""
 
+    _kept: Structure | None
+
     @classmethod
     def build(cls, table: ExpressionTable, slots: np.ndarray, **config: Any) -> Self:
         index = super().build(table, slots, **config)
@@ -76,7 +78,7 @@ class StaticFrame(IndexFrame, Generic[Structure]):
 
     def _clear(self) -> None:
         self._is_held = np.zeros(_SMALL, np.bool_)
-        self._kept: Structure | None = None
+        self._kept = None
 
     def _held(self) -> np.ndarray:
         """The slots that are held, ascending."""
