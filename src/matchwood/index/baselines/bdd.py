@@ -198,8 +198,9 @@ class BDD(StaticFrame[Compiled]):
             elif status != DONE and len(d.node) < most:
                 d = _with_nodes(d, min(2 * len(d.node), most))
             elif status != DONE:
-                d = self._swept(d)
-        d = self._swept(d)
+                self._sweep(d)
+                d = _with_nodes(d, len(d.node))
+        self._sweep(d)
         self._n_steps += int(joining.work[STEPS])
         self._bound = int(d.count[N_NODES])
         uses = np.zeros(len(table.predicates.layout.attr), np.int32)
@@ -215,8 +216,8 @@ class BDD(StaticFrame[Compiled]):
             clock=np.zeros(1, np.int64),
         )
 
-    def _swept(self, d: Diagrams) -> Diagrams:
-        """Without the nodes that no expression needs; refused if there are too many even so."""
+    def _sweep(self, d: Diagrams) -> None:
+        """Drop nodes that no expression needs; an error if there are too many even so."""
         limit = self.config.node_limit
         n = sweep(d, np.empty(int(d.count[N_NODES]), np.int32))
         if n > limit:
@@ -224,7 +225,6 @@ class BDD(StaticFrame[Compiled]):
                 f"bdd: expected diagrams of at most {limit:,} nodes, found some that need more: "
                 "raise node_limit, or use a_tree"
             )
-        return _with_nodes(d, len(d.node))
 
     def _stepper(self, events: EventBatch) -> Step:
         board, predicates, x = self._board, self._table.predicates.layout, self._built
