@@ -26,6 +26,7 @@ Layout   (N nodes, S slots)
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
@@ -173,14 +174,24 @@ class BDD(StaticFrame[Compiled]):
     # ── changing ────────────────────────────────────────────────────────────────────────────────
 
     def _must_build_now(self, slots: np.ndarray) -> bool:
-        """Whether there may be too many nodes: a conjunction has one for each predicate, n others
-        at most 2^n, and what takes few steps has few.
-        """
-        x, n_leaves = self._table.layout, self._n_leaves(slots)
-        few = np.minimum(n_leaves + self.config.step_limit, 1 << np.minimum(n_leaves, 40))
-        is_conjunction = x.kind[slots] == CONJUNCTION
-        self._bound += int(np.where(is_conjunction, n_leaves, few).sum())
+        self._bound += self._nodes_at_most(slots)
         return self._bound > self.config.node_limit or super()._must_build_now(slots)
+
+    def _nodes_at_most(self, slots: np.ndarray) -> int:
+        """Nodes of these expressions without counting them.
+
+        A conjunction has one for each predicate; any expression of n predicates at most 2^n, and
+        one for each predicate and each step that its diagram takes.
+        """
+        n_leaves = self._n_leaves(slots)
+        most = np.minimum(n_leaves + self.config.step_limit, 1 << np.minimum(n_leaves, 40))
+        is_conjunction = self._table.layout.kind[slots] == CONJUNCTION
+        return int(np.where(is_conjunction, n_leaves, most).sum())
+
+    def _take(self, layout: Mapping[str, np.ndarray]) -> None:
+        super()._take(layout)
+        if len(self):
+            self._bound += self._nodes_at_most(self._held())
 
     def _build(self, slots: np.ndarray) -> Compiled:
         table, joining = self._table, self._joining(slots)

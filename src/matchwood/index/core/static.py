@@ -47,7 +47,8 @@ class StaticFrame(IndexFrame, Generic[Structure]):
     @classmethod
     def build(cls, table: ExpressionTable, slots: np.ndarray, **config: Any) -> Self:
         index = super().build(table, slots, **config)
-        index.settle()
+        if len(slots):
+            index.settle()
         return index
 
     def settle(self) -> None:
