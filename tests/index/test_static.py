@@ -7,10 +7,10 @@ import pytest
 
 import matchwood as mw
 from encode.world import World, found
+from matchwood.index.baselines import predicate_frame
 from matchwood.index.baselines.counting import Counting
 from matchwood.index.baselines.k_index import KIndex
 from matchwood.index.baselines.translation import Translation
-from matchwood.index.core import static
 from matchwood.index.core.registry import REGISTRY, find_index
 from matchwood.index.core.static import StaticFrame
 from matchwood.lang.nodes import And, Comparison, Or
@@ -84,7 +84,7 @@ def test_where_a_build_could_fail_inserting_builds_and_a_failure_leaves_the_inde
         return build(self, slots)
 
     monkeypatch.setattr(Counting, "_build", limited)
-    monkeypatch.setattr(static, "MAX_ITEMS", 10)
+    monkeypatch.setattr(predicate_frame, "MAX_ITEMS", 10)
     index.insert(slots[3:4])
     with pytest.raises(mw.IndexBuildError, match="too many"):
         index.insert(slots[4:6])

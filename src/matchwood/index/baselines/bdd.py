@@ -48,11 +48,10 @@ from matchwood.index.baselines.bdd_kernels import (
     match_diagrams,
     sweep,
 )
-from matchwood.index.baselines.counting_kernels import count_uses
+from matchwood.index.baselines.predicate_frame import PredicateFrame
 from matchwood.index.core.config import IndexConfig
 from matchwood.index.core.frame import Step
 from matchwood.index.core.protocol import ANY
-from matchwood.index.core.static import StaticFrame
 from matchwood.index.stabbing.predicates import StabbingTree
 from matchwood.kernel.arrays import doubled, slices
 
@@ -88,7 +87,7 @@ class Compiled(NamedTuple):
     clock: np.ndarray
 
 
-class BDD(StaticFrame[Compiled]):
+class BDD(PredicateFrame[Compiled]):
     """Owns the diagram and the predicate index."""
 
     name: ClassVar[str] = "bdd"
@@ -214,13 +213,10 @@ class BDD(StaticFrame[Compiled]):
         self._sweep(d)
         self._n_steps += int(joining.work[STEPS])
         self._bound = int(d.count[N_NODES])
-        uses = np.zeros(len(table.predicates.layout.attr), np.int32)
-        count_uses(table.layout, slots, uses)
-        stabbing = StabbingTree()
-        stabbing.build(table, uses)
+        uses = self._uses(slots)
         return Compiled(
             d._replace(node=d.node[: self._bound].copy(), table=np.empty(0, np.int32)),
-            stabbing,
+            self._stabbing(uses),
             slots,
             value=np.zeros(self._bound, np.uint8),
             holds=np.zeros(len(uses), np.int64),
@@ -238,21 +234,9 @@ class BDD(StaticFrame[Compiled]):
             )
 
     def _stepper(self, events: EventBatch) -> Step:
-        board, predicates, x = self._board, self._table.predicates.layout, self._built
-        stabbing, scratch = x.stabbing, x.stabbing.scratch_for(events)
-
-        def step(
-            first: int, stamp: int, offsets: np.ndarray, out: np.ndarray, counters: np.ndarray
-        ) -> int:
-            done: int = match_diagrams(
-                x.diagrams, x.held, x.value, x.holds, x.clock,
-                stabbing.arrays, stabbing.segments, stabbing.on_node.lists, scratch,
-                events, first, stamp, board.event, board.entry,
-                predicates, offsets, out, counters,
-            )  # fmt: skip
-            return done
-
-        return step
+        x = self._built
+        own = x.diagrams, x.held, x.value, x.holds, x.clock
+        return self._step(match_diagrams, events, x.stabbing, *own)
 
     def _structure(self) -> dict[str, Any]:
         x = self._built

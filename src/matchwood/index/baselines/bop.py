@@ -57,18 +57,5 @@ class BoP(ExpressionPostings):
         )
 
     def _stepper(self, events: EventBatch) -> Step:
-        board, predicates, x = self._board, self._table.predicates.layout, self._built
-        stabbing, scratch = x.stabbing, x.stabbing.scratch_for(events)
-
-        def step(
-            first: int, stamp: int, offsets: np.ndarray, out: np.ndarray, counters: np.ndarray
-        ) -> int:
-            done: int = match_bop(
-                x.posts, x.words, x.scratch,
-                stabbing.arrays, stabbing.segments, stabbing.on_node.lists, scratch,
-                events, first, stamp, board.event, board.entry,
-                predicates, offsets, out, counters,
-            )  # fmt: skip
-            return done
-
-        return step
+        x = self._built
+        return self._step(match_bop, events, x.stabbing, x.posts, x.words, x.scratch)

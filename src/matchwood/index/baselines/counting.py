@@ -18,6 +18,7 @@ Layout   (P predicate ids, S slots)
                               back only when they come to the limit of their type: uint8 for
                               expressions of up to 30 predicates (half the time of int32), int32
          width, clock         distance of two bases; the last base
+         opened    int64[n,2] scratch: ends of the lists of satisfied predicates
 """
 
 from __future__ import annotations
@@ -27,10 +28,10 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from matchwood.encode.events import EventBatch
-from matchwood.index.baselines.counting_kernels import NEED, count_batch, count_uses
+from matchwood.index.baselines.counting_kernels import NEED, count_batch
 from matchwood.index.baselines.list_kernels import Lists, post_slots, starts
+from matchwood.index.baselines.predicate_frame import PredicateFrame
 from matchwood.index.core.frame import Step
-from matchwood.index.core.static import StaticFrame
 from matchwood.index.stabbing.predicates import StabbingTree
 from matchwood.kernel.arrays import doubled
 
@@ -46,19 +47,17 @@ class Postings(NamedTuple):
     counter: np.ndarray
     width: int
     clock: np.ndarray
+    opened: np.ndarray
 
 
-class Counting(StaticFrame[Postings]):
+class Counting(PredicateFrame[Postings]):
     """Owns the posting lists, the stabbing tree and the counters."""
 
     name: ClassVar[str] = "counting"
 
     def _build(self, slots: np.ndarray) -> Postings:
         x = self._table.layout
-        uses = np.zeros(len(self._table.predicates.layout.attr), np.int32)
-        count_uses(x, slots, uses)
-        stabbing = StabbingTree()
-        stabbing.build(self._table, uses)
+        uses = self._uses(slots)
         start = starts(np.trim_zeros(uses, "b"))
         item = np.empty(int(start[-1]), np.int32)
         post_slots(x, slots, np.full(len(uses), -1, np.int32), start[:-1].copy(), item)
@@ -66,26 +65,14 @@ class Counting(StaticFrame[Postings]):
         n_slots = int(slots.max(initial=-1)) + 1
         counter = np.zeros((n_slots, 2), np.uint8 if width <= SHORT else np.int32)
         counter[slots, NEED] = x.size[slots]
-        return Postings(Lists(start, item), stabbing, counter, width, np.zeros(1, np.int64))
+        stabbing, clock = self._stabbing(uses), np.zeros(1, np.int64)
+        opened = np.empty((len(stabbing), 2), np.int64)
+        return Postings(Lists(start, item), stabbing, counter, width, clock, opened)
 
     def _stepper(self, events: EventBatch) -> Step:
-        board, predicates, x = self._board, self._table.predicates.layout, self._built
-        stabbing, scratch = x.stabbing, x.stabbing.scratch_for(events)
-        opened = np.empty((len(scratch.found), 2), np.int64)
-        limit = int(np.iinfo(x.counter.dtype).max)
-
-        def step(
-            first: int, stamp: int, offsets: np.ndarray, out: np.ndarray, counters: np.ndarray
-        ) -> int:
-            done: int = count_batch(
-                x.posts, x.counter, x.clock, x.width, limit, opened,
-                stabbing.arrays, stabbing.segments, stabbing.on_node.lists, scratch,
-                events, first, stamp, board.event, board.entry,
-                predicates, offsets, out, counters,
-            )  # fmt: skip
-            return done
-
-        return step
+        x = self._built
+        own = x.posts, x.counter, x.clock, x.width, int(np.iinfo(x.counter.dtype).max), x.opened
+        return self._step(count_batch, events, x.stabbing, *own)
 
     def _structure(self) -> dict[str, Any]:
         x = self._built

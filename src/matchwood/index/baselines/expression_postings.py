@@ -18,8 +18,8 @@ import numpy as np
 
 from matchwood.index.baselines.expression_postings_kernels import count_leaves, post_leaves
 from matchwood.index.baselines.list_kernels import Lists, post_slots, starts
+from matchwood.index.baselines.predicate_frame import PredicateFrame
 from matchwood.index.core.protocol import ANY
-from matchwood.index.core.static import StaticFrame
 from matchwood.index.stabbing.predicates import StabbingTree
 
 
@@ -32,7 +32,7 @@ class Trees(NamedTuple):
     scratch: Any
 
 
-class ExpressionPostings(StaticFrame[Trees]):
+class ExpressionPostings(PredicateFrame[Trees]):
     """Owns postings, words and the predicate index; a subclass writes words and matches."""
 
     language: ClassVar[str] = ANY
@@ -52,8 +52,6 @@ class ExpressionPostings(StaticFrame[Trees]):
         uses = np.zeros(len(self._table.predicates.layout.attr), np.int32)
         n_leaves, last = np.zeros(len(slots), np.int32), np.full(len(uses), -1, np.int32)
         count_leaves(x, slots, not self.posts_leaves, last, uses, n_leaves)
-        stabbing = StabbingTree()
-        stabbing.build(self._table, uses)
         words, word_start = self._words(slots, n_leaves)
         by_slot = np.zeros(int(slots.max(initial=-1)) + 1, np.int64)
         by_slot[slots] = word_start[:-1]
@@ -66,7 +64,7 @@ class ExpressionPostings(StaticFrame[Trees]):
             last[:] = -1
             post_slots(x, slots, last, start[:-1].copy(), item)
         scratch = self._scratch(len(by_slot), int(x.size[slots].max(initial=0)), len(item))
-        return Trees(Lists(start, item), Lists(by_slot, words), stabbing, scratch)
+        return Trees(Lists(start, item), Lists(by_slot, words), self._stabbing(uses), scratch)
 
     def _structure(self) -> dict[str, Any]:
         x = self._built

@@ -179,9 +179,6 @@ class KIndex(StaticFrame[Enumerated]):
         super()._take(layout)
         self._note(self._held(), self._counted(self._held()))
 
-    def _must_build_now(self, slots: np.ndarray) -> bool:
-        return False  # there are `max_postings` at most
-
     def _build(self, slots: np.ndarray) -> Enumerated:
         """Postings segment after segment, in a segment by size and slot."""
         counted, x = self._counted(slots), self._table.layout

@@ -51,19 +51,7 @@ class LeafIds(ExpressionPostings):
         return gathering, last_point
 
     def _stepper(self, events: EventBatch) -> Step:
-        board, predicates, x = self._board, self._table.predicates.layout, self._built
-        stabbing, scratch = x.stabbing, x.stabbing.scratch_for(events)
+        x = self._built
         gathering, last_point = x.scratch
-
-        def step(
-            first: int, stamp: int, offsets: np.ndarray, out: np.ndarray, counters: np.ndarray
-        ) -> int:
-            done: int = match_leaf_ids(
-                x.posts, x.words, last_point, self.is_dewey, gathering,
-                stabbing.arrays, stabbing.segments, stabbing.on_node.lists, scratch,
-                events, first, stamp, board.event, board.entry,
-                predicates, offsets, out, counters,
-            )  # fmt: skip
-            return done
-
-        return step
+        own = x.posts, x.words, last_point, self.is_dewey, gathering
+        return self._step(match_leaf_ids, events, x.stabbing, *own)

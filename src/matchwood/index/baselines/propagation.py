@@ -37,8 +37,8 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from matchwood.encode.events import EventBatch
-from matchwood.index.baselines.counting_kernels import count_uses
 from matchwood.index.baselines.list_kernels import starts
+from matchwood.index.baselines.predicate_frame import PredicateFrame
 from matchwood.index.baselines.propagation_kernels import (
     Clusters,
     arrange,
@@ -47,7 +47,6 @@ from matchwood.index.baselines.propagation_kernels import (
 )
 from matchwood.index.core.config import IndexConfig
 from matchwood.index.core.frame import Step
-from matchwood.index.core.static import StaticFrame
 from matchwood.index.stabbing.predicates import StabbingTree
 
 
@@ -74,7 +73,7 @@ class Clustered(NamedTuple):
     truth: np.ndarray
 
 
-class Propagation(StaticFrame[Clustered]):
+class Propagation(PredicateFrame[Clustered]):
     """Owns the clusters, the stabbing tree and the bit vector."""
 
     name: ClassVar[str] = "propagation"
@@ -82,10 +81,8 @@ class Propagation(StaticFrame[Clustered]):
 
     def _build(self, slots: np.ndarray) -> Clustered:
         x, p = self._table.layout, self._table.predicates.layout
-        uses = np.zeros(len(p.attr), np.int32)
-        count_uses(x, slots, uses)
-        stabbing = StabbingTree()
-        stabbing.build(self._table, uses)
+        uses = self._uses(slots)
+        stabbing = self._stabbing(uses)
         used = np.flatnonzero(uses)
         by_attr = np.bincount(p.attr[used], uses[used], minlength=self._table.n_attributes)
         width = x.size[slots]
@@ -112,21 +109,8 @@ class Propagation(StaticFrame[Clustered]):
         return Clustered(clusters, stabbing, np.zeros(n_predicates, np.bool_))
 
     def _stepper(self, events: EventBatch) -> Step:
-        board, predicates, x = self._board, self._table.predicates.layout, self._built
-        stabbing, scratch = x.stabbing, x.stabbing.scratch_for(events)
-
-        def step(
-            first: int, stamp: int, offsets: np.ndarray, out: np.ndarray, counters: np.ndarray
-        ) -> int:
-            done: int = propagate_batch(
-                x.clusters, x.truth,
-                stabbing.arrays, stabbing.segments, stabbing.on_node.lists, scratch,
-                events, first, stamp, board.event, board.entry,
-                predicates, offsets, out, counters,
-            )  # fmt: skip
-            return done
-
-        return step
+        x = self._built
+        return self._step(propagate_batch, events, x.stabbing, x.clusters, x.truth)
 
     def _structure(self) -> dict[str, Any]:
         x = self._built

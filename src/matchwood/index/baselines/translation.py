@@ -89,8 +89,7 @@ class Translation(StaticFrame[Translated]):
         }
 
     def _must_build_now(self, slots: np.ndarray) -> bool:
-        may_refuse = find_index(self.config.base).refusals is not IndexFrame.refusals
-        return may_refuse or super()._must_build_now(slots)
+        return find_index(self.config.base).refusals is not IndexFrame.refusals
 
     def _build(self, slots: np.ndarray) -> Translated:
         terms, known, counts = ExpressionTable(), dict[bytes, int](), self._counted(slots)

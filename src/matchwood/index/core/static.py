@@ -11,7 +11,7 @@ An index derives from `StaticFrame` and says
     _build(slots)            the structure that holds these slots, ascending; there may be none
     _stepper(events)         the matching step; reads `self._built`
     _structure()  draw()     likewise
-    _must_build_now(slots)   whether building with these new slots could fail, see `insert` below
+    _must_build_now(slots)   whether a build that has these new slots, too, could fail
 
 Errors belong to `insert`.  What depends on an expression alone is told by `refusals`; where the
 whole may be too much, `_must_build_now` says so, and then `insert` builds at once.
@@ -30,13 +30,10 @@ import numpy as np
 from matchwood.encode.expressions import ExpressionTable
 from matchwood.index.core.frame import IndexFrame
 from matchwood.kernel.arrays import doubled, grown
-from matchwood.kernel.id_lists import MAX_ITEMS
 
 Structure = TypeVar("Structure")
 
 _SMALL = 16
-_MOST_PLACES = 64
-"""An interval is on fewer nodes of a stabbing tree than this, whatever else is held."""
 
 
 class StaticFrame(IndexFrame, Generic[Structure]):
@@ -67,9 +64,8 @@ class StaticFrame(IndexFrame, Generic[Structure]):
     def _build(self, slots: np.ndarray) -> Structure: ...
 
     def _must_build_now(self, slots: np.ndarray) -> bool:
-        """Whether one more build could meet a limit: here, that of the lists of a stabbing tree."""
-        p = self._table.predicates.layout
-        return _MOST_PLACES * (len(p.attr) + len(p.interval_lo)) > MAX_ITEMS
+        """Whether a build that has these new slots, too, could fail."""
+        return False
 
     def stats(self) -> dict[str, Any]:
         found = super().stats()
