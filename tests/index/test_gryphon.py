@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import combinations
 from random import Random
 
 import numpy as np
@@ -10,7 +11,7 @@ import pytest
 import matchwood as mw
 from encode.world import World, conjunction
 from matchwood.index.baselines.gryphon import Gryphon
-from matchwood.index.baselines.gryphon_kernels import NONE, PARENT, PRED, ROOT
+from matchwood.index.baselines.gryphon_kernels import ROOT
 from matchwood.kernel.verify_kernels import COUNTERS
 from matchwood.lang.nodes import And, Between, Comparison
 from strategies import schema
@@ -21,19 +22,16 @@ def work(hits) -> dict[str, int]:
 
 
 def paths(index: Gryphon) -> list[list[int]]:
-    """The attributes on the way to every node, from the root down."""
-    node, attr = index._tree.node, index._table.predicates.layout.attr
-    free, each = set(), int(index._tree.count[1])
-    while each != NONE:
-        free.add(each)
-        each = int(node[each, PARENT])
-    found = []
-    for start in set(range(1, int(index._tree.count[0]))) - free:
-        path, at = [], start
-        while at != ROOT:
-            path.append(int(attr[node[at, PRED]]))
-            at = int(node[at, PARENT])
-        found.append(path[::-1])
+    """The attributes on the way to every node but the root, from the root down."""
+    tree, found = index._built.tree, []
+    waiting: list[tuple[int, list[int]]] = [(ROOT, [])]
+    while waiting:
+        node, path = waiting.pop()
+        for group in range(tree.first[node], tree.first[node + 1]):
+            longer = [*path, int(tree.attr[group])]
+            for child in tree.child[tree.start[2 * group] : tree.start[2 * group + 2]].tolist():
+                found.append(longer)
+                waiting.append((child, longer))
     return found
 
 
@@ -56,17 +54,20 @@ def test_every_path_keeps_the_order_of_attributes(rare_first):
     index = Gryphon.build(world.table, held[:200], leaf_capacity=0, rare_first=rare_first)
     index.insert(held[200:])
     index.delete(held[::3])
-    for path in paths(index):
-        ranks = index._tree.rank[path].tolist()
-        assert ranks == sorted(set(ranks))
+    all_paths = paths(index)
+    assert len(all_paths) == index.stats()["nodes"] - 1 > 100
+    before = {pair for path in all_paths for pair in combinations(path, 2)}
+    assert not any((b, a) in before for a, b in before)
 
 
-def test_attributes_that_come_later_follow_in_the_order():
+def test_an_attribute_that_more_expressions_test_comes_first():
     world = World()
-    index = Gryphon.build(world.table, world.store([Comparison("z", "=", 1)]), leaf_capacity=0)
+    index = Gryphon.build(world.table, world.store([Comparison("y", "=", 1)]), leaf_capacity=0)
     index.insert(world.store([And((Comparison("y", "=", 1), Comparison("z", "=", 1)))] * 3))
-    assert index.stats()["nodes"] == 3  # the root, z = 1, and y = 1 below it
-    assert sorted(index.match(world.events([{"y": 1, "z": 1}])).tolist()) == [0, 1, 2, 3]
+    assert index.stats()["nodes"] == 3  # the root, y = 1, and z = 1 below it
+    index.insert(world.store([Comparison("z", "=", 1)] * 2))
+    assert index.stats()["nodes"] == 4  # the root, z = 1, y = 1 below it, and y = 1 alone
+    assert sorted(index.match(world.events([{"y": 1, "z": 1}])).tolist()) == list(range(6))
 
 
 def test_a_leaf_splits_when_it_holds_more_than_it_may():
@@ -94,7 +95,7 @@ def test_value_edges_are_found_by_hashing():
     assert work(hits)["predicates"] == 1
 
 
-def test_empty_nodes_go_upwards_and_their_ids_are_used_again():
+def test_nodes_go_with_the_last_expression_below_them():
     world = World({"a": "int", "b": "int", "c": "int"})
     slots = world.store([And(tuple(Comparison(name, "=", i) for name in "abc")) for i in range(20)])
     index = Gryphon.build(world.table, slots, leaf_capacity=0)

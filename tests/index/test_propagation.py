@@ -12,8 +12,10 @@ from matchwood.lang.nodes import And, Between, Comparison
 
 def access_attributes(index: Propagation, world: World) -> list[str]:
     """The attribute that each expression hangs on."""
-    clusters = index._clusters
-    access = clusters.access[clusters.home[: len(world.exprs)]]
+    x = index._built.clusters
+    access = np.full(len(world.exprs), -1)
+    for which, begin in enumerate(x.start + (x.width - 1) * x.size):
+        access[x.item[begin : begin + x.size[which]]] = x.access[which]
     names = {attribute.id: attribute.name for attribute in world.attributes.all}
     return [names[a] for a in world.table.predicates.layout.attr[access].tolist()]
 

@@ -271,7 +271,5 @@ def test_a_bdd_is_as_large_as_what_it_holds_whatever_came_before():
     index_class = find_index("bdd")
     index = index_class.build(world.table, slots)
     index.delete(slots[:8])
-    index._sweep()
     alone = index_class.build(world.table, slots[8:])
-    alone._sweep()
     assert index.stats()["nodes"] == alone.stats()["nodes"]

@@ -27,10 +27,9 @@ def world_with(*exprs: Expr) -> tuple[World, np.ndarray]:
     return world, world.store(list(exprs))
 
 
-def words(index: Any, slot: int = 0) -> list[int]:
-    lists = index._blocks.lists
-    start = lists.start[slot]
-    return list(lists.item[start : start + lists.size[slot]].tolist())
+def words(index: Any) -> list[int]:
+    """The words of the only expression of an index."""
+    return list(index._built.words.item.tolist())
 
 
 def by_name(world: World, values: list[Any]) -> dict[str, Any]:
@@ -134,7 +133,7 @@ def test_translation_refuses_what_would_explode():
 def test_bdd_holds_equal_functions_as_one_diagram():
     # P1 OR (P1 AND P2) is P1
     world, slots = world_with(Or((p(1), And((p(1), p(2))))), p(1), And((p(3), Or((p(3), p(4))))))
-    d = BDD.build(world.table, slots)._diagrams
+    d = BDD.build(world.table, slots)._built.diagrams
     assert d.root_of[slots[0]] == d.root_of[slots[1]]
 
 

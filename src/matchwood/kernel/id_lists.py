@@ -14,8 +14,8 @@ Layout   (L lists, M items)
          free   int32[62]  first free block of every class, the next in its first item; -1 none
          count  int64[2]   TOP, USED
 
-Blocks need not hold a sorted list: an owner that keeps its own order in them (the clusters of
-`propagation`) takes them with `take_block` and `give_block`.
+Blocks need not hold a sorted list: an owner that keeps its own order in them (the records of
+`pst`) takes them with `take_block` and `give_block`.
 """
 
 from __future__ import annotations

@@ -93,3 +93,10 @@ def move_pairs(pairs, fresh):
     for at in range(len(pairs.key)):
         if pairs.value[at] != ABSENT:
             put_pair(fresh, pairs.key[at], pairs.value[at])
+
+
+@kernel
+def put_pairs(pairs, keys, values):
+    """Add pairs that are not there yet; there are places for them."""
+    for i in range(len(keys)):
+        put_pair(pairs, keys[i], values[i])

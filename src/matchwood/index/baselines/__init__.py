@@ -10,4 +10,7 @@ bop            bottom-up over the predicates' parents                A-Tree pape
 bdd            binary decision diagrams                              A-Tree paper
 translation    disjunctive normal form, each part a conjunction      A-Tree paper
 r_tree         an R-tree from a library, for two ranges              VCR report
+
+All of them are static (`index.core.static`): built in bulk, searched, and built again at the first
+search after a change.  A snapshot keeps none of them, since the expression table is enough.
 """

@@ -9,23 +9,26 @@ Differs. One traversal evaluates all diagrams.  Compiled here: the library `dd` 
          (docs/decisions/0012-diagrams-compiled-here.md).  Predicates are ordered by attribute and
          keys, not by their coming, so that an expression's diagram depends on the expression alone:
          what is too large is known before anything is changed, and all diagrams together only
-         become smaller when some leave.
-Cost.    Match O(nodes + expressions).  Memory 12 bytes a node and 8 to 16 for its table, which may
-         be exponentially many.  Building: a step for every pair of nodes that are joined;
+         become smaller when some leave.  Built again after changes.
+Cost.    Match O(nodes + expressions).  Memory 12 bytes a node, which may be exponentially many; 8
+         to 16 more while they are built.  Building: a step for every pair of nodes that are joined;
          `step_limit` says when to give an expression up, `node_limit` when there are too many.
 
 Layout   (N nodes, S slots)
          node         int32[N, 3]   PREDICATE, LOW, HIGH; 0 is FALSE, 1 is TRUE; children come first
-         table        int32[2^k]    nodes by content, open addressing, at most half full
+         table        int32[2^k]    nodes by content, open addressing, at most half full; while
+                                    they are built
          root_of      int32[S]      node of an expression, or -1
          count        int64[1]      N_NODES
+         value        uint8[N]      scratch: what a node is for the event at hand
+         holds        int64[P]      scratch: the event that last satisfied a predicate
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -45,13 +48,14 @@ from matchwood.index.baselines.bdd_kernels import (
     match_diagrams,
     sweep,
 )
+from matchwood.index.baselines.predicate_frame import PredicateFrame
 from matchwood.index.core.config import IndexConfig
-from matchwood.index.core.frame import IndexFrame, Step
+from matchwood.index.core.frame import Step
 from matchwood.index.core.protocol import ANY
 from matchwood.index.stabbing.predicates import StabbingTree
-from matchwood.kernel.arrays import doubled, grown, named, slices, taken, writable
+from matchwood.kernel.arrays import doubled, slices
 
-_SMALL, _MEMO, _MANY = 16, 256, 1024
+_MEMO, _MANY = 256, 1024
 _NO_LIMIT = 2**62
 
 
@@ -72,7 +76,18 @@ class BDDConfig(IndexConfig):
         self._expect_integer("step_limit", 0)
 
 
-class BDD(IndexFrame):
+class Compiled(NamedTuple):
+    """What is built, and scratch for one matcher; see the module's docstring."""
+
+    diagrams: Diagrams
+    stabbing: StabbingTree
+    held: np.ndarray
+    value: np.ndarray
+    holds: np.ndarray
+    clock: np.ndarray
+
+
+class BDD(PredicateFrame[Compiled]):
     """Owns the diagram and the predicate index."""
 
     name: ClassVar[str] = "bdd"
@@ -80,10 +95,9 @@ class BDD(IndexFrame):
     Config: ClassVar[type[IndexConfig]] = BDDConfig
 
     def _clear(self) -> None:
-        self._diagrams = _no_diagrams(_SMALL)
-        self._stabbing = StabbingTree()
-        self._scratch: tuple[np.ndarray, ...] | None = None
-        self._n_gone = self._n_steps = self._n_swept = 0
+        super()._clear()
+        self._n_steps = 0
+        self._bound = 2  # there are at most so many nodes
 
     # ── what it refuses ─────────────────────────────────────────────────────────────────────────
 
@@ -129,20 +143,26 @@ class BDD(IndexFrame):
         chosen = slots[x.size[slots] > few]
         if not len(chosen):
             return chosen
-        is_leaf = x.code[slices(x.start[chosen], x.size[chosen])] >= 0
-        firsts = np.cumsum(x.size[chosen]) - x.size[chosen]
-        n_leaves = np.add.reduceat(is_leaf.astype(np.int64), firsts)
+        n_leaves = self._n_leaves(chosen)
         levels = np.ceil(np.log2(n_leaves))
         is_chain = (x.kind[chosen] == CONJUNCTION) & (n_leaves * levels <= limit)
         large: np.ndarray = chosen[(n_leaves > few) & ~is_chain]
         return large
 
+    def _n_leaves(self, slots: np.ndarray) -> np.ndarray:
+        """Predicates of each expression, as often as they occur; there is one at least."""
+        x = self._table.layout
+        is_leaf = x.code[slices(x.start[slots], x.size[slots])] >= 0
+        firsts = np.cumsum(x.size[slots]) - x.size[slots]
+        found: np.ndarray = np.add.reduceat(is_leaf.astype(np.int64), firsts)
+        return found
+
     def _most_nodes(self, slots: np.ndarray) -> int:
         """What the diagram of one of these expressions and all of its parts have at most."""
-        return self.config.step_limit + int(self._table.layout.size[slots].max()) + 2
+        return self.config.step_limit + int(self._table.layout.size[slots].max(initial=0)) + 2
 
     def _joining(self, slots: np.ndarray) -> Joining:
-        longest = int(self._table.layout.size[slots].max())
+        longest = int(self._table.layout.size[slots].max(initial=0))
         return Joining(
             memo=np.zeros((_MEMO, 4), np.int64),
             operand=np.empty(longest + 1, np.int64),
@@ -152,126 +172,90 @@ class BDD(IndexFrame):
 
     # ── changing ────────────────────────────────────────────────────────────────────────────────
 
-    def _add(self, slots: np.ndarray) -> None:
-        table, d, joining = self._table, self._diagrams, self._joining(slots)
-        n_slots = doubled(len(d.root_of), int(slots.max()) + 1)
-        self._diagrams = d._replace(root_of=grown(d.root_of, n_slots, -1))
+    def _must_build_now(self, slots: np.ndarray) -> bool:
+        self._bound += self._nodes_at_most(slots)
+        return self._bound > self.config.node_limit or super()._must_build_now(slots)
+
+    def _nodes_at_most(self, slots: np.ndarray) -> int:
+        """Nodes of these expressions without counting them.
+
+        A conjunction has one for each predicate; any expression of n predicates at most 2^n, and
+        one for each predicate and each step that its diagram takes.
+        """
+        n_leaves = self._n_leaves(slots)
+        most = np.minimum(n_leaves + self.config.step_limit, 1 << np.minimum(n_leaves, 40))
+        is_conjunction = self._table.layout.kind[slots] == CONJUNCTION
+        return int(np.where(is_conjunction, n_leaves, most).sum())
+
+    def _take(self, layout: Mapping[str, np.ndarray]) -> None:
+        super()._take(layout)
+        if len(self):
+            self._bound += self._nodes_at_most(self._held())
+
+    def _build(self, slots: np.ndarray) -> Compiled:
+        table, joining = self._table, self._joining(slots)
+        n_slots = int(slots.max(initial=-1)) + 1
+        d = _no_diagrams(min(_MANY, self.config.node_limit + 2), n_slots)
         # the last expression may need that many beyond the limit before they are swept
         most = self.config.node_limit + self._most_nodes(slots)
-        done = 0
-        while True:
+        done, status = 0, None
+        while status != DONE:
             done, status = insert_diagrams(
-                table.layout, table.predicates.layout, slots, done, self._diagrams, joining,
-                _NO_LIMIT,
-            )  # fmt: skip
-            if status == DONE:
-                break
+                table.layout, table.predicates.layout, slots, done, d, joining, _NO_LIMIT
+            )
             if status == MEMO_FULL:
                 joining = _with_memo(joining)
-            elif len(self._diagrams.node) < most:
-                size = min(2 * len(self._diagrams.node), most)
-                self._diagrams = _with_nodes(self._diagrams, size)
-            else:
-                self._keep_limit(slots)
-        self._keep_limit(slots)
-        if self._diagrams.count[N_NODES] > 2 * self._n_swept + _MANY:
-            self._sweep()  # half of them were of parts of expressions
+            elif status != DONE and len(d.node) < most:
+                d = _with_nodes(d, min(2 * len(d.node), most))
+            elif status != DONE:
+                self._sweep(d)
+                d = _with_nodes(d, len(d.node))
+        self._sweep(d)
         self._n_steps += int(joining.work[STEPS])
-        self._stabbing.hold_all(table, self._predicates(slots))
-        self._stabbing.settle(table)
-        self._scratch = None
-
-    def _keep_limit(self, slots: np.ndarray) -> None:
-        """Sweep when there are too many nodes; if there still are, refuse these expressions."""
-        limit = self.config.node_limit
-        if self._diagrams.count[N_NODES] <= limit:
-            return
-        self._sweep()
-        if self._diagrams.count[N_NODES] <= limit:
-            return
-        self._diagrams.root_of[slots] = -1
-        self._sweep()
-        raise IndexBuildError(
-            f"bdd: expected diagrams of at most {limit:,} nodes, found some that need more: raise "
-            "node_limit, or use a_tree"
+        self._bound = int(d.count[N_NODES])
+        uses = self._uses(slots)
+        return Compiled(
+            d._replace(node=d.node[: self._bound].copy(), table=np.empty(0, np.int32)),
+            self._stabbing(uses),
+            slots,
+            value=np.zeros(self._bound, np.uint8),
+            holds=np.zeros(len(uses), np.int64),
+            clock=np.zeros(1, np.int64),
         )
 
-    def _predicates(self, slots: np.ndarray) -> np.ndarray:
-        """The predicates of expressions, as often as they occur."""
-        x = self._table.layout
-        code = x.code[slices(x.start[slots], x.size[slots])]
-        leaves: np.ndarray = code[code >= 0]
-        return leaves
-
-    def _remove(self, slots: np.ndarray) -> None:
-        self._diagrams.root_of[slots] = -1
-        self._stabbing.drop_all(self._table, self._predicates(slots))
-        self._stabbing.settle(self._table)
-        self._n_gone += len(slots)
-        if self._n_gone > len(self):
-            self._sweep()
-        self._scratch = None
-
-    def _sweep(self) -> None:
-        """Drop nodes that no expression needs."""
-        n = sweep(self._diagrams, np.empty(int(self._diagrams.count[N_NODES]), np.int32))
-        self._diagrams = _with_nodes(self._diagrams, n + n // 8 + _SMALL)
-        self._n_gone, self._n_swept = 0, n
+    def _sweep(self, d: Diagrams) -> None:
+        """Drop nodes that no expression needs; an error if there are too many even so."""
+        limit = self.config.node_limit
+        n = sweep(d, np.empty(int(d.count[N_NODES]), np.int32))
+        if n > limit:
+            raise IndexBuildError(
+                f"bdd: expected diagrams of at most {limit:,} nodes, found some that need more: "
+                "raise node_limit, or use a_tree"
+            )
 
     def _stepper(self, events: EventBatch) -> Step:
-        board, stabbing, table, d = self._board, self._stabbing, self._table, self._diagrams
-        scratch = stabbing.scratch_for(events)
-        if self._scratch is None:
-            self._scratch = (
-                np.flatnonzero(d.root_of >= 0).astype(np.int32),
-                np.zeros(len(d.node), np.uint8),
-                np.zeros(len(stabbing.arrays.uses), np.int64),
-                np.zeros(1, np.int64),
-            )
-        held, value, holds, clock = self._scratch
-
-        def step(
-            first: int, stamp: int, offsets: np.ndarray, out: np.ndarray, counters: np.ndarray
-        ) -> int:
-            done: int = match_diagrams(
-                d, held, value, holds, clock,
-                stabbing.arrays, stabbing.segments, stabbing.on_node.lists, scratch,
-                events, first, stamp, board.event, board.entry,
-                table.predicates.layout, offsets, out, counters,
-            )  # fmt: skip
-            return done
-
-        return step
+        x = self._built
+        own = x.diagrams, x.held, x.value, x.holds, x.clock
+        return self._step(match_diagrams, events, x.stabbing, *own)
 
     def _structure(self) -> dict[str, Any]:
-        own = sum(array.nbytes for array in self._diagrams)
+        x = self._built
         return {
-            "nodes": int(self._diagrams.count[N_NODES]),
+            "nodes": len(x.diagrams.node),
             "steps": self._n_steps,
-            **self._stabbing.stats(),
-            "bytes": own + self._stabbing.nbytes,
+            **x.stabbing.stats(),
+            "bytes": sum(array.nbytes for array in x.diagrams) + x.stabbing.nbytes,
         }
 
     def draw(self) -> str:
-        n = int(self._diagrams.count[N_NODES])
+        x = self._built
         return (
-            f"bdd\n├── {len(self._stabbing)} predicates\n└── {n} nodes of {len(self)} expressions"
+            f"bdd\n├── {len(x.stabbing)} predicates\n"
+            f"└── {len(x.diagrams.node)} nodes of {len(self)} expressions"
         )
 
-    def _arrays(self) -> dict[str, np.ndarray]:
-        return {**named(self._diagrams, "diagram_"), **self._stabbing.layout()}
 
-    def _take(self, layout: Mapping[str, np.ndarray]) -> None:
-        self._diagrams = taken(Diagrams, layout, "diagram_")
-        self._n_swept = int(self._diagrams.count[N_NODES])
-        self._stabbing.take(layout)
-
-    def _thaw(self) -> None:
-        self._diagrams = writable(self._diagrams)
-        self._stabbing.thaw()
-
-
-def _no_diagrams(n_nodes: int, n_slots: int = _SMALL) -> Diagrams:
+def _no_diagrams(n_nodes: int, n_slots: int) -> Diagrams:
     """Room for nodes and slots, and the two nodes FALSE and TRUE, which test nothing."""
     return Diagrams(
         node=np.zeros((n_nodes, 3), np.int32),

@@ -9,10 +9,10 @@ Idea.    For every tree one knows how many predicates must hold at least: 1 for 
 
 Source.  Bittner and Hinze, DEBS 2007, as described in section 2 and Figure 2 of the A-Tree paper.
 Differs. A token of the code is a word: operator and number of operands, or predicate (the paper: 2
-         and 5 bytes).  What needs more than 255 predicates is a candidate from 255 on.  Dynamic.
+         and 5 bytes).  What needs more than 255 predicates is a candidate from 255 on.  Built
+         again after changes (there: inserted in place).
 Cost.    Match O(satisfied predicates and their postings + candidates' code).  Memory 8 bytes a
-         predicate of a tree, 4 an operator and 17 an expression, at most half as much again in
-         unused room, and the stabbing tree.
+         predicate of a tree, 4 an operator and 12 an expression, and the stabbing tree.
 Layout   see expression_postings; the words of an expression are what it needs, then its code
 """
 
@@ -42,34 +42,20 @@ class BoP(ExpressionPostings):
         word_start = np.concatenate([[0], np.cumsum(n_words)])
         words = np.empty(int(word_start[-1]), np.int32)
         last_seen = np.zeros(len(self._table.predicates.layout.attr), np.int64)
-        stack = np.empty((int(sizes.max()) + 1, 2), np.int64)
+        stack = np.empty((int(sizes.max(initial=0)) + 1, 2), np.int64)
         encode_bop(x, slots, words, word_start, last_seen, 0, stack)
         return words, word_start
 
+    def _scratch(self, n_slots: int, longest: int, n_leaves: int) -> Counting:
+        return Counting(
+            stamp=np.zeros(n_slots, np.int64),
+            count=np.empty(n_slots, np.int32),
+            candidate=np.empty(n_slots + 1, np.int32),
+            truth=np.zeros(len(self._table.predicates.layout.attr), np.int64),
+            stack=np.empty((longest + 2, 2), np.int64),
+            clock=np.zeros(1, np.int64),
+        )
+
     def _stepper(self, events: EventBatch) -> Step:
-        board, stabbing, table = self._board, self._stabbing, self._table
-        scratch = stabbing.scratch_for(events)
-        if self._gathering is None:
-            n = len(table.layout.size)
-            self._gathering = Counting(
-                stamp=np.zeros(n, np.int64),
-                count=np.empty(n, np.int32),
-                candidate=np.empty(n + 1, np.int32),
-                truth=np.zeros(len(table.predicates.layout.attr), np.int64),
-                stack=np.empty((int(table.layout.size.max(initial=0)) + 2, 2), np.int64),
-                clock=np.zeros(1, np.int64),
-            )
-        counting = self._gathering
-
-        def step(
-            first: int, stamp: int, offsets: np.ndarray, out: np.ndarray, counters: np.ndarray
-        ) -> int:
-            done: int = match_bop(
-                self._posts.lists, self._blocks.lists, counting,
-                stabbing.arrays, stabbing.segments, stabbing.on_node.lists, scratch,
-                events, first, stamp, board.event, board.entry,
-                table.predicates.layout, offsets, out, counters,
-            )  # fmt: skip
-            return done
-
-        return step
+        x = self._built
+        return self._step(match_bop, events, x.stabbing, x.posts, x.words, x.scratch)

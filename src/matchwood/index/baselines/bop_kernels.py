@@ -112,19 +112,19 @@ def _evaluate(code, at, truth, now, stack):
 
 
 @part
-def _count(posts, blocks, found, n_found, counting, now):
+def _count(posts, words, found, n_found, counting, now):
     """Count satisfied predicates by expression; returns the candidates and the postings read."""
     n, n_read = np.int64(0), np.int64(0)
     for f in range(n_found):
         pred = found[f]
         counting.truth[pred] = now
-        start = posts.start[pred]
-        n_read += posts.size[pred]
-        for i in range(start, start + posts.size[pred]):
+        start, end = posts.start[pred], posts.start[pred + 1]
+        n_read += end - start
+        for i in range(start, end):
             slot = posts.item[i]
             if counting.stamp[slot] != now:
                 counting.stamp[slot] = now
-                counting.count[slot] = blocks.item[blocks.start[slot]]
+                counting.count[slot] = words.item[words.start[slot]]
             counting.count[slot] -= 1
             counting.candidate[n] = slot
             n += np.int64(counting.count[slot] == 0)
@@ -133,7 +133,7 @@ def _count(posts, blocks, found, n_found, counting, now):
 
 @kernel
 def match_bop(
-    posts, blocks, counting, stabbing, segments, on_node, scratch,
+    posts, words, counting, stabbing, segments, on_node, scratch,
     events, first, stamp, board_event, board_entry, predicates, offsets, out, counters,
 ):  # fmt: skip
     """Match events first..; returns the number of events done (fewer: `out` is full)."""
@@ -144,7 +144,7 @@ def match_bop(
         )  # fmt: skip
         counting.clock[0] += 1
         now = counting.clock[0]
-        n_candidates, n_read = _count(posts, blocks, scratch.found, n_found, counting, now)
+        n_candidates, n_read = _count(posts, words, scratch.found, n_found, counting, now)
         n = offsets[e]
         if n + n_candidates > len(out):
             return e
@@ -152,7 +152,7 @@ def match_bop(
             slot = counting.candidate[i]
             out[n] = slot
             n += np.int64(
-                _evaluate(blocks.item, blocks.start[slot] + 1, counting.truth, now, counting.stack)
+                _evaluate(words.item, words.start[slot] + 1, counting.truth, now, counting.stack)
             )
         finish_event(e, n, n_nodes + n_read, n_candidates, n_found + n_tested, offsets, counters)
     return len(events.start) - 1

@@ -1,16 +1,12 @@
-"""Kernels of `counting`: post expressions under their predicates, and count."""
+"""Kernels of `counting`: count satisfied predicates by expression."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from matchwood.index.stabbing.predicate_kernels import drop, hold, stab_event, use
-from matchwood.kernel.id_list_kernels import insert_id, remove_id, reserve
+from matchwood.index.stabbing.predicate_kernels import stab_event
 from matchwood.kernel.jit import kernel, part
 from matchwood.kernel.verify_kernels import finish_event
-
-POSTS_FULL, NODES_FULL = -1, -2
-"""Why an insertion stopped: which lists have to grow."""
 
 LEFT, NEED = range(2)
 """Columns of a counter: base + predicates still to be seen, predicates of the expression."""
@@ -18,51 +14,12 @@ LEFT, NEED = range(2)
 
 @kernel
 def count_uses(expressions, slots, uses):
-    """How many expressions use each predicate."""
+    """How often expressions use each predicate."""
     for slot in slots:
         start = expressions.start[slot]
         for k in range(start, start + expressions.size[slot]):
-            uses[expressions.code[k]] += 1
-
-
-@kernel
-def post_all(expressions, slots, uses, posts):
-    """Fill empty lists with expressions, ascending; the arena has room for them."""
-    for pred in range(len(uses)):
-        reserve(posts, pred, uses[pred])
-    for slot in slots:
-        start = expressions.start[slot]
-        for k in range(start, start + expressions.size[slot]):
-            insert_id(posts, expressions.code[k], slot)
-
-
-@kernel
-def post_more(expressions, predicates, slots, first, posts, stabbing, segments, on_node):
-    """Insert expressions first..; returns how many are done, and what is full or 0.
-
-    An expression that did not get in whole is inserted again: what is there already stays.
-    """
-    for i in range(first, len(slots)):
-        slot = slots[i]
-        begin, end = expressions.start[slot], expressions.start[slot] + expressions.size[slot]
-        for k in range(begin, end):
-            if not hold(stabbing, segments, on_node, predicates, expressions.code[k]):
-                return i, NODES_FULL
-            if not insert_id(posts, expressions.code[k], slot):
-                return i, POSTS_FULL
-        for k in range(begin, end):
-            use(stabbing, expressions.code[k])
-    return len(slots), 0
-
-
-@kernel
-def unpost(expressions, predicates, slots, posts, stabbing, segments, on_node):
-    """Delete expressions."""
-    for slot in slots:
-        start = expressions.start[slot]
-        for k in range(start, start + expressions.size[slot]):
-            remove_id(posts, expressions.code[k], slot)
-            drop(stabbing, segments, on_node, predicates, expressions.code[k])
+            if expressions.code[k] >= 0:  # not an operator
+                uses[expressions.code[k]] += 1
 
 
 @part
@@ -84,7 +41,7 @@ def _open(posts, found, n_found, opened):
     """
     for f in range(n_found):
         opened[f, 0] = posts.start[found[f]]
-        opened[f, 1] = posts.size[found[f]]
+        opened[f, 1] = posts.start[found[f] + 1]
 
 
 @part
@@ -96,10 +53,10 @@ def _count(posts, opened, n_found, counter, base, out, n):
     """
     n_candidates = np.int64(0)
     for f in range(n_found):
-        start, size = opened[f, 0], opened[f, 1]
-        if n + size > len(out):
+        start, end = opened[f, 0], opened[f, 1]
+        if n + end - start > len(out):
             return np.int64(-1), n_candidates
-        for i in range(start, start + size):
+        for i in range(start, end):
             slot = posts.item[i]
             left = np.int32(counter[slot, LEFT]) - np.int32(1)
             fresh = base + np.int32(counter[slot, NEED]) - np.int32(1)

@@ -11,23 +11,23 @@ Differs. Chains of * edges are folded into one node: its edges are grouped by at
          event looks up only attributes it has.  Edges carry key sets, so one tree is both the
          specialised and the generic algorithm.  A path ends in a leaf as soon as at most
          `leaf_capacity` expressions are left, whose other predicates are tested there (`postings`,
-         as in all indexes); 0 builds the paper's full tree.  Dynamic: a leaf that overflows is
-         split, a node that becomes empty goes.  Attributes that come later follow in the order.
-Cost.    Match O(paths that hold + generic edges of their nodes).  Insert and delete O(predicates).
-         Memory 36 bytes a node, 54 a group, 24 to 36 an edge, 24 to 48 for its place in the hash
-         table; 8 an expression and 16 for each of its predicates below its leaf.
+         as in all indexes); 0 builds the paper's full tree.  Built again after changes, level by
+         level (there: subscriptions enter and leave one by one, along their paths).
+Cost.    Match O(paths that hold + generic edges of their nodes).  Memory 24 bytes a node, 20 a
+         group, 24 an edge, 24 to 48 for the hash of a value edge; 8 an expression and 16 for each
+         of its predicates below its leaf.
 
-Layout   (V nodes, G groups, A attributes)
-         node     int32[V,5]  PARENT, PRED, GROUPS, N_GROUPS, IS_OPEN
-         group    int32[G,3]  OF_NODE, ATTR, NEXT
-         edges    blocks[2G]  see id_lists; EDGE words each: keys, ref, child; a group has two
-                              lists, of equalities and of all others
-         pairs                (node, predicate) -> child, (node, attribute) -> group
-         postings lists[V]    expressions that end at a node, and their predicates left
-         rank     int32[A]    place of an attribute in the order, UNRANKED
-         rarity   int64[A]    predicates on it, for the order of tests in a leaf
-         count    int64[7]    NODE_HIGH, NODE_FREE, GROUP_HIGH, GROUP_FREE, LONGEST, WIDEST and
-                              TO_SPLIT
+Layout   (V nodes, G groups, E edges)
+         first    int64[V+1]   groups of node v: first[v] .. first[v + 1] - 1
+         attr     int32[G]     the attribute of a group
+         start    int64[2G+1]  edges of list i: start[i] .. start[i + 1] - 1; a group has two lists,
+                               2g + EQUALITY and 2g + GENERIC, of equalities and of all others
+         lo, hi   int64[E]     first and last key of an edge
+         ref      int32[E]     its predicate (see verify_kernels)
+         child    int32[E]     the node below
+         pairs                 (node, equality) -> child; (node, attribute) -> group, for nodes of
+                               more than NEARBY groups
+         postings lists[V]     expressions that end at a node, and their predicates left
 
              root ─┬─ a = 1 ─┬─ b in 2..9 ── {s1, s4}
                    │         └─ d = 7     ── {s2}
@@ -36,37 +36,31 @@ Layout   (V nodes, G groups, A attributes)
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from matchwood.encode.events import EventBatch
 from matchwood.index.baselines.gryphon_kernels import (
-    EDGE,
-    GROUP_HIGH,
-    GROUPS,
-    LONGEST,
-    NODE_HIGH,
-    NONE,
+    EQUALITY,
+    GENERIC,
+    IS_GROUP,
+    NEARBY,
     ROOT,
-    WIDEST,
     Tree,
-    delete_slots,
-    insert_slots,
+    arrange,
+    fill_leaves,
 )
 from matchwood.index.baselines.gryphon_match_kernels import search_batch
+from matchwood.index.baselines.list_kernels import starts
 from matchwood.index.core.config import IndexConfig
-from matchwood.index.core.frame import IndexFrame, Step
-from matchwood.kernel.arrays import doubled, grown, named, slices, taken, writable
-from matchwood.kernel.id_lists import IdListStore
-from matchwood.kernel.pair_map_kernels import PairMap, move_pairs, new_pair_map
-from matchwood.kernel.posting_kernels import FREED, N, PostingLayout
-from matchwood.kernel.posting_kernels import TOP as TOP_WORD
+from matchwood.index.core.frame import Step
+from matchwood.index.core.static import StaticFrame
+from matchwood.kernel.arrays import doubled, grown, slices
+from matchwood.kernel.pair_map_kernels import PairMap, new_pair_map, put_pairs
+from matchwood.kernel.posting_kernels import N, PostingLayout
 from matchwood.kernel.postings import closed_up, nbytes, new_postings, with_attributes, with_words
-
-UNRANKED = 2**31 - 1
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,105 +81,112 @@ class Config(IndexConfig):
         self._expect_flag("rare_first")
 
 
-class Gryphon(IndexFrame):
+class Paths(NamedTuple):
+    """Where each expression ends, and the nodes that lead there."""
+
+    node: np.ndarray  # int64, by expression
+    depth: np.ndarray  # int32, by expression: predicates on the way
+    parent: np.ndarray  # int64, by node but the root
+    pred: np.ndarray  # int64, by node but the root: the predicate of the edge from there
+
+
+class Built(NamedTuple):
+    """See the module's docstring."""
+
+    tree: Tree
+    pairs: PairMap
+    postings: PostingLayout
+    n_attributes: int
+
+
+class Gryphon(StaticFrame[Built]):
     """Owns the tree."""
 
     name: ClassVar[str] = "gryphon"
     Config = Config
 
     def _clear(self) -> None:
-        self._tree = Tree(
-            node=np.array([[NONE, NONE, NONE, 0, 0]] * 4, np.int32),
-            group=np.zeros((4, 3), np.int32),
-            rank=np.full(4, UNRANKED, np.int32),
-            rarity=np.zeros(4, np.int64),
-            count=np.array([ROOT + 1, NONE, 0, NONE, 0, 0, NONE], np.int64),
-        )
-        self._edges = IdListStore(8)
-        self._pairs = new_pair_map()
-        self._postings = new_postings()
-        self._n_ranked = 0
+        super()._clear()
         self._posted = np.full(64, -1, np.int64)
 
-    def _add(self, slots: np.ndarray) -> None:
-        self._rank(slots)
-        longest = int(self._table.layout.size[slots].max())
-        self._tree.count[LONGEST] = max(int(self._tree.count[LONGEST]), longest)
-        skip = np.zeros(len(self._tree.rank), np.int8)
-        order = np.empty(int(self._tree.count[LONGEST]), np.int32)
-        done, is_done = 0, False
-        while not is_done:
-            done, is_done = insert_slots(
-                self._tree, self._edges.lists, self._pairs, self._postings,
-                self._table.layout, self._table.predicates.layout, slots, done,
-                self.config.leaf_capacity, skip, order,
-            )  # fmt: skip
-            if not is_done and not self._grow():  # then it is a leaf that has no room
-                self._postings = with_words(self._postings, int(self._tree.count[NODE_HIGH]))
-
-    def _remove(self, slots: np.ndarray) -> None:
-        order = np.empty(int(self._tree.count[LONGEST]), np.int32)
-        delete_slots(
-            self._tree, self._edges.lists, self._pairs, self._postings,
-            self._table.layout, self._table.predicates.layout, slots, order,
-        )  # fmt: skip
-        self._edges.trim()
-        if self._postings.count[FREED] * 2 > self._postings.count[TOP_WORD]:
-            self._postings = closed_up(self._postings, int(self._tree.count[NODE_HIGH]))
-
-    def _rank(self, slots: np.ndarray) -> None:
-        """Give attributes that are new their places behind the others, by how many test them."""
-        x, n = self._tree, doubled(len(self._tree.rank), self._table.n_attributes)
-        rank, rarity = grown(x.rank, n, UNRANKED), grown(x.rarity, n)
-        code = self._table.layout.code[
-            slices(self._table.layout.start[slots], self._table.layout.size[slots])
-        ]
-        uses = np.bincount(self._table.predicates.layout.attr[code], minlength=n)
-        rarity += uses
-        new = np.flatnonzero((uses > 0) & (rank == UNRANKED))
-        by_use = new[np.argsort(uses[new] if self.config.rare_first else -uses[new], kind="stable")]
-        rank[by_use] = self._n_ranked + np.arange(len(by_use))
-        self._n_ranked += len(by_use)
-        self._tree = x._replace(rank=rank, rarity=rarity)
-        self._postings = with_attributes(self._postings, n)
-
-    def _grow(self) -> bool:
-        """Whatever is short by the measure of `has_room` becomes larger; whether anything was."""
-        x, most, before = self._tree, self.config.leaf_capacity + 2, self._nbytes
-        if x.count[NODE_HIGH] + most > len(x.node):
-            size = doubled(len(x.node), int(x.count[NODE_HIGH]) + 2 * most)
-            x = x._replace(node=grown(x.node, size))
-            self._postings = self._postings._replace(lists=grown(self._postings.lists, size))
-        if x.count[GROUP_HIGH] + most > len(x.group):
-            x = x._replace(
-                group=grown(x.group, doubled(len(x.group), int(x.count[GROUP_HIGH]) + 2 * most))
+    def _build(self, slots: np.ndarray) -> Built:
+        x, p = self._table.layout, self._table.predicates.layout
+        code = x.code[slices(x.start[slots], x.size[slots])]
+        uses = np.bincount(p.attr[code])
+        rank = np.empty(len(uses), np.int64)
+        by_use = np.argsort(uses if self.config.rare_first else -uses, kind="stable")
+        rank[by_use] = np.arange(len(uses))
+        start = starts(x.size[slots])
+        order = np.empty(len(code), np.int32)
+        arrange(rank, x, p, slots, start, order)
+        paths = self._paths(start, order)
+        tree, pairs = self._tree(paths)
+        postings = with_attributes(new_postings(len(tree.first) - 1), len(uses))
+        rows, skip, done = np.argsort(paths.node, kind="stable"), np.zeros(len(uses), np.int8), 0
+        while done < len(slots):
+            postings = with_words(postings, len(postings.lists))
+            done = fill_leaves(
+                postings, x, p, slots, rows, done, paths.node, paths.depth, start, order, skip, uses
             )
-            self._edges.make_lists(2 * len(x.group))
-        self._tree = x
-        self._edges.make_room(2 * EDGE * (int(x.count[WIDEST]) + 4 * most))
-        if 2 * (self._pairs.count[0] + 2 * most) > len(self._pairs.key):
-            places = 2 * (int(self._pairs.count[0]) + 2 * most)
-            fresh = new_pair_map(doubled(len(self._pairs.key), places))
-            move_pairs(self._pairs, fresh)
-            self._pairs = fresh
-        words = most * (16 + 4 * int(x.count[LONGEST]))
-        if self._postings.count[TOP_WORD] + words + words // 4 + 64 > len(self._postings.word):
-            self._postings = with_words(self._postings, int(x.count[NODE_HIGH]))
-        return self._nbytes > before
+        return Built(tree, pairs, closed_up(postings, len(postings.lists)), int((uses > 0).sum()))
+
+    def _paths(self, start: np.ndarray, order: np.ndarray) -> Paths:
+        """Level by level: where more than `leaf_capacity` are, those that can go on do."""
+        size = np.diff(start)
+        node, depth = np.zeros(len(size), np.int64), np.zeros(len(size), np.int32)
+        parent, pred = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
+        here, level, first, n_nodes = np.arange(len(size)), 0, ROOT, 1
+        while len(here):
+            is_full = np.bincount(node[here] - first) > self.config.leaf_capacity
+            here = here[is_full[node[here] - first] & (size[here] > level)]
+            edges = node[here] << 32 | order[start[here] + level]
+            found, which = np.unique(edges, return_inverse=True)
+            parent.append(found >> 32)
+            pred.append(found & 0xFFFFFFFF)
+            node[here] = n_nodes + which
+            level += 1
+            depth[here] = level
+            first, n_nodes = n_nodes, n_nodes + len(found)
+        return Paths(node, depth, np.concatenate(parent), np.concatenate(pred))
+
+    def _tree(self, paths: Paths) -> tuple[Tree, PairMap]:
+        p = self._table.predicates.layout
+        attr = p.attr[paths.pred]
+        kind = np.where(p.lo[paths.pred] == p.hi[paths.pred], EQUALITY, GENERIC)
+        edge = np.lexsort((kind, attr, paths.parent))
+        pred, child = paths.pred[edge], edge + 1
+        groups, group = np.unique(paths.parent[edge] << 32 | attr[edge], return_inverse=True)
+        of_node, of_attr = groups >> 32, groups & 0xFFFFFFFF
+        n_groups = np.bincount(of_node, minlength=len(edge) + 1)
+        sizes = np.bincount(2 * group + kind[edge], minlength=2 * len(groups))
+        tree = Tree(
+            first=starts(n_groups),
+            attr=of_attr.astype(np.int32),
+            start=starts(sizes),
+            lo=p.lo[pred],
+            hi=p.hi[pred],
+            ref=np.where(p.n_intervals[pred] == 1, pred, ~pred).astype(np.int32),
+            child=child.astype(np.int32),
+        )
+        equal, many = kind[edge] == EQUALITY, np.flatnonzero(n_groups[of_node] > NEARBY)
+        pairs = new_pair_map(doubled(16, 2 * (int(equal.sum()) + len(many))))
+        put_pairs(pairs, paths.parent[edge][equal] << 32 | pred[equal], child[equal])
+        put_pairs(pairs, of_node[many] << 32 | IS_GROUP | of_attr[many], many)
+        return tree, pairs
 
     def _stepper(self, events: EventBatch) -> Step:
-        board, table = self._board, self._table
+        board, table, x = self._board, self._table, self._built
         table.predicates.make_findable()  # equalities are looked up in its hash table
         width = max(table.n_attributes, int(events.attr.max(initial=-1)) + 1)
         self._posted = grown(self._posted, doubled(len(self._posted), width), -1)
-        stack = np.empty(int(self._tree.count[NODE_HIGH]) + 1, np.int32)
+        stack = np.empty(len(x.tree.first), np.int32)
         equality = np.empty(int(np.diff(events.start).max(initial=0)), np.int64)
 
         def step(
             first: int, stamp: int, offsets: np.ndarray, out: np.ndarray, counters: np.ndarray
         ) -> int:
             done: int = search_batch(
-                self._tree, self._edges.lists, self._pairs, self._postings, self._posted,
+                x.tree, x.pairs, x.postings, self._posted,
                 table.layout, stack, equality, events, first, stamp, board.event, board.entry,
                 table.predicates.layout, offsets, out, counters,
             )  # fmt: skip
@@ -194,65 +195,31 @@ class Gryphon(IndexFrame):
         return step
 
     def _structure(self) -> dict[str, Any]:
+        x = self._built
         return {
-            "nodes": self._n_nodes,
-            "edges": int(self._edges.n_ids),
-            "attributes": self._n_ranked,
-            "bytes": self._nbytes,
+            "nodes": len(x.tree.first) - 1,
+            "edges": len(x.tree.child),
+            "attributes": x.n_attributes,
+            "bytes": sum(array.nbytes for array in (*x.tree, *x.pairs)) + nbytes(x.postings),
         }
-
-    @property
-    def _nbytes(self) -> int:
-        own = sum(array.nbytes for array in (*self._tree, *self._pairs))
-        return own + self._edges.nbytes + nbytes(self._postings)
-
-    @property
-    def _n_nodes(self) -> int:
-        return self._edges.n_ids + 1
 
     def draw(self) -> str:
         """The tree from the root down, its first 40 edges."""
-        lines = [f"gryphon: {self._n_live} conjunctions, {self._n_nodes} nodes"]
+        n_nodes = len(self._built.tree.first) - 1
+        lines = [f"gryphon: {self._n_live} conjunctions, {n_nodes} nodes"]
         self._draw(ROOT, "", lines)
         return "\n".join(lines)
 
     def _draw(self, node: int, indent: str, lines: list[str]) -> None:
-        edges = self._edges.lists
-        group = int(self._tree.node[node, GROUPS])
-        if count := int(self._postings.lists[node, N]):
+        tree, predicates = self._built.tree, self._table.predicates
+        if count := int(self._built.postings.lists[node, N]):
             lines.append(f"{indent}({count} conjunctions)")
-        while group != NONE:
-            for which in (2 * group, 2 * group + 1):
-                start = int(edges.start[which])
-                for at in range(start, start + EDGE * int(edges.size[which]), EDGE):
-                    if len(lines) > 40:
-                        return
-                    ref, child = int(edges.item[at + 4]), int(edges.item[at + 5])
-                    pred = ref if ref >= 0 else ~ref
-                    keys = self._table.predicates.intervals(pred)[:3]
-                    attr = self._table.predicates.layout.attr[pred]
-                    lines.append(f"{indent}├── attribute {attr} in {keys}")
-                    self._draw(child, indent + "│   ", lines)
-            group = int(self._tree.group[group, 2])
-
-    def _arrays(self) -> dict[str, np.ndarray]:
-        return {
-            "n_ranked": np.array([self._n_ranked], np.int64),
-            **named(self._tree),
-            **self._edges.layout("edge"),
-            **named(self._pairs, "pair_"),
-            **named(self._postings, "posting_"),
-        }
-
-    def _take(self, layout: Mapping[str, np.ndarray]) -> None:
-        self._n_ranked = int(layout["n_ranked"][0])
-        self._tree = taken(Tree, layout)
-        self._edges.take(layout, "edge")
-        self._pairs = taken(PairMap, layout, "pair_")
-        self._postings = taken(PostingLayout, layout, "posting_")
-
-    def _thaw(self) -> None:
-        self._tree = writable(self._tree)
-        self._pairs = writable(self._pairs)
-        self._postings = writable(self._postings)
-        self._edges.thaw()
+        edges = tree.start[2 * tree.first[node]], tree.start[2 * tree.first[node + 1]]
+        for at in range(*edges):
+            if len(lines) > 40:
+                return
+            ref = int(tree.ref[at])
+            pred = ref if ref >= 0 else ~ref
+            keys, attr = predicates.intervals(pred)[:3], predicates.layout.attr[pred]
+            lines.append(f"{indent}├── attribute {attr} in {keys}")
+            self._draw(int(tree.child[at]), indent + "│   ", lines)

@@ -6,21 +6,12 @@ import numpy as np
 
 from matchwood.encode.predicate_kernels import hash_set
 from matchwood.index.baselines.gryphon_kernels import (
-    ATTR,
-    CHILD,
-    EDGE,
     EQUALITY,
     GENERIC,
-    GROUPS,
-    HI,
     IS_GROUP,
-    LO,
-    N_GROUPS,
-    NEXT,
+    NEARBY,
     NONE,
-    REF,
     ROOT,
-    read_key,
 )
 from matchwood.kernel.jit import kernel, part
 from matchwood.kernel.pair_map_kernels import ABSENT, find_pair, pair
@@ -32,10 +23,6 @@ from matchwood.kernel.verify_kernels import (
     holds,
     post_event,
 )
-
-NEARBY = 8
-"""Groups that are read in the time of one look into the hash table: those of a node lie together,
-a look into the table misses the caches."""
 
 
 @part
@@ -57,32 +44,32 @@ def _equality_of(predicates, attr, keys, entry):
 
 
 @part
-def _follow(edges, which, events, entry, attr, stamp, board_event, board_entry, predicates,
+def _follow(tree, which, events, entry, attr, stamp, board_event, board_entry, predicates,
             stack, top):  # fmt: skip
     """Push the nodes below all edges of a list whose key set the event's entry meets."""
-    start = edges.start[which]
     lo, hi = events.lo[entry], events.hi[entry]
-    for at in range(start, start + EDGE * np.int64(edges.size[which]), EDGE):
-        first, last = read_key(edges.item, at + LO), read_key(edges.item, at + HI)
-        if first > hi or lo > last:
+    for at in range(tree.start[which], tree.start[which + 1]):
+        if tree.lo[at] > hi or lo > tree.hi[at]:
             continue
-        ref = edges.item[at + REF]
-        if (ref >= 0 and lo == hi) or holds(
-            events, stamp, board_event, board_entry, attr, first, last, ref, predicates
-        ):
-            stack[top] = edges.item[at + CHILD]
+        if (tree.ref[at] >= 0 and lo == hi) or holds(
+            events, stamp, board_event, board_entry, attr, tree.lo[at], tree.hi[at], tree.ref[at],
+            predicates,
+        ):  # fmt: skip
+            stack[top] = tree.child[at]
             top += 1
     return top
 
 
 @part
 def _branch(
-    edges, pairs, node, group, attr, events, entry, equality, stamp, board_event, board_entry,
+    tree, pairs, node, group, attr, events, entry, equality, stamp, board_event, board_entry,
     predicates, stack, top,
 ):  # fmt: skip
     """One attribute of a node: the value edge by its hash, the others one by one."""
-    tested = np.int64(edges.size[2 * group + GENERIC])
-    if edges.size[2 * group + EQUALITY] > 0:
+    equalities, generic = 2 * group + EQUALITY, 2 * group + GENERIC
+    n_equalities = tree.start[equalities + 1] - tree.start[equalities]
+    tested = tree.start[generic + 1] - tree.start[generic]
+    if n_equalities > 0:
         if events.lo[entry] == events.hi[entry]:
             tested += 1
             if equality != NONE:
@@ -91,13 +78,13 @@ def _branch(
                     stack[top] = child
                     top += 1
         else:
-            tested += np.int64(edges.size[2 * group + EQUALITY])
+            tested += n_equalities
             top = _follow(
-                edges, 2 * group + EQUALITY, events, entry, attr, stamp, board_event, board_entry,
+                tree, equalities, events, entry, attr, stamp, board_event, board_entry,
                 predicates, stack, top,
             )  # fmt: skip
     top = _follow(
-        edges, 2 * group + GENERIC, events, entry, attr, stamp, board_event, board_entry,
+        tree, generic, events, entry, attr, stamp, board_event, board_entry,
         predicates, stack, top,
     )  # fmt: skip
     return top, tested
@@ -105,7 +92,7 @@ def _branch(
 
 @part
 def _match_event(
-    tree, edges, pairs, postings, events, e, stamp, board_event, board_entry, posted,
+    tree, pairs, postings, events, e, stamp, board_event, board_entry, posted,
     expressions, predicates, stack, equality, out, n, counters,
 ):  # fmt: skip
     """Every node whose path holds; the end of `out` (-1: full), nodes visited, edges tested."""
@@ -126,26 +113,24 @@ def _match_event(
             )  # fmt: skip
             if n < 0:
                 break
-        n_groups = tree.node[node, N_GROUPS]
-        if n_groups <= NEARBY * (end - begin):
-            group = np.int64(tree.node[node, GROUPS])
-            while group != NONE:
-                attr = tree.group[group, ATTR]
+        first, last = tree.first[node], tree.first[node + 1]
+        if last - first <= NEARBY * (end - begin):
+            for group in range(first, last):
+                attr = tree.attr[group]
                 if board_event[attr] == stamp:
                     entry = board_entry[attr]
                     top, tested = _branch(
-                        edges, pairs, node, group, attr, events, entry, equality[entry - begin],
+                        tree, pairs, node, group, attr, events, entry, equality[entry - begin],
                         stamp, board_event, board_entry, predicates, stack, top,
                     )  # fmt: skip
                     n_tested += tested
-                group = np.int64(tree.group[group, NEXT])
         else:
             for entry in range(begin, end):
                 attr = events.attr[entry]
                 group = find_pair(pairs, pair(node, IS_GROUP | np.int64(attr)))
                 if group != ABSENT:
                     top, tested = _branch(
-                        edges, pairs, node, group, attr, events, entry, equality[entry - begin],
+                        tree, pairs, node, group, attr, events, entry, equality[entry - begin],
                         stamp, board_event, board_entry, predicates, stack, top,
                     )  # fmt: skip
                     n_tested += tested
@@ -154,7 +139,7 @@ def _match_event(
 
 @kernel
 def search_batch(
-    tree, edges, pairs, postings, posted, expressions, stack, equality,
+    tree, pairs, postings, posted, expressions, stack, equality,
     events, first, stamp, board_event, board_entry, predicates, offsets, out, counters,
 ):  # fmt: skip
     """Match events first..; returns the number of events done (fewer: `out` is full)."""
@@ -163,7 +148,7 @@ def search_batch(
         post_event(events, e, stamp + e, board_event, board_entry)
         post_offsets(postings, events, e, posted)
         n, n_nodes, n_tested = _match_event(
-            tree, edges, pairs, postings, events, e, stamp + e, board_event, board_entry, posted,
+            tree, pairs, postings, events, e, stamp + e, board_event, board_entry, posted,
             expressions, predicates, stack, equality, out, offsets[e], counters,
         )  # fmt: skip
         clear_offsets(events, e, posted)

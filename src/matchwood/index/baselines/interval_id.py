@@ -11,9 +11,10 @@ Idea.    AND lays its operands one behind the other on a line, OR one above the 
 
 Source.  Fontoura et al., SIGMOD 2010, as described in section 2 and Figure 1 of the A-Tree paper.
 Differs. What is inside two operands of an OR has no point in common, so the answer is exact and
-         nothing is verified.  Negation is part of the predicates.  Dynamic.
-Cost.    Match O(leaves that are true, sorted by expression).  Memory 12 bytes a leaf and 13 an
-         expression, at most half as much again in unused room, and the stabbing tree.
+         nothing is verified.  Negation is part of the predicates.  Built again after
+         changes, as there in bulk.
+Cost.    Match O(leaves that are true, sorted by expression).  Memory 12 bytes a leaf and 8 an
+         expression, and the stabbing tree.
 Layout   see expression_postings; the words of a leaf are its expression and first << 16 | last
 """
 
@@ -34,7 +35,7 @@ class IntervalId(LeafIds):
     is_dewey: ClassVar[bool] = False
 
     def _words(self, slots: np.ndarray, n_leaves: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        longest = int(self._table.layout.size[slots].max())
+        longest = int(self._table.layout.size[slots].max(initial=0))
         word_start = np.concatenate([[0], np.cumsum(2 * n_leaves.astype(np.int64))])
         words = np.empty(int(word_start[-1]), np.int32)
         scratch = np.empty((4, longest), np.int64)

@@ -9,28 +9,25 @@ Source.  Whang et al., VLDB 2009: k-index (section 3) and the Conjunction algori
 Differs. What is enumerated is not every value but every segment of keys that the predicates tell
          apart: on a small domain the same, beyond it fewer, and open ranges, <> and floats can be
          held at all, with the strong semantics.  What would take more than `max_postings` in all
-         is refused, counted before it is enumerated.  Dynamic (the original is static): an
-         expression with a new end waits, tested one by one, until an eighth of all wait; then all
-         is enumerated anew.  The list Z of sizes below 1 is not needed.  For an event of intervals
-         an expression may be in several lists of one attribute, so it is counted once per
-         attribute, without skipping.
-Cost.    Match O(postings of the event's segments), less what is skipped.  Memory 4 bytes a posting
-         (at most half as much again in unused room), a posting for every segment that a predicate
-         covers: it grows with cardinality.  21 bytes a list, 12 a segment, 1 a slot.
+         is refused, counted before it is enumerated.  Built again after changes (the original is
+         static, too).  The list Z of sizes below 1 is not needed.  For an event of intervals an
+         expression may be in several lists of one attribute, so it is counted once per attribute,
+         without skipping.
+Cost.    Match O(postings of the event's segments), less what is skipped.  Memory 4 bytes a posting,
+         a posting for every segment that a predicate covers: it grows with cardinality.  12 bytes a
+         list, 16 a segment.
 
-Layout   (C segments, L lists, S slots)
+Layout   (C segments, L lists, M postings)
          segments           see segment_kernels
-         first  int32[C]    the list of a segment for its smallest size, NONE
-         next   int32[L]    the list for the next larger size (or the next free id), NONE
+         first  int64[C+1]  the lists of segment c are first[c] .. first[c + 1] - 1, by size
          arity  int32[L]    k, the size of its expressions
-         lists  lists[L]    slots (see id_lists); list PENDING holds those that wait
-         held   bool[S]     what the index holds
-         count  int64[2]    HIGH, FREE
+         start  int64[L+1]  the slots of list i, ascending, are item[start[i]:start[i + 1]]
+         item   int32[M]
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
@@ -41,26 +38,18 @@ from matchwood.errors import IndexBuildError, MatchwoodError
 from matchwood.index.baselines.counting_kernels import count_uses
 from matchwood.index.baselines.k_index_bound import Bound
 from matchwood.index.baselines.k_index_kernels import (
-    HIGH,
-    LISTS_FULL,
-    NONE,
-    PENDING,
     KIndexLayout,
     count_postings,
     post_attributes,
-    post_expressions,
-    unpost_expressions,
 )
 from matchwood.index.baselines.k_index_match_kernels import Scratch, match_by_size
 from matchwood.index.core.config import IndexConfig
-from matchwood.index.core.frame import IndexFrame, Step
+from matchwood.index.core.frame import Step
+from matchwood.index.core.static import StaticFrame
 from matchwood.index.stabbing.segment_kernels import Segments
-from matchwood.index.stabbing.segments import no_segments, segments_of
-from matchwood.kernel.arrays import doubled, grown, named, slices, taken, writable
-from matchwood.kernel.id_lists import MAX_ITEMS, IdListStore
-
-PENDING_SHARE, MOST_PENDING = 8, 64
-"""All is enumerated anew when more than MOST_PENDING and one in PENDING_SHARE expressions wait."""
+from matchwood.index.stabbing.segments import segments_of
+from matchwood.kernel.arrays import doubled, slices
+from matchwood.kernel.id_lists import MAX_ITEMS
 
 FEWEST_AT_A_TIME, MOST_PASSES = 16, 32
 """Attributes that are enumerated in one pass over the expressions, and how many passes."""
@@ -88,38 +77,35 @@ class Counted(NamedTuple):
     """What enumerating expressions takes."""
 
     segments: Segments
-    n_postings: int
+    start: np.ndarray  # int64[C+1], where the postings of each segment begin
+
+    @property
+    def n_postings(self) -> int:
+        return int(self.start[-1])
 
 
-class KIndex(IndexFrame):
+class Enumerated(NamedTuple):
+    """What is built; see the module's docstring."""
+
+    segments: Segments
+    lists: KIndexLayout
+
+
+class KIndex(StaticFrame[Enumerated]):
     """Owns the lists and the segments they belong to."""
 
     name: ClassVar[str] = "k_index"
     Config = Config
 
     def _clear(self) -> None:
+        super()._clear()
         nothing = np.empty(0, np.int64)
         self._scratch = Scratch(
-            here=nothing, at=nothing, end=nothing, cursor=nothing, seen=nothing,
+            here=nothing, stop=nothing, at=nothing, end=nothing, cursor=nothing, seen=nothing,
             tally=np.empty(0, np.int32), clock=np.zeros(1, np.int64), work=np.zeros(3, np.int64),
         )  # fmt: skip
-        self._begin(no_segments(), np.zeros(16, np.bool_))
-        self._bound: Bound | None = Bound()  # None: not known since a snapshot was read
+        self._bound = Bound()
         self._epoch = self._table.epoch
-        self._n_written = 0
-
-    def _begin(self, segments: Segments, held: np.ndarray) -> None:
-        """No lists but the one of those that wait."""
-        self._segments = segments
-        self._lists = IdListStore(16)
-        self._directory = KIndexLayout(
-            first=np.full(len(segments.cut), NONE, np.int32),
-            next=np.full(16, NONE, np.int32),
-            arity=np.zeros(16, np.int32),
-            held=held,
-            count=np.array([PENDING + 1, NONE], np.int64),
-        )
-        self._n_enumerated = 0
 
     # ── what it refuses ─────────────────────────────────────────────────────────────────────────
 
@@ -132,11 +118,9 @@ class KIndex(IndexFrame):
 
         A part of the slots that is too much is halved until only those are left out that are.
         """
-        if self._table.epoch == self._epoch:  # else keys have moved since segments were made
-            if self._bound is None:
-                self._bound = self._bound_of(self._held())
-            if self._with_more(self._bound, slots).n_postings <= self._most_postings:
-                return {}
+        most, is_known = self._most_postings, self._table.epoch == self._epoch
+        if is_known and self._with_more(self._bound, slots).n_postings <= most:
+            return {}  # else they are too many, or keys have moved since segments were made
         refused: dict[int, MatchwoodError] = {}
         accepted, parts, n_counts = self._held(), [slots], 0
         while parts:
@@ -167,100 +151,69 @@ class KIndex(IndexFrame):
         count_uses(self._table.layout, slots, uses)
         used = np.flatnonzero(uses).astype(np.int32)
         segments = segments_of(p, used)
-        return Counted(segments, int(count_postings(segments, p, used, uses)))
+        start = np.zeros(len(segments.cut) + 2, np.int64)
+        count_postings(segments, p, used, uses, start[1:])
+        np.cumsum(start, out=start)  # from differences to postings of each segment
+        np.cumsum(start, out=start)
+        return Counted(segments, start[:-1])
 
     def _with_more(self, bound: Bound, slots: np.ndarray) -> Bound:
-        p, x = self._table.predicates.layout, self._table.layout
-        return bound.with_more(self._segments, p, x.code[slices(x.start[slots], x.size[slots])])
+        x = self._table.layout
+        preds = x.code[slices(x.start[slots], x.size[slots])]
+        return bound.with_more(self._table.predicates.layout, preds)
 
-    def _bound_of(self, slots: np.ndarray) -> Bound:
-        """The bound of what was counted."""
-        n_postings = self._counted(slots).n_postings
-        return self._with_more(Bound(), slots)._replace(n_postings=n_postings)
-
-    def _held(self) -> np.ndarray:
-        return np.flatnonzero(self._directory.held).astype(np.int32)
+    def _note(self, slots: np.ndarray, counted: Counted) -> None:
+        """Begin the bound anew from what was counted for these slots, which are all."""
+        bound = self._with_more(Bound(segments=counted.segments), slots)
+        self._bound = bound._replace(n_postings=counted.n_postings)
 
     # ── changing ────────────────────────────────────────────────────────────────────────────────
 
-    def _fill(self, slots: np.ndarray) -> None:
-        self._enumerate(np.sort(slots))
-
     def _add(self, slots: np.ndarray) -> None:
-        slots = np.sort(slots)
-        if self._bound is not None:
-            self._bound = self._with_more(self._bound, slots)
-        x = self._directory
-        self._directory = x._replace(
-            held=grown(x.held, doubled(len(x.held), int(slots.max()) + 1)),
-        )
-        self._post(post_expressions, slots)
-        n_live = self._n_live + len(slots)
-        if self._lists.lists.size[PENDING] > max(MOST_PENDING, n_live // PENDING_SHARE):
-            self._enumerate(self._held())
-        elif self._bound is not None and self._bound.n_postings > self._most_postings:
-            self._bound = self._bound_of(self._held())
+        super()._add(slots)
+        self._bound = self._with_more(self._bound, slots)
+        if self._bound.n_postings > self._most_postings:
+            self._note(self._held(), self._counted(self._held()))
 
-    def delete(self, slots: np.ndarray) -> None:
-        held = self._directory.held
-        slots = slots[slots < len(held)]
-        super().delete(slots[held[slots]])  # what was refused was never here
+    def _take(self, layout: Mapping[str, np.ndarray]) -> None:
+        super()._take(layout)
+        self._note(self._held(), self._counted(self._held()))
 
-    def _remove(self, slots: np.ndarray) -> None:
-        unpost_expressions(
-            self._directory, self._lists.lists, self._segments,
-            self._table.layout, self._table.predicates.layout, slots,
-        )  # fmt: skip
-        if 4 * self._n_live < self._n_enumerated:  # fewer segments tell the others apart
-            self._enumerate(self._held())
-        self._lists.trim()
-
-    def _enumerate(self, slots: np.ndarray) -> None:
-        """Hold exactly these slots, over segments of their own."""
-        segments, n_postings = self._counted(slots)
-        self._n_written += n_postings
-        self._begin(segments, np.zeros(doubled(16, int(slots.max()) + 1), np.bool_))
-        self._lists.make_room(n_postings + n_postings // 4)
+    def _build(self, slots: np.ndarray) -> Enumerated:
+        """Postings segment after segment, in a segment by size and slot."""
+        counted, x = self._counted(slots), self._table.layout
+        self._note(slots, counted)
+        segments, item = counted.segments, np.empty(counted.n_postings, np.int32)
+        by_size = slots[np.argsort(x.size[slots], kind="stable")]
+        end = counted.start[:-1].copy()
         at_a_time = max(FEWEST_AT_A_TIME, len(segments.attr_start) // MOST_PASSES)
         for low in range(0, len(segments.attr_start), at_a_time):
-            self._post(post_attributes, slots, low, low + at_a_time)
-        self._lists.trim(unused=0.3)
-        self._directory.held[slots] = True
-        self._n_enumerated = len(slots)
-        self._bound = self._with_more(Bound(), slots)._replace(n_postings=n_postings)
-
-    def _post(self, post: Callable[..., tuple[int, int]], slots: np.ndarray, *which: int) -> None:
-        """Call a kernel until all slots are done, growing what is full."""
-        done = 0
-        while done < len(slots):
-            done, full = post(
-                self._directory, self._lists.lists, self._segments,
-                self._table.layout, self._table.predicates.layout, slots, done, *which,
-            )  # fmt: skip
-            if full == LISTS_FULL:
-                self._make_lists()
-            elif full:
-                self._lists.grow()
-
-    def _make_lists(self) -> None:
-        x = self._directory
-        self._lists.make_lists(2 * len(x.next))
-        n = len(self._lists.lists.size)
-        self._directory = x._replace(next=grown(x.next, n, NONE), arity=grown(x.arity, n))
+            post_attributes(
+                segments, x, self._table.predicates.layout, by_size, low, low + at_a_time, end, item
+            )
+        arity = x.size[item]
+        is_first = np.ones(len(item), np.bool_)
+        is_first[1:] = arity[1:] != arity[:-1]
+        is_first[counted.start[:-1][counted.start[:-1] < counted.start[1:]]] = True
+        start = np.flatnonzero(is_first)
+        lists = KIndexLayout(
+            first=np.searchsorted(start, counted.start),
+            arity=arity[start].astype(np.int32),
+            start=np.append(start, len(item)),
+            item=item,
+        )
+        return Enumerated(segments, lists)
 
     def _stepper(self, events: EventBatch) -> Step:
-        board, table = self._board, self._table
         is_plain = events.lo is events.hi or bool((events.lo == events.hi).all())
-        scratch = self._scratch_for(events, is_plain)
+        x, scratch = self._built, self._scratch_for(events, is_plain)
 
         def step(
             first: int, stamp: int, offsets: np.ndarray, out: np.ndarray, counters: np.ndarray
         ) -> int:
             done: int = match_by_size(
-                self._directory, self._lists.lists, self._segments, is_plain, scratch,
-                table.layout, events, first, stamp, board.event, board.entry,
-                table.predicates.layout, offsets, out, counters,
-            )  # fmt: skip
+                x.lists, x.segments, is_plain, scratch, events, first, offsets, out, counters
+            )
             return done
 
         return step
@@ -268,46 +221,31 @@ class KIndex(IndexFrame):
     def _scratch_for(self, events: EventBatch, is_plain: bool) -> Scratch:
         s = self._scratch
         longest = int(np.diff(events.start).max(initial=0))
-        if len(s.here) < longest:
-            here, at, end, cursor = np.empty((4, doubled(16, longest)), np.int64)
-            s = s._replace(here=here, at=at, end=end, cursor=cursor)
-        n_slots = len(self._directory.held)
+        if len(s.here) <= longest:
+            here, stop, at, end, cursor = np.empty((5, doubled(16, longest + 1)), np.int64)
+            s = s._replace(here=here, stop=stop, at=at, end=end, cursor=cursor)
+        n_slots = len(self._is_held)
         if not is_plain and len(s.seen) < n_slots:
             s = s._replace(seen=np.zeros(n_slots, np.int64), tally=np.zeros(n_slots, np.int32))
         self._scratch = s
         return s
 
     def _structure(self) -> dict[str, Any]:
-        own = sum(array.nbytes for array in (*self._directory, *self._segments))
+        segments, lists = self._built
         return {
-            "segments": len(self._segments.cut),
-            "lists": int((self._lists.lists.size > 0).sum()),
-            "postings": self._lists.n_ids,
-            "pending_conjunctions": int(self._lists.lists.size[PENDING]),
-            "postings_written": self._n_written,
-            "bytes": own + self._lists.nbytes,
+            "segments": len(segments.cut),
+            "lists": len(lists.arity),
+            "postings": len(lists.item),
+            "bytes": sum(array.nbytes for array in (*segments, *lists)),
         }
 
     def draw(self) -> str:
-        n_lists = int(self._directory.count[HIGH])
-        arity, size = self._directory.arity[:n_lists], self._lists.lists.size[:n_lists]
-        lines = [f"k_index: {self._n_live} conjunctions over {len(self._segments.cut)} segments"]
-        for k in np.unique(arity[size > 0]).tolist() if self._n_live else []:
-            mine = size[(arity == k) & (size > 0)]
-            name = f"size {k}" if k else "waiting"
-            lines.append(f"├── {name}: {int(mine.sum())} postings in {len(mine)} lists")
-        return "\n".join([*lines, f"└── {self._lists.n_ids} postings"])
-
-    def _arrays(self) -> dict[str, np.ndarray]:
-        own = {**named(self._directory), **named(self._segments)}
-        return {**own, **self._lists.layout("list")}
-
-    def _take(self, layout: Mapping[str, np.ndarray]) -> None:
-        self._n_enumerated, self._bound = self._n_live, None
-        self._directory = taken(KIndexLayout, layout)
-        self._segments = taken(Segments, layout)
-        self._lists.take(layout, "list")
-
-    def _thaw(self) -> None:
-        self._directory = writable(self._directory)
-        self._lists.thaw()
+        segments, x = self._built
+        sizes = np.diff(x.start)
+        lines = [f"k_index: {self._n_live} conjunctions over {len(segments.cut)} segments"]
+        lines += [
+            f"├── size {k}: {int(sizes[x.arity == k].sum())} postings in "
+            f"{int((x.arity == k).sum())} lists"
+            for k in np.unique(x.arity).tolist()
+        ]
+        return "\n".join([*lines, f"└── {len(x.item)} postings"])

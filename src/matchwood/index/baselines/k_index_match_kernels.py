@@ -6,14 +6,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from matchwood.index.baselines.k_index_kernels import NONE, PENDING
 from matchwood.index.stabbing.segment_kernels import has_segments, segment_of
 from matchwood.kernel.jit import kernel, part
-from matchwood.kernel.verify_kernels import (
-    finish_event,
-    holds,
-    post_event,
-)
+from matchwood.kernel.verify_kernels import finish_event
 
 LOOKED_AT, READ, OPENED = range(3)
 """Work on one event: expressions looked at, postings read or predicates tested, lists opened."""
@@ -26,6 +21,7 @@ class Scratch(NamedTuple):
     """What matching needs: one per matcher."""
 
     here: np.ndarray  # int64[entries], the next list of each segment of the event
+    stop: np.ndarray  # int64[entries], the list behind its last
     at: np.ndarray  # int64[entries], position in each list of the size at hand
     end: np.ndarray  # int64[entries]
     cursor: np.ndarray  # int64[entries]
@@ -99,16 +95,16 @@ def _conjunction(item, at, end, cursor, n_lists, k, out, n, work):
 
 
 @part
-def _match_values(index, lists, segments, events, e, scratch, out, n, work):
+def _match_values(index, segments, events, e, scratch, out, n, work):
     """An event of values: size by size, the lists of its segments through the algorithm."""
-    here, at, end, cursor = scratch.here, scratch.at, scratch.end, scratch.cursor
+    here, stop = scratch.here, scratch.stop
+    at, end, cursor = scratch.at, scratch.end, scratch.cursor
     n_here = np.int64(0)
     for entry in range(events.start[e], events.start[e + 1]):
         if has_segments(segments, events.attr[entry]):
             segment = segment_of(segments, events.attr[entry], events.lo[entry])
-            if index.first[segment] != NONE:
-                here[n_here] = index.first[segment]
-                n_here += 1
+            here[n_here], stop[n_here] = index.first[segment], index.first[segment + 1]
+            n_here += np.int64(here[n_here] < stop[n_here])
     while n_here > 0:
         k = index.arity[here[0]]
         for i in range(1, n_here):
@@ -117,32 +113,30 @@ def _match_values(index, lists, segments, events, e, scratch, out, n, work):
         for i in range(n_here):
             which = here[i]
             if index.arity[which] == k:
-                at[n_lists] = lists.start[which]
-                end[n_lists] = lists.start[which] + lists.size[which]
+                at[n_lists], end[n_lists] = index.start[which], index.start[which + 1]
                 n_lists += 1
-                which = index.next[which]
-            here[kept] = which
-            kept += np.int64(which != NONE)
+                which += 1
+            here[kept], stop[kept] = which, stop[i]
+            kept += np.int64(which < stop[i])
         n_here = kept
         work[OPENED] += n_lists
         if n_lists >= k:
-            n = _conjunction(lists.item, at, end, cursor, n_lists, np.int64(k), out, n, work)
+            n = _conjunction(index.item, at, end, cursor, n_lists, np.int64(k), out, n, work)
             if n < 0:
                 return n
     return n
 
 
 @part
-def _count_segments(index, lists, segments, attr, lo, hi, now, began, scratch, out, n, work):
+def _count_segments(index, segments, attr, lo, hi, now, began, scratch, out, n, work):
     """One interval of an entry: count each expression once for the entry."""
     seen, tally = scratch.seen, scratch.tally
     for segment in range(segment_of(segments, attr, lo), segment_of(segments, attr, hi) + 1):
-        which = np.int64(index.first[segment])
-        while which != NONE:
+        for which in range(index.first[segment], index.first[segment + 1]):
             work[OPENED] += 1
-            work[READ] += lists.size[which]
-            for i in range(lists.start[which], lists.start[which] + lists.size[which]):
-                slot = lists.item[i]
+            work[READ] += index.start[which + 1] - index.start[which]
+            for i in range(index.start[which], index.start[which + 1]):
+                slot = index.item[i]
                 if seen[slot] == now:
                     continue
                 if seen[slot] < began:
@@ -155,12 +149,11 @@ def _count_segments(index, lists, segments, attr, lo, hi, now, began, scratch, o
                         return np.int64(-1)
                     out[n] = slot
                     n += 1
-            which = np.int64(index.next[which])
     return n
 
 
 @part
-def _match_intervals(index, lists, segments, events, e, scratch, out, n, work):
+def _match_intervals(index, segments, events, e, scratch, out, n, work):
     """An event of intervals: an expression may be in several lists of an entry, so they count."""
     began = scratch.clock[0] + 1
     for entry in range(events.start[e], events.start[e + 1]):
@@ -170,7 +163,7 @@ def _match_intervals(index, lists, segments, events, e, scratch, out, n, work):
             continue
         if len(events.more) == 0 or events.more[entry] < 0:
             n = _count_segments(
-                index, lists, segments, attr, events.lo[entry], events.hi[entry],
+                index, segments, attr, events.lo[entry], events.hi[entry],
                 now, began, scratch, out, n, work,
             )  # fmt: skip
         else:
@@ -178,7 +171,7 @@ def _match_intervals(index, lists, segments, events, e, scratch, out, n, work):
             for i in range(events.more_start[which], events.more_start[which + 1]):
                 if n >= 0:
                     n = _count_segments(
-                        index, lists, segments, attr, events.more_lo[i], events.more_hi[i],
+                        index, segments, attr, events.more_lo[i], events.more_hi[i],
                         now, began, scratch, out, n, work,
                     )  # fmt: skip
         if n < 0:
@@ -186,52 +179,16 @@ def _match_intervals(index, lists, segments, events, e, scratch, out, n, work):
     return n
 
 
-@part
-def _match_pending(
-    lists, events, stamp, board_event, board_entry, expressions, predicates, out, n, work
-):
-    """Expressions that are not enumerated yet are tested one by one."""
-    work[LOOKED_AT] += lists.size[PENDING]
-    for i in range(lists.start[PENDING], lists.start[PENDING] + lists.size[PENDING]):
-        slot = lists.item[i]
-        k, last = expressions.start[slot], expressions.start[slot] + expressions.size[slot]
-        while k < last:
-            pred = expressions.code[k]
-            work[READ] += 1
-            ref = pred if predicates.n_intervals[pred] == 1 else ~pred
-            if not holds(
-                events, stamp, board_event, board_entry, predicates.attr[pred],
-                predicates.lo[pred], predicates.hi[pred], ref, predicates,
-            ):  # fmt: skip
-                break
-            k += 1
-        if k == last:
-            if n == len(out):
-                return np.int64(-1)
-            out[n] = slot
-            n += 1
-    return n
-
-
 @kernel
-def match_by_size(
-    index, lists, segments, is_plain, scratch, expressions,
-    events, first, stamp, board_event, board_entry, predicates, offsets, out, counters,
-):  # fmt: skip
+def match_by_size(index, segments, is_plain, scratch, events, first, offsets, out, counters):
     """Match events first..; returns the number of events done (fewer: `out` is full)."""
     work = scratch.work
     for e in range(first, len(events.start) - 1):
-        post_event(events, e, stamp + e, board_event, board_entry)
         work[:] = 0
         if is_plain:
-            n = _match_values(index, lists, segments, events, e, scratch, out, offsets[e], work)
+            n = _match_values(index, segments, events, e, scratch, out, offsets[e], work)
         else:
-            n = _match_intervals(index, lists, segments, events, e, scratch, out, offsets[e], work)
-        if n >= 0:
-            n = _match_pending(
-                lists, events, stamp + e, board_event, board_entry, expressions, predicates,
-                out, n, work,
-            )  # fmt: skip
+            n = _match_intervals(index, segments, events, e, scratch, out, offsets[e], work)
         if n < 0:
             return e
         finish_event(e, n, work[OPENED], work[LOOKED_AT], work[READ], offsets, counters)

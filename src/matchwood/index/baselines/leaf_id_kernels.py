@@ -77,7 +77,7 @@ def annotate_intervals(expressions, slots, words, word_start, scratch):
 
 
 @kernel
-def annotate_dewey(expressions, slots, words, word_start, path_start, scratch):
+def annotate_dewey(expressions, slots, words, word_start, scratch):
     """Two words a leaf, its expression and the offset of its path; then the paths.
 
     A path: its length, then 2 * number + LAST on every level; levels are AND and OR in turn.  With
@@ -131,20 +131,19 @@ def annotate_dewey(expressions, slots, words, word_start, path_start, scratch):
 
 
 @part
-def _gather(posts, blocks, found, n_found, gathering, now):
+def _gather(posts, words, found, n_found, gathering, now):
     """Lists of satisfied leaves by expression; returns the expressions touched, and the leaves."""
     n_touched, n = np.int64(0), np.int64(0)
     for f in range(n_found):
-        start = posts.start[found[f]]
-        for i in range(start, start + posts.size[found[f]]):
+        for i in range(posts.start[found[f]], posts.start[found[f] + 1]):
             leaf = posts.item[i]
-            slot = blocks.item[leaf]
+            slot = words.item[leaf]
             if gathering.stamp[slot] != now:
                 gathering.stamp[slot] = now
                 gathering.first[slot] = -1
                 gathering.touched[n_touched] = slot
                 n_touched += 1
-            gathering.word[n] = blocks.item[leaf + 1]
+            gathering.word[n] = words.item[leaf + 1]
             gathering.next[n] = gathering.first[slot]
             gathering.first[slot] = n
             n += 1
@@ -189,9 +188,9 @@ def _report(state, level, component):
 
 
 @part
-def _is_true(blocks, block, gathering, n):
+def _is_true(words, block, gathering, n):
     """Evaluate an expression from the paths of its satisfied leaves, which ascend."""
-    state, item = gathering.reached, blocks.item
+    state, item = gathering.reached, words.item
     before, length = np.int64(0), np.int64(0)
     state[0, 0], state[0, 1] = 0, 0
     for i in range(n + 1):
@@ -218,7 +217,7 @@ def _is_true(blocks, block, gathering, n):
 
 @kernel
 def match_leaf_ids(
-    posts, blocks, last_point, is_dewey, gathering, stabbing, segments, on_node, scratch,
+    posts, words, last_point, is_dewey, gathering, stabbing, segments, on_node, scratch,
     events, first, stamp, board_event, board_entry, predicates, offsets, out, counters,
 ):  # fmt: skip
     """Match events first..; returns the number of events done (fewer: `out` is full)."""
@@ -229,7 +228,7 @@ def match_leaf_ids(
         )  # fmt: skip
         gathering.clock[0] += 1
         n_touched, n_leaves = _gather(
-            posts, blocks, scratch.found, n_found, gathering, gathering.clock[0]
+            posts, words, scratch.found, n_found, gathering, gathering.clock[0]
         )
         n = offsets[e]
         if n + n_touched > len(out):
@@ -239,7 +238,7 @@ def match_leaf_ids(
             m = _sort_leaves(gathering, slot)
             gathering.clock[0] += 1
             if is_dewey:
-                is_match = _is_true(blocks, blocks.start[slot], gathering, m)
+                is_match = _is_true(words, words.start[slot], gathering, m)
             else:
                 is_match = _covers(gathering, m, last_point[slot], gathering.clock[0])
             out[n] = slot

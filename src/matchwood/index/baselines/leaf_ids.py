@@ -33,41 +33,25 @@ class LeafIds(ExpressionPostings):
             for i in np.flatnonzero(sizes > LONGEST)
         }
 
-    def _stepper(self, events: EventBatch) -> Step:
-        board, stabbing, table = self._board, self._stabbing, self._table
-        scratch = stabbing.scratch_for(events)
-        if self._gathering is None:
-            self._gathering = self._new_gathering(), self._last_points()
-        gathering, last_point = self._gathering
-
-        def step(
-            first: int, stamp: int, offsets: np.ndarray, out: np.ndarray, counters: np.ndarray
-        ) -> int:
-            done: int = match_leaf_ids(
-                self._posts.lists, self._blocks.lists, last_point, self.is_dewey, gathering,
-                stabbing.arrays, stabbing.segments, stabbing.on_node.lists, scratch,
-                events, first, stamp, board.event, board.entry,
-                table.predicates.layout, offsets, out, counters,
-            )  # fmt: skip
-            return done
-
-        return step
-
-    def _last_points(self) -> np.ndarray:
-        """Where the intervals of an expression have to lead."""
+    def _scratch(self, n_slots: int, longest: int, n_leaves: int) -> tuple[Gathering, np.ndarray]:
         x = self._table.layout
-        return np.where((x.kind == TREE) | (x.size == 1), x.size + 1, x.size + 2)
-
-    def _new_gathering(self) -> Gathering:
-        n_slots, n_leaves = len(self._table.layout.size), self._posts.n_ids
-        longest = int(self._table.layout.size.max(initial=0)) + 4
-        return Gathering(
+        sizes, is_tree = x.size[:n_slots], x.kind[:n_slots] == TREE
+        # where the intervals of an expression have to lead
+        last_point = np.where(is_tree | (sizes == 1), sizes + 1, sizes + 2)
+        gathering = Gathering(
             stamp=np.zeros(n_slots, np.int64),
             first=np.empty(n_slots, np.int32),
             touched=np.empty(n_slots, np.int32),
             next=np.empty(n_leaves + 1, np.int32),
             word=np.empty(n_leaves + 1, np.int32),
-            sorted=np.empty(longest, np.int32),
-            reached=np.zeros((longest, 2), np.int64),
+            sorted=np.empty(longest + 4, np.int32),
+            reached=np.zeros((longest + 4, 2), np.int64),
             clock=np.zeros(1, np.int64),
         )
+        return gathering, last_point
+
+    def _stepper(self, events: EventBatch) -> Step:
+        x = self._built
+        gathering, last_point = x.scratch
+        own = x.posts, x.words, last_point, self.is_dewey, gathering
+        return self._step(match_leaf_ids, events, x.stabbing, *own)

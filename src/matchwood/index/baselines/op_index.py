@@ -7,8 +7,9 @@ Source.  Zhang, Chan and Tan, PVLDB 7(8), 2014, as the PS-Tree paper compares it
          sorted once after many insertions, or after each (section 7.2.1).
 Differs. Operators of key sets: = and IN are entries of the list for =, one for each key; <, <=, >,
          >=, BETWEEN are one or two entries of the lists for lower and upper ends; <>, NOT IN and
-         the like are tested one by one.  Events of sets are verified, not counted.  Deleting
-         sorts anew as inserting does, without what has left.
+         the like are tested one by one.  Events of sets are verified, not counted.  Built
+         again after changes, which is what sorting once after many insertions means there;
+         deleting does the same, without what has left.
 Cost.    Match O(pivots * attributes + satisfied entries).  Sorting O(n log n) for all entries after
          every change (`sorting = "always"`) or before the next event ("batch").  Memory 12 bytes an
          entry, 56 a pair of pivot and attribute, 12 an expression.
@@ -26,9 +27,8 @@ Layout   (B pairs of pivot and attribute, M entries, S slots, A attributes)
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -39,17 +39,16 @@ from matchwood.index.baselines.op_index_kernels import (
     Counts,
     OpLists,
     match_lists,
-    put_blocks,
     write_entries,
 )
 from matchwood.index.core.config import IndexConfig
-from matchwood.index.core.frame import IndexFrame, Step
-from matchwood.kernel.arrays import doubled, grown, named, taken, writable
-from matchwood.kernel.pair_map_kernels import PairMap, new_pair_map
+from matchwood.index.core.frame import Step
+from matchwood.index.core.static import StaticFrame
+from matchwood.kernel.arrays import doubled
+from matchwood.kernel.pair_map_kernels import PairMap, new_pair_map, put_pairs
 
 BATCH, ALWAYS = "batch", "always"
 NONE = -1
-_SMALL = 64
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,74 +65,50 @@ class Config(IndexConfig):
         self._expect("sorting", self.sorting in (BATCH, ALWAYS), f"{BATCH!r} or {ALWAYS!r}")
 
 
-class OpIndex(IndexFrame):
+class Sorted(NamedTuple):
+    """What is built, and scratch for one matcher; see the module's docstring."""
+
+    lists: OpLists
+    pairs: PairMap
+    counts: Counts
+
+
+class OpIndex(StaticFrame[Sorted]):
     """Owns the lists, and sorts them."""
 
     name: ClassVar[str] = "op_index"
     Config = Config
 
-    def _clear(self) -> None:
-        self._pairs = new_pair_map()
-        self._lists = OpLists(
-            start=np.zeros(1, np.int64),
-            key=np.empty(0, np.int64),
-            slot=np.empty(0, np.int32),
-            pivot=np.full(_SMALL, NONE, np.int32),
-            need=np.zeros(_SMALL, np.int32),
-            group_start=np.zeros(1, np.int64),
-            group_slot=np.empty(0, np.int32),
-        )
-        self._counts = Counts(
-            np.zeros(_SMALL, np.int32), np.zeros(_SMALL, np.int64), np.zeros(1, np.int64)
-        )
-        self._held = np.zeros(_SMALL, np.bool_)
-        self._is_sorted = True
-
-    def _fill(self, slots: np.ndarray) -> None:
-        self._add(slots)
-        self._sort()
-
-    def _add(self, slots: np.ndarray) -> None:
-        n = doubled(len(self._held), int(slots.max()) + 1)
-        self._held = grown(self._held, n)
-        self._held[slots] = True
-        self._changed()
+    def _must_build_now(self, slots: np.ndarray) -> bool:
+        return bool(self.config.sorting == ALWAYS)
 
     def _remove(self, slots: np.ndarray) -> None:
-        self._held[slots] = False
-        self._changed()
-
-    def _changed(self) -> None:
-        self._is_sorted = False
+        super()._remove(slots)
         if self.config.sorting == ALWAYS:
-            self._sort()
+            self.settle()
 
-    def _sort(self) -> None:
-        """Make all lists of what is held."""
-        if self._is_sorted:
-            return
+    def _build(self, slots: np.ndarray) -> Sorted:
         table = self._table
         p = table.predicates.layout
-        slots = np.flatnonzero(self._held).astype(np.int32)
         uses = np.zeros(len(p.attr), np.int32)
         count_uses(table.layout, slots, uses)
         used = np.flatnonzero(uses)
         by_attr = np.bincount(p.attr[used], uses[used], minlength=table.n_attributes)
-        pivot, need = np.full(len(self._held), NONE, np.int32), np.zeros(len(self._held), np.int32)
+        n_slots = int(slots.max(initial=-1)) + 1
+        pivot, need = np.full(n_slots, NONE, np.int32), np.zeros(n_slots, np.int32)
         arguments = (table.layout, p, slots, by_attr, pivot, need)
         n = write_entries(*arguments, np.empty((0, 4), np.int64))
         entries = np.empty((n, 4), np.int64)
         write_entries(*arguments, entries)
         order = np.lexsort((entries[:, 2], entries[:, 1], entries[:, 0]))
-        pairs, op = entries[order, 0], entries[order, 1]
-        blocks, block = np.unique(pairs, return_inverse=True)
-        self._pairs = new_pair_map(doubled(16, 2 * len(blocks)))
-        put_blocks(self._pairs, blocks)
-        start = np.searchsorted(N_OPS * block + op, np.arange(N_OPS * len(blocks) + 1))
+        blocks, block = np.unique(entries[order, 0], return_inverse=True)
+        pairs = new_pair_map(doubled(16, 2 * len(blocks)))
+        put_pairs(pairs, blocks, np.arange(len(blocks)))
+        lists = N_OPS * block + entries[order, 1]
         by_pivot = slots[np.argsort(pivot[slots], kind="stable")]
         groups = np.searchsorted(pivot[by_pivot], np.arange(table.n_attributes + 1))
-        self._lists = OpLists(
-            start=start.astype(np.int64),
+        made = OpLists(
+            start=np.searchsorted(lists, np.arange(N_OPS * len(blocks) + 1)).astype(np.int64),
             key=entries[order, 2],
             slot=entries[order, 3].astype(np.int32),
             pivot=pivot,
@@ -141,23 +116,20 @@ class OpIndex(IndexFrame):
             group_start=groups.astype(np.int64),
             group_slot=by_pivot,
         )
-        self._is_sorted = True
+        counts = Counts(
+            np.zeros(n_slots, np.int32), np.zeros(n_slots, np.int64), np.zeros(1, np.int64)
+        )
+        return Sorted(made, pairs, counts)
 
     def _stepper(self, events: EventBatch) -> Step:
-        self._sort()
-        board, table = self._board, self._table
+        board, table, x = self._board, self._table, self._built
         is_plain = events.lo is events.hi or bool((events.lo == events.hi).all())
-        if len(self._counts.count) < len(self._lists.need):
-            n = len(self._lists.need)
-            self._counts = Counts(
-                np.zeros(n, np.int32), np.zeros(n, np.int64), np.zeros(1, np.int64)
-            )
 
         def step(
             first: int, stamp: int, offsets: np.ndarray, out: np.ndarray, counters: np.ndarray
         ) -> int:
             done: int = match_lists(
-                self._lists, self._pairs, self._counts, table.layout, table.predicates.layout,
+                x.lists, x.pairs, x.counts, table.layout, table.predicates.layout,
                 is_plain, events, first, stamp, board.event, board.entry, offsets, out, counters,
             )  # fmt: skip
             return done
@@ -165,18 +137,16 @@ class OpIndex(IndexFrame):
         return step
 
     def _structure(self) -> dict[str, Any]:
-        self._sort()
-        own = sum([array.nbytes for part in (self._lists, self._pairs) for array in part])
+        x = self._built
         return {
-            "pivots": int((np.diff(self._lists.group_start) > 0).sum()),
-            "blocks": (len(self._lists.start) - 1) // N_OPS,
-            "entries": len(self._lists.key),
-            "bytes": own + self._held.nbytes,
+            "pivots": int((np.diff(x.lists.group_start) > 0).sum()),
+            "blocks": (len(x.lists.start) - 1) // N_OPS,
+            "entries": len(x.lists.key),
+            "bytes": sum(array.nbytes for array in (*x.lists, *x.pairs)),
         }
 
     def draw(self) -> str:
-        self._sort()
-        x = self._lists
+        x = self._built.lists
         sizes = np.diff(x.group_start)
         lines = [f"op_index: {self._n_live} conjunctions, {int((sizes > 0).sum())} pivots"]
         lines += [
@@ -185,15 +155,3 @@ class OpIndex(IndexFrame):
             if sizes[group]
         ]
         return "\n".join([*lines, f"└── {len(x.key)} entries in {len(x.start) // N_OPS} blocks"])
-
-    def _arrays(self) -> dict[str, np.ndarray]:
-        self._sort()
-        return {**named(self._lists), **named(self._pairs, "pair_"), "held": self._held}
-
-    def _take(self, layout: Mapping[str, np.ndarray]) -> None:
-        self._lists = taken(OpLists, layout)
-        self._pairs = taken(PairMap, layout, "pair_")
-        self._held = layout["held"].copy()
-
-    def _thaw(self) -> None:
-        self._lists, self._pairs = writable(self._lists), writable(self._pairs)

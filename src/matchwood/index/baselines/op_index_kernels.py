@@ -9,7 +9,7 @@ import numpy as np
 from matchwood.index.stabbing.segment_kernels import interval
 from matchwood.kernel.interval_kernels import MAX_KEY, MIN_KEY
 from matchwood.kernel.jit import kernel, part
-from matchwood.kernel.pair_map_kernels import ABSENT, find_pair, pair, put_pair
+from matchwood.kernel.pair_map_kernels import ABSENT, find_pair, pair
 from matchwood.kernel.verify_kernels import (
     CANDIDATES,
     EVENTS,
@@ -104,13 +104,6 @@ def write_entries(expressions, predicates, slots, uses, pivot, need, entries):
                 n += 1
         pivot[slot], need[slot] = best, wanted
     return n
-
-
-@kernel
-def put_blocks(pairs, keys):
-    """Block i belongs to the pair keys[i]; there are places."""
-    for i in range(len(keys)):
-        put_pair(pairs, keys[i], np.int32(i))
 
 
 @part

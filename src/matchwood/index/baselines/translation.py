@@ -5,34 +5,35 @@ Idea.    (P1 OR P2) AND P3 is P1 AND P3, or P2 AND P3.  Any conjunctive index fi
 Source.  The translation-based method of the A-Tree paper (sections 2 and 6.4).
 Differs. The index below is a setting.  Predicates on one attribute are merged inside a conjunction,
          and what cannot be true is left out.  Equal conjunctions are held once, whoever has them.
+         Built again after changes: at once where the index below may refuse something (k_index,
+         vcr), so that inserting one by one is slow there.
 Cost.    What the index below costs, for as many conjunctions as there are: 4^4 for an AND of four
          ORs of four.  A tree with more than `limit` is refused.
-Layout   conjunctions   an expression table of its own, and the index below
-         pair_term      int32[N]   a conjunction and
-         pair_slot      int32[N]   an expression that has it
+Layout   terms   an expression table of its own, whose conjunctions the index below holds
+         owners  lists, by conjunction: the expressions that have it (see list_kernels)
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from matchwood.encode.events import EventBatch
-from matchwood.encode.expression_kernels import CONJUNCTION, UNUSED, ExpressionLayout
+from matchwood.encode.expression_kernels import CONJUNCTION, UNUSED
 from matchwood.encode.expressions import ExpressionTable
 from matchwood.encode.merge_kernels import BETWEEN, Leaves
-from matchwood.encode.predicate_kernels import PredicateLayout
-from matchwood.encode.predicates import PredicateTable
 from matchwood.errors import ExpansionError, MatchwoodError
 from matchwood.forms.cost import MAX_DNF_TERMS
+from matchwood.index.baselines.list_kernels import Lists
 from matchwood.index.baselines.translation_kernels import count_terms, expand
 from matchwood.index.core.config import IndexConfig
 from matchwood.index.core.frame import IndexFrame, Step
-from matchwood.index.core.protocol import ANY, CONJUNCTIONS, Hits
+from matchwood.index.core.protocol import ANY, CONJUNCTIONS, Hits, Index
 from matchwood.index.core.registry import find_index
+from matchwood.index.core.static import StaticFrame
+from matchwood.kernel.arrays import slices
 from matchwood.kernel.verify_kernels import CANDIDATES, MATCHES
 
 _CHUNK = 200_000
@@ -57,20 +58,20 @@ class TranslationConfig(IndexConfig):
         self._expect("base", language == CONJUNCTIONS, "an index for conjunctions")
 
 
-class Translation(IndexFrame):
+class Translated(NamedTuple):
+    """What is built; see the module's docstring."""
+
+    terms: ExpressionTable
+    base: Index
+    owners: Lists
+
+
+class Translation(StaticFrame[Translated]):
     """Owns the conjunctions, their index, and who has which."""
 
     name: ClassVar[str] = "translation"
     language: ClassVar[str] = ANY
     Config: ClassVar[type[IndexConfig]] = TranslationConfig
-
-    def _clear(self) -> None:
-        self._terms = ExpressionTable()
-        self._base = find_index(self.config.base).build(self._terms, np.empty(0, np.int32))
-        self._pair_term = np.empty(0, np.int32)
-        self._pair_slot = np.empty(0, np.int32)
-        self._known: dict[bytes, int] | None = {}
-        self._owners: tuple[np.ndarray, np.ndarray] | None = None
 
     # ── changing ────────────────────────────────────────────────────────────────────────────────
 
@@ -87,21 +88,24 @@ class Translation(IndexFrame):
             for i in np.flatnonzero(counts > limit)
         }
 
-    def _add(self, slots: np.ndarray) -> None:
-        counts = self._counted(slots)
-        terms, owners = [self._pair_term], [self._pair_slot]
+    def _must_build_now(self, slots: np.ndarray) -> bool:
+        return find_index(self.config.base).refusals is not IndexFrame.refusals
+
+    def _build(self, slots: np.ndarray) -> Translated:
+        terms, known, counts = ExpressionTable(), dict[bytes, int](), self._counted(slots)
+        pairs = [np.empty(0, np.int64)]
         first = 0
         while first < len(slots):
             last, total = first + 1, int(counts[first])
             while last < len(slots) and total + counts[last] <= _CHUNK:
                 total += int(counts[last])
                 last += 1
-            mine, owner = self._encode(slots[first:last], counts[first:last])
-            terms.append(mine)
-            owners.append(owner)
+            pairs.append(self._encode(terms, known, slots[first:last], counts[first:last]))
             first = last
-        self._pair_term, self._pair_slot = np.concatenate(terms), np.concatenate(owners)
-        self._owners = None
+        by_term = np.sort(np.concatenate(pairs))
+        start = np.searchsorted(by_term >> 32, np.arange(len(terms.layout.kind) + 1))
+        base = find_index(self.config.base).build(terms, terms.slots_of(CONJUNCTION))
+        return Translated(terms, base, Lists(start, (by_term & 0xFFFFFFFF).astype(np.int32)))
 
     def _counted(self, slots: np.ndarray) -> np.ndarray:
         """How many conjunctions each expression expands to."""
@@ -111,32 +115,34 @@ class Translation(IndexFrame):
         count_terms(self._table.layout, slots, scratch[0], scratch[1], found)
         return found
 
-    def _encode(self, slots: np.ndarray, counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Conjunctions of some expressions: each pair of one and its owner, none twice."""
-        known = self._codes()  # before the new ones join the table, where they may be equal
+    def _encode(
+        self,
+        table: ExpressionTable,
+        known: dict[bytes, int],
+        slots: np.ndarray,
+        counts: np.ndarray,
+    ) -> np.ndarray:
+        """Put the conjunctions of some expressions into a table; conjunction << 32 | expression.
+
+        known   conjunctions of the table by code; equal ones are put once
+        """
         leaves, row_of = self._rows(slots)
         codes, starts = self._expanded(slots, counts, row_of)
-        n = len(starts) - 1
-        unused = np.flatnonzero(self._terms.layout.kind == UNUSED)[:n]
-        high = len(self._terms.layout.kind)
+        n, high = len(starts) - 1, len(table.layout.kind)
+        unused = np.flatnonzero(table.layout.kind == UNUSED)[:n]
         fresh = np.concatenate([unused, np.arange(high, high + n - len(unused))]).astype(np.int32)
-        self._terms.encode(leaves, starts, codes, fresh)
-        owner = np.repeat(slots, counts)
-        kept = np.full(n, -1, np.int32)
-        x, new = self._terms.layout, []
+        table.encode(leaves, starts, codes, fresh)
+        kept = np.full(n, -1, np.int64)
+        x = table.layout
         for i, term in enumerate(fresh.tolist()):
-            if x.kind[term] != CONJUNCTION:  # cannot be true
-                continue
-            start = x.start[term]
-            key = x.code[start : start + x.size[term]].tobytes()
-            kept[i] = known.setdefault(key, term)
-            if kept[i] == term:
-                new.append(term)
-        self._terms.release(np.setdiff1d(fresh, np.array(new, np.int32)))
-        self._base.insert(np.array(new, np.int32))
+            if x.kind[term] == CONJUNCTION:  # else it cannot be true
+                start = x.start[term]
+                key = x.code[start : start + x.size[term]].tobytes()
+                kept[i] = known.setdefault(key, term)
+        table.release(fresh[kept != fresh])
         held = kept >= 0
-        pairs = np.unique(kept[held].astype(np.int64) << 32 | owner[held])
-        return (pairs >> 32).astype(np.int32), (pairs & 0xFFFFFFFF).astype(np.int32)
+        pairs: np.ndarray = np.unique(kept[held] << 32 | np.repeat(slots, counts)[held])
+        return pairs
 
     def _rows(self, slots: np.ndarray) -> tuple[Leaves, np.ndarray]:
         """The intervals of all predicates in use, as leaves x BETWEEN low AND high."""
@@ -180,100 +186,37 @@ class Translation(IndexFrame):
             base += int(used)
         return np.concatenate(codes), np.concatenate(starts)
 
-    def _codes(self) -> dict[bytes, int]:
-        """Conjunctions by code; after a snapshot was read, made when they are first needed."""
-        if self._known is None:
-            x = self._terms.layout
-            self._known = {
-                x.code[x.start[term] : x.start[term] + x.size[term]].tobytes(): term
-                for term in self._terms.slots_of(CONJUNCTION).tolist()
-            }
-        return self._known
-
-    def _remove(self, slots: np.ndarray) -> None:
-        gone = np.isin(self._pair_slot, slots)
-        before = np.unique(self._pair_term[gone])
-        self._pair_term, self._pair_slot = self._pair_term[~gone], self._pair_slot[~gone]
-        unowned = before[~np.isin(before, self._pair_term)]
-        self._owners = None
-        if len(unowned):
-            known = self._codes()
-            for term in unowned.tolist():
-                del known[self._terms.code_of(term).tobytes()]
-            self._base.delete(unowned)
-            self._terms.release(unowned)
-
     # ── matching ────────────────────────────────────────────────────────────────────────────────
 
     def match_batch(self, events: EventBatch) -> Hits:
         """The conjunctions' hits, each replaced by its owners, none twice."""
-        hits = self._base.match_batch(events)
-        start, owner = self._owned()
+        base, (start, owner) = self._built.base, self._built.owners
+        hits = base.match_batch(events)
         n_owners = start[hits.slots + 1] - start[hits.slots]
         event = np.repeat(np.arange(events.n_events), np.diff(hits.offsets))
-        firsts = np.cumsum(n_owners) - n_owners
-        at = np.repeat(start[hits.slots] - firsts, n_owners) + np.arange(int(n_owners.sum()))
+        at = slices(start[hits.slots], n_owners)
         pairs = np.unique(np.repeat(event, n_owners) << 32 | owner[at])
         counters = hits.counters.copy()
         counters[CANDIDATES] = counters[MATCHES] = len(pairs)
         offsets = np.searchsorted(pairs >> 32, np.arange(events.n_events + 1))
         return Hits(offsets, (pairs & 0xFFFFFFFF).astype(np.int32), counters)
 
-    def _owned(self) -> tuple[np.ndarray, np.ndarray]:
-        """Expressions by conjunction."""
-        if self._owners is None:
-            order = np.argsort(self._pair_term, kind="stable")
-            start = np.searchsorted(
-                self._pair_term[order], np.arange(len(self._terms.layout.kind) + 1)
-            )
-            self._owners = start, self._pair_slot[order].astype(np.int64)
-        return self._owners
-
     def _stepper(self, events: EventBatch) -> Step:
         raise AssertionError("the index below matches")
 
-    # ── looking at it, keeping it ───────────────────────────────────────────────────────────────
+    # ── looking at it ───────────────────────────────────────────────────────────────────────────
 
     def _structure(self) -> dict[str, Any]:
-        below = self._base.stats()
-        pairs = self._pair_term.nbytes + self._pair_slot.nbytes
+        x = self._built
+        below = x.base.stats()
         return {
-            "conjunctions": len(self._base),
+            "conjunctions": len(x.base),
             "base_bytes": below["bytes"],
-            "bytes": below["bytes"] + self._terms.nbytes + pairs,
+            "bytes": below["bytes"] + x.terms.nbytes + sum(array.nbytes for array in x.owners),
         }
 
     def draw(self) -> str:
+        base = self._built.base
         return (
-            f"translation of {len(self)} expressions to {len(self._base)} conjunctions\n"
-            f"└── {self._base.draw()}"
+            f"translation of {len(self)} expressions to {len(base)} conjunctions\n└── {base.draw()}"
         )
-
-    def _arrays(self) -> dict[str, np.ndarray]:
-        parts = {
-            "below": self._base.layout(),
-            "terms": self._terms.layout._asdict(),
-            "predicates": self._terms.predicates.layout._asdict(),
-        }
-        own = {
-            f"{part}_{name}": array for part, each in parts.items() for name, array in each.items()
-        }
-        return {**own, "pair_term": self._pair_term, "pair_slot": self._pair_slot}
-
-    def _take(self, layout: Mapping[str, np.ndarray]) -> None:
-        def part(prefix: str) -> dict[str, np.ndarray]:
-            return {k[len(prefix) :]: v for k, v in layout.items() if k.startswith(prefix)}
-
-        predicates = PredicateTable(PredicateLayout(**part("predicates_")))
-        self._terms = ExpressionTable(ExpressionLayout(**part("terms_")), predicates)
-        self._base = find_index(self.config.base).restore(self._terms, part("below_"))
-        self._pair_term, self._pair_slot = layout["pair_term"], layout["pair_slot"]
-        self._known = self._owners = None
-
-    def _thaw(self) -> None:
-        def free(array: np.ndarray) -> np.ndarray:
-            return array if array.flags.writeable else array.copy()
-
-        table = self._terms
-        table.layout = ExpressionLayout(*map(free, table.layout))
-        table.predicates.layout = PredicateLayout(*map(free, table.predicates.layout))

@@ -1,1 +1,1 @@
-"""What all indexes share: protocol, registry, settings, the frame they derive from, scratch."""
+"""What all indexes share: protocol, registry, settings, the frames they derive from, scratch."""

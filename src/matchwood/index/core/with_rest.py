@@ -20,6 +20,18 @@ from matchwood.index.core.protocol import Hits
 from matchwood.kernel.verify_kernels import EVENTS
 
 
+def with_hits_of(rest: BETree | None, events: EventBatch, hits: Hits) -> Hits:
+    """The hits of two indexes for the same events."""
+    if rest is None or not len(rest):
+        return hits
+    more = rest.match_batch(events)
+    joined = np.empty(len(hits.slots) + len(more.slots), np.int32)
+    join_hits(hits.offsets, hits.slots, more.offsets, more.slots, joined)
+    counters = hits.counters + more.counters
+    counters[EVENTS] = events.n_events
+    return Hits(hits.offsets, joined, counters)
+
+
 class FrameWithRest(IndexFrame):
     """The verbs, with a rest; a subclass says which slots belong to it."""
 
@@ -36,15 +48,7 @@ class FrameWithRest(IndexFrame):
             self._rest.delete(slots)
 
     def match_batch(self, events: EventBatch) -> Hits:
-        hits = super().match_batch(events)
-        if self._rest is None or not len(self._rest):
-            return hits
-        more = self._rest.match_batch(events)
-        joined = np.empty(len(hits.slots) + len(more.slots), np.int32)
-        join_hits(hits.offsets, hits.slots, more.offsets, more.slots, joined)
-        counters = hits.counters + more.counters
-        counters[EVENTS] = events.n_events
-        return Hits(hits.offsets, joined, counters)
+        return with_hits_of(self._rest, events, super().match_batch(events))
 
     @property
     def _n_rest(self) -> int:

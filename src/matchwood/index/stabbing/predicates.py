@@ -96,6 +96,8 @@ class StabbingTree:
     def build(self, table: ExpressionTable, uses: np.ndarray) -> None:
         """Hold the predicates that are used so often (by id)."""
         self.clear()
+        if not uses.any():
+            return
         self.make_ids(table)
         self.arrays.uses[: len(uses)] = uses
         self.arrays.count[N_HELD] = int((uses > 0).sum())

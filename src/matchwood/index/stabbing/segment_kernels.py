@@ -72,11 +72,6 @@ def span(segments, attr, lo, hi):
 
 
 @part
-def n_intervals(predicates, pred):
-    return np.int64(predicates.n_intervals[pred])
-
-
-@part
 def interval(predicates, pred, i):
     """The i-th interval of a predicate, wherever it is kept."""
     if predicates.n_intervals[pred] == 1:

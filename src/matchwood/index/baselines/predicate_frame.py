@@ -1,0 +1,57 @@
+"""Predicate frame: static indexes that find all predicates an event satisfies, by stabbing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from matchwood.encode.events import EventBatch
+from matchwood.index.baselines.counting_kernels import count_uses
+from matchwood.index.core.frame import Step
+from matchwood.index.core.static import StaticFrame, Structure
+from matchwood.index.stabbing.predicates import StabbingTree
+from matchwood.kernel.id_lists import MAX_ITEMS
+
+_MOST_ITEMS = 96
+"""An interval takes fewer items of a stabbing tree's lists, whatever else is held: it is on two
+nodes of a level at most, and lists have room for half as many again."""
+
+
+class PredicateFrame(StaticFrame[Structure]):
+    """The verbs; a subclass says what is done with the predicates that were found."""
+
+    def _must_build_now(self, slots: np.ndarray) -> bool:
+        """Whether the lists of the stabbing tree might become too long."""
+        p = self._table.predicates.layout
+        return _MOST_ITEMS * (len(p.attr) + len(p.interval_lo)) > MAX_ITEMS
+
+    def _uses(self, slots: np.ndarray) -> np.ndarray:
+        """How often these expressions use each predicate."""
+        uses = np.zeros(len(self._table.predicates.layout.attr), np.int32)
+        count_uses(self._table.layout, slots, uses)
+        return uses
+
+    def _stabbing(self, uses: np.ndarray) -> StabbingTree:
+        stabbing = StabbingTree()
+        stabbing.build(self._table, uses)
+        return stabbing
+
+    def _step(
+        self, kernel: Callable[..., int], events: EventBatch, stabbing: StabbingTree, *own: Any
+    ) -> Step:
+        """The step that calls a kernel: its own arguments, then those that all kernels take."""
+        board, predicates = self._board, self._table.predicates.layout
+        scratch = stabbing.scratch_for(events)
+
+        def step(
+            first: int, stamp: int, offsets: np.ndarray, out: np.ndarray, counters: np.ndarray
+        ) -> int:
+            return kernel(
+                *own, stabbing.arrays, stabbing.segments, stabbing.on_node.lists, scratch,
+                events, first, stamp, board.event, board.entry,
+                predicates, offsets, out, counters,
+            )  # fmt: skip
+
+        return step
