@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-from matchwood.index.interval_skip_list import IntervalSkipList
-from matchwood.index.stabbing.interval_skip_list_kernels import N_LEVELS
 
 from matchwood.context.agile import AgileIndex
+from matchwood.index.stabbing.interval_skip_list import IntervalSkipList
+from matchwood.index.stabbing.interval_skip_list_kernels import N_LEVELS
 
 MASK = 2**64 - 1
 ODD, MIX = 0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9
