@@ -26,7 +26,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from matchwood.checks import Column, check, check_members
 from matchwood.context.agile import new_structure, roomier
 from matchwood.context.agile_kernels import (
     AGILE,
@@ -64,7 +63,7 @@ from matchwood.encode.events import EventBatch
 from matchwood.encode.expressions import ExpressionTable
 from matchwood.encode.keys import INT_MAX, INT_MIN
 from matchwood.index.config import IndexConfig
-from matchwood.index.frame import IndexFrame, Step, check_live
+from matchwood.index.frame import IndexFrame, Step, check_slots
 from matchwood.index.interval_skip_list import with_identifiers
 from matchwood.index.interval_skip_list_kernels import LEVELS
 from matchwood.index.marker_kernels import KIND, NODES
@@ -392,9 +391,7 @@ class Cif(IndexFrame):
         layout: Mapping[str, np.ndarray],
         **config: Any,
     ) -> None:
-        check_live(layout, slots)
-        check(layout, {"slots": Column("int32", len(slots))})
-        check_members("slots", layout["slots"], slots, len(table.layout.kind))
+        check_slots(layout, slots, len(table.layout.kind))
 
     def _take(self, layout: Mapping[str, np.ndarray]) -> None:
         self._slots = set(layout["slots"].tolist())

@@ -25,7 +25,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from matchwood.checks import Column, check
+from matchwood.checks import Column, check, check_members
 from matchwood.encode.events import EventBatch
 from matchwood.encode.expressions import ExpressionTable
 from matchwood.index.board import Board
@@ -144,3 +144,10 @@ def check_live(layout: Mapping[str, np.ndarray], slots: np.ndarray) -> None:
     """Whether a layout counts as many expressions as there are; the first step of a `check`."""
     n = len(slots)
     check(layout, {"n_live": Column("int64", 1, n, n + 1)})
+
+
+def check_slots(layout: Mapping[str, np.ndarray], slots: np.ndarray, n: int) -> None:
+    """The whole `check` of an index that keeps its slots alone, as `slots`, all below n."""
+    check_live(layout, slots)
+    check(layout, {"slots": Column("int32", len(slots))})
+    check_members("slots", layout["slots"], slots, n)
