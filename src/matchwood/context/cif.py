@@ -63,12 +63,11 @@ from matchwood.encode.events import EventBatch
 from matchwood.encode.expressions import ExpressionTable
 from matchwood.encode.keys import INT_MAX, INT_MIN
 from matchwood.index.core.config import IndexConfig
-from matchwood.index.core.frame import IndexFrame, Step, check_live
+from matchwood.index.core.frame import IndexFrame, Step, check_slots
 from matchwood.index.core.protocol import ANY, Hits
 from matchwood.index.stabbing.interval_skip_list import with_identifiers
 from matchwood.index.stabbing.interval_skip_list_kernels import LEVELS
 from matchwood.index.stabbing.marker_kernels import KIND, NODES
-from matchwood.kernel.checks import Column, check, check_members
 
 REQUESTS = 4096
 SPARE_NODES = 64
@@ -412,9 +411,7 @@ class Cif(IndexFrame):
         layout: Mapping[str, np.ndarray],
         **config: Any,
     ) -> None:
-        check_live(layout, slots)
-        check(layout, {"slots": Column("int32", len(slots))})
-        check_members("slots", layout["slots"], slots, len(table.layout.kind))
+        check_slots(layout, slots, len(table.layout.kind))
 
     def _take(self, layout: Mapping[str, np.ndarray]) -> None:
         self._slots = set(layout["slots"].tolist())

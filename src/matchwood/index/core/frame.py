@@ -32,7 +32,7 @@ from matchwood.errors import MatchwoodError
 from matchwood.index.core.board import Board
 from matchwood.index.core.config import IndexConfig
 from matchwood.index.core.protocol import CONJUNCTIONS, Hits
-from matchwood.kernel.checks import Column, check
+from matchwood.kernel.checks import Column, check, check_members
 
 Step = Callable[[int, int, np.ndarray, np.ndarray, np.ndarray], int]
 """(first event, stamp, offsets, out, counters) -> events done; see `Board.run`."""
@@ -151,3 +151,10 @@ def check_live(layout: Mapping[str, np.ndarray], slots: np.ndarray) -> None:
     """Whether a layout counts as many expressions as there are; the first step of a `check`."""
     n = len(slots)
     check(layout, {"n_live": Column("int64", 1, n, n + 1)})
+
+
+def check_slots(layout: Mapping[str, np.ndarray], slots: np.ndarray, n: int) -> None:
+    """The whole `check` of an index that keeps its slots alone, as `slots`, all below n."""
+    check_live(layout, slots)
+    check(layout, {"slots": Column("int32", len(slots))})
+    check_members("slots", layout["slots"], slots, n)
