@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 from numba.core.errors import NumbaError
 
-from matchwood.kernel import jit, kernel_cache
+from matchwood.kernel import cache as kernel_cache
+from matchwood.kernel import jit
 
 
 def test_a_kernel_that_allocates_does_not_compile():
@@ -67,7 +68,7 @@ ONE_KERNEL = """
 
 def test_a_zipped_package_runs_and_is_cached(tmp_path):
     """As `spark-submit --py-files` sends it."""
-    source = Path(jit.__file__).parents[1]
+    source = Path(jit.__file__).parents[2]
     packed = tmp_path / "matchwood.zip"
     with zipfile.ZipFile(packed, "w") as archive:
         for file in (source / "matchwood").rglob("*.py"):
@@ -78,8 +79,8 @@ def test_a_zipped_package_runs_and_is_cached(tmp_path):
         assert done.stdout == f"True [20, 11] {is_compiled}\n"
 
 
-def test_a_changed_callee_gets_another_cache_folder(monkeypatch):
-    before = kernel_cache.cache_folder("matchwood.encode.expression_kernels")
+def test_a_changed_callee_gets_another_folder_name(monkeypatch):
+    before = kernel_cache.folder_name("matchwood.encode.expression_kernels")
     original = kernel_cache.source_of
     assert "matchwood.kernel.interval_kernels" in kernel_cache.sources_of(
         "matchwood.encode.expression_kernels", set()
@@ -91,8 +92,8 @@ def test_a_changed_callee_gets_another_cache_folder(monkeypatch):
             original(name) + (b"#" if name == "matchwood.kernel.interval_kernels" else b"")
         ),
     )
-    assert kernel_cache.cache_folder("matchwood.encode.expression_kernels") != before
-    assert kernel_cache.cache_folder("matchwood.kernel.interval_kernels") != before
+    assert kernel_cache.folder_name("matchwood.encode.expression_kernels") != before
+    assert kernel_cache.folder_name("matchwood.kernel.interval_kernels") != before
 
 
 WITHOUT_STDERR = """

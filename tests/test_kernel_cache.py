@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from matchwood.kernel import jit, kernel_cache
+from matchwood.kernel import cache as kernel_cache
+from matchwood.kernel import jit
 
 OTHER_USER = 12345
 
@@ -54,12 +55,11 @@ def other(_data):
     return b"cos\nsystem\n(S'exit 3'\ntR."  # a pickle that runs a command
 
 
-@pytest.mark.parametrize("ending", ["nbi", "nbc"])
 @pytest.mark.parametrize("damage", [cut, emptied, one_bit, other])
-def test_a_damaged_cache_file_is_compiled_again_and_replaced(folder, ending, damage):
+def test_a_damaged_cache_file_is_compiled_again_and_replaced(folder, damage):
     assert not first_call()
     assert first_call()
-    (file,) = folder.rglob(f"*.{ending}")
+    (file,) = folder.rglob("*.nbc")
     file.write_bytes(damage(file.read_bytes()))
     assert not first_call()
     assert first_call()
@@ -78,7 +78,7 @@ def test_an_entry_of_another_signature_under_the_same_number_is_not_taken(folder
 
 def test_a_cache_that_names_a_class_which_is_gone_counts_as_empty(folder):
     assert not first_call()
-    (file,) = folder.rglob("*.nbi")
+    (file,) = folder.rglob("*.nbc")
     gone = b"cmatchwood.kernel.jit\nNoSuchClass\n."  # a pickle that names a class
     file.write_bytes(kernel_cache.hashlib.sha256(gone).digest() + gone)
     assert not first_call()
@@ -179,7 +179,7 @@ print(keys.tolist())
 @pytest.mark.slow
 @pytest.mark.parametrize("hostile", ["temporary", "user"])
 def test_a_zipped_package_uses_no_folder_that_was_laid_out_for_it(tmp_path, hostile):
-    source = Path(jit.__file__).parents[1]
+    source = Path(jit.__file__).parents[2]
     packed = tmp_path / "matchwood.zip"
     with zipfile.ZipFile(packed, "w") as archive:
         for file in (source / "matchwood").rglob("*.py"):
