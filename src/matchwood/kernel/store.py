@@ -67,7 +67,7 @@ def compile_for(folder: Path, baseline: str) -> None:
 
     Numba itself was told by `baseline_environment`, before it was imported.
     """
-    global _target  # noqa: PLW0603 -- one process compiles for one CPU
+    global _target
     _target = Target(folder, baseline)
 
 

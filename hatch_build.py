@@ -1,0 +1,50 @@
+"""Compile the kernels while a wheel is built, and pack them into it.
+
+A wheel with kernels is for one version of Python and one kind of machine.  An editable install has
+none: bin/setup compiles into the clone's cache.  MATCHWOOD_BASELINES says for which CPU baselines,
+as in `x86-64-v3`; empty means a wheel without kernels, for any Python.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from hatchling.builders.hooks.plugin.interface import BuildHookInterface
+
+COMPILE = """
+import sys
+from pathlib import Path
+from matchwood.bench.compile_ahead import compile_kernels
+from matchwood.kernel.store import baselines
+chosen = baselines() if sys.argv[2] == "all" else sys.argv[2].split()
+for baseline in chosen:
+    compile_kernels(baseline, Path(sys.argv[1]))
+"""
+
+
+class CompileKernels(BuildHookInterface):
+    """Adds the folder `matchwood/_compiled` to a wheel."""
+
+    def initialize(self, version: str, build_data: dict[str, Any]) -> None:
+        chosen = os.environ.get("MATCHWOOD_BASELINES", "all")
+        if version == "editable" or not chosen.strip():
+            return
+        self._folder = tempfile.TemporaryDirectory()
+        paths = [str(Path(self.root) / "src"), os.environ.get("PYTHONPATH", "")]
+        env = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, paths))}
+        self.app.display_info("compiling the kernels of matchwood, some minutes")
+        command = [sys.executable, "-c", COMPILE, self._folder.name, chosen]
+        subprocess.run(command, env=env, check=True)  # noqa: S603 -- this very Python
+        if any(Path(self._folder.name).iterdir()):  # no baselines: a machine of another kind
+            build_data["force_include"][self._folder.name] = "matchwood/_compiled"
+            build_data["pure_python"] = False
+            build_data["infer_tag"] = True
+
+    def finalize(self, version: str, build_data: dict[str, Any], artifact_path: str) -> None:
+        if hasattr(self, "_folder"):
+            self._folder.cleanup()
