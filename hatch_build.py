@@ -10,7 +10,6 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -34,17 +33,15 @@ class CompileKernels(BuildHookInterface):
         chosen = os.environ.get("MATCHWOOD_BASELINES", "all")
         if version == "editable" or not chosen.strip():
             return
-        self._folder = tempfile.TemporaryDirectory()
+        folder = Path(self.root) / "build" / "kernels"  # what is there and current is kept
+        folder.mkdir(parents=True, exist_ok=True)
         paths = [str(Path(self.root) / "src"), os.environ.get("PYTHONPATH", "")]
         env = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, paths))}
         self.app.display_info("compiling the kernels of matchwood, some minutes")
-        command = [sys.executable, "-c", COMPILE, self._folder.name, chosen]
+        command = [sys.executable, "-c", COMPILE, str(folder), chosen]
         subprocess.run(command, env=env, check=True)  # noqa: S603 -- this very Python
-        if any(Path(self._folder.name).iterdir()):  # no baselines: a machine of another kind
-            build_data["force_include"][self._folder.name] = "matchwood/_compiled"
+        for compiled in folder.glob("*/manifest.json"):  # none on a machine of another kind
+            baseline = compiled.parent
+            build_data["force_include"][str(baseline)] = f"matchwood/_compiled/{baseline.name}"
             build_data["pure_python"] = False
             build_data["infer_tag"] = True
-
-    def finalize(self, version: str, build_data: dict[str, Any], artifact_path: str) -> None:
-        if hasattr(self, "_folder"):
-            self._folder.cleanup()

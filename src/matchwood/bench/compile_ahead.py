@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 import threading
@@ -20,6 +21,7 @@ from typing import IO, Any
 
 from matchwood.errors import MatchwoodError
 from matchwood.kernel import store
+from matchwood.kernel.cache import folder_name
 from matchwood.kernel.compile_times import Compiled
 
 Advance = Callable[[int, int], None]
@@ -63,8 +65,20 @@ def compile_kernels(
     if run.failed:
         raise MatchwoodError(f"compiling failed: {run.failed[0]}")
     if baseline is not None:
+        _prune(Path(where["folder"]))
         store.write_manifest(Path(where["folder"]))
     return run.compiled
+
+
+def _prune(folder: Path) -> None:
+    """Remove what was compiled from other sources; it would never be read again."""
+    root = Path(__file__).parents[2]
+    modules = [".".join(file.relative_to(root).with_suffix("").parts)
+               for file in (root / "matchwood").rglob("*.py")]  # fmt: skip
+    current = {folder_name(module) for module in modules if not module.endswith("__init__")}
+    for each in folder.iterdir():
+        if each.is_dir() and each.name not in current:
+            shutil.rmtree(each)
 
 
 def _names() -> list[str]:

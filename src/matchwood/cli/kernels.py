@@ -101,7 +101,7 @@ def _summary(compiled: list[Compiled]) -> dict[str, Any]:
     by_function: dict[tuple[str, str], list[Compiled]] = defaultdict(list)
     for each in compiled:
         by_function[each.module, each.function].append(each)
-    rows = [
+    rows: list[dict[str, Any]] = [
         {
             "module": module,
             "function": function,
