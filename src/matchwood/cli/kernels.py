@@ -91,7 +91,10 @@ def _times(processes: int | None) -> dict[str, Any]:
 
 def _compile(baseline: str | None, processes: int | None) -> dict[str, Any]:
     from matchwood.bench.compile_ahead import compile_kernels
+    from matchwood.kernel import store
 
+    if baseline == "best":
+        baseline = store.best_baseline()
     with progress("compiling") as advance:
         return _summary(compile_kernels(baseline, processes=processes, advance=advance))
 

@@ -44,6 +44,8 @@ from matchwood.kernel import store
 _PACKAGE = Path(__file__).parents[1]
 _IMPORT = re.compile(r"^from matchwood\.([\w.]+) import", re.MULTILINE)
 _OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
+_KEEPING = {"matchwood.kernel.cache", "matchwood.kernel.store"}
+"""They say where code is kept and not what it is, so that kernels need not be named after them."""
 _DIGEST = hashlib.sha256().digest_size
 
 
@@ -155,7 +157,7 @@ def folder_name(module: str) -> str:
 
 def sources_of(module: str, seen: set[str]) -> set[str]:
     """A module and every Matchwood module it imports, directly or not."""
-    if module not in seen:
+    if module not in seen | _KEEPING:
         seen.add(module)
         for imported in _IMPORT.findall(source_of(module).decode()):
             sources_of(f"matchwood.{imported}", seen)

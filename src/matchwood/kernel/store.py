@@ -80,6 +80,11 @@ def baselines() -> tuple[str, ...]:
     return tuple(BASELINES.get(platform.machine().replace("AMD64", "x86_64"), ()))
 
 
+def best_baseline() -> str | None:
+    """The best baseline that this CPU offers; None on a kind of machine without baselines."""
+    return next(filter(cpu_offers, baselines()), None)
+
+
 def baseline_environment(baseline: str) -> dict[str, str]:
     """What makes Numba compile for a baseline instead of this machine's CPU."""
     features = next(each[baseline] for each in BASELINES.values() if baseline in each)
@@ -115,7 +120,7 @@ def shelves() -> tuple[Shelf, ...]:
     return tuple(
         Shelf(baseline, folder, manifest["files"])
         for baseline, folder, manifest in _found()
-        if tuple(manifest["made_with"]) == made_with() and _cpu_offers(baseline)
+        if tuple(manifest["made_with"]) == made_with() and cpu_offers(baseline)
     )
 
 
@@ -146,7 +151,8 @@ def _found() -> list[tuple[str, Any, dict[str, Any]]]:
 
 
 @cache
-def _cpu_offers(baseline: str) -> bool:
+def cpu_offers(baseline: str) -> bool:
+    """Whether code for a baseline runs on this CPU."""
     from llvmlite import binding
 
     offered = binding.get_host_cpu_features()
