@@ -56,15 +56,18 @@ EVENTS: list[dict[str, Any]] = [
 
 
 def steps() -> dict[str, Step]:
-    """All steps by name; those that take longest come first, so that processes end together."""
-    found: dict[str, Step] = {"matcher": _matcher, "trees": _trees, "contexts": _contexts}
-    for name in INDEXES:
-        if name == "r_tree" and find_spec("rtree") is None:
-            continue
-        found[f"index {name}"] = partial(_index, name)
-    found["stabbing"] = _stabbing
+    """All steps by name.
+
+    Processes take them in this order.  The first one compiles what all others need; a second one
+    meanwhile compiles the generators, which need least of it.
+    """
+    found: dict[str, Step] = {"matcher": _matcher}
     for name in WORKLOADS:
         found[f"workload {name}"] = partial(_workload, name)
+    found |= {"stabbing": _stabbing, "trees": _trees, "contexts": _contexts}
+    for name in INDEXES:
+        if name != "r_tree" or find_spec("rtree") is not None:
+            found[f"index {name}"] = partial(_index, name)
     return found
 
 
