@@ -59,6 +59,21 @@ def _index_of(item: pytest.Item) -> str | None:
     return max(named, key=len, default=None)
 
 
+@pytest.fixture(scope="session", autouse=True)
+def compiled_functions() -> Iterator[None]:
+    """Where MATCHWOOD_COMPILED_TO names a file: write into it what this run had to compile."""
+    path = os.environ.get("MATCHWOOD_COMPILED_TO")
+    if path is None:
+        yield
+        return
+    from matchwood.kernel.compile_times import recorded
+
+    with recorded() as compiled:
+        yield
+    lines = [f"{each.module}.{each.function}({each.signature})" for each in compiled]
+    Path(path).write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+
+
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
     """The one Spark session of a test run; started by the first test that asks for it."""

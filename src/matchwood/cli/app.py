@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from matchwood.cli import bench, demo, explain, generate, match, stats, stream, validate
+from matchwood.cli import bench, demo, explain, generate, kernels, match, stats, stream, validate
 from matchwood.cli.screen import NO, USAGE, complain
 from matchwood.cli.spark_session import spark_reason
 from matchwood.errors import MatchwoodError, StorageError
@@ -71,4 +71,5 @@ app.command()(stream.stream)
 app.command()(validate.validate)
 app.command()(explain.explain)
 app.command()(stats.stats)
+app.command()(kernels.kernels)
 app.add_typer(bench.app, name="bench")

@@ -12,7 +12,7 @@ from matchwood.cli.spark_session import Master
 
 def demo(
     subscriptions: Annotated[int, typer.Option(min=1, help="How many subscriptions.")] = 100_000,
-    events: Annotated[int, typer.Option(min=1, help="How many events.")] = 10_000,
+    events: Annotated[int, typer.Option(min=1, help="How many events.")] = 200_000,
     seed: Annotated[int, typer.Option(help="The same seed gives the same workload.")] = 1,
     local: Annotated[
         bool, typer.Option("--local", help="In this process, without Spark; SQLite checks.")

@@ -34,7 +34,7 @@ def run(n_subscriptions: int, n_events: int, seed: int, master: str | None) -> D
     clock = _Clock(demo.seconds)
     try:
         with clock("start"):
-            opened = spark_session(master)
+            opened = spark_session(master, folder / "spark.log")
             spark = opened.__enter__()
         try:
             _run(spark, demo, clock, folder, (n_subscriptions, n_events))

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import sys
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -24,8 +26,13 @@ _EVERY = 0.25
 
 
 @contextmanager
-def spark_session(master: str | None, **options: str | int | bool) -> Iterator[SparkSession]:
-    """The session of the process, if it has one; else one of its own, stopped afterwards."""
+def spark_session(
+    master: str | None, log: Path | None = None, **options: str | int | bool
+) -> Iterator[SparkSession]:
+    """The session of the process, if it has one; else one of its own, stopped afterwards.
+
+    log  a file for what Spark writes to stderr, warnings of its start among it; else the screen
+    """
     from matchwood.spark import local_session
     from matchwood.spark.session import active_session
 
@@ -34,11 +41,26 @@ def spark_session(master: str | None, **options: str | int | bool) -> Iterator[S
         yield active
         return
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 2
-    session = local_session("matchwood", cores, master=master, **options)
+    with nullcontext() if log is None else _stderr_to(log):
+        session = local_session("matchwood", cores, master=master, **options)
     try:
         yield session
     finally:
         session.stop()
+
+
+@contextmanager
+def _stderr_to(log: Path) -> Iterator[None]:
+    """Let processes that start in the block write to a file: Java's first lines know no setting."""
+    sys.stderr.flush()
+    screen = os.dup(2)
+    try:
+        with log.open("ab") as file:
+            os.dup2(file.fileno(), 2)
+        yield
+    finally:
+        os.dup2(screen, 2)
+        os.close(screen)
 
 
 @contextmanager

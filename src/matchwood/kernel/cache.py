@@ -1,8 +1,9 @@
 """Where compiled kernels are kept between processes, and how they are read back.
 
-A cached kernel is machine code inside a pickle: reading it runs it.  So it is read only from a
-folder that no other user can write to, and only when its checksum fits:
+A kept kernel is machine code inside a pickle: reading it runs it.  So it is read only from the
+package itself or from a folder that no other user can write to, and only when its checksum fits:
 
+    matchwood/_compiled/BASELINE         compiled ahead, read only (store.py)
     NUMBA_CACHE_DIR/kernels              where that is set: the caller vouches for it
     matchwood/__pycache__/kernels        beside the package, no more open than the package itself
     ~/.cache/matchwood/kernels           (XDG_CACHE_HOME) owned by this user, closed to others
@@ -14,6 +15,9 @@ altered, of another version, or of a class that has moved; a full disk when writ
 Numba's own cache looks only at the file a function stands in: edit a kernel that another file's
 kernel calls and the caller keeps running the old code.  A stale kernel is a wrong answer, so a
 folder here is named after the sources of a file *and of every Matchwood file it imports*.
+
+Numba's own cache numbers the files of a function in an index, and of two processes that write it
+at once one loses its entry.  Here a file is named after its key, so that many can compile at once.
 """
 
 from __future__ import annotations
@@ -24,29 +28,31 @@ import pickle
 import re
 import stat
 import sys
+import uuid
 from contextlib import suppress
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from numba.core.caching import (
-    CompileResultCacheImpl,
-    FunctionCache,
-    IndexDataCacheFile,
-    _CacheLocator,
-)
+from numba.core.caching import _Cache
+from numba.core.compiler import CompileResult
+from numba.core.serialize import dumps
+
+from matchwood.kernel import store
 
 _PACKAGE = Path(__file__).parents[1]
 _IMPORT = re.compile(r"^from matchwood\.([\w.]+) import", re.MULTILINE)
 _OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
+_KEEPING = {"matchwood.kernel.cache", "matchwood.kernel.store"}
+"""They say where code is kept and not what it is, so that kernels need not be named after them."""
 _DIGEST = hashlib.sha256().digest_size
 
 
 def keep_on_disk(compiled: Any) -> None:
-    """Give a compiled function a cache on disk, where there is a folder to trust."""
+    """Let a compiled function be loaded from the package or the cache, and be kept there."""
     function = getattr(compiled, "py_func", None)
-    if function is not None and cache_root() is not None:  # else nothing compiles, or no folder
+    if function is not None:  # else nothing compiles
         compiled._cache = KernelCache(function)
 
 
@@ -139,20 +145,19 @@ def _is_sticky(folder: Path) -> bool:
     return bool(folder.lstat().st_mode & stat.S_ISVTX)
 
 
-def cache_folder(module: str) -> Path:
-    """The folder for one module's kernels, named after all that they are made of."""
+@cache
+def folder_name(module: str) -> str:
+    """The folder of one module's kernels, named after all that they are made of."""
     digest = hashlib.sha256()
     for name in sorted(sources_of(module, set())):
         digest.update(name.encode())
         digest.update(source_of(name))
-    root = cache_root()
-    assert root is not None, "only asked for with a folder to trust"
-    return root / f"{module.rpartition('.')[2]}-{digest.hexdigest()[:16]}"
+    return f"{module.rpartition('.')[2]}-{digest.hexdigest()[:16]}"
 
 
 def sources_of(module: str, seen: set[str]) -> set[str]:
     """A module and every Matchwood module it imports, directly or not."""
-    if module not in seen:
+    if module not in seen | _KEEPING:
         seen.add(module)
         for imported in _IMPORT.findall(source_of(module).decode()):
             sources_of(f"matchwood.{imported}", seen)
@@ -176,98 +181,106 @@ def source_of(module: str) -> bytes:
 # -- what Numba asks for -------------------------------------------------------------------------
 
 
-class _Locator(_CacheLocator):  # type: ignore[misc]
-    """Numba's word for a function's place on disk."""
+class KernelCache(_Cache):  # type: ignore[misc]
+    """A function's cache that never fails: what cannot be read or written is compiled again."""
 
-    def __init__(self, function: Any, file: str) -> None:
-        self._py_file = file  # read by Numba's warnings
-        self._folder = cache_folder(function.__module__)
-        self._line = function.__code__.co_firstlineno
+    def __init__(self, function: Any) -> None:
+        self._folder = folder_name(function.__module__)
+        name = re.sub(r"[^\w.]", "", function.__qualname__)
+        self._name = f"{name}-{function.__code__.co_firstlineno}"
+        self._code = hashlib.sha256(function.__code__.co_code).hexdigest()
+        self._is_enabled = function.__closure__ is None  # cells are no part of the key
 
-    def ensure_cache_path(self) -> None:
-        root = self._folder.parent
-        if not root.is_dir():  # NUMBA_CACHE_DIR, before its first use
-            root.mkdir(parents=True, exist_ok=True)
-        _make(self._folder, 0o755)
+    @property
+    def cache_path(self) -> str | None:
+        root = cache_root()
+        return None if root is None else str(root / self._folder)
 
-    def get_cache_path(self) -> str:
-        return str(self._folder)
+    def enable(self) -> None:
+        self._is_enabled = True
 
-    def get_source_stamp(self) -> str:
-        return self._folder.name
+    def disable(self) -> None:
+        self._is_enabled = False
 
-    def get_disambiguator(self) -> str:
-        return str(self._line)
+    def flush(self) -> None:
+        """Numba's word for emptying; entries of other sources are never read, so nothing to do."""
 
-    @classmethod
-    def from_function(cls, function: Any, file: str) -> _Locator:
-        return cls(function, file)
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        if not self._is_enabled:
+            return None
+        target_context.refresh()
+        kept = self._kept(sig, target_context.codegen())
+        if kept is None:
+            return None
+        try:
+            return CompileResult._rebuild(target_context, *kept)
+        except Exception:  # noqa: BLE001 -- code that this Numba cannot load: it compiles again
+            return None
+
+    def save_overload(self, sig: Any, data: Any) -> None:
+        if not self._is_enabled or data.library.has_dynamic_globals:
+            return
+        goal = store.target()
+        if goal is None:
+            root, cpu = cache_root(), data.codegen.magic_tuple()
+        else:
+            root, cpu = goal.folder, goal.baseline
+        if root is not None:
+            key = self._key(sig, cpu)
+            with suppress(OSError):  # a full or read-only disk
+                _write(root / self._folder, self._file(key), (key, data._reduce()))
+
+    def _kept(self, sig: Any, codegen: Any) -> Any:
+        goal = store.target()
+        if goal is not None:
+            return self._entry(sig, goal.baseline, goal.folder)
+        for shelf in store.shelves():
+            key = self._key(sig, shelf.baseline)
+            found = _unpack(key, shelf.read(f"{self._folder}/{self._file(key)}"))
+            if found is not None:
+                return found
+        root = cache_root()
+        return None if root is None else self._entry(sig, codegen.magic_tuple(), root)
+
+    def _entry(self, sig: Any, cpu: Any, root: Path) -> Any:
+        key = self._key(sig, cpu)
+        try:
+            content = (root / self._folder / self._file(key)).read_bytes()
+        except OSError:
+            return None
+        return _unpack(key, content)
+
+    def _key(self, sig: Any, cpu: Any) -> tuple[Any, ...]:
+        return (sig, cpu, self._code, store.made_with())
+
+    def _file(self, key: tuple[Any, ...]) -> str:
+        return f"{self._name}.{hashlib.sha256(str(key).encode()).hexdigest()[:16]}.nbc"
 
 
-class _Implementation(CompileResultCacheImpl):  # type: ignore[misc]
-    _locator_classes = (_Locator,)
-
-
-class _CacheFile(IndexDataCacheFile):  # type: ignore[misc]
-    """Numba's index and data files, each behind a checksum, each entry with its key.
-
-    Two processes that compile at once may give one number to two entries: the key tells.
-    """
-
-    def load(self, key: Any) -> Any:
-        name = self._load_index().get(key)
-        kept = None if name is None else _read(Path(self._data_path(name)))
-        return kept[1] if isinstance(kept, tuple) and kept[0] == key else None
-
-    def save(self, key: Any, data: Any) -> None:
-        super().save(key, (key, data))
-
-    def _load_index(self) -> dict[Any, str]:
-        kept = _read(Path(self._index_path))
-        if isinstance(kept, tuple) and kept[:2] == (self._version, self._source_stamp):
-            return dict(kept[2])
-        return {}
-
-    def _save_index(self, overloads: dict[Any, str]) -> None:
-        with self._open_for_write(self._index_path) as file:
-            file.write(self._dump((self._version, self._source_stamp, overloads)))
-
-    def _dump(self, obj: Any) -> bytes:
-        data: bytes = super()._dump(obj)
-        return hashlib.sha256(data).digest() + data
-
-
-def _read(path: Path) -> Any:
-    """The object in a file; None if there is none, or it is not what was written."""
-    try:
-        content = path.read_bytes()
-    except OSError:
+def _unpack(key: tuple[Any, ...], content: bytes | None) -> Any:
+    """What is kept under a key; None if there is none, or it is not what was written."""
+    if content is None:
         return None
     digest, data = content[:_DIGEST], content[_DIGEST:]
     if hashlib.sha256(data).digest() != digest:
         return None
     try:
-        return pickle.loads(data)  # noqa: S301 -- from a folder that only this user can write to
+        kept = pickle.loads(data)  # noqa: S301 -- from the package, or a folder of this user alone
     except Exception:  # noqa: BLE001 -- of a class that has moved: a pickle may raise anything
         return None
+    return kept[1] if isinstance(kept, tuple) and kept[0] == key else None
 
 
-class KernelCache(FunctionCache):  # type: ignore[misc]
-    """A function's cache that never fails: what cannot be read or written is compiled again."""
-
-    _impl_class = _Implementation
-
-    def __init__(self, function: Any) -> None:
-        super().__init__(function)
-        stamp = self._impl.locator.get_source_stamp()
-        self._cache_file: Any = _CacheFile(self._cache_path, self._impl.filename_base, stamp)
-
-    def _load_overload(self, signature: Any, context: Any) -> Any:
-        try:
-            return super()._load_overload(signature, context)
-        except Exception:  # noqa: BLE001 -- code that this Numba cannot load: it compiles again
-            return None
-
-    def _save_overload(self, signature: Any, data: Any) -> None:
-        with suppress(OSError):  # a full or read-only disk
-            super()._save_overload(signature, data)
+def _write(folder: Path, name: str, kept: Any) -> None:
+    """Write a file under a temporary name and rename it, so that a reader sees all of it."""
+    if not folder.parent.is_dir():  # NUMBA_CACHE_DIR, before its first use
+        folder.parent.mkdir(parents=True, exist_ok=True)
+    _make(folder, 0o755)
+    data: bytes = dumps(kept)
+    temporary = folder / f"{name}.{uuid.uuid4().hex[:16]}"
+    try:
+        temporary.write_bytes(hashlib.sha256(data).digest() + data)
+        temporary.replace(folder / name)
+    except OSError:
+        temporary.unlink(missing_ok=True)
+        raise

@@ -1,7 +1,7 @@
 """The two decorators for compiled code, and what can be known about compiling.
 
-A `kernel` is a module-level function over NumPy arrays in a file named `*_kernels.py`.  It is
-compiled by Numba at its first call and cached on disk, once per installation (kernel_cache.py).
+A `kernel` is a module-level function over NumPy arrays.  At its first call it is loaded from the
+package, where it was compiled ahead, or from the cache; else it is compiled and kept (cache.py).
 A `part` is a smaller function that kernels are made of.
 
 Compiled code here never allocates, so Numba's reference counting is switched off (`_nrt=False`).
@@ -29,6 +29,8 @@ from numba.core import event as numba_event
 from numba.extending import intrinsic
 
 from matchwood.kernel.cache import cache_root, keep_on_disk
+from matchwood.kernel.part_library import PartCompiler
+from matchwood.kernel.store import unfit
 
 Kernel = TypeVar("Kernel", bound=Callable[..., Any])
 
@@ -46,7 +48,7 @@ def part(function: Kernel) -> Kernel:
     Without an entry for Python it compiles a third faster, and the kernels that use it carry its
     code in their own cache.
     """
-    options = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+    options = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True, "pipeline_class": PartCompiler}
     compiled: Kernel = numba.njit(nogil=True, _nrt=False, **options)(function)
     return compiled
 
@@ -83,27 +85,34 @@ def compile_seconds() -> float:
     return _listener.seconds
 
 
+def compile_count() -> int:
+    """How many functions this process has compiled (not loaded), once for each signature."""
+    return _listener.count
+
+
 class _CompileListener(numba_event.Listener):  # type: ignore[misc]
     """Adds up compile time, and tells a waiting person once what is going on."""
 
     def __init__(self) -> None:
         self.seconds = 0.0
+        self.count = 0
         self.depth = 0
         self.began = 0.0
         self.told = bool(os.environ.get("MATCHWOOD_QUIET"))
 
     def on_start(self, event: Any) -> None:
-        if not _is_ours(event):
+        if not is_ours(event):
             return
         if self.depth == 0:
             self.began = time.perf_counter()
         self.depth += 1
+        self.count += 1
         if not self.told:
             self.told = True
             _write_notice()
 
     def on_end(self, event: Any) -> None:
-        if not _is_ours(event):
+        if not is_ours(event):
             return
         self.depth -= 1
         if self.depth == 0:
@@ -115,12 +124,15 @@ def _write_notice() -> None:
     often = "once per installation"
     if cache_root() is None:
         often = "in each process: found no private folder to keep them in, set NUMBA_CACHE_DIR"
+    if unfit() is not None:
+        often = f"{often}; {unfit()}"
     with suppress(Exception):
         sys.stderr.write(f"matchwood: compiling its kernels, {often} (some seconds) ...\n")
         sys.stderr.flush()
 
 
-def _is_ours(event: Any) -> bool:
+def is_ours(event: Any) -> bool:
+    """Whether an event of Numba is about a function of Matchwood."""
     dispatcher = (event.data or {}).get("dispatcher")
     module = getattr(getattr(dispatcher, "py_func", None), "__module__", None)
     return isinstance(module, str) and module.split(".", 1)[0] == "matchwood"

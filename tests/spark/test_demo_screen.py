@@ -1,0 +1,29 @@
+"""The demo's screen: what the demo says, and nothing of Spark's own."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+SRC = str(Path(__file__).parents[2] / "src")
+
+
+@pytest.mark.spark
+@pytest.mark.slow
+def test_the_demo_shows_no_warnings_of_spark() -> None:
+    command = "from matchwood.cli import main; main()"
+    done = subprocess.run(
+        [sys.executable, "-c", command, "demo", "--subscriptions", "500", "--events", "300"],
+        env={**os.environ, "PYTHONPATH": SRC, "MATCHWOOD_QUIET": "1"},
+        capture_output=True,
+        text=True,
+        timeout=600,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "Spark SQL agrees" in done.stdout
+    assert done.stderr == ""
