@@ -26,6 +26,10 @@ REPRESENTATIVE = (
 )
 """Tests that reach most kernels through public verbs; those of single kernels are left out."""
 
+READ_ONLY = "cannot_be_written"
+"""Left out: arrays that NumPy protects have a type of their own, and no public verb makes them; a
+snapshot is mapped copy-on-write."""
+
 
 @pytest.mark.slow
 def test_tests_of_public_verbs_compile_nothing_that_the_exercise_does_not(tmp_path):
@@ -33,7 +37,7 @@ def test_tests_of_public_verbs_compile_nothing_that_the_exercise_does_not(tmp_pa
     log = tmp_path / "compiled"
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-m",
-         "not slow and not spark", *REPRESENTATIVE],
+         "not slow and not spark", "-k", f"not {READ_ONLY}", *REPRESENTATIVE],
         capture_output=True,
         text=True,
         cwd=TESTS.parent,
