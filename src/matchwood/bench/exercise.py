@@ -227,20 +227,39 @@ def _index(name: str) -> None:
 
 
 def _stabbing() -> None:
+    """The structures for one attribute, by themselves."""
     from matchwood.bench.table_3 import measure
+    from matchwood.context.agile import AgileIndex
+    from matchwood.index.stabbing.interval_skip_list import IntervalSkipList
 
     measure(200, 50, repetitions=1)
+    intervals = IntervalSkipList()
+    intervals.make_node(5, 2)
+    for i in range(200):
+        intervals.insert(i, i, i + 9)
+    intervals.stab(7)
+    intervals.delete(3)
+    for structure in ("interval_skip_list", "hash_table", "search_tree"):
+        agile = AgileIndex(structure)
+        for i in range(200):
+            agile.insert(i, i % 7, i % 7 + (structure == "interval_skip_list"))
+        agile.update(1, 5, 5)
+        agile.deescalate(1)
+        agile.probe(5)
+        agile.delete(2)
 
 
 def _workload(name: str) -> None:
-    """A few rows of a workload, loaded and matched."""
+    """The first rows of a workload, loaded, and its last rows."""
+    from matchwood.workload.context import Context, Walk
     from matchwood.workload.loading import load_events, load_subscriptions
 
-    workload = find_workload(f"{name}:smoke", n_subscriptions=300, n_events=20)
-    loaded = load_subscriptions(workload)
-    load_events(workload, loaded.attributes)
-    workload.subscriptions(0, 20)
+    workload = find_workload(f"{name}:smoke", n_events=20)
+    load_events(workload, load_subscriptions(workload, last=300).attributes)
+    workload.subscriptions(workload.n_subscriptions - 20, workload.n_subscriptions)
     workload.events(0, 20)
+    if isinstance(workload, Context):
+        Walk(workload).steps(0, 50)
 
 
 def unused_kernels() -> list[str]:

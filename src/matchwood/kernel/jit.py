@@ -29,7 +29,6 @@ from numba.core import event as numba_event
 from numba.extending import intrinsic
 
 from matchwood.kernel.cache import cache_root, keep_on_disk
-from matchwood.kernel.part_library import PartCompiler
 from matchwood.kernel.store import unfit
 
 Kernel = TypeVar("Kernel", bound=Callable[..., Any])
@@ -48,7 +47,7 @@ def part(function: Kernel) -> Kernel:
     Without an entry for Python it compiles a third faster, and the kernels that use it carry its
     code in their own cache.
     """
-    options = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True, "pipeline_class": PartCompiler}
+    options = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
     compiled: Kernel = numba.njit(nogil=True, _nrt=False, **options)(function)
     return compiled
 
