@@ -74,10 +74,15 @@ class TextArena:
         self._journal.write(self._start, slots, self._used + np.cumsum(lengths) - lengths)
         self._journal.write(self._size, slots, sizes)
         self._used += len(data)
+        self._reclaim()
 
     def drop(self, slots: np.ndarray) -> None:
         self._wasted += int(np.maximum(self._size[slots], 0).sum())
         self._journal.write(self._size, slots, -1)
+        self._reclaim()
+
+    def _reclaim(self) -> None:
+        """Close the gaps once they are half of all."""
         if self._wasted * 2 > self._used > 4096:
             self._rewrite(np.arange(len(self._size)))
 
