@@ -319,3 +319,22 @@ def test_a_loaded_tree_has_room_to_recycle_while_it_matches(tmp_path: Path, mmap
         assert list(loaded.match_many(events)) == expected
     assert tree.stats()["recycled"] > 0
     assert len(tree.tree.pending) >= len(tree.tree.leaf_of)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("index", ["auto", "be_tree", "pst_bloom", "a_tree"])
+@pytest.mark.parametrize("last", ["conjunctions", "trees"])
+def test_an_index_is_kept_when_others_hold_newer_attributes_and_predicates(index, last, tmp_path):
+    m = mw.Matcher(index)
+    m.add_many([(i, f"a{i % 5} = {i} AND b >= {i % 7}") for i in range(2_100)])
+    m.add_many([(f"t{i}", f"a{i % 5} = {i} OR (b < {i % 7} AND c = {i})") for i in range(2_100)])
+    for i in range(400):
+        one = f"new{i} = {i} AND more{i} < {i}"
+        m.add(f"n{i}", one if last == "conjunctions" else f"({one}) OR b = -{i}")
+    events = [{"a1": 6, "b": 3}, {"new7": 7, "more7": 1}, {"b": -9}, {"c": 4, "b": 1}]
+    m.save(tmp_path / "kept")
+    again = mw.Matcher.load(tmp_path / "kept")
+    assert [again.match(event) for event in events] == [m.match(event) for event in events]
+    again.remove("n3")
+    again.add("n3", "new3 = 3")
+    assert again.match({"new3": 3, "more3": 9}) == ["n3"]

@@ -181,6 +181,19 @@ class ExpressionTable:
         n_predicates = int(self.predicates.layout.count[HIGH])
         return {"S": len(self.layout.kind), "A": self.n_attributes, "P": n_predicates}
 
+    def needed_by(self, slots: np.ndarray) -> dict[str, int]:
+        """How long arrays by attribute (A) and by predicate (P) must be for these slots alone.
+
+        The table may have more, which other indexes hold.
+        """
+        code = self.layout.code[slices(self.layout.start[slots], self.layout.size[slots])]
+        return self.needed_for(code[code >= 0])
+
+    def needed_for(self, preds: np.ndarray) -> dict[str, int]:
+        """The same for predicates."""
+        attrs = self.predicates.layout.attr[preds]
+        return {"A": int(attrs.max(initial=-1)) + 1, "P": int(preds.max(initial=-1)) + 1}
+
     def slots_of(self, kind: int) -> np.ndarray:
         """All slots that hold expressions of a kind, ascending."""
         return np.flatnonzero(self.layout.kind == kind).astype(np.int32)

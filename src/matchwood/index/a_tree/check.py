@@ -69,7 +69,7 @@ _MOST_LEVELS = 2**15 - 1
 def check_a_tree(table: ExpressionTable, slots: np.ndarray, layout: Layout) -> np.ndarray:
     """Raise a FormatError unless a layout holds these slots; returns which predicates it tests."""
     sizes = check(layout, _COLUMNS, "a_tree_")
-    given = table.sizes()
+    given = table.needed_by(slots)
     expect(sizes["p"] >= given["P"], "a_tree_leaf_of", "a place for each predicate")
     expect(sizes["a"] >= given["A"], "a_tree_hull", "a place for each attribute")
     fields = {name: layout[f"a_tree_{name}"] for name in ATreeLayout._fields if name != "table"}
@@ -118,7 +118,7 @@ def _check_graph(table: ExpressionTable, slots: np.ndarray, x: ATreeLayout) -> N
 def check_stabbing(table: ExpressionTable, is_leaf: np.ndarray, layout: Layout) -> None:
     """Raise a FormatError unless a stabbing tree finds these predicates, each once."""
     sizes = check(layout, _STABBING, "stabbing_")
-    given = table.sizes()
+    given = table.needed_for(np.flatnonzero(is_leaf))
     expect(sizes["p"] >= given["P"], "stabbing_uses", "a place for each predicate")
     expect(sizes["a"] >= given["A"], "stabbing_pending_head", "a place for each attribute")
     check_lists(layout, "stabbing_node_")

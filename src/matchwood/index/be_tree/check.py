@@ -47,10 +47,10 @@ _COLUMNS = {
 def check_tree(table: ExpressionTable, slots: np.ndarray, layout: Layout) -> None:
     """Raise a FormatError unless a layout holds these slots, and nothing else."""
     sizes = check(layout, _COLUMNS)
-    sizes_of_table = table.sizes()
+    needed = table.needed_by(slots)
     expect(sizes["C"] > 0, "c", "a root")
-    expect(sizes["a"] >= sizes_of_table["A"], "attr_n", "a place for each attribute")
-    expect(sizes["o"] >= sizes_of_table["A"], "posting_origin", "a place for each attribute")
+    expect(sizes["a"] >= needed["A"], "attr_n", "a place for each attribute")
+    expect(sizes["o"] >= needed["A"], "posting_origin", "a place for each attribute")
     count, n = layout["count"], len(slots)
     expected = {C_HIGH: sizes["C"], P_HIGH: sizes["P"], N_TODO: 0, N_PENDING: 0, N_HELD: n}
     is_same = all(count[at] == value for at, value in expected.items())
@@ -76,7 +76,8 @@ def _check_links(table: ExpressionTable, layout: Layout, n: int, top: int) -> No
     expect(check_nodes(tree, len(tree.attr_n), seen, seen_p, stack), "c", "a tree of nodes")
     listed, below = np.zeros(len(tree.leaf_of), bool), np.zeros(n_p, np.int64)
     p, x = table.predicates.layout, table.layout
-    found = check_leaves(tree, x, p, table.n_attributes, top, listed, below)
+    n_attributes = min(table.n_attributes, len(tree.attr_n), len(postings.origin))
+    found = check_leaves(tree, x, p, n_attributes, top, listed, below)
     expect(found == n, "posting_word", "each expression in its leaf")
     lists = postings.lists[postings.lists[:, ROOM] > 0].astype(np.int64)
     lists = lists[np.argsort(lists[:, START], kind="stable")]

@@ -66,8 +66,8 @@ def check_bloom(
         c=len(layout["space_item"]),
         w=signature_bits // 64,
     )
-    table_sizes = table.sizes()
-    expect(sizes["a"] >= table_sizes["A"], "entry_origin", "a place for each attribute")
+    needed = table.needed_by(slots)
+    expect(sizes["a"] >= needed["A"], "entry_origin", "a place for each attribute")
     expect(len(layout["space_size"]) == 2 * sizes["a"], "space_size", "two divisions of each")
     expect(sizes["skipped"] >= 1, "entry_skipped", "a place")
     top = int(layout["entry_count"][entry_kernels.TOP])
@@ -98,7 +98,8 @@ def _check_links(table: ExpressionTable, slots: np.ndarray, layout: Layout, top:
     expect(check_free_ids(records, homes, owner), "home_count", "free ids of spaces")
     p, x = table.predicates.layout, table.layout
     room = np.zeros(len(slots), np.int64)
-    n_records = check_homes(spaces, homes, word, top, x, p, table.n_attributes, slots, room)
+    n_attributes = min(table.n_attributes, len(layout["entry_origin"]))
+    n_records = check_homes(spaces, homes, word, top, x, p, n_attributes, slots, room)
     expect(n_records >= 0, "entry_word", "an entry of each expression")
     ref = homes.ref[slots].astype(np.int64)
     order = np.argsort(ref)
