@@ -20,6 +20,7 @@ from matchwood.index.a_tree.three_valued import ThreeValuedATree
 from matchwood.kernel.verify_kernels import CANDIDATES, MATCHES
 from matchwood.lang import parse
 from matchwood.lang.nodes import And, Or
+from searching import search
 
 
 def test_figure_4_two_expressions_share_a_node():
@@ -175,7 +176,7 @@ def test_figure_6_step_by_step():
 
 def test_figure_6_looks_at_six_nodes():
     figure = Figure6()
-    hits = figure.index.match_batch(figure_6_event(figure.world))
+    hits = search(figure.index, figure_6_event(figure.world))
     assert found(hits) == [[2, 5]]  # S3 and S6
     matching = figure.index._matching
     assert matching is not None
@@ -192,27 +193,27 @@ def test_a_top_is_given_out_without_a_look_at_it():
     x, s3 = index._memory.layout, int(index._memory.layout.root_of[2])
     inner = node(x, OR, *(leaf(world, index, i) for i in (1, 2, 3)))
     assert (x.hot[inner, TELL], told_by(x, inner)[0]) == (~(1 + 4 * 2 + TO_TOP), [s3])
-    hits = index.match_batch(figure_6_event(world))
+    hits = search(index, figure_6_event(world))
     assert found(hits) == [[2, 5]]
     assert index._matching is not None
     assert s3 not in index._matching.queue[:5]
     index._memory.make_plain()
     index._matching = None
-    again = index.match_batch(figure_6_event(world))
+    again = search(index, figure_6_event(world))
     assert (found(again), again.counters.tolist()) == (found(hits), hits.counters.tolist())
 
 
 @pytest.mark.parametrize("matching", MATCHING)
 def test_figure_6_has_one_answer(matching):
     world, index = built(FIGURE_6, matching=matching)
-    assert found(index.match_batch(figure_6_event(world))) == [[2, 5]]
+    assert found(search(index, figure_6_event(world))) == [[2, 5]]
 
 
 def test_figure_6_in_three_values():
     world = World(dict.fromkeys([f"p{i}" for i in range(1, 9)], "int"))
     tree = ThreeValuedATree(world.attributes, FIGURE_6)
     assert len(tree.layout.node) == 8 + 8  # as in (b): no leaves 9 and 10, but a NOT
-    hits = tree.match_batch(figure_6_event(world))
+    hits = search(tree, figure_6_event(world))
     assert found(hits) == [[2, 5]]
 
 
@@ -221,7 +222,7 @@ def test_a_predicate_may_occur_twice():
     expr = parse("(p1 = 1 AND p2 = 1) OR (NOT p2 = 1 AND p3 = 1)")
     raw = [{"p1": 1, "p2": 1}, {"p2": 0, "p3": 1}, {"p3": 1}, {"p1": 1, "p2": 0, "p3": 0}]
     world, index = built([expr])
-    assert found(index.match_batch(world.events(raw))) == [[0], [0], [], []]
+    assert found(search(index, world.events(raw))) == [[0], [0], [], []]
 
 
 def test_table_2():

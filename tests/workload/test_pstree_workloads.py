@@ -21,6 +21,7 @@ from matchwood.workload import (
 )
 from matchwood.workload.ads_attributes import attributes
 from matchwood.workload.querylog_text import keyword_pair, text_pairs
+from searching import search
 
 N = 30_000
 
@@ -35,9 +36,7 @@ def used_attributes(table: pa.Table) -> set[str]:
 
 def share_of_matches(workload: Workload) -> float:
     loaded = load_subscriptions(workload)
-    hits = Scan.build(loaded.table, loaded.slots).match_batch(
-        load_events(workload, loaded.attributes)
-    )
+    hits = search(Scan.build(loaded.table, loaded.slots), load_events(workload, loaded.attributes))
     return len(hits.slots) / (workload.n_events * workload.n_subscriptions)
 
 
@@ -113,9 +112,7 @@ def test_queries_and_documents_from_files(tmp_path: Path) -> None:
         {"id": 1, "attribute": "vl", "operator": "=", "values": ["db"]},
     ]
     loaded = load_subscriptions(workload)
-    hits = Scan.build(loaded.table, loaded.slots).match_batch(
-        load_events(workload, loaded.attributes)
-    )
+    hits = search(Scan.build(loaded.table, loaded.slots), load_events(workload, loaded.attributes))
     assert (hits.offsets.tolist(), hits.slots.tolist()) == ([0, 1, 2], [1, 0])
     with pytest.raises(MatchwoodError, match=r"expected 3 texts .* found 2"):
         workload.subscriptions(0, 3)

@@ -24,6 +24,7 @@ from matchwood.encode.resolve import resolve
 from matchwood.engine.loading import load_batches
 from matchwood.index.core.protocol import Hits
 from matchwood.index.core.registry import find_index
+from matchwood.index.core.scratch import Scratch
 from matchwood.lang.parser import parse
 from matchwood.workload.context import Context, Walk
 from matchwood.workload.loading import encode_entries
@@ -143,6 +144,7 @@ class Filter:
         began = time.process_time()
         filter_class: Any = find_index(index)
         self.index = filter_class.build(self.table, slots, **config)
+        self._scratch = Scratch()
         self.index.settle()
         self.build_seconds = time.process_time() - began
 
@@ -159,14 +161,16 @@ class Filter:
     def run(self, stretch: Stretch) -> tuple[list[float], list[Hits]]:
         """Updates, then the message, again and again; seconds of each, and the answers."""
         seconds, answers = [], []
-        store, index = self.store, self.index
+        store, index, scratch = self.store, self.index, self._scratch
         gc.disable()
         try:
             for event, (rows, cols, keys) in zip(stretch.events, stretch.updates, strict=True):
                 began = time.process_time()
                 if len(keys):
                     store.write(rows, cols, keys)
-                hits = index.match_batch(event)
+                index.settle()
+                hits = index.search(event, scratch)
+                index.absorb(scratch)
                 seconds.append(time.process_time() - began)
                 answers.append(hits)
         finally:

@@ -1,16 +1,16 @@
 """Matcher: what users hold.
 
-Every public method holds one lock: an `add` that has returned is seen by every later `match`, from
-any thread.  What the methods do is in `store`.  A change happens whole or not at all, whatever is
-raised in the middle of it (`savepoint`).
+Searches share a matcher, and a change has it for itself (`access`): an `add` that has returned is
+seen by every later `match`, from any thread.  What the methods do is in `store`.  A change happens
+whole or not at all, whatever is raised in the middle of it (`savepoint`).
 """
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
-from typing import TYPE_CHECKING, Any
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -18,7 +18,7 @@ from matchwood.encode.attributes import Attributes
 from matchwood.encode.events import EncodedEvents, encode_event, encode_events
 from matchwood.encode.expressions import ExpressionTable
 from matchwood.encode.schema import Schema
-from matchwood.engine import forks
+from matchwood.engine.access import Access, Reader
 from matchwood.engine.explain import Explanation, explain
 from matchwood.engine.loading import BatchReport, Chunk, Refused, load_batches
 from matchwood.engine.matches import Found, Matches
@@ -36,6 +36,11 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from matchwood.engine.flips import Flips
+
+Result = TypeVar("Result")
+
+ABSORB_FROM = 256
+"""Events after which a matcher that is idle absorbs what was learned from them."""
 
 
 class Matcher:
@@ -250,22 +255,27 @@ class Matcher:
         An event is a mapping from attribute names to values, or an expression: a conjunction of
         predicates that stands for all values it allows.
         """
-        with self._searching():
-            encoded = encode_event(self._store.attributes, event)
-            return self._store.match(EncodedEvents(encoded, {})).ids.tolist()
+
+        def search(store: Store, reader: Reader) -> list[Id]:
+            encoded = encode_event(store.attributes, event)
+            return store.match(EncodedEvents(encoded, {}), reader).ids.tolist()
+
+        return self._search(search)
 
     def match_many(self, events: Any) -> Matches:
         """Matches of many events: a list of them, an Arrow table or batch, or a data frame.
 
         Events that cannot be read are in `Matches.errors`; they match nothing and stop nothing.
         """
-        with self._searching():
-            return self._store.match(encode_events(self._store.attributes, events))
+        read = _read(events)
+        return self._search(
+            lambda store, reader: store.match(encode_events(store.attributes, read), reader)
+        )
 
     def encode(self, events: Any) -> EncodedEvents:
         """Events as integers, for `find`; they hold until the next change."""
-        with self._exclusive():
-            return encode_events(self._store.attributes, events)
+        read = _read(events)
+        return self._search(lambda store, reader: encode_events(store.attributes, read))
 
     def find(self, events: EncodedEvents, moments: Sequence[Moment] = ()) -> Found:
         """The slots that hold for encoded events; `arrow_ids` tells the id of each slot.
@@ -274,8 +284,10 @@ class Matcher:
                  which would give other integers to events.  One that no context has any more may be
                  new again, unless `hold_strings` was called before it was set
         """
-        with self._searching(moments):
-            return self._store.find(events, moments)
+        if moments:
+            with self._changing():
+                return self._store.find(events, self._access.owner, moments)
+        return self._search(lambda store, reader: store.find(events, reader))
 
     def arrow_ids(self) -> pa.Array:
         """Ids by slot, as an Arrow array; they hold until the next change."""
@@ -330,11 +342,13 @@ class Matcher:
     def stats(self) -> dict[str, Any]:
         """Sizes, memory in bytes, and the work done since this matcher was made."""
         with self._exclusive():
+            self._absorb()
             return self._store.stats()
 
     def draw(self) -> str:
         """The structure of every index as text."""
         with self._exclusive():
+            self._absorb()
             return "\n".join([index.draw() for index in self._store.routing.indexes])
 
     # -- keeping -----------------------------------------------------------------------------
@@ -355,6 +369,7 @@ class Matcher:
         from matchwood.engine.snapshot import save
 
         with self._exclusive():
+            self._absorb()
             if not self._store.subscriptions.is_compact:
                 with Change(self._store):
                     self._store.compact()
@@ -377,13 +392,43 @@ class Matcher:
 
     def _hold(self, store: Store) -> None:
         self._store = store
-        self._lock = forks.new_lock(self)
+        self._access = Access()
+
+    def _search(self, search: Callable[[Store, Reader], Result]) -> Result:
+        """Call a search of the store, beside others unless it has to follow contexts."""
+        while True:
+            with self._access.shared() as reader:
+                store = self._store
+                is_ready = store.pending is None and store.is_settled
+                if is_ready and store.contexts is None:
+                    found = search(store, reader)
+                    break
+            if store.contexts is not None:
+                return self._search_in_contexts(search)
+            with self._exclusive():
+                self._store.settle()
+        if reader.n_events >= ABSORB_FROM and self._access.is_idle:
+            with self._exclusive():
+                self._absorb()
+        return found
+
+    def _search_in_contexts(self, search: Callable[[Store, Reader], Result]) -> Result:
+        """The same where values change: an index may follow them while it is searched."""
+        with self._changing():
+            return search(self._store, self._access.owner)
+
+    def _absorb(self) -> None:
+        """Take over what searches have counted and learned; with exclusive access."""
+        readers = [each for each in self._access.readers() if each.n_events]
+        if readers and self._store.pending is None:
+            with Change(self._store):
+                self._store.absorb(readers)
 
     @contextmanager
     def _exclusive(self) -> Iterator[None]:
-        """The lock, and behind it a store whose parts agree."""
-        is_nested = forks.is_held(self._lock)
-        with self._lock:
+        """Exclusive access, and behind it a store whose parts agree."""
+        is_nested = self._access.is_mine
+        with self._access.exclusive():
             if self._store.pending is not None and not self._store.is_between_events:
                 if is_nested:
                     raise MatchwoodError(
@@ -393,13 +438,15 @@ class Matcher:
                 self._store = settled(self._store)
             yield
 
-    def _searching(self, moments: Sequence[Moment] = ()) -> AbstractContextManager[None]:
-        """The lock for a search; one that follows contexts may change their index."""
-        has_contexts = self._store.contexts is not None or bool(moments)
-        return self._changing() if has_contexts else self._exclusive()
-
     @contextmanager
     def _changing(self) -> Iterator[None]:
-        """The lock for a change, which happens whole or not at all."""
-        with self._exclusive(), Change(self._store):
-            yield
+        """Exclusive access for a change, which happens whole or not at all."""
+        with self._exclusive():
+            self._absorb()  # before nodes and spaces that searches have counted are others
+            with Change(self._store):
+                yield
+
+
+def _read(events: Any) -> Any:
+    """Events that are made while they are read, as a list: making them may use the matcher."""
+    return list(events) if isinstance(events, Iterator) else events

@@ -24,11 +24,12 @@ from matchwood.encode.attributes import Attributes
 from matchwood.encode.events import EventBatch
 from matchwood.encode.expression_kernels import ALWAYS, CONJUNCTION, TREE, UNUSED
 from matchwood.encode.expressions import ExpressionTable
-from matchwood.engine.moments import Moment, match_between
+from matchwood.engine.moments import Moment, search_between
 from matchwood.errors import FormatError, MatchwoodError
 from matchwood.index.core.config import IndexConfig
 from matchwood.index.core.protocol import ANY, Hits, Index, is_checked
 from matchwood.index.core.registry import find_index
+from matchwood.index.core.scratch import Scratch
 
 AUTO = "auto"
 CONJUNCTIVE_INDEX = "pst_bloom"
@@ -210,14 +211,33 @@ class Routing:
             self._always.difference_update(gone.tolist())
             self._always_array = None
 
-    def match_batch(self, events: EventBatch, moments: Sequence[Moment] = ()) -> list[Hits]:
-        """The hits of each index; `always` is left to the caller."""
+    def settle(self) -> None:
+        """Build what searches need; for an owner that has the indexes for itself."""
+        for index in self.indexes:
+            if len(index):
+                index.settle()
+
+    def absorb(self, scratch: Scratch) -> None:
+        """Let all indexes learn from the searches with a scratch; for the owner, as `settle`."""
+        for index in self.indexes:
+            if len(index):
+                index.absorb(scratch)
+
+    def search(
+        self, events: EventBatch, scratch: Scratch, moments: Sequence[Moment] = ()
+    ) -> list[Hits]:
+        """The hits of each index; `always` is left to the caller.
+
+        With moments, contexts change: the caller has the indexes for itself.
+        """
         bound = self.context_index if moments else None
         hits = [
-            index.match_batch(events) for index in self.indexes if len(index) and index is not bound
+            index.search(events, scratch)
+            for index in self.indexes
+            if len(index) and index is not bound
         ]
         if bound is not None:
-            hits.append(match_between(bound, events, moments))
+            hits.append(search_between(bound, events, scratch, moments))
         elif moments:  # nobody is linked to a context, and its values change all the same
             for moment in moments:
                 moment.change()

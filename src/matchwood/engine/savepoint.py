@@ -82,6 +82,7 @@ class Change:
     def __enter__(self) -> None:
         if not self._is_part:
             self._store.pending = Savepoint(self._store)
+            self._store.is_settled = False
 
     def __exit__(
         self,

@@ -48,6 +48,7 @@ from matchwood.lang.parser import parse
 
 if TYPE_CHECKING:
     from matchwood.context.store import ContextStore
+    from matchwood.engine.access import Reader
     from matchwood.engine.flips import Flips
 
 ReadUpdates = Callable[["ContextStore"], tuple[Sequence[Id], Callable[[], None]]]
@@ -72,6 +73,8 @@ class Store:
     """Whether all parts agree with each other; False in the middle of a change."""
     holds_strings: bool = False
     """Whether strings of contexts stay though nothing has them, see `Matcher.hold_strings`."""
+    is_settled: bool = False
+    """Whether searches find all that they need; False after every change."""
     is_between_events: bool = False
     """Whether contexts are being changed between encoded events, whose integers have to hold."""
 
@@ -297,19 +300,48 @@ class Store:
 
     # -- asking ------------------------------------------------------------------------------
 
-    def match(self, events: EncodedEvents) -> Matches:
+    def settle(self) -> None:
+        """Build what searches need; for an owner that has the store for itself."""
+        self.routing.settle()
+        self.is_settled = True
+
+    def absorb(self, readers: Sequence[Reader]) -> None:
+        """Take over what searches have counted and learned; for the owner, as `settle`."""
+        was_whole, self.is_whole = self.is_whole, False
+        for reader in readers:
+            if reader.n_events:
+                reader.n_events = 0
+                self.routing.absorb(reader.scratch)
+                self.work += reader.work
+                reader.work[:] = 0
+        self.is_whole = was_whole
+
+    def match(self, events: EncodedEvents, reader: Reader) -> Matches:
         """The matches of encoded events, in the order subscriptions were added."""
-        found = self.find(events)
+        found = self.find(events, reader)
         ids = self.subscriptions.ids_of(found.slots)
         return Matches(found.offsets, ids, found.errors, found.counters)
 
-    def find(self, events: EncodedEvents, moments: Sequence[Moment] = ()) -> Found:
-        """The same as slots."""
-        self.is_whole = self.pending is None  # contexts and their index may change
+    def find(self, events: EncodedEvents, reader: Reader, moments: Sequence[Moment] = ()) -> Found:
+        """The same as slots; reads the store, and writes to the reader.
+
+        With contexts it needs the store for itself: these may change between events, and their
+        index because of them.
+        """
+        if self.contexts is None and not moments:
+            return self._arranged(events, reader, self.routing.search(events.batch, reader.scratch))
+        self.is_whole = self.pending is None
         self.is_between_events = bool(moments)
-        n = events.batch.n_events
-        found = self.routing.match_batch(events.batch, moments)
+        self.settle()
+        hits = self.routing.search(events.batch, reader.scratch, moments)
         self.is_between_events = False
+        found = self._arranged(events, reader, hits)
+        self.absorb([reader])
+        return found
+
+    def _arranged(self, events: EncodedEvents, reader: Reader, found: list[Hits]) -> Found:
+        """Hits of several indexes as one, in order, with what every event satisfies."""
+        n = events.batch.n_events
         none = Hits(np.zeros(n + 1, np.int64), np.empty(0, np.int32), np.zeros_like(self.work))
         first, second = (*found, none, none)[:2]
         if len(found) > 2:
@@ -328,7 +360,8 @@ class Store:
         work = first.counters + second.counters
         work[0] = n
         work[-1] = used
-        self.work += work
+        reader.work += work
+        reader.n_events += n
         counters = dict(zip(COUNTERS, work.tolist(), strict=True))
         return Found(offsets, slots[:used], events.errors, counters)
 

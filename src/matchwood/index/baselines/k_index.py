@@ -42,9 +42,10 @@ from matchwood.index.baselines.k_index_kernels import (
     count_postings,
     post_attributes,
 )
-from matchwood.index.baselines.k_index_match_kernels import Scratch, match_by_size
+from matchwood.index.baselines.k_index_match_kernels import Cursors, match_by_size
 from matchwood.index.core.config import IndexConfig
 from matchwood.index.core.frame import Step
+from matchwood.index.core.scratch import Part, Scratch
 from matchwood.index.core.static import StaticFrame
 from matchwood.index.stabbing.segment_kernels import Segments
 from matchwood.index.stabbing.segments import segments_of
@@ -99,11 +100,6 @@ class KIndex(StaticFrame[Enumerated]):
 
     def _clear(self) -> None:
         super()._clear()
-        nothing = np.empty(0, np.int64)
-        self._scratch = Scratch(
-            here=nothing, stop=nothing, at=nothing, end=nothing, cursor=nothing, seen=nothing,
-            tally=np.empty(0, np.int32), clock=np.zeros(1, np.int64), work=np.zeros(3, np.int64),
-        )  # fmt: skip
         self._bound = Bound()
         self._epoch = self._table.epoch
 
@@ -204,22 +200,30 @@ class KIndex(StaticFrame[Enumerated]):
         )
         return Enumerated(segments, lists)
 
-    def _stepper(self, events: EventBatch) -> Step:
+    def new_part(self) -> Part:
+        part, nothing = Part(), np.empty(0, np.int64)
+        part.arrays = Cursors(
+            here=nothing, stop=nothing, at=nothing, end=nothing, cursor=nothing, seen=nothing,
+            tally=np.empty(0, np.int32), clock=np.zeros(1, np.int64), work=np.zeros(3, np.int64),
+        )  # fmt: skip
+        return part
+
+    def _stepper(self, events: EventBatch, scratch: Scratch) -> Step:
         is_plain = events.lo is events.hi or bool((events.lo == events.hi).all())
-        x, scratch = self._built, self._scratch_for(events, is_plain)
+        x, cursors = self._built, self._cursors(scratch.of(self), events, is_plain)
 
         def step(
             first: int, stamp: int, offsets: np.ndarray, out: np.ndarray, counters: np.ndarray
         ) -> int:
             done: int = match_by_size(
-                x.lists, x.segments, is_plain, scratch, events, first, offsets, out, counters
+                x.lists, x.segments, is_plain, cursors, events, first, offsets, out, counters
             )
             return done
 
         return step
 
-    def _scratch_for(self, events: EventBatch, is_plain: bool) -> Scratch:
-        s = self._scratch
+    def _cursors(self, part: Part, events: EventBatch, is_plain: bool) -> Cursors:
+        s: Cursors = part.arrays
         longest = int(np.diff(events.start).max(initial=0))
         if len(s.here) <= longest:
             here, stop, at, end, cursor = np.empty((5, doubled(16, longest + 1)), np.int64)
@@ -227,7 +231,7 @@ class KIndex(StaticFrame[Enumerated]):
         n_slots = len(self._is_held)
         if not is_plain and len(s.seen) < n_slots:
             s = s._replace(seen=np.zeros(n_slots, np.int64), tally=np.zeros(n_slots, np.int32))
-        self._scratch = s
+        part.arrays = s
         return s
 
     def _structure(self) -> dict[str, Any]:
@@ -240,6 +244,7 @@ class KIndex(StaticFrame[Enumerated]):
         }
 
     def draw(self) -> str:
+        self.settle()
         segments, x = self._built
         sizes = np.diff(x.start)
         lines = [f"k_index: {self._n_live} conjunctions over {len(segments.cut)} segments"]

@@ -23,6 +23,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from importlib import import_module
+from threading import Lock
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -34,6 +35,7 @@ from matchwood.index.core.config import IndexConfig
 from matchwood.index.core.frame import Step
 from matchwood.index.core.hit_kernels import give_out
 from matchwood.index.core.protocol import Hits
+from matchwood.index.core.scratch import Scratch
 from matchwood.index.core.static import StaticFrame
 from matchwood.index.core.with_rest import with_hits_of
 from matchwood.index.vcr.plan import NONE, choose_attributes, predicates_on
@@ -42,6 +44,9 @@ from matchwood.kernel.verify_kernels import COUNTERS
 RTREE, SHAPELY = "rtree", "shapely"
 BYTES = {RTREE: 157, SHAPELY: 431}
 """Bytes an entry, by library."""
+
+_reading = Lock()
+"""For queries of libspatialindex, which write to the pools of its tree."""
 
 _WHOLE = 2**53 - 1
 """Up to here keys are doubles, and no other key is rounded to them."""
@@ -131,11 +136,15 @@ class RTree(StaticFrame[Boxes]):
 
     # ── matching ────────────────────────────────────────────────────────────────────────────────
 
-    def match_batch(self, events: EventBatch) -> Hits:
-        return with_hits_of(self._built.rest, events, super().match_batch(events))
+    def search(self, events: EventBatch, scratch: Scratch) -> Hits:
+        return with_hits_of(self._built.rest, events, scratch, super().search(events, scratch))
 
-    def _stepper(self, events: EventBatch) -> Step:
-        board, table = self._board, self._table
+    def absorb(self, scratch: Scratch) -> None:
+        if self._kept is not None and self._kept.rest is not None:
+            self._kept.rest.absorb(scratch)
+
+    def _stepper(self, events: EventBatch, scratch: Scratch) -> Step:
+        table = self._table
         found, starts = self._found(events)
         is_tested = self._built.is_tested
         if len(events.more):  # the box of a set with gaps is more than the set
@@ -147,7 +156,7 @@ class RTree(StaticFrame[Boxes]):
         ) -> int:
             done: int = give_out(
                 found, starts, is_tested, work, table.layout, table.predicates.layout,
-                events, first, stamp, board.event, board.entry, offsets, out, counters,
+                events, first, stamp, scratch.event, scratch.entry, offsets, out, counters,
             )  # fmt: skip
             return done
 
@@ -160,7 +169,8 @@ class RTree(StaticFrame[Boxes]):
         found = np.empty(0, np.int64)
         if len(asked) and x.tree is not None:
             if self.config.library == RTREE:
-                found, n = x.tree.intersection_v(mins, maxs)
+                with _reading:
+                    found, n = x.tree.intersection_v(mins, maxs)
                 counts[asked] = n
             else:
                 box = self._library.box(mins[:, 0], mins[:, 1], maxs[:, 0], maxs[:, 1])
@@ -194,6 +204,7 @@ class RTree(StaticFrame[Boxes]):
         }
 
     def draw(self) -> str:
+        self.settle()
         x = self._built
         return (
             f"r_tree ({self.config.library})\n├── {len(x.placed)} rectangles on attributes "

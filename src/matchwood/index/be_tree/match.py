@@ -100,6 +100,9 @@ def _match_event(
             if n < 0:
                 return n
             if is_watched:
+                if scratch.visits[c] == 0:
+                    scratch.noted[scratch.count[0]] = c
+                    scratch.count[0] += 1
                 scratch.visits[c] += 1
                 scratch.discarded[c] += discarded
         if tree.c[c, N_DIR] > 0:
@@ -128,3 +131,15 @@ def match_events(
             return e
         finish_event(e, n, 0, 0, 0, offsets, counters)
     return len(events.start) - 1
+
+
+@kernel
+def absorb_visits(search, scratch):
+    """Add what searches have noted to the counts of the tree, and leave nothing noted."""
+    for i in range(search.count[0]):
+        c = search.noted[i]
+        scratch.visits[c] += search.visits[c]
+        scratch.discarded[c] += search.discarded[c]
+        search.visits[c] = 0
+        search.discarded[c] = 0
+    search.count[0] = 0

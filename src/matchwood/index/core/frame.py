@@ -7,7 +7,9 @@ An index derives from `IndexFrame` and says
     _fill(slots)               the first slots, all statistics known at once (else `_add`)
     _add(slots)  _remove(slots)   in place; never called without slots, arrays can be written
     _thaw()                    copy what cannot be written (a memory-mapped snapshot)
-    _stepper(events)           the matching step, see `Board.run`
+    _stepper(events, scratch)  the step of a search, see `Scratch.run`; reads the structure only
+    new_part()                 what it keeps in a scratch, if that is more than a `Part`
+    _learn(part)               take over what searches have left in a part
     _structure()               its part of stats(), with "bytes"
     _arrays()  _take(layout)   its part of a snapshot, and back
     is_kept, check(...)        whether a snapshot keeps them, and what they must be; see `protocol`
@@ -29,13 +31,13 @@ import numpy as np
 from matchwood.encode.events import EventBatch
 from matchwood.encode.expressions import ExpressionTable
 from matchwood.errors import MatchwoodError
-from matchwood.index.core.board import Board
 from matchwood.index.core.config import IndexConfig
 from matchwood.index.core.protocol import CONJUNCTIONS, Hits
+from matchwood.index.core.scratch import Part, Scratch, new_version
 from matchwood.kernel.checks import Column, check, check_members
 
 Step = Callable[[int, int, np.ndarray, np.ndarray, np.ndarray], int]
-"""(first event, stamp, offsets, out, counters) -> events done; see `Board.run`."""
+"""(first event, stamp, offsets, out, counters) -> events done; see `Scratch.run`."""
 
 
 class IndexFrame(ABC):
@@ -49,8 +51,8 @@ class IndexFrame(ABC):
     def __init__(self, table: ExpressionTable, config: Any) -> None:
         self.config = config
         self._table = table
-        self._board = Board()
         self._n_live = 0
+        self._version = new_version()
         self._clear()
 
     @classmethod
@@ -87,11 +89,22 @@ class IndexFrame(ABC):
             self._thaw()
             self._remove(slots)
 
-    def match(self, event: EventBatch) -> np.ndarray:
-        return self.match_batch(event).slots
+    def settle(self) -> None:  # noqa: B027 (most indexes change in place)
+        """Build what a search needs and changes have discarded: by default nothing."""
 
-    def match_batch(self, events: EventBatch) -> Hits:
-        return self._board.run(events, self._table.n_attributes, self._stepper(events))
+    def search(self, events: EventBatch, scratch: Scratch) -> Hits:
+        scratch.begin()
+        step = self._stepper(events, scratch)
+        hits = scratch.run(events, self._table.n_attributes, step)
+        scratch.end()
+        return hits
+
+    def absorb(self, scratch: Scratch) -> None:
+        self._learn(scratch.of(self))
+
+    def new_part(self) -> Part:
+        """What this index keeps in a scratch."""
+        return Part()
 
     def stats(self) -> dict[str, Any]:
         what = "conjunctions" if self.language == CONJUNCTIONS else "expressions"
@@ -135,7 +148,10 @@ class IndexFrame(ABC):
     def _thaw(self) -> None: ...
 
     @abstractmethod
-    def _stepper(self, events: EventBatch) -> Step: ...
+    def _stepper(self, events: EventBatch, scratch: Scratch) -> Step: ...
+
+    def _learn(self, part: Part) -> None:  # noqa: B027 (most indexes do not learn)
+        """Take over what searches have left in a part: nothing, unless an index learns."""
 
     @abstractmethod
     def _structure(self) -> dict[str, Any]: ...

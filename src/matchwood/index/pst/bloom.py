@@ -39,6 +39,7 @@ from matchwood.encode.events import EventBatch
 from matchwood.encode.expressions import ExpressionTable
 from matchwood.index.baselines.counting_kernels import count_uses
 from matchwood.index.core.frame import Step, check_live
+from matchwood.index.core.scratch import Scratch
 from matchwood.index.pst.access import (
     ENOUGH,
     EVENT_SIZE,
@@ -196,9 +197,9 @@ class PSTBloom(PSTFrame):
         held = self._held()
         access = self._chosen(held, self._costs(held))[0]
         before, seen, counted = self._spaces.lists, self._homes.space_seen, self._statistics
-        sieve = self._scratch.sieve
+        sieve = self._sieve
         self._clear()
-        self._scratch.sieve[:] = sieve
+        self._sieve = sieve
         self._make_places(held)
         self._statistics.seen[: len(counted.seen)] = counted.seen
         self._statistics.total[SEEN] = counted.total[SEEN]
@@ -214,21 +215,19 @@ class PSTBloom(PSTFrame):
         self._homes.access[held] = access
         self._fill_chosen(held)
 
-    def _stepper(self, events: EventBatch) -> Step:
-        board, table = self._board, self._table
-        events, is_plain = self._prepared(events)
-        every = self.config.learn_every
+    def _stepper(self, events: EventBatch, scratch: Scratch) -> Step:
+        table = self._table
+        events, is_plain, learns, search = self._prepared(events, scratch)
+        every = self.config.learn_every if learns else 0
 
         def step(
             first: int, stamp: int, offsets: np.ndarray, out: np.ndarray, counters: np.ndarray
         ) -> int:
             done: int = match_bloom(
-                self._spaces.lists, self._records.lists, self._homes, self._entries,
-                self._signatures, self._statistics, table.layout, table.predicates.layout,
-                self._scratch, every, is_plain, events, first, stamp, board.event, board.entry,
-                offsets, out, counters,
+                self._spaces.lists, self._records.lists, self._entries, self._signatures,
+                table.layout, table.predicates.layout, search, every, is_plain,
+                events, first, stamp, scratch.event, scratch.entry, offsets, out, counters,
             )  # fmt: skip
-            self._forget()
             return done
 
         return step

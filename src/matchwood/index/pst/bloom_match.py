@@ -27,8 +27,8 @@ from matchwood.kernel.verify_kernels import (
 )
 
 
-class Scratch(NamedTuple):
-    """What matching needs: one per matcher."""
+class Search(NamedTuple):
+    """What a search writes to: one per index and scratch."""
 
     posted: np.ndarray  # int64[attributes], offsets of the event's keys, -1 between events
     found: np.ndarray  # int64[2 * attributes], the spaces of an event
@@ -37,7 +37,15 @@ class Scratch(NamedTuple):
     clock: np.ndarray  # int64[1], counts events of sets
     work: np.ndarray  # int64[len(COUNTERS)], of the event at hand
     sieve: np.ndarray  # int64[3]
+    absent: np.ndarray  # int64[W], the bits of a signature that the event does not have
+    learned: np.ndarray  # int32[, 2], attribute and space of the values of sampled events
+    count: np.ndarray  # int64[2], N_LEARNED, N_SAMPLED
 
+
+N_LEARNED, N_SAMPLED = range(2)
+"""Positions in `count`: rows of `learned`, and the events that they are from."""
+
+NO_SPACE = -1
 
 TRIED, PASSED, HELD = range(3)
 """Positions in `sieve`: candidates looked at, those that their signature let through, matches."""
@@ -132,16 +140,31 @@ def sieve_spaces(records, absent, scratch, n_spaces):
 
 
 @part
-def learn(spaces, homes, statistics, events, e):
-    """Count an event: its attributes, and the spaces of their fine divisions."""
-    statistics.total[SEEN] += 1
+def learn(spaces, events, e, scratch):
+    """Note an event: its attributes, and the spaces of their fine divisions."""
+    scratch.count[N_SAMPLED] += 1
+    n = scratch.count[N_LEARNED]
     for entry in range(events.start[e], events.start[e + 1]):
         attr = np.int64(events.attr[entry])
         if 2 * attr < len(spaces.size):
-            statistics.seen[attr] += 1
+            scratch.learned[n, 0] = attr
+            scratch.learned[n, 1] = NO_SPACE
             if spaces.size[2 * attr] > 0:
-                place = place_of(spaces, 2 * attr, events.lo[entry])
-                homes.space_seen[spaces.item[place]] += 1
+                scratch.learned[n, 1] = spaces.item[place_of(spaces, 2 * attr, events.lo[entry])]
+            n += 1
+    scratch.count[N_LEARNED] = n
+
+
+@kernel
+def absorb_events(scratch, homes, statistics):
+    """Add what `learn` has noted to the counts of the index."""
+    statistics.total[SEEN] += scratch.count[N_SAMPLED]
+    for i in range(scratch.count[N_LEARNED]):
+        attr, space = np.int64(scratch.learned[i, 0]), np.int64(scratch.learned[i, 1])
+        if attr < len(statistics.seen):
+            statistics.seen[attr] += 1
+        if space != NO_SPACE and space < len(homes.space_seen):
+            homes.space_seen[space] += 1
 
 
 @part
@@ -249,10 +272,13 @@ def verify_sets(
 
 @kernel
 def match_bloom(
-    spaces, records, homes, entries, signatures, statistics, expressions, predicates, scratch,
-    every, is_plain, events, first, stamp, board_event, board_entry, offsets, out, counters,
+    spaces, records, entries, signatures, expressions, predicates, scratch, every, is_plain,
+    events, first, stamp, board_event, board_entry, offsets, out, counters,
 ):  # fmt: skip
-    """Match events first..; returns how many are done. Every so many events are learnt from."""
+    """Match events first..; returns how many are done.
+
+    every  one event in so many is noted, 0: none
+    """
     n = offsets[first]
     for e in range(first, len(events.start) - 1):
         now = stamp + e
@@ -260,10 +286,10 @@ def match_bloom(
         for i in range(len(scratch.work)):
             scratch.work[i] = 0
         if is_plain:
-            sign_event(signatures, events, e)
+            sign_event(signatures, events, e, scratch.absent)
             post_offsets(entries, events, e, scratch.posted)
             n_spaces = find_spaces(spaces, records, events, e, scratch)
-            n_picks = sieve_spaces(records, signatures.absent, scratch, n_spaces)
+            n_picks = sieve_spaces(records, scratch.absent, scratch, n_spaces)
             found = verify(
                 entries, events, now, board_event, board_entry, predicates, scratch, n_picks,
                 n_picks, n, out,
@@ -277,8 +303,8 @@ def match_bloom(
             )  # fmt: skip
         if found < 0:
             return e
-        if is_plain and every > 0 and now % every == 0:
-            learn(spaces, homes, statistics, events, e)
+        if every > 0 and now % every == 0:
+            learn(spaces, events, e, scratch)
         work, n = scratch.work, found
         finish_event(e, n, work[NODES], work[CANDIDATES], work[PREDICATES], offsets, counters)
     return len(events.start) - 1

@@ -35,6 +35,7 @@ import numpy as np
 
 from matchwood.encode.events import EventBatch
 from matchwood.index.core.frame import Step
+from matchwood.index.core.scratch import Scratch
 from matchwood.index.pst.bloom import PSTBloom
 from matchwood.index.pst.bloom_change import DONE
 from matchwood.index.pst.draw import draw_spaces
@@ -44,7 +45,7 @@ from matchwood.index.pst.hash_change import (
     delete_keyed,
     insert_keyed,
 )
-from matchwood.index.pst.hash_match import BLOCK, HashScratch, match_hash
+from matchwood.index.pst.hash_match import BLOCK, HashSearch, match_hash
 from matchwood.index.pst.keys import HASH_FULL, MEMBERS_FULL, Keyed, Odometer
 from matchwood.index.pst.records import NO_ACCESS
 from matchwood.index.pst.space_hash import (
@@ -131,12 +132,6 @@ class PSTHash(PSTBloom):
             second=np.zeros(self.config.max_records, np.int64),
         )
         self._entries = self._entries._replace(skipped=np.zeros(n, np.int64))
-        self._scratch = HashScratch(
-            **self._scratch._asdict(),
-            waiting=np.zeros(BLOCK, np.int64),
-            chosen=np.zeros(n + 1, np.int64),
-            prefix=np.zeros(n + 1, np.int64),
-        )
 
     # ── inserting ───────────────────────────────────────────────────────────────────────────────
 
@@ -252,21 +247,29 @@ class PSTHash(PSTBloom):
 
     # ── matching ────────────────────────────────────────────────────────────────────────────────
 
-    def _stepper(self, events: EventBatch) -> Step:
-        board, table = self._board, self._table
-        events, is_plain = self._prepared(events)
-        every = self.config.learn_every
+    def _new_search(self) -> HashSearch:
+        n = self.config.n_access
+        return HashSearch(
+            **super()._new_search()._asdict(),
+            waiting=np.zeros(BLOCK, np.int64),
+            chosen=np.zeros(n + 1, np.int64),
+            prefix=np.zeros(n + 1, np.int64),
+        )
+
+    def _stepper(self, events: EventBatch, scratch: Scratch) -> Step:
+        table = self._table
+        events, is_plain, learns, search = self._prepared(events, scratch)
+        every = self.config.learn_every if learns else 0
 
         def step(
             first: int, stamp: int, offsets: np.ndarray, out: np.ndarray, counters: np.ndarray
         ) -> int:
             done: int = match_hash(
-                self._spaces.lists, self._records.lists, self._homes, self._entries, self._keyed,
+                self._spaces.lists, self._records.lists, self._entries, self._keyed,
                 self._members.lists, self._hash, self._groups.lists, self._signatures,
-                self._statistics, table.layout, table.predicates.layout, self._scratch, every,
-                is_plain, events, first, stamp, board.event, board.entry, offsets, out, counters,
+                table.layout, table.predicates.layout, search, every, is_plain,
+                events, first, stamp, scratch.event, scratch.entry, offsets, out, counters,
             )  # fmt: skip
-            self._forget()
             return done
 
         return step

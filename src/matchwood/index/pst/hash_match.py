@@ -44,8 +44,8 @@ VISIT = 4
 """Lookups that take about as long as testing one member of a space."""
 
 
-class HashScratch(NamedTuple):
-    """What matching needs: that of `pst_bloom`, and keys on their way."""
+class HashSearch(NamedTuple):
+    """What a search writes to: that of `pst_bloom`, and keys on their way."""
 
     posted: np.ndarray
     found: np.ndarray
@@ -54,6 +54,9 @@ class HashScratch(NamedTuple):
     clock: np.ndarray
     work: np.ndarray
     sieve: np.ndarray
+    absent: np.ndarray
+    learned: np.ndarray
+    count: np.ndarray
     waiting: np.ndarray  # int64[BLOCK], keys that are looked up together
     chosen: np.ndarray  # int64[N + 1], which spaces of the event are in the key at hand
     prefix: np.ndarray  # int64[N + 1], what stands for the first parts of that key
@@ -238,11 +241,14 @@ def _member_sets(
 
 @kernel
 def match_hash(
-    spaces, records, homes, entries, keyed, members, table, groups, signatures, statistics,
+    spaces, records, entries, keyed, members, table, groups, signatures,
     expressions, predicates, scratch, every, is_plain, events, first, stamp, board_event,
     board_entry, offsets, out, counters,
 ):  # fmt: skip
-    """Match events first..; returns how many are done. Every so many events are learnt from."""
+    """Match events first..; returns how many are done.
+
+    every  one event in so many is noted, 0: none
+    """
     most = np.int64(keyed.access.shape[1])
     while most > 1 and keyed.by_arity[most] == 0:
         most -= 1
@@ -256,9 +262,9 @@ def match_hash(
         if is_plain:
             post_offsets(entries, events, e, scratch.posted)
             if keyed.by_arity[1] > 0:
-                sign_event(signatures, events, e)
+                sign_event(signatures, events, e, scratch.absent)
                 n_spaces = find_spaces(spaces, records, events, e, scratch)
-                n_sieved = sieve_spaces(records, signatures.absent, scratch, n_spaces)
+                n_sieved = sieve_spaces(records, scratch.absent, scratch, n_spaces)
             n_spaces, n_members = member_spaces(spaces, members, events, e, scratch.found)
             n_picks = n_sieved
             if has_fewer_members(n_spaces, n_members, most):
@@ -288,8 +294,8 @@ def match_hash(
             )  # fmt: skip
         if found < 0:
             return e
-        if is_plain and every > 0 and now % every == 0:
-            learn(spaces, homes, statistics, events, e)
+        if every > 0 and now % every == 0:
+            learn(spaces, events, e, scratch)
         work, n = scratch.work, found
         finish_event(e, n, work[NODES], work[CANDIDATES], work[PREDICATES], offsets, counters)
     return len(events.start) - 1

@@ -12,6 +12,7 @@ from matchwood.encode.expression_kernels import CONJUNCTION, TREE
 from matchwood.encode.expressions import ExpressionTable
 from matchwood.index.core.frame import IndexFrame, Step, check_live
 from matchwood.index.core.protocol import ANY
+from matchwood.index.core.scratch import Scratch
 from matchwood.index.scan.match import (
     FAIL,
     Records,
@@ -48,15 +49,15 @@ class Scan(IndexFrame):
         self._conjunctions.remove(slots[kind == CONJUNCTION])
         self._trees.remove(slots[kind == TREE])
 
-    def _stepper(self, events: EventBatch) -> Step:
-        board, conjunctions, trees = self._board, self._conjunctions, self._trees
+    def _stepper(self, events: EventBatch, scratch: Scratch) -> Step:
+        conjunctions, trees = self._conjunctions, self._trees
 
         def step(
             first: int, stamp: int, offsets: np.ndarray, out: np.ndarray, counters: np.ndarray
         ) -> int:
             done: int = scan_batch(
                 conjunctions.records, conjunctions.n_records, trees.records, trees.n_records,
-                len(self), events, first, stamp, board.event, board.entry,
+                len(self), events, first, stamp, scratch.event, scratch.entry,
                 self._table.predicates.layout, offsets, out, counters,
             )  # fmt: skip
             return done

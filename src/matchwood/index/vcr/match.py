@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from matchwood.index.core.hit_kernels import all_hold
@@ -24,6 +26,7 @@ from matchwood.index.vcr.change import (
 from matchwood.kernel.jit import kernel, part
 from matchwood.kernel.verify_kernels import (
     CANDIDATES,
+    COUNTERS,
     NODES,
     PREDICATES,
     finish_event,
@@ -31,6 +34,21 @@ from matchwood.kernel.verify_kernels import (
 )
 
 FULL = -1
+
+
+class Seen(NamedTuple):
+    """What a search writes to."""
+
+    seen: np.ndarray  # uint8[slots], the clock when each was last found; overlapped pieces only
+    clock: np.ndarray  # int64[1], counts events up to 255
+    work: np.ndarray  # int64[len(COUNTERS)], of the event at hand
+
+
+def new_seen(n_slots: int) -> Seen:
+    """Nothing was found so far."""
+    return Seen(
+        np.zeros(n_slots, np.uint8), np.zeros(1, np.int64), np.zeros(len(COUNTERS), np.int64)
+    )
 
 
 @part
