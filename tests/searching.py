@@ -14,9 +14,14 @@ from matchwood.index.core.scratch import Scratch
 _scratches: WeakKeyDictionary[Any, Scratch] = WeakKeyDictionary()
 
 
+def scratch_of(index: Any) -> Scratch:
+    """The scratch that `search` uses for an index."""
+    return _scratches.setdefault(index, Scratch())
+
+
 def search(index: Any, events: EventBatch) -> Hits:
     """The hits of a batch; the index learns from it."""
-    scratch = _scratches.setdefault(index, Scratch())
+    scratch = scratch_of(index)
     index.settle()
     hits: Hits = index.search(events, scratch)
     index.absorb(scratch)

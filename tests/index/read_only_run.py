@@ -2,9 +2,9 @@
 
     python tests/index/read_only_run.py
 
-A write ends the process (SIGSEGV); the last line names the index.  Answers are compared with scan's.
-Arrays are moved to pages of their own, which are then protected: their flags still say that they
-can be written, so that no kernel has to be compiled for another type.
+A write ends the process (SIGSEGV); the last line names the index.  Answers are compared with those
+of scan.  Arrays are moved to pages of their own, which are then protected: their flags still say
+that they can be written, so that no kernel has to be compiled for another type.
 """
 
 from __future__ import annotations

@@ -13,14 +13,15 @@ from index.a_tree_samples import FIGURE_4, FIGURE_6, P123, built, leaf, node, p,
 from matchwood.index.a_tree.blocks import AND, OR, TELL, TO_TOP
 from matchwood.index.a_tree.config import MATCHING
 from matchwood.index.a_tree.draw import children_of
+from matchwood.index.a_tree.index import ATree
 from matchwood.index.a_tree.levels import FALSE, NOT, TRUE, UNDEFINED, XNOR, XOR, evaluate
-from matchwood.index.a_tree.match import _evaluate, _make_ready, _open, _propagate
+from matchwood.index.a_tree.match import Matching, _evaluate, _make_ready, _open, _propagate
 from matchwood.index.a_tree.memory import new_matching
 from matchwood.index.a_tree.three_valued import ThreeValuedATree
 from matchwood.kernel.verify_kernels import CANDIDATES, MATCHES
 from matchwood.lang import parse
 from matchwood.lang.nodes import And, Or
-from searching import search
+from searching import scratch_of, search
 
 
 def test_figure_4_two_expressions_share_a_node():
@@ -174,12 +175,17 @@ def test_figure_6_step_by_step():
     assert (n_sole, n_pending, n_opened) == (0, 0, 0)
 
 
+def matching_of(index: ATree) -> Matching:
+    """What the last search has written to."""
+    matching: Matching = scratch_of(index).of(index).arrays
+    return matching
+
+
 def test_figure_6_looks_at_six_nodes():
     figure = Figure6()
     hits = search(figure.index, figure_6_event(figure.world))
     assert found(hits) == [[2, 5]]  # S3 and S6
-    matching = figure.index._matching
-    assert matching is not None
+    matching = matching_of(figure.index)
     assert sorted(figure.names(matching.queue[:6])) == [1, 9, 10, 11, 14, 15]
     truth = matching.truth[len(figure.x.root_of) :]
     true = np.flatnonzero(truth[: len(figure.x.node)] == matching.clock[0])
@@ -195,10 +201,8 @@ def test_a_top_is_given_out_without_a_look_at_it():
     assert (x.hot[inner, TELL], told_by(x, inner)[0]) == (~(1 + 4 * 2 + TO_TOP), [s3])
     hits = search(index, figure_6_event(world))
     assert found(hits) == [[2, 5]]
-    assert index._matching is not None
-    assert s3 not in index._matching.queue[:5]
+    assert s3 not in matching_of(index).queue[:5]
     index._memory.make_plain()
-    index._matching = None
     again = search(index, figure_6_event(world))
     assert (found(again), again.counters.tolist()) == (found(hits), hits.counters.tolist())
 

@@ -1,4 +1,4 @@
-"""A search reads its index and writes to its scratch: many at once, after growth, after an error."""
+"""A search reads its index and writes to its scratch: several at once, after growth and errors."""
 
 from __future__ import annotations
 
@@ -108,8 +108,8 @@ def test_what_an_interrupted_search_left_is_thrown_away():
         def interrupted(*arguments: Any) -> int:
             raise KeyboardInterrupt
 
+        scratch.begin()
         with pytest.raises(KeyboardInterrupt):
-            scratch.begin()
             scratch.run(encoded, world.table.n_attributes, interrupted)
         assert scratch.is_busy
         assert found(index.search(encoded, scratch)) == world.expected(held, raw)

@@ -1,10 +1,10 @@
 """Bound calls: a layout goes into a kernel as one array of addresses, not as its arrays.
 
-Numba takes an array argument apart whenever a kernel is called, which costs about 0.1 µs for each: a
-layout of sixty arrays costs more than the search of a small index.  So the arrays of a layout are
+Numba takes an array argument apart whenever a kernel is called, which costs about 0.1 µs for each:
+a layout of sixty arrays costs more than the search of a small index.  So the arrays of a layout are
 described once, and their addresses and lengths written into one int64 array by their owner:
 
-    VIEW = Layout(View, tree=TREE, predicates=Layout(PredicateLayout, attr="int32", lo="int64", ...))
+    VIEW = Layout(View, tree=TREE, predicates=Layout(PredicateLayout, attr="int32", lo="int64"))
     view_of = VIEW.reader()                     # for kernels
     binding = Binding(VIEW)                     # for the owner
     ...
@@ -14,7 +14,7 @@ described once, and their addresses and lengths written into one int64 array by 
     def match(bound, ...):
         view = view_of(bound)                   # the NamedTuple again; no reference is counted
 
-    bound     [address, length]  for each array, in the order of the fields, nested layouts in place;
+    bound     [address, length] for each array, in the order of the fields, nested layouts in place;
               an array of two dimensions has [address, rows, columns]
 
 `of` writes a new array whenever a part is another object than before, and keeps the parts, so that
@@ -26,6 +26,7 @@ memory-mapped layout needs no kernels of its own.  Without a compiler a bound la
 from __future__ import annotations
 
 from collections.abc import Callable
+from operator import is_
 from typing import Any
 
 import numba
@@ -42,7 +43,7 @@ class Layout:
     or the layout of a tuple inside it.
     """
 
-    def __init__(self, kind: type, **fields: str | Layout) -> None:
+    def __init__(self, kind: type, /, **fields: str | Layout) -> None:
         self.kind = kind
         names: tuple[str, ...] = kind._fields  # type: ignore[attr-defined]
         if names != tuple(fields):
@@ -56,7 +57,7 @@ class Layout:
             each.numba_type() if isinstance(each, Layout) else _array_type(each)
             for each in self._fields
         ]
-        return types.NamedTuple(inside, self.kind)
+        return types.NamedTuple(inside, self.kind)  # type: ignore[attr-defined]
 
     def write(self, arrays: Any, out: list[int]) -> None:
         """Append addresses and lengths; arrays of another type are an error of the owner."""
@@ -86,12 +87,8 @@ class Binding:
     def of(self, parts: Any) -> Any:
         """The parts, a NamedTuple, as a kernel takes them."""
         now = self._now
-        if now is not None:
-            for old, new in zip(now[0], parts, strict=True):
-                if old is not new:
-                    break
-            else:
-                return now[1]
+        if now is not None and all(map(is_, now[0], parts)):
+            return now[1]
         bound: Any = parts
         if IS_COMPILED:
             words: list[int] = []
@@ -103,9 +100,7 @@ class Binding:
     def forget(self, parts: Any) -> None:
         """Let go of arrays that the owner has replaced."""
         now = self._now
-        if now is not None and any(
-            old is not new for old, new in zip(now[0], parts, strict=True)
-        ):
+        if now is not None and not all(map(is_, now[0], parts)):
             self._now = None
 
 

@@ -15,7 +15,15 @@ from matchwood.index.a_tree.delete import delete_batch
 from matchwood.index.a_tree.draw import draw_dot, draw_text, sharing_by_level
 from matchwood.index.a_tree.insert import DONE, NODES_FULL, TABLE_FULL, insert_batch
 from matchwood.index.a_tree.levels import match_levels
-from matchwood.index.a_tree.match import Matching, match_batch, match_found
+from matchwood.index.a_tree.match import (
+    MINE,
+    VIEW,
+    Matching,
+    Mine,
+    View,
+    match_events,
+    match_found,
+)
 from matchwood.index.a_tree.memory import ATreeMemory, new_levels, new_matching
 from matchwood.index.a_tree.nodes import CHANGED, WAITING
 from matchwood.index.core.config import IndexConfig
@@ -39,6 +47,8 @@ class ATree(IndexFrame):
     name: ClassVar[str] = "a_tree"
     language: ClassVar[str] = ANY
     is_kept: ClassVar[bool] = True
+    LAYOUT = VIEW
+    SEARCH = MINE
     Config: ClassVar[type[IndexConfig]] = ATreeConfig
 
     def _clear(self) -> None:
@@ -136,6 +146,15 @@ class ATree(IndexFrame):
 
     # ── matching ────────────────────────────────────────────────────────────────────────────────
 
+    def _view(self) -> View | tuple[()]:
+        stabbing = self._found_by
+        if isinstance(stabbing, PSTrees):
+            return ()
+        return View(
+            self._memory.layout, stabbing.arrays, stabbing.segments, stabbing.on_node.lists,
+            self._table.predicates.layout,
+        )  # fmt: skip
+
     def _stepper(self, events: EventBatch, scratch: Scratch) -> Step:
         stabbing, table, x = self._found_by, self._table, self._memory.layout
         part, is_on_demand = scratch.of(self), self.config.matching == ON_DEMAND
@@ -148,18 +167,9 @@ class ATree(IndexFrame):
         found = stabbing.scratch_in(part, events)
         if not is_on_demand:
             return self._level_stepper(events, scratch, stabbing, found)
-
-        def step(
-            first: int, stamp: int, offsets: np.ndarray, out: np.ndarray, counters: np.ndarray
-        ) -> int:
-            done: int = match_batch(
-                x, matching, stabbing.arrays, stabbing.segments, stabbing.on_node.lists, found,
-                events, first, stamp, scratch.event, scratch.entry,
-                table.predicates.layout, offsets, out, counters,
-            )  # fmt: skip
-            return done
-
-        return step
+        return self._bound_step(
+            match_events, events, scratch, lambda: Mine(matching, found, scratch.board)
+        )
 
     def _found_stepper(self, events: EventBatch, trees: PSTrees, matching: Matching) -> Step:
         x = self._memory.layout

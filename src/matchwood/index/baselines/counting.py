@@ -14,9 +14,10 @@ Layout   (P predicate ids, S slots)
          posts     lists[P]   slots of the expressions that use a predicate (see list_kernels)
          stabbing             which predicates an event satisfies (see stabbing)
          counter   [S, 2]     copied into each scratch.  LEFT: base + predicates still to be seen;
-                              NEED: predicates.  Every event has a base above all counters before it, so they are set
-                              back only when they come to the limit of their type: uint8 for
-                              expressions of up to 30 predicates (half the time of int32), int32
+                              NEED: predicates.  Every event has a base above all counters before
+                              it, so they are set back only when they come to the limit of their
+                              type: uint8 for expressions of up to 30 predicates (half the time of
+                              int32), int32
          width, clock         distance of two bases; the last base
          opened    int64[n,2] scratch: ends of the lists of satisfied predicates
 """

@@ -23,7 +23,7 @@ from matchwood.index.be_tree.change import (
 )
 from matchwood.index.be_tree.check import check_tree
 from matchwood.index.be_tree.draw import draw_dot, draw_text
-from matchwood.index.be_tree.match import absorb_visits, match_events
+from matchwood.index.be_tree.match import MINE, VIEW, Mine, View, absorb_visits, match_events
 from matchwood.index.be_tree.memory import TreeMemory, new_search, with_room
 from matchwood.index.be_tree.nodes import N_C, N_P, Rules, TreeLayout
 from matchwood.index.be_tree.rank import recycle
@@ -95,6 +95,8 @@ class BETree(IndexFrame):
 
     name: ClassVar[str] = "be_tree"
     is_kept: ClassVar[bool] = True
+    LAYOUT = VIEW
+    SEARCH = MINE
     Config = Config
 
     def _clear(self) -> None:
@@ -144,6 +146,9 @@ class BETree(IndexFrame):
         part.arrays = new_search()
         return part
 
+    def _view(self) -> View:
+        return View(self._memory.tree, self._table.layout, self._table.predicates.layout)
+
     def _stepper(self, events: EventBatch, scratch: Scratch) -> Step:
         table, tree, part = self._table, self._memory.tree, scratch.of(self)
         n_attributes = max(table.n_attributes, int(events.attr.max(initial=-1)) + 1)
@@ -151,17 +156,7 @@ class BETree(IndexFrame):
             part.arrays, part.version, part.n_events = new_search(), self._version, 0
         arrays = part.arrays = with_room(part.arrays, len(tree.c), n_attributes)
         part.n_events += events.n_events
-
-        def step(
-            first: int, stamp: int, offsets: np.ndarray, out: np.ndarray, counters: np.ndarray
-        ) -> int:
-            done: int = match_events(
-                tree, table.layout, table.predicates.layout, events, first, stamp,
-                scratch.event, scratch.entry, arrays, offsets, out, counters,
-            )  # fmt: skip
-            return done
-
-        return step
+        return self._bound_step(match_events, events, scratch, lambda: Mine(arrays, scratch.board))
 
     def _learn(self, part: Part) -> None:
         """Count visits of nodes; when a window of operations is over, recycle."""

@@ -41,6 +41,8 @@ from matchwood.index.core.config import IndexConfig
 from matchwood.index.core.scratch import Hits, Scratch
 from matchwood.kernel.arrays import slices
 
+__all__ = ["ANY", "CONJUNCTIONS", "CheckedIndex", "Hits", "Index", "is_checked", "side_by_side"]
+
 CONJUNCTIONS = "conjunctions"
 ANY = "any"
 """The languages an index may speak: what it is given to hold."""

@@ -20,6 +20,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from matchwood.encode.events import EventBatch
+from matchwood.index.core.layout_kernels import Board
 from matchwood.kernel.arrays import doubled, grown
 from matchwood.kernel.verify_kernels import COUNTERS
 
@@ -55,6 +56,8 @@ class Part:
     """What events told about the index, see its `absorb`."""
     n_events: int = 0
     """Events since the last `absorb`."""
+    binding: Any = None
+    """`arrays` and the board, bound; see `IndexFrame._bound_step`."""
 
 
 class Scratch:
@@ -64,12 +67,19 @@ class Scratch:
         self._reset()
 
     def _reset(self) -> None:
-        self.event = np.full(64, -1, np.int64)
-        self.entry = np.zeros(64, np.int64)
+        self.board = Board(np.full(64, -1, np.int64), np.zeros(64, np.int64))
         self.out = np.empty(1024, np.int32)
         self._stamp = 0
         self._parts: WeakKeyDictionary[Any, Part] = WeakKeyDictionary()
         self.is_busy = False
+
+    @property
+    def event(self) -> np.ndarray:
+        return self.board.event
+
+    @property
+    def entry(self) -> np.ndarray:
+        return self.board.entry
 
     def of(self, index: Any) -> Part:
         """The part of an index, made at its first search."""
@@ -91,9 +101,9 @@ class Scratch:
     def post(self, events: EventBatch, n_attributes: int) -> int:
         """Make the board long enough for expressions and events; returns the stamp of event 0."""
         size = max(n_attributes, int(events.attr.max(initial=-1)) + 1)
-        if size > len(self.event):
-            self.event = grown(self.event, doubled(len(self.event), size), -1)
-            self.entry = grown(self.entry, len(self.event))
+        if size > len(self.board.event):
+            size = doubled(len(self.board.event), size)
+            self.board = Board(grown(self.board.event, size, -1), grown(self.board.entry, size))
         stamp = self._stamp
         self._stamp += events.n_events
         return stamp

@@ -1,9 +1,9 @@
 """Static frame: an index that is built in bulk from the expression table, and again after changes.
 
 Inserting and deleting change the set of slots that are held, and nothing else; the structure is
-discarded.  The first `settle`, `stats` or `draw` after that builds it from what the table says then;
-a search never does.  Adding expressions one by one therefore costs one build, and a structure that
-does not agree with the table is never searched, because there is none.
+discarded.  The first `settle`, `stats` or `draw` after that builds it from what the table says
+then; a search never does.  Adding expressions one by one therefore costs one build, and a structure
+that does not agree with the table is never searched, because there is none.
 
 An index derives from `StaticFrame` and says
 

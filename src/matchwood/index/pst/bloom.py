@@ -64,7 +64,7 @@ from matchwood.index.pst.bloom_change import (
     insert_more,
 )
 from matchwood.index.pst.bloom_check import check_bloom
-from matchwood.index.pst.bloom_match import match_bloom
+from matchwood.index.pst.bloom_match import MINE, VIEW, Mine, View, match_bloom
 from matchwood.index.pst.cuts import make_cuts
 from matchwood.index.pst.frame import OFTEN, Config, PSTFrame
 from matchwood.index.pst.records import (
@@ -79,6 +79,8 @@ class PSTBloom(PSTFrame):
 
     name: ClassVar[str] = "pst_bloom"
     is_kept: ClassVar[bool] = True
+    LAYOUT = VIEW
+    SEARCH = MINE
     Config = Config
 
     def _fill(self, slots: np.ndarray) -> None:
@@ -215,22 +217,19 @@ class PSTBloom(PSTFrame):
         self._homes.access[held] = access
         self._fill_chosen(held)
 
-    def _stepper(self, events: EventBatch, scratch: Scratch) -> Step:
+    def _view(self) -> Any:
         table = self._table
+        return View(
+            self._spaces.lists, self._records.lists, self._entries, self._signatures,
+            table.layout, table.predicates.layout,
+        )  # fmt: skip
+
+    def _stepper(self, events: EventBatch, scratch: Scratch) -> Step:
         events, is_plain, learns, search = self._prepared(events, scratch)
         every = self.config.learn_every if learns else 0
-
-        def step(
-            first: int, stamp: int, offsets: np.ndarray, out: np.ndarray, counters: np.ndarray
-        ) -> int:
-            done: int = match_bloom(
-                self._spaces.lists, self._records.lists, self._entries, self._signatures,
-                table.layout, table.predicates.layout, search, every, is_plain,
-                events, first, stamp, scratch.event, scratch.entry, offsets, out, counters,
-            )  # fmt: skip
-            return done
-
-        return step
+        return self._bound_step(
+            match_bloom, events, scratch, lambda: Mine(search, scratch.board), every, is_plain
+        )
 
     @classmethod
     def check(

@@ -6,10 +6,15 @@ from typing import NamedTuple
 
 import numpy as np
 
+from matchwood.encode.expression_kernels import ExpressionLayout
+from matchwood.encode.predicate_kernels import PredicateLayout
+from matchwood.index.core.layout_kernels import BOARD, EXPRESSION_TABLE, PREDICATE_TABLE, Board
 from matchwood.index.pst.access import SEEN
-from matchwood.index.pst.entries import after_intervals
-from matchwood.index.pst.signatures import sign_event
-from matchwood.index.pst.spaces import place_of
+from matchwood.index.pst.entries import Entries, after_intervals
+from matchwood.index.pst.records import Records
+from matchwood.index.pst.signatures import Signatures, sign_event
+from matchwood.index.pst.spaces import Spaces, place_of
+from matchwood.kernel.bound import Layout
 from matchwood.kernel.jit import kernel, part, prefetch
 from matchwood.kernel.posting_kernels import (
     clear_offsets,
@@ -50,6 +55,54 @@ NO_SPACE = -1
 TRIED, PASSED, HELD = range(3)
 """Positions in `sieve`: candidates looked at, those that their signature let through, matches."""
 
+
+class View(NamedTuple):
+    """What a search reads."""
+
+    spaces: Spaces
+    records: Records
+    entries: Entries
+    signatures: Signatures
+    expressions: ExpressionLayout
+    predicates: PredicateLayout
+
+
+class Mine(NamedTuple):
+    """What a search writes to."""
+
+    search: Search
+    board: Board
+
+
+SPACES = Layout(
+    Spaces,
+    start="int64", size="int32", room="int8", item="int32", free="int32", count="int64",
+    cut="int64", uses="int32",
+)  # fmt: skip
+RECORDS = Layout(
+    Records,
+    start="int64", size="int32", room="int8", item="int32", free="int32", count="int64",
+    mark="int64[2]",
+)  # fmt: skip
+ENTRIES = Layout(
+    Entries, word="int64", origin="int64", free="int64", count="int64", skipped="int64"
+)
+SIGNATURES = Layout(Signatures, low="int64", scale="float64")
+VIEW = Layout(
+    View,
+    spaces=SPACES, records=RECORDS, entries=ENTRIES, signatures=SIGNATURES,
+    expressions=EXPRESSION_TABLE, predicates=PREDICATE_TABLE,
+)  # fmt: skip
+MINE = Layout(
+    Mine,
+    search=Layout(
+        Search,
+        posted="int64", found="int64", picks="int32", seen="int64", clock="int64", work="int64",
+        sieve="int64", absent="int64", learned="int32[2]", count="int64",
+    ),
+    board=BOARD,
+)  # fmt: skip
+_view_of, _mine_of = VIEW.reader(), MINE.reader()
 
 LINE = 16
 """Items in a cache line; half as many words."""
@@ -271,14 +324,16 @@ def verify_sets(
 
 
 @kernel
-def match_bloom(
-    spaces, records, entries, signatures, expressions, predicates, scratch, every, is_plain,
-    events, first, stamp, board_event, board_entry, offsets, out, counters,
-):  # fmt: skip
+def match_bloom(bound, mine, every, is_plain, events, first, stamp, output):
     """Match events first..; returns how many are done.
 
     every  one event in so many is noted, 0: none
     """
+    view, own = _view_of(bound), _mine_of(mine)
+    spaces, records, entries, signatures = view.spaces, view.records, view.entries, view.signatures
+    expressions, predicates = view.expressions, view.predicates
+    scratch, board_event, board_entry = own.search, own.board.event, own.board.entry
+    offsets, out, counters = output.offsets, output.out, output.counters
     n = offsets[first]
     for e in range(first, len(events.start) - 1):
         now = stamp + e

@@ -45,7 +45,7 @@ from matchwood.index.pst.hash_change import (
     delete_keyed,
     insert_keyed,
 )
-from matchwood.index.pst.hash_match import BLOCK, HashSearch, match_hash
+from matchwood.index.pst.hash_match import BLOCK, MINE, VIEW, HashSearch, Mine, View, match_hash
 from matchwood.index.pst.keys import HASH_FULL, MEMBERS_FULL, Keyed, Odometer
 from matchwood.index.pst.records import NO_ACCESS
 from matchwood.index.pst.space_hash import (
@@ -102,6 +102,8 @@ class PSTHash(PSTBloom):
 
     name: ClassVar[str] = "pst_hash"
     is_kept: ClassVar[bool] = False
+    LAYOUT = VIEW
+    SEARCH = MINE
     Config = Config
 
     def _clear(self) -> None:
@@ -256,23 +258,20 @@ class PSTHash(PSTBloom):
             prefix=np.zeros(n + 1, np.int64),
         )
 
-    def _stepper(self, events: EventBatch, scratch: Scratch) -> Step:
+    def _view(self) -> Any:
         table = self._table
+        return View(
+            self._spaces.lists, self._records.lists, self._entries, self._signatures, self._keyed,
+            self._members.lists, self._hash, self._groups.lists,
+            table.layout, table.predicates.layout,
+        )  # fmt: skip
+
+    def _stepper(self, events: EventBatch, scratch: Scratch) -> Step:
         events, is_plain, learns, search = self._prepared(events, scratch)
         every = self.config.learn_every if learns else 0
-
-        def step(
-            first: int, stamp: int, offsets: np.ndarray, out: np.ndarray, counters: np.ndarray
-        ) -> int:
-            done: int = match_hash(
-                self._spaces.lists, self._records.lists, self._entries, self._keyed,
-                self._members.lists, self._hash, self._groups.lists, self._signatures,
-                table.layout, table.predicates.layout, search, every, is_plain,
-                events, first, stamp, scratch.event, scratch.entry, offsets, out, counters,
-            )  # fmt: skip
-            return done
-
-        return step
+        return self._bound_step(
+            match_hash, events, scratch, lambda: Mine(search, scratch.board), every, is_plain
+        )
 
     # ── for people ──────────────────────────────────────────────────────────────────────────────
 

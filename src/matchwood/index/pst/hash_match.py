@@ -6,7 +6,20 @@ from typing import NamedTuple
 
 import numpy as np
 
+from matchwood.encode.expression_kernels import ExpressionLayout
+from matchwood.encode.predicate_kernels import PredicateLayout
+from matchwood.index.core.layout_kernels import (
+    BOARD,
+    EXPRESSION_TABLE,
+    ID_LISTS,
+    PREDICATE_TABLE,
+    Board,
+)
 from matchwood.index.pst.bloom_match import (
+    ENTRIES,
+    RECORDS,
+    SIGNATURES,
+    SPACES,
     find_spaces,
     gather_sets,
     learn,
@@ -14,18 +27,23 @@ from matchwood.index.pst.bloom_match import (
     verify,
     verify_sets,
 )
-from matchwood.index.pst.entries import slot_of
-from matchwood.index.pst.signatures import sign_event
+from matchwood.index.pst.entries import Entries, slot_of
+from matchwood.index.pst.keys import Keyed
+from matchwood.index.pst.records import Records
+from matchwood.index.pst.signatures import Signatures, sign_event
 from matchwood.index.pst.space_hash import (
     HELD,
     NODE,
+    SpaceHash,
     find_place,
     home_of,
     key_of,
     node_of,
     value_of,
 )
-from matchwood.index.pst.spaces import place_of
+from matchwood.index.pst.spaces import Spaces, place_of
+from matchwood.kernel.bound import Layout
+from matchwood.kernel.id_list_kernels import IdLists
 from matchwood.kernel.jit import kernel, part, prefetch
 from matchwood.kernel.posting_kernels import clear_offsets, post_offsets
 from matchwood.kernel.verify_kernels import (
@@ -60,6 +78,49 @@ class HashSearch(NamedTuple):
     waiting: np.ndarray  # int64[BLOCK], keys that are looked up together
     chosen: np.ndarray  # int64[N + 1], which spaces of the event are in the key at hand
     prefix: np.ndarray  # int64[N + 1], what stands for the first parts of that key
+
+
+class View(NamedTuple):
+    """What a search reads."""
+
+    spaces: Spaces
+    records: Records
+    entries: Entries
+    signatures: Signatures
+    keyed: Keyed
+    members: IdLists
+    table: SpaceHash
+    groups: IdLists
+    expressions: ExpressionLayout
+    predicates: PredicateLayout
+
+
+class Mine(NamedTuple):
+    """What a search writes to."""
+
+    search: HashSearch
+    board: Board
+
+
+VIEW = Layout(
+    View,
+    spaces=SPACES, records=RECORDS, entries=ENTRIES, signatures=SIGNATURES,
+    keyed=Layout(Keyed, access="int32[2]", arity="int8", by_arity="int64", demoted="int64"),
+    members=ID_LISTS,
+    table=Layout(SpaceHash, place="int64[2]", chain="int32", node="int32", count="int64"),
+    groups=ID_LISTS, expressions=EXPRESSION_TABLE, predicates=PREDICATE_TABLE,
+)  # fmt: skip
+MINE = Layout(
+    Mine,
+    search=Layout(
+        HashSearch,
+        posted="int64", found="int64", picks="int32", seen="int64", clock="int64", work="int64",
+        sieve="int64", absent="int64", learned="int32[2]", count="int64", waiting="int64",
+        chosen="int64", prefix="int64",
+    ),
+    board=BOARD,
+)  # fmt: skip
+_view_of, _mine_of = VIEW.reader(), MINE.reader()
 
 
 @part
@@ -240,15 +301,17 @@ def _member_sets(
 
 
 @kernel
-def match_hash(
-    spaces, records, entries, keyed, members, table, groups, signatures,
-    expressions, predicates, scratch, every, is_plain, events, first, stamp, board_event,
-    board_entry, offsets, out, counters,
-):  # fmt: skip
+def match_hash(bound, mine, every, is_plain, events, first, stamp, output):
     """Match events first..; returns how many are done.
 
     every  one event in so many is noted, 0: none
     """
+    view, own = _view_of(bound), _mine_of(mine)
+    spaces, records, entries, signatures = view.spaces, view.records, view.entries, view.signatures
+    keyed, members, table, groups = view.keyed, view.members, view.table, view.groups
+    expressions, predicates = view.expressions, view.predicates
+    scratch, board_event, board_entry = own.search, own.board.event, own.board.entry
+    offsets, out, counters = output.offsets, output.out, output.counters
     most = np.int64(keyed.access.shape[1])
     while most > 1 and keyed.by_arity[most] == 0:
         most -= 1

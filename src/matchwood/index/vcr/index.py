@@ -15,7 +15,7 @@ from matchwood.index.core.with_rest import FrameWithRest
 from matchwood.index.vcr.change import KX, KY, NOT_HELD, PLACED, REST, X_ATTR, Y_ATTR, Grid
 from matchwood.index.vcr.config import AUTO, HASH, OVERLAPPED, SIMPLE, TABLE, Config
 from matchwood.index.vcr.lists import MOST_SLOTS, VCRLists, n_places
-from matchwood.index.vcr.match import match_events, new_seen
+from matchwood.index.vcr.match import MINE, VIEW, Mine, View, match_events, new_seen
 from matchwood.index.vcr.plan import EMPTY, make_plan
 
 MOST_PLACES = 2**31
@@ -32,6 +32,8 @@ class VCR(FrameWithRest):
     """Owns the lists of activated VCRs, and the index for the rest."""
 
     name: ClassVar[str] = "vcr"
+    LAYOUT = VIEW
+    SEARCH = MINE
     Config = Config
 
     def _clear(self) -> None:
@@ -115,24 +117,20 @@ class VCR(FrameWithRest):
         part.arrays = new_seen(0)
         return part
 
+    def _view(self) -> View:
+        table, vcrs = self._table, self._vcrs
+        return View(
+            vcrs.grid, vcrs.active, vcrs.pairs, vcrs.lists, table.layout, table.predicates.layout
+        )
+
     def _stepper(self, events: EventBatch, scratch: Scratch) -> Step:
-        table, vcrs, part = self._table, self._vcrs, scratch.of(self)
+        vcrs, part = self._vcrs, scratch.of(self)
         if vcrs.overlapped and len(part.arrays.seen) < len(vcrs.active.home):
             part.arrays = new_seen(len(vcrs.active.home))
-        seen, clock, work = part.arrays
-
-        def step(
-            first: int, stamp: int, offsets: np.ndarray, out: np.ndarray, counters: np.ndarray
-        ) -> int:
-            done: int = match_events(
-                vcrs.grid, vcrs.active, vcrs.pairs, vcrs.lists, vcrs.overlapped,
-                seen, clock, work,
-                table.layout, table.predicates.layout,
-                events, first, stamp, scratch.event, scratch.entry, offsets, out, counters,
-            )  # fmt: skip
-            return done
-
-        return step
+        arrays = part.arrays
+        return self._bound_step(
+            match_events, events, scratch, lambda: Mine(arrays, scratch.board), vcrs.overlapped
+        )
 
     # ── telling and keeping ─────────────────────────────────────────────────────────────────────
 
