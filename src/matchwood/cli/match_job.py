@@ -15,9 +15,9 @@ import pyarrow as pa
 from matchwood.cli.explain import is_snapshot
 from matchwood.cli.problems import Problem, problem, subscription_problems, unreadable
 from matchwood.cli.screen import progress, refuse
-from matchwood.engine.files import EventRows, count_rows, read_events, read_subscriptions
+from matchwood.engine.files import EventRows, count_rows, format_of, read_events, read_subscriptions
 from matchwood.engine.matcher import Matcher
-from matchwood.engine.matches import Matches, ids_to_arrow
+from matchwood.engine.matches import Matches
 from matchwood.engine.result_files import check_result, open_result
 from matchwood.errors import EventError, StorageError
 from matchwood.kernel.jit import compile_seconds
@@ -130,7 +130,9 @@ def _match(matcher: Matcher, events: Path, out: Path, lists: bool, problems: _Pr
             keep = ids.check(batch, first, found)
             bad = _event_problems(batch, first, found)
             problems.write(bad)
-            table = _table(found, ids.column(batch, first, len(found)), keep, lists)
+            table = _table(
+                found, ids.column(batch, first, len(found)), keep, lists, format_of(out) == "csv"
+            )
             if write is None:
                 write = stack.enter_context(open_result(out, table.schema))
             write(table)
@@ -221,11 +223,17 @@ def _schema(event: pa.DataType, subscription: pa.DataType, lists: bool) -> pa.Sc
     return pa.schema([("event", event), ("subscription", subscription)])
 
 
-def _table(found: Matches, events: pa.Array, keep: np.ndarray, lists: bool) -> pa.Table:
-    """Pairs, or lists of all good events."""
-    kind = pa.string() if found.ids.dtype == object else pa.int64()
-    ids = ids_to_arrow(found.ids).cast(kind)
-    schema = _schema(events.type, kind, lists)
+def _table(
+    found: Matches, events: pa.Array, keep: np.ndarray, lists: bool, as_texts: bool
+) -> pa.Table:
+    """Pairs, or lists of all good events.
+
+    as_texts  whether ids of both kinds are written as texts: CSV knows no other
+    """
+    ids = found.arrow_ids()
+    if as_texts and pa.types.is_struct(ids.type):
+        ids = pa.array([str(id_) for id_ in found.ids.tolist()], pa.string())
+    schema = _schema(events.type, ids.type, lists)
     if lists:
         columns = [events, pa.LargeListArray.from_arrays(found.offsets, ids)]
         return pa.table(columns, schema=schema).filter(pa.array(keep))

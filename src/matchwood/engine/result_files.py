@@ -12,6 +12,7 @@ from typing import Any
 import pyarrow as pa
 
 from matchwood.engine.files import format_of
+from matchwood.engine.matches import id_type
 from matchwood.errors import StorageError
 
 Write = Callable[[pa.Table], object]
@@ -74,10 +75,28 @@ def _json(path: Path, schema: pa.Schema) -> Iterator[Write]:
     with path.open("w", encoding="utf-8") as file:
 
         def write(table: pa.Table) -> None:
-            for row in table.to_pylist():
+            for row in _plain_rows(table):
                 file.write(json.dumps(row, ensure_ascii=False, default=str) + "\n")
 
         yield write
+
+
+def _plain_rows(table: pa.Table) -> list[dict[str, Any]]:
+    """Rows as JSON shows them; ids of both kinds as what they are, not as a struct."""
+    rows = table.to_pylist()
+    mixed = id_type("mixed")
+    for field in table.schema:
+        if field.type == mixed:
+            for row in rows:
+                row[field.name] = _plain_id(row[field.name])
+        elif pa.types.is_large_list(field.type) and field.type.value_type == mixed:
+            for row in rows:
+                row[field.name] = [_plain_id(each) for each in row[field.name]]
+    return rows
+
+
+def _plain_id(id_: dict[str, Any]) -> Any:
+    return id_["str"] if id_["int"] is None else id_["int"]
 
 
 _OPENERS: dict[str, Any] = {"parquet": _parquet, "arrow": _arrow, "csv": _csv, "json": _json}
