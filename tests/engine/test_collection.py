@@ -246,12 +246,17 @@ def own_error(b: Any) -> None:
 def test_a_batch_with_something_refused_changes_nothing(wrong) -> None:
     m = filled()
     expected = filled()
-    with pytest.raises(mw.MatchwoodError), m.batch() as b:
-        b.add("new", "x = 5")
-        b.remove(7)
-        b.set_context("ann", {"c": 50})
-        wrong(b)
-        b.add("later", "x = 5")
+
+    def change() -> None:
+        with m.batch() as b:
+            b.add("new", "x = 5")
+            b.remove(7)
+            b.set_context("ann", {"c": 50})
+            wrong(b)
+            b.add("later", "x = 5")
+
+    with pytest.raises(mw.MatchwoodError):
+        change()
     assert same(m, expected, but_added=True)
     assert m.context("ann") == {"c": 2}
     check(m)

@@ -56,7 +56,7 @@ def subscription(store: Store, slot: int) -> Subscription:
 
 
 class Collection:
-    """The methods of a matcher that treat it as a collection; iterating gives ids in their order."""
+    """The methods of a matcher that treat it as a collection; iterating gives ids."""
 
     _store: Store
     _exclusive: Callable[[], AbstractContextManager[None]]
@@ -98,7 +98,7 @@ class Collection:
                 str(store.expression(names[i])) if text is None else text
                 for i, text in enumerate(texts)
             ]
-            linked = [None] * len(slots)
+            linked: list[Id | None] = [None] * len(slots)
             if store.contexts is not None:
                 linked = [store.contexts.context_of(slot) for slot in slots.tolist()]
             expires = columns.expiries(slots)
@@ -117,6 +117,18 @@ class Collection:
             for name, column in found.items()
         ]
         return pa.Table.from_arrays(list(found.values()), schema=pa.schema(fields))
+
+    def priorities(self) -> np.ndarray:
+        """Priorities by slot, for owners of columns (see `find`)."""
+        with self._exclusive():
+            subscriptions = self._store.subscriptions
+            return subscriptions.columns.priorities(np.arange(subscriptions.n_slots))
+
+    def own_types(self) -> dict[str, str] | None:
+        """The types that tables of own attributes declared; None where there are no attributes."""
+        with self._exclusive():
+            columns = self._store.subscriptions.columns
+            return None if columns.attributes is None else dict(columns.types)
 
     def replace_many(self, subscriptions: Any, *, processes: int | None = None) -> BatchReport:
         """As `add_many`, but an id that is there gets the new expression and keeps its place.
@@ -145,7 +157,8 @@ class Collection:
         n = len(self._store.subscriptions)
         contexts = self._store.contexts
         more = f", {len(contexts):,} contexts" if contexts is not None else ""
-        return f"<{type(self).__name__}: {n:,} subscriptions, index {self._store.routing.name!r}{more}>"
+        name = self._store.routing.name
+        return f"<{type(self).__name__}: {n:,} subscriptions, index {name!r}{more}>"
 
     def _repr_html_(self) -> str:
         with self._exclusive():

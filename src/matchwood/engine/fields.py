@@ -1,11 +1,11 @@
 """Fields: what a subscription may have beside its expression and context, as users give it.
 
-| field      | given as                                                           | kept as            |
-|------------|--------------------------------------------------------------------|--------------------|
-| priority   | an int of 64 bits; None: 0                                         | int64              |
-| expires    | datetime, date, or seconds since 1970 (UTC); None: never           | int64 microseconds |
-| attributes | a mapping; in tables also a struct, a map from strings, JSON text  | JSON text          |
-| payload    | what JSON can hold: dict, list, str, int, float, bool, None        | JSON text          |
+| field      | given as                                                          | kept as    |
+|------------|-------------------------------------------------------------------|------------|
+| priority   | an int of 64 bits; None: 0                                        | int64      |
+| expires    | datetime, date, or seconds since 1970 (UTC); None: never          | int64, µs  |
+| attributes | a mapping; in tables also a struct, a map from strings, JSON text | JSON text  |
+| payload    | what JSON can hold: dict, list, str, int, float, bool, None       | JSON text  |
 
 A datetime without a time zone is UTC, a date its midnight in UTC.  A subscription does not match at
 or after the moment it expires.
@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -41,7 +41,11 @@ JSON_COLUMN = {b"matchwood": b"json"}
 """Metadata of a column that holds JSON, as `Matcher.to_arrow` writes it."""
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_TAGS = {"\0date": date.fromisoformat, "\0time": datetime.fromisoformat, "\0decimal": Decimal}
+_TAGS: dict[str, Callable[[str], Any]] = {
+    "\0date": date.fromisoformat,
+    "\0time": datetime.fromisoformat,
+    "\0decimal": Decimal,
+}
 
 
 class Keep:
@@ -105,11 +109,12 @@ def read_columns(
         kind = getattr(column, "type", None)
         if name == "attributes" and kind is not None:
             found["types"] = declared_types(kind)
-        values = _micros(column) if name == "expires" and kind is not None else None
-        if values is None:
-            values = _each(_READERS[name], column, refused, first)
+        moments = _micros(column) if name == "expires" and kind is not None else None
+        values = [] if moments is not None else _each(_READERS[name], column, refused, first)
         is_number = name in ("priority", "expires")
         found[name] = np.array(values, np.int64) if is_number else values
+        if moments is not None:
+            found[name] = moments
     return FieldColumns(**found)
 
 

@@ -2,7 +2,7 @@
 
 A matcher has *facts* and *derived* parts.
 
-    facts     ids, order, texts and fields of subscriptions; values and links of contexts; learned types
+    facts     ids, order, texts and fields of subscriptions; values and links of contexts; types
     derived   expression table, predicate table, dictionaries, indexes
 
 A change may be interrupted between any two steps: a refusal, KeyboardInterrupt, MemoryError.  Facts

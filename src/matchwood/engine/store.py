@@ -351,11 +351,11 @@ class Store:
         work[-1] = used
         self.work += work
         counters = dict(zip(COUNTERS, work.tolist(), strict=True))
-        found = Found(offsets, slots[:used], events.errors, counters)
+        result = Found(offsets, slots[:used], events.errors, counters)
         columns = subscriptions.columns
         if len(columns.expires):
-            found = living(columns, found, choice.now)
-        return found if choice is ALL else chosen(columns, found, choice)
+            result = living(columns, result, choice.now)
+        return result if choice is ALL else chosen(columns, result, choice)
 
     def check(self, expr: str | Boolean) -> Expr:
         """Parse and type-check; changes nothing."""

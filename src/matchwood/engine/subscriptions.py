@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from matchwood.engine.fields import NO_FIELDS, FieldColumns
-from matchwood.engine.matches import Id, ids_to_arrow
+from matchwood.engine.matches import Id as Id
+from matchwood.engine.matches import ids_to_arrow
 from matchwood.engine.subscription_columns import SubscriptionColumns
 from matchwood.engine.texts import TextArena
 from matchwood.errors import SubscriptionError
