@@ -22,6 +22,7 @@ from matchwood.engine import forks
 from matchwood.engine.changes import add_chunks, remove_ids, replace_one
 from matchwood.engine.choices import ALL, Choice, read_choice
 from matchwood.engine.collection import Collection
+from matchwood.engine.durable import Durability, opened
 from matchwood.engine.explain import Explanation, explain
 from matchwood.engine.fields import KEEP, fields_of
 from matchwood.engine.loading import BatchReport, Chunk, load_batches
@@ -35,7 +36,7 @@ from matchwood.engine.savepoint import Change
 from matchwood.engine.store import Store
 from matchwood.engine.subscriptions import Id, Subscriptions, check_id
 from matchwood.engine.tidy import hold_strings
-from matchwood.errors import EventError, MatchwoodError
+from matchwood.errors import EventError, MatchwoodError, StorageError
 from matchwood.lang.nodes import Boolean, Expr
 
 if TYPE_CHECKING:
@@ -44,7 +45,7 @@ if TYPE_CHECKING:
     from matchwood.engine.flips import Flips
 
 
-class Matcher(Collection, Questions):
+class Matcher(Collection, Questions, Durability):
     """Keeps subscriptions and tells, for every event, which of them hold.
 
     index   "auto", or a name from the registry; settings of that index follow as keywords
@@ -74,6 +75,34 @@ class Matcher(Collection, Questions):
         attributes = Attributes(declared, column_types)
         routing = Routing(table, index, with_ids(index, config, attributes))
         self._hold(Store(attributes, table, Subscriptions(), routing))
+
+    @classmethod
+    def open(
+        cls,
+        folder: str | os.PathLike[str],
+        index: str | None = None,
+        *,
+        schema: Schema | Mapping[str, Any] | None = None,
+        column_types: Mapping[str, str] | None = None,
+        read_only: bool = False,
+        sync: bool = True,
+        **config: Any,
+    ) -> Matcher:
+        """A durable matcher: every change is in the folder's log before its call returns.
+
+        index, schema, column_types, config  as for `Matcher`; left out, those that the folder was
+                   made with.  Others build everything again
+        read_only  follow the folder's writer: `refresh` takes over what it has changed
+        sync       write each change to the disk before its call returns.  False leaves that to the
+                   operating system: faster, and safe unless the machine itself fails
+
+        One process writes to a folder at a time.  `close`, or the end of a `with` block, gives it
+        free; `checkpoint` writes the snapshot that makes the next opening quick.
+        """
+        matcher = cls.__new__(cls)
+        given = (index, schema, column_types, config)
+        matcher._durable = opened(matcher, folder, read_only, sync, given)
+        return matcher
 
     # -- changing ----------------------------------------------------------------------------
 
@@ -332,6 +361,8 @@ class Matcher(Collection, Questions):
 
         For owners that keep ids of their own; returns the ids so far, by number.
         """
+        if self._durable is not None:
+            raise StorageError("expected a matcher in memory, found a folder, whose ids stay")
         with self._changing():
             self._store.compact()
             return self._store.subscriptions.renumber()
@@ -429,6 +460,7 @@ class Matcher(Collection, Questions):
     def _hold(self, store: Store) -> None:
         self._store = store
         self._meter: Meter = {}
+        self._durable = None
         self._lock = forks.new_lock(self)
 
     @contextmanager
@@ -448,10 +480,12 @@ class Matcher(Collection, Questions):
     def _searching(self, moments: Sequence[Moment] = ()) -> AbstractContextManager[None]:
         """The lock for a search; one that follows contexts may change their index."""
         has_contexts = self._store.contexts is not None or bool(moments)
-        return self._changing() if has_contexts else self._exclusive()
+        return self._changing(is_search=True) if has_contexts else self._exclusive()
 
     @contextmanager
-    def _changing(self) -> Iterator[None]:
+    def _changing(self, is_search: bool = False) -> Iterator[None]:
         """The lock for a change, which happens whole or not at all."""
-        with self._exclusive(), Change(self._store):
-            yield
+        with self._exclusive():
+            is_plain = self._durable is None or is_search or self._store.is_between_events
+            with Change(self._store) if is_plain else self._logged(self._durable):
+                yield

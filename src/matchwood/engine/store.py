@@ -74,6 +74,8 @@ class Store:
     """Whether all parts agree with each other; False in the middle of a change."""
     holds_strings: bool = False
     """Whether strings of contexts stay though nothing has them, see `Matcher.hold_strings`."""
+    changed_contexts: dict[Id, None] | None = None
+    """Contexts that changed, where a log asks for them."""
     filters: dict[Any, Any] = field(default_factory=dict)
     """Compiled filters over own attributes, by text (`choices`)."""
     is_between_events: bool = False
@@ -269,6 +271,8 @@ class Store:
         self.is_whole = False
         try:
             ids, apply = read(self.with_contexts())
+            if self.changed_contexts is not None:
+                self.changed_contexts.update(dict.fromkeys(ids))
             found = None
             if flips:
                 from matchwood.engine.flips import flips_of

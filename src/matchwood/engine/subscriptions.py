@@ -39,7 +39,8 @@ class Subscriptions:
         self.journal = Journal()
         self.texts = TextArena(self.journal)
         self.columns = SubscriptionColumns(self.journal)
-        self.changed: dict[Id, None] | None = None  # ids that changed, where a log asks for them
+        self.changed: dict[Id, bool] | None = None
+        """Ids that changed, and whether they were removed on the way, where a log asks for them."""
         self.n_strings = 0  # ids that are strings
         self.in_order = True  # slots ascend as `order` does: true until a slot is reused
         self._n_slots = 0
@@ -164,7 +165,7 @@ class Subscriptions:
         ids = self.ids[slots].tolist()
         for id_ in ids:
             del self.slot_of[id_]
-        self.note(ids)
+        self.note(ids, removed=True)
         self.n_strings -= _n_strings(ids)
         if self.ids.dtype == object:
             self.journal.write(self._ids, slots, None)
@@ -173,18 +174,17 @@ class Subscriptions:
         self.columns.drop(slots)
         self._free += slots.tolist()
 
-    def note(self, ids: Iterable[Id]) -> None:
+    def note(self, ids: Iterable[Id], removed: bool = False) -> None:
         """Remember that subscriptions changed, for a log."""
         if self.changed is not None:
-            self.changed.update(dict.fromkeys(ids))
+            for id_ in ids:
+                self.changed[id_] = removed or self.changed.get(id_, False)
 
     def derive(self) -> None:
         """Make again what follows from ids and order, after a change was undone."""
         used = self.order[: self._n_slots] >= 0
         self._free = np.flatnonzero(~used).tolist()
         self._slot_of = None
-        if self.changed is not None:
-            self.changed = {}
 
     def compact(self) -> np.ndarray:
         """Renumber slots in order without gaps; returns the old slot of each new one."""
