@@ -6,7 +6,7 @@
 
 Every line of the package that is executed counts as a step, whatever thread or timer there is, so a
 run is repeatable and a loop over steps reaches every place where a signal or a failing allocation
-can arrive.
+can arrive.  Only the end of a `with` statement is no step, see `_is_end_of_with`.
 """
 
 from __future__ import annotations
@@ -28,8 +28,7 @@ _PACKAGE = str(Path(matchwood.__file__).parent)
 class Fault:
     """An exception that is raised once, at the step of that number."""
 
-    def __init__(self, step: int, error: type[BaseException], skips_ends: bool = False) -> None:
-        self.skips_ends = skips_ends
+    def __init__(self, step: int, error: type[BaseException]) -> None:
         self.left = step
         self.error = error
         self.happened = False
@@ -39,9 +38,7 @@ class Fault:
         return self.line if frame.f_code.co_filename.startswith(_PACKAGE) else None
 
     def line(self, frame: FrameType, event: str, arg: Any) -> Any:
-        if self.skips_ends and _is_end_of_with(frame):
-            return self.line
-        if event == "line" and not self.happened:
+        if event == "line" and not self.happened and not _is_end_of_with(frame):
             self.left -= 1
             if self.left < 0:
                 self.happened = True
@@ -63,12 +60,9 @@ def _is_end_of_with(frame: FrameType) -> bool:
 
 
 @contextmanager
-def fault_at(step: int, error: type[BaseException], skips_ends: bool = False) -> Iterator[Fault]:
-    """Raise `error` at a step of what happens inside; it is caught here.
-
-    skips_ends  for tests that look for locks left behind: see `_is_end_of_with`
-    """
-    fault = Fault(step, error, skips_ends)
+def fault_at(step: int, error: type[BaseException]) -> Iterator[Fault]:
+    """Raise `error` at a step of what happens inside; it is caught here."""
+    fault = Fault(step, error)
     before = sys.gettrace()
     sys.settrace(fault.enter)
     try:

@@ -193,7 +193,7 @@ def test_an_interrupted_search_leaves_no_lock_behind(index):
     m.match({"x": 1})
     step, is_reached = 0, True
     while is_reached:
-        with fault_at(step, KeyboardInterrupt, skips_ends=True) as fault:
+        with fault_at(step, KeyboardInterrupt) as fault:
             m.match({"x": 1})
         is_reached = fault.happened
         step += 1

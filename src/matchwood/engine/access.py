@@ -76,7 +76,7 @@ class Access:
     @contextmanager
     def exclusive(self) -> Iterator[None]:
         """For a change: no search and no other change runs meanwhile."""
-        if not forks.is_held(self._main) and self._is_reading:
+        if not _is_held(self._main) and self._is_reading:
             raise MatchwoodError(
                 "expected events that leave the matcher alone, found ones that change it while "
                 "they are read: change it before or after the search"
@@ -92,7 +92,7 @@ class Access:
     @property
     def is_mine(self) -> bool:
         """Whether the calling thread has exclusive access."""
-        return forks.is_held(self._main)
+        return _is_held(self._main)
 
     @property
     def is_idle(self) -> bool:
@@ -127,7 +127,7 @@ class Access:
     @property
     def _is_reading(self) -> bool:
         """Whether the calling thread is inside of a search."""
-        return any(forks.is_held(reader.lock) for reader in self.readers())
+        return any(_is_held(reader.lock) for reader in self.readers())
 
     def _reader(self) -> tuple[Reader, bool]:
         """A reader, and whether it is the caller's alone until its lock is given back."""
@@ -151,3 +151,11 @@ def _all_held(readers: list[Reader]) -> Iterator[None]:
         return
     with readers[0].lock, _all_held(readers[1:]):
         yield
+
+
+def _is_held(lock: threading.RLock) -> bool:
+    """Whether the calling thread holds a lock already.
+
+    No flag of our own can tell this: an exception may arrive before the flag is set or reset.
+    """
+    return bool(lock._is_owned())  # type: ignore[attr-defined]  # what threading.Condition asks

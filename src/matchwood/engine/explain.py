@@ -76,6 +76,11 @@ class Explanation:
         lines += [f"because {reason}" for reason in self.reasons]
         return "\n".join(lines)
 
+    def _repr_html_(self) -> str:
+        from html import escape
+
+        return f"<pre>{escape(str(self))}</pre>"
+
     def to_dict(self) -> dict[str, Any]:
         """Plain values, for JSON."""
 

@@ -9,7 +9,6 @@ change is complete.
 from __future__ import annotations
 
 import os
-import threading
 import weakref
 from typing import Protocol
 
@@ -35,14 +34,6 @@ _held: list[Owner] = []
 def watch(owner: Owner) -> None:
     """Have an owner whose locks are safe to fork with from now on."""
     _owners.add(owner)
-
-
-def is_held(lock: threading.RLock) -> bool:
-    """Whether the calling thread holds a lock already.
-
-    No flag of our own can tell this: an exception may arrive before the flag is set or reset.
-    """
-    return bool(lock._is_owned())  # type: ignore[attr-defined]  # what threading.Condition asks
 
 
 def _before() -> None:

@@ -93,6 +93,8 @@ class Routing:
     """The indexes of one matcher."""
 
     indexes: list[Index]
+    is_settled: bool = False
+    """Whether searches find all that they need: `settle` was called after the last change."""
 
     def __init__(self, table: ExpressionTable, index: str, config: Mapping[str, Any]) -> None:
         self._table = table
@@ -143,6 +145,7 @@ class Routing:
 
     def rebuild(self) -> None:
         """Build every index anew from the expression table."""
+        self.is_settled = False
         nothing = np.empty(0, np.int32)
         self._classes = self._wanted(
             len(self._table.slots_of(CONJUNCTION)), len(self._table.slots_of(TREE))
@@ -171,6 +174,7 @@ class Routing:
         return refused
 
     def insert(self, slots: np.ndarray) -> None:
+        self.is_settled = False
         kinds = self._table.layout.kind[slots]
         self._open_context_index()
         before = self._wanted(self._n_conjunctions, self._n_trees)
@@ -187,6 +191,7 @@ class Routing:
 
     def _open_context_index(self) -> None:
         """An index for contexts once there are any, beside the others as they are."""
+        self.is_settled = False
         is_missing = self._table.context is not None and self.context_index is None
         if is_missing and self.name not in CONTEXT_INDEXES:
             self._classes = (*self._classes, find_index(CONTEXT_INDEX))
@@ -200,6 +205,7 @@ class Routing:
 
     def delete(self, slots: np.ndarray) -> None:
         """Forget slots; the table still holds them."""
+        self.is_settled = False
         for index, part in zip(self.indexes, self._parts(slots), strict=True):
             if len(part):
                 index.delete(part)
@@ -216,6 +222,7 @@ class Routing:
         for index in self.indexes:
             if len(index):
                 index.settle()
+        self.is_settled = True
 
     def absorb(self, scratch: Scratch) -> None:
         """Let all indexes learn from the searches with a scratch; for the owner, as `settle`."""
