@@ -36,6 +36,8 @@ if TYPE_CHECKING:
     from matchwood.lang import Expr, attr, ctx, parse
     from matchwood.rules import ImportReport, import_rules
 
+import_module("matchwood.context")  # so that the registry knows the indexes of that layer
+
 _HOME = {
     "BatchReport": "engine.loading",
     "Explanation": "engine.explain",

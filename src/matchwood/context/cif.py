@@ -117,10 +117,12 @@ class Cif(IndexFrame):
     def _new_policy(self) -> np.ndarray:
         return np.ones(7) * (np.arange(7) == P_PROFILES)
 
+    contexts: ContextStore | None = None
+    """The values that profiles refer to; set by the owner, None while no subscription has any."""
+
     @property
     def _store(self) -> ContextStore | None:
-        store: ContextStore | None = self._table.context
-        return store
+        return self.contexts
 
     @property
     def profile_of(self) -> np.ndarray:

@@ -255,16 +255,16 @@ class Store:
     @property
     def contexts(self) -> ContextStore | None:
         """The values of contexts; None while nobody has spoken of one."""
-        contexts: ContextStore | None = self.table.context
-        return contexts
+        return self.routing.contexts
 
     def with_contexts(self) -> ContextStore:
         """The values of contexts, made at their first mention."""
-        if self.table.context is None:
+        contexts = self.routing.contexts
+        if contexts is None:
             from matchwood.context.store import ContextStore
 
-            self.table.context = ContextStore(self.attributes, self.table)
-        contexts: ContextStore = self.table.context
+            contexts = ContextStore(self.attributes, self.table)
+            self.routing.follow(contexts)
         return contexts
 
     def set_contexts(self, read: ReadUpdates, flips: bool) -> Flips | None:
