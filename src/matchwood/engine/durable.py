@@ -17,6 +17,7 @@ import shutil
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
@@ -37,6 +38,7 @@ from matchwood.lang.parser import parse
 from matchwood.lang.tokens import MAX_TEXT
 
 if TYPE_CHECKING:
+    from matchwood.context.store import ContextStore
     from matchwood.engine.matcher import Matcher
     from matchwood.engine.store import Store
 
@@ -210,15 +212,17 @@ def add_rows(store: Store, rows: list[Row], own_types: dict[str, str]) -> None:
 
 
 def set_values(store: Store, contexts: list[tuple[Any, str | None]]) -> None:
+    """Give contexts the values that the log has, and no others."""
     for id_, text in contexts:
-        values = attributes_of(text) or {}
-        store.set_contexts(
-            lambda known, id_=id_, values=values: (  # type: ignore[misc]
-                [id_],
-                lambda: (known.remove(id_), known.set(id_, dict(values))),
-            ),
-            False,
-        )
+        store.set_contexts(partial(_all_values, id_, dict(attributes_of(text) or {})), False)
+
+
+def _all_values(id_: Any, values: dict[str, Any], contexts: ContextStore) -> Any:
+    def apply() -> None:
+        contexts.remove(id_)
+        contexts.set(id_, values)
+
+    return [id_], apply
 
 
 def replay(store: Store, tail: Tail, own_types: dict[str, str]) -> None:

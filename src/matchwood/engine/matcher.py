@@ -486,6 +486,6 @@ class Matcher(Collection, Questions, Durability):
     def _changing(self, is_search: bool = False) -> Iterator[None]:
         """The lock for a change, which happens whole or not at all."""
         with self._exclusive():
-            is_plain = self._durable is None or is_search or self._store.is_between_events
-            with Change(self._store) if is_plain else self._logged(self._durable):
+            durable = None if is_search or self._store.is_between_events else self._durable
+            with Change(self._store) if durable is None else self._logged(durable):
                 yield
