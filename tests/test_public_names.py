@@ -19,6 +19,8 @@ NAMES = {
     "BatchReport",
     "Explanation",
     "Flips",
+    "ImportReport",
+    "import_rules",
     "Schema",
     "Expr",
     "attr",

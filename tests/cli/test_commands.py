@@ -58,7 +58,7 @@ def test_validate_checks_against_a_schema(tmp_path: Path) -> None:
         == 0
     )
     schema.write_text('{"price": "colour"}')
-    assert call("validate", "--expr", "price < 20", "--schema", schema).exit_code == 1
+    assert call("validate", "--expr", "price < 20", "--schema", schema).exit_code == 2
     schema.write_text("[1]")
     assert call("validate", "--expr", "price < 20", "--schema", schema).exit_code == 2
     assert call("validate", "--expr", "a", "--schema", tmp_path / "none").exit_code == 2

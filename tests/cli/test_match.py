@@ -270,6 +270,31 @@ def test_files_are_looked_for_before_spark_is_started(tmp_path: Path) -> None:
     assert "found nothing at 'a.csv'" in result.stderr
 
 
+def test_a_file_of_json_lines_without_id_and_expr_ends_with_2(tmp_path: Path) -> None:
+    (tmp_path / "wishes.jsonl").write_text('{"name": "a", "rule": "price < 20"}\n{"x": 1}\n')
+    write(tmp_path / "offers.jsonl", OFFERS)
+    result = match(tmp_path, "wishes.jsonl", "offers.jsonl", "m.csv")
+    assert result.exit_code == 2
+    assert "expected objects with id and expr, found x" in result.stderr
+    assert call("validate", tmp_path / "wishes.jsonl").exit_code == 2
+
+
+@pytest.mark.parametrize("constant", ["NaN", "Infinity", "-Infinity"])
+@pytest.mark.parametrize("is_array", [True, False])
+def test_constants_that_are_no_json_make_their_event_bad(
+    constant: str, is_array: bool, tmp_path: Path
+) -> None:
+    wishes(tmp_path / "wishes.csv")
+    lines = ['{"event_id": 1, "price": 5}', f'{{"event_id": 2, "price": [{constant}]}}']
+    text = "[" + ",".join(lines) + "]" if is_array else "\n".join(lines)
+    (tmp_path / "offers.json").write_text(text)
+    result = match(tmp_path, "wishes.csv", "offers.json", "m.parquet", "--json")
+    assert json.loads(result.stdout)["events"]["bad"] == 1
+    assert read_pairs(tmp_path / "m.parquet") == [(1, 1)]
+    (problem,) = (tmp_path / "m.parquet.errors.jsonl").read_text().splitlines()
+    assert f"{constant} is no JSON" in json.loads(problem)["message"]
+
+
 def test_a_master_is_sparks(tmp_path: Path) -> None:
     wishes(tmp_path / "wishes.csv")
     result = match(tmp_path, "wishes.csv", "wishes.csv", "m.csv", "--master", "local[1]")
@@ -277,11 +302,11 @@ def test_a_master_is_sparks(tmp_path: Path) -> None:
     assert "without --local" in result.stderr
 
 
-def test_an_unknown_index_ends_with_1(tmp_path: Path) -> None:
+def test_an_unknown_index_ends_with_2(tmp_path: Path) -> None:
     wishes(tmp_path / "wishes.csv")
     write(tmp_path / "offers.jsonl", OFFERS)
     result = match(tmp_path, "wishes.csv", "offers.jsonl", "m.csv", "--index", "nope")
-    assert result.exit_code == 1
+    assert result.exit_code == 2
     assert "nope" in result.stderr
 
 

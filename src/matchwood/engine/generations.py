@@ -86,7 +86,7 @@ def _check_ours(folder: Path) -> None:
     if not names or named_generation(folder) is not None or _is_marked(folder):
         return
     raise StorageError(
-        f"expected an empty directory or a snapshot at {folder.name!r}, found {names[0]!r}: choose "
+        f"expected an empty directory or a snapshot at {str(folder)!r}, found {names[0]!r}: choose "
         "another directory"
     )
 

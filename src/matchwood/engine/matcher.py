@@ -11,6 +11,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING, Any
+from weakref import ref
 
 import numpy as np
 
@@ -22,6 +23,7 @@ from matchwood.engine import forks
 from matchwood.engine.changes import add_chunks, remove_ids, replace_one
 from matchwood.engine.choices import ALL, Choice, read_choice
 from matchwood.engine.collection import Collection
+from matchwood.engine.context_values import ContextValues
 from matchwood.engine.durable import Durability, opened
 from matchwood.engine.explain import Explanation, explain
 from matchwood.engine.fields import KEEP, fields_of
@@ -34,18 +36,15 @@ from matchwood.engine.recovery import settled
 from matchwood.engine.routing import Routing, with_ids
 from matchwood.engine.savepoint import Change
 from matchwood.engine.store import Store
-from matchwood.engine.subscriptions import Id, Subscriptions, check_id
-from matchwood.engine.tidy import hold_strings
+from matchwood.engine.subscriptions import Id, Subscriptions
 from matchwood.errors import EventError, MatchwoodError, StorageError
 from matchwood.lang.nodes import Boolean, Expr
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from matchwood.engine.flips import Flips
 
-
-class Matcher(Collection, Questions, Durability):
+class Matcher(Collection, ContextValues, Questions, Durability):
     """Keeps subscriptions and tells, for every event, which of them hold.
 
     index   "auto", or a name from the registry; settings of that index follow as keywords
@@ -61,6 +60,10 @@ class Matcher(Collection, Questions, Durability):
     >>> m.match({"price": 19.99, "genre": "classics"})
     ['cheap']
     """
+
+    _loading: ref[BatchReport] | None
+    """The report of the add_many that is under way.  An interruption may leave the reference here,
+    but not the report, which dies with the call."""
 
     def __init__(
         self,
@@ -166,7 +169,12 @@ class Matcher(Collection, Questions, Durability):
     ) -> BatchReport:
         """Register what was read elsewhere, as `engine.loading` and `engine.parsing` give it."""
         with self._changing():
-            return add_chunks(self._store, chunks, progress)
+            report = BatchReport()
+            self._loading = ref(report)
+            try:
+                return add_chunks(self._store, chunks, progress, report)
+            finally:
+                self._loading = None
 
     @measured
     def replace(
@@ -200,88 +208,6 @@ class Matcher(Collection, Questions, Durability):
         wanted = list(ids)  # first: an iterable may be one that uses this matcher
         with self._changing():
             return remove_ids(self._store, wanted)
-
-    # -- context -----------------------------------------------------------------------------
-
-    def set_context(
-        self, id: Id, values: Mapping[str, Any], *, flips: bool = False
-    ) -> Flips | None:
-        """Change values of a context: every later match sees them.  None makes a value absent.
-
-        flips  also tell which subscriptions the change has opened and closed: those whose
-               predicates on the context alone became TRUE, or are no longer
-
-        >>> m = Matcher()
-        >>> m.add("s1", "price < ctx.budget AND NOT ctx.away", context="ann")
-        >>> m.set_context("ann", {"budget": 20, "away": False})
-        >>> m.match({"price": 12})
-        ['s1']
-        >>> m.set_context("ann", {"away": True}, flips=True)
-        Flips(opened=[], closed=['s1'])
-        """
-        id_ = check_id(id, "a context's id")
-        if not isinstance(values, Mapping):
-            raise EventError(
-                f"expected a mapping from names to values, found {type(values).__name__}"
-            )
-        with self._changing():
-            return self._store.set_contexts(
-                lambda contexts: ([id_], lambda: contexts.set(id_, values)), flips
-            )
-
-    def remove_context(self, id: Id, *, flips: bool = False) -> Flips | None:
-        """Make all values of a context absent, as if none had ever been set.
-
-        Subscriptions that name the context stay, and so does their link to it: values that are set
-        later count for them again.  The matcher forgets the id once no subscription has it.  A
-        context without values, or an unknown one, is left as it is.
-
-        flips  also tell which subscriptions the change has opened and closed, see `set_context`
-
-        >>> m = Matcher()
-        >>> m.add("s1", "price < ctx.budget", context="ann")
-        >>> m.set_context("ann", {"budget": 20})
-        >>> m.remove_context("ann")
-        >>> m.match({"price": 12}), m.context("ann")
-        ([], {})
-        """
-        id_ = check_id(id, "a context's id")
-        with self._changing():
-            return self._store.set_contexts(
-                lambda contexts: ([id_], lambda: contexts.remove(id_)), flips
-            )
-
-    def set_context_many(self, contexts: Any, *, flips: bool = False) -> Flips | None:
-        """Change values of many contexts at once, all of them or none.
-
-        contexts  a table (Arrow, pandas, polars) with a column `context` and one column per value,
-                  where null leaves a value as it is; or a mapping from ids to values, or pairs
-        """
-        from matchwood.engine.context_tables import read_updates
-
-        with self._changing():
-            return self._store.set_contexts(lambda store: read_updates(store, contexts), flips)
-
-    def hold_strings(self) -> None:
-        """Forget strings that no context has any more, and from here to the next call none.
-
-        For owners that set earlier values again between encoded events, see `find`.
-        """
-        with self._changing():
-            self._store.is_whole = False
-            hold_strings(self._store)
-
-    def context(self, id: Id) -> dict[str, Any]:
-        """The values of a context that are set now."""
-        with self._exclusive():
-            contexts = self._store.contexts
-            return {} if contexts is None else contexts.values(check_id(id, "a context's id"))
-
-    def context_ids(self) -> list[Id]:
-        """The contexts that have a value or a subscription."""
-        with self._exclusive():
-            contexts = self._store.contexts
-            return [] if contexts is None else contexts.ids()
 
     # -- matching ----------------------------------------------------------------------------
 
@@ -462,18 +388,18 @@ class Matcher(Collection, Questions, Durability):
         self._meter: Meter = {}
         self._durable = None
         self._lock = forks.new_lock(self)
+        self._loading = None
 
     @contextmanager
     def _exclusive(self) -> Iterator[None]:
         """The lock, and behind it a store whose parts agree."""
-        is_nested = forks.is_held(self._lock)
         with self._lock:
+            if self._loading is not None and self._loading() is not None:
+                raise MatchwoodError(
+                    "expected a progress callback that only reports, found one that uses the "
+                    "matcher: it is not ready before add_many returns"
+                )
             if self._store.pending is not None and not self._store.is_between_events:
-                if is_nested:
-                    raise MatchwoodError(
-                        "expected a callback or an iterable that leaves the matcher alone, found "
-                        "one that uses it inside a change: it is not ready before that returns"
-                    )
                 self._store = settled(self._store)
             yield
 
