@@ -29,7 +29,7 @@ from matchwood.engine.explain import Explanation, explain
 from matchwood.engine.fields import KEEP, fields_of
 from matchwood.engine.loading import BatchReport, Chunk, load_batches
 from matchwood.engine.matches import Found, Matches
-from matchwood.engine.metrics import Meter, measured, prometheus
+from matchwood.engine.metrics import Meter, measured
 from matchwood.engine.moments import Moment
 from matchwood.engine.questions import Questions
 from matchwood.engine.recovery import settled
@@ -328,22 +328,6 @@ class Matcher(Collection, ContextValues, Questions, Durability):
     def __contains__(self, id: object) -> bool:
         with self._exclusive():
             return id in self._store.subscriptions
-
-    def stats(self) -> dict[str, Any]:
-        """Sizes, memory in bytes, and work and durations of calls since this matcher was made."""
-        with self._exclusive():
-            calls = {name: each.stats() for name, each in self._meter.items()}
-            return {**self._store.stats(), "calls": calls}
-
-    def metrics(self) -> str:
-        """Sizes, work and durations in the text format of Prometheus."""
-        with self._exclusive():
-            return prometheus(self._store.stats(), self._meter)
-
-    def draw(self) -> str:
-        """The structure of every index as text."""
-        with self._exclusive():
-            return "\n".join([index.draw() for index in self._store.routing.indexes])
 
     # -- keeping -----------------------------------------------------------------------------
 

@@ -12,7 +12,7 @@ from matchwood.engine.choices import Choice, check_limit, read_choice
 from matchwood.engine.expiry import expired_slots
 from matchwood.engine.fields import read_moment
 from matchwood.engine.matches import Id
-from matchwood.engine.metrics import measured
+from matchwood.engine.metrics import Meter, measured, prometheus
 from matchwood.engine.nearest import NearMiss, near_misses, reasons
 from matchwood.engine.proof import Verification, sampled, verified
 from matchwood.engine.relations import Related, duplicates, overlapping, subsumes
@@ -27,6 +27,7 @@ class Questions:
     """The methods of a matcher that are not about one change or one search."""
 
     _store: Store
+    _meter: Meter
     _exclusive: Callable[[], AbstractContextManager[None]]
     _changing: Callable[[], AbstractContextManager[None]]
     _searching: Callable[[], AbstractContextManager[None]]
@@ -58,6 +59,22 @@ class Questions:
     def _count(self, event: Mapping[str, Any] | Expr, choice: Choice) -> int:
         encoded = encode_event(self._store.attributes, event)
         return len(self._store.find(EncodedEvents(encoded, {}), (), choice).slots)
+
+    def stats(self) -> dict[str, Any]:
+        """Sizes, memory in bytes, and work and durations of calls since this matcher was made."""
+        with self._exclusive():
+            calls = {name: each.stats() for name, each in self._meter.items()}
+            return {**self._store.stats(), "calls": calls}
+
+    def metrics(self) -> str:
+        """Sizes, work and durations in the text format of Prometheus."""
+        with self._exclusive():
+            return prometheus(self._store.stats(), self._meter)
+
+    def draw(self) -> str:
+        """The structure of every index as text."""
+        with self._exclusive():
+            return "\n".join([index.draw() for index in self._store.routing.indexes])
 
     @measured
     def why_not(self, id: Id, event: Mapping[str, Any], *, now: Any = None) -> list[str]:
