@@ -6,7 +6,8 @@
 
 Every line of the package that is executed counts as a step, whatever thread or timer there is, so a
 run is repeatable and a loop over steps reaches every place where a signal or a failing allocation
-can arrive.
+can arrive.  Only the line that takes and gives back a lock is no step: tracing reports it before
+the lock is given back, where the interpreter itself looks for no signal.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from linecache import getline
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -36,13 +38,17 @@ class Fault:
         return self.line if frame.f_code.co_filename.startswith(_PACKAGE) else None
 
     def line(self, frame: FrameType, event: str, arg: Any) -> Any:
-        if event == "line" and not self.happened:
+        if event == "line" and not self.happened and not _takes_lock(frame):
             self.left -= 1
             if self.left < 0:
                 self.happened = True
                 self.where = f"{Path(frame.f_code.co_filename).name}:{frame.f_lineno}"
                 raise self.error
         return self.line
+
+
+def _takes_lock(frame: FrameType) -> bool:
+    return "with self._lock" in getline(frame.f_code.co_filename, frame.f_lineno)
 
 
 @contextmanager

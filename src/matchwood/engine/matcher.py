@@ -11,6 +11,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING, Any
+from weakref import ref
 
 import numpy as np
 
@@ -54,6 +55,10 @@ class Matcher:
     >>> m.match({"price": 19.99, "genre": "classics"})
     ['cheap']
     """
+
+    _loading: ref[BatchReport] | None
+    """The report of the add_many that is under way.  An interruption may leave the reference here,
+    but not the report, which dies with the call."""
 
     def __init__(
         self,
@@ -113,13 +118,17 @@ class Matcher:
             report = BatchReport()
             added: list[np.ndarray] = []
             rows: list[int] = []
-            for chunk in chunks:
-                ids = self._store.admit(chunk.ids, chunk.refused)
-                added += self._store.add_chunk(ids, chunk)
-                rows += [chunk.first + row for row in chunk.rows if row not in chunk.refused]
-                report.take(chunk, sum(map(len, added)))
-                if progress is not None:
-                    progress(chunk.done, chunk.total)
+            self._loading = ref(report)
+            try:
+                for chunk in chunks:
+                    ids = self._store.admit(chunk.ids, chunk.refused)
+                    added += self._store.add_chunk(ids, chunk)
+                    rows += [chunk.first + row for row in chunk.rows if row not in chunk.refused]
+                    report.take(chunk, sum(map(len, added)))
+                    if progress is not None:
+                        progress(chunk.done, chunk.total)
+            finally:
+                self._loading = None
             if added:
                 slots = np.concatenate(added)
                 names = self._store.subscriptions.ids_of(slots)
@@ -378,18 +387,18 @@ class Matcher:
     def _hold(self, store: Store) -> None:
         self._store = store
         self._lock = forks.new_lock(self)
+        self._loading = None
 
     @contextmanager
     def _exclusive(self) -> Iterator[None]:
         """The lock, and behind it a store whose parts agree."""
-        is_nested = forks.is_held(self._lock)
         with self._lock:
+            if self._loading is not None and self._loading() is not None:
+                raise MatchwoodError(
+                    "expected a progress callback that only reports, found one that uses the "
+                    "matcher: it is not ready before add_many returns"
+                )
             if self._store.pending is not None and not self._store.is_between_events:
-                if is_nested:
-                    raise MatchwoodError(
-                        "expected a callback or an iterable that leaves the matcher alone, found "
-                        "one that uses it inside a change: it is not ready before that returns"
-                    )
                 self._store = settled(self._store)
             yield
 
