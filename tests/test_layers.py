@@ -194,6 +194,7 @@ LONG_SIGNATURES = {
     "matchwood.context.update_kernels": 6,
     "matchwood.encode.expression_kernels": 1,
     "matchwood.engine.arrange_kernels": 1,
+    "matchwood.engine.near_kernels": 2,
     "matchwood.index.a_tree.insert": 2,
     "matchwood.index.a_tree.levels": 1,
     "matchwood.index.a_tree.match": 1,

@@ -1,6 +1,6 @@
 """A process that changes a durable matcher until it is killed, and tells what was acknowledged.
 
-    python -m engine.durable_run FOLDER FIRST
+    python -m engine.durable_run FOLDER        one number per line on stdin
 
 Change number i is the same in every run: `change(matcher, i)` carries it out, `expected(model, i)`
 says what it does to a plain dict.
@@ -8,7 +8,9 @@ says what it does to a plain dict.
 
 from __future__ import annotations
 
+import os
 import sys
+import tempfile
 from typing import Any
 
 import matchwood as mw
@@ -59,15 +61,32 @@ def expected(model: Model, contexts: dict[str, Any], i: int) -> None:
             model[id_] = (more[0], more[1], more[2])
 
 
-def main(folder: str, first: int) -> None:
-    with mw.Matcher.open(folder) as m:
-        print("open", flush=True)
-        i = first
-        while True:
-            change(m, i)
-            print(i, flush=True)
-            i += 1
+def run(folder: str, first: int) -> None:
+    """Change the folder until killed; a line for each change that was acknowledged."""
+    m = mw.Matcher.open(folder)
+    os.write(1, f"open {os.getpid()}\n".encode())
+    while True:
+        change(m, first)
+        os.write(1, f"{first}\n".encode())
+        first += 1
+
+
+def main(folder: str) -> None:
+    """Fork a process for every number that is read; it begins with that change, and is killed.
+
+    Forked, so that the kernels are loaded once.
+    """
+    with tempfile.TemporaryDirectory() as other, mw.Matcher.open(other) as warm:
+        for i in range(60):
+            change(warm, i)
+        warm.match({"x": 1, "y": 1})
+    for line in sys.stdin:
+        pid = os.fork()
+        if not pid:
+            run(folder, int(line))
+        os.waitpid(pid, 0)
+        os.write(1, b"end\n")
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], int(sys.argv[2]))
+    main(sys.argv[1])

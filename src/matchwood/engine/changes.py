@@ -17,9 +17,14 @@ from matchwood.lang.nodes import Boolean
 Progress = Callable[[int, int], None] | None
 
 
-def add_chunks(store: Store, chunks: Iterable[Chunk], progress: Progress = None) -> BatchReport:
+def add_chunks(
+    store: Store,
+    chunks: Iterable[Chunk],
+    progress: Progress = None,
+    report: BatchReport | None = None,
+) -> BatchReport:
     """Add what was read; rows that are refused never stop the others."""
-    report = BatchReport()
+    report = BatchReport() if report is None else report
     added: list[np.ndarray] = []
     rows: list[int] = []
     for chunk in chunks:

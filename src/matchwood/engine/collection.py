@@ -135,8 +135,9 @@ class Collection:
 
         It keeps its context and the fields that the rows do not give.
         """
+        chunks = list(load_batches(subscriptions, processes))  # may use this matcher
         with self._changing():
-            return replace_chunks(self._store, load_batches(subscriptions, processes))
+            return replace_chunks(self._store, chunks)
 
     def clear(self) -> None:
         """Forget all subscriptions; contexts keep their values."""

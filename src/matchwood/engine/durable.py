@@ -17,6 +17,7 @@ import shutil
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
@@ -39,7 +40,7 @@ from matchwood.lang.tokens import MAX_TEXT
 if TYPE_CHECKING:
     from matchwood.context.store import ContextStore
     from matchwood.engine.matcher import Matcher
-    from matchwood.engine.store import ReadUpdates, Store
+    from matchwood.engine.store import Store
 
 SNAPSHOT = "snapshot"
 REPLACED_AT_MOST = 10_000
@@ -211,21 +212,17 @@ def add_rows(store: Store, rows: list[Row], own_types: dict[str, str]) -> None:
 
 
 def set_values(store: Store, contexts: list[tuple[Any, str | None]]) -> None:
+    """Give contexts the values that the log has, and no others."""
     for id_, text in contexts:
-        store.set_contexts(_reset(id_, dict(attributes_of(text) or {})), False)
+        store.set_contexts(partial(_all_values, id_, dict(attributes_of(text) or {})), False)
 
 
-def _reset(id_: Any, values: dict[str, Any]) -> ReadUpdates:
-    """An update that gives a context these values and no others."""
+def _all_values(id_: Any, values: dict[str, Any], contexts: ContextStore) -> Any:
+    def apply() -> None:
+        contexts.remove(id_)
+        contexts.set(id_, values)
 
-    def read(contexts: ContextStore) -> tuple[list[Any], Callable[[], None]]:
-        def apply() -> None:
-            contexts.remove(id_)
-            contexts.set(id_, values)
-
-        return [id_], apply
-
-    return read
+    return [id_], apply
 
 
 def replay(store: Store, tail: Tail, own_types: dict[str, str]) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
 from weakref import ref
 
@@ -23,27 +23,26 @@ from matchwood.engine.access import Access, Reader
 from matchwood.engine.changes import add_chunks, remove_ids, replace_one
 from matchwood.engine.choices import ALL, Choice, read_choice
 from matchwood.engine.collection import Collection
+from matchwood.engine.context_values import ContextValues
 from matchwood.engine.durable import Durability, opened
 from matchwood.engine.explain import Explanation, explain
 from matchwood.engine.fields import KEEP, fields_of
 from matchwood.engine.loading import BatchReport, Chunk, load_batches
 from matchwood.engine.matches import Found, Matches
-from matchwood.engine.metrics import Meter, measured, prometheus
+from matchwood.engine.metrics import Meter, measured
 from matchwood.engine.moments import Moment
 from matchwood.engine.questions import Questions
 from matchwood.engine.recovery import settled
 from matchwood.engine.routing import Routing, with_ids
 from matchwood.engine.savepoint import Change
 from matchwood.engine.store import Store
-from matchwood.engine.subscriptions import Id, Subscriptions, check_id
-from matchwood.engine.tidy import hold_strings
+from matchwood.engine.subscriptions import Id, Subscriptions
 from matchwood.errors import EventError, MatchwoodError, StorageError
 from matchwood.lang.nodes import Boolean, Expr
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from matchwood.engine.flips import Flips
 
 Result = TypeVar("Result")
 
@@ -51,11 +50,7 @@ ABSORB_FROM = 256
 """Events after which a matcher that is idle absorbs what was learned from them."""
 
 
-class _Call:
-    """A call that is under way: alive as long as the call is."""
-
-
-class Matcher(Collection, Questions, Durability):
+class Matcher(Collection, ContextValues, Questions, Durability):
     """Keeps subscriptions and tells, for every event, which of them hold.
 
     index   "auto", or a name from the registry; settings of that index follow as keywords
@@ -72,9 +67,9 @@ class Matcher(Collection, Questions, Durability):
     ['cheap']
     """
 
-    _loading: ref[_Call] | None
-    """The add_many that is under way.  An interruption may leave the reference here, but not what
-    it refers to, which dies with the call."""
+    _loading: ref[BatchReport] | None
+    """The report of the add_many that is under way.  An interruption may leave the reference here,
+    but not the report, which dies with the call."""
 
     def __init__(
         self,
@@ -180,10 +175,10 @@ class Matcher(Collection, Questions, Durability):
     ) -> BatchReport:
         """Register what was read elsewhere, as `engine.loading` and `engine.parsing` give it."""
         with self._changing():
-            call = _Call()
-            self._loading = ref(call)
+            report = BatchReport()
+            self._loading = ref(report)
             try:
-                return add_chunks(self._store, chunks, progress)
+                return add_chunks(self._store, chunks, progress, report)
             finally:
                 self._loading = None
 
@@ -219,88 +214,6 @@ class Matcher(Collection, Questions, Durability):
         wanted = list(ids)  # first: an iterable may be one that uses this matcher
         with self._changing():
             return remove_ids(self._store, wanted)
-
-    # -- context -----------------------------------------------------------------------------
-
-    def set_context(
-        self, id: Id, values: Mapping[str, Any], *, flips: bool = False
-    ) -> Flips | None:
-        """Change values of a context: every later match sees them.  None makes a value absent.
-
-        flips  also tell which subscriptions the change has opened and closed: those whose
-               predicates on the context alone became TRUE, or are no longer
-
-        >>> m = Matcher()
-        >>> m.add("s1", "price < ctx.budget AND NOT ctx.away", context="ann")
-        >>> m.set_context("ann", {"budget": 20, "away": False})
-        >>> m.match({"price": 12})
-        ['s1']
-        >>> m.set_context("ann", {"away": True}, flips=True)
-        Flips(opened=[], closed=['s1'])
-        """
-        id_ = check_id(id, "a context's id")
-        if not isinstance(values, Mapping):
-            raise EventError(
-                f"expected a mapping from names to values, found {type(values).__name__}"
-            )
-        with self._changing():
-            return self._store.set_contexts(
-                lambda contexts: ([id_], lambda: contexts.set(id_, values)), flips
-            )
-
-    def remove_context(self, id: Id, *, flips: bool = False) -> Flips | None:
-        """Make all values of a context absent, as if none had ever been set.
-
-        Subscriptions that name the context stay, and so does their link to it: values that are set
-        later count for them again.  The matcher forgets the id once no subscription has it.  A
-        context without values, or an unknown one, is left as it is.
-
-        flips  also tell which subscriptions the change has opened and closed, see `set_context`
-
-        >>> m = Matcher()
-        >>> m.add("s1", "price < ctx.budget", context="ann")
-        >>> m.set_context("ann", {"budget": 20})
-        >>> m.remove_context("ann")
-        >>> m.match({"price": 12}), m.context("ann")
-        ([], {})
-        """
-        id_ = check_id(id, "a context's id")
-        with self._changing():
-            return self._store.set_contexts(
-                lambda contexts: ([id_], lambda: contexts.remove(id_)), flips
-            )
-
-    def set_context_many(self, contexts: Any, *, flips: bool = False) -> Flips | None:
-        """Change values of many contexts at once, all of them or none.
-
-        contexts  a table (Arrow, pandas, polars) with a column `context` and one column per value,
-                  where null leaves a value as it is; or a mapping from ids to values, or pairs
-        """
-        from matchwood.engine.context_tables import read_updates
-
-        with self._changing():
-            return self._store.set_contexts(lambda store: read_updates(store, contexts), flips)
-
-    def hold_strings(self) -> None:
-        """Forget strings that no context has any more, and from here to the next call none.
-
-        For owners that set earlier values again between encoded events, see `find`.
-        """
-        with self._changing():
-            self._store.is_whole = False
-            hold_strings(self._store)
-
-    def context(self, id: Id) -> dict[str, Any]:
-        """The values of a context that are set now."""
-        with self._exclusive():
-            contexts = self._store.contexts
-            return {} if contexts is None else contexts.values(check_id(id, "a context's id"))
-
-    def context_ids(self) -> list[Id]:
-        """The contexts that have a value or a subscription."""
-        with self._exclusive():
-            contexts = self._store.contexts
-            return [] if contexts is None else contexts.ids()
 
     # -- matching ----------------------------------------------------------------------------
 
@@ -431,25 +344,6 @@ class Matcher(Collection, Questions, Durability):
         with self._exclusive():
             return id in self._store.subscriptions
 
-    def stats(self) -> dict[str, Any]:
-        """Sizes, memory in bytes, and work and durations of calls since this matcher was made."""
-        with self._exclusive():
-            self._absorb()
-            calls = {name: each.stats() for name, each in self._meter.items()}
-            return {**self._store.stats(), "calls": calls}
-
-    def metrics(self) -> str:
-        """Sizes, work and durations in the text format of Prometheus."""
-        with self._exclusive():
-            self._absorb()
-            return prometheus(self._store.stats(), self._meter)
-
-    def draw(self) -> str:
-        """The structure of every index as text."""
-        with self._exclusive():
-            self._absorb()
-            return "\n".join([index.draw() for index in self._store.routing.indexes])
-
     # -- keeping -----------------------------------------------------------------------------
 
     def save(
@@ -544,11 +438,8 @@ class Matcher(Collection, Questions, Durability):
         """Exclusive access for a change, which happens whole or not at all."""
         with self._exclusive():
             self._absorb()  # before nodes and spaces that searches have counted are others
-            if self._durable is None or is_search or self._store.is_between_events:
-                change: AbstractContextManager[None] = Change(self._store)
-            else:
-                change = self._logged(self._durable)
-            with change:
+            durable = None if is_search or self._store.is_between_events else self._durable
+            with Change(self._store) if durable is None else self._logged(durable):
                 yield
 
 
