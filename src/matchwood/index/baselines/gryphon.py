@@ -56,7 +56,7 @@ from matchwood.index.baselines.gryphon_match_kernels import search_batch
 from matchwood.index.baselines.list_kernels import starts
 from matchwood.index.core.config import IndexConfig
 from matchwood.index.core.frame import Step
-from matchwood.index.core.scratch import Part, Scratch
+from matchwood.index.core.scratch import Part, Scratch, n_attributes_of
 from matchwood.index.core.static import StaticFrame
 from matchwood.kernel.arrays import doubled, grown, slices
 from matchwood.kernel.pair_map_kernels import PairMap, new_pair_map, put_pairs
@@ -179,7 +179,7 @@ class Gryphon(StaticFrame[Built]):
 
     def _stepper(self, events: EventBatch, scratch: Scratch) -> Step:
         table, x, part = self._table, self._built, scratch.of(self)
-        width = max(table.n_attributes, int(events.attr.max(initial=-1)) + 1)
+        width = max(table.n_attributes, n_attributes_of(events))
         posted = part.arrays = grown(part.arrays, doubled(len(part.arrays), width), -1)
         stack = np.empty(len(x.tree.first), np.int32)
         equality = np.empty(int(np.diff(events.start).max(initial=0)), np.int64)

@@ -30,7 +30,7 @@ from matchwood.index.be_tree.rank import recycle
 from matchwood.index.be_tree.shape import shape
 from matchwood.index.core.config import IndexConfig
 from matchwood.index.core.frame import IndexFrame, Step, check_live
-from matchwood.index.core.scratch import Part, Scratch, new_version
+from matchwood.index.core.scratch import Part, Scratch, n_attributes_of, new_version
 from matchwood.kernel.arrays import taken
 from matchwood.kernel.posting_kernels import PostingLayout
 
@@ -151,7 +151,7 @@ class BETree(IndexFrame):
 
     def _stepper(self, events: EventBatch, scratch: Scratch) -> Step:
         table, tree, part = self._table, self._memory.tree, scratch.of(self)
-        n_attributes = max(table.n_attributes, int(events.attr.max(initial=-1)) + 1)
+        n_attributes = max(table.n_attributes, n_attributes_of(events))
         if part.version != self._version:  # what was learned is about other nodes
             part.arrays, part.version, part.n_events = new_search(), self._version, 0
         arrays = part.arrays = with_room(part.arrays, len(tree.c), n_attributes)

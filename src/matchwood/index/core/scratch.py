@@ -27,7 +27,16 @@ from matchwood.kernel.verify_kernels import COUNTERS
 KEPT_OUT = 2**22
 """Slots of output that a scratch keeps for the next search; more are given back."""
 
+FEW_ENTRIES = 64
+
 _versions = count(1)
+
+
+def n_attributes_of(events: EventBatch) -> int:
+    """One more than the highest attribute id of events."""
+    if len(events.attr) <= FEW_ENTRIES:  # a list's maximum is found before NumPy has begun
+        return max(events.attr.tolist(), default=-1) + 1
+    return int(events.attr.max()) + 1
 
 
 def new_version() -> int:
@@ -100,7 +109,7 @@ class Scratch:
 
     def post(self, events: EventBatch, n_attributes: int) -> int:
         """Make the board long enough for expressions and events; returns the stamp of event 0."""
-        size = max(n_attributes, int(events.attr.max(initial=-1)) + 1)
+        size = max(n_attributes, n_attributes_of(events))
         if size > len(self.board.event):
             size = doubled(len(self.board.event), size)
             self.board = Board(grown(self.board.event, size, -1), grown(self.board.entry, size))

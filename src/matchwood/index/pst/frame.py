@@ -14,7 +14,7 @@ import numpy as np
 from matchwood.encode.events import EventBatch
 from matchwood.index.core.config import IndexConfig
 from matchwood.index.core.frame import IndexFrame
-from matchwood.index.core.scratch import Part, Scratch, new_version
+from matchwood.index.core.scratch import Part, Scratch, n_attributes_of, new_version
 from matchwood.index.pst import entries as entry_kernels
 from matchwood.index.pst.access import (
     SEEN,
@@ -210,7 +210,7 @@ class PSTFrame(IndexFrame):
 
     def _with_room(self, x: Any, events: EventBatch, is_plain: bool) -> Any:
         """The arrays of a search, long enough for the index as it is now."""
-        attributes = max(self._table.n_attributes, int(events.attr.max(initial=-1)) + 1)
+        attributes = max(self._table.n_attributes, n_attributes_of(events))
         if len(x.posted) < attributes:
             x = x._replace(posted=np.full(doubled(_SMALL, attributes), -1, np.int64))
         if len(x.found) < 2 * len(x.posted):
