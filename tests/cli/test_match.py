@@ -211,6 +211,27 @@ def test_a_folder_stands_for_its_files(tmp_path: Path) -> None:
     assert read_pairs(tmp_path / "m.parquet") == [(0, 1), (1, 2)]
 
 
+def test_events_may_have_their_attributes_in_one_column_as_on_spark(tmp_path: Path) -> None:
+    write(
+        tmp_path / "wishes.csv", [{"id": 1, "expr": "a > 1 AND b < 5"}, {"id": 2, "expr": "a = 1"}]
+    )
+    rows = [{"a": 2, "b": 3}, {"a": 1, "b": 3}, {"b": 7}]
+    columns = {
+        "struct": pa.array(rows),
+        "map": pa.array([list(row.items()) for row in rows], pa.map_(pa.string(), pa.int64())),
+        "json": pa.array([json.dumps(row) for row in rows]),
+        "arrays": pa.array([list(row) for row in rows]),
+    }
+    for shape, column in columns.items():
+        table = pa.table({"event_id": ["x", "y", "z"], "attributes": column})
+        if shape == "arrays":
+            table = table.append_column("values", pa.array([list(row.values()) for row in rows]))
+        pq.write_table(table, tmp_path / "offers.parquet")
+        result = match(tmp_path, "wishes.csv", "offers.parquet", "m.jsonl")
+        assert result.exit_code == 0, result.stderr
+        assert read_pairs(tmp_path / "m.jsonl") == [("x", 1), ("y", 2)], shape
+
+
 def test_no_events_give_an_empty_result(tmp_path: Path) -> None:
     wishes(tmp_path / "wishes.csv")
     (tmp_path / "offers.jsonl").write_text("")

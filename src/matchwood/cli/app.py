@@ -46,7 +46,10 @@ class _Commands(TyperGroup):
             raise typer.Exit(USAGE) from None
         except MatchwoodError as error:
             complain(str(error))
-            raise typer.Exit(NO) from None
+            # Errors about expressions, events, ids and snapshots have classes of their own; the
+            # root itself is raised for names of suites, workloads and the like.
+            is_wrong_call = type(error) is MatchwoodError
+            raise typer.Exit(USAGE if is_wrong_call else NO) from None
         except Exception as error:
             reason = spark_reason(error)
             if reason is None:

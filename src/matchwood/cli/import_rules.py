@@ -56,9 +56,13 @@ def import_(
     Every text holds for exactly the events of its rule.  A rule that has no such text is refused,
     with the construct and its path.
     """
+    from matchwood.errors import SubscriptionError
     from matchwood.rules import import_rules
 
-    report = import_rules(_read(file), kind, arrays=arrays, typed=typed)
+    try:
+        report = import_rules(_read(file), kind, arrays=arrays, typed=typed)
+    except SubscriptionError as error:
+        refuse(str(error))
     if as_json:
         print_json(report.to_dict())
     if out != STREAM:
@@ -66,8 +70,8 @@ def import_(
     elif not as_json:
         for id_, text in report:
             typer.echo(json.dumps({"id": id_, "expr": text}, ensure_ascii=False))
-    for error in report.errors:
-        complain(str(error))
+    for refused in report.errors:
+        complain(str(refused))
     if not as_json and out != STREAM:
         typer.echo(f"{len(report):,} subscriptions -> {out}, {len(report.errors):,} refused")
     if strict and report.errors:

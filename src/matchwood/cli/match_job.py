@@ -24,6 +24,7 @@ from matchwood.cli.problems import (
 )
 from matchwood.cli.screen import complain, progress, refuse
 from matchwood.engine.files import (
+    EVENT_ID,
     EventRows,
     count_rows,
     read_events,
@@ -176,7 +177,7 @@ def _match(
         advance = stack.enter_context(progress("events"))
         write = stack.enter_context(_result(target, lists, ids))
         for batch in _chain(head, batches):
-            found = matcher.match_many(batch.events)
+            found = matcher.match_many(_shaped(batch.events))
             keep = ids.check(batch, first, found)
             bad = _event_problems(batch, first, found)
             problems.write(bad)
@@ -206,6 +207,28 @@ def _result(target: Path | None, lists: bool, ids: EventIds) -> Iterator[WriteTe
             write_table(table)
 
         yield write
+
+
+def _shaped(events: Any) -> Any:
+    """Events of a table in the shape that its column `attributes` tells, as on Spark."""
+    if not isinstance(events, pa.Table) or "attributes" not in events.column_names:
+        return events
+    from matchwood.spark.shapes import read_events as read_shape
+
+    beside = set(events.column_names) - {EVENT_ID, "filter", "attributes"}
+    first = events.schema.field("attributes").type
+    if beside == {"values"} and pa.types.is_list(first):
+        shape = "arrays"
+    elif beside:
+        return events
+    elif pa.types.is_map(first):
+        shape = "map"
+    elif pa.types.is_struct(first):
+        shape = "struct"
+    else:
+        shape = "json" if pa.types.is_string(first) else "wide"
+    batches = events.combine_chunks().to_batches()
+    return read_shape(batches[0], shape) if batches else events
 
 
 def _chain(head: EventRows, rest: Iterator[EventRows]) -> Iterator[EventRows]:
