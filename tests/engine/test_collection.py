@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import json
 import pickle
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
@@ -15,6 +16,7 @@ import pytest
 
 import matchwood as mw
 from engine.invariants import check
+from matchwood.engine import manifest
 
 SOON = datetime(2100, 1, 1, tzinfo=UTC)
 
@@ -127,6 +129,27 @@ def test_fields_survive_a_snapshot_a_compaction_and_a_rebuild(tmp_path) -> None:
     again = mw.Matcher()
     again._store = rebuilt(m._store)
     assert dict(again.items()) == expected
+
+
+@pytest.mark.parametrize("version", [1, 2])
+def test_a_snapshot_of_an_older_format_has_no_fields(tmp_path, version: int) -> None:
+    m = mw.Matcher()
+    m.add_many([("a", "x > 1"), ("b", "x > 2")])
+    m.save(tmp_path / "s")
+    file = tmp_path / "s" / "manifest.json"
+    found = json.loads(file.read_text())
+    found.pop("checksum")
+    found["version"] = version
+    del found["files"]["subscription_added"]
+    found["checksum"] = manifest._checksum(found)
+    file.write_text(json.dumps(found))
+    old = mw.Matcher.load(tmp_path / "s")
+    assert old.match({"x": 3}, limit=1) == ["a"]
+    old.add("c", "x > 1", priority=2, payload="p")
+    assert old.match({"x": 3}, limit=1) == ["c"]
+    assert [each.priority for _, each in old.items()] == [0, 0, 2]
+    old.save(tmp_path / "s")
+    assert mw.Matcher.load(tmp_path / "s")["c"].payload == "p"
 
 
 def test_ids_of_slots_are_null_after_a_removal() -> None:

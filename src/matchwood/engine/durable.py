@@ -16,7 +16,7 @@ import os
 import shutil
 import warnings
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from types import TracebackType
@@ -425,4 +425,5 @@ class Durability:
     def __del__(self) -> None:
         durable = getattr(self, "_durable", None)
         if durable is not None:
-            durable.close()
+            with suppress(Exception):  # at the end of the interpreter anything may be gone
+                durable.close()
