@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import json
 import pickle
+import threading
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from typing import Any
@@ -285,6 +286,46 @@ def test_a_batch_with_something_refused_changes_nothing(wrong) -> None:
     check(m)
     m.add("new", "x = 5")
     assert m.match({"x": 5})[-1] == "new"
+
+
+def test_a_search_sees_none_of_a_batch_or_all() -> None:
+    m = mw.Matcher()
+    m.add("kept", "x = 1")
+    seen: set[tuple[Any, ...]] = set()
+    is_done = threading.Event()
+
+    def read() -> None:
+        while not is_done.is_set():
+            seen.add(tuple(m.match({"x": 1})))
+
+    reader = threading.Thread(target=read)
+    reader.start()
+    try:
+        for _ in range(60):
+            with m.batch() as b:
+                b.add("a", "x = 1")
+                b.add_many([("b", "x >= 1"), ("c", "x <= 1")])
+            with m.batch() as b:
+                b.remove_many(["a", "b", "c"])
+    finally:
+        is_done.set()
+        reader.join()
+    assert seen <= {("kept",), ("kept", "a", "b", "c")}
+
+
+def test_a_table_of_predicates_replaces_too() -> None:
+    m = mw.Matcher()
+    m.add_many([(1, "x = 9"), (2, "x = 2")])
+    table = pa.table({"id": [1, 3, 1], "attribute": ["x", "x", "y"], "operator": ["="] * 3,
+                      "value": [1, 1, 1], "priority": [4, 5, 4]})  # fmt: skip
+    report = m.replace_many(table)
+    assert (report.count, report.errors) == (2, [])
+    assert m.match({"x": 1, "y": 1}) == [1, 3]
+    assert (m.ids(), m[1].priority, m[2].priority) == ([1, 2, 3], 4, 0)
+    refused = m.replace_many([(True, "x = 5"), (None, "x = 5"), (2, "x = 5")])
+    assert (refused.count, [each.row for each in refused.errors]) == (1, [0, 1])
+    assert m.match({"x": 5}) == [2]
+    check(m)
 
 
 # -- forms for people --------------------------------------------------------------------------
