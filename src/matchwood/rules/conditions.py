@@ -7,6 +7,8 @@
     Pattern(name, like, any_case)    a text is like this pattern
     Regex(name, pattern)             a part of a text matches this pattern
     But(name, tests)                 there is a value, and it satisfies none of the tests
+    Contains(name, value)            the attribute is a list with this element
+    Empty(name)                      the attribute is a list without elements
 
 "A value" is the attribute's own, or any element of the list that it holds.
 """
@@ -79,8 +81,19 @@ class But:
     tests: tuple[Test, ...]
 
 
+@dataclass(frozen=True)
+class Contains:
+    name: str
+    value: Object
+
+
+@dataclass(frozen=True)
+class Empty:
+    name: str
+
+
 Test: TypeAlias = "OneOf | Order | Pattern | Regex"
-Condition: TypeAlias = "All | Any | Not | Present | But | Test"
+Condition: TypeAlias = "All | Any | Not | Present | But | Contains | Empty | Test"
 
 TRUE, FALSE = All(()), Any(())
 

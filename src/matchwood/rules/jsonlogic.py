@@ -21,6 +21,8 @@ from matchwood.rules.conditions import (
     Any,
     But,
     Condition,
+    Contains,
+    Empty,
     Not,
     OneOf,
     Order,
@@ -109,7 +111,8 @@ class _Reader:
                     "var", path, "a value that is true without a comparison has any type: compare "
                     "it, or say that it is a boolean with typed=True",
                 )  # fmt: skip
-            held = But(var.name, (OneOf(var.name, (False, 0, "")),))
+            filled = But(var.name, (OneOf(var.name, (False, 0, "")),))
+            held = All((filled, Not(Empty(var.name))))
         return self._or_missing(var, held, bool(var.default))
 
     def _or_missing(self, var: _Var, held: Condition, when_missing: bool) -> Condition:
@@ -161,7 +164,7 @@ class _Reader:
         left, right = self._two(operator, sides, path)
         if isinstance(left, str) and isinstance(right, _Var) and right.default is None:
             held = Pattern(right.name, f"%{like_text(left)}%")
-            return Any((held, OneOf(right.name, (left,))))
+            return Any((held, Contains(right.name, left)))
         if not isinstance(left, _Var) and isinstance(right, str) and isinstance(left, str):
             return always(left in right)
         raise Untranslatable(

@@ -17,7 +17,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import cache
 from typing import Any as Object
 
 from matchwood.errors import ParseError
@@ -28,6 +28,8 @@ from matchwood.rules.conditions import (
     Any,
     But,
     Condition,
+    Contains,
+    Empty,
     Not,
     OneOf,
     Order,
@@ -57,7 +59,10 @@ class Language:
 def language() -> Language:
     return Language(
         is_true=_takes("(a = 1) IS NOT TRUE"),
-        arrays=_takes("array_contains(a, 'x') OR exists(a, x -> x > 1)"),
+        arrays=_takes(
+            "array_contains(a, 'x') OR exists(a, x -> x > 1) OR array_size(a) > 0 OR "
+            "size(a) IS NULL AND forall(a, x -> x > 1) IS NOT TRUE"
+        ),
         any_case=_takes("a ILIKE 'x%'"),
         regex=_takes("a RLIKE '^x[0-9]+'"),
     )
@@ -110,9 +115,14 @@ class _Writer:
             case Present(name):
                 return f"{_name(name)} IS NOT NULL"
             case But(name, tests):
-                return self._any_value(name, partial(self._but, tests))
+                return self._but(name, tests)
+            case Contains(name, value):
+                has_it = f"array_contains({_name(name)}, {_value(value)})"
+                return has_it if self._language.arrays else "FALSE"
+            case Empty(name):
+                return f"array_size({_name(name)}) = 0" if self._language.arrays else "FALSE"
             case _:
-                return self._any_value(node.name, partial(self._test, node))
+                return self._any_value(node)
 
     def denied(self, node: Condition) -> str:
         """True exactly where the condition does not hold."""
@@ -127,31 +137,46 @@ class _Writer:
                 return f"{_name(name)} IS NULL"
         if self._language.is_true:
             return f"({self.asked(node)}) IS NOT TRUE"
+        if isinstance(node, (Contains, Empty)):  # never true without lists
+            return "TRUE"
         if isinstance(node, But):
             tests = _joined(" OR ", [self._test(test, _name(node.name)) for test in node.tests])
             return f"({tests} OR {_name(node.name)} IS NULL)"
         subject = _name(node.name)
         return f"({self._opposite(node, subject)} OR {subject} IS NULL)"
 
-    def _any_value(self, name: str, ask: Callable[[str], str]) -> str:
+    def _any_value(self, test: Test) -> str:
         """Asked of the attribute's value, and of each element of its list."""
-        alone = ask(_name(name))
-        if not (self._language.arrays and self._has_list(name)):
+        name = _name(test.name)
+        alone = self._test(test, name)
+        if not self._asks_lists(test.name):
             return alone
-        return f"({alone} OR {self._any_element(name, ask)})"
-
-    def _any_element(self, name: str, ask: Callable[[str], str]) -> str:
-        test = ask.args[0] if isinstance(ask, partial) else None
         if isinstance(test, OneOf):
-            contains = [f"array_contains({_name(name)}, {_value(v)})" for v in test.values]
-            return _joined(" OR ", contains)
-        return f"exists({_name(name)}, {_ELEMENT} -> {ask(_ELEMENT)})"
+            inside = [f"array_contains({name}, {_value(value)})" for value in test.values]
+        else:
+            inside = [f"exists({name}, {_ELEMENT} -> {self._test(test, _ELEMENT)})"]
+        return _joined(" OR ", [alone, *inside])
 
-    def _but(self, tests: tuple[Test, ...], subject: str) -> str:
-        if self._language.is_true:
-            held = _joined(" OR ", [self._test(test, subject) for test in tests])
-            return f"({subject} IS NOT NULL AND ({held}) IS NOT TRUE)"
-        return _joined(" AND ", [self._opposite(test, subject) for test in tests])
+    def _but(self, name: str, tests: tuple[Test, ...]) -> str:
+        """There is a value that fails all tests: one that is no list, or an element of a list.
+
+        A list of elements of which one fails is a list of which not all pass.
+        """
+        subject = _name(name)
+        if not self._language.is_true:
+            return _joined(" AND ", [self._opposite(test, subject) for test in tests])
+        passed = _joined(" OR ", [self._test(test, subject) for test in tests])
+        if not self._asks_lists(name):
+            return f"({subject} IS NOT NULL AND ({passed}) IS NOT TRUE)"
+        inside = _joined(" OR ", [self._test(test, _ELEMENT) for test in tests])
+        return (
+            f"({subject} IS NOT NULL AND size({subject}) IS NULL AND ({passed}) IS NOT TRUE "
+            f"OR array_size({subject}) > 0 AND forall({subject}, {_ELEMENT} -> {inside}) "
+            "IS NOT TRUE)"
+        )
+
+    def _asks_lists(self, name: str) -> bool:
+        return self._language.arrays and self._has_list(name)
 
     def _test(self, test: Test, subject: str) -> str:
         match test:
@@ -179,7 +204,8 @@ class _Writer:
 
 
 def _one_of(subject: str, values: tuple[Object, ...]) -> str:
-    return _joined(" OR ", _by_kind(values, f"{subject} = ", f"{subject} IN "))
+    parts = _by_kind(values, f"{subject} = ", f"{subject} IN ")
+    return _joined(" OR ", [subject if part == f"{subject} = TRUE" else part for part in parts])
 
 
 def _by_kind(values: tuple[Object, ...], one: str, many: str) -> list[str]:
