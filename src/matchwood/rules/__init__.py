@@ -39,7 +39,8 @@ def import_rules(
     format  eventbridge, mongo, jsonlogic or sql; guessed from the rules unless given
     arrays  whether attributes may hold lists, of which any element counts: all, none, or these;
             not for JSONLogic, where a list equals nothing
-    typed   JSONLogic only: values have the type of the constant that they are compared with
+    typed   values have the type of the constants that they are compared with: shorter texts of
+            negations, and JSONLogic's conversions are not needed
     """
     rows = numbered(rules)
     kind = format or guessed_format([rule for _, rule in rows])
@@ -76,7 +77,7 @@ def _translator(kind: str, arrays: bool | Iterable[str], typed: bool) -> Callabl
             return False
         return bool(arrays) if names is None else name in names
 
-    return lambda rule: to_text(read[kind](rule), has_list)
+    return lambda rule: to_text(read[kind](rule), has_list, typed)
 
 
 def _from_sql(text: Any) -> str:

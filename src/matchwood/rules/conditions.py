@@ -7,8 +7,8 @@
     Pattern(name, like, any_case)    a text is like this pattern
     Regex(name, pattern)             a part of a text matches this pattern
     But(name, tests)                 there is a value, and it satisfies none of the tests
-    Contains(name, value)            the attribute is a list with this element
-    Empty(name)                      the attribute is a list without elements
+    Within(name, text)               a part of the attribute's text, or an element of its list
+    Truthy(name)                     neither absent nor false, 0, an empty text or an empty list
 
 "A value" is the attribute's own, or any element of the list that it holds.
 """
@@ -82,18 +82,18 @@ class But:
 
 
 @dataclass(frozen=True)
-class Contains:
+class Within:
     name: str
-    value: Object
+    text: str
 
 
 @dataclass(frozen=True)
-class Empty:
+class Truthy:
     name: str
 
 
 Test: TypeAlias = "OneOf | Order | Pattern | Regex"
-Condition: TypeAlias = "All | Any | Not | Present | But | Contains | Empty | Test"
+Condition: TypeAlias = "All | Any | Not | Present | But | Within | Truthy | Test"
 
 TRUE, FALSE = All(()), Any(())
 
