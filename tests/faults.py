@@ -28,14 +28,15 @@ _PACKAGE = str(Path(matchwood.__file__).parent)
 class Fault:
     """An exception that is raised once, at the step of that number."""
 
-    def __init__(self, step: int, error: type[BaseException]) -> None:
+    def __init__(self, step: int, error: type[BaseException], within: tuple[str, ...]) -> None:
         self.left = step
+        self.within = within
         self.error = error
         self.happened = False
         self.where = ""
 
     def enter(self, frame: FrameType, event: str, arg: Any) -> Any:
-        return self.line if frame.f_code.co_filename.startswith(_PACKAGE) else None
+        return self.line if frame.f_code.co_filename.startswith(self.within) else None
 
     def line(self, frame: FrameType, event: str, arg: Any) -> Any:
         if event == "line" and not self.happened and not _takes_lock(frame):
@@ -52,9 +53,14 @@ def _takes_lock(frame: FrameType) -> bool:
 
 
 @contextmanager
-def fault_at(step: int, error: type[BaseException]) -> Iterator[Fault]:
-    """Raise `error` at a step of what happens inside; it is caught here."""
-    fault = Fault(step, error)
+def fault_at(
+    step: int, error: type[BaseException], within: tuple[str, ...] = ("",)
+) -> Iterator[Fault]:
+    """Raise `error` at a step of what happens inside; it is caught here.
+
+    within  folders of the package whose lines are steps; all of them unless some are named
+    """
+    fault = Fault(step, error, tuple(f"{_PACKAGE}/{folder}" for folder in within))
     before = sys.gettrace()
     sys.settrace(fault.enter)
     try:

@@ -240,13 +240,17 @@ def test_no_events_give_an_empty_result(tmp_path: Path) -> None:
     assert pq.read_table(tmp_path / "m.parquet").num_rows == 0
 
 
-def test_mixed_ids_become_texts(tmp_path: Path) -> None:
+def test_ids_of_both_kinds_never_become_one(tmp_path: Path) -> None:
     (tmp_path / "wishes.jsonl").write_text(
-        '{"id": 1, "expr": "price < 20"}\n{"id": "x", "expr": "price > 20"}\n'
+        '{"id": 1, "expr": "price < 20"}\n{"id": "1", "expr": "price > 20"}\n'
     )
     (tmp_path / "offers.jsonl").write_text('{"price": 5}\n{"price": 50}\n')
     match(tmp_path, "wishes.jsonl", "offers.jsonl", "m.parquet")
-    assert read_pairs(tmp_path / "m.parquet") == [(0, "1"), (1, "x")]
+    one, other = {"int": 1, "str": None}, {"int": None, "str": "1"}
+    assert read_pairs(tmp_path / "m.parquet") == [(0, one), (1, other)]
+    match(tmp_path, "wishes.jsonl", "offers.jsonl", "m.jsonl")
+    rows = [json.loads(line) for line in (tmp_path / "m.jsonl").read_text().splitlines()]
+    assert [row["subscription"] for row in rows] == [1, "1"]
 
 
 @pytest.mark.parametrize(

@@ -33,7 +33,7 @@ from matchwood.engine.files import (
     read_subscriptions,
 )
 from matchwood.engine.matcher import Matcher
-from matchwood.engine.matches import Matches, ids_to_arrow
+from matchwood.engine.matches import Matches
 from matchwood.engine.result_files import (
     TEXTS,
     WriteTexts,
@@ -253,9 +253,8 @@ def _schema(event: pa.DataType, subscription: pa.DataType, lists: bool) -> pa.Sc
 
 def _table(found: Matches, events: pa.Array, keep: np.ndarray, lists: bool) -> pa.Table:
     """Pairs, or lists of all good events."""
-    kind = pa.string() if found.ids.dtype == object else pa.int64()
-    ids = ids_to_arrow(found.ids).cast(kind)
-    schema = _schema(events.type, kind, lists)
+    ids = found.arrow_ids()
+    schema = _schema(events.type, ids.type, lists)
     if lists:
         columns = [events, pa.LargeListArray.from_arrays(found.offsets, ids)]
         return pa.table(columns, schema=schema).filter(pa.array(keep))

@@ -76,9 +76,9 @@ def has_attributes(subscriptions: Any) -> bool:
     """Whether subscriptions, a DataFrame or a snapshot's path, have attributes of their own."""
     if not isinstance(subscriptions, str):
         return "attributes" in subscriptions.columns
-    from matchwood.spark.own import read_own
+    from matchwood.engine.matcher import Matcher
 
-    return read_own(Path(subscriptions)).attributes is not None
+    return Matcher.load(subscriptions, verify=False).own_types() is not None
 
 
 def open_contexts(spark: SparkSession, path: str) -> DataFrame:

@@ -22,7 +22,7 @@ from typing import Any
 from matchwood.errors import FormatError, StorageError
 
 FORMAT = "matchwood-snapshot"
-VERSION = 2
+VERSION = 3
 """Raised whenever an older version could misread what this one writes."""
 OLDEST = 1
 """The first version that this one reads."""
@@ -67,6 +67,7 @@ SHAPE: dict[str, Any] = {
         "pinned?": int,
         "absences": [int],
         "context?": {str: object},
+        "own_types?": {str: str},
     },
     "files": _FILES,
     "beside?": _FILES,

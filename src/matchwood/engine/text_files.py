@@ -187,7 +187,7 @@ def _loaded(text: str) -> Any:
     return read_json(text)
 
 
-def read_json(text: str) -> Any:
+def read_json(text: str | bytes) -> Any:
     """A value of JSON; ValueError for everything else, NaN and Infinity included."""
     return json.loads(text, parse_constant=lambda name: _refuse(_NotJson(name)))
 
