@@ -210,7 +210,8 @@ def test_the_whole_suite_runs_in_the_preset_smoke(tmp_path: Path) -> None:
     states = [row["state"] for row in results]
     assert states.count(MEASURED) > 0.97 * len(states)
     reasons = {(row["case"], row["series"]) for row in results if row["state"] == REFUSED}
-    assert {case for case, _ in reasons} <= {"a_tree/depth", "a_tree/children"}
+    assert {case for case, _ in reasons} <= {"a_tree/depth", "a_tree/children", "be_tree/8a",
+                                             "be_tree/8b"}  # fmt: skip
 
 
 def steps_of(*found: Any) -> Any:

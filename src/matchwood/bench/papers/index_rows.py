@@ -7,9 +7,11 @@ least.
 
 from __future__ import annotations
 
+import resource
 import statistics
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -152,9 +154,9 @@ class _Running:
 
 def steps(contender: Contender, arena: Arena, limits: Limits) -> Iterator[Any]:
     """Inside the process: build and check, then the seconds of one pass after the other."""
-    began = time.process_time()
+    before, began = _resident(), time.process_time()
     index = build(contender, arena.table, arena.slots)
-    build_seconds = time.process_time() - began
+    build_seconds, grown = time.process_time() - began, _resident() - before
     checked = first_events(arena.events, arena.n_checked)
     index.match_batch(first_events(arena.events, 1))
     began = time.process_time()
@@ -175,8 +177,10 @@ def steps(contender: Contender, arena: Arena, limits: Limits) -> Iterator[Any]:
         "metrics": {
             "build_seconds": build_seconds,
             "megabytes": stats["bytes"] / 1e6,
+            "process_megabytes": grown / 1e6,
             "build_us_per_subscription": build_seconds / max(1, len(arena.slots)) * 1e6,
             "bytes_per_subscription": stats["bytes"] / max(1, len(arena.slots)),
+            **vcr_storage(stats, len(arena.slots)),
             **{f"{name}_per_event": work[name] / max(1, work["events"])
                for name in ("nodes", "candidates", "predicates", "matches") if name in work},
             **{name: stats[name] for name in ("load", "activated_vcrs", "nodes", "conjunctions")
@@ -202,6 +206,34 @@ def build(contender: Contender, table: ExpressionTable, slots: np.ndarray) -> In
     if isinstance(index, StaticFrame):
         index.settle()
     return index
+
+
+PLACES = 1_800_017
+"""The VCR paper's hash table in Figure 9."""
+
+
+def vcr_storage(stats: Mapping[str, Any], n: int) -> dict[str, float]:
+    """Storage and load of a VCR index as its paper reckons them (section 3.1), from its counters.
+
+    Pointers to the lists of all VCRs, or a hash table of 10 n pointers whose entries hold a number,
+    a list and the next entry; lists are chains of an id and a pointer.  All of 4 bytes.
+    """
+    if "activated_vcrs" not in stats:
+        return {}
+    active, ids = stats["activated_vcrs"], stats["ids_in_lists"]
+    (columns, rows), (x, y) = stats["cells"], stats["sides"]
+    n_vcrs = columns * rows * x.bit_length() * y.bit_length()
+    finder = 4 * n_vcrs if stats["lists"] == "table" else 40 * n + 12 * active
+    return {"paper_megabytes": (finder + 8 * ids) / 1e6, "paper_load": active / PLACES}
+
+
+def _resident() -> int:
+    """Bytes of this process that are in memory."""
+    try:
+        pages = Path("/proc/self/statm").read_text(encoding="ascii").split()[1]
+    except OSError:
+        return 0
+    return int(pages) * resource.getpagesize()
 
 
 _warm: set[str] = set()
