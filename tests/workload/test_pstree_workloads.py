@@ -123,6 +123,29 @@ def test_queries_and_documents_from_files(tmp_path: Path) -> None:
         find_workload("querylog", queries=str(tmp_path / "none")).subscriptions(0, 1)
 
 
+CONTEST = """s 1 0 0 2 boolean matching
+s 2 1 2 1 vldb
+m 1 6 all of vldb and of boolean
+r 1 1 2
+s 3 2 1 3 an event tree
+e 2
+m 2 3 matching a boolean
+r 2 1 1
+"""
+
+
+def test_a_file_of_the_contest_has_queries_and_documents(tmp_path: Path) -> None:
+    path = tmp_path / "small_test.txt"
+    path.write_text(CONTEST, encoding="utf-8")
+    changes = {"queries": str(path), "documents": str(path), "n_subscriptions": 3, "n_events": 2}
+    workload = find_workload("querylog", **changes)
+    loaded = load_subscriptions(workload)
+    hits = Scan.build(loaded.table, loaded.slots).match_batch(
+        load_events(workload, loaded.attributes)
+    )
+    assert (hits.offsets.tolist(), hits.slots.tolist()) == ([0, 1, 2], [1, 0])
+
+
 # ── ads ─────────────────────────────────────────────────────────────────────────────────────────
 
 
