@@ -22,7 +22,7 @@ def list_suites(as_json: Json = False) -> None:
     from matchwood import bench
     from matchwood.bench import papers, spark_suite
 
-    suites = [*bench.list_suites(), papers.LISTED, spark_suite.LISTED]
+    suites = [*bench.list_suites(), *papers.LISTED, spark_suite.LISTED]
     if as_json:
         print_json([{"name": each.name, "description": each.description,
                      "presets": list(each.presets)} for each in suites])  # fmt: skip
@@ -59,7 +59,7 @@ def run(
     from matchwood import bench
     from matchwood.bench import papers, spark_suite
 
-    if suite == papers.NAME:
+    if suite in (papers.NAME, papers.EXTERNAL):
         from matchwood.bench.papers.summary import as_data, as_text
 
         with progress("benchmark") as advance:
@@ -70,6 +70,7 @@ def run(
                 only=case or (),
                 seed=seed,
                 minutes=minutes,
+                suite=suite,
             )
         if as_json:
             print_json(as_data(results))

@@ -201,6 +201,16 @@ claims = [{ rule = "faster", who = "b", says = "so" }]
         )
 
 
+def test_programs_that_are_not_ours_give_the_same_answers(tmp_path: Path) -> None:
+    results = run_papers("smoke", tmp_path, suite="external")
+    rows = {(row["point"], row["series"]): row for row in results}
+    for name in ("matcher", "numpy", "duckdb", "python_eval"):
+        assert rows[0, name]["state"] == MEASURED, rows[0, name]
+    measured = [row for row in results if row["state"] == MEASURED and row["point"] == 0]
+    assert len({row["answers"] for row in measured}) == 1
+    assert measured[0]["metrics"]["matches_per_event"] > 0
+
+
 @pytest.mark.slow
 def test_the_whole_suite_runs_in_the_preset_smoke(tmp_path: Path) -> None:
     results = run_papers("smoke", tmp_path)

@@ -16,13 +16,16 @@ Presets: `smoke` (seconds, ends of every axis), `small` (all points, within an h
 
 from __future__ import annotations
 
-from matchwood.bench.papers.cases import NAME, PRESETS, read_papers
+from matchwood.bench.papers.cases import EXTERNAL, NAME, PRESETS, read_papers
 from matchwood.bench.papers.runner import run_papers
 from matchwood.bench.suite import Listed
 
-__all__ = ["LISTED", "NAME", "read_papers", "run_papers"]
+__all__ = ["EXTERNAL", "LISTED", "NAME", "read_papers", "run_papers"]
 
-LISTED = Listed(
-    NAME, "every figure and table of the five papers, with verdicts on their claims", PRESETS
+LISTED = (
+    Listed(
+        NAME, "every figure and table of the five papers, with verdicts on their claims", PRESETS
+    ),
+    Listed(EXTERNAL, "DuckDB, NumPy, Python's eval and rule-engine beside a Matcher", PRESETS),
 )
-"""The line of `bench list`."""
+"""The lines of `bench list`."""

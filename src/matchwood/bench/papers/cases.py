@@ -18,7 +18,7 @@ One TOML file a paper, in `suites/papers`:
 
     [[case]]                        one experiment; several figures may show it
     id       = "5a"
-    runner   = "index"              context, burst, stabbing, transition, sharing
+    runner   = "index"              context, burst, stabbing, transition, sharing, external
     workload = "begen:workload-size"
     changes  = { distribution = "zipf" }
     sweep    = "workload-size"      points of the workload's own sweep, or
@@ -55,10 +55,12 @@ from matchwood.errors import MatchwoodError
 from matchwood.index.core.registry import find_index
 from matchwood.workload import Workload, find_workload
 
-NAME = "papers"
-PAPERS = ("be_tree", "ps_tree", "vcr", "a_tree", "agile")
+NAME, EXTERNAL = "papers", "external"
+SUITES = {NAME: ("be_tree", "ps_tree", "vcr", "a_tree", "agile"), EXTERNAL: (EXTERNAL,)}
+"""Files by suite; `external` has programs that are not ours."""
+
 PRESETS = ("smoke", "small", "paper")
-RUNNERS = ("index", "context", "burst", "stabbing", "transition", "sharing")
+RUNNERS = ("index", "context", "burst", "stabbing", "transition", "sharing", "external")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -201,7 +203,7 @@ class Case:
         for name in ("pool", "population"):  # what is shared stays shared as often
             if name in found.parameters():
                 sized[name] = max(1_000, round(found.parameters()[name] * n / whole))
-        if self.runner not in ("context", "burst"):
+        if self.runner not in ("context", "burst", "external"):
             sized["n_events"] = limits.events
         return found.with_parameters(**sized), whole
 
@@ -216,11 +218,12 @@ class Paper:
 
 
 @cache
-def read_papers() -> tuple[Paper, ...]:
-    """All papers; a name that does not exist is an error here, before anything is measured."""
+def read_papers(suite: str = NAME) -> tuple[Paper, ...]:
+    """All papers of a suite; an unknown name is an error here, before anything is measured."""
     folder = files("matchwood.bench") / "suites" / NAME
     return tuple(
-        read_paper(each, (folder / f"{each}.toml").read_text(encoding="utf-8")) for each in PAPERS
+        read_paper(each, (folder / f"{each}.toml").read_text(encoding="utf-8"))
+        for each in SUITES[suite]
     )
 
 

@@ -27,7 +27,7 @@ def write_page(
     results: Results, path: Path, papers: tuple[Paper, ...] | None = None
 ) -> list[Panel]:
     """Write the page; gives the panels on it."""
-    found = panels(results, papers or read_papers())
+    found = panels(results, papers or read_papers(results.suite))
     _write(path, "\n".join(_html(results, found)))
     return found
 
@@ -37,7 +37,7 @@ def write_pictures(
 ) -> list[Path]:
     """An SVG and a PNG of every panel that has numbers."""
     written = []
-    for panel in panels(results, papers or read_papers()):
+    for panel in panels(results, papers or read_papers(results.suite)):
         if not panel.rows:
             continue
         for number, metric in enumerate(panel.figure.shown):

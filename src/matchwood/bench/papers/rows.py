@@ -67,6 +67,10 @@ class Results:
     def preset(self) -> str:
         return str(self.runs[0]["preset"])
 
+    @property
+    def suite(self) -> str:
+        return str(self.runs[0]["suite"])
+
     def add(self, row: Row) -> None:
         """Keep a row and write it at once."""
         self._rows[_key(row)] = row

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from matchwood.bench.answers import WrongAnswers
-from matchwood.bench.papers import context_rows, index_rows, other_rows
-from matchwood.bench.papers.cases import PRESETS, Case, Limits, Paper, read_papers
+from matchwood.bench.papers import context_rows, external_rows, index_rows, other_rows
+from matchwood.bench.papers.cases import NAME, PRESETS, Case, Limits, Paper, read_papers
 from matchwood.bench.papers.index_rows import Contender
 from matchwood.bench.papers.isolated import Child, Refused
 from matchwood.bench.papers.rows import MEASURED, REFUSED, WRONG, Results, Row, definition
@@ -44,6 +44,7 @@ def run_papers(
     seed: int | None = None,
     minutes: float | None = None,
     papers: Sequence[Paper] | None = None,
+    suite: str = NAME,
 ) -> Results:
     """Measure what is missing; see `matchwood bench run --help`.
 
@@ -53,11 +54,11 @@ def run_papers(
     """
     if preset not in PRESETS:
         raise MatchwoodError(f"expected a preset among {', '.join(PRESETS)}, found {preset!r}")
-    chosen = _chosen(read_papers() if papers is None else papers, only)
+    chosen = _chosen(read_papers(suite) if papers is None else papers, only)
     path = FOLDER if out is None else out
-    path = path if path.suffix == ".jsonl" else path / f"papers-{preset}.jsonl"
+    path = path if path.suffix == ".jsonl" else path / f"{suite}-{preset}.jsonl"
     results = Results.begin(path, {
-        "suite": "papers", "preset": preset, "seed": seed, "commit": commit(),
+        "suite": suite, "preset": preset, "seed": seed, "commit": commit(),
         "machine": machine(), "versions": versions(),
         "started": datetime.now(UTC).isoformat(timespec="seconds"),
     })  # fmt: skip
@@ -201,6 +202,8 @@ def _alone(task: _Task, limits: Limits) -> Row:
             n = max(1_000, round(100_000 * limits.scale))
             return other_rows.stabbing(contender, n, limits)
         assert workload is not None
+        if runner == "external":
+            return external_rows.steps(contender, given, limits)
         if runner == "sharing":
             return other_rows.sharing(contender, workload, limits)
         if runner == "transition":
@@ -210,6 +213,8 @@ def _alone(task: _Task, limits: Limits) -> Row:
     try:
         if runner in ("context", "burst"):
             context_rows.warm_up(contender)
+        if runner == "external" and workload is not None:
+            given = external_rows.conditions(workload)
         if runner == "transition" and workload is not None:
             replaced = other_rows.load_transition(contender, workload)
         child = Child(steps, limits.megabytes)

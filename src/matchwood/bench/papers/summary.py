@@ -23,7 +23,7 @@ def counts(found: list[Panel]) -> dict[str, int]:
 
 def as_data(results: Results) -> dict[str, Any]:
     """Everything about the verdicts, for `--json`."""
-    found = panels(results, read_papers())
+    found = panels(results, read_papers(results.suite))
     return {
         "preset": results.preset,
         "rows": len(results),
@@ -47,8 +47,9 @@ def as_data(results: Results) -> dict[str, Any]:
 
 def as_text(results: Results) -> str:
     """What the screen shows."""
-    found = panels(results, read_papers())
-    lines = [f"suite papers, preset {results.preset}: {len(results):,} rows, {len(found)} panels"]
+    found = panels(results, read_papers(results.suite))
+    what = f"suite {results.suite}, preset {results.preset}"
+    lines = [f"{what}: {len(results):,} rows, {len(found)} panels"]
     for each in found:
         held = sum(c.finding.score == HOLDS for c in each.judged)
         said = f"{held} of {len(each.judged)} claims hold"
@@ -69,12 +70,12 @@ def write_markdown(results: Results, path: Path) -> None:
 
 
 def _markdown(results: Results) -> Iterator[str]:
-    found = panels(results, read_papers())
+    found = panels(results, read_papers(results.suite))
     run = results.runs[-1]
     seconds = sum(row.get("wall_seconds", 0) for row in results)
     yield "# Results"
     yield ""
-    again = f"matchwood bench run --suite papers --preset {results.preset}"
+    again = f"matchwood bench run --suite {results.suite} --preset {results.preset}"
     yield f"Generated; do not edit. Again: `{again}`,"
     yield "then `matchwood bench report RESULTS --markdown docs/results.md`."
     yield ""
@@ -89,7 +90,7 @@ def _markdown(results: Results) -> Iterator[str]:
     yield "|---|---|"
     for word, n in counts(found).items():
         yield f"| {word} | {n} |"
-    for paper in read_papers():
+    for paper in read_papers(results.suite):
         yield f"\n## {paper.name}\n"
         for each in found:
             if each.paper is paper:
