@@ -22,7 +22,7 @@ ORDER: list[tuple[str, ...]] = [
     ("errors",),
     ("kernel",),
     ("lang",),
-    ("forms",),
+    ("forms", "rules"),
     ("encode",),
     ("index",),
     ("context",),

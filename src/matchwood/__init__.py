@@ -34,17 +34,20 @@ if TYPE_CHECKING:
         SubscriptionError,
     )
     from matchwood.lang import Expr, attr, ctx, parse
+    from matchwood.rules import ImportReport, import_rules
 
 _HOME = {
     "BatchReport": "engine.loading",
     "Explanation": "engine.explain",
     "Flips": "engine.flips",
+    "ImportReport": "rules",
     "Matcher": "engine.matcher",
     "Matches": "engine.matches",
     "Schema": "encode.schema",
     "Expr": "lang",
     "attr": "lang",
     "ctx": "lang",
+    "import_rules": "rules",
     "parse": "lang",
     "EventError": "errors",
     "ExpansionError": "errors",
@@ -65,6 +68,7 @@ __all__ = [
     "Expr",
     "Flips",
     "FormatError",
+    "ImportReport",
     "IndexBuildError",
     "Matcher",
     "Matches",
@@ -76,6 +80,7 @@ __all__ = [
     "SubscriptionError",
     "attr",
     "ctx",
+    "import_rules",
     "parse",
 ]
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from matchwood.encode.attributes import Attributes
 from matchwood.encode.events import encode_event
-from matchwood.encode.exact import has_decimal, spelled_out
+from matchwood.encode.exact import EXACT, has_decimal, spelled_out
 from matchwood.encode.expressions import ExpressionTable
 from matchwood.encode.leaves import LeafBatch
 from matchwood.encode.merge_kernels import leaf_intervals
@@ -76,6 +76,11 @@ class Explanation:
         lines += [f"because {reason}" for reason in self.reasons]
         return "\n".join(lines)
 
+    def _repr_html_(self) -> str:
+        from html import escape
+
+        return f"<pre>{escape(str(self))}</pre>"
+
     def to_dict(self) -> dict[str, Any]:
         """Plain values, for JSON."""
 
@@ -118,6 +123,15 @@ def _flat(event: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
         if value is not None:
             values[f"{prefix}{name}"] = value
     return values
+
+
+def absence_or_value(expr: Expr, event: Mapping[str, Any]) -> str:
+    """What an event has of the attributes of an expression."""
+    values = _flat(event)
+    names = dict.fromkeys([leaf.name.removesuffix(EXACT) for leaf in predicates(expr)])
+    return ", ".join(
+        [f"{n} is {_shown(values[n])}" if n in values else f"{n} is absent" for n in names]
+    )
 
 
 def _shown(value: Any) -> str:

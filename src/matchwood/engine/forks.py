@@ -31,14 +31,6 @@ def new_lock(owner: Owner) -> threading.RLock:
     return threading.RLock()
 
 
-def is_held(lock: threading.RLock) -> bool:
-    """Whether the calling thread holds a lock already.
-
-    No flag of our own can tell this: an exception may arrive before the flag is set or reset.
-    """
-    return bool(lock._is_owned())  # type: ignore[attr-defined]  # what threading.Condition asks
-
-
 def _before() -> None:
     for owner in list(_owners):
         owner._lock.acquire()

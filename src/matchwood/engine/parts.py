@@ -50,6 +50,8 @@ def collect(store: Store) -> tuple[dict[str, Any], Arrays]:
         "pinned": store.attributes.n_pinned,
         "absences": [each.id for each in store.attributes.absences],
     }
+    if store.subscriptions.columns.types:
+        settings["own_types"] = store.subscriptions.columns.types
     arrays = {f"subscription_{k}": v for k, v in store.subscriptions.layout().items()}
     arrays |= _expression_arrays(store.table, n)
     arrays["merged_slot"], arrays["merged_attr"] = store.table.merged()
@@ -87,6 +89,7 @@ def rebuild(settings: dict[str, Any], arrays: Arrays, verify: bool, is_current: 
     ]
     routing = Routing.restore(table, settings["index"], settings["config"], layouts, verify)
     subscriptions = Subscriptions.restore(_with_prefix(arrays, "subscription_"))
+    subscriptions.columns.types = settings.get("own_types", {})
     return Store(attributes, table, subscriptions, routing)
 
 

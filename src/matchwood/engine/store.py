@@ -32,6 +32,8 @@ from matchwood.encode.expressions import ExpressionTable
 from matchwood.encode.leaves import LeafBatch
 from matchwood.encode.resolve import learned_types, reference_rows, resolve
 from matchwood.engine.arrange_kernels import arrange
+from matchwood.engine.choices import ALL, Choice, chosen, living
+from matchwood.engine.fields import NO_FIELDS, FieldColumns
 from matchwood.engine.loading import Chunk
 from matchwood.engine.matches import Found, Matches
 from matchwood.engine.moments import Moment
@@ -72,18 +74,28 @@ class Store:
     """Whether all parts agree with each other; False in the middle of a change."""
     holds_strings: bool = False
     """Whether strings of contexts stay though nothing has them, see `Matcher.hold_strings`."""
+    changed_contexts: dict[Id, None] | None = None
+    """Contexts that changed, where a log asks for them."""
+    filters: dict[Any, Any] = field(default_factory=dict)
+    """Compiled filters over own attributes, by text (`choices`)."""
     is_between_events: bool = False
     """Whether contexts are being changed between encoded events, whose integers have to hold."""
 
     # -- changing ----------------------------------------------------------------------------
 
-    def add(self, id_: Any, expr: str | Boolean, context: Any = None) -> None:
+    def add(
+        self,
+        id_: Any,
+        expr: str | Boolean,
+        context: Any = None,
+        fields: FieldColumns = NO_FIELDS,
+    ) -> None:
         """One new subscription."""
         id_ = self.check_new(id_)
         batch = single(expr)
         context = self._check_context(batch, context, expr)
         leaves = self._resolve(batch, expr)
-        slots = self.subscriptions.add([id_], [_text(expr)])
+        slots = self.subscriptions.add([id_], [_text(expr)], fields)
         self._encode(batch, leaves, slots)
         self.link(slots, [context])
         for error in self.insert(slots).values():
@@ -117,10 +129,16 @@ class Store:
         self.link(slots, [None] * len(slots))
         self.subscriptions.remove(slots)
 
-    def replace(self, id_: Id, expr: str | Boolean, context: Any = None) -> None:
+    def replace(
+        self,
+        id_: Id,
+        expr: str | Boolean,
+        context: Any = None,
+        fields: FieldColumns = NO_FIELDS,
+    ) -> None:
         """Another expression for an id that is there; if an index refuses it, the old one stays.
 
-        It stays linked to its context unless another one is given.
+        It stays linked to its context unless another one is given, and keeps fields that are not.
         """
         old = self.expression(id_)
         batch = single(expr)
@@ -150,6 +168,8 @@ class Store:
             self.is_whole = True
             raise
         self.subscriptions.texts.put(slots, [_text(expr)])
+        self.subscriptions.columns.put(slots, fields, is_new=False)
+        self.subscriptions.note([id_])
         tidy(self)
 
     def check_new(self, id_: Any) -> Id:
@@ -251,6 +271,8 @@ class Store:
         self.is_whole = False
         try:
             ids, apply = read(self.with_contexts())
+            if self.changed_contexts is not None:
+                self.changed_contexts.update(dict.fromkeys(ids))
             found = None
             if flips:
                 from matchwood.engine.flips import flips_of
@@ -297,14 +319,17 @@ class Store:
 
     # -- asking ------------------------------------------------------------------------------
 
-    def match(self, events: EncodedEvents) -> Matches:
+    def match(self, events: EncodedEvents, choice: Choice = ALL) -> Matches:
         """The matches of encoded events, in the order subscriptions were added."""
-        found = self.find(events)
+        found = self.find(events, (), choice)
         ids = self.subscriptions.ids_of(found.slots)
-        return Matches(found.offsets, ids, found.errors, found.counters)
+        kind = self.subscriptions.id_kind
+        return Matches(found.offsets, ids, found.errors, found.counters, kind)
 
-    def find(self, events: EncodedEvents, moments: Sequence[Moment] = ()) -> Found:
-        """The same as slots."""
+    def find(
+        self, events: EncodedEvents, moments: Sequence[Moment] = (), choice: Choice = ALL
+    ) -> Found:
+        """The same as slots; what has expired is no match."""
         self.is_whole = self.pending is None  # contexts and their index may change
         self.is_between_events = bool(moments)
         n = events.batch.n_events
@@ -330,7 +355,11 @@ class Store:
         work[-1] = used
         self.work += work
         counters = dict(zip(COUNTERS, work.tolist(), strict=True))
-        return Found(offsets, slots[:used], events.errors, counters)
+        result = Found(offsets, slots[:used], events.errors, counters)
+        columns = subscriptions.columns
+        if len(columns.expires):
+            result = living(columns, result, choice.now)
+        return result if choice is ALL else chosen(columns, result, choice)
 
     def check(self, expr: str | Boolean) -> Expr:
         """Parse and type-check; changes nothing."""
@@ -405,7 +434,9 @@ class Store:
     def _store(
         self, batch: LeafBatch, leaves: Any, ids: list[Id], chunk: Chunk, rows: Sequence[int]
     ) -> np.ndarray:
-        slots = self.subscriptions.add([ids[row] for row in rows], chunk.texts_of(rows))
+        slots = self.subscriptions.add(
+            [ids[row] for row in rows], chunk.texts_of(rows), chunk.fields.part(rows)
+        )
         self._encode(batch, leaves, slots)
         return slots
 
