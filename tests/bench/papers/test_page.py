@@ -83,7 +83,7 @@ def test_every_panel_is_a_picture_too(invented: Results, tmp_path: Path) -> None
     written = write_pictures(invented, tmp_path, papers)
     assert {each.suffix for each in written} == {".svg", ".png"}
     assert (tmp_path / "vcr-figure-7-a.png").read_bytes().startswith(b"\x89PNG")
-    assert (tmp_path / "vcr-figure-6-a-megabytes.svg").read_text().startswith("<svg")
+    assert (tmp_path / "vcr-figure-6-a-paper_megabytes.svg").read_text().startswith("<svg")
 
 
 SCRIPT = """
