@@ -35,12 +35,15 @@ def score(rule: str, who: Any, found: Curves, **more: Any) -> float | None:
     return judge(claim, found).score
 
 
-def test_a_winner_by_half_of_the_claimed_factor_holds() -> None:
+def test_a_winner_by_half_of_the_claimed_gain_holds() -> None:
     found = curves(a=[1.0, 1.0, 1.0], b=[3.0, 3.0, 3.0], c=[9.0, 9.0, 9.0])
     assert score("faster", "a", found, factor=5.0) == HOLDS
     assert score("faster", "a", found, factor=10.0) == PARTLY
     assert score("faster", "b", found, factor=1.0) == FAILS
     assert score("faster", "b", found, than=["c"], factor=3.0) == HOLDS
+    near = curves(a=[1.0, 1.0, 1.0], b=[1.3, 1.3, 1.3])
+    assert score("faster", "a", near, factor=2.5) == PARTLY  # 1.75 would be half of the gain
+    assert score("faster", "a", near, factor=1.5) == HOLDS
 
 
 def test_a_winner_at_some_points_holds_partly() -> None:
@@ -92,6 +95,8 @@ def test_growth_is_flat_rising_falling_or_linear() -> None:
     assert score("returns", "up", found) == FAILS
     assert score("grows_less", "flat", found, than=["up"]) == HOLDS
     assert score("grows_less", "up", found, than=["flat"]) == FAILS
+    level = curves(a=[1.0, 2.0, 3.1], b=[1.0, 2.0, 3.0])
+    assert score("grows_less", "a", level, than=["b"]) == PARTLY  # within the noise
 
 
 def test_curves_cross_where_claimed_elsewhere_or_come_nearer() -> None:

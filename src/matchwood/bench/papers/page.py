@@ -84,7 +84,7 @@ def _head(results: Results, found: list[Panel]) -> Iterator[str]:
     commits = sorted({(each["commit"] or "unknown")[:12] for each in results.runs})
     yield f"<p><b>{len(found)} panels: {escape(said)}.</b> A verdict is computed from the claims "
     yield "below each panel: every claim holds, some do, none does. A claim about a factor holds "
-    yield "from half of it on."
+    yield "from half of its gain on."
     if results.preset == "smoke":
         yield " <b>This is the preset smoke: a few hundred subscriptions; its verdicts mean "
         yield "nothing.</b>"
