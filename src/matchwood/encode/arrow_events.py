@@ -13,11 +13,18 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from matchwood.encode.arrow_values import Misfit, python_value, python_values, stored
+from matchwood.encode.arrow_values import Misfit, is_text, python_value, python_values, stored
 from matchwood.encode.attributes import Attribute, Attributes
 from matchwood.encode.columns import column_keys, float_places, is_double
-from matchwood.encode.events import EncodedEvents, EventBatch, encode_events, wrong_type
+from matchwood.encode.events import (
+    EncodedEvents,
+    EventBatch,
+    as_kind,
+    encode_events,
+    wrong_type,
+)
 from matchwood.encode.keys import describe
+from matchwood.encode.kinds import MOMENTS
 from matchwood.errors import EventError
 
 
@@ -135,6 +142,9 @@ def known_entries(
     errors: dict[int, EventError],
 ) -> Iterator[Entries]:
     """Entries of values without nulls, `known[i]` that of event `rows[i]`, and what they derive."""
+    if attribute.keys is None:
+        yield from _open_entries(attributes, attribute, known, rows)
+        return
     keys, bad = column_keys(attribute.keys, known)
     if bad is not None:
         for i in np.flatnonzero(bad):
@@ -142,17 +152,49 @@ def known_entries(
         known = known.filter(pa.array(~bad))
         rows, keys = rows[~bad], keys[~bad]
     yield Entries(attribute.id, rows, keys)
-    if attribute.patterns:
+    if attribute.patterns and len(rows):
         yield from _pattern_entries(attribute, known, rows)
-    if attribute.beside_id >= 0:
+    if attribute.beside_id >= 0 and len(rows):
         beside = attributes.all[attribute.beside_id]
         if beside.type == "string":
             yield Entries(beside.id, rows, column_keys(beside.keys, known)[0])
         else:
             yield Entries(beside.id, rows, *float_places(known))
     exact = attributes.exact(attribute)
-    if exact is not None and not is_double(known.type):
+    if exact is not None and len(rows) and not is_double(known.type):
         yield Entries(exact.id, rows, column_keys(exact.keys, known)[0])
+
+
+def _open_entries(
+    attributes: Attributes, attribute: Attribute, known: pa.Array, rows: np.ndarray
+) -> Iterator[Entries]:
+    """Entries of an open attribute: its presence, and its values for each kind."""
+    if attribute.is_asked:
+        yield Entries(attribute.id, rows, np.zeros(len(rows), np.int64))
+    for kind, each in attribute.kinds.items():
+        column, of_kind = known, rows
+        if kind in MOMENTS:
+            column = moments(kind, known)
+            if column.null_count:
+                of_kind = rows[column.is_valid().to_numpy(zero_copy_only=False)]
+                column = column.drop_null()
+        others: dict[int, EventError] = {}
+        yield from known_entries(attributes, each, column, of_kind, others)
+        n_unknown = len(rows) - len(of_kind) + len(others)
+        if n_unknown:
+            attributes.unknown[attribute.label] += n_unknown
+
+
+def moments(kind: str, known: pa.Array) -> pa.Array:
+    """A column of strings as dates or timestamps, null where one does not read so."""
+    is_coded = pa.types.is_dictionary(known.type)
+    if not is_text(known.type.value_type if is_coded else known.type):
+        return known
+    words = known if is_coded else pc.dictionary_encode(known)
+    read = [as_kind(kind, text) for text in python_values(words.dictionary)]
+    found = [None if isinstance(each, (str, bytes)) else each for each in read]
+    moment = pa.timestamp("us", "UTC") if kind == "timestamp" else pa.date32()
+    return pa.array(found, moment).take(words.indices)
 
 
 def _described(value: pa.Scalar) -> str:

@@ -93,9 +93,27 @@ class EntryEvents:
         errors: dict[int, EventError],
     ) -> Iterator[Entries]:
         known = readable(known)
-        if self.read is not None and is_text(known.type) and attribute.type not in (None, "string"):
+        if self.read is None or not is_text(known.type) or attribute.type == "string":
+            return known_entries(attributes, attribute, known, rows, errors)
+        if attribute.type is not None:
             return _text_entries(attributes, attribute, known, rows, self.read, errors)
-        return known_entries(attributes, attribute, known, rows, errors)
+        return self._open_texts(attributes, attribute, known, rows)
+
+    def _open_texts(
+        self, attributes: Attributes, attribute: Attribute, known: pa.Array, rows: np.ndarray
+    ) -> Iterator[Entries]:
+        """Entries of texts that stand for values of an open attribute, read for each kind."""
+        if attribute.is_asked:
+            yield Entries(attribute.id, rows, np.zeros(len(rows), np.int64))
+        assert self.read is not None
+        for kind, each in attribute.kinds.items():
+            others: dict[int, EventError] = {}
+            if kind == "string":
+                yield from known_entries(attributes, each, known, rows, others)
+            else:
+                yield from _text_entries(attributes, each, known, rows, self.read, others, kind)
+            if others:
+                attributes.unknown[attribute.label] += len(others)
 
 
 def _by_name(names: pa.Array) -> tuple[list[Any], np.ndarray, list[int]]:
@@ -124,15 +142,16 @@ def _text_entries(
     rows: np.ndarray,
     read: Callable[[str, str], Any],
     errors: dict[int, EventError],
+    kind: str | None = None,
 ) -> Iterator[Entries]:
-    """Entries of texts, each distinct one read once."""
+    """Entries of texts, each distinct one read once, as the attribute's type or as a kind."""
     words = pc.dictionary_encode(known)
     codes = words.indices.to_numpy(zero_copy_only=False)
     texts = python_values(words.dictionary)
     found: list[dict[int, int | KeySets] | None] = []
     for text in texts:
         try:
-            value = read(attribute.type or "", text) if isinstance(text, str) else text
+            value = read(kind or attribute.type or "", text) if isinstance(text, str) else text
             found.append(dict(value_entries(attributes, attribute, value)))
         except EventError:
             found.append(None)

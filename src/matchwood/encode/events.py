@@ -24,8 +24,11 @@ import numpy as np
 
 from matchwood.encode.attributes import Attribute, Attributes
 from matchwood.encode.interval_events import KeySets, interval_entries
+from matchwood.encode.kinds import MOMENTS
 from matchwood.encode.keys import WrongValue, describe, exact_number, float_place
 from matchwood.errors import EventError
+from matchwood.lang.literals import LiteralError
+from matchwood.lang.moments import read_date, read_timestamp
 from matchwood.lang.nodes import Expr
 
 MAX_NESTING = 50
@@ -140,10 +143,46 @@ def _read(
                 "as a dotted name and inside a nested mapping"
             )
         found.update(value_entries(attributes, attribute, value))
+        if "." in attribute.name:  # it could come twice
+            found.setdefault(attribute.id, 0)
 
 
-def value_entries(attributes: Attributes, attribute: Attribute, value: Any) -> Iterator[Entry]:
+def value_entries(attributes: Attributes, attribute: Attribute, value: Any) -> Iterable[Entry]:
     """The entry of a value, and those of the attributes derived from it."""
+    if attribute.keys is not None:
+        return typed_entries(attributes, attribute, value)
+    return open_entries(attributes, attribute, value)
+
+
+def open_entries(attributes: Attributes, attribute: Attribute, value: Any) -> list[Entry]:
+    """The entries of an open attribute's value: its presence, and its value for each kind.
+
+    Predicates on kinds that the value is not of stay unknown; that is counted.
+    """
+    entries: list[Entry] = [(attribute.id, 0)] if attribute.is_asked else []
+    for kind, each in attribute.kinds.items():
+        try:
+            entries += typed_entries(attributes, each, as_kind(kind, value))
+        except EventError:
+            attributes.unknown[attribute.label] += 1
+    return entries
+
+
+def as_kind(kind: str, value: Any) -> Any:
+    """A value as one of a kind: only strings become something else, beside dates and times.
+
+    What is not of the kind is given back as it is, for the keys to refuse.
+    """
+    if kind in MOMENTS and isinstance(value, str):
+        try:
+            return read_timestamp(value) if kind == "timestamp" else read_date(value)
+        except LiteralError:
+            return value
+    return value
+
+
+def typed_entries(attributes: Attributes, attribute: Attribute, value: Any) -> Iterator[Entry]:
+    """The entry of a value of the attribute's type, and those of the attributes derived from it."""
     yield attribute.id, key_of(attribute, value)
     for pattern in attribute.patterns.values():
         yield pattern.attr_id, int(pattern.regex.fullmatch(value) is not None)
@@ -157,8 +196,7 @@ def value_entries(attributes: Attributes, attribute: Attribute, value: Any) -> I
 
 def key_of(attribute: Attribute, value: Any) -> int:
     """The key of a value, or an EventError that names the attribute."""
-    if attribute.keys is None:
-        return 0  # no subscription asks for more than presence
+    assert attribute.keys is not None
     try:
         return attribute.keys.key(value)
     except WrongValue as wrong:
@@ -185,7 +223,7 @@ def _is_double(value: Any) -> bool:
 
 def wrong_type(attribute: Attribute, found: str) -> EventError:
     return EventError(
-        f"attribute {attribute.name!r}: expected {attribute.type}, found {found}; "
+        f"attribute {attribute.label!r}: expected {attribute.type}, found {found}; "
         "change the event, or declare another type for the attribute with Schema"
     )
 

@@ -15,11 +15,13 @@ import numpy as np
 
 from matchwood.encode.attributes import Attributes
 from matchwood.encode.events import encode_event
-from matchwood.encode.exact import has_decimal, spelled_out
+from matchwood.encode.exact import EXACT, has_decimal, spelled_out
 from matchwood.encode.expressions import ExpressionTable
+from matchwood.encode.kinds import is_internal
 from matchwood.encode.leaves import LeafBatch
 from matchwood.encode.merge_kernels import leaf_intervals
 from matchwood.encode.resolve import resolve
+from matchwood.encode.schema import Schema
 from matchwood.lang.names import CONTEXT, is_context
 from matchwood.lang.nodes import (
     And,
@@ -168,14 +170,17 @@ class _Leaves:
         event: Mapping[str, Any],
         context: Mapping[str, Any],
     ) -> None:
-        self._attributes = Attributes()
+        declared = {
+            _renamed(name): each.type
+            for name, each in known.by_name.items()
+            if each.type is not None and not is_internal(name)
+        }
+        self._attributes = Attributes(Schema(declared))
         self._types = known.schema()
         self._context = {_renamed(name): value for name, value in context.items()}
         event = {**event, **self._context}
         for leaf in predicates(expr):
-            attribute = known.by_name.get(leaf.name)
-            kind = attribute.type if attribute is not None else None
-            self._attributes.get(_renamed(leaf.name), kind)
+            self._attributes.get(_renamed(leaf.name), None).is_asked = True
         positive = [self._known_part(leaf) for leaf in predicates(expr)]
         batch = LeafBatch()
         for known_part in positive:
@@ -190,9 +195,15 @@ class _Leaves:
         """TRUE, FALSE or unknown; leaves are asked for from left to right."""
         known = self._known_part(leaf)
         is_member = known is not None and self._holds(known)
-        is_absent = self._attributes.by_name[_renamed(leaf.name)].id not in self._keys
+        attribute = self._attributes.by_name[_renamed(leaf.name)]
+        is_absent = attribute.id not in self._keys
         if isinstance(leaf, IsNull):
             return is_absent != leaf.negated
+        if known is not None and attribute.keys is None:
+            of_kind = self._attributes.all[int(self._leaves.attr[self._row])]
+            source = of_kind if not of_kind.is_derived else self._attributes.all[of_kind.source]
+            numbers = self._attributes.by_name[source.name.removesuffix(EXACT)]
+            is_absent |= numbers.id not in self._keys
         if is_absent or (isinstance(leaf, Relation) and known is None):
             return None
         if isinstance(leaf, In) and None in leaf.values:  # found, or else nobody knows
@@ -207,7 +218,8 @@ class _Leaves:
         if isinstance(node, (And, Or)):
             parts = [self._holds_rows(each) for each in node.operands]
             return all(parts) if isinstance(node, And) else any(parts)
-        return self._in_set(next(self._rows))
+        self._row = next(self._rows)
+        return self._in_set(self._row)
 
     def _in_set(self, row: int) -> bool:
         key = self._keys.get(int(self._leaves.attr[row]))
@@ -235,7 +247,7 @@ class _Leaves:
 
 def _renamed(name: str) -> str:
     """A value of the context as an attribute that an event may supply; no other has such a name."""
-    return f"\0{name}" if is_context(name) else name
+    return f"\x01{name}" if is_context(name) else name
 
 
 def _why_not(node: Node, wanted: bool) -> list[str]:

@@ -373,11 +373,12 @@ class Store:
             "trees": int((kinds == TREE).sum()),
             "always_true": int((kinds == ALWAYS).sum()),
             "never_true": int((kinds == NEVER).sum()),
-            "attributes": len(self.attributes.by_name),
+            "attributes": self.attributes.n_named,
             "constants": self.attributes.n_constants,
             "contexts": 0 if self.contexts is None else len(self.contexts),
             "context_strings": self.attributes.context_strings.n_constants,
             "predicates": len(self.table.predicates),
+            "unknown": dict(self.attributes.unknown),
             "bytes": memory,
             "bytes_per_subscription": round(
                 sum(memory.values()) / max(1, len(self.subscriptions)), 1
