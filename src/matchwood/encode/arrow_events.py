@@ -6,7 +6,7 @@ than its attribute's spoils only the events that have a value in it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,17 +15,21 @@ import pyarrow.compute as pc
 
 from matchwood.encode.arrow_values import Misfit, is_text, python_value, python_values, stored
 from matchwood.encode.attributes import Attribute, Attributes
+from matchwood.encode.computed import compute
 from matchwood.encode.columns import column_keys, float_places, is_double
 from matchwood.encode.events import (
     EncodedEvents,
     EventBatch,
     as_kind,
     encode_events,
+    open_entries,
     wrong_type,
 )
+from matchwood.encode.interval_events import KeySets
 from matchwood.encode.keys import describe
 from matchwood.encode.kinds import MOMENTS
 from matchwood.errors import EventError
+from matchwood.lang.functions.evaluate import PATH
 
 
 class Entries(NamedTuple):
@@ -83,8 +87,74 @@ def encode_table(attributes: Attributes, frame: Any) -> EncodedEvents:
             )
         seen.add(attribute.id)
         entries += _column_entries(attributes, attribute, readable(column), errors)
+    warnings: dict[int, list[EventError]] = {}
+    if attributes.computed:
+        entries += _computed_entries(attributes, table, warnings)
     entries += absence_entries(attributes, entries, table.num_rows)
-    return EncodedEvents(_assemble(entries, table.num_rows, errors), errors)
+    return EncodedEvents(_assemble(entries, table.num_rows, errors), errors, warnings)
+
+
+def _computed_entries(
+    attributes: Attributes, table: pa.Table, warnings: dict[int, list[EventError]]
+) -> Iterator[Entries]:
+    """Entries of computed attributes, row by row over the columns that they read."""
+    needed = {name.split(PATH)[0] for each in attributes.computed for name in _inputs(each)}
+    columns: dict[str, list[Any]] = {}
+    for name, column in flat_columns(table):
+        if name in needed:
+            columns[name] = [plain_value(each) for each in python_values(column)]
+    nothing = [None] * table.num_rows
+    for attribute in attributes.computed:
+        inputs = [_input(columns, name, nothing) for name in _inputs(attribute)]
+        rows = zip(*inputs, strict=True) if inputs else [()] * table.num_rows
+        yield from computed_rows(attributes, attribute, enumerate(rows), warnings)
+
+
+def _inputs(attribute: Attribute) -> list[str]:
+    assert attribute.formula is not None
+    return attribute.formula.inputs
+
+
+def _input(columns: dict[str, list[Any]], path: str, nothing: list[Any]) -> list[Any]:
+    name, *keys = path.split(PATH)
+    values = columns.get(name, nothing)
+    for key in keys:
+        values = [each.get(key) if isinstance(each, Mapping) else None for each in values]
+    return values
+
+
+def plain_value(value: Any) -> Any:
+    """A value of Arrow as events have it: a map is a list of pairs there."""
+    is_pairs = isinstance(value, list) and value and isinstance(value[0], tuple)
+    return dict(value) if is_pairs else value
+
+
+def computed_rows(
+    attributes: Attributes,
+    attribute: Attribute,
+    rows: Iterable[tuple[int, Sequence[Any]]],
+    warnings: dict[int, list[EventError]],
+) -> Iterator[Entries]:
+    """Entries of one computed attribute, given the values of its inputs by row."""
+    found: dict[int, tuple[list[int], list[int], list[int]]] = {}
+    for row, values in rows:
+        try:
+            value = compute(attributes, attribute, list(values))
+        except EventError as error:
+            warnings.setdefault(row, []).append(error)
+            continue
+        if value is None:
+            continue
+        for id_, key in open_entries(attributes, attribute, value):
+            first, last = key.intervals[0] if isinstance(key, KeySets) else (key, key)
+            at, lo, hi = found.setdefault(id_, ([], [], []))
+            at.append(row)
+            lo.append(first)
+            hi.append(last)
+    for id_, (at, lo, hi) in found.items():
+        keys = np.array(lo, np.int64)
+        last_keys = None if lo == hi else np.array(hi, np.int64)
+        yield Entries(id_, np.array(at, np.int64), keys, last_keys)
 
 
 def readable(column: pa.Array) -> pa.Array:

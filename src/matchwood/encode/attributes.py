@@ -27,6 +27,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -39,7 +40,15 @@ from matchwood.encode.like import compile_pattern
 from matchwood.encode.predicates import PredicateTable
 from matchwood.encode.schema import Schema
 from matchwood.kernel.journal import Journal
+from matchwood.lang.functions.evaluate import Formula
 from matchwood.lang.names import is_context
+from matchwood.lang.scalars import tree_of
+
+
+@lru_cache(maxsize=4096)
+def formula_of(name: str) -> Formula:
+    """What computes an attribute; attributes of several matchers share it."""
+    return Formula(tree_of(name))
 
 
 @dataclass(slots=True)
@@ -79,6 +88,7 @@ class Attribute:
     kinds: dict[str, Attribute] = field(default_factory=dict)  # open: its values by kind
     base_id: int = -1  # values of one kind: the open attribute they belong to
     is_asked: bool = False  # open: some subscription asks for its presence
+    formula: Formula | None = None  # computed: what computes it
     is_hidden: bool = field(init=False)  # no event may name it
 
     def __post_init__(self) -> None:
@@ -111,6 +121,9 @@ class Attributes:
         """Types that attributes get at their first use; see `Matcher`."""
         self.all: list[Attribute] = []
         self.absences: list[Attribute] = []  # attributes whose absence some subscription asks for
+        self.computed: list[Attribute] = []
+        self.failed: Counter[str] = Counter()
+        """By computed attribute: events for which it failed, as Spark would."""
         self._free: list[int] = []  # ids of attributes that were dropped
         self.journal = Journal()
         self.context_strings = DictionaryKeys("string")
@@ -139,6 +152,9 @@ class Attributes:
         if attribute is None:
             base = self._base(name)
             attribute = self._new(name, None, None)
+            if base is None and is_computed(name) and not name.endswith(EXACT):
+                attribute.formula = formula_of(name)
+                self.computed = [*self.computed, attribute]
             self.journal.remember_item(self.by_name, name)
             self.by_name[name] = attribute
             exact = self.by_name.get(name + EXACT)
@@ -270,6 +286,8 @@ class Attributes:
             else:
                 self.journal.remember_item(self.by_name, attribute.name)
                 del self.by_name[attribute.name]
+                if attribute.formula is not None:
+                    self.computed = [each for each in self.computed if each is not attribute]
                 if attribute.name.endswith(EXACT):
                     base = self.by_name[attribute.name.removesuffix(EXACT)]
                     base.exact_id = -1

@@ -17,13 +17,21 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from matchwood.encode.arrow_events import Entries, absence_entries, known_entries, readable
+from matchwood.encode.arrow_events import (
+    Entries,
+    absence_entries,
+    computed_rows,
+    known_entries,
+    readable,
+)
 from matchwood.encode.arrow_values import is_text, python_values
 from matchwood.encode.attributes import Attribute, Attributes
+from matchwood.encode.computed import find_value
 from matchwood.encode.events import EncodedEvents, EventBatch, value_entries, wrong_type
 from matchwood.encode.interval_events import KeySets
 from matchwood.encode.keys import describe
 from matchwood.errors import EventError
+from matchwood.lang.functions.evaluate import PATH
 
 
 @dataclass
@@ -55,6 +63,9 @@ class EntryEvents:
                 continue
             part = values.slice(first, last - first)
             entries += self._attribute(attributes, attribute, part, rows[first:last], errors)
+        warnings: dict[int, list[EventError]] = {}
+        if attributes.computed:
+            entries += self._computed(attributes, words, ends, values, rows, warnings)
         entries += absence_entries(attributes, entries, self.n_events)
         batch, twice = _assemble(entries, self.n_events, errors)
         for row, attr in twice:
@@ -62,7 +73,42 @@ class EntryEvents:
             errors.setdefault(row, EventError(f"expected attribute {name!r} once, found it twice"))
         if twice:
             batch, _ = _assemble(entries, self.n_events, errors)
-        return EncodedEvents(batch, errors)
+        return EncodedEvents(batch, errors, warnings)
+
+    def _computed(
+        self,
+        attributes: Attributes,
+        words: list[Any],
+        ends: list[int],
+        values: pa.Array,
+        rows: np.ndarray,
+        warnings: dict[int, list[EventError]],
+    ) -> Iterator[Entries]:
+        """Entries of computed attributes, event by event; texts are strings to them."""
+        needed = {
+            name.split(PATH)[0]
+            for each in attributes.computed
+            if each.formula is not None
+            for name in each.formula.inputs
+        }
+        events: list[dict[str, Any]] = [{} for _ in range(self.n_events)]
+        for code, name in enumerate(words):
+            if name not in needed:
+                continue
+            first, last = ends[code], ends[code + 1]
+            part = python_values(values.slice(first, last - first))
+            for row, value in zip(rows[first:last].tolist(), part, strict=True):
+                if isinstance(value, dict):  # a struct with a field per type
+                    value = next((each for each in value.values() if each is not None), None)
+                events[row][name] = value
+        for attribute in attributes.computed:
+            assert attribute.formula is not None
+            inputs = attribute.formula.inputs
+            found = [
+                (row, [find_value(event, name) for name in inputs])
+                for row, event in enumerate(events)
+            ]
+            yield from computed_rows(attributes, attribute, found, warnings)
 
     def _attribute(
         self,

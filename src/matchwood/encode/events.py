@@ -23,6 +23,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from matchwood.encode.attributes import Attribute, Attributes
+from matchwood.encode.computed import compute, find_value
 from matchwood.encode.interval_events import KeySets, interval_entries
 from matchwood.encode.kinds import MOMENTS
 from matchwood.encode.keys import WrongValue, describe, exact_number, float_place
@@ -57,15 +58,19 @@ class EventBatch(NamedTuple):
 
 
 class EncodedEvents(NamedTuple):
-    """A batch, and what was wrong with the events that could not be encoded."""
+    """A batch, and what was wrong with the events that could not be encoded.
+
+    warnings  what was wrong with computed attributes of events that are in the batch all the same
+    """
 
     batch: EventBatch
     errors: dict[int, EventError]
+    warnings: dict[int, list[EventError]] = {}  # noqa: RUF012 - never written
 
 
 def encode_event(attributes: Attributes, event: Any) -> EventBatch:
     """One event; raises EventError."""
-    entries = _entries(attributes, event)
+    entries = _entries(attributes, event, [])
     return _batch([0, len(entries)], entries)
 
 
@@ -84,27 +89,33 @@ def encode_events(attributes: Attributes, events: Any) -> EncodedEvents:
             f"{type(events).__name__}: pass a single event to match()"
         )
     start, errors = [0], {}
+    warnings: dict[int, list[EventError]] = {}
     entries: list[Entry] = []
     for number, event in enumerate(events):
+        problems: list[EventError] = []
         try:
-            entries += _entries(attributes, event)
+            entries += _entries(attributes, event, problems)
         except EventError as error:
             errors[number] = error
+        if problems:
+            warnings[number] = problems
         start.append(len(entries))
-    return EncodedEvents(_batch(start, entries), errors)
+    return EncodedEvents(_batch(start, entries), errors, warnings)
 
 
 Entry = tuple[int, int | KeySets]
 """Attribute id and key, or the key sets of an interval-valued entry."""
 
 
-def _entries(attributes: Attributes, event: Any) -> list[Entry]:
-    """The entries of one event, ascending by attribute."""
+def _entries(attributes: Attributes, event: Any, problems: list[EventError]) -> list[Entry]:
+    """The entries of one event, ascending by attribute; notes what computed attributes failed."""
     if isinstance(event, Expr):
         found: dict[int, Any] = interval_entries(attributes, event)
     elif isinstance(event, Mapping):
         found = {}
         _read(attributes, event, "", found, MAX_NESTING)
+        if attributes.computed:
+            _compute(attributes, event, found, problems)
     else:
         raise EventError(
             "expected a mapping from attribute names to values (or an expression), "
@@ -114,6 +125,29 @@ def _entries(attributes: Attributes, event: Any) -> list[Entry]:
         if attribute.id not in found:
             found[attribute.absence_id] = 1
     return sorted(found.items())
+
+
+def _compute(
+    attributes: Attributes,
+    event: Mapping[str, Any],
+    found: dict[int, Any],
+    problems: list[EventError],
+) -> None:
+    """Add the entries of computed attributes."""
+    values: dict[str, Any] = {}
+    for attribute in attributes.computed:
+        assert attribute.formula is not None
+        inputs = attribute.formula.inputs
+        for name in inputs:
+            if name not in values:
+                values[name] = find_value(event, name)
+        try:
+            value = compute(attributes, attribute, [values[name] for name in inputs])
+        except EventError as error:
+            problems.append(error)
+            continue
+        if value is not None:
+            found.update(open_entries(attributes, attribute, value))
 
 
 def _read(

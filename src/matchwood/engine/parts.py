@@ -19,13 +19,13 @@ from typing import Any
 
 import numpy as np
 
-from matchwood.encode.attributes import Attribute, Attributes, Pattern, Term
+from matchwood.encode.attributes import Attribute, Attributes, Pattern, Term, formula_of
 from matchwood.encode.dictionary import OrderedDictionary
 from matchwood.encode.exact import EXACT, Exact
 from matchwood.encode.expression_kernels import N_CODE, ExpressionLayout
 from matchwood.encode.expressions import ExpressionTable
 from matchwood.encode.keys import NAN, DictionaryKeys, FloatKeys, Keys, keys_for
-from matchwood.encode.kinds import split
+from matchwood.encode.kinds import is_computed, split
 from matchwood.encode.like import compile_pattern
 from matchwood.encode.predicates import PredicateTable
 from matchwood.encode.schema import Schema
@@ -208,6 +208,9 @@ def _attributes(settings: dict[str, Any], arrays: Arrays) -> Attributes:
         attributes.all.append(attribute)
         if not attribute.is_derived and not attribute.is_dropped:
             attributes.by_name[attribute.name] = attribute
+            if is_computed(attribute.name) and split(attribute.name) == (attribute.name, None):
+                attribute.formula = formula_of(attribute.name)
+                attributes.computed.append(attribute)
         if isinstance(keys, DictionaryKeys) and _owns(attributes, attribute):
             keys.load_later(_DictionaryReader(arrays, id_))
     tested = set(np.unique(arrays["predicate_attr"]).tolist())

@@ -10,14 +10,15 @@ import math
 from typing import Any
 
 from matchwood.encode.exact import EXACT
-from matchwood.encode.kinds import KINDS, split
+from matchwood.encode.kinds import KINDS, is_computed, split
 from matchwood.encode.relations import compatible
 from matchwood.encode.schema import TYPES
 from matchwood.engine.manifest import expect, shortened
 from matchwood.engine.subscriptions import check_id
-from matchwood.errors import FormatError
+from matchwood.errors import FormatError, MatchwoodError
 from matchwood.lang.names import is_context, problem
 from matchwood.lang.nodes import COMPARISONS
+from matchwood.lang.scalars import named, tree_of
 
 _CONTEXT = {"ids": list, "columns": [int], "patterns": [list]}
 _NUMBERS = ("number", "int", "float")
@@ -87,7 +88,8 @@ def _check_attribute(attributes: list[dict[str, Any]], id_: int) -> None:
         _expect(each["type"] is not None, f"a type at {where}", None)
     else:
         name, of_kind = split(each["name"])
-        _expect(problem(name) is None, f"a name at {where}", each["name"])
+        trouble = _computed_problem(name) if is_computed(name) else problem(name)
+        _expect(trouble is None, f"a name at {where}", each["name"])
         if of_kind is not None:
             wanted = KINDS[of_kind]
             _expect(each["type"] == wanted, f"{wanted} at {where}", each["type"])
@@ -112,6 +114,15 @@ def _check_attribute(attributes: list[dict[str, Any]], id_: int) -> None:
         is_kind = each["type"] in (*_NUMBERS, "string")
         _expect(is_kind, f"a number or a string at {where}", each["type"])
         _expect(found in types, f"{types[0]} beside {where}", found)
+
+
+def _computed_problem(name: str) -> str | None:
+    """What is wrong with the text of a computed attribute; None if it reads."""
+    try:
+        is_same = named(tree_of(name)) == name
+    except (MatchwoodError, RecursionError) as error:
+        return str(error)
+    return None if is_same else "its canonical text"
 
 
 def _derived_ids(each: dict[str, Any]) -> list[int]:

@@ -301,7 +301,7 @@ class Store:
         """The matches of encoded events, in the order subscriptions were added."""
         found = self.find(events)
         ids = self.subscriptions.ids_of(found.slots)
-        return Matches(found.offsets, ids, found.errors, found.counters)
+        return Matches(found.offsets, ids, found.errors, found.counters, found.warnings)
 
     def find(self, events: EncodedEvents, moments: Sequence[Moment] = ()) -> Found:
         """The same as slots."""
@@ -330,7 +330,7 @@ class Store:
         work[-1] = used
         self.work += work
         counters = dict(zip(COUNTERS, work.tolist(), strict=True))
-        return Found(offsets, slots[:used], events.errors, counters)
+        return Found(offsets, slots[:used], events.errors, counters, events.warnings)
 
     def check(self, expr: str | Boolean) -> Expr:
         """Parse and type-check; changes nothing."""
@@ -379,6 +379,7 @@ class Store:
             "context_strings": self.attributes.context_strings.n_constants,
             "predicates": len(self.table.predicates),
             "unknown": dict(self.attributes.unknown),
+            "failed": dict(self.attributes.failed),
             "bytes": memory,
             "bytes_per_subscription": round(
                 sum(memory.values()) / max(1, len(self.subscriptions)), 1

@@ -1,5 +1,8 @@
 """Text to tree: AND, OR, XOR, XNOR, NOT and parentheses around predicates.
 
+This is the quick parser, for texts that compare attributes with constants.  What it does not take is
+read again by `general`, which takes the whole language; both give the same trees.
+
 One loop with a stack of its own, so that nesting costs no Python frames:
 
     NOT > AND > XOR, XNOR (from the left) > OR
@@ -39,9 +42,24 @@ def parse(text: str, limit: int = MAX_TEXT) -> Expr:
     try:
         return _parse(source)
     except ParseError as error:
+        problem = error if error.text is not None else error.at(text)
+    return _parse_again(text, limit, problem)
+
+
+def _parse_again(text: str, limit: int, problem: ParseError) -> Expr:
+    """The tree of a text that this parser does not take; of two errors the further one."""
+    from matchwood.lang.general import Refused, Vague, parse_general
+
+    try:
+        return parse_general(Source(text, limit))
+    except ParseError as error:
         if error.text is None:
-            raise error.at(text) from None
-        raise
+            error = error.at(text)
+        is_query = text.lstrip()[:6].upper().startswith(("SELECT", "WHERE"))
+        is_further = error.position > problem.position - (not isinstance(error, Vague))
+        is_further |= isinstance(error, Refused)
+        error = ParseError(error.message, error.text, error.position)
+        raise (error if is_further or is_query else problem) from None
 
 
 class _Level:
