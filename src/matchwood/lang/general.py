@@ -15,6 +15,7 @@ from decimal import Decimal
 from typing import Any
 
 from matchwood.errors import ParseError
+from matchwood.lang.functions import evaluate  # noqa: F401 - which puts all functions on the list
 from matchwood.lang.functions.casts import TYPE_NAMES
 from matchwood.lang.functions.registry import find, nearest
 from matchwood.lang.hints import AGGREGATES, NOT_DETERMINISTIC, SECOND_LOOK
@@ -100,7 +101,7 @@ class _Reader:
         """Note where a node begins and how deep it is."""
         depth = 1 + max([self._depth[id(each)][1] for each in below], default=0)
         if depth > MAX_NESTING:
-            raise self._source.error(first, _TOO_DEEP)
+            raise Refused(_TOO_DEEP, self._source.text, self._source.places[first])
         place = self._source.places[first]
         if below and id(below[0]) in self._depth:
             place = min(place, self._depth[id(below[0])][2])
@@ -149,7 +150,7 @@ class _Reader:
     def _expression(self, least: int) -> Scalar:
         self._open += 1
         if self._open > MAX_NESTING:
-            raise self._source.error(self._at, _TOO_DEEP)
+            raise Refused(_TOO_DEEP, self._source.text, self._source.places[self._at])
         first = self._at
         left = self._prefix(least)
         most = 1000
@@ -221,9 +222,7 @@ class _Reader:
             low = self._expression(_TEST + 1)
             self._need("AND", "AND and an upper bound")
             high = self._expression(_TEST + 1)
-            return self._call(
-                "and", first, self._call(">=", first, left, low), self._call("<=", first, left, high)
-            )
+            return self._call("between", first, left, low, high)
         if word == "IS":
             return self._is(left, first)
         if word in ("LIKE", "ILIKE"):

@@ -79,7 +79,10 @@ class Formula:
             self._plans[types] = plan
         if isinstance(plan, str):
             raise TypeProblem(plan)
-        return plan(dict(zip(self.inputs, values, strict=True)))
+        try:
+            return plan(dict(zip(self.inputs, values, strict=True)))
+        except (ArithmeticError, ValueError) as error:  # what no function has foreseen
+            raise Failed(f"{type(error).__name__}: {error}") from None
 
 
 PATH = "\1"

@@ -166,11 +166,9 @@ def _unary(integers: Callable[[int], int], others: Callable[[Any], Any]) -> Any:
 
 def _whole(rounding: str, of_double: Callable[[float], int]) -> Any:
     def doubles(value: float) -> int:
-        if value != value:
-            return 0
-        if math.isinf(value):
-            return LONG_MAX if value > 0 else LONG_MIN
-        return min(max(of_double(value), LONG_MIN), LONG_MAX)
+        if value != value or math.isinf(value):
+            raise Failed(f"{value} does not fit bigint")
+        return checked(of_double(value), "bigint")
 
     def bind(types: Sequence[Any]) -> Binding:
         (kind,) = types
