@@ -53,7 +53,9 @@ def test_a_function_that_is_not_on_the_list_is_no_name_of_the_builder():
         fn.substr(attr("s"))
 
 
-@pytest.mark.parametrize("text", ["(" * 150 + "a + 1" + ")" * 150 + " > 1", "a" + " + 1" * 150 + " > 1"])
+@pytest.mark.parametrize(
+    "text", ["(" * 150 + "a + 1" + ")" * 150 + " > 1", "a" + " + 1" * 150 + " > 1"]
+)
 def test_nesting_has_a_limit(text):
     with pytest.raises(ParseError, match="nesting of at most"):
         parse(text)
@@ -85,8 +87,8 @@ def test_a_pattern_finds_what_java_finds(pattern, yes, no):
 
 @pytest.mark.parametrize(
     "pattern",
-    ["(?=a)", r"\bx", r"(a)\1", "a*+", "a**", "[a&&b]", "[[a]]", r"\p{L}", "(?s).", "{", "a{3,2}", "(", ")",
-     "[", "[]a]", "[b-a]", r"\Qa\E", "a{5000}", "*a", r"\x41"],
+    ["(?=a)", r"\bx", r"(a)\1", "a*+", "a**", "[a&&b]", "[[a]]", r"\p{L}", "(?s).", "{", "a{3,2}",
+     "(", ")", "[", "[]a]", "[b-a]", r"\Qa\E", "a{5000}", "*a", r"\x41"],
 )  # fmt: skip
 def test_a_pattern_that_could_mean_something_else_is_refused(pattern):
     with pytest.raises(RegexProblem):

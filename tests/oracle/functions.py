@@ -17,14 +17,70 @@ COLUMNS: dict[str, pa.DataType] = {
     "d": pa.date32(), "e": pa.date32(), "ts": pa.timestamp("us", "UTC"),
     "tags": pa.list_(pa.string()), "nums": pa.list_(pa.int64()),
 }  # fmt: skip
-INTS = [0, 1, -1, 2, 3, 7, 10, -12, 99, 1000, 2**31, -(2**31), 2**40, 2**53 + 1, 2**63 - 1, -(2**63)]
+INTS = [
+    0,
+    1,
+    -1,
+    2,
+    3,
+    7,
+    10,
+    -12,
+    99,
+    1000,
+    2**31,
+    -(2**31),
+    2**40,
+    2**53 + 1,
+    2**63 - 1,
+    -(2**63),
+]
 FLOATS = [0.0, 1.0, -1.0, 0.5, 1.5, 2.5, -2.5, 0.1, 1e-7, 3.14159, 1e10, -1e18, 1e300]
 FLOATS += [math.nan, math.inf, -math.inf]
-DECIMALS = [Decimal(text) for text in ("0.00", "1.00", "-1.50", "2.50", "0.01", "19.99", "12345.67")]
-STRINGS = ["", " ", "a", "A", "ab", "abc", " ab ", "aXb", "é", "É", "ß", "😀a", "日本語", "a\nb", "a%"]
-STRINGS += ["12", " 7 ", "-3", "1.5", "1e3", "true", "NO", "2024-02-29", "2024-02-29 12:30:00", "x1y22"]
-DATES = [date(2024, 2, 29), date(2023, 12, 31), date(1970, 1, 1), date(1999, 5, 17), date(2024, 1, 31)]
-MOMENTS = [datetime(2024, 2, 29, 12, 30, 15, 123456), datetime(1970, 1, 1), datetime(1969, 12, 31, 23)]
+DECIMALS = [
+    Decimal(text) for text in ("0.00", "1.00", "-1.50", "2.50", "0.01", "19.99", "12345.67")
+]
+STRINGS = [
+    "",
+    " ",
+    "a",
+    "A",
+    "ab",
+    "abc",
+    " ab ",
+    "aXb",
+    "é",
+    "É",
+    "ß",
+    "😀a",
+    "日本語",
+    "a\nb",
+    "a%",
+]
+STRINGS += [
+    "12",
+    " 7 ",
+    "-3",
+    "1.5",
+    "1e3",
+    "true",
+    "NO",
+    "2024-02-29",
+    "2024-02-29 12:30:00",
+    "x1y22",
+]
+DATES = [
+    date(2024, 2, 29),
+    date(2023, 12, 31),
+    date(1970, 1, 1),
+    date(1999, 5, 17),
+    date(2024, 1, 31),
+]
+MOMENTS = [
+    datetime(2024, 2, 29, 12, 30, 15, 123456),
+    datetime(1970, 1, 1),
+    datetime(1969, 12, 31, 23),
+]
 MOMENTS += [datetime(2023, 12, 31, 23, 59, 59, 999999), datetime(2000, 1, 1, 0, 0, 1)]
 LISTS = [[], ["a"], ["a", "b"], ["b", None], [None], ["abc", "a", "é"]]
 NUMBER_LISTS = [[], [1], [1, 2, 3], [3, None, 1], [None], [10, -1]]
@@ -56,7 +112,16 @@ class Calls:
         return str(self.rng.randrange(-4, 9))
 
     def integer(self) -> str:
-        return self.pick("i", "j", "j", "length(s)", "size(nums)", self.small(), "year(d)", "nums[0]" if False else "j")
+        return self.pick(
+            "i",
+            "j",
+            "j",
+            "length(s)",
+            "size(nums)",
+            self.small(),
+            "year(d)",
+            "nums[0]" if False else "j",
+        )
 
     def double(self) -> str:
         return self.pick("x", "y", "y", "2.5D", "0.1D", "sqrt(y)")
@@ -71,7 +136,9 @@ class Calls:
         return self.pick("s", "t", "s", "'a'", "' ab '", "upper(s)", "concat(s, t)", "'é'")
 
     def boolean(self) -> str:
-        return self.pick("b", "p", f"{self.number()} > 1", "s = t", "d < e", "isnull(s)", "startswith(s, 'a')")
+        return self.pick(
+            "b", "p", f"{self.number()} > 1", "s = t", "d < e", "isnull(s)", "startswith(s, 'a')"
+        )
 
     def day(self) -> str:
         return self.pick("d", "e", "DATE '2024-03-31'", "date_add(d, 3)")
@@ -117,7 +184,19 @@ def _cast(c: Calls) -> str:
 
 
 PATTERNS = ["a%", "%a%", "_b", "%", "", "a_b", "A%", "%b", "é%"]
-REGEXES = ["a", "^a", "b$", "^a.*b$", "[a-c]+", "(a|b)c?", r"\\d+", r"^\\w{1,3}$", "a{2}", "[^a]", "."]
+REGEXES = [
+    "a",
+    "^a",
+    "b$",
+    "^a.*b$",
+    "[a-c]+",
+    "(a|b)c?",
+    r"\\d+",
+    r"^\\w{1,3}$",
+    "a{2}",
+    "[^a]",
+    ".",
+]
 REGEXES += ["(?i)AB", "^$", "x[0-9]?y+", r"\\s", "^(ab|a)(c|bcd)?$", "(a*)*b"]
 
 CALLS: dict[str, Callable[[Calls], str]] = {
@@ -129,7 +208,8 @@ CALLS: dict[str, Callable[[Calls], str]] = {
     "%": lambda c: f"{c.pick(c.integer(), c.double())} % {c.pick(c.integer(), c.double(), '1.5')}",
     "div": lambda c: f"{c.integer()} DIV {c.integer()}",
     "||": lambda c: f"{c.string()} || {c.pick(c.string(), c.integer(), 'b')}",
-    "[]": lambda c: c.pick(f"nums[{abs(int(c.small()))}]", f"tags[{abs(int(c.small()))}]"),
+    "[]": lambda c: c.pick("nums[0]", "tags[0]", f"array(i, j)[{c.pick('0', '1', '2')}]",
+                           "array(s, 'a')[0]", "array(x, 1.5D)[1]", "array(d, e)[0]"),
     "and": lambda c: f"{c.boolean()} AND {c.boolean()}",
     "or": lambda c: f"({c.boolean()} OR {c.boolean()})",
     "not": lambda c: f"NOT ({c.boolean()})",
@@ -158,7 +238,7 @@ CALLS: dict[str, Callable[[Calls], str]] = {
     "right": lambda c: f"right({c.string()}, {c.small()})",
     "concat": lambda c: f"concat({c.string()}, {c.pick(c.string(), c.integer(), 'b', 'd')})",
     "replace": lambda c: f"replace({c.string()}, {c.string()}, {c.string()})",
-    "translate": lambda c: f"translate({c.string()}, {c.pick('t', chr(39) + 'ab' + chr(39))}, {c.string()})",
+    "translate": lambda c: f"translate({c.string()}, {c.string()}, {c.string()})",
     "startswith": lambda c: f"startswith({c.string()}, {c.string()})",
     "endswith": lambda c: f"endswith({c.string()}, {c.string()})",
     "contains": lambda c: f"contains({c.string()}, {c.string()})",
@@ -209,7 +289,9 @@ CALLS: dict[str, Callable[[Calls], str]] = {
         f"array({c.integer()}, {c.integer()})", f"tags = array({c.string()}, {c.string()})",
         f"nums < array({c.integer()})",
     ),
-    "element_at": lambda c: c.pick(f"element_at(nums, {c.small()})", f"element_at(tags, {c.small()})"),
+    "element_at": lambda c: c.pick("element_at(nums, 1)", "element_at(tags, -1)",
+                                   f"element_at(array(i, j, 3), {c.pick('1', '2', '-1', '-3', '4')})",
+                                   "element_at(array(s, t), 2)"),
     "array_min": lambda c: c.pick("array_min(nums)", "array_min(tags)"),
     "array_max": lambda c: c.pick("array_max(nums)", "array_max(tags)"),
     "exists": lambda c: c.pick(f"exists(nums, v -> v > {c.small()})", "exists(tags, v -> v = s)"),

@@ -15,8 +15,8 @@ import pyarrow.compute as pc
 
 from matchwood.encode.arrow_values import Misfit, is_text, python_value, python_values, stored
 from matchwood.encode.attributes import Attribute, Attributes
-from matchwood.encode.computed import UNKNOWN, compute
 from matchwood.encode.columns import column_keys, float_places, is_double
+from matchwood.encode.computed import UNKNOWN, compute
 from matchwood.encode.events import (
     EncodedEvents,
     EventBatch,

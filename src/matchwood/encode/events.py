@@ -25,9 +25,9 @@ import numpy as np
 from matchwood.encode.attributes import Attribute, Attributes
 from matchwood.encode.computed import UNKNOWN, compute, find_value
 from matchwood.encode.interval_events import KeySets, interval_entries
+from matchwood.encode.keys import WrongValue, describe, exact_number, float_place
 from matchwood.encode.kinds import MOMENTS
 from matchwood.encode.plain_values import as_mapping, is_record, plain
-from matchwood.encode.keys import WrongValue, describe, exact_number, float_place
 from matchwood.errors import EventError
 from matchwood.lang.literals import LiteralError
 from matchwood.lang.moments import read_date, read_timestamp

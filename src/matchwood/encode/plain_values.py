@@ -49,7 +49,7 @@ def _find_reader(kind: type) -> Callable[[Any], Mapping[str, Any]] | None:
         names = [each.name for each in fields(kind)]
         return lambda event: {name: getattr(event, name) for name in names}
     if issubclass(kind, tuple) and hasattr(kind, "_fields"):
-        return lambda event: event._asdict()  # type: ignore[no-any-return]
+        return lambda event: event._asdict()
     pydantic = getattr(kind, "model_fields", None)
     if isinstance(pydantic, Mapping) and hasattr(kind, "model_dump"):
         known = list(pydantic)

@@ -5,8 +5,8 @@ Operators by how tightly they bind, as in Spark's grammar:
     OR   XOR XNOR   AND   NOT   IN BETWEEN LIKE RLIKE IS   = <> < <= > >= <=>   + - ||   * / % DIV
     unary -   [ ]
 
-The text becomes one scalar tree.  `lower` then takes its AND, OR and NOT apart: what is left between
-them are predicates on attributes or on computed attributes.
+The text becomes one scalar tree.  `lower` then takes its AND, OR and NOT apart: what is left
+between them are predicates on attributes or on computed attributes.
 """
 
 from __future__ import annotations
@@ -353,9 +353,9 @@ class _Reader:
         bare = text.lstrip("+-").upper()
         if bare.endswith("BD"):
             value = Decimal(text[:-2])
-        elif "." in bare and bare[-1] not in "DF" and "E" not in bare:
-            value = Decimal(text)
-        elif bare.isdigit() and not isinstance(value, int):
+        elif ("." in bare and bare[-1] not in "DF" and "E" not in bare) or (
+            bare.isdigit() and not isinstance(value, int)
+        ):
             value = Decimal(text)
         return self._made(Lit(value), first)
 

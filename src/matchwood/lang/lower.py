@@ -47,7 +47,20 @@ from matchwood.lang.scalars import Attr, Call, Cast, Lambda, Lit, Scalar, Var, n
 from matchwood.lang.source import Source
 
 _COMPARISONS = ("=", "<>", "<", "<=", ">", ">=")
-_BOOLEANS = (*_COMPARISONS, "<=>", "and", "or", "not", "isnull", "in", "like", "ilike", "rlike", "between")
+_BOOLEANS = (
+    *_COMPARISONS,
+    "<=>",
+    "and",
+    "or",
+    "not",
+    "isnull",
+    "in",
+    "like",
+    "ilike",
+    "rlike",
+    "between",
+)
+_CASES = ("lower", "upper")
 _NO_REGEX = "write a pattern of characters, . \\d \\w \\s, classes, groups, |, * + ? {m,n}, ^ and $"
 
 
@@ -314,7 +327,10 @@ class Lowering:
             if not is_known or not isinstance(pattern, str):
                 raise self._error("expected a regular expression in quotes after RLIKE", args[1])
             self._check_regex(pattern, args[1])
-        return Call(name, tuple([self._settled(each) for each in args]))
+        settled_args = tuple([self._settled(each) for each in args])
+        if name in _CASES and isinstance(settled_args[0], Call) and settled_args[0].name in _CASES:
+            return Call(name, settled_args[0].args)  # as Spark's optimiser: it differs for 'ß'
+        return Call(name, settled_args)
 
     def _folded(self, node: Scalar) -> Lit | None:
         """The literal that a constant tree is, if a literal has the very same type."""

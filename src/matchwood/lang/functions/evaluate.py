@@ -14,7 +14,7 @@ leave the computed attribute unknown.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from datetime import date, datetime
+from datetime import datetime
 from decimal import Decimal
 from typing import Any
 
@@ -41,7 +41,7 @@ from matchwood.lang.literals import decimal_of
 from matchwood.lang.patterns import compile_pattern
 from matchwood.lang.scalars import Attr, Call, Cast, Lambda, Lit, Scalar, Var, parts, text_of
 
-__all__ = ["Failed", "Formula", "TypeProblem", "collections", "constant", "strings", "times"]
+__all__ = ["FUNCTIONS", "Failed", "Formula", "TypeProblem", "collections", "strings", "times"]
 
 Row = dict[str, Any]
 Bound = tuple[Any, Callable[[Row], Any]]
@@ -134,11 +134,6 @@ def _plain(value: Any) -> Any:
     return value
 
 
-def constant(tree: Scalar) -> Any:
-    """The value of an expression without inputs; Failed or TypeProblem where it has none."""
-    return Formula(tree)([])
-
-
 def bind(node: Scalar, types: Mapping[str, Any]) -> Bound:
     """The type of an expression and what computes it, given the types of what it reads."""
     if isinstance(node, (Attr, Var)):
@@ -169,7 +164,9 @@ def bind(node: Scalar, types: Mapping[str, Any]) -> Bound:
 
 def _literal_digits(node: Call, types: list[Any]) -> list[Any]:
     """Beside a decimal, a literal integer has just its own digits."""
-    if node.name not in ("+", "-", "*", "/", "%") or not any(isinstance(each, Dec) for each in types):
+    if node.name not in ("+", "-", "*", "/", "%") or not any(
+        isinstance(each, Dec) for each in types
+    ):
         return types
     found = []
     for each, kind in zip(node.args, types, strict=True):
@@ -290,7 +287,9 @@ def _exact(value: float) -> Any:
 
 def _rank(value: Any) -> Any:
     if isinstance(value, list):
-        return [(each is not None, _rank(each)) if each is not None else (False, 0) for each in value]
+        return [
+            (each is not None, _rank(each)) if each is not None else (False, 0) for each in value
+        ]
     return order_key(value)
 
 

@@ -58,13 +58,13 @@ def _arithmetic(
         if "double" in (left, right):
             return "double", lambda a, b: doubles(float(a), float(b))
         if isinstance(left, Dec) or isinstance(right, Dec):
-            kind = decimal_type(as_decimal_type(left), as_decimal_type(right))
+            to = decimal_type(as_decimal_type(left), as_decimal_type(right))
 
             def exact(a: Any, b: Any) -> Decimal:
                 with localcontext(WIDE):
-                    return fit(decimals(Decimal(a), Decimal(b)), kind)
+                    return fit(decimals(Decimal(a), Decimal(b)), to)
 
-            return kind, exact
+            return to, exact
         kind = "int" if left == right == "int" else "bigint"
         return kind, lambda a, b: checked(integers(a, b), kind)
 

@@ -2,12 +2,12 @@ r"""RLIKE: regular expressions with the meaning of Java's, found in linear time.
 
 Taken are the constructs whose meaning is certain: characters, `.`, `\d \w \s` and their negations,
 escaped punctuation, classes with ranges, groups, `|`, `* + ? {m,n}` (also lazy: which match is
-found does not matter), `^` and `$`, and `(?i)` at the very beginning.  Everything else is refused by
-name: look-around, back references, `\b`, possessive quantifiers, other flags, properties.
+found does not matter), `^` and `$`, and `(?i)` at the very beginning.  Everything else is refused
+by name: look-around, back references, `\b`, possessive quantifiers, other flags, properties.
 
-A pattern becomes a nondeterministic automaton; searching follows all its states at once, and sets of
-states that were met are kept as states of a deterministic one.  So time grows with the length of the
-string times the size of the pattern, whatever they are.
+A pattern becomes a nondeterministic automaton; searching follows all its states at once, and sets
+of states that were met are kept as states of a deterministic one.  So time grows with the length of
+the string times the size of the pattern, whatever they are.
 """
 
 from __future__ import annotations
@@ -147,7 +147,9 @@ class _Builder:
         end = self._text.find("}", self._at)
         body = self._text[self._at + 1 : end] if end > 0 else ""
         low, comma, high = body.partition(",")
-        is_good = low.isascii() and low.isdigit() and (not high or (high.isascii() and high.isdigit()))
+        is_good = (
+            low.isascii() and low.isdigit() and (not high or (high.isascii() and high.isdigit()))
+        )
         if not is_good:
             raise RegexProblem("a { that begins no {m}, {m,} or {m,n}: write \\\\{")
         self._at = end + 1
@@ -174,7 +176,9 @@ class _Builder:
         if c == "\\":
             return self._reading(self._escaped())
         if c in ("*", "+", "?", "{", "}", "]"):
-            raise RegexProblem(f"found {c} where a character is expected: write \\\\{c} for a plain one")
+            raise RegexProblem(
+                f"found {c} where a character is expected: write \\\\{c} for a plain one"
+            )
         return self._reading(self._is(c))
 
     def _group(self) -> tuple[int, int]:
@@ -258,14 +262,15 @@ class _Builder:
             else:
                 tests.append(self._is(c))
         if is_negated:
-            return lambda c: not any([test(c) for test in tests])
-        return lambda c: any([test(c) for test in tests])
+            return lambda c: not any(test(c) for test in tests)
+        return lambda c: any(test(c) for test in tests)
 
     def _range(self, low: str, high: str) -> Test:
         if not self.is_folded:
             return lambda c: low <= c <= high
-        return lambda c: low <= c <= high or (
-            c.isascii() and (low <= c.lower() <= high or low <= c.upper() <= high)
+        return lambda c: (
+            low <= c <= high
+            or (c.isascii() and (low <= c.lower() <= high or low <= c.upper() <= high))
         )
 
 

@@ -1,7 +1,7 @@
 """Types of computed values, as Spark names them, and what they become beside each other.
 
-An event's int is BIGINT, its float DOUBLE, its Decimal DECIMAL with its own digits; a literal int is
-INT when 32 bits hold it.  `void` is the type of NULL.
+An event's int is BIGINT, its float DOUBLE, its Decimal DECIMAL with its own digits; a literal int
+is INT when 32 bits hold it.  `void` is the type of NULL.
 """
 
 from __future__ import annotations
