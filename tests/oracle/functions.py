@@ -85,7 +85,7 @@ MOMENTS += [datetime(2023, 12, 31, 23, 59, 59, 999999), datetime(2000, 1, 1, 0, 
 LISTS = [[], ["a"], ["a", "b"], ["b", None], [None], ["abc", "a", "é"]]
 NUMBER_LISTS = [[], [1], [1, 2, 3], [3, None, 1], [None], [10, -1]]
 POOLS: dict[str, list[Any]] = {
-    "i": INTS, "j": INTS[:9], "x": FLOATS, "y": FLOATS[:9], "c": DECIMALS, "s": STRINGS, "t": STRINGS,
+    "i": INTS, "j": INTS[:9], "x": FLOATS, "y": FLOATS[:9], "c": DECIMALS, "s": STRINGS, "t": STRINGS,  # noqa: E501
     "b": [True, False], "p": [True, False], "d": DATES, "e": DATES,
     "ts": [each.replace(tzinfo=UTC) for each in MOMENTS], "tags": LISTS, "nums": NUMBER_LISTS,
 }  # fmt: skip
@@ -267,7 +267,7 @@ CALLS: dict[str, Callable[[Calls], str]] = {
     "add_months": lambda c: f"add_months({c.day()}, {c.small()})",
     "last_day": lambda c: f"last_day({c.day()})",
     "make_date": lambda c: f"make_date(20{c.rng.randrange(10, 30)}, length(s) + {c.small()}, 29)",
-    "trunc": lambda c: f"trunc({c.day()}, '{c.pick('year', 'MM', 'quarter', 'WEEK', 'mon', 'no')}')",
+    "trunc": lambda c: f"trunc({c.day()}, '{c.pick('year', 'MM', 'quarter', 'WEEK', 'mon', 'no')}')",  # noqa: E501
     "date_trunc": lambda c: f"date_trunc('{c.rng.choice(TRUNCS)}', {c.moment()})",
     "to_date": lambda c: f"to_date({c.pick(c.day(), c.moment())})",
     "unix_seconds": lambda c: f"unix_seconds({c.moment()})",
@@ -290,7 +290,7 @@ CALLS: dict[str, Callable[[Calls], str]] = {
         f"nums < array({c.integer()})",
     ),
     "element_at": lambda c: c.pick("element_at(nums, 1)", "element_at(tags, -1)",
-                                   f"element_at(array(i, j, 3), {c.pick('1', '2', '-1', '-3', '4')})",
+                                   f"element_at(array(i, j, 3), {c.pick('1', '2', '-1', '-3', '4')})",  # noqa: E501
                                    "element_at(array(s, t), 2)"),
     "array_min": lambda c: c.pick("array_min(nums)", "array_min(tags)"),
     "array_max": lambda c: c.pick("array_max(nums)", "array_max(tags)"),

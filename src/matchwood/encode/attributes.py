@@ -100,6 +100,13 @@ class Attribute:
         return self.source < 0 and is_context(self.name)
 
     @property
+    def is_plain(self) -> bool:
+        """Whether one key is all that a value of this kind becomes."""
+        if self.patterns or self.beside_id >= 0 or self.exact_id >= 0:
+            return False
+        return self.type not in ("timestamp", "date")
+
+    @property
     def label(self) -> str:
         """The name as messages show it."""
         return shown(self.name)

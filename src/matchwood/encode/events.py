@@ -216,8 +216,11 @@ def open_entries(attributes: Attributes, attribute: Attribute, value: Any) -> li
     entries: list[Entry] = [(attribute.id, 0)] if attribute.is_asked else []
     for kind, each in attribute.kinds.items():
         try:
-            entries += typed_entries(attributes, each, as_kind(kind, value))
-        except EventError:
+            if each.is_plain and each.keys is not None:  # the usual case, without a generator
+                entries.append((each.id, each.keys.key(value)))
+            else:
+                entries += typed_entries(attributes, each, as_kind(kind, value))
+        except (EventError, TypeError, ValueError, ArithmeticError):
             attributes.unknown[attribute.label] += 1
     return entries
 

@@ -45,21 +45,26 @@ def parse_general(source: Source) -> Expr:
     try:
         tree = reader.whole()
     except ParseError as error:
-        if reader.is_vague:
-            raise Vague(error.message, error.text, error.position) from None
-        raise
+        raise Unread(error, REFUSED if reader.is_deep else not reader.is_vague) from None
     try:
         return Lowering(source, reader.place_of).expression(tree)
     except ParseError as error:
-        raise Refused(error.message, error.text, error.position) from None
+        raise Unread(error, REFUSED) from None
 
 
-class Refused(ParseError):
-    """An error of a text that reads well and says what is not taken."""
+REFUSED = 2
 
 
-class Vague(ParseError):
-    """An error that says no more than that something else was expected."""
+class Unread(Exception):
+    """Why a text was not taken, and how much that says.
+
+    weight  REFUSED: the text reads well, and says what is not taken; 1: something particular is
+            wrong at a place; 0: something else was expected there
+    """
+
+    def __init__(self, error: ParseError, weight: int) -> None:
+        super().__init__(error)
+        self.error, self.weight = error, weight
 
 
 def read_scalar(text: str) -> Scalar:
@@ -77,6 +82,7 @@ class _Reader:
         self._at = 0
         self._open = 0
         self.is_vague = False
+        self.is_deep = False
         self._depth: dict[int, tuple[Scalar, int, int]] = {}
         self._parameters: list[str] = []
 
@@ -101,7 +107,8 @@ class _Reader:
         """Note where a node begins and how deep it is."""
         depth = 1 + max([self._depth[id(each)][1] for each in below], default=0)
         if depth > MAX_NESTING:
-            raise Refused(_TOO_DEEP, self._source.text, self._source.places[first])
+            self.is_deep = True
+            raise self._source.error(first, _TOO_DEEP)
         place = self._source.places[first]
         if below and id(below[0]) in self._depth:
             place = min(place, self._depth[id(below[0])][2])
@@ -150,7 +157,8 @@ class _Reader:
     def _expression(self, least: int) -> Scalar:
         self._open += 1
         if self._open > MAX_NESTING:
-            raise Refused(_TOO_DEEP, self._source.text, self._source.places[self._at])
+            self.is_deep = True
+            raise self._source.error(self._at, _TOO_DEEP)
         first = self._at
         left = self._prefix(least)
         most = 1000

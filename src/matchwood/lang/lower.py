@@ -160,7 +160,7 @@ class Lowering:
             if value is None:
                 return Const(None, at)
             op = node.name if right_known else FLIPPED_OP[node.name]
-            return Comparison(self._name(other), op, self._moment(value), at)
+            return Comparison(self._name(other), op, value, at)
         related = self._relation(left, node.name, right, at)
         if related is None:
             related = self._relation(right, FLIPPED_OP[node.name], left, at)
@@ -206,7 +206,9 @@ class Lowering:
             if value is None:
                 return IsNull(name, False, at)
             there = IsNull(name, True, at)
-            return And((Comparison(name, "=", self._moment(value), at), there), at)
+            if value is True and _is_condition(one):
+                return And((self.expression(one), there), at)
+            return And((Comparison(name, "=", value, at), there), at)
         return self._bare(node, at)
 
     def _is_null(self, node: Call, at: int) -> Expr:
@@ -221,7 +223,7 @@ class Lowering:
         if self._constant(subject)[0]:
             return self._bare(node, at)
         if all(is_known for is_known, _ in known):
-            values = tuple([None if v is None else self._moment(v) for _, v in known])
+            values = tuple([v for _, v in known])
             return In(self._name(subject), values, False, at)
         sides = [self.expression(Call("=", (subject, each))) for each in items]
         return Or(tuple(sides), at) if len(sides) > 1 else sides[0]
@@ -238,7 +240,9 @@ class Lowering:
             )
         if pattern is None:
             return Const(None, at)
-        if not isinstance(pattern, str) or not isinstance(escape, str):
+        if not isinstance(escape, str):
+            raise self._error("expected one character in quotes after ESCAPE", escape_node)
+        if not isinstance(pattern, str):
             raise self._error("expected a pattern in quotes after LIKE", pattern_node)
         if node.name == "ilike":
             subject, pattern = Call("lower", (subject,)), pattern.lower()
@@ -357,9 +361,6 @@ class Lowering:
             return None if value is None else as_value(value)
         except ParseError as error:
             raise self._error(str(error.args[0] if error.args else error), node) from None
-
-    def _moment(self, value: Any) -> Any:
-        return value
 
     def _evaluated(self, node: Scalar) -> tuple[Any, Any]:
         try:

@@ -52,17 +52,20 @@ def _at(error: ParseError, text: str) -> ParseError:
 
 
 def _parse_again(text: str, limit: int, problem: ParseError) -> Expr:
-    """The tree of a text that this parser does not take; of two errors the further one."""
-    from matchwood.lang.general import Refused, Vague, parse_general
+    """The tree of a text that this parser does not take; of two errors the one that says more."""
+    from matchwood.lang.general import REFUSED, Unread, parse_general
 
+    if problem.message == _TOO_DEEP:
+        raise problem
     try:
         return parse_general(Source(text, limit))
-    except ParseError as error:
-        kind = type(error)
-        error = _at(error, text)
+    except Unread as unread:
+        error = _at(unread.error, text)
         is_query = text.lstrip()[:6].upper().startswith(("SELECT", "WHERE"))
-        is_further = error.position > problem.position - (kind is not Vague) or kind is Refused
-        raise (error if is_further or is_query else problem) from None
+        # where a value of the context is used in another way, this parser's hints are the better
+        is_refused = unread.weight == REFUSED and "ctx" not in text
+        is_further = error.position > problem.position - (unread.weight > 0)
+        raise (error if is_further or is_query or is_refused else problem) from None
 
 
 class _Level:
