@@ -175,10 +175,6 @@ def readable(column: pa.Array) -> pa.Array:
         return readable(pc.run_end_decode(column))
     if pa.types.is_string_view(column.type):
         return column.cast(pa.large_string())
-    if pa.types.is_binary(column.type):  # texts, as far as they are UTF-8
-        return column.view(pa.string())
-    if pa.types.is_large_binary(column.type):
-        return column.view(pa.large_string())
     if pa.types.is_dictionary(column.type):
         words = readable(column.dictionary)
         column = pa.DictionaryArray.from_arrays(column.indices, words)
@@ -227,6 +223,8 @@ def known_entries(
     errors: dict[int, EventError],
 ) -> Iterator[Entries]:
     """Entries of values without nulls, `known[i]` that of event `rows[i]`, and what they derive."""
+    if pa.types.is_binary(known.type):  # texts, as far as they are UTF-8
+        known = known.view(pa.string())
     if attribute.keys is None:
         yield from _open_entries(attributes, attribute, known, rows)
         return

@@ -23,6 +23,7 @@ from matchwood.encode.leaves import LeafBatch
 from matchwood.encode.merge_kernels import leaf_intervals
 from matchwood.encode.resolve import resolve
 from matchwood.encode.schema import Schema
+from matchwood.forms.nnf import nnf
 from matchwood.lang.functions.evaluate import Failed, TypeProblem
 from matchwood.lang.names import CONTEXT, is_context
 from matchwood.lang.nodes import (
@@ -235,12 +236,14 @@ class _Leaves:
 
     def _holds(self, known: Predicate) -> bool:
         """Whether the value is in the set of a leaf; takes the rows that the batch made of it."""
-        return self._holds_rows(spelled_out(known) if has_decimal(known) else known)
+        return self._holds_rows(nnf(known))
 
-    def _holds_rows(self, node: Expr) -> bool:
+    def _holds_rows(self, node: Expr, is_spelled_out: bool = False) -> bool:
         if isinstance(node, (And, Or)):
-            parts = [self._holds_rows(each) for each in node.operands]
+            parts = [self._holds_rows(each, is_spelled_out) for each in node.operands]
             return all(parts) if isinstance(node, And) else any(parts)
+        if isinstance(node, Predicate) and not is_spelled_out and has_decimal(node):
+            return self._holds_rows(spelled_out(node), True)
         self._row = next(self._rows)
         return self._in_set(self._row)
 

@@ -119,7 +119,7 @@ class Printer:
 
     def bare(self, name: str) -> str:
         """The name where it is a condition itself."""
-        return written(name)
+        return written(name) if is_computed(name) else self.name(name)
 
     def reference(self, node: Relation) -> str:
         """A value of the context, with its offset."""
