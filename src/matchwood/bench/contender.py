@@ -16,6 +16,7 @@ import numpy as np
 
 from matchwood.bench.answers import WrongAnswers, check, first_events, pairs
 from matchwood.bench.results import AGREES, REFERENCE, SCAN, SKIPPED, UNCHECKED, IndexResult
+from matchwood.bench.searching import search
 from matchwood.bench.suite import INSERT, IndexSpec
 from matchwood.encode.events import EventBatch
 from matchwood.encode.expression_kernels import TREE
@@ -112,11 +113,7 @@ class Contender:
         self.result.delete_seconds = self._watch.seconds["delete"]
 
     def _search(self, index: Index, events: EventBatch) -> Hits:
-        """As an engine does: searching, and letting the index learn from it."""
-        index.settle()
-        hits = index.search(events, self._scratch)
-        index.absorb(self._scratch)
-        return hits
+        return search(index, events, self._scratch)
 
     def _refuse_trees(self) -> None:
         kinds = self._arena.table.layout.kind[self._arena.slots]

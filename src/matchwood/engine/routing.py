@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Self, cast
 import numpy as np
 
 from matchwood.context import CONTEXT_INDEXES
-from matchwood.encode.attributes import Attributes
+from matchwood.encode.attributes import Attribute, Attributes
 from matchwood.encode.events import EventBatch
 from matchwood.encode.expression_kernels import ALWAYS, CONJUNCTION, TREE, UNUSED
 from matchwood.encode.expressions import ExpressionTable
@@ -103,10 +103,17 @@ def with_ids(index: str, config: Mapping[str, Any], attributes: Attributes) -> d
         value = found[setting]
         if isinstance(value, (list, tuple)):
             found[setting] = [
-                attributes.get(each, None).id if isinstance(each, str) else each for each in value
+                _numbers_of(attributes, each).id if isinstance(each, str) else each
+                for each in value
             ]
     attributes.n_pinned = len(attributes)  # those that a setting names stay as declared ones do
     return found
+
+
+def _numbers_of(attributes: Attributes, name: str) -> Attribute:
+    """The attribute that an index has ranges of: an open one has them of its numbers."""
+    attribute = attributes.get(name, attributes.column_types.get(name))
+    return attribute if attribute.type is not None else attributes.of_kind(attribute, "number")
 
 
 class Routing:

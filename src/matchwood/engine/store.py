@@ -340,7 +340,7 @@ class Store:
         found = self.find(events, reader, (), choice)
         ids = self.subscriptions.ids_of(found.slots)
         kind = self.subscriptions.id_kind
-        return Matches(found.offsets, ids, found.errors, found.counters, kind)
+        return Matches(found.offsets, ids, found.errors, found.counters, kind, found.warnings)
 
     def find(
         self,
@@ -392,7 +392,7 @@ class Store:
         reader.work += work
         reader.n_events += n
         counters = dict(zip(COUNTERS, work.tolist(), strict=True))
-        result = Found(offsets, slots[:used], events.errors, counters)
+        result = Found(offsets, slots[:used], events.errors, counters, events.warnings)
         columns = subscriptions.columns
         if len(columns.expires):
             result = living(columns, result, choice.now)
@@ -439,11 +439,13 @@ class Store:
             "trees": int((kinds == TREE).sum()),
             "always_true": int((kinds == ALWAYS).sum()),
             "never_true": int((kinds == NEVER).sum()),
-            "attributes": len(self.attributes.by_name),
+            "attributes": self.attributes.n_named,
             "constants": self.attributes.n_constants,
             "contexts": 0 if self.contexts is None else len(self.contexts),
             "context_strings": self.attributes.context_strings.n_constants,
             "predicates": len(self.table.predicates),
+            "unknown": dict(self.attributes.unknown),
+            "failed": dict(self.attributes.failed),
             "bytes": memory,
             "bytes_per_subscription": round(
                 sum(memory.values()) / max(1, len(self.subscriptions)), 1
