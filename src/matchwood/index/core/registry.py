@@ -9,6 +9,7 @@ from matchwood.index.core.protocol import Index
 
 REGISTRY = {
     "a_tree": "matchwood.index.a_tree.index:ATree",
+    "blocks": "matchwood.index.blocks.index:BlockIndex",
     "interval_id": "matchwood.index.baselines.interval_id:IntervalId",
     "dewey_id": "matchwood.index.baselines.dewey_id:DeweyId",
     "bop": "matchwood.index.baselines.bop:BoP",
