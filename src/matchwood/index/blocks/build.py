@@ -24,7 +24,7 @@ from matchwood.index.blocks.members import (
     list_members,
 )
 from matchwood.index.blocks.pack import Members, Plan, Shares, pack_spaces
-from matchwood.index.blocks.words import Blocks, Codes, Places
+from matchwood.index.blocks.words import MOST_MEMBERS, Blocks, Codes, Places
 from matchwood.index.pst.bloom import Division, PSTBloom
 from matchwood.kernel.interval_kernels import MAX_KEY, MIN_KEY
 
@@ -53,8 +53,8 @@ def build_structure(table: ExpressionTable, slots: np.ndarray, config: Any) -> S
     coded, pool = _coded(p, used, codes)
     members, places = _members(table, chosen, items, division, n_attributes)
     presence = _presence(p, x, division, n_attributes)
-    word = _packed(table, coded, codes, presence, members, places, config)
-    blocks = Blocks(word, word.view(np.int32), pool, twin_start, twin)
+    at, word = _packed(table, coded, pool, codes, presence, members, places, config)
+    blocks = Blocks(at, word, word.view(np.int32), pool, twin_start, twin)
     return Structure(codes, places, blocks)
 
 
@@ -62,7 +62,8 @@ def empty_structure() -> Structure:
     """No attributes, no spaces, no blocks."""
     none, one = np.empty(0, np.int64), np.zeros(1, np.int64)
     no_codes = Codes(np.empty(0, np.int32), none, one, np.empty(0, np.uint16), one, none)
-    no_blocks = Blocks(none, none.view(np.int32), np.empty(0, np.int32), one, np.empty(0, np.int32))
+    no_blocks = Blocks(
+        one, none, none.view(np.int32), np.empty(0, np.int32), one, np.empty(0, np.int32))
     return Structure(no_codes, Places(one, none, one), no_blocks)
 
 
@@ -134,17 +135,14 @@ def _sorted_cuts(
 
 def _coded(p: PredicateLayout, used: np.ndarray, codes: Codes) -> tuple[Coded, np.ndarray]:
     """Predicates in codes, and the pool of sets that do not fit into cells."""
-    n, arena = len(p.attr), len(p.interval_lo)
+    arena = len(p.interval_lo)
     coded = Coded(
-        low=np.empty(n, np.int32),
-        high=np.empty(n, np.int32),
-        kind=np.empty(n, np.int8),
-        pooled=np.empty(n, np.int64),
+        cell=np.empty(len(p.attr), np.int64),
         interval_low=np.empty(arena, np.int32),
         interval_high=np.empty(arena, np.int32),
     )
     pool = np.empty(encode_predicates(p, used, codes, coded), np.int32)
-    fill_pool(p, used, coded, pool)
+    fill_pool(p, used, codes, coded, pool)
     return coded, pool
 
 
@@ -169,7 +167,9 @@ def _members(
     listed = np.empty(int(start[-1]), np.int32)
     order = np.argsort(lead, kind="stable")
     list_members(spaces, dim_start, p, division.access, order, start[:-1].copy(), listed)
-    places = Places(dim_start, spaces.cut[at], np.empty(len(at) + 1, np.int64))
+    n_blocks = -(-n_members // MOST_MEMBERS)
+    block = np.concatenate([[0], np.cumsum(n_blocks)])
+    places = Places(dim_start, spaces.cut[at], block)
     return Members(chosen, items, skipped, start, listed), places
 
 
@@ -184,27 +184,29 @@ def _presence(p: PredicateLayout, x: Any, division: Division, n_attributes: int)
 def _packed(
     table: ExpressionTable,
     coded: Coded,
+    pool: np.ndarray,
     codes: Codes,
     presence: np.ndarray,
     members: Members,
     places: Places,
     config: Any,
-) -> np.ndarray:
-    """The words of all blocks; fills places.block."""
+) -> tuple[np.ndarray, np.ndarray]:
+    """Where each block begins, and the words of all of them."""
     x, p, n = table.layout, table.predicates.layout, len(codes.n)
     plan = Plan(
         *[np.zeros(n, np.int64) for _ in Plan._fields[:-1]], np.zeros(n, np.float64)
     )
     shares = Shares(config.exact, config.sieve, config.least)
     word = np.zeros(64 + 24 * len(members.listed), np.int64)  # what is not touched costs nothing
+    starts = np.empty(int(places.block[-1]) + 1, np.int64)
     done, at, lacking = 0, 0, 0
     while True:
         done, at, lacking = pack_spaces(
-            x, p, coded, codes, presence, members, plan, shares, word, word.view(np.int32),
-            places.block, done, at,
+            x, p, coded, pool, codes, presence, members, plan, shares, word, word.view(np.int32),
+            places.block, starts, done, at,
         )  # fmt: skip
         if done == len(places.block) - 1:
-            return word[:at].copy()
+            return starts, word[:at]  # what is behind was never touched
         fresh = np.zeros(2 * len(word) + 2 * lacking, np.int64)
         fresh[:at] = word[:at]
         word = fresh

@@ -12,7 +12,11 @@ from matchwood.index.blocks.words import (
     MOST_CODE,
     MOST_MASK,
     POOLED,
+    cell,
+    cell_at,
+    cell_kind,
     code_of,
+    pooled_cell,
 )
 from matchwood.index.stabbing.segment_kernels import interval
 from matchwood.kernel.interval_kernels import MAX_KEY, MIN_KEY
@@ -22,10 +26,7 @@ from matchwood.kernel.jit import kernel
 class Coded(NamedTuple):
     """Predicates in codes, by id; only while blocks are built."""
 
-    low: np.ndarray  # int32[P], the hull
-    high: np.ndarray  # int32[P]
-    kind: np.ndarray  # int8[P], INTERVAL, MASK or POOLED
-    pooled: np.ndarray  # int64[P], where a POOLED one is in the pool
+    cell: np.ndarray  # int64[P], see `words`; behind a MASK follow words made from its intervals
     interval_low: np.ndarray  # int32[], as predicates.interval_lo
     interval_high: np.ndarray  # int32[]
 
@@ -85,36 +86,32 @@ def encode_predicates(predicates, preds, codes, coded):
     needed = np.int64(0)
     for pred in preds:
         attr, n = np.int64(predicates.attr[pred]), np.int64(predicates.n_intervals[pred])
-        coded.low[pred] = code_of(codes, attr, predicates.lo[pred])
-        coded.high[pred] = code_of(codes, attr, predicates.hi[pred])
+        low = code_of(codes, attr, predicates.lo[pred])
+        high = code_of(codes, attr, predicates.hi[pred])
         if n > 1:
             first = predicates.interval_start[pred]
             for i in range(first, first + n):
                 coded.interval_low[i] = code_of(codes, attr, predicates.interval_lo[i])
                 coded.interval_high[i] = code_of(codes, attr, predicates.interval_hi[i])
-        kind = INTERVAL
-        if coded.high[pred] > MOST_CODE:
-            kind = POOLED
-        elif n > 1:
-            n_words = ((coded.high[pred] - coded.low[pred]) >> 6) + 1
-            kind = MASK if n_words <= MOST_MASK else POOLED
-        coded.kind[pred] = kind
-        if kind == POOLED:
-            coded.pooled[pred] = needed
+        if high > MOST_CODE or (n > 1 and (high - low) >> 6 >= MOST_MASK):
+            coded.cell[pred] = pooled_cell(attr, needed)
             needed += 1 + 2 * n
+        else:
+            coded.cell[pred] = cell(INTERVAL if n == 1 else MASK, attr, low, high)
     return needed
 
 
 @kernel
-def fill_pool(predicates, preds, coded, pool):
+def fill_pool(predicates, preds, codes, coded, pool):
     """Write the sets of POOLED predicates where `encode_predicates` has put them."""
     for pred in preds:
-        if coded.kind[pred] != POOLED:
+        if cell_kind(coded.cell[pred]) != POOLED:
             continue
-        at, n = coded.pooled[pred], np.int64(predicates.n_intervals[pred])
+        at, n = cell_at(coded.cell[pred]), np.int64(predicates.n_intervals[pred])
         pool[at] = n
         if n == 1:
-            pool[at + 1], pool[at + 2] = coded.low[pred], coded.high[pred]
+            pool[at + 1] = code_of(codes, predicates.attr[pred], predicates.lo[pred])
+            pool[at + 2] = code_of(codes, predicates.attr[pred], predicates.hi[pred])
             continue
         first = predicates.interval_start[pred]
         for i in range(n):

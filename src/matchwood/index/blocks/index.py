@@ -15,7 +15,7 @@ from matchwood.index.core.config import IndexConfig
 from matchwood.index.core.frame import Step
 from matchwood.index.core.static import StaticFrame
 from matchwood.kernel.arrays import doubled
-from matchwood.kernel.verify_kernels import COUNTERS
+from matchwood.kernel.verify_kernels import COUNTERS, NODES
 
 _SMALL = 64
 
@@ -75,19 +75,24 @@ class BlockIndex(StaticFrame[Structure]):
         board, table = self._board, self._table
         is_plain = events.lo is events.hi or bool((events.lo == events.hi).all())
         self._make_scratch(len(codes.n), 0 if is_plain else len(self._is_held))
-        scratch = self._scratch
         if is_plain:
             events = events._replace(more=events.more[:0])
 
         def step(
             first: int, stamp: int, offsets: np.ndarray, out: np.ndarray, counters: np.ndarray
         ) -> int:
-            if is_plain:
-                return match_blocks(
-                    codes, places, blocks, scratch, events, first, offsets, out, counters
+            while is_plain:
+                x = self._scratch
+                done: int = match_blocks(
+                    codes, places, blocks, x, events, first, offsets, out, counters
                 )
+                if done >= 0:
+                    return done
+                first = ~done
+                more = np.empty(doubled(len(x.block), int(x.work[NODES])), np.int64)
+                self._scratch = x._replace(block=more)
             return match_sets(
-                places, blocks, table.layout, table.predicates.layout, scratch, events, first,
+                places, blocks, table.layout, table.predicates.layout, self._scratch, events, first,
                 stamp, board.event, board.entry, offsets, out, counters,
             )  # fmt: skip
 
@@ -115,7 +120,8 @@ class BlockIndex(StaticFrame[Structure]):
 def _new_scratch(n_attributes: int, n_slots: int) -> Scratch:
     return Scratch(
         code=np.zeros(n_attributes, np.int32),
-        found=np.empty((2, 2 * n_attributes), np.int64),
+        found=np.empty(2 * n_attributes, np.int64),
+        block=np.empty(max(_SMALL, 2 * n_attributes), np.int64),
         mask=np.zeros(8, np.int64),
         work=np.zeros(len(COUNTERS), np.int64),
         seen=np.zeros(n_slots, np.int64),

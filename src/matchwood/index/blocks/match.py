@@ -26,7 +26,6 @@ from matchwood.index.blocks.words import (
     has_twins,
     in_pool,
     members_of,
-    words_of,
 )
 from matchwood.index.core.hit_kernels import all_hold
 from matchwood.kernel.jit import bits_set, kernel, lowest_bit, part, prefetch
@@ -41,6 +40,9 @@ from matchwood.kernel.verify_kernels import (
 FEW = 12
 """Bits of a word up to which they are looked for one by one."""
 
+AHEAD = 2
+"""How many blocks before its turn the rows of a block are asked for."""
+
 FULL = -1
 """Where the slots of a block end: the output has no room for them."""
 
@@ -49,7 +51,8 @@ class Scratch(NamedTuple):
     """What a search writes to: one for each thread."""
 
     code: np.ndarray  # int32[A], codes of the event at hand, 0 between events
-    found: np.ndarray  # int64[2, 2A], first and end of the blocks of its spaces
+    found: np.ndarray  # int64[2A], its spaces
+    block: np.ndarray  # int64[], where the blocks of its spaces begin
     mask: np.ndarray  # int64[8], members of a block that still hold
     work: np.ndarray  # int64[len(COUNTERS)], of the event at hand
     seen: np.ndarray  # int64[slots], when each was last found; for events of sets alone
@@ -86,8 +89,8 @@ def _clear_codes(events, e, code):
 
 
 @part
-def _find_spaces(places, blocks, events, e, found):
-    """The spaces of an event's keys that have blocks; returns how many."""
+def _find_spaces(places, events, e, found):
+    """The spaces of an event's keys; returns how many."""
     n_attributes = len(places.dim_start) >> 1
     for entry in range(events.start[e], events.start[e + 1]):
         prefetch(places.dim_start, 2 * np.int64(events.attr[entry]))
@@ -99,20 +102,26 @@ def _find_spaces(places, blocks, events, e, found):
         for dim in range(2 * attr, 2 * attr + 2):
             if places.dim_start[dim] < places.dim_start[dim + 1]:
                 place = place_of(places, dim, events.lo[entry])
-                first, end = places.block[place], places.block[place + 1]
-                if first < end:
-                    prefetch(blocks.word, first)
-                    prefetch(blocks.word, first + 8)
-                    found[0, n], found[1, n] = first, end
-                    n += 1
+                prefetch(places.block, place)
+                found[n] = place
+                n += 1
     return n
 
 
 @part
-def _row_of(word, code):
-    """Which row of a column is the event's."""
-    c = np.int64(code[column_attr(word)])
-    return np.int64(0) if c == 0 else 1 + ((c - 1) >> column_shift(word))
+def _find_blocks(places, blocks, n_spaces, found, block):
+    """Where the blocks of the spaces in `found` begin; returns how many there are."""
+    for i in range(n_spaces):
+        prefetch(blocks.at, places.block[found[i]])
+    n = np.int64(0)
+    for i in range(n_spaces):
+        for b in range(places.block[found[i]], places.block[found[i] + 1]):
+            if n < len(block):
+                block[n] = blocks.at[b]
+                prefetch(blocks.word, blocks.at[b])
+                prefetch(blocks.word, blocks.at[b] + 8)
+            n += 1
+    return n
 
 
 @part
@@ -120,33 +129,48 @@ def _ask_for_rows(word, at, code):
     """Ask for the rows of a block that an event needs."""
     head = word[at]
     n_words = (members_of(head) + 63) >> 6
-    for c in range(at + HEAD, at + HEAD + columns_of(head)):
-        row = _row_of(word[c], code)
-        if column_shift(word[c]) != PRESENCE or row == 0:
-            prefetch(word, at + column_rows(word[c]) + row * n_words)
-    prefetch(word, at + (word[at + 1] >> 32))
+    n_columns = columns_of(head)
+    for line in range(HEAD + n_columns, HEAD + n_columns * (1 + n_words), 8):
+        prefetch(word, at + line)
+    for c in range(at + HEAD, at + HEAD + n_columns):
+        column = word[c]
+        now, shift = np.int64(code[column_attr(column)]), column_shift(column)
+        if now > 0 and shift != PRESENCE:
+            prefetch(word, at + column_rows(column) + ((now - 1) >> shift) * n_words)
+    slots = at + (word[at + 1] >> 32)
+    for line in range(slots, slots + (members_of(head) >> 1) + 1, 8):
+        prefetch(word, line)
+
+
+@part
+def _row_of(word, at, c, n_columns, n_words, code):
+    """Where the row of column c is that an event needs; negative: all members hold."""
+    column = word[at + HEAD + c]
+    now, shift = np.int64(code[column_attr(column)]), column_shift(column)
+    if now == 0:
+        return at + HEAD + n_columns + c * n_words
+    if shift == PRESENCE:
+        return np.int64(-1)
+    return at + column_rows(column) + ((now - 1) >> shift) * n_words
 
 
 @part
 def _test_columns(word, at, head, code, mask):
     """Which members hold by their columns: bits in mask; returns columns read, or ~that: none."""
-    n_members = members_of(head)
+    n_members, n_columns = members_of(head), columns_of(head)
     n_words = (n_members + 63) >> 6
     for w in range(n_words):
         mask[w] = -1
     if n_members & 63:
         mask[n_words - 1] = ~(np.int64(-1) << (n_members & 63))
-    n_columns, first = columns_of(head), at + HEAD
     read = np.int64(0)
-    for c in range(first, first + n_columns):
-        column = word[c]
-        row = _row_of(column, code)
-        if column_shift(column) == PRESENCE and row > 0:
+    for c in range(n_columns):
+        row = _row_of(word, at, c, n_columns, n_words, code)
+        if row < 0:
             continue
-        begin = at + column_rows(column) + row * n_words
         left = np.int64(0)
         for w in range(n_words):
-            mask[w] &= word[begin + w]
+            mask[w] &= word[row + w]
             left |= mask[w]
         read += 1
         if left == 0:
@@ -157,15 +181,14 @@ def _test_columns(word, at, head, code, mask):
 @part
 def _test_one_word(word, at, head, code, mask):
     """The same for a block of up to 64 members."""
-    n_members = members_of(head)
+    n_members, n_columns = members_of(head), columns_of(head)
     left = np.int64(-1) if n_members == 64 else ~(np.int64(-1) << n_members)
     read = np.int64(0)
-    for c in range(at + HEAD, at + HEAD + columns_of(head)):
-        column = word[c]
-        row = _row_of(column, code)
-        if column_shift(column) == PRESENCE and row > 0:
+    for c in range(n_columns):
+        row = _row_of(word, at, c, n_columns, 1, code)
+        if row < 0:
             continue
-        left &= word[at + column_rows(column) + row]
+        left &= word[row]
         read += 1
         if left == 0:
             return ~read
@@ -174,22 +197,15 @@ def _test_one_word(word, at, head, code, mask):
 
 
 @part
-def _cells_hold(word, pool, at, end, code, work):
-    """Whether all cells of a member hold."""
+def _sets_hold(word, pool, at, end, code):
+    """Whether the cells that are no intervals hold."""
     while at < end:
         w = word[at]
-        work[PREDICATES] += 1
         c = np.int64(code[cell_attr(w)])
-        kind = cell_kind(w)
-        if kind == INTERVAL:
-            if c < cell_low(w) or c > cell_high(w):
+        if cell_kind(w) == MASK:
+            offset = c - cell_low(w)
+            if offset < 0 or c > cell_high(w):
                 return False
-            at += 1
-        elif kind == MASK:
-            low = cell_low(w)
-            if c < low or c > cell_high(w):
-                return False
-            offset = c - low
             if ((word[at + 1 + (offset >> 6)] >> (offset & 63)) & 1) == 0:
                 return False
             at += cell_words(w)
@@ -201,21 +217,40 @@ def _cells_hold(word, pool, at, end, code, work):
 
 
 @part
-def _test_cells(blocks, at, head, code, mask, work):
-    """Clear the bits of members with a cell that does not hold."""
+def _test_cells(blocks, at, head, code, mask):
+    """Clear the bits of members with a cell that does not hold; returns words of cells tested.
+
+    No branch depends on the outcome of a test of an interval: there are few cells, and a wrong
+    guess would cost more than testing them all.
+    """
     word, half, n_members = blocks.word, blocks.half, members_of(head)
+    n_words = (n_members + 63) >> 6
+    todo = at + HEAD + columns_of(head) * (1 + n_words)
     starts = 2 * (at + (word[at + 1] >> 32)) + n_members
-    cells = at + (word[at + 1] & 0xFFFFFFFF)
-    for w in range((n_members + 63) >> 6):
-        left = mask[w]
+    cells, tested = at + (word[at + 1] & 0xFFFFFFFF), np.int64(0)
+    for w in range(n_words):
+        having, lost = word[todo + w], np.int64(0)
+        left = mask[w] & having
         while left != 0:
             bit = lowest_bit(left)
             left ^= np.int64(1) << bit
-            i = starts + 64 * w + bit
-            if not _cells_hold(
-                word, blocks.pool, cells + half[i], cells + half[i + 1], code, work
-            ):
-                mask[w] ^= np.int64(1) << bit
+            i = starts + bits_set(having & ~(np.int64(-1) << bit))
+            k, end = cells + half[i], cells + half[i + 1]
+            verdict = np.int64(0)
+            tested += end - k
+            while k < end:
+                cell = word[k]
+                if cell_kind(cell) != INTERVAL:
+                    break
+                c = np.int64(code[cell_attr(cell)])
+                verdict |= (c - cell_low(cell)) | (cell_high(cell) - c)
+                k += 1
+            if k < end and verdict >= 0 and not _sets_hold(word, blocks.pool, k, end, code):
+                verdict = np.int64(-1)
+            lost |= np.int64(verdict < 0) << bit
+        mask[w] ^= lost
+        starts += bits_set(having)
+    return tested
 
 
 @part
@@ -279,7 +314,7 @@ def test_block(blocks, at, code, mask, work, out, n):
         return n
     work[PREDICATES] += read
     if has_cells(head):
-        _test_cells(blocks, at, head, code, mask, work)
+        work[PREDICATES] += _test_cells(blocks, at, head, code, mask)
     first = 2 * (at + (word[at + 1] >> 32))
     if has_twins(head):
         return _write_twins(blocks, first, n_members, mask, out, n)
@@ -290,23 +325,29 @@ def test_block(blocks, at, code, mask, work, out, n):
 
 @kernel
 def match_blocks(codes, places, blocks, scratch, events, first, offsets, out, counters):
-    """Match events of values; returns how many are done (fewer: `out` is full)."""
-    code, found, work = scratch.code, scratch.found, scratch.work
+    """Match events of values; returns how many are done (fewer: `out` is full).
+
+    ~that, with the number in work[NODES], when scratch has no room for the blocks of an event.
+    """
+    code, block, work = scratch.code, scratch.block, scratch.work
     n = offsets[first]
     for e in range(first, len(events.start) - 1):
         for i in range(len(work)):
             work[i] = 0
-        n_found = _find_spaces(places, blocks, events, e, found)
+        n_spaces = _find_spaces(places, events, e, scratch.found)
+        n_blocks = _find_blocks(places, blocks, n_spaces, scratch.found, block)
+        if n_blocks > len(block):
+            work[NODES] = n_blocks
+            return ~np.int64(e)
         _post_codes(codes, events, e, code)
-        if n_found > 0:
-            _ask_for_rows(blocks.word, found[0, 0], code)
-        for i in range(n_found):
-            if i + 1 < n_found:
-                _ask_for_rows(blocks.word, found[0, i + 1], code)
-            at = found[0, i]
-            while at < found[1, i] and n >= 0:
-                n = test_block(blocks, at, code, scratch.mask, work, out, n)
-                at += words_of(blocks.word[at])
+        for i in range(min(np.int64(AHEAD), n_blocks)):
+            _ask_for_rows(blocks.word, block[i], code)
+        for i in range(n_blocks):
+            if i + AHEAD < n_blocks:
+                _ask_for_rows(blocks.word, block[i + AHEAD], code)
+            n = test_block(blocks, block[i], code, scratch.mask, work, out, n)
+            if n < 0:
+                break
         _clear_codes(events, e, code)
         if n < 0:
             return e
@@ -333,11 +374,12 @@ def _try_slot(
 
 @part
 def _try_blocks(
-    blocks, at, end, expressions, predicates, events, stamp, board_event, board_entry, scratch,
+    blocks, first_block, end_block, expressions, predicates, events, stamp, board_event, board_entry, scratch,
     out, n,
 ):  # fmt: skip
     """Test every slot of the blocks of a space; returns the end of `out`, or FULL."""
-    while at < end:
+    for b in range(first_block, end_block):
+        at = blocks.at[b]
         head = blocks.word[at]
         scratch.work[NODES] += 1
         first = 2 * (at + (blocks.word[at + 1] >> 32))
@@ -354,7 +396,6 @@ def _try_blocks(
                     slot, expressions, predicates, events, stamp, board_event, board_entry,
                     scratch, out, n,
                 )  # fmt: skip
-        at += words_of(head)
     return n
 
 

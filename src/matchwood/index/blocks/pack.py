@@ -10,16 +10,18 @@ from matchwood.index.blocks.words import (
     HEAD,
     INTERVAL,
     MASK,
-    MOST_MEMBERS,
-    POOLED,
     PRESENCE,
-    cell,
+    cell_at,
+    cell_attr,
+    cell_high,
+    cell_kind,
+    cell_low,
+    cell_words,
     column,
     header,
     n_rows,
-    pooled_cell,
 )
-from matchwood.kernel.jit import kernel, part
+from matchwood.kernel.jit import kernel, part, prefetch
 
 NO_COLUMN = -1
 MOST_COLUMNS = 2**16 - 1
@@ -43,7 +45,8 @@ class Plan(NamedTuple):
     count: np.ndarray  # int64[A], members with a predicate on an attribute, 0 between blocks
     cells: np.ndarray  # int64[A], words of their cells
     shift: np.ndarray  # int64[A], of its column, or NO_COLUMN
-    rows: np.ndarray  # int64[A], where the rows of its column begin
+    zero: np.ndarray  # int64[A], where row 0 of its column is
+    rows: np.ndarray  # int64[A], where the other rows begin, less one row
     attr: np.ndarray  # int64[A], the attributes of the block
     column: np.ndarray  # int64[A], those that have columns
     loss: np.ndarray  # float64[A], members that a column excludes on average
@@ -57,30 +60,45 @@ class Shares(NamedTuple):
     least: float  # share of the members that a column needs
 
 
-@part
-def _cell_words(coded, pred):
-    if coded.kind[pred] == MASK:
-        return np.int64(2) + ((np.int64(coded.high[pred]) - np.int64(coded.low[pred])) >> 6)
-    return np.int64(1)
+STEP = 4
+"""Members between one round of asking ahead and the next."""
 
 
 @part
-def _gather(expressions, predicates, coded, members, first, end, plan):
+def _look_ahead(expressions, coded, members, i):
+    """Ask for what the members behind position i need: slot, then code, then cells."""
+    last = len(members.listed) - 1
+    prefetch(members.slot, members.listed[min(i + 4 * STEP, last)])
+    prefetch(members.skipped, members.listed[min(i + 4 * STEP, last)])
+    slot = members.slot[members.listed[min(i + 3 * STEP, last)]]
+    prefetch(expressions.start, slot)
+    prefetch(expressions.size, slot)
+    slot = members.slot[members.listed[min(i + 2 * STEP, last)]]
+    prefetch(expressions.code, expressions.start[slot])
+    slot = members.slot[members.listed[min(i + STEP, last)]]
+    begin = expressions.start[slot]
+    for k in range(begin, begin + expressions.size[slot]):
+        prefetch(coded.cell, expressions.code[k])
+
+
+@part
+def _gather(expressions, coded, members, first, end, plan):
     """Count what the members have; returns the number of their attributes."""
     n = np.int64(0)
     for i in range(first, end):
+        _look_ahead(expressions, coded, members, i)
         m = members.listed[i]
         begin = expressions.start[members.slot[m]]
         for k in range(begin, begin + expressions.size[members.slot[m]]):
-            pred = np.int64(expressions.code[k])
+            pred = expressions.code[k]
             if pred == members.skipped[m]:
                 continue
-            attr = np.int64(predicates.attr[pred])
+            attr = cell_attr(coded.cell[pred])
             if plan.count[attr] == 0:
                 plan.attr[n] = attr
                 n += 1
             plan.count[attr] += 1
-            plan.cells[attr] += _cell_words(coded, pred)
+            plan.cells[attr] += cell_words(coded.cell[pred])
     return n
 
 
@@ -127,133 +145,181 @@ def _choose_columns(codes, presence, n_attrs, n_members, plan, shares):
 
 
 @part
-def _toggle(predicates, coded, pred, shift, height, word, rows, n_words, w, bit):
-    """Change a member's bit in the rows where its predicate begins and ends to hold."""
-    n, first = np.int64(predicates.n_intervals[pred]), np.int64(predicates.interval_start[pred])
-    last = np.int64(0)
-    for i in range(n):
-        low, high = np.int64(coded.low[pred]), np.int64(coded.high[pred])
-        if n > 1:
-            low = np.int64(coded.interval_low[first + i])
-            high = np.int64(coded.interval_high[first + i])
-        begin, end = 1 + ((low - 1) >> shift), 2 + ((high - 1) >> shift)
-        if begin <= last:  # intervals of one set may share a coarse row
-            begin = last
-        last = end
-        if begin < height:
-            word[rows + begin * n_words + w] ^= bit
-        if end < height:
-            word[rows + end * n_words + w] ^= bit
+def _toggle(low, high, last, shift, height, word, rows, n_words, bit):
+    """Change a member's bit in the rows where an interval begins and ends.
+
+    Intervals of one set come in order; `last` is where the one before ended, and is returned for
+    this one: two may share a coarse row.
+    """
+    begin, end = 1 + ((low - 1) >> shift), 2 + ((high - 1) >> shift)
+    begin = max(begin, last)
+    if begin < height:
+        word[rows + begin * n_words] ^= bit
+    if end < height:
+        word[rows + end * n_words] ^= bit
+    return end
+
+
+@part
+def _toggle_all(predicates, coded, pool, pred, shift, height, word, rows, n_words, bit):
+    """The same for all intervals of a predicate."""
+    cell, last = coded.cell[pred], np.int64(0)
+    if cell_kind(cell) == INTERVAL:
+        _toggle(
+            cell_low(cell), cell_high(cell), last, shift, height, word, rows, n_words, bit
+        )
+    elif cell_kind(cell) == MASK:
+        first = np.int64(predicates.interval_start[pred])
+        for i in range(first, first + predicates.n_intervals[pred]):
+            low, high = np.int64(coded.interval_low[i]), np.int64(coded.interval_high[i])
+            last = _toggle(low, high, last, shift, height, word, rows, n_words, bit)
+    else:
+        at = cell_at(cell)
+        for i in range(at + 1, at + 1 + 2 * np.int64(pool[at]), 2):
+            low, high = np.int64(pool[i]), np.int64(pool[i + 1])
+            last = _toggle(low, high, last, shift, height, word, rows, n_words, bit)
 
 
 @part
 def _write_cell(predicates, coded, pred, word, at):
     """Write a cell; returns the position behind it."""
-    attr, kind = predicates.attr[pred], coded.kind[pred]
-    if kind == POOLED:
-        word[at] = pooled_cell(attr, coded.pooled[pred])
-        return at + 1
-    low = np.int64(coded.low[pred])
-    word[at] = cell(kind, attr, low, coded.high[pred])
-    at += 1
-    if kind == INTERVAL:
-        return at
-    end = at + ((np.int64(coded.high[pred]) - low) >> 6) + 1
-    for k in range(at, end):
-        word[k] = 0
-    first = np.int64(predicates.interval_start[pred])
-    for i in range(first, first + predicates.n_intervals[pred]):
-        for code in range(coded.interval_low[i], coded.interval_high[i] + 1):
-            offset = np.int64(code) - low
-            word[at + (offset >> 6)] |= np.int64(1) << (offset & 63)
-    return end
+    cell = coded.cell[pred]
+    word[at] = cell
+    if cell_kind(cell) == MASK:
+        low, first = cell_low(cell), np.int64(predicates.interval_start[pred])
+        for i in range(first, first + predicates.n_intervals[pred]):
+            for code in range(coded.interval_low[i], coded.interval_high[i] + 1):
+                offset = np.int64(code) - low
+                word[at + 1 + (offset >> 6)] |= np.int64(1) << (offset & 63)
+    return at + cell_words(cell)
+
+
+@part
+def _write_cells(expressions, predicates, coded, begin, end, skipped, plan, word, to):
+    """Write the cells of a member, intervals before sets; returns the position behind them."""
+    for is_set in range(2):
+        for k in range(begin, end):
+            pred = np.int64(expressions.code[k])
+            cell = coded.cell[pred]
+            if pred == skipped or (cell_kind(cell) != INTERVAL) != is_set:
+                continue
+            if plan.shift[cell_attr(cell)] != 0:
+                to = _write_cell(predicates, coded, pred, word, to)
+    return to
 
 
 @part
 def _write_members(
-    expressions, predicates, coded, codes, members, first, end, plan, word, half, at, parts
+    expressions, predicates, coded, pool, codes, members, first, end, plan, word, half, at, parts
 ):
-    """Write slots and cells, and toggle bits in the rows of columns."""
-    slots_at, cells_at, n_words = parts
-    n = end - first
-    starts, to = 2 * (at + slots_at) + n, at + cells_at
+    """Write slots and cells, and change bits in the rows of columns; whether there are twins."""
+    slots_at, cells_at, todo, n_words = parts
+    n, has_twins = end - first, False
+    starts, to = 2 * (at + slots_at) + n, at + cells_at  # the next offset, the next cell
     for i in range(n):
         m = members.listed[first + i]
         half[2 * (at + slots_at) + i] = members.item[m]
-        if cells_at > 0:
-            half[starts + i] = to - (at + cells_at)
+        has_twins |= members.item[m] < 0
         w, bit = np.int64(i >> 6), np.int64(1) << np.int64(i & 63)
         begin = expressions.start[members.slot[m]]
-        for k in range(begin, begin + expressions.size[members.slot[m]]):
+        last = begin + expressions.size[members.slot[m]]
+        for k in range(begin, last):
             pred = np.int64(expressions.code[k])
-            if pred == members.skipped[m]:
-                continue
-            attr = np.int64(predicates.attr[pred])
+            attr = cell_attr(coded.cell[pred])
             shift = plan.shift[attr]
-            if shift != NO_COLUMN:
-                word[at + plan.rows[attr] + w] |= bit
-                if shift != PRESENCE:
-                    _toggle(
-                        predicates, coded, pred, shift, n_rows(codes.n[attr], shift), word,
-                        at + plan.rows[attr], n_words, w, bit,
-                    )  # fmt: skip
-            if shift != 0:
-                to = _write_cell(predicates, coded, pred, word, to)
+            if pred == members.skipped[m] or shift == NO_COLUMN:
+                continue
+            word[plan.zero[attr] + w] |= bit
+            if shift != PRESENCE:
+                _toggle_all(
+                    predicates, coded, pool, pred, shift, n_rows(codes.n[attr], shift), word,
+                    plan.rows[attr] + w, n_words, bit,
+                )  # fmt: skip
+        if cells_at > 0:
+            before = to
+            to = _write_cells(
+                expressions, predicates, coded, begin, last, members.skipped[m], plan, word, to
+            )
+            if to > before:
+                word[todo + w] |= bit
+                half[starts] = before - (at + cells_at)
+                starts += 1
     if cells_at > 0:
-        half[starts + n] = to - (at + cells_at)
+        half[starts] = to - (at + cells_at)
+    return has_twins
 
 
 @part
-def _finish_column(word, rows, n_words, n, n_members):
+def _finish_column(word, zero, rows, n_words, height, n_members):
     """Turn marks into rows: row 0 has who has a predicate, the others where a bit changes."""
     for w in range(n_words):
         full = np.int64(-1)
         if 64 * (w + 1) > n_members:
             full = ~(np.int64(-1) << (n_members & 63))
-        word[rows + w] ^= full
-        if n > 1:
-            word[rows + n_words + w] ^= word[rows + w]
-        for r in range(2, n):
+        word[zero + w] ^= full
+        if height > 1:
+            word[rows + n_words + w] ^= word[zero + w]
+        for r in range(2, height):
             word[rows + r * n_words + w] ^= word[rows + (r - 1) * n_words + w]
 
 
 @part
+def _count_with_cells(expressions, coded, members, first, end, plan):
+    """How many members have a predicate that columns do not decide."""
+    n = np.int64(0)
+    for i in range(first, end):
+        m = members.listed[i]
+        begin = expressions.start[members.slot[m]]
+        for k in range(begin, begin + expressions.size[members.slot[m]]):
+            pred = expressions.code[k]
+            if pred != members.skipped[m] and plan.shift[cell_attr(coded.cell[pred])] != 0:
+                n += 1
+                break
+    return n
+
+
+@part
+def _lay_columns(codes, plan, n_columns, n_words, first, word, at):
+    """Write the columns of a block, and note where their rows are."""
+    for c in range(n_columns):
+        attr = plan.column[c]
+        shift = plan.shift[attr]
+        plan.zero[attr] = at + HEAD + n_columns + c * n_words
+        plan.rows[attr] = at + first - n_words
+        word[at + HEAD + c] = column(attr, shift, first)
+        first += (n_rows(codes.n[attr], shift) - 1) * n_words
+
+
+@part
 def _pack(
-    expressions, predicates, coded, codes, presence, members, first, end, plan, shares, word, half,
+    expressions, predicates, coded, pool, codes, presence, members, first, end, plan, shares, word, half,
     at,
 ):  # fmt: skip
     """Write one block at a position; returns its words, negative when there is no room."""
     n = end - first
     n_words = (n + 63) >> 6
-    n_attrs = _gather(expressions, predicates, coded, members, first, end, plan)
+    n_attrs = _gather(expressions, coded, members, first, end, plan)
     n_columns, rows, cells = _choose_columns(codes, presence, n_attrs, n, plan, shares)
-    slots_at = HEAD + n_columns + rows
+    todo = np.int64(HEAD) + n_columns * (1 + n_words)
+    slots_at = HEAD + n_columns + rows + (n_words if cells > 0 else 0)
     cells_at, words = np.int64(0), slots_at + ((n + 1) >> 1)
     if cells > 0:
-        cells_at = slots_at + ((2 * n + 2) >> 1)
+        offsets = 1 + _count_with_cells(expressions, coded, members, first, end, plan)
+        cells_at = slots_at + ((n + offsets + 1) >> 1)
         words = cells_at + cells
     is_full = at + words > len(word)
     if not is_full:
-        to = HEAD + n_columns
-        for k in range(at, at + words):
-            word[k] = 0
-        for c in range(n_columns):
-            attr = plan.column[c]
-            word[at + HEAD + c] = column(attr, plan.shift[attr], to)
-            plan.rows[attr] = to
-            to += n_rows(codes.n[attr], plan.shift[attr]) * n_words
-        _write_members(
-            expressions, predicates, coded, codes, members, first, end, plan, word, half, at,
-            (slots_at, cells_at, n_words),
+        first_row = todo + (n_words if cells > 0 else 0)
+        _lay_columns(codes, plan, n_columns, n_words, first_row, word, at)
+        has_twins = _write_members(
+            expressions, predicates, coded, pool, codes, members, first, end, plan, word, half, at,
+            (slots_at, cells_at, at + todo, n_words),
         )  # fmt: skip
-        has_twins = False
-        for i in range(first, end):
-            has_twins |= members.item[members.listed[i]] < 0
         for c in range(n_columns):
             attr = plan.column[c]
             height = n_rows(codes.n[attr], plan.shift[attr])
-            _finish_column(word, at + plan.rows[attr], n_words, height, n)
-        word[at] = header(words, n_columns, has_twins, cells > 0, n)
+            _finish_column(word, plan.zero[attr], plan.rows[attr], n_words, height, n)
+        word[at] = header(n_columns, has_twins, cells > 0, n)
         word[at + 1] = (slots_at << 32) | cells_at
     for i in range(n_attrs):
         plan.count[plan.attr[i]] = 0
@@ -263,22 +329,22 @@ def _pack(
 
 @kernel
 def pack_spaces(
-    expressions, predicates, coded, codes, presence, members, plan, shares, word, half, block,
-    first, at,
+    expressions, predicates, coded, pool, codes, presence, members, plan, shares, word, half, block,
+    starts, first, at,
 ):  # fmt: skip
     """Write the blocks of spaces first..; returns spaces done, the end, and words that lacked."""
     for space in range(first, len(members.start) - 1):
-        block[space] = at
         begin, n = members.start[space], members.start[space + 1] - members.start[space]
-        n_blocks = (n + MOST_MEMBERS - 1) // MOST_MEMBERS
+        n_blocks, before = block[space + 1] - block[space], at
         for b in range(n_blocks):
+            starts[block[space] + b] = at
             words = _pack(
-                expressions, predicates, coded, codes, presence, members,
+                expressions, predicates, coded, pool, codes, presence, members,
                 begin + n * b // n_blocks, begin + n * (b + 1) // n_blocks, plan, shares, word,
                 half, at,
             )  # fmt: skip
             if words < 0:
-                return space, block[space], -words
+                return space, before, -words
             at += words
-    block[len(members.start) - 1] = at
+    starts[block[len(members.start) - 1]] = at
     return len(members.start) - 1, at, np.int64(0)

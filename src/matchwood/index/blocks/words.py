@@ -1,19 +1,18 @@
 """Kernels of the words that a block is made of: headers, columns, cells; and codes of keys.
 
-    block   [header][parts][column ...][rows of columns ...][slots][cell offsets][cells]
-             |       where slots and cells begin, in words from the header
-             words, columns, members of the block; whether it has cells, or twins
+    block   [header][parts][columns][rows 0][members with cells][other rows][slots][offsets][cells]
 
-    header  words 36 | columns 16 | twins 1 | cells 1 | members 10        bits, high to low
-    parts   slots 32 | cells 32
-    column  attribute 24 | shift 8 | rows 32 (in words from the header)
+    header  columns 16 | twins 1 | cells 1 | members 10                   bits, high to low
+    parts   slots 32 | cells 32: where these begin, in words from the header
+    column  attribute 24 | shift 8 | row 1 32 (in words from the header)
     cell    kind 2 | attribute 24 | low 18 | high 18                      INTERVAL, MASK
             kind 2 | attribute 24 | position in `pool` 36                 POOLED
 
 A *code* is the number of a segment between two cut points of an attribute, from 1; 0 stands for an
 absent attribute, and no predicate contains it.  A row of a column has a bit for each member; row 0
 is for events without the attribute, row 1 + ((code - 1) >> shift) for the others.  A column with
-the shift PRESENCE has row 0 alone: the other would have all bits.
+the shift PRESENCE has row 0 alone: the other would have all bits.  Rows 0 of all columns lie side by
+side, because most attributes of a block are absent from an event, or few are.
 """
 
 from __future__ import annotations
@@ -57,8 +56,11 @@ class Codes(NamedTuple):
 
 
 class Places(NamedTuple):
-    """Spaces of access predicates: dimension 2a is the fine division of attribute a, 2a + 1 the
-    coarse one; space i of all begins at first_key[i] and its blocks at block[i]."""
+    """The spaces of access predicates, and where their blocks are.
+
+    Dimension 2a is the fine division of attribute a, 2a + 1 the coarse one; space i of all begins
+    at first_key[i] and has the blocks block[i] .. block[i + 1] - 1.
+    """
 
     dim_start: np.ndarray  # int64[2A + 1]
     first_key: np.ndarray  # int64[N]
@@ -68,6 +70,7 @@ class Places(NamedTuple):
 class Blocks(NamedTuple):
     """The blocks of all spaces, and what they refer to."""
 
+    at: np.ndarray  # int64[B + 1], where each begins in `word`, and the end
     word: np.ndarray  # int64[], see above
     half: np.ndarray  # int32[], the same memory
     pool: np.ndarray  # int32[], sets: [n, low 0, high 0, low 1, ...] in codes
@@ -76,21 +79,16 @@ class Blocks(NamedTuple):
 
 
 @part
-def header(words, n_columns, has_twins, has_cells, n_members):
+def header(n_columns, has_twins, has_cells, n_members):
     return (
-        (np.int64(words) << 28) | (np.int64(n_columns) << 12) | (np.int64(has_twins) << 11)
-        | (np.int64(has_cells) << 10) | np.int64(n_members)
+        (np.int64(n_columns) << 12) | (np.int64(has_twins) << 11) | (np.int64(has_cells) << 10)
+        | np.int64(n_members)
     )  # fmt: skip
 
 
 @part
-def words_of(head):
-    return head >> 28
-
-
-@part
 def columns_of(head):
-    return (head >> 12) & 0xFFFF
+    return head >> 12
 
 
 @part
