@@ -111,9 +111,7 @@ bits_set: Any = _bits_set if numba.config.DISABLE_JIT else _counting("ctpop")
 """bits_set(word): how many bits of an int64 are 1."""
 
 lowest_bit: Any = (
-    _lowest_bit
-    if numba.config.DISABLE_JIT
-    else _counting("cttz", ir.Constant(ir.IntType(1), 1))
+    _lowest_bit if numba.config.DISABLE_JIT else _counting("cttz", ir.Constant(ir.IntType(1), 1))
 )
 """lowest_bit(word): the position of the lowest bit that is 1; the word is not 0."""
 

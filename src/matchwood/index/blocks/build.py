@@ -17,9 +17,9 @@ from matchwood.index.blocks.codes import (
     mark_ends,
 )
 from matchwood.index.blocks.members import (
-    choose_leads,
     count_members,
     find_equal,
+    find_shapes,
     hash_expressions,
     list_members,
 )
@@ -63,7 +63,8 @@ def empty_structure() -> Structure:
     none, one = np.empty(0, np.int64), np.zeros(1, np.int64)
     no_codes = Codes(np.empty(0, np.int32), none, one, np.empty(0, np.uint16), one, none)
     no_blocks = Blocks(
-        one, none, none.view(np.int32), np.empty(0, np.int32), one, np.empty(0, np.int32))
+        one, none, none.view(np.int32), np.empty(0, np.int32), one, np.empty(0, np.int32)
+    )
     return Structure(no_codes, Places(one, none, one), no_blocks)
 
 
@@ -106,7 +107,9 @@ def make_codes(p: PredicateLayout, used: np.ndarray, n_attributes: int) -> Codes
     n = mark_ends(p, used, lowest, start, marks, attrs, cuts)
     is_known = np.zeros(n_attributes, bool)
     is_known[p.attr[used]] = True
-    cut_start, cut = _sorted_cuts(attrs[:n], cuts[:n], np.flatnonzero(is_known & (span == 0)), n_attributes)
+    cut_start, cut = _sorted_cuts(
+        attrs[:n], cuts[:n], np.flatnonzero(is_known & (span == 0)), n_attributes
+    )
     codes = Codes(
         np.diff(cut_start).astype(np.int32),
         np.where(span > 0, lowest, 0),
@@ -153,7 +156,7 @@ def _members(
     division: Division,
     n_attributes: int,
 ) -> tuple[Members, Places]:
-    """The members of every space, those with the same rare attribute side by side."""
+    """The members of every space, those of the same shape side by side."""
     p, spaces = table.predicates.layout, division.spaces
     size = spaces.size[: 2 * n_attributes].astype(np.int64)
     dim_start = np.concatenate([[0], np.cumsum(size)])
@@ -161,11 +164,10 @@ def _members(
     skipped, n_members = np.empty(len(chosen), np.int32), np.zeros(len(at), np.int64)
     count_members(spaces, dim_start, p, division.access, skipped, n_members)
     start = np.concatenate([[0], np.cumsum(n_members)])
-    lead = np.empty(len(chosen), np.int32)
-    access = np.where(division.access < 0, ~division.access, division.access)
-    choose_leads(division.costs, table.layout, p, chosen, access, lead)
+    shape = np.empty(len(chosen), np.int16)
+    find_shapes(table.layout, p, chosen, skipped, shape)
     listed = np.empty(int(start[-1]), np.int32)
-    order = np.argsort(lead, kind="stable")
+    order = np.argsort(shape, kind="stable")
     list_members(spaces, dim_start, p, division.access, order, start[:-1].copy(), listed)
     n_blocks = -(-n_members // MOST_MEMBERS)
     block = np.concatenate([[0], np.cumsum(n_blocks)])
@@ -194,9 +196,16 @@ def _packed(
     """Where each block begins, and the words of all of them."""
     x, p, n = table.layout, table.predicates.layout, len(codes.n)
     plan = Plan(
-        *[np.zeros(n, np.int64) for _ in Plan._fields[:-1]], np.zeros(n, np.float64)
+        count=np.zeros(n, np.int64),
+        cells=np.zeros(n, np.int64),
+        shift=np.zeros(n, np.int64),
+        zero=np.zeros(n, np.int64),
+        rows=np.zeros(n, np.int64),
+        attr=np.zeros(n, np.int64),
+        column=np.zeros(n, np.int64),
+        loss=np.zeros(n, np.float64),
     )
-    shares = Shares(config.exact, config.sieve, config.least)
+    shares = Shares(config.exact, config.sieve, config.least, config.columns)
     word = np.zeros(64 + 24 * len(members.listed), np.int64)  # what is not touched costs nothing
     starts = np.empty(int(places.block[-1]) + 1, np.int64)
     done, at, lacking = 0, 0, 0

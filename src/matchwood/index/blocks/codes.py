@@ -58,7 +58,10 @@ def mark_ends(predicates, preds, lowest, mark_start, marks, attrs, cuts):
         has_marks = begin < mark_start[attr + 1]
         for i in range(predicates.n_intervals[pred]):
             lo, hi = interval(predicates, pred, i)
-            for cut, is_cut in ((lo, lo != MIN_KEY), (hi if hi == MAX_KEY else hi + 1, hi != MAX_KEY)):
+            for cut, is_cut in (
+                (lo, lo != MIN_KEY),
+                (hi if hi == MAX_KEY else hi + 1, hi != MAX_KEY),
+            ):
                 if is_cut and has_marks:
                     marks[begin + (cut - lowest[attr])] = 1
                 elif is_cut:

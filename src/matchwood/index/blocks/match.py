@@ -22,10 +22,16 @@ from matchwood.index.blocks.words import (
     column_rows,
     column_shift,
     columns_of,
-    has_cells,
+    entry_item,
+    entry_of,
+    entry_words,
+    has_entries,
     has_twins,
     in_pool,
+    is_row_block,
+    items_of,
     members_of,
+    signature_bit,
 )
 from matchwood.index.core.hit_kernels import all_hold
 from matchwood.kernel.jit import bits_set, kernel, lowest_bit, part, prefetch
@@ -43,6 +49,9 @@ FEW = 12
 AHEAD = 2
 """How many blocks before its turn the rows of a block are asked for."""
 
+MOST_PENDING = 512
+"""Members that wait for their entries to be tested, before those of one more block."""
+
 FULL = -1
 """Where the slots of a block end: the output has no room for them."""
 
@@ -51,9 +60,11 @@ class Scratch(NamedTuple):
     """What a search writes to: one for each thread."""
 
     code: np.ndarray  # int32[A], codes of the event at hand, 0 between events
+    absent: np.ndarray  # int64[1], bits of signatures that the event has not
     found: np.ndarray  # int64[2A], its spaces
     block: np.ndarray  # int64[], where the blocks of its spaces begin
-    mask: np.ndarray  # int64[8], members of a block that still hold
+    row: np.ndarray  # int64[MOST_COLUMNS + 1], rows of a block that decide
+    pending: np.ndarray  # int64[MOST_PENDING + 512], members whose entries are to be tested
     work: np.ndarray  # int64[len(COUNTERS)], of the event at hand
     seen: np.ndarray  # int64[slots], when each was last found; for events of sets alone
     clock: np.ndarray  # int64[1], counts events of sets
@@ -71,13 +82,15 @@ def place_of(places, dim, key):
 
 
 @part
-def _post_codes(codes, events, e, code):
-    """Write the codes of an event's keys."""
-    n_attributes = len(codes.n)
+def _post_codes(codes, events, e, code, absent):
+    """Write the codes of an event's keys, and the bits of attributes that it has not."""
+    n_attributes, present = len(codes.n), np.int64(0)
     for entry in range(events.start[e], events.start[e + 1]):
         attr = np.int64(events.attr[entry])
         if attr < n_attributes and codes.n[attr] > 0:
             code[attr] = code_of(codes, attr, events.lo[entry])
+            present |= signature_bit(attr)
+    absent[0] = ~present
 
 
 @part
@@ -128,6 +141,10 @@ def _find_blocks(places, blocks, n_spaces, found, block):
 def _ask_for_rows(word, at, code):
     """Ask for the rows of a block that an event needs."""
     head = word[at]
+    if is_row_block(head):
+        for line in range(at + 16, at + HEAD + members_of(head), 8):
+            prefetch(word, line)
+        return
     n_words = (members_of(head) + 63) >> 6
     n_columns = columns_of(head)
     for line in range(HEAD + n_columns, HEAD + n_columns * (1 + n_words), 8):
@@ -137,63 +154,149 @@ def _ask_for_rows(word, at, code):
         now, shift = np.int64(code[column_attr(column)]), column_shift(column)
         if now > 0 and shift != PRESENCE:
             prefetch(word, at + column_rows(column) + ((now - 1) >> shift) * n_words)
-    slots = at + (word[at + 1] >> 32)
-    for line in range(slots, slots + (members_of(head) >> 1) + 1, 8):
-        prefetch(word, line)
+    if not has_entries(head):
+        items = items_of(word, at) >> 1
+        for line in range(items, items + (members_of(head) >> 1) + 1, 8):
+            prefetch(word, line)
 
 
 @part
-def _row_of(word, at, c, n_columns, n_words, code):
-    """Where the row of column c is that an event needs; negative: all members hold."""
-    column = word[at + HEAD + c]
-    now, shift = np.int64(code[column_attr(column)]), column_shift(column)
-    if now == 0:
-        return at + HEAD + n_columns + c * n_words
-    if shift == PRESENCE:
-        return np.int64(-1)
-    return at + column_rows(column) + ((now - 1) >> shift) * n_words
+def _find_rows(word, at, head, code, row):
+    """Where the rows are that decide about an event; returns how many.
+
+    No branch depends on the event: a position is written and kept, or overwritten.
+    """
+    n_columns, n_words = columns_of(head), (members_of(head) + 63) >> 6
+    n, zero = np.int64(0), at + HEAD + n_columns
+    for c in range(n_columns):
+        column = word[at + HEAD + c]
+        now, shift = np.int64(code[column_attr(column)]), column_shift(column)
+        other = at + column_rows(column) + ((now - 1) >> shift) * n_words
+        row[n] = zero + c * n_words if now == 0 else other
+        n += np.int64((now == 0) | (shift != PRESENCE))
+    return n
 
 
 @part
-def _test_columns(word, at, head, code, mask):
-    """Which members hold by their columns: bits in mask; returns columns read, or ~that: none."""
-    n_members, n_columns = members_of(head), columns_of(head)
-    n_words = (n_members + 63) >> 6
+def _write_slots(blocks, first, n_members, w, left, out, n):
+    """Append the slots of the bits of word w; there is room for all of them."""
+    half, begin = blocks.half, first + 64 * w
+    if left == -1:
+        for i in range(64):
+            out[n + i] = half[begin + i]
+        return n + 64
+    if bits_set(left) <= FEW:
+        while left != 0:
+            bit = lowest_bit(left)
+            left ^= np.int64(1) << bit
+            out[n] = half[begin + bit]
+            n += 1
+        return n
+    for i in range(min(np.int64(64), n_members - 64 * w)):
+        out[n] = half[begin + i]  # a wrong guess about a bit would cost more than the copy
+        n += (left >> i) & 1
+    return n
+
+
+@part
+def _write_item(blocks, item, out, n):
+    """Append a slot, or those of twins; FULL when there is no room."""
+    if item >= 0:
+        if n >= len(out):
+            return np.int64(FULL)
+        out[n] = item
+        return n + 1
+    begin, end = blocks.twin_start[~item], blocks.twin_start[~item + 1]
+    if n + end - begin > len(out):
+        return np.int64(FULL)
+    for k in range(begin, end):
+        out[n] = blocks.twin[k]
+        n += 1
+    return n
+
+
+@part
+def _write_twins(blocks, first, w, left, out, n):
+    """Append what the bits of word w stand for; FULL when there is no room."""
+    while left != 0 and n >= 0:
+        bit = lowest_bit(left)
+        left ^= np.int64(1) << bit
+        n = _write_item(blocks, np.int64(blocks.half[first + 64 * w + bit]), out, n)
+    return n
+
+
+@part
+def _defer(half, first, w, left, pending, n_pending):
+    """Note members whose entries have to be tested, and ask for their items."""
+    while left != 0:
+        bit = lowest_bit(left)
+        left ^= np.int64(1) << bit
+        pending[n_pending] = first + 64 * w + bit
+        prefetch(half, first + 64 * w + bit)
+        n_pending += 1
+    return n_pending
+
+
+@part
+def _test_rows(blocks, at, n_members, scratch, n_pending):
+    """Defer the members of a row block whose attributes the event has; returns the new number.
+
+    No branch depends on the outcome: a wrong guess would cost more than the test.
+    """
+    word, pending, absent = blocks.word, scratch.pending, scratch.absent[0]
+    first = items_of(word, at)
+    for i in range(n_members):
+        pending[n_pending] = first + i
+        n_pending += np.int64((word[at + HEAD + i] & absent) == 0)
+    return n_pending
+
+
+@part
+def _test_block(blocks, at, scratch, out, n, n_pending):
+    """Append the slots of a block that hold to `out`, defer those that have entries.
+
+    Returns the end of `out`, or FULL, and the number of those deferred.
+    """
+    word = blocks.word
+    head = word[at]
+    n_members, work = members_of(head), scratch.work
+    if is_row_block(head):
+        work[NODES] += 1
+        work[CANDIDATES] += n_members
+        before = n_pending
+        n_pending = _test_rows(blocks, at, n_members, scratch, n_pending)
+        for i in range(before, n_pending):
+            prefetch(blocks.half, scratch.pending[i])
+        return n, n_pending
+    n_rows = _find_rows(word, at, head, scratch.code, scratch.row)
+    work[NODES] += 1
+    work[CANDIDATES] += n_members
+    work[PREDICATES] += n_rows
+    first, n_words = items_of(word, at), (n_members + 63) >> 6
+    having = at + HEAD + columns_of(head) * (1 + n_words)
+    if n + n_members > len(out):
+        return np.int64(FULL), n_pending
     for w in range(n_words):
-        mask[w] = -1
-    if n_members & 63:
-        mask[n_words - 1] = ~(np.int64(-1) << (n_members & 63))
-    read = np.int64(0)
-    for c in range(n_columns):
-        row = _row_of(word, at, c, n_columns, n_words, code)
-        if row < 0:
-            continue
-        left = np.int64(0)
-        for w in range(n_words):
-            mask[w] &= word[row + w]
-            left |= mask[w]
-        read += 1
+        left = np.int64(-1)
+        if 64 * (w + 1) > n_members:
+            left = ~(np.int64(-1) << (n_members & 63))
+        for r in range(n_rows):
+            left &= word[scratch.row[r] + w]
+            if left == 0:
+                break
         if left == 0:
-            return ~read
-    return read
-
-
-@part
-def _test_one_word(word, at, head, code, mask):
-    """The same for a block of up to 64 members."""
-    n_members, n_columns = members_of(head), columns_of(head)
-    left = np.int64(-1) if n_members == 64 else ~(np.int64(-1) << n_members)
-    read = np.int64(0)
-    for c in range(n_columns):
-        row = _row_of(word, at, c, n_columns, 1, code)
-        if row < 0:
             continue
-        left &= word[row]
-        read += 1
-        if left == 0:
-            return ~read
-    mask[0] = left
-    return read
+        if has_entries(head):
+            deferred = left & word[having + w]
+            n_pending = _defer(blocks.half, first, w, deferred, scratch.pending, n_pending)
+            left ^= deferred
+        if has_twins(head):
+            n = _write_twins(blocks, first, w, left, out, n)
+            if n < 0:
+                return n, n_pending
+        else:
+            n = _write_slots(blocks, first, n_members, w, left, out, n)
+    return n, n_pending
 
 
 @part
@@ -217,110 +320,40 @@ def _sets_hold(word, pool, at, end, code):
 
 
 @part
-def _test_cells(blocks, at, head, code, mask):
-    """Clear the bits of members with a cell that does not hold; returns words of cells tested.
+def _test_entries(blocks, scratch, n_pending, out, n):
+    """Append the deferred members whose cells hold; returns the end of `out`, or FULL.
 
-    No branch depends on the outcome of a test of an interval: there are few cells, and a wrong
-    guess would cost more than testing them all.
+    All entries are asked for before the first is read.  No branch depends on the outcome of a test
+    of an interval: there are few, and a wrong guess would cost more than testing them all.
     """
-    word, half, n_members = blocks.word, blocks.half, members_of(head)
-    n_words = (n_members + 63) >> 6
-    todo = at + HEAD + columns_of(head) * (1 + n_words)
-    starts = 2 * (at + (word[at + 1] >> 32)) + n_members
-    cells, tested = at + (word[at + 1] & 0xFFFFFFFF), np.int64(0)
-    for w in range(n_words):
-        having, lost = word[todo + w], np.int64(0)
-        left = mask[w] & having
-        while left != 0:
-            bit = lowest_bit(left)
-            left ^= np.int64(1) << bit
-            i = starts + bits_set(having & ~(np.int64(-1) << bit))
-            k, end = cells + half[i], cells + half[i + 1]
-            verdict = np.int64(0)
-            tested += end - k
-            while k < end:
-                cell = word[k]
-                if cell_kind(cell) != INTERVAL:
-                    break
-                c = np.int64(code[cell_attr(cell)])
-                verdict |= (c - cell_low(cell)) | (cell_high(cell) - c)
-                k += 1
-            if k < end and verdict >= 0 and not _sets_hold(word, blocks.pool, k, end, code):
-                verdict = np.int64(-1)
-            lost |= np.int64(verdict < 0) << bit
-        mask[w] ^= lost
-        starts += bits_set(having)
-    return tested
-
-
-@part
-def _write_slots(half, first, n_members, mask, out, n):
-    """Append the slots of the bits; there is room for all members."""
-    for w in range((n_members + 63) >> 6):
-        left, begin = mask[w], first + 64 * w
-        if left == -1:
-            for i in range(64):
-                out[n + i] = half[begin + i]
-            n += 64
-        elif bits_set(left) <= FEW:
-            while left != 0:
-                bit = lowest_bit(left)
-                left ^= np.int64(1) << bit
-                out[n] = half[begin + bit]
-                n += 1
-        else:  # no branch depends on a bit: a wrong guess would cost more than the copy
-            for i in range(min(np.int64(64), n_members - 64 * w)):
-                out[n] = half[begin + i]
-                n += (left >> i) & 1
+    word, code, pending = blocks.word, scratch.code, scratch.pending
+    for i in range(n_pending):
+        at = entry_of(blocks.half, pending[i])
+        pending[i] = at
+        prefetch(word, at)
+        prefetch(word, at + 7)
+    tested = np.int64(0)
+    for i in range(n_pending):
+        k = pending[i]
+        head, verdict = word[k], np.int64(0)
+        end = k + entry_words(head)
+        tested += end - k - 1
+        k += 1
+        while k < end:
+            cell = word[k]
+            if cell_kind(cell) != INTERVAL:
+                break
+            c = np.int64(code[cell_attr(cell)])
+            verdict |= (c - cell_low(cell)) | (cell_high(cell) - c)
+            k += 1
+        if k < end and verdict >= 0 and not _sets_hold(word, blocks.pool, k, end, code):
+            verdict = np.int64(-1)
+        if verdict >= 0:
+            n = _write_item(blocks, entry_item(head), out, n)
+            if n < 0:
+                break
+    scratch.work[PREDICATES] += tested
     return n
-
-
-@part
-def _write_twins(blocks, first, n_members, mask, out, n):
-    """The same where a bit may stand for many slots; FULL when there is no room."""
-    for i in range(n_members):
-        if (mask[i >> 6] >> (i & 63)) & 1 == 0:
-            continue
-        item = np.int64(blocks.half[first + i])
-        if item >= 0:
-            if n == len(out):
-                return np.int64(FULL)
-            out[n] = item
-            n += 1
-            continue
-        begin, end = blocks.twin_start[~item], blocks.twin_start[~item + 1]
-        if n + end - begin > len(out):
-            return np.int64(FULL)
-        for k in range(begin, end):
-            out[n] = blocks.twin[k]
-            n += 1
-    return n
-
-
-@part
-def test_block(blocks, at, code, mask, work, out, n):
-    """Append the slots of a block that hold to `out`; returns its end, or FULL."""
-    word = blocks.word
-    head = word[at]
-    n_members = members_of(head)
-    work[NODES] += 1
-    work[CANDIDATES] += n_members
-    if n_members <= 64:
-        read = _test_one_word(word, at, head, code, mask)
-    else:
-        read = _test_columns(word, at, head, code, mask)
-    if read < 0:
-        work[PREDICATES] += ~read
-        return n
-    work[PREDICATES] += read
-    if has_cells(head):
-        work[PREDICATES] += _test_cells(blocks, at, head, code, mask)
-    first = 2 * (at + (word[at + 1] >> 32))
-    if has_twins(head):
-        return _write_twins(blocks, first, n_members, mask, out, n)
-    if n + n_members > len(out):
-        return np.int64(FULL)
-    return _write_slots(blocks.half, first, n_members, mask, out, n)
 
 
 @kernel
@@ -339,13 +372,17 @@ def match_blocks(codes, places, blocks, scratch, events, first, offsets, out, co
         if n_blocks > len(block):
             work[NODES] = n_blocks
             return ~np.int64(e)
-        _post_codes(codes, events, e, code)
+        _post_codes(codes, events, e, code, scratch.absent)
         for i in range(min(np.int64(AHEAD), n_blocks)):
             _ask_for_rows(blocks.word, block[i], code)
+        n_pending = np.int64(0)
         for i in range(n_blocks):
             if i + AHEAD < n_blocks:
                 _ask_for_rows(blocks.word, block[i + AHEAD], code)
-            n = test_block(blocks, block[i], code, scratch.mask, work, out, n)
+            n, n_pending = _test_block(blocks, block[i], scratch, out, n, n_pending)
+            if n >= 0 and (n_pending > MOST_PENDING or i + 1 == n_blocks):
+                n = _test_entries(blocks, scratch, n_pending, out, n)
+                n_pending = np.int64(0)
             if n < 0:
                 break
         _clear_codes(events, e, code)
@@ -374,17 +411,24 @@ def _try_slot(
 
 @part
 def _try_blocks(
-    blocks, first_block, end_block, expressions, predicates, events, stamp, board_event, board_entry, scratch,
-    out, n,
+    blocks, first_block, end_block, expressions, predicates, events, stamp, board_event,
+    board_entry, scratch, out, n,
 ):  # fmt: skip
     """Test every slot of the blocks of a space; returns the end of `out`, or FULL."""
     for b in range(first_block, end_block):
         at = blocks.at[b]
         head = blocks.word[at]
         scratch.work[NODES] += 1
-        first = 2 * (at + (blocks.word[at + 1] >> 32))
+        first = items_of(blocks.word, at)
+        having = at + HEAD + columns_of(head) * (1 + ((members_of(head) + 63) >> 6))
         for i in range(first, first + members_of(head)):
             item = np.int64(blocks.half[i])
+            m = i - first
+            has_entry = is_row_block(head)
+            if has_entries(head) and not has_entry:
+                has_entry = ((blocks.word[having + (m >> 6)] >> (m & 63)) & 1) != 0
+            if has_entry:
+                item = entry_item(blocks.word[entry_of(blocks.half, i)])
             begin, last = np.int64(0), np.int64(1)
             if item < 0:
                 begin, last = blocks.twin_start[~item], blocks.twin_start[~item + 1]

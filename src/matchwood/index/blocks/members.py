@@ -57,18 +57,22 @@ def find_equal(expressions, slots, order, hashes, first_of):
 
 
 @kernel
-def choose_leads(costs, expressions, predicates, slots, access, lead):
-    """The attribute of the second best predicate of each slot, -1 where there is one alone."""
+def find_shapes(expressions, predicates, slots, skipped, shape):
+    """A number for the sets and the intervals of each slot.
+
+    Members of one shape lie side by side, so that branches of tests are guessed right.
+    """
     for i in range(len(slots)):
         look_ahead(expressions, predicates, slots, i)
+        n_sets = n_intervals = np.int64(0)
         begin = expressions.start[slots[i]]
-        least = np.inf
-        lead[i] = -1
         for k in range(begin, begin + expressions.size[slots[i]]):
             pred = expressions.code[k]
-            if pred != access[i] and costs[pred] < least:
-                least = costs[pred]
-                lead[i] = predicates.attr[pred]
+            if pred != skipped[i]:
+                is_set = np.int64(predicates.n_intervals[pred] > 1)
+                n_sets += is_set
+                n_intervals += 1 - is_set
+        shape[i] = min(n_sets, 63) << 6 | min(n_intervals, 63)
 
 
 @part

@@ -18,8 +18,10 @@ from matchwood.index.blocks.words import (
     cell_low,
     cell_words,
     column,
+    entry_head,
     header,
     n_rows,
+    signature_bit,
 )
 from matchwood.kernel.jit import kernel, part, prefetch
 
@@ -57,7 +59,8 @@ class Shares(NamedTuple):
 
     exact: float  # rows of an exact column, in words for a word of cells
     sieve: float  # the same of a coarse column
-    least: float  # share of the members that a column needs
+    least: float  # share of the members that a coarse column needs
+    columns: float  # share of the cells that exact columns must replace in a column block
 
 
 STEP = 4
@@ -103,15 +106,33 @@ def _gather(expressions, coded, members, first, end, plan):
 
 
 @part
-def _shift_for(n_codes, n_words, count, cells, n_members, shares):
+def _is_exact(codes, attr, n_words, plan, shares):
+    """Whether a column for every code of an attribute is worth its memory."""
+    return n_rows(codes.n[attr], 0) * n_words <= shares.exact * plan.cells[attr]
+
+
+@part
+def _is_for_columns(codes, n_attrs, n_words, plan, shares):
+    """Whether exact columns decide about most predicates of the members."""
+    exact, cells = np.int64(0), np.int64(0)
+    for i in range(n_attrs):
+        attr = plan.attr[i]
+        cells += plan.cells[attr]
+        if _is_exact(codes, attr, n_words, plan, shares):
+            exact += plan.cells[attr]
+    return exact >= shares.columns * cells and cells > 0
+
+
+@part
+def _shift_for(codes, attr, n_words, n_members, plan, shares):
     """The shift of the column that an attribute gets, or NO_COLUMN."""
-    if n_rows(n_codes, 0) * n_words <= shares.exact * cells:
+    if _is_exact(codes, attr, n_words, plan, shares):
         return np.int64(0)
-    if count < 2 or count < shares.least * n_members:
+    if plan.count[attr] < 2 or plan.count[attr] < shares.least * n_members:
         return np.int64(NO_COLUMN)
-    shift = np.int64(1)
+    shift, n_codes = np.int64(1), np.int64(codes.n[attr])
     while (n_codes - 1) >> shift > 0:
-        if n_rows(n_codes, shift) * n_words <= shares.sieve * cells:
+        if n_rows(n_codes, shift) * n_words <= shares.sieve * plan.cells[attr]:
             return shift
         shift += 1
     return np.int64(PRESENCE)
@@ -121,14 +142,12 @@ def _shift_for(n_codes, n_words, count, cells, n_members, shares):
 def _choose_columns(codes, presence, n_attrs, n_members, plan, shares):
     """Decide about every attribute; returns columns, words of their rows, words of all cells."""
     n_words = (n_members + 63) >> 6
+    has_columns = _is_for_columns(codes, n_attrs, n_words, plan, shares)
     n_columns, rows, cells = np.int64(0), np.int64(0), np.int64(0)
     for i in range(n_attrs):
-        attr = plan.attr[i]
-        shift = _shift_for(
-            np.int64(codes.n[attr]), n_words, plan.count[attr], plan.cells[attr], n_members, shares
-        )
-        if n_columns == MOST_COLUMNS:
-            shift = np.int64(NO_COLUMN)
+        attr, shift = plan.attr[i], np.int64(NO_COLUMN)
+        if has_columns and n_columns < MOST_COLUMNS:
+            shift = _shift_for(codes, attr, n_words, n_members, plan, shares)
         plan.shift[attr] = shift
         if shift != 0:
             cells += plan.cells[attr]
@@ -165,9 +184,7 @@ def _toggle_all(predicates, coded, pool, pred, shift, height, word, rows, n_word
     """The same for all intervals of a predicate."""
     cell, last = coded.cell[pred], np.int64(0)
     if cell_kind(cell) == INTERVAL:
-        _toggle(
-            cell_low(cell), cell_high(cell), last, shift, height, word, rows, n_words, bit
-        )
+        _toggle(cell_low(cell), cell_high(cell), last, shift, height, word, rows, n_words, bit)
     elif cell_kind(cell) == MASK:
         first = np.int64(predicates.interval_start[pred])
         for i in range(first, first + predicates.n_intervals[pred]):
@@ -210,15 +227,15 @@ def _write_cells(expressions, predicates, coded, begin, end, skipped, plan, word
 
 @part
 def _write_members(
-    expressions, predicates, coded, pool, codes, members, first, end, plan, word, half, at, parts
+    expressions, predicates, coded, pool, codes, members, first, end, plan, word, half, at, where
 ):
-    """Write slots and cells, and change bits in the rows of columns; whether there are twins."""
-    slots_at, cells_at, todo, n_words = parts
-    n, has_twins = end - first, False
-    starts, to = 2 * (at + slots_at) + n, at + cells_at  # the next offset, the next cell
+    """Write items and entries, and change bits in the rows of columns; whether there are twins."""
+    items_at, entries_at, having, n_words = where
+    n, has_twins, to = end - first, False, at + entries_at
+    is_rows = having < 0 and entries_at > 0
     for i in range(n):
         m = members.listed[first + i]
-        half[2 * (at + slots_at) + i] = members.item[m]
+        half[2 * (at + items_at) + i] = members.item[m]
         has_twins |= members.item[m] < 0
         w, bit = np.int64(i >> 6), np.int64(1) << np.int64(i & 63)
         begin = expressions.start[members.slot[m]]
@@ -227,7 +244,11 @@ def _write_members(
             pred = np.int64(expressions.code[k])
             attr = cell_attr(coded.cell[pred])
             shift = plan.shift[attr]
-            if pred == members.skipped[m] or shift == NO_COLUMN:
+            if pred == members.skipped[m]:
+                continue
+            if is_rows:
+                word[at + HEAD + i] |= signature_bit(attr)
+            if shift == NO_COLUMN:
                 continue
             word[plan.zero[attr] + w] |= bit
             if shift != PRESENCE:
@@ -235,17 +256,16 @@ def _write_members(
                     predicates, coded, pool, pred, shift, n_rows(codes.n[attr], shift), word,
                     plan.rows[attr] + w, n_words, bit,
                 )  # fmt: skip
-        if cells_at > 0:
-            before = to
-            to = _write_cells(
-                expressions, predicates, coded, begin, last, members.skipped[m], plan, word, to
+        if entries_at > 0:
+            after = _write_cells(
+                expressions, predicates, coded, begin, last, members.skipped[m], plan, word, to + 1
             )
-            if to > before:
-                word[todo + w] |= bit
-                half[starts] = before - (at + cells_at)
-                starts += 1
-    if cells_at > 0:
-        half[starts] = to - (at + cells_at)
+            if after > to + 1 or is_rows:
+                if not is_rows:
+                    word[having + w] |= bit
+                word[to] = entry_head(after - to, members.item[m])
+                half[2 * (at + items_at) + i] = to - (at + items_at + (i >> 1))
+                to = after
     return has_twins
 
 
@@ -264,7 +284,7 @@ def _finish_column(word, zero, rows, n_words, height, n_members):
 
 
 @part
-def _count_with_cells(expressions, coded, members, first, end, plan):
+def _count_entries(expressions, coded, members, first, end, plan):
     """How many members have a predicate that columns do not decide."""
     n = np.int64(0)
     for i in range(first, end):
@@ -292,35 +312,40 @@ def _lay_columns(codes, plan, n_columns, n_words, first, word, at):
 
 @part
 def _pack(
-    expressions, predicates, coded, pool, codes, presence, members, first, end, plan, shares, word, half,
-    at,
+    expressions, predicates, coded, pool, codes, presence, members, first, end, plan, shares, word,
+    half, at,
 ):  # fmt: skip
     """Write one block at a position; returns its words, negative when there is no room."""
     n = end - first
     n_words = (n + 63) >> 6
     n_attrs = _gather(expressions, coded, members, first, end, plan)
     n_columns, rows, cells = _choose_columns(codes, presence, n_attrs, n, plan, shares)
-    todo = np.int64(HEAD) + n_columns * (1 + n_words)
-    slots_at = HEAD + n_columns + rows + (n_words if cells > 0 else 0)
-    cells_at, words = np.int64(0), slots_at + ((n + 1) >> 1)
+    having, items_at = np.int64(-1), HEAD + n_columns + rows
     if cells > 0:
-        offsets = 1 + _count_with_cells(expressions, coded, members, first, end, plan)
-        cells_at = slots_at + ((n + offsets + 1) >> 1)
-        words = cells_at + cells
+        having = np.int64(HEAD) + n_columns * (1 + n_words) if n_columns > 0 else having
+        items_at += n_words if n_columns > 0 else n
+    first_row = having + n_words
+    entries_at, words = np.int64(0), items_at + ((n + 1) >> 1)
+    if cells > 0:
+        entries_at = words
+        words += cells + n
+        if n_columns > 0:
+            words -= n - _count_entries(expressions, coded, members, first, end, plan)
+    else:
+        first_row = HEAD + n_columns * (1 + n_words)
     is_full = at + words > len(word)
     if not is_full:
-        first_row = todo + (n_words if cells > 0 else 0)
         _lay_columns(codes, plan, n_columns, n_words, first_row, word, at)
         has_twins = _write_members(
             expressions, predicates, coded, pool, codes, members, first, end, plan, word, half, at,
-            (slots_at, cells_at, at + todo, n_words),
+            (items_at, entries_at, at + having if having >= 0 else having, n_words),
         )  # fmt: skip
         for c in range(n_columns):
             attr = plan.column[c]
             height = n_rows(codes.n[attr], plan.shift[attr])
             _finish_column(word, plan.zero[attr], plan.rows[attr], n_words, height, n)
         word[at] = header(n_columns, has_twins, cells > 0, n)
-        word[at + 1] = (slots_at << 32) | cells_at
+        word[at + 1] = items_at
     for i in range(n_attrs):
         plan.count[plan.attr[i]] = 0
         plan.cells[plan.attr[i]] = 0

@@ -1,9 +1,14 @@
 """Kernels of the words that a block is made of: headers, columns, cells; and codes of keys.
 
-    block   [header][parts][columns][rows 0][members with cells][other rows][slots][offsets][cells]
+    column block  [header][parts][columns][rows 0][who has an entry][other rows][items][entries]
+    row block     [header][parts][signatures][items][entries]    no columns; all have entries
 
-    header  columns 16 | twins 1 | cells 1 | members 10                   bits, high to low
-    parts   slots 32 | cells 32: where these begin, in words from the header
+    header  columns 16 | twins 1 | entries 1 | members 10                 bits, high to low
+    parts   where the items begin, in words from the header
+    item    of a member without an entry: its slot, or ~t for all slots of the twins t (32 bits)
+            of one with an entry: where this is, in words from the word of the item
+    entry   [words 32 | item 32][cell][cell] ...   what columns do not decide, intervals first
+    signature     a bit for the attribute of each cell (64 bits)
     column  attribute 24 | shift 8 | row 1 32 (in words from the header)
     cell    kind 2 | attribute 24 | low 18 | high 18                      INTERVAL, MASK
             kind 2 | attribute 24 | position in `pool` 36                 POOLED
@@ -11,8 +16,8 @@
 A *code* is the number of a segment between two cut points of an attribute, from 1; 0 stands for an
 absent attribute, and no predicate contains it.  A row of a column has a bit for each member; row 0
 is for events without the attribute, row 1 + ((code - 1) >> shift) for the others.  A column with
-the shift PRESENCE has row 0 alone: the other would have all bits.  Rows 0 of all columns lie side by
-side, because most attributes of a block are absent from an event, or few are.
+the shift PRESENCE has row 0 alone: the other would have all bits.  Rows 0 of all columns lie side
+by side, because most attributes of a block are absent from an event, or few are.
 """
 
 from __future__ import annotations
@@ -79,9 +84,9 @@ class Blocks(NamedTuple):
 
 
 @part
-def header(n_columns, has_twins, has_cells, n_members):
+def header(n_columns, has_twins, has_entries, n_members):
     return (
-        (np.int64(n_columns) << 12) | (np.int64(has_twins) << 11) | (np.int64(has_cells) << 10)
+        (np.int64(n_columns) << 12) | (np.int64(has_twins) << 11) | (np.int64(has_entries) << 10)
         | np.int64(n_members)
     )  # fmt: skip
 
@@ -97,13 +102,51 @@ def has_twins(head):
 
 
 @part
-def has_cells(head):
+def has_entries(head):
     return ((head >> 10) & 1) != 0
 
 
 @part
 def members_of(head):
     return head & 0x3FF
+
+
+@part
+def is_row_block(head):
+    return (head & 0x0FFFF400) == 0x400  # entries, and no columns
+
+
+@part
+def signature_bit(attr):
+    """The bit of an attribute in signatures."""
+    return np.int64(1) << ((attr ^ (attr >> 6) ^ (attr >> 12)) & 63)
+
+
+@part
+def items_of(word, at):
+    """Where the items of a block are, in halves."""
+    return 2 * (at + word[at + 1])
+
+
+@part
+def entry_of(half, i):
+    """Where the entry of the member with item i (in halves) is."""
+    return (i >> 1) + half[i]
+
+
+@part
+def entry_head(words, item):
+    return (np.int64(words) << 32) | (np.int64(item) & 0xFFFFFFFF)
+
+
+@part
+def entry_words(head):
+    return head >> 32
+
+
+@part
+def entry_item(head):
+    return ((head & 0xFFFFFFFF) ^ 0x80000000) - 0x80000000  # with its sign
 
 
 @part
@@ -136,9 +179,7 @@ def n_rows(n_codes, shift):
 
 @part
 def cell(kind, attr, low, high):
-    return (
-        (np.int64(kind) << 60) | (np.int64(attr) << 36) | (np.int64(low) << 18) | np.int64(high)
-    )
+    return (np.int64(kind) << 60) | (np.int64(attr) << 36) | (np.int64(low) << 18) | np.int64(high)
 
 
 @part
