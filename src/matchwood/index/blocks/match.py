@@ -142,7 +142,7 @@ def _ask_for_rows(word, at, code):
     """Ask for the rows of a block that an event needs."""
     head = word[at]
     if is_row_block(head):
-        for line in range(at + 16, at + HEAD + members_of(head), 8):
+        for line in range(at + 16, at + word[at + 1] + (members_of(head) >> 1) + 1, 8):
             prefetch(word, line)
         return
     n_words = (members_of(head) + 63) >> 6
@@ -154,10 +154,9 @@ def _ask_for_rows(word, at, code):
         now, shift = np.int64(code[column_attr(column)]), column_shift(column)
         if now > 0 and shift != PRESENCE:
             prefetch(word, at + column_rows(column) + ((now - 1) >> shift) * n_words)
-    if not has_entries(head):
-        items = items_of(word, at) >> 1
-        for line in range(items, items + (members_of(head) >> 1) + 1, 8):
-            prefetch(word, line)
+    items = at + word[at + 1]
+    for line in range(items, items + (members_of(head) >> 1) + 1, 8):
+        prefetch(word, line)
 
 
 @part
@@ -226,13 +225,21 @@ def _write_twins(blocks, first, w, left, out, n):
 
 
 @part
-def _defer(half, first, w, left, pending, n_pending):
-    """Note members whose entries have to be tested, and ask for their items."""
+def _ask_for_entry(blocks, item, pending, n_pending):
+    """Note the entry of the member with this item as one to be tested, and ask for it."""
+    at = entry_of(blocks.half, item)
+    pending[n_pending] = at
+    prefetch(blocks.word, at)
+    prefetch(blocks.word, at + 7)
+
+
+@part
+def _defer(blocks, first, w, left, pending, n_pending):
+    """Defer the members of the bits of word w; returns the new number of those deferred."""
     while left != 0:
         bit = lowest_bit(left)
         left ^= np.int64(1) << bit
-        pending[n_pending] = first + 64 * w + bit
-        prefetch(half, first + 64 * w + bit)
+        _ask_for_entry(blocks, first + 64 * w + bit, pending, n_pending)
         n_pending += 1
     return n_pending
 
@@ -244,11 +251,14 @@ def _test_rows(blocks, at, n_members, scratch, n_pending):
     No branch depends on the outcome: a wrong guess would cost more than the test.
     """
     word, pending, absent = blocks.word, scratch.pending, scratch.absent[0]
-    first = items_of(word, at)
-    for i in range(n_members):
-        pending[n_pending] = first + i
-        n_pending += np.int64((word[at + HEAD + i] & absent) == 0)
-    return n_pending
+    first, n = items_of(word, at), np.uint64(n_pending)
+    signatures = np.uint64(at + HEAD)
+    for i in range(np.uint64(n_members)):
+        pending[n] = i
+        n += np.uint64((word[signatures + i] & absent) == 0)
+    for k in range(n_pending, np.int64(n)):
+        _ask_for_entry(blocks, first + pending[k], pending, k)
+    return np.int64(n)
 
 
 @part
@@ -263,11 +273,7 @@ def _test_block(blocks, at, scratch, out, n, n_pending):
     if is_row_block(head):
         work[NODES] += 1
         work[CANDIDATES] += n_members
-        before = n_pending
-        n_pending = _test_rows(blocks, at, n_members, scratch, n_pending)
-        for i in range(before, n_pending):
-            prefetch(blocks.half, scratch.pending[i])
-        return n, n_pending
+        return n, _test_rows(blocks, at, n_members, scratch, n_pending)
     n_rows = _find_rows(word, at, head, scratch.code, scratch.row)
     work[NODES] += 1
     work[CANDIDATES] += n_members
@@ -288,7 +294,7 @@ def _test_block(blocks, at, scratch, out, n, n_pending):
             continue
         if has_entries(head):
             deferred = left & word[having + w]
-            n_pending = _defer(blocks.half, first, w, deferred, scratch.pending, n_pending)
+            n_pending = _defer(blocks, first, w, deferred, scratch.pending, n_pending)
             left ^= deferred
         if has_twins(head):
             n = _write_twins(blocks, first, w, left, out, n)
@@ -323,15 +329,10 @@ def _sets_hold(word, pool, at, end, code):
 def _test_entries(blocks, scratch, n_pending, out, n):
     """Append the deferred members whose cells hold; returns the end of `out`, or FULL.
 
-    All entries are asked for before the first is read.  No branch depends on the outcome of a test
+    No branch depends on the outcome of a test
     of an interval: there are few, and a wrong guess would cost more than testing them all.
     """
     word, code, pending = blocks.word, scratch.code, scratch.pending
-    for i in range(n_pending):
-        at = entry_of(blocks.half, pending[i])
-        pending[i] = at
-        prefetch(word, at)
-        prefetch(word, at + 7)
     tested = np.int64(0)
     for i in range(n_pending):
         k = pending[i]
