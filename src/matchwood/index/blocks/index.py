@@ -43,7 +43,7 @@ class Config(IndexConfig):
 
     space_size: int = 16
     max_spaces: int = 1024
-    max_records: int = 24
+    max_records: int = 8
     exact: float = 4.0
     sieve: float = 0.5
     least: float = 0.02
