@@ -127,6 +127,7 @@ STRUCTURES = {
     ),
     "a_tree": "blocks check_layout delete insert levels links match nodes renumber search share",
     "vcr": "change match",
+    "blocks": "check_layout codes match members pack words",
 }
 KERNEL_FILES = {
     f"matchwood.index.{folder}.{name}"

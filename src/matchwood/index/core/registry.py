@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 REGISTRY = {
     "a_tree": "matchwood.index.a_tree.index:ATree",
+    "blocks": "matchwood.index.blocks.index:BlockIndex",
     "interval_id": "matchwood.index.baselines.interval_id:IntervalId",
     "dewey_id": "matchwood.index.baselines.dewey_id:DeweyId",
     "bop": "matchwood.index.baselines.bop:BoP",

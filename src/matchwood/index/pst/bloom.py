@@ -31,7 +31,7 @@ Layout   (A attributes, S slots, N spaces)
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -71,7 +71,17 @@ from matchwood.index.pst.records import (
     HIGH,
 )
 from matchwood.index.pst.signatures import CELLS
+from matchwood.index.pst.spaces import Spaces
 from matchwood.kernel.id_list_kernels import NO_BLOCK
+
+
+class Division(NamedTuple):
+    """Spaces, and which predicate leads to each expression; see `PSTBloom.divide`."""
+
+    spaces: Spaces
+    access: np.ndarray  # int32, for each slot: a predicate; ~predicate: in the coarse division
+    costs: np.ndarray  # float64, by predicate; inf: no expression has it
+    uses: np.ndarray  # int64, by attribute: predicates on it
 
 
 class PSTBloom(PSTFrame):
@@ -82,6 +92,20 @@ class PSTBloom(PSTFrame):
     LAYOUT = VIEW
     SEARCH = MINE
     Config = Config
+
+    def divide(self, slots: np.ndarray) -> Division:
+        """Choose access predicates and divide their attributes, in an index without expressions.
+
+        Nothing is listed: for structures that keep what they find in spaces in their own way.
+        """
+        self._make_places(slots)
+        self._note(slots)
+        costs = self._costs(slots)
+        self._homes.access[slots] = self._chosen(slots, costs)[0]
+        self._lay_cuts(self._homes.access[slots], self.config.space_size, self.config.max_spaces, 0)
+        self._demote_wide(slots)
+        uses = self._statistics.uses
+        return Division(self._spaces.lists, self._homes.access[slots], costs, uses)
 
     def _fill(self, slots: np.ndarray) -> None:
         """All statistics are known before any choice is made."""
@@ -137,12 +161,9 @@ class PSTBloom(PSTFrame):
 
     def _fill_records(self, slots: np.ndarray) -> None:
         """Fill spaces that have no records; fine divisions are made, coarse ones follow."""
-        c, table, homes = self.config, self._table, self._homes
+        self._demote_wide(slots)
+        table, homes = self._table, self._homes
         p = table.predicates.layout
-        if demote_wide(self._spaces.lists, homes, p, slots, self._limits):
-            wide = homes.access[slots]
-            self._lay_cuts(~wide[wide < 0], c.space_size, COARSE, 1)
-            homes = self._homes
         n_records = np.zeros(int(homes.count[HIGH]), np.int64)
         order = np.empty(len(slots), np.int64)
         count_records(self._spaces.lists, homes, table.layout, p, slots, n_records, order)
@@ -156,6 +177,13 @@ class PSTBloom(PSTFrame):
             table.layout, p, slots[np.argsort(order, kind="stable")],
         )  # fmt: skip
         self._records.trim(unused=0.02, growth=0.01)
+
+    def _demote_wide(self, slots: np.ndarray) -> None:
+        """Send expressions with a wide access predicate to coarse divisions, and make these."""
+        p = self._table.predicates.layout
+        if demote_wide(self._spaces.lists, self._homes, p, slots, self._limits):
+            wide = self._homes.access[slots]
+            self._lay_cuts(~wide[wide < 0], self.config.space_size, COARSE, 1)
 
     def _lay_cuts(self, access: np.ndarray, space_size: int, most: int, division: int) -> None:
         p = self._table.predicates.layout
