@@ -21,9 +21,11 @@ import time
 
 import numpy as np
 
+from matchwood.bench.searching import search
 from matchwood.encode.events import EventBatch
 from matchwood.index.core.protocol import Hits
 from matchwood.index.core.registry import find_index
+from matchwood.index.core.scratch import Scratch
 from matchwood.kernel.arrays import slices
 from matchwood.kernel.verify_kernels import CANDIDATES, PREDICATES
 from matchwood.workload.loading import load_events, load_subscriptions
@@ -103,17 +105,18 @@ def measure(workload: str, n: int) -> None:
     print(f"{workload} {n:,}: counting {seconds * 1e6:,.0f} µs", flush=True)
     before = None
     for name in ("pst_bloom", "blocks"):
-        find_index(name).build(table, slots[:500]).match_batch(events)  # load kernels
+        search(find_index(name).build(table, slots[:500]), events, Scratch())  # load kernels
         began = time.thread_time()
         index = find_index(name).build(table, slots)
         built = time.thread_time() - began
-        hits = index.match_batch(events)
+        scratch = Scratch()
+        hits = search(index, events, scratch)
         found = answers(hits)
         assert all(map(np.array_equal, found[:COUNTED], expected)), f"{name}: not as counting"
         assert before is None or all(map(np.array_equal, found, before)), f"{name}: not as pst"
         before = found
-        single = least(lambda index=index: [index.match_batch(event) for event in alone])
-        batch = least(lambda index=index: index.match_batch(events))
+        single = least(lambda index=index: [search(index, event, scratch) for event in alone])
+        batch = least(lambda index=index: search(index, events, scratch))
         print(
             f"  {name:<10}alone {single:7.1f} ({seconds * 1e6 / single:5.1f} x counting)  batch "
             f"{batch:7.1f} ({seconds * 1e6 / batch:5.1f} x)  {len(hits.slots) / N_EVENTS:,.0f} "

@@ -20,6 +20,7 @@ from matchwood.kernel.interval_kernels import MAX_KEY, MIN_KEY
 from matchwood.kernel.jit import kernel
 from matchwood.kernel.verify_kernels import CANDIDATES, NODES, PREDICATES
 from matchwood.lang import parse
+from searching import search
 
 FORMS = [
     {},
@@ -73,14 +74,14 @@ def test_the_code_of_a_key_is_one_more_than_the_cuts_up_to_it(intervals, keys):
 def agree(world: World, slots: np.ndarray, raw: list, **config) -> None:
     """Blocks answer as scan does, by each form, together and one by one, and after a snapshot."""
     events = world.events(raw)
-    expected = found(Scan.build(world.table, slots).match_batch(events))
+    expected = found(search(Scan.build(world.table, slots), events))
     for form in FORMS:
         index = BlockIndex.build(world.table, slots, **{**form, **config})
-        assert found(index.match_batch(events)) == expected
+        assert found(search(index, events)) == expected
         layout = index.layout()
         BlockIndex.check(world.table, slots, layout)
         again = BlockIndex.restore(world.table, layout)
-        assert found(again.match_batch(events)) == expected
+        assert found(search(again, events)) == expected
 
 
 def texts(n: int, seed: int) -> list[str]:
@@ -125,7 +126,7 @@ def test_equal_subscriptions_are_one_member():
     index = BlockIndex.build(world.table, slots)
     assert index.stats()["records"] == 2
     assert index.stats()["twins"] == 300
-    hits = index.match_batch(world.events([{"x": 1, "y": 4}]))
+    hits = search(index, world.events([{"x": 1, "y": 4}]))
     assert len(hits.slots) == 301
     assert hits.counters[CANDIDATES] == 2
 
@@ -148,9 +149,9 @@ def test_attributes_with_many_cut_points_answer_as_scan_does(n, apart):
     keys = [0, 1, 5, n // 2, n - 1, n, n + 10, -1]
     raw = [{"x": x, "y": key * apart + off} for x in (0, 1) for key in keys for off in (0, 1)]
     events = world.events(raw)
-    expected = found(Scan.build(world.table, slots).match_batch(events))
+    expected = found(search(Scan.build(world.table, slots), events))
     for form in ({}, {"exact": 0.0, "columns": 0.0, "sieve": 1.0, "least": 0.0}):
-        assert found(BlockIndex.build(world.table, slots, **form).match_batch(events)) == expected
+        assert found(search(BlockIndex.build(world.table, slots, **form), events)) == expected
 
 
 def test_codes_beyond_those_that_fit_into_a_cell_are_in_the_pool():
@@ -187,7 +188,7 @@ def test_a_row_of_bits_answers_for_all_members_of_a_block():
     exprs = [parse(f"x = 1 AND y <= {i % 8} AND z >= {i // 8}") for i in range(64)]
     slots = world.store([*exprs, *[parse(f"x = {i}") for i in range(2, 60)]])
     index = BlockIndex.build(world.table, slots)
-    hits = index.match_batch(world.events([{"x": 1, "y": 7, "z": 7}]))
+    hits = search(index, world.events([{"x": 1, "y": 7, "z": 7}]))
     assert hits.counters[NODES] == 1
     assert hits.counters[CANDIDATES] == 64
     assert hits.counters[PREDICATES] == 2
@@ -200,7 +201,7 @@ def test_an_event_that_lacks_what_members_need_tests_no_entry():
     many = [parse(f"n{i} > {k} AND m{i} > {k}") for i in range(50) for k in range(3, 9)]
     slots = world.store([*exprs, *[parse(f"x = {i}") for i in range(2, 60)], *many])
     index = BlockIndex.build(world.table, slots, exact=0.0)
-    counters = index.match_batch(world.events([{"x": 1}])).counters
+    counters = search(index, world.events([{"x": 1}])).counters
     assert counters[CANDIDATES] == 50
     assert counters[PREDICATES] == 0
 
@@ -214,7 +215,7 @@ def test_matching_writes_to_nothing_but_scratch():
         array.flags.writeable = False
     restored = BlockIndex.restore(world.table, layout)
     events = world.events(RAW)
-    assert found(restored.match_batch(events)) == found(index.match_batch(events))
+    assert found(search(restored, events)) == found(search(index, events))
 
 
 @pytest.mark.slow
@@ -235,7 +236,7 @@ def test_a_damaged_layout_is_refused_or_harmless():
         except FormatError:
             refused += 1
             continue
-        BlockIndex.restore(world.table, damaged).match_batch(events)
+        search(BlockIndex.restore(world.table, damaged), events)
     assert refused > 30
 
 
@@ -245,4 +246,4 @@ def test_an_event_with_an_attribute_that_no_subscription_has_is_taken():
     index = BlockIndex.build(world.table, slots)
     keys = np.array([1, 7], np.int64)
     events = EventBatch(np.array([0, 2]), np.array([0, 900], np.int32), keys, keys)
-    assert found(index.match_batch(events)) == [[0]]
+    assert found(search(index, events)) == [[0]]

@@ -14,11 +14,12 @@ from matchwood.errors import IndexBuildError, MatchwoodError
 from matchwood.index.blocks.build import Structure, build_structure
 from matchwood.index.blocks.check import arrays_of, check_structure, structure_of
 from matchwood.index.blocks.draw import draw_blocks, members_in
-from matchwood.index.blocks.match import MOST_PENDING, Scratch, match_blocks, match_sets
+from matchwood.index.blocks.match import MOST_PENDING, Memory, match_blocks, match_sets
 from matchwood.index.blocks.pack import MOST_COLUMNS
 from matchwood.index.blocks.words import MOST_ATTRIBUTES, MOST_MEMBERS
 from matchwood.index.core.config import IndexConfig
 from matchwood.index.core.frame import Step, check_live
+from matchwood.index.core.scratch import Scratch
 from matchwood.index.core.static import StaticFrame
 from matchwood.kernel.arrays import doubled
 from matchwood.kernel.checks import Column, check, check_members
@@ -74,18 +75,20 @@ class BlockIndex(StaticFrame[Structure]):
     is_kept: ClassVar[bool] = True
     Config = Config
 
-    def _clear(self) -> None:
-        super()._clear()
-        self._scratch = _new_scratch(0, 0)
-
     def _build(self, slots: np.ndarray) -> Structure:
         return build_structure(self._table, slots, self.config)
 
-    def _stepper(self, events: EventBatch) -> Step:
+    def _new_arrays(self) -> Memory:
+        return _new_memory(len(self._built[0].n))
+
+    def _stepper(self, events: EventBatch, scratch: Scratch) -> Step:
         codes, places, blocks = self._built
-        board, table = self._board, self._table
+        table, part = self._table, scratch.of(self)
         is_plain = events.lo is events.hi or bool((events.lo == events.hi).all())
-        self._make_scratch(len(codes.n), 0 if is_plain else len(self._is_held))
+        n_slots = 0 if is_plain else len(self._is_held)
+        memory = self._arrays_in(scratch)
+        if len(memory.seen) < n_slots:
+            part.arrays = memory._replace(seen=np.zeros(n_slots, np.int64))
         if is_plain:
             events = events._replace(more=events.more[:0])
 
@@ -93,7 +96,7 @@ class BlockIndex(StaticFrame[Structure]):
             first: int, stamp: int, offsets: np.ndarray, out: np.ndarray, counters: np.ndarray
         ) -> int:
             while is_plain:
-                x = self._scratch
+                x = part.arrays
                 done: int = match_blocks(
                     codes, places, blocks, x, events, first, offsets, out, counters
                 )
@@ -101,20 +104,13 @@ class BlockIndex(StaticFrame[Structure]):
                     return done
                 first = ~done
                 more = np.empty(doubled(len(x.block), int(x.work[NODES])), np.int64)
-                self._scratch = x._replace(block=more)
+                part.arrays = x._replace(block=more)
             return match_sets(
-                places, blocks, table.layout, table.predicates.layout, self._scratch, events, first,
-                stamp, board.event, board.entry, offsets, out, counters,
+                places, blocks, table.layout, table.predicates.layout, part.arrays, events, first,
+                stamp, scratch.board.event, scratch.board.entry, offsets, out, counters,
             )  # fmt: skip
 
         return step
-
-    def _make_scratch(self, n_attributes: int, n_slots: int) -> None:
-        x = self._scratch
-        if len(x.code) < n_attributes or len(x.seen) < n_slots:
-            self._scratch = _new_scratch(
-                doubled(len(x.code), n_attributes), doubled(len(x.seen), n_slots)
-            )
 
     def _structure(self) -> dict[str, Any]:
         codes, places, blocks = self._built
@@ -130,6 +126,7 @@ class BlockIndex(StaticFrame[Structure]):
         }
 
     def draw(self) -> str:
+        self.settle()
         return draw_blocks(self.name, len(self), self._built)
 
     def refusals(self, slots: np.ndarray) -> dict[int, MatchwoodError]:
@@ -148,6 +145,7 @@ class BlockIndex(StaticFrame[Structure]):
     # ── snapshots ───────────────────────────────────────────────────────────────────────────────
 
     def _arrays(self) -> dict[str, np.ndarray]:
+        self.settle()
         return {**super()._arrays(), **arrays_of(self._built)}
 
     def _take(self, layout: Mapping[str, np.ndarray]) -> None:
@@ -169,8 +167,8 @@ class BlockIndex(StaticFrame[Structure]):
         check_structure(table, slots, layout)
 
 
-def _new_scratch(n_attributes: int, n_slots: int) -> Scratch:
-    return Scratch(
+def _new_memory(n_attributes: int) -> Memory:
+    return Memory(
         code=np.zeros(n_attributes, np.int32),
         absent=np.zeros(1, np.int64),
         found=np.empty(2 * n_attributes, np.int64),
@@ -178,6 +176,6 @@ def _new_scratch(n_attributes: int, n_slots: int) -> Scratch:
         row=np.empty(MOST_COLUMNS + 1, np.int64),
         pending=np.empty(MOST_PENDING + MOST_MEMBERS + 2, np.int64),
         work=np.zeros(len(COUNTERS), np.int64),
-        seen=np.zeros(n_slots, np.int64),
+        seen=np.zeros(0, np.int64),
         clock=np.zeros(1, np.int64),
     )

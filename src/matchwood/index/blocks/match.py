@@ -56,7 +56,7 @@ FULL = -1
 """Where the slots of a block end: the output has no room for them."""
 
 
-class Scratch(NamedTuple):
+class Memory(NamedTuple):
     """What a search writes to: one for each thread."""
 
     code: np.ndarray  # int32[A], codes of the event at hand, 0 between events
