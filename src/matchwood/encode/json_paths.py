@@ -49,11 +49,10 @@ def make_paths(names: Sequence[str]) -> Paths:
     return paths
 
 
-def walk(data: np.ndarray, begin: np.ndarray, end: np.ndarray, paths: Paths) -> Tape:
-    """What `data[begin[i]:end[i]]`, one document each, has at the paths."""
-    n = len(begin)
+def new_scratch(paths: Paths) -> WalkScratch:
+    """Memory of one walk."""
     double = np.zeros(1)
-    scratch = WalkScratch(
+    return WalkScratch(
         np.full(MAX_DEPTH + 1, NONE, np.int32),
         np.zeros(MAX_DEPTH + 1, np.bool_),
         np.full(MAX_DEPTH + 1, NONE, np.int64),
@@ -63,6 +62,12 @@ def walk(data: np.ndarray, begin: np.ndarray, end: np.ndarray, paths: Paths) -> 
         double.view(np.int64),
         np.zeros(2, np.int64),
     )
+
+
+def walk(data: np.ndarray, begin: np.ndarray, end: np.ndarray, paths: Paths) -> Tape:
+    """What `data[begin[i]:end[i]]`, one document each, has at the paths."""
+    n = len(begin)
+    scratch = new_scratch(paths)
     room = len(paths.path) * min(max(n, 1), 64)
     tape = Tape(
         np.zeros(n + 1, np.int64),

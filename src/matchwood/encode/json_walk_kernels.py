@@ -47,9 +47,11 @@ from matchwood.encode.json_token_kernels import (
     LOWER_N,
     LOWER_T,
     MINUS,
+    NEWLINE,
     NINE,
     ODD,
     QUOTE,
+    SPACE,
     ZERO,
     double_of,
     integer_of,
@@ -358,3 +360,23 @@ def walk_documents(data, begin, end, paths, first, tape, scratch):
             scratch.used[ENTRIES], scratch.used[COPIED_BYTES] = n, copied
         tape.start[i + 1] = scratch.used[ENTRIES]
     return len(begin)
+
+
+@kernel
+def split_lines(data, begin, end):
+    """Write where the lines that are not blank begin and end; returns their number.
+
+    The arrays have a place for every newline and one more.
+    """
+    n = at = np.int64(0)
+    while at < len(data):
+        start = at
+        is_blank = True
+        while at < len(data) and data[at] != NEWLINE:
+            is_blank &= data[at] <= SPACE
+            at += 1
+        if not is_blank:
+            begin[n], end[n] = start, at
+            n += 1
+        at += 1
+    return n

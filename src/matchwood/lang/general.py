@@ -222,7 +222,10 @@ class _Reader:
             self._need("AND", "AND and an upper bound")
             high = self._expression(_TEST + 1)
             return self._call(
-                "and", first, self._call(">=", first, left, low), self._call("<=", first, left, high)
+                "and",
+                first,
+                self._call(">=", first, left, low),
+                self._call("<=", first, left, high),
             )
         if word == "IS":
             return self._is(left, first)

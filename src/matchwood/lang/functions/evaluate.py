@@ -166,7 +166,9 @@ def bind(node: Scalar, types: Mapping[str, Any]) -> Bound:
 
 def _literal_digits(node: Call, types: list[Any]) -> list[Any]:
     """Beside a decimal, a literal integer has just its own digits."""
-    if node.name not in ("+", "-", "*", "/", "%") or not any(isinstance(each, Dec) for each in types):
+    if node.name not in ("+", "-", "*", "/", "%") or not any(
+        isinstance(each, Dec) for each in types
+    ):
         return types
     found = []
     for each, kind in zip(node.args, types, strict=True):
@@ -287,7 +289,9 @@ def _exact(value: float) -> Any:
 
 def _rank(value: Any) -> Any:
     if isinstance(value, list):
-        return [(each is not None, _rank(each)) if each is not None else (False, 0) for each in value]
+        return [
+            (each is not None, _rank(each)) if each is not None else (False, 0) for each in value
+        ]
     return order_key(value)
 
 

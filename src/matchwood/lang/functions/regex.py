@@ -147,7 +147,9 @@ class _Builder:
         end = self._text.find("}", self._at)
         body = self._text[self._at + 1 : end] if end > 0 else ""
         low, comma, high = body.partition(",")
-        is_good = low.isascii() and low.isdigit() and (not high or (high.isascii() and high.isdigit()))
+        is_good = (
+            low.isascii() and low.isdigit() and (not high or (high.isascii() and high.isdigit()))
+        )
         if not is_good:
             raise RegexProblem("a { that begins no {m}, {m,} or {m,n}: write \\\\{")
         self._at = end + 1
@@ -174,7 +176,9 @@ class _Builder:
         if c == "\\":
             return self._reading(self._escaped())
         if c in ("*", "+", "?", "{", "}", "]"):
-            raise RegexProblem(f"found {c} where a character is expected: write \\\\{c} for a plain one")
+            raise RegexProblem(
+                f"found {c} where a character is expected: write \\\\{c} for a plain one"
+            )
         return self._reading(self._is(c))
 
     def _group(self) -> tuple[int, int]:
@@ -264,8 +268,9 @@ class _Builder:
     def _range(self, low: str, high: str) -> Test:
         if not self.is_folded:
             return lambda c: low <= c <= high
-        return lambda c: low <= c <= high or (
-            c.isascii() and (low <= c.lower() <= high or low <= c.upper() <= high)
+        return lambda c: (
+            low <= c <= high
+            or (c.isascii() and (low <= c.lower() <= high or low <= c.upper() <= high))
         )
 
 

@@ -62,7 +62,10 @@ def define(
 
     def converting(types: Sequence[Any]) -> Binding:
         assert evaluate is not None
-        converters = [argument(each, kind) for each, kind in zip(spread(wanted, len(types)), types, strict=True)]
+        converters = [
+            argument(each, kind)
+            for each, kind in zip(spread(wanted, len(types)), types, strict=True)
+        ]
         if not any(converters):
             return gives, evaluate
 
