@@ -22,6 +22,7 @@ NAMES = {
     "Schema",
     "Expr",
     "attr",
+    "fn",
     "ctx",
     "parse",
     "__version__",

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
         StorageError,
         SubscriptionError,
     )
-    from matchwood.lang import Expr, attr, ctx, parse
+    from matchwood.lang import Expr, attr, ctx, fn, parse
 
 _HOME = {
     "BatchReport": "engine.loading",
@@ -44,6 +44,7 @@ _HOME = {
     "Schema": "encode.schema",
     "Expr": "lang",
     "attr": "lang",
+    "fn": "lang",
     "ctx": "lang",
     "parse": "lang",
     "EventError": "errors",
@@ -76,6 +77,7 @@ __all__ = [
     "SubscriptionError",
     "attr",
     "ctx",
+    "fn",
     "parse",
 ]
 

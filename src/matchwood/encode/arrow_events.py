@@ -15,8 +15,8 @@ import pyarrow.compute as pc
 
 from matchwood.encode.arrow_values import Misfit, is_text, python_value, python_values, stored
 from matchwood.encode.attributes import Attribute, Attributes
-from matchwood.encode.computed import compute
 from matchwood.encode.columns import column_keys, float_places, is_double
+from matchwood.encode.computed import UNKNOWN, compute
 from matchwood.encode.events import (
     EncodedEvents,
     EventBatch,
@@ -88,14 +88,18 @@ def encode_table(attributes: Attributes, frame: Any) -> EncodedEvents:
         seen.add(attribute.id)
         entries += _column_entries(attributes, attribute, readable(column), errors)
     warnings: dict[int, list[EventError]] = {}
+    unknown: dict[int, list[int]] = {}
     if attributes.computed:
-        entries += _computed_entries(attributes, table, warnings)
-    entries += absence_entries(attributes, entries, table.num_rows)
+        entries += _computed_entries(attributes, table, warnings, unknown)
+    entries += absence_entries(attributes, entries, table.num_rows, unknown)
     return EncodedEvents(_assemble(entries, table.num_rows, errors), errors, warnings)
 
 
 def _computed_entries(
-    attributes: Attributes, table: pa.Table, warnings: dict[int, list[EventError]]
+    attributes: Attributes,
+    table: pa.Table,
+    warnings: dict[int, list[EventError]],
+    unknown: dict[int, list[int]],
 ) -> Iterator[Entries]:
     """Entries of computed attributes, row by row over the columns that they read."""
     needed = {name.split(PATH)[0] for each in attributes.computed for name in _inputs(each)}
@@ -107,7 +111,7 @@ def _computed_entries(
     for attribute in attributes.computed:
         inputs = [_input(columns, name, nothing) for name in _inputs(attribute)]
         rows = zip(*inputs, strict=True) if inputs else [()] * table.num_rows
-        yield from computed_rows(attributes, attribute, enumerate(rows), warnings)
+        yield from computed_rows(attributes, attribute, enumerate(rows), warnings, unknown)
 
 
 def _inputs(attribute: Attribute) -> list[str]:
@@ -134,14 +138,21 @@ def computed_rows(
     attribute: Attribute,
     rows: Iterable[tuple[int, Sequence[Any]]],
     warnings: dict[int, list[EventError]],
+    unknown: dict[int, list[int]],
 ) -> Iterator[Entries]:
-    """Entries of one computed attribute, given the values of its inputs by row."""
+    """Entries of one computed attribute, given the values of its inputs by row.
+
+    unknown  gets the rows where it is neither NULL nor known
+    """
     found: dict[int, tuple[list[int], list[int], list[int]]] = {}
     for row, values in rows:
         try:
             value = compute(attributes, attribute, list(values))
         except EventError as error:
             warnings.setdefault(row, []).append(error)
+            value = UNKNOWN
+        if value is UNKNOWN:
+            unknown.setdefault(attribute.id, []).append(row)
             continue
         if value is None:
             continue
@@ -283,8 +294,13 @@ def _pattern_entries(attribute: Attribute, known: pa.Array, rows: np.ndarray) ->
         yield Entries(pattern.attr_id, rows, np.array(fits, np.int64)[codes])
 
 
-def absence_entries(attributes: Attributes, entries: list[Entries], n: int) -> list[Entries]:
-    """Where attributes whose absence is asked for have no entry."""
+def absence_entries(
+    attributes: Attributes,
+    entries: list[Entries],
+    n: int,
+    unknown: Mapping[int, list[int]],
+) -> list[Entries]:
+    """Where attributes whose absence is asked for have no entry, and are not unknown."""
     if not attributes.absences:
         return []
     rows_of: dict[int, list[np.ndarray]] = {}
@@ -295,6 +311,7 @@ def absence_entries(attributes: Attributes, entries: list[Entries], n: int) -> l
         is_absent = np.ones(n, bool)
         for rows in rows_of.get(attribute.id, ()):
             is_absent[rows] = False
+        is_absent[unknown.get(attribute.id, [])] = False
         absent = np.flatnonzero(is_absent)
         found.append(Entries(attribute.absence_id, absent, np.ones(len(absent), np.int64)))
     return found

@@ -11,10 +11,13 @@ from collections.abc import Mapping
 from typing import Any
 
 from matchwood.encode.attributes import Attribute, Attributes
+from matchwood.encode.plain_values import as_mapping, is_record, plain
 from matchwood.errors import EventError
 from matchwood.lang.functions.evaluate import PATH, Failed, TypeProblem
 
 MISSING = object()
+UNKNOWN = object()
+"""The value of a computed attribute that is neither NULL nor known: even IS NULL is unknown."""
 
 
 def find_value(event: Mapping[str, Any], name: str) -> Any:
@@ -29,10 +32,12 @@ def find_value(event: Mapping[str, Any], name: str) -> Any:
 def _find(event: Mapping[str, Any], name: str) -> Any:
     found = event.get(name, MISSING)
     if found is not MISSING:
-        return found
+        return as_mapping(found) if is_record(found) else plain(found)
     head, dot, tail = name.partition(".")
     while dot:
         inner = event.get(head)
+        if is_record(inner):
+            inner = as_mapping(inner)
         if isinstance(inner, Mapping):
             value = _find(inner, tail)
             if value is not None:
@@ -43,15 +48,15 @@ def _find(event: Mapping[str, Any], name: str) -> Any:
 
 
 def compute(attributes: Attributes, attribute: Attribute, values: list[Any]) -> Any:
-    """The value of a computed attribute; None when it is NULL or unknown, an EventError if Spark
-    would raise one.
+    """The value of a computed attribute: None for NULL, UNKNOWN where values are of other kinds,
+    an EventError where Spark would raise one.
     """
     assert attribute.formula is not None
     try:
         return attribute.formula(values)
     except TypeProblem:
         attributes.unknown[attribute.label] += 1
-        return None
+        return UNKNOWN
     except Failed as problem:
         attributes.failed[attribute.label] += 1
         raise EventError(

@@ -64,9 +64,11 @@ class EntryEvents:
             part = values.slice(first, last - first)
             entries += self._attribute(attributes, attribute, part, rows[first:last], errors)
         warnings: dict[int, list[EventError]] = {}
+        unknown: dict[int, list[int]] = {}
         if attributes.computed:
-            entries += self._computed(attributes, words, ends, values, rows, warnings)
-        entries += absence_entries(attributes, entries, self.n_events)
+            columns = (words, ends, values, rows)
+            entries += self._computed(attributes, columns, warnings, unknown)
+        entries += absence_entries(attributes, entries, self.n_events, unknown)
         batch, twice = _assemble(entries, self.n_events, errors)
         for row, attr in twice:
             name = _named(attributes, attr)
@@ -78,13 +80,12 @@ class EntryEvents:
     def _computed(
         self,
         attributes: Attributes,
-        words: list[Any],
-        ends: list[int],
-        values: pa.Array,
-        rows: np.ndarray,
+        columns: tuple[list[Any], list[int], pa.Array, np.ndarray],
         warnings: dict[int, list[EventError]],
+        unknown: dict[int, list[int]],
     ) -> Iterator[Entries]:
         """Entries of computed attributes, event by event; texts are strings to them."""
+        words, ends, values, rows = columns
         needed = {
             name.split(PATH)[0]
             for each in attributes.computed
@@ -108,7 +109,7 @@ class EntryEvents:
                 (row, [find_value(event, name) for name in inputs])
                 for row, event in enumerate(events)
             ]
-            yield from computed_rows(attributes, attribute, found, warnings)
+            yield from computed_rows(attributes, attribute, found, warnings, unknown)
 
     def _attribute(
         self,

@@ -23,10 +23,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from matchwood.encode.attributes import Attribute, Attributes
-from matchwood.encode.computed import compute, find_value
+from matchwood.encode.computed import UNKNOWN, compute, find_value
 from matchwood.encode.interval_events import KeySets, interval_entries
-from matchwood.encode.kinds import MOMENTS
 from matchwood.encode.keys import WrongValue, describe, exact_number, float_place
+from matchwood.encode.kinds import MOMENTS
+from matchwood.encode.plain_values import as_mapping, is_record, plain
 from matchwood.errors import EventError
 from matchwood.lang.literals import LiteralError
 from matchwood.lang.moments import read_date, read_timestamp
@@ -109,17 +110,22 @@ Entry = tuple[int, int | KeySets]
 
 def _entries(attributes: Attributes, event: Any, problems: list[EventError]) -> list[Entry]:
     """The entries of one event, ascending by attribute; notes what computed attributes failed."""
+    kind = type(event)
     if isinstance(event, Expr):
         found: dict[int, Any] = interval_entries(attributes, event)
-    elif isinstance(event, Mapping):
+    elif (event := as_mapping(event)) is not None:
         found = {}
         _read(attributes, event, "", found, MAX_NESTING)
         if attributes.computed:
-            _compute(attributes, event, found, problems)
+            unknown = _compute(attributes, event, found, problems)
+            for attribute in attributes.absences:
+                if attribute.id not in found and attribute not in unknown:
+                    found[attribute.absence_id] = 1
+            return sorted(found.items())
     else:
         raise EventError(
-            "expected a mapping from attribute names to values (or an expression), "
-            f"found {type(event).__name__}"
+            "expected a mapping from attribute names to values (or an expression), a dataclass, a "
+            f"named tuple or a model, found {kind.__name__}"
         )
     for attribute in attributes.absences:
         if attribute.id not in found:
@@ -132,9 +138,10 @@ def _compute(
     event: Mapping[str, Any],
     found: dict[int, Any],
     problems: list[EventError],
-) -> None:
-    """Add the entries of computed attributes."""
+) -> list[Attribute]:
+    """Add the entries of computed attributes; returns those that are unknown."""
     values: dict[str, Any] = {}
+    unknown: list[Attribute] = []
     for attribute in attributes.computed:
         assert attribute.formula is not None
         inputs = attribute.formula.inputs
@@ -145,9 +152,16 @@ def _compute(
             value = compute(attributes, attribute, [values[name] for name in inputs])
         except EventError as error:
             problems.append(error)
-            continue
-        if value is not None:
+            value = UNKNOWN
+        if value is UNKNOWN:
+            unknown.append(attribute)
+        elif value is not None:
             found.update(open_entries(attributes, attribute, value))
+    return unknown
+
+
+_OWN = frozenset((str, int, float, bool, list, dict))
+"""Types of values that need no second look."""
 
 
 def _read(
@@ -161,6 +175,12 @@ def _read(
     for name, value in event.items():
         if value is None:
             continue
+        if type(value) not in _OWN:
+            value = plain(value)
+            if value is None:
+                continue
+            if is_record(value):
+                value = as_mapping(value)
         if isinstance(value, Mapping):  # present itself, and what its fields are
             if deeper == 0:
                 raise EventError(

@@ -8,14 +8,15 @@ that no event can use:
     x NUL number    its values that are numbers             x > 5
     x NUL string    its values that are strings             x LIKE 'a%'
     x NUL bool      its values that are booleans            x = TRUE
-    x NUL date      its dates and timestamps, and strings that read as a date       x > DATE '...'
-    x NUL timestamp the same, and strings that read as a timestamp                  x > TIMESTAMP '...'
+    x NUL date      its dates and timestamps, and strings that read as one   x > DATE '...'
+    x NUL timestamp the same, and strings that read as a timestamp      x > TIMESTAMP '...'
     x NUL day       its dates, and strings that read as one   x > ctx.y, where that is a date
 
-Dates and timestamps have the same keys, microseconds.  They differ in what a string means, as Spark's casts
-do: beside a DATE '2024-02-29T12:00' is that day, beside a TIMESTAMP it is noon.
+Dates and timestamps have the same keys, microseconds.  They differ in what a string means, as
+Spark's casts do: beside a DATE '2024-02-29T12:00' is that day, beside a TIMESTAMP it is noon.
 
-`x NUL exact` (see `exact`) belongs to the numbers: of an open attribute it is `x NUL number NUL exact`.
+`x NUL exact` (see `exact`) belongs to the numbers: of an open attribute it is
+`x NUL number NUL exact`.
 A name that begins with NUL is that of a computed attribute: its text follows.
 """
 
@@ -43,10 +44,10 @@ MOMENTS = ("date", "timestamp", "day")
 
 
 def of_kind(name: str, kind: str) -> str:
-    """The name of the internal attribute that holds values of one kind.
+    r"""The name of the internal attribute that holds values of one kind.
 
     >>> of_kind("x", "number")
-    'x\\x00number'
+    'x\x00number'
     """
     return f"{name}{MARK}{kind}"
 

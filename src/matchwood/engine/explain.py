@@ -13,15 +13,17 @@ from typing import Any
 
 import numpy as np
 
-from matchwood.encode.attributes import Attributes
+from matchwood.encode.attributes import Attribute, Attributes, formula_of
+from matchwood.encode.computed import find_value
 from matchwood.encode.events import encode_event
 from matchwood.encode.exact import EXACT, has_decimal, spelled_out
 from matchwood.encode.expressions import ExpressionTable
-from matchwood.encode.kinds import is_internal
+from matchwood.encode.kinds import is_computed, is_internal
 from matchwood.encode.leaves import LeafBatch
 from matchwood.encode.merge_kernels import leaf_intervals
 from matchwood.encode.resolve import resolve
 from matchwood.encode.schema import Schema
+from matchwood.lang.functions.evaluate import Failed, TypeProblem
 from matchwood.lang.names import CONTEXT, is_context
 from matchwood.lang.nodes import (
     And,
@@ -122,6 +124,20 @@ def _flat(event: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
     return values
 
 
+def _found(name: str, event: dict[str, Any]) -> str:
+    """What an event has for a name, computed if need be."""
+    if not is_computed(name):
+        return f"{name} is {_shown(event[name])}" if name in event else f"{name} is absent"
+    formula = formula_of(name)
+    try:
+        value = formula([find_value(event, each) for each in formula.inputs])
+    except TypeProblem as problem:
+        return f"{formula.text} takes no {problem}"
+    except Failed as problem:
+        return f"{formula.text} fails: {problem}"
+    return f"{formula.text} is {'NULL' if value is None else _shown(value)}"
+
+
 def _shown(value: Any) -> str:
     if isinstance(value, datetime):
         return value.isoformat(" ")
@@ -131,10 +147,7 @@ def _shown(value: Any) -> str:
 def _evaluate(expr: Expr, leaves: _Leaves, event: dict[str, Any]) -> Node:
     if isinstance(expr, Predicate):
         names = [expr.name, expr.reference] if isinstance(expr, Relation) else [expr.name]
-        found = [
-            f"{name} is {_shown(event[name])}" if name in event else f"{name} is absent"
-            for name in names
-        ]
+        found = [_found(name, event) for name in names]
         return Node(str(expr), leaves.truth(expr), ", ".join(found), (), expr)
     nodes = tuple([_evaluate(each, leaves, event) for each in children(expr)])
     return Node(str(expr), _connect(expr, [node.value for node in nodes]), None, nodes, expr)
@@ -178,7 +191,7 @@ class _Leaves:
         self._attributes = Attributes(Schema(declared))
         self._types = known.schema()
         self._context = {_renamed(name): value for name, value in context.items()}
-        event = {**event, **self._context}
+        self._event = event = {**event, **self._context}
         for leaf in predicates(expr):
             self._attributes.get(_renamed(leaf.name), None).is_asked = True
         positive = [self._known_part(leaf) for leaf in predicates(expr)]
@@ -198,6 +211,8 @@ class _Leaves:
         attribute = self._attributes.by_name[_renamed(leaf.name)]
         is_absent = attribute.id not in self._keys
         if isinstance(leaf, IsNull):
+            if is_absent and attribute.formula is not None and not self._is_null(attribute):
+                return None
             return is_absent != leaf.negated
         if known is not None and attribute.keys is None:
             of_kind = self._attributes.all[int(self._leaves.attr[self._row])]
@@ -209,6 +224,14 @@ class _Leaves:
         if isinstance(leaf, In) and None in leaf.values:  # found, or else nobody knows
             return not leaf.negated if is_member else None
         return is_member
+
+    def _is_null(self, attribute: Attribute) -> bool:
+        """Whether a computed attribute without an entry is NULL, not unknown."""
+        formula = formula_of(attribute.name)
+        try:
+            return formula([find_value(self._event, each) for each in formula.inputs]) is None
+        except (TypeProblem, Failed):
+            return False
 
     def _holds(self, known: Predicate) -> bool:
         """Whether the value is in the set of a leaf; takes the rows that the batch made of it."""

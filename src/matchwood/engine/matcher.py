@@ -17,6 +17,7 @@ import numpy as np
 from matchwood.encode.attributes import Attributes
 from matchwood.encode.events import EncodedEvents, encode_event, encode_events
 from matchwood.encode.expressions import ExpressionTable
+from matchwood.encode.plain_values import as_mapping
 from matchwood.encode.schema import Schema
 from matchwood.engine import forks
 from matchwood.engine.explain import Explanation, explain
@@ -316,13 +317,14 @@ class Matcher:
     def explain(self, id: Id, event: Mapping[str, Any]) -> Explanation:
         """TRUE, FALSE or UNKNOWN for every part of a subscription, and why it does not match."""
         with self._exclusive():
-            if not isinstance(event, Mapping):
+            values = as_mapping(event)
+            if values is None or isinstance(event, Expr):
                 raise EventError(
                     f"expected a mapping to explain, found {type(event).__name__}: "
                     "give one event with values"
                 )
-            values = self._store.context_values(id)
-            return explain(id, self._store.expression(id), self._store.attributes, event, values)
+            context = self._store.context_values(id)
+            return explain(id, self._store.expression(id), self._store.attributes, values, context)
 
     def validate(self, text: str | Boolean) -> Expr:
         """Parse and type-check without adding; returns the tree, or raises with a position."""

@@ -5,8 +5,8 @@ Operators by how tightly they bind, as in Spark's grammar:
     OR   XOR XNOR   AND   NOT   IN BETWEEN LIKE RLIKE IS   = <> < <= > >= <=>   + - ||   * / % DIV
     unary -   [ ]
 
-The text becomes one scalar tree.  `lower` then takes its AND, OR and NOT apart: what is left between
-them are predicates on attributes or on computed attributes.
+The text becomes one scalar tree.  `lower` then takes its AND, OR and NOT apart: what is left
+between them are predicates on attributes or on computed attributes.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from decimal import Decimal
 from typing import Any
 
 from matchwood.errors import ParseError
+from matchwood.lang.functions import evaluate  # noqa: F401 - which puts all functions on the list
 from matchwood.lang.functions.casts import TYPE_NAMES
 from matchwood.lang.functions.registry import find, nearest
 from matchwood.lang.hints import AGGREGATES, NOT_DETERMINISTIC, SECOND_LOOK
@@ -100,7 +101,7 @@ class _Reader:
         """Note where a node begins and how deep it is."""
         depth = 1 + max([self._depth[id(each)][1] for each in below], default=0)
         if depth > MAX_NESTING:
-            raise self._source.error(first, _TOO_DEEP)
+            raise Refused(_TOO_DEEP, self._source.text, self._source.places[first])
         place = self._source.places[first]
         if below and id(below[0]) in self._depth:
             place = min(place, self._depth[id(below[0])][2])
@@ -149,7 +150,7 @@ class _Reader:
     def _expression(self, least: int) -> Scalar:
         self._open += 1
         if self._open > MAX_NESTING:
-            raise self._source.error(self._at, _TOO_DEEP)
+            raise Refused(_TOO_DEEP, self._source.text, self._source.places[self._at])
         first = self._at
         left = self._prefix(least)
         most = 1000
@@ -221,12 +222,7 @@ class _Reader:
             low = self._expression(_TEST + 1)
             self._need("AND", "AND and an upper bound")
             high = self._expression(_TEST + 1)
-            return self._call(
-                "and",
-                first,
-                self._call(">=", first, left, low),
-                self._call("<=", first, left, high),
-            )
+            return self._call("between", first, left, low, high)
         if word == "IS":
             return self._is(left, first)
         if word in ("LIKE", "ILIKE"):
@@ -357,9 +353,9 @@ class _Reader:
         bare = text.lstrip("+-").upper()
         if bare.endswith("BD"):
             value = Decimal(text[:-2])
-        elif "." in bare and bare[-1] not in "DF" and "E" not in bare:
-            value = Decimal(text)
-        elif bare.isdigit() and not isinstance(value, int):
+        elif ("." in bare and bare[-1] not in "DF" and "E" not in bare) or (
+            bare.isdigit() and not isinstance(value, int)
+        ):
             value = Decimal(text)
         return self._made(Lit(value), first)
 

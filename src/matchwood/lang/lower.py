@@ -15,6 +15,7 @@ Laws:
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from matchwood.errors import ParseError
@@ -26,6 +27,7 @@ from matchwood.lang.literals import LiteralError
 from matchwood.lang.names import CONTEXT, is_context
 from matchwood.lang.nodes import (
     FLIPPED_OP,
+    NEGATED_OP,
     And,
     Between,
     Comparison,
@@ -45,7 +47,20 @@ from matchwood.lang.scalars import Attr, Call, Cast, Lambda, Lit, Scalar, Var, n
 from matchwood.lang.source import Source
 
 _COMPARISONS = ("=", "<>", "<", "<=", ">", ">=")
-_BOOLEANS = (*_COMPARISONS, "<=>", "and", "or", "not", "isnull", "in", "like", "ilike", "rlike")
+_BOOLEANS = (
+    *_COMPARISONS,
+    "<=>",
+    "and",
+    "or",
+    "not",
+    "isnull",
+    "in",
+    "like",
+    "ilike",
+    "rlike",
+    "between",
+)
+_CASES = ("lower", "upper")
 _NO_REGEX = "write a pattern of characters, . \\d \\w \\s, classes, groups, |, * + ? {m,n}, ^ and $"
 
 
@@ -57,9 +72,9 @@ class Lowering:
         self._place_of = place_of
 
     def _error(self, message: str, node: Scalar) -> ParseError:
-        place = max(self._place_of(node), 0)
-        text = None if self._source is None else self._source.text
-        return ParseError(message, text, place if text is not None else -1)
+        if self._source is None:
+            return ParseError(message)
+        return ParseError(message, self._source.text, max(self._place_of(node), 0))
 
     # ── connectives ─────────────────────────────────────────────────────────────────────────────
 
@@ -86,9 +101,6 @@ class Lowering:
         return self._bare(node, at)
 
     def _chain(self, node: Call, at: int) -> Expr:
-        between = self._between(node, at)
-        if between is not None:
-            return between
         kind = And if node.name == "and" else Or
         operands: list[Expr] = []
         for each in node.args:
@@ -98,27 +110,28 @@ class Lowering:
 
     def _negation(self, node: Scalar, at: int) -> Expr:
         inner = self.expression(node)
+        if isinstance(node, Call) and node.name == "between" and isinstance(inner, And):
+            sides = tuple([_opposite(each) for each in inner.operands])
+            return Or(sides, at)
         if isinstance(node, Call) and node.name in ("likeany", "likeall"):
             assert isinstance(inner, (And, Or))  # NOT LIKE ANY: one of them does not fit
             return type(inner)(tuple([_negated(each, at) for each in inner.operands]), at)
         return _negated(inner, at)
 
-    def _between(self, node: Call, at: int) -> Expr | None:
-        """x >= 1 AND x <= 2 made of BETWEEN: the two share their left side."""
-        if node.name != "and" or len(node.args) != 2:
-            return None
-        low, high = node.args
-        if not (isinstance(low, Call) and isinstance(high, Call)):
-            return None
-        if low.name != ">=" or high.name != "<=" or low.args[0] is not high.args[0]:
-            return None
-        is_known, bottom = self._constant(low.args[1])
-        is_known_too, top = self._constant(high.args[1])
-        if not (is_known and is_known_too) or bottom is None or top is None:
-            return None
-        if self._constant(low.args[0])[0]:
-            return None
-        return Between(self._name(low.args[0]), bottom, top, False, at)
+    def _between(self, node: Call, at: int) -> Expr:
+        subject, low, high = node.args
+        is_known, bottom = self._constant(low)
+        is_known_too, top = self._constant(high)
+        are_known = is_known and is_known_too and bottom is not None and top is not None
+        if are_known and not self._constant(subject)[0]:
+            return Between(self._name(subject), bottom, top, False, at)
+        sides = (Call(">=", (subject, low)), Call("<=", (subject, high)))
+        return And(tuple([self._placed(each, at) for each in sides]), at)
+
+    def _placed(self, node: Call, at: int) -> Expr:
+        """An expression of a node that was made on the way, as if it stood at a place."""
+        found = self.expression(node)
+        return replace(found, position=at) if hasattr(found, "position") else found  # type: ignore[type-var]
 
     # ── predicates ──────────────────────────────────────────────────────────────────────────────
 
@@ -293,6 +306,9 @@ class Lowering:
             return self._settled(Call("<>" if name == "xor" else "=", args))
         if name in ("likeany", "likeall"):
             return self._settled(Call("or" if name == "likeany" else "and", args))
+        if name == "between":
+            subject, low, high = (self._settled(each) for each in args)
+            return Call("and", (Call(">=", (subject, low)), Call("<=", (subject, high))))
         if name == "isnot":
             inner = args[0]
             if isinstance(inner, Call) and inner.name in ("likeany", "likeall"):
@@ -311,7 +327,10 @@ class Lowering:
             if not is_known or not isinstance(pattern, str):
                 raise self._error("expected a regular expression in quotes after RLIKE", args[1])
             self._check_regex(pattern, args[1])
-        return Call(name, tuple([self._settled(each) for each in args]))
+        settled_args = tuple([self._settled(each) for each in args])
+        if name in _CASES and isinstance(settled_args[0], Call) and settled_args[0].name in _CASES:
+            return Call(name, settled_args[0].args)  # as Spark's optimiser: it differs for 'ß'
+        return Call(name, settled_args)
 
     def _folded(self, node: Scalar) -> Lit | None:
         """The literal that a constant tree is, if a literal has the very same type."""
@@ -355,6 +374,16 @@ class Lowering:
             ) from None
 
 
+def lowered(tree: Scalar) -> Expr:
+    """The expression of a tree that was built in Python."""
+    return Lowering(None, lambda node: -1).expression(tree)
+
+
+def settled(tree: Scalar) -> Scalar:
+    """The tree of a computed attribute that was built in Python, as names have it."""
+    return Lowering(None, lambda node: -1)._settled(tree)
+
+
 def _plain(node: Scalar) -> Scalar:
     """A constant tree without the forms that only texts have."""
     if isinstance(node, Call):
@@ -363,6 +392,8 @@ def _plain(node: Scalar) -> Scalar:
             return Call("or" if node.name == "likeany" else "and", args)
         if node.name == "isnot":
             return Call("not", args)
+        if node.name == "between":
+            return Call("and", (Call(">=", args[:2]), Call("<=", (args[0], args[2]))))
         if node.name in ("xor", "xnor"):
             return Call("<>" if node.name == "xor" else "=", args)
         if node.name in ("like", "ilike") and len(args) == 3:
@@ -403,11 +434,16 @@ def _is_reference(node: Scalar) -> bool:
     return isinstance(node, Attr) and is_context(node.name)
 
 
+def _opposite(node: Expr) -> Expr:
+    """NOT of one bound of BETWEEN, as the quick parser writes it."""
+    if isinstance(node, (Comparison, Relation)) and not (node.op == "=" and node.name[:1] == "\0"):
+        return replace(node, op=NEGATED_OP[node.op])
+    return node if isinstance(node, Const) and node.value is None else Not(node)
+
+
 def _negated(node: Expr, at: int) -> Expr:
     """NOT of one predicate, inside of it where its text says so: x NOT IN (1)."""
     if isinstance(node, In | Like | Between | IsNull) and not node.negated:
-        from dataclasses import replace
-
         return replace(node, negated=True)
     return Not(node, at)
 
@@ -416,6 +452,7 @@ _TESTS: dict[str, Callable[[Lowering, Call, int], Expr]] = {
     "<=>": Lowering._safe_equal,
     "isnull": Lowering._is_null,
     "in": Lowering._in,
+    "between": Lowering._between,
     "like": Lowering._like,
     "ilike": Lowering._like,
     "rlike": Lowering._rlike,

@@ -1,7 +1,7 @@
 """Text to tree: AND, OR, XOR, XNOR, NOT and parentheses around predicates.
 
-This is the quick parser, for texts that compare attributes with constants.  What it does not take is
-read again by `general`, which takes the whole language; both give the same trees.
+This is the quick parser, for texts that compare attributes with constants.  What it does not take
+is read again by `general`, which takes the whole language; both give the same trees.
 
 One loop with a stack of its own, so that nesting costs no Python frames:
 
@@ -42,8 +42,13 @@ def parse(text: str, limit: int = MAX_TEXT) -> Expr:
     try:
         return _parse(source)
     except ParseError as error:
-        problem = error if error.text is not None else error.at(text)
+        problem = _at(error, text)
     return _parse_again(text, limit, problem)
+
+
+def _at(error: ParseError, text: str) -> ParseError:
+    """The error with its text."""
+    return ParseError(error.message, text if error.text is None else error.text, error.position)
 
 
 def _parse_again(text: str, limit: int, problem: ParseError) -> Expr:
@@ -53,12 +58,10 @@ def _parse_again(text: str, limit: int, problem: ParseError) -> Expr:
     try:
         return parse_general(Source(text, limit))
     except ParseError as error:
-        if error.text is None:
-            error = error.at(text)
+        kind = type(error)
+        error = _at(error, text)
         is_query = text.lstrip()[:6].upper().startswith(("SELECT", "WHERE"))
-        is_further = error.position > problem.position - (not isinstance(error, Vague))
-        is_further |= isinstance(error, Refused)
-        error = ParseError(error.message, error.text, error.position)
+        is_further = error.position > problem.position - (kind is not Vague) or kind is Refused
         raise (error if is_further or is_query else problem) from None
 
 

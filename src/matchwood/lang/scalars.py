@@ -1,4 +1,4 @@
-"""Computed attributes: scalar expressions over one event, as trees and as text.
+r"""Computed attributes: scalar expressions over one event, as trees and as text.
 
     Attr(name)           a value of the event          Lit(value)    a constant
     Call(name, args)     a function or an operator     Cast(value, type, is_try)
@@ -6,11 +6,11 @@
 
 Where an attribute stands in a predicate, a computed one stands as a name that begins with NUL and
 goes on with the canonical text of its tree: `lower(name) = 'x'` is
-`Comparison("\\0lower(name)", "=", "x")`.  Equal texts are one attribute; `named` and `tree_of` go from
-one to the other.
+`Comparison("\0lower(name)", "=", "x")`.  Equal texts are one attribute; `named` and `tree_of` go
+from one to the other.
 
-A literal keeps what Spark takes it for: an int is INT or BIGINT by its size, a Decimal DECIMAL by its
-digits, a float DOUBLE.
+A literal keeps what Spark takes it for: an int is INT or BIGINT by its size, a Decimal DECIMAL by
+its digits, a float DOUBLE.
 """
 
 from __future__ import annotations

@@ -106,7 +106,7 @@ def load_events(
 def encode_entries(attributes: Attributes, table: pa.Table, first: int, last: int) -> EventBatch:
     """Encode the events first .. last - 1 of an entry table."""
     if attributes.absences or any(each.patterns for each in attributes.all):
-        batch, errors = encode_events(attributes, wide_events(table, first, last))
+        batch, errors, _ = encode_events(attributes, wide_events(table, first, last))
         if errors:
             raise MatchwoodError(f"expected events without faults, found {min(errors.items())}")
         return batch

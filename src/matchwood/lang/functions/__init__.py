@@ -1,1 +1,1 @@
-"""Functions of computed attributes: `registry` is the list, `evaluate` computes them for an event."""
+"""Functions of computed attributes: `registry` is the list, `evaluate` computes them."""

@@ -49,7 +49,7 @@ def type_named(name: str) -> Any:
 
 
 def caster(kind: Any, to: Any) -> Callable[[Any], Any]:
-    """What casts a value of one type to another; TypeProblem where Spark, or this page, has none."""
+    """What casts a value of one type to another; TypeProblem where there is no such cast."""
     if kind in (to, "void"):
         return lambda value: value
     if to in _BOUNDS:

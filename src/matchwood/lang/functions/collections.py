@@ -14,13 +14,14 @@ from matchwood.lang.functions.types import (
     TypeProblem,
     common,
     convert,
-    type_of,
 )
 
 _GROUP = "arrays and maps"
 
 
 def _element(kind: Any) -> Any:
+    if kind == "void":
+        return kind
     if not isinstance(kind, Arr):
         raise TypeProblem(f"{kind}, where it takes an array")
     return kind.element
@@ -123,11 +124,6 @@ def _extreme(pick: Callable[..., Any]) -> Callable[[Sequence[Any]], Binding]:
         return element, found
 
     return bind
-
-
-def dynamic_type(value: Any) -> Any:
-    """The type of a map's value, which only the event tells."""
-    return type_of(value)
 
 
 define("array_contains", "array any", None, group=_GROUP, bind=_array_contains)

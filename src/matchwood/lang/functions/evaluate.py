@@ -14,7 +14,7 @@ leave the computed attribute unknown.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from datetime import date, datetime
+from datetime import datetime
 from decimal import Decimal
 from typing import Any
 
@@ -41,7 +41,7 @@ from matchwood.lang.literals import decimal_of
 from matchwood.lang.patterns import compile_pattern
 from matchwood.lang.scalars import Attr, Call, Cast, Lambda, Lit, Scalar, Var, parts, text_of
 
-__all__ = ["Failed", "Formula", "TypeProblem", "collections", "constant", "strings", "times"]
+__all__ = ["FUNCTIONS", "Failed", "Formula", "TypeProblem", "collections", "strings", "times"]
 
 Row = dict[str, Any]
 Bound = tuple[Any, Callable[[Row], Any]]
@@ -79,7 +79,10 @@ class Formula:
             self._plans[types] = plan
         if isinstance(plan, str):
             raise TypeProblem(plan)
-        return plan(dict(zip(self.inputs, values, strict=True)))
+        try:
+            return plan(dict(zip(self.inputs, values, strict=True)))
+        except (ArithmeticError, ValueError) as error:  # what no function has foreseen
+            raise Failed(f"{type(error).__name__}: {error}") from None
 
 
 PATH = "\1"
@@ -129,11 +132,6 @@ def _plain(value: Any) -> Any:
         except TypeError:
             raise TypeProblem(f"a value of type {type(value).__name__}") from None
     return value
-
-
-def constant(tree: Scalar) -> Any:
-    """The value of an expression without inputs; Failed or TypeProblem where it has none."""
-    return Formula(tree)([])
 
 
 def bind(node: Scalar, types: Mapping[str, Any]) -> Bound:

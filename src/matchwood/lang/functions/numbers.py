@@ -58,13 +58,13 @@ def _arithmetic(
         if "double" in (left, right):
             return "double", lambda a, b: doubles(float(a), float(b))
         if isinstance(left, Dec) or isinstance(right, Dec):
-            kind = decimal_type(as_decimal_type(left), as_decimal_type(right))
+            to = decimal_type(as_decimal_type(left), as_decimal_type(right))
 
             def exact(a: Any, b: Any) -> Decimal:
                 with localcontext(WIDE):
-                    return fit(decimals(Decimal(a), Decimal(b)), kind)
+                    return fit(decimals(Decimal(a), Decimal(b)), to)
 
-            return kind, exact
+            return to, exact
         kind = "int" if left == right == "int" else "bigint"
         return kind, lambda a, b: checked(integers(a, b), kind)
 
@@ -166,11 +166,9 @@ def _unary(integers: Callable[[int], int], others: Callable[[Any], Any]) -> Any:
 
 def _whole(rounding: str, of_double: Callable[[float], int]) -> Any:
     def doubles(value: float) -> int:
-        if value != value:
-            return 0
-        if math.isinf(value):
-            return LONG_MAX if value > 0 else LONG_MIN
-        return min(max(of_double(value), LONG_MIN), LONG_MAX)
+        if value != value or math.isinf(value):
+            raise Failed(f"{value} does not fit bigint")
+        return checked(of_double(value), "bigint")
 
     def bind(types: Sequence[Any]) -> Binding:
         (kind,) = types

@@ -2,12 +2,12 @@ r"""RLIKE: regular expressions with the meaning of Java's, found in linear time.
 
 Taken are the constructs whose meaning is certain: characters, `.`, `\d \w \s` and their negations,
 escaped punctuation, classes with ranges, groups, `|`, `* + ? {m,n}` (also lazy: which match is
-found does not matter), `^` and `$`, and `(?i)` at the very beginning.  Everything else is refused by
-name: look-around, back references, `\b`, possessive quantifiers, other flags, properties.
+found does not matter), `^` and `$`, and `(?i)` at the very beginning.  Everything else is refused
+by name: look-around, back references, `\b`, possessive quantifiers, other flags, properties.
 
-A pattern becomes a nondeterministic automaton; searching follows all its states at once, and sets of
-states that were met are kept as states of a deterministic one.  So time grows with the length of the
-string times the size of the pattern, whatever they are.
+A pattern becomes a nondeterministic automaton; searching follows all its states at once, and sets
+of states that were met are kept as states of a deterministic one.  So time grows with the length of
+the string times the size of the pattern, whatever they are.
 """
 
 from __future__ import annotations
@@ -262,8 +262,8 @@ class _Builder:
             else:
                 tests.append(self._is(c))
         if is_negated:
-            return lambda c: not any([test(c) for test in tests])
-        return lambda c: any([test(c) for test in tests])
+            return lambda c: not any(test(c) for test in tests)
+        return lambda c: any(test(c) for test in tests)
 
     def _range(self, low: str, high: str) -> Test:
         if not self.is_folded:

@@ -71,10 +71,10 @@ def _date_trunc(unit: str, moment: datetime) -> datetime | None:
     found = _CLOCK_UNITS.get(unit.upper())
     if found is None:
         return None
-    cuts = {"day": 0, "hour": 1, "minute": 2, "second": 3}
-    if found in cuts:
-        clock = (moment.hour, moment.minute, moment.second)[: cuts[found]]
-        return datetime(moment.year, moment.month, moment.day, *clock, tzinfo=UTC)
+    zeros = {"second": 0, "minute": 1, "hour": 2, "day": 3}
+    if found in zeros:
+        fields = ("second", "minute", "hour")[: zeros[found]]
+        return moment.replace(microsecond=0, **dict.fromkeys(fields, 0))  # type: ignore[arg-type]
     if found == "millisecond":
         return moment.replace(microsecond=moment.microsecond // 1000 * 1000)
     return moment

@@ -1,7 +1,7 @@
 """Types of computed values, as Spark names them, and what they become beside each other.
 
-An event's int is BIGINT, its float DOUBLE, its Decimal DECIMAL with its own digits; a literal int is
-INT when 32 bits hold it.  `void` is the type of NULL.
+An event's int is BIGINT, its float DOUBLE, its Decimal DECIMAL with its own digits; a literal int
+is INT when 32 bits hold it.  `void` is the type of NULL.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 INT_MIN, INT_MAX = -(2**31), 2**31 - 1
 LONG_MIN, LONG_MAX = -(2**63), 2**63 - 1
 MAX_DIGITS = 38
-WIDE = Context(prec=200, Emax=10**6, Emin=-(10**6))
+WIDE = Context(prec=800, Emax=10**6, Emin=-(10**6))
 """Enough digits that no exact step rounds."""
 
 
