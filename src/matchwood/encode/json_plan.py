@@ -24,7 +24,6 @@ from matchwood.encode.json_key_kernels import (
     BY_HAND,
     FRACTION,
     N_CLASSES,
-    NESTED,
     NOTHING,
     TEXT,
     WHOLE,
