@@ -115,8 +115,8 @@ def measure(workload: str, n: int) -> None:
         assert all(map(np.array_equal, found[:COUNTED], expected)), f"{name}: not as counting"
         assert before is None or all(map(np.array_equal, found, before)), f"{name}: not as pst"
         before = found
-        single = least(lambda index=index: [search(index, event, scratch) for event in alone])
-        batch = least(lambda index=index: search(index, events, scratch))
+        single = least(lambda i=index, x=scratch: [search(i, event, x) for event in alone])
+        batch = least(lambda i=index, x=scratch: search(i, events, x))
         print(
             f"  {name:<10}alone {single:7.1f} ({seconds * 1e6 / single:5.1f} x counting)  batch "
             f"{batch:7.1f} ({seconds * 1e6 / batch:5.1f} x)  {len(hits.slots) / N_EVENTS:,.0f} "

@@ -134,7 +134,7 @@ KERNEL_FILES = {
     for folder, names in STRUCTURES.items()
     for name in names.split()
 }
-DECORATORS = {"kernel", "part"}
+DECORATORS = {"kernel", "part", "inlined"}
 
 
 def is_kernel_file(module: str) -> bool:

@@ -28,7 +28,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -142,6 +142,13 @@ class Attributes:
         """Whether some context has a value of an attribute."""
         self.unknown: Counter[str] = Counter()
         """By attribute: values that left predicates unknown because they were of another kind."""
+        self.changes = 0
+        """How often attributes, what they supply or their constants may have changed."""
+        self.json_plan: Any = None
+        """How JSON documents are read, see `json_events`; made when there are enough of them."""
+        self.dict_reader: Any = None
+        """What the values of dicts become, see `dict_events`; until the next change."""
+        self.n_whole = 0  # JSON documents that were read without a plan since it became old
         self.version = 0  # raised when types of relations became known, or one was made
         self.n_new = 0  # constants learned since `forget_unused`
         self.n_kept = 0  # constants that were there then
@@ -157,6 +164,7 @@ class Attributes:
         """The attribute of that name, made at its first use; learns its type when it had none."""
         attribute = self.by_name.get(name)
         if attribute is None:
+            self.changes += 1
             base = self._base(name)
             attribute = self._new(name, None, None)
             if base is None and is_computed(name) and not name.endswith(EXACT):
@@ -176,6 +184,7 @@ class Attributes:
         if name.endswith(EXACT):
             self.get(name.removesuffix(EXACT), None).exact_id = attribute.id
         if attribute.type is None and kind is not None:
+            self.changes += 1
             self.journal.remember_field(attribute, "type")
             attribute.keys = self.keys_of(name, kind)
             attribute.type = kind
@@ -270,6 +279,7 @@ class Attributes:
 
     def settle_terms(self) -> None:
         """Let events supply what relations compare, as far as types are known."""
+        self.changes += 1
         for attribute in list(self.by_name.values()):
             for term in attribute.terms:
                 self.compared(attribute, term)
@@ -279,6 +289,7 @@ class Attributes:
 
         uses  how often expressions mention each attribute
         """
+        self.changes += 1
         pending = list(ids)
         while pending:
             attribute = self.all[pending.pop()]
@@ -414,6 +425,7 @@ class Attributes:
 
         A dictionary that was not read yet has learned nothing: it stays as it is.
         """
+        self.changes += 1
         ids, ends = predicates.ends()
         order = np.argsort(ids, kind="stable")
         ids, ends = ids[order], ends[order]

@@ -24,6 +24,7 @@ import numpy as np
 
 from matchwood.encode.attributes import Attribute, Attributes
 from matchwood.encode.computed import UNKNOWN, compute, find_value
+from matchwood.encode.dict_events import DictReader, Made, Shape
 from matchwood.encode.interval_events import KeySets, interval_entries
 from matchwood.encode.keys import WrongValue, describe, exact_number, float_place
 from matchwood.encode.kinds import MOMENTS
@@ -71,8 +72,13 @@ class EncodedEvents(NamedTuple):
 
 def encode_event(attributes: Attributes, event: Any) -> EventBatch:
     """One event; raises EventError."""
+    quick = _quick(attributes, event, []) if type(event) is dict else None
+    if quick is not None:
+        shape, keys = quick
+        key = np.array(keys, np.int64)
+        return EventBatch(np.array((0, len(key)), np.int64), shape.attr, key, key)
     entries = _entries(attributes, event, [])
-    return _batch([0, len(entries)], entries)
+    return _batch([0, len(entries)], [attr for attr, _ in entries], [key for _, key in entries])
 
 
 def encode_events(attributes: Attributes, events: Any) -> EncodedEvents:
@@ -91,17 +97,68 @@ def encode_events(attributes: Attributes, events: Any) -> EncodedEvents:
         )
     start, errors = [0], {}
     warnings: dict[int, list[EventError]] = {}
-    entries: list[Entry] = []
+    attrs: list[int] = []
+    keys: list[int | KeySets] = []
     for number, event in enumerate(events):
         problems: list[EventError] = []
         try:
-            entries += _entries(attributes, event, problems)
+            quick = _quick(attributes, event, problems) if type(event) is dict else None
+            if quick is not None:
+                attrs += quick[0].attrs
+                keys += quick[1]
+            else:
+                problems.clear()
+                entries = _entries(attributes, event, problems)
+                attrs += [attr for attr, _ in entries]
+                keys += [key for _, key in entries]
         except EventError as error:
             errors[number] = error
         if problems:
             warnings[number] = problems
-        start.append(len(entries))
-    return EncodedEvents(_batch(start, entries), errors, warnings)
+        start.append(len(attrs))
+    return EncodedEvents(_batch(start, attrs, keys), errors, warnings)
+
+
+def _quick(
+    attributes: Attributes, event: dict[str, Any], problems: list[EventError]
+) -> tuple[Shape, Any] | None:
+    """The shape and the keys of an event by what is known of its values; None: go on slowly."""
+    reader: DictReader | None = attributes.dict_reader
+    if reader is None or reader.changes != attributes.changes:
+        reader = attributes.dict_reader = DictReader(attributes, _made, MAX_NESTING)
+    found = reader.read(event)
+    if found is None:
+        return None
+    attrs, keys = found
+    unknown: list[Attribute] = []
+    if attributes.computed:
+        computed: dict[int, Any] = {}
+        unknown = _compute(attributes, event, computed, problems)
+        attrs += computed
+        keys += computed.values()
+    if attributes.absences:
+        present = set(attrs)
+        for attribute in attributes.absences:
+            if attribute.id not in present and attribute not in unknown:
+                attrs.append(attribute.absence_id)
+                keys.append(1)
+    return reader.arranged(attrs, keys)
+
+
+def _made(attributes: Attributes, attribute: Attribute, value: Any) -> Made | None:
+    """What a value becomes, for a `DictReader`; None where that is no plain keys."""
+    if type(value) not in _OWN:
+        return None
+    before = attributes.unknown[attribute.label]
+    entries = dict(value_entries(attributes, attribute, value))
+    n_unknown = attributes.unknown[attribute.label] - before
+    attributes.unknown[attribute.label] = before
+    if "." in attribute.name:  # it could come twice
+        entries.setdefault(attribute.id, 0)
+    keys = tuple(entries.values())
+    if any(isinstance(key, KeySets) for key in keys):
+        return None
+    return tuple(entries), keys, n_unknown  # type: ignore[return-value]
 
 
 Entry = tuple[int, int | KeySets]
@@ -285,15 +342,17 @@ def wrong_type(attribute: Attribute, found: str) -> EventError:
     )
 
 
-def _batch(start: Sequence[int], entries: list[Entry]) -> EventBatch:
-    attr = np.array([attr for attr, _ in entries], np.int32)
+def _batch(
+    start: Sequence[int], attrs: Sequence[int], found: Sequence[int | KeySets]
+) -> EventBatch:
+    attr = np.array(attrs, np.int32)
     starts = np.array(start, np.int64)
-    if not any(isinstance(key, KeySets) for _, key in entries):
-        keys = np.array([key for _, key in entries], np.int64)
+    if set(map(type, found)) <= {int}:
+        keys = np.array(found, np.int64)
         return EventBatch(starts, attr, keys, keys)
     lo, hi, more = [], [], []
     more_start, more_lo, more_hi = [0], [], []
-    for _, key in entries:
+    for key in found:
         sets = key if isinstance(key, KeySets) else KeySets(((key, key),))
         lo.append(sets.intervals[0][0])
         hi.append(sets.intervals[-1][1])

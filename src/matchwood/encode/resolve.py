@@ -46,6 +46,7 @@ def resolve(batch: LeafBatch, attributes: Attributes, table: ExpressionTable) ->
     batch = _by_kind(batch, attributes)
     groups = list(_by_name(batch))
     learned = _check(batch, attributes, groups)
+    attributes.changes += 1
     relations = _relation_rows(batch, attributes)
     if relations or (learned and attributes.version):
         learned = check_relations(batch, attributes, learned, relations)

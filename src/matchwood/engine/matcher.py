@@ -269,6 +269,26 @@ class Matcher(Collection, ContextValues, Questions, Durability):
 
         return self._search(search)
 
+    def match_json(self, document: bytes | str) -> list[Id]:
+        """Ids of the subscriptions that hold for an event that is a JSON object, as text.
+
+        The same answer as that of `match(json.loads(document))`, but only what subscriptions use
+        is read.  Strings of attributes that are declared as dates or times are read as such.
+        """
+        found = self.match_many_json([document])
+        for error in found.errors.values():
+            raise error
+        return found[0]
+
+    def match_many_json(self, documents: Any) -> Matches:
+        """Matches of many JSON documents: a buffer with one per line, or an iterable of them.
+
+        Documents that cannot be read are in `Matches.errors`; they match nothing and stop nothing.
+        """
+        from matchwood.encode.json_events import JsonLines
+
+        return self.match_many(JsonLines(documents))
+
     def encode(self, events: Any) -> EncodedEvents:
         """Events as integers, for `find`; they hold until the next change."""
         read = _read(events)

@@ -1,0 +1,255 @@
+"""Events from JSON text: one walk over the bytes, only the paths in use are read.
+
+    events = JsonLines(['{"price": 12}', '{"price": 40, "tags": ["new"]}'])
+    matcher.match_many(events)
+
+A document goes one of three ways, all with the same answer as `json.loads` and a dict:
+
+    compiled   walk (`json_walk_kernels`), then keys (`json_key_kernels`)
+    by hand    walk, then a dict of the values that are in use
+    whole      `json.loads`: what the walk does not decide, and all while the plan is not worth
+               making (`json_plan`)
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+from matchwood.encode.attributes import Attributes
+from matchwood.encode.events import EncodedEvents, EventBatch, encode_events
+from matchwood.encode.json_key_kernels import Entries, encode_documents
+from matchwood.encode.json_paths import new_scratch, walk
+from matchwood.encode.json_plan import JsonPlan, make_plan
+from matchwood.encode.json_walk_kernels import (
+    COPIED,
+    DOUBLE,
+    FALSE,
+    INTEGER,
+    LIST,
+    OBJECT,
+    STRING,
+    TRUE,
+    Tape,
+    split_lines,
+)
+from matchwood.errors import EventError
+from matchwood.kernel.arrays import slices
+from matchwood.lang.literals import LiteralError
+from matchwood.lang.moments import read_date, read_timestamp
+
+COST_OF_PLAN = 16
+"""Documents read whole that take as long as planning for 1,000 attributes and constants."""
+
+Buffer = bytes | bytearray | memoryview | str
+_MOMENTS = {"date": read_date, "timestamp": read_timestamp}
+
+
+class JsonLines:
+    """JSON documents, one event each.
+
+    documents  a buffer with one document per line, where blank lines are skipped; or an iterable of
+               documents, bytes or str
+    """
+
+    def __init__(self, documents: Buffer | Iterable[Buffer]) -> None:
+        if isinstance(documents, (bytes, bytearray, memoryview, str)):
+            self._data = np.frombuffer(_bytes(documents), np.uint8)
+            self._begin, self._end = _lines(self._data)
+        else:
+            texts = [_bytes(each) for each in documents]
+            lengths = np.array([len(each) for each in texts], np.int64)
+            self._data = np.frombuffer(b"".join(texts), np.uint8)
+            self._end = np.cumsum(lengths)
+            self._begin = self._end - lengths
+
+    def __len__(self) -> int:
+        return len(self._begin)
+
+    def text(self, number: int) -> bytes:
+        """One document."""
+        return self._data[self._begin[number] : self._end[number]].tobytes()
+
+    def __iter__(self) -> Iterator[Any]:
+        """The documents as `json.loads` reads them."""
+        return (json.loads(self.text(number)) for number in range(len(self)))
+
+    def encode_entries(self, attributes: Attributes) -> EncodedEvents:
+        """Encode all documents; what is wrong with one never stops the others."""
+        plan = _plan(attributes, len(self))
+        if plan is None:
+            return self._by_hand(attributes, range(len(self)), None, None)
+        tape = walk(self._data, self._begin, self._end, plan.paths)
+        if plan.is_by_hand:
+            return self._by_hand(attributes, range(len(self)), plan, tape)
+        entries = _encode(plan, tape, self._data)
+        for path in np.flatnonzero(entries.unknown).tolist():
+            attributes.unknown[plan.names[path]] += int(entries.unknown[path])
+        used = int(entries.start[-1])
+        keys = entries.key[:used]
+        batch = EventBatch(entries.start, entries.attr[:used], keys, keys)
+        left = np.flatnonzero(entries.is_left).tolist()
+        if not left:
+            return EncodedEvents(batch, {})
+        return _merged(batch, left, self._by_hand(attributes, left, plan, tape))
+
+    def _by_hand(
+        self,
+        attributes: Attributes,
+        numbers: Iterable[int],
+        plan: JsonPlan | None,
+        tape: Tape | None,
+    ) -> EncodedEvents:
+        """Encode some documents through dicts; their numbers count from 0 in the result."""
+        moments = {
+            name: _MOMENTS[each.type]
+            for name, each in attributes.by_name.items()
+            if each.type in _MOMENTS and not each.is_hidden
+        }
+        events: list[Any] = []
+        errors: dict[int, EventError] = {}
+        for i, number in enumerate(numbers):
+            event = None
+            if plan is not None and tape is not None and not tape.is_odd[number]:
+                event = self._values(plan, tape, number)
+            try:
+                if event is None:
+                    event = json.loads(self.text(number))
+                    if not isinstance(event, Mapping):
+                        raise ValueError(f"found {type(event).__name__}")
+            except (ValueError, RecursionError) as error:
+                event = {}
+                errors[i] = EventError(
+                    f"expected a JSON object, {_problem(error)}: {self._start_of(number)}"
+                )
+            events.append(_with_moments(event, moments) if moments else event)
+        encoded = encode_events(attributes, events)
+        return encoded._replace(errors={**encoded.errors, **errors})
+
+    def _values(self, plan: JsonPlan, tape: Tape, number: int) -> dict[str, Any] | None:
+        """The values in use of a document that was walked; None where it has to be read whole."""
+        event: dict[str, Any] = {}
+        for i in range(int(tape.start[number]), int(tape.start[number + 1])):
+            kind, value, end = int(tape.kind[i]), int(tape.value[i]), int(tape.end[i])
+            if kind == OBJECT:  # present itself, and what is in it
+                return None
+            event[plan.names[tape.path[i]]] = self._value(tape, kind, value, end)
+        return event
+
+    def _value(self, tape: Tape, kind: int, value: int, end: int) -> Any:
+        if kind in (FALSE, TRUE):
+            return kind == TRUE
+        if kind == INTEGER:
+            return value
+        if kind == DOUBLE:
+            return float(np.int64(value).view(np.float64))
+        text = (tape.copied if kind == COPIED else self._data)[value:end].tobytes()
+        if kind == LIST:
+            return json.loads(text)
+        assert kind in (STRING, COPIED)
+        return text.decode()
+
+    def _start_of(self, number: int) -> str:
+        text = self.text(number)[:60].decode(errors="replace")
+        return repr(text)
+
+
+def _problem(error: Exception) -> str:
+    text = str(error)
+    return text if text.startswith("found ") else f"found no JSON ({text[:120]})"
+
+
+def _bytes(document: Any) -> bytes:
+    if isinstance(document, str):
+        return document.encode("utf-8", "surrogatepass")
+    if isinstance(document, (bytes, bytearray, memoryview)):
+        return bytes(document)
+    raise EventError(f"expected JSON text as bytes or str, found {type(document).__name__}")
+
+
+def _lines(data: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Where the lines of a buffer begin and end, without those that are blank."""
+    most = int(np.count_nonzero(data == ord("\n"))) + 1
+    begin, end = np.empty(most, np.int64), np.empty(most, np.int64)
+    n = split_lines(data, begin, end)
+    return begin[:n], end[:n]
+
+
+def _plan(attributes: Attributes, n: int) -> JsonPlan | None:
+    """The plan of a matcher; None where it is old, and a new one costs more than reading whole."""
+    plan: JsonPlan | None = attributes.json_plan
+    if plan is not None and plan.changes == attributes.changes:
+        return plan
+    attributes.n_whole += n
+    size = len(attributes.by_name) + attributes.n_new + attributes.n_kept
+    if attributes.n_whole * 1_000 < COST_OF_PLAN * size:
+        return None
+    attributes.n_whole = 0
+    attributes.json_plan = make_plan(attributes)
+    return attributes.json_plan
+
+
+def _encode(plan: JsonPlan, tape: Tape, data: np.ndarray) -> Entries:
+    n, n_paths = len(tape.start) - 1, len(plan.names)
+    room = 2 * len(tape.path) + n * len(plan.plan.absent)
+    entries = Entries(
+        np.zeros(n + 1, np.int64),
+        np.empty(room, np.int32),
+        np.empty(room, np.int64),
+        np.zeros(n, np.bool_),
+        np.zeros(n_paths, np.int64),
+        np.full(n_paths, -1, np.int64),
+    )
+    encode_documents(plan.plan, tape, data, entries, new_scratch(plan.paths))
+    return entries
+
+
+def _with_moments(event: Mapping[str, Any], moments: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Strings of attributes that are declared as dates or times, as such; others stay."""
+    changed = dict(event)
+    for name, read in moments.items():
+        owner, key = changed, name
+        while key not in owner and "." in key:
+            head, _, key = key.partition(".")
+            inner = owner.get(head)
+            if not isinstance(inner, Mapping):
+                break
+            owner[head] = dict(inner)
+            owner = owner[head]
+        if isinstance(owner.get(key), str):
+            try:
+                owner[key] = read(owner[key])
+            except LiteralError:
+                continue
+    return changed
+
+
+def _merged(batch: EventBatch, numbers: list[int], encoded: EncodedEvents) -> EncodedEvents:
+    """Events of a batch that had no entries get those that were made by hand."""
+    hand = encoded.batch
+    sizes = np.diff(batch.start)
+    sizes[numbers] = np.diff(hand.start)
+    start = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)])
+    is_hand = np.zeros(len(sizes), bool)
+    is_hand[numbers] = True
+    from_hand = slices(start[:-1][is_hand], sizes[is_hand])
+    from_batch = slices(start[:-1][~is_hand], sizes[~is_hand])
+
+    def joined(mine: np.ndarray, theirs: np.ndarray) -> np.ndarray:
+        column = np.empty(int(start[-1]), mine.dtype)
+        column[from_batch], column[from_hand] = mine, theirs
+        return column
+
+    attr, lo, hi = map(joined, batch[1:4], hand[1:4])
+    more = hand.more
+    if len(hand.more):
+        more = np.full(int(start[-1]), -1, np.int32)
+        more[from_hand] = hand.more
+    return EncodedEvents(
+        EventBatch(start, attr, lo, hi, more, hand.more_start, hand.more_lo, hand.more_hi),
+        {numbers[i]: error for i, error in encoded.errors.items()},
+        {numbers[i]: found for i, found in encoded.warnings.items()},
+    )

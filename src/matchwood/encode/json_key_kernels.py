@@ -1,0 +1,279 @@
+"""Values on a tape of JSON documents to keys: the last step from text to an encoded event.
+
+What becomes of a value depends on its path and on its *class*: BOOLEAN, WHOLE (an integer),
+FRACTION (a double), TEXT, or NESTED (a list or an object).
+
+Layout of the plan   (P paths, T tables of numbers, U tables of strings)
+    presence   int32[P]     the attribute that every value but null supplies with key 0, NONE
+    action     uint8[P, C]  what a class of values becomes
+    target     int32[P, C]  the attribute that it supplies
+    table      int32[P, C]  which table it is looked up in
+    n_unknown  int32[P, C]  kinds of predicates on this path that such a value leaves unknown
+    absent     int32[K]     paths whose absence some subscription asks for
+    absence    int32[K]     the attribute that supplies it
+
+    numbers: see `columns.NumberLabels`; table t has `number_start[t]:number_start[t + 1]`
+    label, float_ceil, is_float, int_ceil, is_int;  int_count int64[T] constants that integers reach
+    gap        int64[T]     the key where a table has no constant
+
+    strings: table u has `string_start[u]:string_start[u + 1]`, ascending
+    string_label int64[];  text_start int64[] slice of `texts`, uint8[]: UTF-8
+    place      int32[2^k]   constants by hash of (table, text), NONE where free; half of it is free
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from matchwood.encode.json_walk_kernels import (
+    COPIED,
+    DOUBLE,
+    FALSE,
+    FNV_OFFSET,
+    FNV_PRIME,
+    INTEGER,
+    LIST,
+    NONE,
+    OBJECT,
+    STRING,
+    TRUE,
+    name_hash,
+)
+from matchwood.kernel.jit import inlined, kernel, part
+
+BOOLEAN, WHOLE, FRACTION, TEXT, NESTED = range(5)
+N_CLASSES = 5
+
+NOTHING, BY_HAND, AS_IS, AS_FLOAT, AS_NUMBER, AS_STRING = range(6)
+"""A value supplies nothing; is left to Python; is its own key; has the key of a float, of a number
+or of a string."""
+
+CLASS_OF = np.zeros(8, np.int64)
+for _kinds, _class in (
+    ((FALSE, TRUE), BOOLEAN),
+    ((INTEGER,), WHOLE),
+    ((DOUBLE,), FRACTION),
+    ((STRING, COPIED), TEXT),
+    ((LIST, OBJECT), NESTED),
+):
+    for _kind in _kinds:
+        CLASS_OF[_kind] = _class
+
+SIGN_MASK = np.int64(2**63 - 1)
+EXACT_INTEGER = 2**53
+
+
+class Plan(NamedTuple):
+    """See the module's docstring."""
+
+    presence: np.ndarray
+    action: np.ndarray
+    target: np.ndarray
+    table: np.ndarray
+    n_unknown: np.ndarray
+    absent: np.ndarray
+    absence: np.ndarray
+    number_start: np.ndarray
+    label: np.ndarray
+    float_ceil: np.ndarray
+    is_float: np.ndarray
+    int_ceil: np.ndarray
+    is_int: np.ndarray
+    int_count: np.ndarray
+    gap: np.ndarray
+    string_start: np.ndarray
+    string_label: np.ndarray
+    text_start: np.ndarray
+    texts: np.ndarray
+    place: np.ndarray
+
+
+class Entries(NamedTuple):
+    """Encoded events that are being made; `events.EventBatch` says what the arrays are.
+
+    is_left bool[n]   documents that are left to Python; they have no entries
+    unknown int64[P]  predicates that a value of another kind left unknown, by path
+    seen    int64[P]  the document that last had a path
+    """
+
+    start: np.ndarray
+    attr: np.ndarray
+    key: np.ndarray
+    is_left: np.ndarray
+    unknown: np.ndarray
+    seen: np.ndarray
+
+
+@part
+def text_hash(table, texts, begin, end):
+    value = FNV_OFFSET
+    for k in range(begin, end):
+        value = (value ^ np.uint64(texts[k])) * FNV_PRIME
+    return name_hash(table, value)
+
+
+@kernel
+def fill_places(plan):
+    """Enter all string constants into the table of places, which is empty."""
+    mask = len(plan.place) - 1
+    for table in range(len(plan.string_start) - 1):
+        for i in range(plan.string_start[table], plan.string_start[table + 1]):
+            value = text_hash(table, plan.texts, plan.text_start[i], plan.text_start[i + 1])
+            at = np.int64(value & np.uint64(mask))
+            while plan.place[at] != NONE:
+                at = (at + 1) & mask
+            plan.place[at] = i
+
+
+@inlined
+def _compare(plan, i, texts, begin, end):
+    """Below, at or above 0 as constant i is below, equal to or above a text."""
+    start = plan.text_start[i]
+    length = plan.text_start[i + 1] - start
+    for k in range(min(length, end - begin)):
+        if plan.texts[start + k] != texts[begin + k]:
+            return np.int64(plan.texts[start + k]) - np.int64(texts[begin + k])
+    return np.int64(length - (end - begin))
+
+
+@part
+def _string_key(plan, table, texts, begin, end):
+    """The label of an equal constant, else the key of the gap that a text falls into."""
+    first, last = plan.string_start[table], plan.string_start[table + 1]
+    if first == last:
+        return np.int64(0)
+    mask = len(plan.place) - 1
+    at = np.int64(text_hash(table, texts, begin, end) & np.uint64(mask))
+    while plan.place[at] != NONE:
+        i = plan.place[at]
+        if first <= i < last and _compare(plan, i, texts, begin, end) == 0:
+            return plan.string_label[i]
+        at = (at + 1) & mask
+    low, high = first - 1, last  # constant low is below the text, constant high above it
+    while high - low > 1:
+        middle = (low + high) >> 1
+        if _compare(plan, middle, texts, begin, end) < 0:
+            low = middle
+        else:
+            high = middle
+    return plan.string_label[first] - 1 if low < first else plan.string_label[low] + 1
+
+
+@inlined
+def _place(ceil, is_exact, label, value, first, last):
+    """The key of a number among constants first..last: see `column_kernels.place_numbers`."""
+    low, high = first - 1, last
+    while high - low > 1:
+        middle = (low + high) >> 1
+        if ceil[middle] <= value:
+            low = middle
+        else:
+            high = middle
+    if low < first:
+        return label[first] - 1
+    if is_exact[low] and ceil[low] == value:
+        return label[low]
+    return label[low] + 1
+
+
+@part
+def _number_key(plan, table, kind, value, double):
+    first, last = plan.number_start[table], plan.number_start[table + 1]
+    if first == last:
+        return plan.gap[table]
+    if kind == DOUBLE:
+        return _place(plan.float_ceil, plan.is_float, plan.label, double, first, last)
+    last = first + plan.int_count[table]
+    return _place(plan.int_ceil, plan.is_int, plan.label, value, first, last)
+
+
+@inlined
+def _float_key(bits):
+    """See `keys.float_key`; JSON has no NaN."""
+    if bits == ~SIGN_MASK:
+        return np.int64(0)  # -0.0
+    return bits if bits >= 0 else bits ^ SIGN_MASK
+
+
+@inlined
+def _key_of(plan, path, kind, value, end, data, copied, scratch):
+    """The key of a value whose action is not NOTHING nor BY_HAND, and whether there is one."""
+    of = CLASS_OF[kind]
+    action = plan.action[path, of]
+    table = plan.table[path, of]
+    if action == AS_STRING:
+        texts = copied if kind == COPIED else data
+        return _string_key(plan, table, texts, value, end), True
+    if kind == FALSE or kind == TRUE:
+        return np.int64(kind == TRUE), True
+    scratch.bits[0] = value
+    if action == AS_NUMBER:
+        return _number_key(plan, table, kind, value, scratch.double[0]), True
+    if action == AS_IS:
+        return value, True
+    if kind == INTEGER:
+        if value > EXACT_INTEGER or value < -EXACT_INTEGER:
+            return np.int64(0), False
+        scratch.double[0] = np.float64(value)
+    return _float_key(scratch.bits[0]), True
+
+
+@inlined
+def _sort_entries(attr, key, begin, end):
+    """Sort the entries of one event by attribute; there are few."""
+    for i in range(begin + 1, end):
+        a, k = attr[i], key[i]
+        j = i
+        while j > begin and attr[j - 1] > a:
+            attr[j], key[j] = attr[j - 1], key[j - 1]
+            j -= 1
+        attr[j], key[j] = a, k
+
+
+@inlined
+def _encode_document(plan, tape, document, data, entries, n, scratch):
+    """Write the entries of one document from n on; the end of them, or NONE: left to Python."""
+    for i in range(tape.start[document], tape.start[document + 1]):
+        path, kind = tape.path[i], tape.kind[i]
+        of = CLASS_OF[kind]
+        action = plan.action[path, of]
+        if action == BY_HAND:
+            return np.int64(NONE)
+        entries.seen[path] = document
+        if plan.presence[path] != NONE:
+            entries.attr[n], entries.key[n] = plan.presence[path], 0
+            n += 1
+        if action != NOTHING:
+            key, is_found = _key_of(
+                plan, path, kind, tape.value[i], tape.end[i], data, tape.copied, scratch
+            )
+            if not is_found:
+                return np.int64(NONE)
+            entries.attr[n], entries.key[n] = plan.target[path, of], key
+            n += 1
+    for k in range(len(plan.absent)):
+        if entries.seen[plan.absent[k]] != document:
+            entries.attr[n], entries.key[n] = plan.absence[k], 1
+            n += 1
+    return n
+
+
+@kernel
+def encode_documents(plan, tape, data, entries, scratch):
+    """Encode all documents of a tape; `entries` has room for two per value and all absences."""
+    n = np.int64(0)
+    for document in range(len(tape.start) - 1):
+        entries.start[document] = n
+        end = np.int64(NONE)
+        if not tape.is_odd[document]:
+            end = _encode_document(plan, tape, document, data, entries, n, scratch)
+        entries.is_left[document] = end == NONE
+        if end != NONE:
+            _sort_entries(entries.attr, entries.key, n, end)
+            for i in range(tape.start[document], tape.start[document + 1]):
+                path = tape.path[i]
+                entries.unknown[path] += plan.n_unknown[path, CLASS_OF[tape.kind[i]]]
+            n = end
+    entries.start[len(tape.start) - 1] = n

@@ -1,0 +1,203 @@
+"""What becomes of each value at a path of JSON documents, as arrays for `json_key_kernels`.
+
+The plan says, for every attribute that subscriptions use and every class of JSON values, whether
+compiled code can make its key.  Where it cannot (dates in strings, patterns, computed attributes,
+values that are errors) the value is read by hand: by the same code that reads a dict.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+
+from matchwood.encode.attributes import Attribute, Attributes
+from matchwood.encode.columns import NumberLabels, number_labels
+from matchwood.encode.dictionary import OrderedDictionary
+from matchwood.encode.json_key_kernels import (
+    AS_FLOAT,
+    AS_IS,
+    AS_NUMBER,
+    AS_STRING,
+    BOOLEAN,
+    BY_HAND,
+    FRACTION,
+    N_CLASSES,
+    NOTHING,
+    TEXT,
+    WHOLE,
+    Plan,
+    fill_places,
+)
+from matchwood.encode.json_paths import make_paths
+from matchwood.encode.json_walk_kernels import NONE, Paths
+from matchwood.encode.keys import DictionaryKeys
+from matchwood.encode.kinds import is_internal
+from matchwood.lang.functions.evaluate import PATH
+
+_ACTIONS = {
+    "bool": {BOOLEAN: AS_IS},
+    "int": {WHOLE: AS_IS},
+    "float": {WHOLE: AS_FLOAT, FRACTION: AS_FLOAT},
+    "number": {WHOLE: AS_NUMBER, FRACTION: AS_NUMBER},
+    "string": {TEXT: AS_STRING},
+}
+"""By type: the classes of values that have a key, and how it is made."""
+
+
+class JsonPlan(NamedTuple):
+    """The paths in use, and what becomes of their values."""
+
+    changes: int  # of `Attributes.changes` when it was made
+    names: list[str]
+    paths: Paths
+    plan: Plan
+    is_by_hand: bool  # whether every document is: some attribute needs other values or absences
+
+
+class StringTable(NamedTuple):
+    """The constants of a string dictionary, ascending."""
+
+    labels: np.ndarray
+    lengths: np.ndarray
+    texts: bytes
+
+
+def string_table(dictionary: OrderedDictionary) -> StringTable:
+    """The arrays of a dictionary."""
+    texts = [each.encode() for each in dictionary.values]
+    lengths = np.array([len(each) for each in texts], np.int64)
+    return StringTable(dictionary.labels(), lengths, b"".join(texts))
+
+
+@dataclass
+class _Tables:
+    """Tables of constants, one per attribute that has a dictionary."""
+
+    numbers: list[NumberLabels] = field(default_factory=list)
+    strings: list[StringTable] = field(default_factory=list)
+
+    def add(self, attribute: Attribute) -> int:
+        keys = attribute.keys
+        if not isinstance(keys, DictionaryKeys):
+            return NONE
+        if keys.type == "number":
+            self.numbers.append(keys.dictionary.kept(number_labels))
+            return len(self.numbers) - 1
+        self.strings.append(keys.dictionary.kept(string_table))
+        return len(self.strings) - 1
+
+
+def make_plan(attributes: Attributes) -> JsonPlan:
+    """The plan for all attributes of a matcher as they are now."""
+    wanted = {name: each for name, each in attributes.by_name.items() if not each.is_hidden}
+    inputs = {
+        name.split(PATH)[0]
+        for each in attributes.computed
+        for name in (each.formula.inputs if each.formula is not None else ())
+    }
+    names = [*wanted, *sorted(inputs - wanted.keys())]
+    n = len(names)
+    presence = np.full(n, NONE, np.int32)
+    action = np.full((n, N_CLASSES), NOTHING, np.uint8)
+    target = np.full((n, N_CLASSES), NONE, np.int32)
+    table = np.full((n, N_CLASSES), NONE, np.int32)
+    n_unknown = np.zeros((n, N_CLASSES), np.int32)
+    tables = _Tables()
+    for path, attribute in enumerate(wanted.values()):
+        if attribute.keys is not None:
+            action[path] = BY_HAND  # a value of another type is an error, which names it
+            _plan_typed(attribute, path, action, target, table, tables)
+            continue
+        if attribute.is_asked:
+            presence[path] = attribute.id
+        for kind, each in attribute.kinds.items():
+            accepted = _plan_typed(each, path, action, target, table, tables)
+            if kind not in _ACTIONS:  # dates and times, which strings may be
+                action[path, TEXT] = BY_HAND
+                accepted = {TEXT}
+            for of in set(range(N_CLASSES)) - accepted:
+                n_unknown[path, of] += 1
+    numbered = {each.id: path for path, each in enumerate(wanted.values())}
+    absent = [numbered.get(each.id, NONE) for each in attributes.absences]
+    return JsonPlan(
+        attributes.changes,
+        names,
+        make_paths(names),
+        _filled(
+            tables, presence, action, target, table, n_unknown,
+            np.array(absent, np.int32),
+            np.array([each.absence_id for each in attributes.absences], np.int32),
+        ),
+        bool(attributes.computed) or NONE in absent or any(map(is_internal, wanted)),
+    )  # fmt: skip
+
+
+def _plan_typed(
+    attribute: Attribute,
+    path: int,
+    action: np.ndarray,
+    target: np.ndarray,
+    table: np.ndarray,
+    tables: _Tables,
+) -> set[int]:
+    """Plan the classes that an attribute of one type takes; returns them."""
+    actions = _ACTIONS.get(attribute.type or "", {})
+    number = tables.add(attribute) if actions else NONE
+    has_more = bool(attribute.patterns) or attribute.beside_id >= 0
+    for of, how in actions.items():
+        is_by_hand = has_more or (of == WHOLE and attribute.exact_id >= 0)
+        is_taken = action[path, of] == BY_HAND and attribute.base_id >= 0
+        action[path, of] = BY_HAND if is_by_hand or is_taken else how
+        target[path, of] = attribute.id
+        table[path, of] = number
+    return set(actions)
+
+
+def _filled(
+    tables: _Tables,
+    presence: np.ndarray,
+    action: np.ndarray,
+    target: np.ndarray,
+    table: np.ndarray,
+    n_unknown: np.ndarray,
+    absent: np.ndarray,
+    absence: np.ndarray,
+) -> Plan:
+    """The plan with its tables, one after the other."""
+    numbers, strings = tables.numbers, tables.strings
+    sizes = np.array([len(each.labels) for each in numbers], np.int64)
+    lengths = _joined([each.lengths for each in strings], np.int64)
+    n_strings = np.array([len(each.labels) for each in strings], np.int64)
+    plan = Plan(
+        presence, action, target, table, n_unknown, absent, absence,
+        _starts(sizes),
+        _joined([each.labels for each in numbers], np.int64),
+        _joined([each.float_ceil for each in numbers], np.float64),
+        _joined([each.float_exact for each in numbers], np.bool_),
+        _joined([_padded(each.int_ceil, len(each.labels)) for each in numbers], np.int64),
+        _joined([_padded(each.int_exact, len(each.labels)) for each in numbers], np.bool_),
+        np.array([len(each.int_ceil) for each in numbers], np.int64),
+        np.array([each.nan_key - 1 for each in numbers], np.int64),
+        _starts(n_strings),
+        _joined([each.labels for each in strings], np.int64),
+        _starts(lengths),
+        np.frombuffer(b"".join(each.texts for each in strings) or b"\0", np.uint8),
+        np.full(1 << (2 * len(lengths) + 1).bit_length(), NONE, np.int32),
+    )  # fmt: skip
+    fill_places(plan)
+    return plan
+
+
+def _starts(sizes: np.ndarray) -> np.ndarray:
+    return np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes, dtype=np.int64)])
+
+
+def _joined(arrays: list[np.ndarray], dtype: type) -> np.ndarray:
+    return np.concatenate([np.empty(0, dtype), *arrays]).astype(dtype, copy=False)
+
+
+def _padded(array: np.ndarray, size: int) -> np.ndarray:
+    """Constants that no integer reaches are the last ones; their places are never read."""
+    return np.concatenate([array, np.zeros(size - len(array), array.dtype)])

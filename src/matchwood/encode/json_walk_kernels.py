@@ -1,0 +1,382 @@
+"""One walk over JSON documents: the values at the paths in use are listed, the rest is skipped.
+
+Every byte is checked as `json.loads` checks it, but nothing is made of what no path names.  What
+this walk does not decide is marked ODD and read by `json.loads` (see `json_events`): wrong text,
+keys with escapes, a path that occurs twice, deep nesting, rare numbers at a path in use.
+
+Layout of the paths   (a tree of name parts: `user.age` is `age` below `user`; N nodes, 2^k places)
+    parent     int32[N]    the node above; the root is node 0
+    path       int32[N]    which path ends here, NONE
+    is_inner   bool[N]     whether a path goes on below
+    name_start int64[N+1]  slice of `names` that is the node's own part
+    names      uint8[]     UTF-8
+    table      int32[2^k]  nodes by hash of (parent, name), NONE where free; half of it is free
+
+Layout of the tape    (what was found, in the order of the text)
+    start  int64[n+1]  slice of entries that belongs to a document
+    path   int32[m]    which path
+    kind   uint8[m]    FALSE, TRUE, INTEGER, DOUBLE, STRING, COPIED, LIST, OBJECT
+    value  int64[m]    an INTEGER; the bits of a DOUBLE; else where the token begins
+    end    int64[m]    where the token ends: in the text, or in `copied` for COPIED, a string
+                       without its escapes
+    copied uint8[]     as long as the text
+    is_odd bool[n]     leave this document to exact code; its slice is empty
+
+null is an absent value: it is not listed.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from matchwood.encode.json_token_kernels import (
+    BACKSLASH,
+    BRACE,
+    BRACE_END,
+    BRACKET,
+    BRACKET_END,
+    COLON,
+    COMMA,
+    DOT,
+    FIRST_PRINTABLE,
+    FIRST_WIDE,
+    IS_DOUBLE,
+    LOWER_F,
+    LOWER_N,
+    LOWER_T,
+    MINUS,
+    NEWLINE,
+    NINE,
+    ODD,
+    QUOTE,
+    SPACE,
+    ZERO,
+    double_of,
+    integer_of,
+    is_exact,
+    read_number,
+    skip_space,
+    skip_string,
+    skip_word,
+    unescape,
+    wide_end,
+)
+from matchwood.kernel.jit import inlined, kernel
+
+NONE = -1
+ROOT = 0
+MAX_DEPTH = 48
+"""Deepest nesting that this walk follows; the rest is left to exact code."""
+
+FALSE, TRUE, INTEGER, DOUBLE, STRING, COPIED, LIST, OBJECT = range(8)
+
+FNV_OFFSET = np.uint64(0xCBF29CE484222325)
+FNV_PRIME = np.uint64(0x100000001B3)
+NODE_FACTOR = np.uint64(0x9E3779B97F4A7C15)
+
+
+class Paths(NamedTuple):
+    """See the module's docstring."""
+
+    parent: np.ndarray
+    path: np.ndarray
+    is_inner: np.ndarray
+    name_start: np.ndarray
+    names: np.ndarray
+    table: np.ndarray
+
+
+class Tape(NamedTuple):
+    """See the module's docstring."""
+
+    start: np.ndarray
+    path: np.ndarray
+    kind: np.ndarray
+    value: np.ndarray
+    end: np.ndarray
+    copied: np.ndarray
+    is_odd: np.ndarray
+
+
+class WalkScratch(NamedTuple):
+    """Memory of one walk.
+
+    node    int32[MAX_DEPTH + 1]   per open container: its node, NONE inside lists and elsewhere
+    is_list bool[MAX_DEPTH + 1]    whether it is a list
+    entry   int64[MAX_DEPTH + 1]   its entry of the tape, NONE
+    seen    int64[N]               the document that last had a node
+    number  int64[N_NUMBER]        see `json_token_kernels`
+    double  float64[1]             a number that is being read ...
+    bits    int64[1]               ... and the same memory as an integer
+    used    int64[2]               entries of the tape, bytes of `copied`
+    """
+
+    node: np.ndarray
+    is_list: np.ndarray
+    entry: np.ndarray
+    seen: np.ndarray
+    number: np.ndarray
+    double: np.ndarray
+    bits: np.ndarray
+    used: np.ndarray
+
+
+ENTRIES, COPIED_BYTES = range(2)
+
+
+@inlined
+def name_hash(parent, value):
+    """Where a name below a node is looked for; `value` is the hash of its bytes."""
+    mixed = value ^ np.uint64(parent) * NODE_FACTOR
+    return mixed ^ mixed >> np.uint64(29)
+
+
+@kernel
+def fill_table(paths):
+    """Enter all nodes but the root into the table, which is empty."""
+    mask = len(paths.table) - 1
+    for node in range(1, len(paths.parent)):
+        value = FNV_OFFSET
+        for k in range(paths.name_start[node], paths.name_start[node + 1]):
+            value = (value ^ np.uint64(paths.names[k])) * FNV_PRIME
+        at = np.int64(name_hash(paths.parent[node], value) & np.uint64(mask))
+        while paths.table[at] != NONE:
+            at = (at + 1) & mask
+        paths.table[at] = node
+
+
+@inlined
+def child_of(paths, parent, data, begin, end, value):
+    """The node of `data[begin:end]` below another one, or NONE."""
+    mask = len(paths.table) - 1
+    at = np.int64(name_hash(parent, value) & np.uint64(mask))
+    while paths.table[at] != NONE:
+        node = paths.table[at]
+        start = paths.name_start[node]
+        if paths.parent[node] == parent and paths.name_start[node + 1] - start == end - begin:
+            k = 0
+            while k < end - begin and paths.names[start + k] == data[begin + k]:
+                k += 1
+            if k == end - begin:
+                return np.int64(node)
+        at = (at + 1) & mask
+    return np.int64(NONE)
+
+
+@inlined
+def _read_key(data, at, end, paths, node):
+    """The byte after a key, and the node that it leads to; a dot in a key is a step down."""
+    if at >= end or data[at] != QUOTE:
+        return np.int64(ODD), np.int64(NONE)
+    if node == NONE:
+        stop, _ = skip_string(data, at, end)
+        return stop, np.int64(NONE)
+    at += 1
+    begin = at
+    value = FNV_OFFSET
+    while at < end:
+        byte = data[at]
+        if byte == QUOTE:
+            if node != NONE:
+                node = child_of(paths, node, data, begin, at, value)
+            return np.int64(at + 1), node
+        if byte == BACKSLASH or byte < FIRST_PRINTABLE:
+            break
+        if byte == DOT and node != NONE:
+            node = child_of(paths, node, data, begin, at, value)
+            begin = at + 1
+            value = FNV_OFFSET
+            at += 1
+            continue
+        stop = at + 1
+        if byte >= FIRST_WIDE:
+            stop = wide_end(data, at, end)
+            if stop == ODD:
+                break
+        if node != NONE:
+            for k in range(at, stop):
+                value = (value ^ np.uint64(data[k])) * FNV_PRIME
+        at = stop
+    return np.int64(ODD), np.int64(NONE)
+
+
+@inlined
+def _find_value(data, at, end, paths, node):
+    """The node of a key at `at`, and where its value begins."""
+    at, node = _read_key(data, at, end, paths, node)
+    if at == ODD:
+        return at, node
+    at = skip_space(data, at, end)
+    if at >= end or data[at] != COLON:
+        return np.int64(ODD), node
+    return np.int64(skip_space(data, at + 1, end)), node
+
+
+@inlined
+def _list_value(paths, node, kind, value, end, tape, scratch):
+    """Put a value on the tape, if a path ends at its node."""
+    if node == NONE or paths.path[node] == NONE:
+        return
+    n = scratch.used[ENTRIES]
+    tape.path[n] = paths.path[node]
+    tape.kind[n] = kind
+    tape.value[n] = value
+    tape.end[n] = end
+    scratch.used[ENTRIES] += 1
+
+
+@inlined
+def _read_string(data, at, end, paths, node, tape, scratch):
+    stop, has_escapes = skip_string(data, at, end)
+    if stop == ODD or node == NONE or paths.path[node] == NONE:
+        return stop
+    if has_escapes:
+        begin = scratch.used[COPIED_BYTES]
+        n = unescape(data, at + 1, stop - 1, tape.copied, begin)
+        scratch.used[COPIED_BYTES] = n
+        _list_value(paths, node, COPIED, begin, n, tape, scratch)
+    else:
+        _list_value(paths, node, STRING, at + 1, stop - 1, tape, scratch)
+    return stop
+
+
+@inlined
+def _read_number(data, at, end, paths, node, tape, scratch):
+    number = scratch.number
+    stop = read_number(data, at, end, number)
+    if stop == ODD or node == NONE or paths.path[node] == NONE:
+        return stop
+    if not is_exact(number):
+        return np.int64(ODD)
+    if number[IS_DOUBLE]:
+        scratch.double[0] = double_of(number)
+        _list_value(paths, node, DOUBLE, scratch.bits[0], stop, tape, scratch)
+    else:
+        _list_value(paths, node, INTEGER, integer_of(number), stop, tape, scratch)
+    return stop
+
+
+@inlined
+def _read_scalar(data, at, end, paths, node, tape, scratch):
+    """The end of a value that is no container, or ODD."""
+    byte = data[at]
+    if byte == QUOTE:
+        return _read_string(data, at, end, paths, node, tape, scratch)
+    if byte == MINUS or ZERO <= byte <= NINE:
+        return _read_number(data, at, end, paths, node, tape, scratch)
+    if byte == LOWER_T or byte == LOWER_F or byte == LOWER_N:
+        stop = skip_word(data, at, end)
+        if stop != ODD and byte != LOWER_N:
+            _list_value(paths, node, TRUE if byte == LOWER_T else FALSE, at, stop, tape, scratch)
+        return stop
+    return np.int64(ODD)
+
+
+@inlined
+def _walk(data, at, end, paths, document, tape, scratch):
+    """List the values of one document; False where it is odd."""
+    at = skip_space(data, at, end)
+    if at >= end or data[at] != BRACE:
+        return False
+    depth = 0
+    node = np.int64(ROOT)
+    while True:  # a value begins at `at`; `node` is where its path stands
+        byte = data[at]
+        if byte == BRACE or byte == BRACKET:
+            depth += 1
+            if depth > MAX_DEPTH:
+                return False
+            is_list = byte == BRACKET
+            scratch.entry[depth] = NONE
+            if depth > 1 and node != NONE and paths.path[node] != NONE:
+                scratch.entry[depth] = scratch.used[ENTRIES]
+                _list_value(paths, node, LIST if is_list else OBJECT, at, at, tape, scratch)
+            is_followed = not is_list and node != NONE and paths.is_inner[node]
+            scratch.node[depth] = node if is_followed else NONE
+            scratch.is_list[depth] = is_list
+            at = skip_space(data, at + 1, end)
+            if at >= end:
+                return False
+            if data[at] != (BRACKET_END if is_list else BRACE_END):
+                node = np.int64(NONE)
+                if not is_list:
+                    at, node = _find_value(data, at, end, paths, scratch.node[depth])
+                    if at == ODD or at >= end or _is_repeated(node, document, scratch):
+                        return False
+                continue
+        else:
+            at = _read_scalar(data, at, end, paths, node, tape, scratch)
+            if at == ODD:
+                return False
+            at = skip_space(data, at, end)
+        while True:  # a value has ended before `at`, or an empty container ends at `at`
+            if at >= end:
+                return False
+            if data[at] == COMMA:
+                break
+            if data[at] != (BRACKET_END if scratch.is_list[depth] else BRACE_END):
+                return False
+            if scratch.entry[depth] != NONE:
+                tape.end[scratch.entry[depth]] = at + 1
+            depth -= 1
+            at = skip_space(data, at + 1, end)
+            if depth == 0:
+                return at == end
+        at = skip_space(data, at + 1, end)
+        if at >= end:
+            return False
+        node = np.int64(NONE)
+        if not scratch.is_list[depth]:
+            at, node = _find_value(data, at, end, paths, scratch.node[depth])
+            if at == ODD or at >= end or _is_repeated(node, document, scratch):
+                return False
+
+
+@inlined
+def _is_repeated(node, document, scratch):
+    """Whether a node of the paths occurs for the second time in a document."""
+    if node == NONE:
+        return False
+    if scratch.seen[node] == document:
+        return True
+    scratch.seen[node] = document
+    return False
+
+
+@kernel
+def walk_documents(data, begin, end, paths, first, tape, scratch):
+    """List documents first.., which are `data[begin[i]:end[i]]`; returns the number done.
+
+    Fewer than all: the tape has no room for one more document, which lists a path once at most.
+    """
+    for i in range(first, len(begin)):
+        n, copied = scratch.used[ENTRIES], scratch.used[COPIED_BYTES]
+        if n + len(paths.path) > len(tape.path):
+            return i
+        tape.is_odd[i] = not _walk(data, begin[i], end[i], paths, i, tape, scratch)
+        if tape.is_odd[i]:
+            scratch.used[ENTRIES], scratch.used[COPIED_BYTES] = n, copied
+        tape.start[i + 1] = scratch.used[ENTRIES]
+    return len(begin)
+
+
+@kernel
+def split_lines(data, begin, end):
+    """Write where the lines that are not blank begin and end; returns their number.
+
+    The arrays have a place for every newline and one more.
+    """
+    n = at = np.int64(0)
+    while at < len(data):
+        start = at
+        is_blank = True
+        while at < len(data) and data[at] != NEWLINE:
+            is_blank &= data[at] <= SPACE
+            at += 1
+        if not is_blank:
+            begin[n], end[n] = start, at
+            n += 1
+        at += 1
+    return n
