@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import copy
+import json
 import pickle
+import threading
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from typing import Any
@@ -15,6 +17,7 @@ import pytest
 
 import matchwood as mw
 from engine.invariants import check
+from matchwood.engine import manifest
 
 SOON = datetime(2100, 1, 1, tzinfo=UTC)
 
@@ -127,6 +130,27 @@ def test_fields_survive_a_snapshot_a_compaction_and_a_rebuild(tmp_path) -> None:
     again = mw.Matcher()
     again._store = rebuilt(m._store)
     assert dict(again.items()) == expected
+
+
+@pytest.mark.parametrize("version", [1, 2])
+def test_a_snapshot_of_an_older_format_has_no_fields(tmp_path, version: int) -> None:
+    m = mw.Matcher()
+    m.add_many([("a", "x > 1"), ("b", "x > 2")])
+    m.save(tmp_path / "s")
+    file = tmp_path / "s" / "manifest.json"
+    found = json.loads(file.read_text())
+    found.pop("checksum")
+    found["version"] = version
+    del found["files"]["subscription_added"]
+    found["checksum"] = manifest._checksum(found)
+    file.write_text(json.dumps(found))
+    old = mw.Matcher.load(tmp_path / "s")
+    assert old.match({"x": 3}, limit=1) == ["a"]
+    old.add("c", "x > 1", priority=2, payload="p")
+    assert old.match({"x": 3}, limit=1) == ["c"]
+    assert [each.priority for _, each in old.items()] == [0, 0, 2]
+    old.save(tmp_path / "s")
+    assert mw.Matcher.load(tmp_path / "s")["c"].payload == "p"
 
 
 def test_ids_of_slots_are_null_after_a_removal() -> None:
@@ -262,6 +286,46 @@ def test_a_batch_with_something_refused_changes_nothing(wrong) -> None:
     check(m)
     m.add("new", "x = 5")
     assert m.match({"x": 5})[-1] == "new"
+
+
+def test_a_search_sees_none_of_a_batch_or_all() -> None:
+    m = mw.Matcher()
+    m.add("kept", "x = 1")
+    seen: set[tuple[Any, ...]] = set()
+    is_done = threading.Event()
+
+    def read() -> None:
+        while not is_done.is_set():
+            seen.add(tuple(m.match({"x": 1})))
+
+    reader = threading.Thread(target=read)
+    reader.start()
+    try:
+        for _ in range(60):
+            with m.batch() as b:
+                b.add("a", "x = 1")
+                b.add_many([("b", "x >= 1"), ("c", "x <= 1")])
+            with m.batch() as b:
+                b.remove_many(["a", "b", "c"])
+    finally:
+        is_done.set()
+        reader.join()
+    assert seen <= {("kept",), ("kept", "a", "b", "c")}
+
+
+def test_a_table_of_predicates_replaces_too() -> None:
+    m = mw.Matcher()
+    m.add_many([(1, "x = 9"), (2, "x = 2")])
+    table = pa.table({"id": [1, 3, 1], "attribute": ["x", "x", "y"], "operator": ["="] * 3,
+                      "value": [1, 1, 1], "priority": [4, 5, 4]})  # fmt: skip
+    report = m.replace_many(table)
+    assert (report.count, report.errors) == (2, [])
+    assert m.match({"x": 1, "y": 1}) == [1, 3]
+    assert (m.ids(), m[1].priority, m[2].priority) == ([1, 2, 3], 4, 0)
+    refused = m.replace_many([(True, "x = 5"), (None, "x = 5"), (2, "x = 5")])
+    assert (refused.count, [each.row for each in refused.errors]) == (1, [0, 1])
+    assert m.match({"x": 5}) == [2]
+    check(m)
 
 
 # -- forms for people --------------------------------------------------------------------------

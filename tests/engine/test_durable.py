@@ -125,6 +125,7 @@ def test_a_matcher_that_is_dropped_lets_go_of_its_folder(tmp_path: Path) -> None
         assert everything(m) == before
 
 
+@pytest.mark.slow
 def test_options_stay_and_others_build_anew(tmp_path: Path) -> None:
     with mw.Matcher.open(tmp_path / "f", "be_tree", schema={"x": "int"}, max_cap=5) as m:
         m.add(1, "x > 1")
@@ -190,6 +191,7 @@ def test_an_interruption_while_writing_leaves_memory_and_log_alike(
         assert everything(m) == before
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("damage", ["byte", "short", "manifest", "missing", "newer"])
 def test_a_damaged_snapshot_is_built_again_with_a_warning(tmp_path: Path, damage: str) -> None:
     with filled(tmp_path / "f") as m:

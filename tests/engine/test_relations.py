@@ -39,6 +39,7 @@ def matched(text: str) -> frozenset[int]:
     return frozenset(n for n, event in enumerate(EVENTS) if matches(tree, event))
 
 
+@pytest.mark.slow
 @settings(max_examples=1500 if IS_LONG else 60)
 @given(st.lists(TEXTS, min_size=2, max_size=5, unique=True))
 def test_claims_are_true_for_every_event(texts: list[str]) -> None:
@@ -64,6 +65,7 @@ def test_claims_are_true_for_every_event(texts: list[str]) -> None:
 PLAIN = [leaf for leaf in LEAVES if "LIKE" not in leaf]
 
 
+@pytest.mark.slow
 @settings(max_examples=1500 if IS_LONG else 60)
 @given(st.lists(st.lists(st.sampled_from(PLAIN), min_size=1, max_size=3).map(" AND ".join),
                 min_size=2, max_size=4, unique=True))  # fmt: skip

@@ -125,3 +125,31 @@ def test_thousands_of_half_lines_that_come_one_by_one_are_enumerated_once(monkey
         matcher.add(i, f"a > {i}")
     assert matcher.match({"a": 1_234}) == list(range(1_234))
     assert built == [1, 2_000]
+
+
+def test_over_values_it_finds_the_same_and_takes_more():
+    world = World({"x": "int", "y": "int"})
+    rng = Random(5)
+
+    def expr():
+        low = rng.randint(0, 80)
+        return And((Between("x", low, low + rng.randint(0, 15)), Comparison("y", "=", low % 7)))
+
+    world.store([expr() for _ in range(60)])
+    slots = world.speaking("conjunctions")
+    plain, valued = (KIndex.build(world.table, slots, over=each) for each in ("segments", "values"))
+    events = world.events([{"x": rng.randint(-5, 105), "y": rng.randint(-1, 8)} for _ in range(99)])
+    found, expected = valued.match_batch(events), plain.match_batch(events)
+    assert found.offsets.tolist() == expected.offsets.tolist()
+    assert found.slots.tolist() == expected.slots.tolist()
+    assert valued.stats()["segments"] > plain.stats()["segments"]
+    valued.delete(slots[:30])
+    valued.insert(slots[:30])
+    assert valued.match_batch(events).slots.tolist() == expected.slots.tolist()
+
+
+def test_over_values_a_wide_range_is_refused_at_once():
+    world = World({"x": "int"})
+    world.store([Between("x", 0, 10**12), Between("x", 5, 7)])
+    with pytest.raises(mw.IndexBuildError, match="postings"):
+        KIndex.build(world.table, world.speaking("conjunctions"), over="values")

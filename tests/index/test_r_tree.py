@@ -112,3 +112,19 @@ def test_a_missing_library_is_named(library: str, monkeypatch: pytest.MonkeyPatc
 def test_a_wrong_setting_is_explained(settings: dict[str, object], message: str) -> None:
     with pytest.raises(mw.IndexBuildError, match=message):
         mw.Matcher(index="r_tree", **settings)
+
+
+def test_a_tree_of_inserted_rectangles_answers_as_a_packed_one() -> None:
+    workload = Skew2D(n_subscriptions=400, n_events=40)
+    loaded = load_subscriptions(workload)
+    events = load_events(workload, loaded.attributes)
+    packed, grown = (
+        RTree.build(loaded.table, loaded.slots, loading=each) for each in ("bulk", "insert")
+    )
+    assert answers_of(packed.match_batch(events)) == answers_of(grown.match_batch(events))
+    with pytest.raises(mw.MatchwoodError, match="loading"):
+        RTree.build(loaded.table, loaded.slots, library="shapely", loading="insert")
+
+
+def answers_of(hits) -> list[list[int]]:
+    return [sorted(slots.tolist()) for slots in np.split(hits.slots, hits.offsets[1:-1])]

@@ -37,22 +37,36 @@ class Subscription:
     added: datetime | None = None
 
 
-def subscription(store: Store, slot: int) -> Subscription:
-    """The record of a slot."""
-    columns, at = store.subscriptions.columns, np.array([slot])
-    id_: Id = store.subscriptions.ids_of(at).tolist()[0]
-    text = store.subscriptions.texts.get(slot)
-    own = attributes_of(columns.texts("attributes", at)[0])
-    return Subscription(
-        id_,
-        str(store.expression(id_)) if text is None else text,
-        None if store.contexts is None else store.contexts.context_of(slot),
-        int(columns.priorities(at)[0]),
-        payload_of(columns.texts("payload", at)[0]),
-        dict(own) if isinstance(own, list) else own,
-        moment_of(int(columns.expiries(at)[0])),
-        moment_of(int(columns.added[slot])),
-    )
+def records(store: Store, slots: np.ndarray) -> list[Subscription]:
+    """The subscriptions in some slots."""
+    subscriptions, contexts = store.subscriptions, store.contexts
+    columns = subscriptions.columns
+    own = [attributes_of(text) for text in columns.texts("attributes", slots)]
+    ids: list[Id] = subscriptions.ids_of(slots).tolist()
+    linked = [None if contexts is None else contexts.context_of(slot) for slot in slots.tolist()]
+    return [
+        Subscription(*fields)
+        for fields in zip(
+            ids,
+            texts_of(store, slots, ids),
+            linked,
+            columns.priorities(slots).tolist(),
+            map(payload_of, columns.texts("payload", slots)),
+            [dict(each) if isinstance(each, list) else each for each in own],
+            map(moment_of, columns.expiries(slots).tolist()),
+            map(moment_of, columns.added[slots].tolist()),
+            strict=True,
+        )
+    ]
+
+
+def texts_of(store: Store, slots: np.ndarray, ids: list[Id]) -> list[str]:
+    """Texts as written, or decoded where there is none."""
+    texts = [store.subscriptions.texts.get(slot) for slot in slots.tolist()]
+    return [
+        str(store.expression(id_)) if text is None else text
+        for id_, text in zip(ids, texts, strict=True)
+    ]
 
 
 class Collection:
@@ -68,7 +82,8 @@ class Collection:
     def __getitem__(self, id: Id) -> Subscription:
         """The subscription of an id; SubscriptionError if there is none."""
         with self._exclusive():
-            return subscription(self._store, self._store.subscriptions.find(id))
+            slot = self._store.subscriptions.find(id)
+            return records(self._store, np.array([slot], np.int32))[0]
 
     def ids(self) -> list[Id]:
         """All ids, in the order the subscriptions were added."""
@@ -80,8 +95,7 @@ class Collection:
     def items(self) -> Iterator[tuple[Id, Subscription]]:
         """Pairs of id and subscription, as they are now, in the order they were added."""
         with self._exclusive():
-            slots = self._store.subscriptions.slots().tolist()
-            found = [subscription(self._store, slot) for slot in slots]
+            found = records(self._store, self._store.subscriptions.slots())
         return iter([(each.id, each) for each in found])
 
     def to_arrow(self) -> pa.Table:
@@ -91,20 +105,14 @@ class Collection:
         with self._exclusive():
             store, subscriptions = self._store, self._store.subscriptions
             columns, slots = subscriptions.columns, subscriptions.slots()
-            ids = ids_to_arrow(subscriptions.ids[slots], subscriptions.id_kind)
-            texts = [subscriptions.texts.get(slot) for slot in slots.tolist()]
-            names = ids.to_pylist() if None in texts else []
-            texts = [
-                str(store.expression(names[i])) if text is None else text
-                for i, text in enumerate(texts)
-            ]
+            ids = subscriptions.ids[slots]
             linked: list[Id | None] = [None] * len(slots)
             if store.contexts is not None:
                 linked = [store.contexts.context_of(slot) for slot in slots.tolist()]
             expires = columns.expiries(slots)
             found = {
-                "id": ids,
-                "expr": pa.array(texts, pa.large_string()),
+                "id": ids_to_arrow(ids, subscriptions.id_kind),
+                "expr": pa.array(texts_of(store, slots, ids.tolist()), pa.large_string()),
                 "context": _contexts(linked),
                 "priority": pa.array(columns.priorities(slots)),
                 "expires": _moments(expires, expires == NEVER),
@@ -163,8 +171,7 @@ class Collection:
 
     def _repr_html_(self) -> str:
         with self._exclusive():
-            slots = self._store.subscriptions.slots()[:10].tolist()
-            rows = [subscription(self._store, slot) for slot in slots]
+            rows = records(self._store, self._store.subscriptions.slots()[:10])
         shown = [(repr(each.id), each.text[:200], each.priority) for each in rows]
         return html_table(repr(self).strip("<>"), ("id", "expression", "priority"), shown)
 

@@ -16,7 +16,7 @@ import os
 import shutil
 import warnings
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from types import TracebackType
@@ -26,6 +26,7 @@ import numpy as np
 
 from matchwood.encode.schema import Schema
 from matchwood.engine.changes import add_chunks
+from matchwood.engine.collection import texts_of
 from matchwood.engine.fields import FieldColumns, attributes_of, attributes_text
 from matchwood.engine.folder_lock import FolderLock
 from matchwood.engine.generations import remove_dead
@@ -151,10 +152,7 @@ def rows_of(store: Store, ids: list[Any]) -> list[Row]:
     slots = slots[np.argsort(subscriptions.order[slots], kind="stable")]
     columns, each = subscriptions.columns, slots.tolist()
     names = subscriptions.ids_of(slots).tolist()
-    texts = [subscriptions.texts.get(slot) for slot in each]
-    texts = [
-        str(store.expression(n)) if t is None else t for n, t in zip(names, texts, strict=True)
-    ]
+    texts = texts_of(store, slots, names)
     linked = [None if contexts is None else contexts.context_of(slot) for slot in each]
     return [
         Row(*row)
@@ -425,4 +423,5 @@ class Durability:
     def __del__(self) -> None:
         durable = getattr(self, "_durable", None)
         if durable is not None:
-            durable.close()
+            with suppress(Exception):  # at the end of the interpreter anything may be gone
+                durable.close()

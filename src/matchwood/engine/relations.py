@@ -276,11 +276,14 @@ def duplicates(store: Store) -> list[list[Id]]:
     """Groups of equal normal form and context, in the order of their first members."""
     layout = store.table.layout
     groups: dict[Any, list[int]] = {}
-    for slot in store.subscriptions.slots().tolist():
-        kind = int(layout.kind[slot])
-        code = store.table.code_of(slot).tobytes() if kind in (CONJUNCTION, TREE) else b""
+    slots = store.subscriptions.slots()
+    begin, size, kinds = layout.start[slots], layout.size[slots], layout.kind[slots]
+    rows = zip(slots.tolist(), begin.tolist(), size.tolist(), kinds.tolist(), strict=True)
+    for slot, start, n, kind in rows:
+        is_code = kind in (CONJUNCTION, TREE)
+        code = layout.code[start : start + n].tobytes() if is_code else b""
         context = None
-        if store.contexts is not None and kind in (CONJUNCTION, TREE):
+        if store.contexts is not None and is_code:
             context = store.contexts.context_of(slot)
         groups.setdefault((kind, code, type(context), context), []).append(slot)
     return [_ids(store, slots) for slots in groups.values() if len(slots) > 1]

@@ -3,8 +3,9 @@
 Idea.    The two ranges of an expression are a rectangle; an R-tree of all rectangles is asked which
          of them a point lies in.
 Source.  The partner of the VCR paper (section 3.3).  `rtree`, the Python package over
-         libspatialindex, loaded in bulk (STR) and asked for a whole batch at a time; or `shapely`,
-         whose STRtree answers faster.
+         libspatialindex, loaded in bulk (STR) or, as in the paper, rectangle by rectangle
+         (`loading = "insert"`), and asked for a whole batch at a time; or `shapely`, whose STRtree
+         answers faster.
 Differs. Coordinates are keys as doubles.  Rounding them keeps their order, so no rectangle is
          missed; where keys do not fit 53 bits, and where there are further predicates, candidates
          are tested exactly.  What has no predicate on both attributes is held by a BE-Tree inside.
@@ -42,6 +43,7 @@ from matchwood.index.vcr.plan import NONE, choose_attributes, predicates_on
 from matchwood.kernel.verify_kernels import COUNTERS
 
 RTREE, SHAPELY = "rtree", "shapely"
+BULK, INSERT = "bulk", "insert"
 BYTES = {RTREE: 157, SHAPELY: 431}
 """Bytes an entry, by library."""
 
@@ -58,12 +60,14 @@ class Config(IndexConfig):
 
     attributes  the two attributes, x and y; a Matcher takes their names
     library     "rtree", or "shapely", which answers faster
+    loading     "bulk": packed; "insert" ("rtree" alone): one by one, boxes then overlap more
     """
 
     attribute_settings: ClassVar[tuple[str, ...]] = ("attributes",)
 
     attributes: Any = "auto"
     library: str = RTREE
+    loading: str = BULK
 
     def __post_init__(self) -> None:
         given = self.attributes
@@ -74,6 +78,8 @@ class Config(IndexConfig):
                 "attributes", are_ids and given[0] != given[1], 'two attributes, or "auto",'
             )
         self._expect("library", self.library in BYTES, f"{RTREE} or {SHAPELY}")
+        known = (BULK, INSERT) if self.library == RTREE else (BULK,)
+        self._expect("loading", self.loading in known, " or ".join(known))
 
 
 class Boxes(NamedTuple):
@@ -104,7 +110,11 @@ class RTree(StaticFrame[Boxes]):
         is_tested[slots] = tested
         placed, boxes = slots[is_placed].astype(np.int64), boxes[is_placed]
         tree = None
-        if len(placed) and self.config.library == RTREE:
+        if len(placed) and self.config.loading == INSERT:
+            tree = self._library.index.Index()
+            for slot, box in zip(placed.tolist(), boxes.tolist(), strict=True):
+                tree.insert(slot, box)
+        elif len(placed) and self.config.library == RTREE:
             ends = boxes[:, :2].copy(), boxes[:, 2:].copy()
             tree = self._library.index.Index((placed, *ends))
         elif len(placed):
