@@ -139,13 +139,13 @@ def test_over_values_it_finds_the_same_and_takes_more():
     slots = world.speaking("conjunctions")
     plain, valued = (KIndex.build(world.table, slots, over=each) for each in ("segments", "values"))
     events = world.events([{"x": rng.randint(-5, 105), "y": rng.randint(-1, 8)} for _ in range(99)])
-    found, expected = valued.match_batch(events), plain.match_batch(events)
+    found, expected = search(valued, events), search(plain, events)
     assert found.offsets.tolist() == expected.offsets.tolist()
     assert found.slots.tolist() == expected.slots.tolist()
     assert valued.stats()["segments"] > plain.stats()["segments"]
     valued.delete(slots[:30])
     valued.insert(slots[:30])
-    assert valued.match_batch(events).slots.tolist() == expected.slots.tolist()
+    assert search(valued, events).slots.tolist() == expected.slots.tolist()
 
 
 def test_over_values_a_wide_range_is_refused_at_once():

@@ -121,7 +121,7 @@ def test_a_tree_of_inserted_rectangles_answers_as_a_packed_one() -> None:
     packed, grown = (
         RTree.build(loaded.table, loaded.slots, loading=each) for each in ("bulk", "insert")
     )
-    assert answers_of(packed.match_batch(events)) == answers_of(grown.match_batch(events))
+    assert answers_of(search(packed, events)) == answers_of(search(grown, events))
     with pytest.raises(mw.MatchwoodError, match="loading"):
         RTree.build(loaded.table, loaded.slots, library="shapely", loading="insert")
 

@@ -18,12 +18,14 @@ import numpy as np
 from matchwood.bench.answers import check, pairs
 from matchwood.bench.papers.cases import Limits
 from matchwood.bench.papers.index_rows import Contender
+from matchwood.bench.searching import searched
 from matchwood.bench.table_3 import STRUCTURES, drawn
 from matchwood.encode.attributes import Attributes
 from matchwood.encode.events import EventBatch
 from matchwood.encode.expressions import ExpressionTable
 from matchwood.errors import MatchwoodError
 from matchwood.index.core.registry import find_index
+from matchwood.index.core.scratch import Scratch
 from matchwood.index.scan.index import Scan
 from matchwood.workload import Workload
 from matchwood.workload.ad_trees import AdTrees
@@ -99,6 +101,7 @@ def transition(contender: Contender, found: Transition, limits: Limits) -> Itera
     index = find_index(contender.series.index).build(loaded.table, slots[:0], **contender.config)
     digest, present = hashlib.sha256(), np.zeros(2 * n, bool)
     curve: list[float] = []
+    scratch = Scratch()
 
     def change(new: np.ndarray, old: np.ndarray) -> None:
         for first in range(0, len(new), contender.series.chunk):
@@ -110,10 +113,10 @@ def transition(contender: Contender, found: Transition, limits: Limits) -> Itera
         times = []
         for _ in range(limits.repetitions):
             began = time.process_time()
-            hits = index.match_batch(events)
+            hits = searched(index, events, scratch)
             times.append(time.process_time() - began)
         expected = Scan.build(loaded.table, np.flatnonzero(present).astype(np.int32))
-        right = pairs(expected.match_batch(events), events.n_events)
+        right = pairs(searched(expected, events, scratch), events.n_events)
         check(contender.series.id, f"step {len(curve)}", pairs(hits, events.n_events), right)
         digest.update(right.astype("<i8").tobytes())
         curve.append(float(np.median(times)) / events.n_events * 1e6)
