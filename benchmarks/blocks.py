@@ -21,7 +21,7 @@ import time
 
 import numpy as np
 
-from matchwood.bench.searching import search
+from matchwood.bench.searching import searched
 from matchwood.encode.events import EventBatch
 from matchwood.index.core.protocol import Hits
 from matchwood.index.core.registry import find_index
@@ -105,18 +105,18 @@ def measure(workload: str, n: int) -> None:
     print(f"{workload} {n:,}: counting {seconds * 1e6:,.0f} µs", flush=True)
     before = None
     for name in ("pst_bloom", "blocks"):
-        search(find_index(name).build(table, slots[:500]), events, Scratch())  # load kernels
+        searched(find_index(name).build(table, slots[:500]), events, Scratch())  # load kernels
         began = time.thread_time()
         index = find_index(name).build(table, slots)
         built = time.thread_time() - began
         scratch = Scratch()
-        hits = search(index, events, scratch)
+        hits = searched(index, events, scratch)
         found = answers(hits)
         assert all(map(np.array_equal, found[:COUNTED], expected)), f"{name}: not as counting"
         assert before is None or all(map(np.array_equal, found, before)), f"{name}: not as pst"
         before = found
-        single = least(lambda i=index, x=scratch: [search(i, event, x) for event in alone])
-        batch = least(lambda i=index, x=scratch: search(i, events, x))
+        single = least(lambda i=index, x=scratch: [searched(i, event, x) for event in alone])
+        batch = least(lambda i=index, x=scratch: searched(i, events, x))
         print(
             f"  {name:<10}alone {single:7.1f} ({seconds * 1e6 / single:5.1f} x counting)  batch "
             f"{batch:7.1f} ({seconds * 1e6 / batch:5.1f} x)  {len(hits.slots) / N_EVENTS:,.0f} "

@@ -152,8 +152,7 @@ def test_a_file_of_the_contest_has_queries_and_documents(tmp_path: Path) -> None
     changes = {"queries": str(path), "documents": str(path), "n_subscriptions": 3, "n_events": 2}
     workload = find_workload("querylog", **changes)
     loaded = load_subscriptions(workload)
-    scan = Scan.build(loaded.table, loaded.slots)
-    hits = search(scan, load_events(workload, loaded.attributes))
+    hits = search(Scan.build(loaded.table, loaded.slots), load_events(workload, loaded.attributes))
     assert (hits.offsets.tolist(), hits.slots.tolist()) == ([0, 1, 2], [1, 0])
 
 

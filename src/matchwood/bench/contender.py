@@ -16,7 +16,7 @@ import numpy as np
 
 from matchwood.bench.answers import WrongAnswers, check, first_events, pairs
 from matchwood.bench.results import AGREES, REFERENCE, SCAN, SKIPPED, UNCHECKED, IndexResult
-from matchwood.bench.searching import search
+from matchwood.bench.searching import searched
 from matchwood.bench.suite import INSERT, IndexSpec
 from matchwood.encode.events import EventBatch
 from matchwood.encode.expression_kernels import TREE
@@ -72,7 +72,7 @@ class Contender:
             self.result.answers, self.result.note = SKIPPED, str(error)
             return
         with self._watch.phase("first match"):
-            hits = self._search(self._index, self._events)
+            hits = searched(self._index, self._events, self._scratch)
         self._check(hits, self._arena.expected)
         self._n_matches = len(hits.slots)
         result = self.result
@@ -87,7 +87,7 @@ class Contender:
         """One timed pass over the events."""
         assert self._index is not None
         began = time.perf_counter()
-        hits = self._search(self._index, self._events)
+        hits = searched(self._index, self._events, self._scratch)
         seconds = time.perf_counter() - began
         if len(hits.slots) != self._n_matches:
             raise WrongAnswers(
@@ -108,12 +108,9 @@ class Contender:
             self._index.settle()
         expected = self._arena.expected
         left = expected[~np.isin(expected & 0xFFFFFFFF, gone)]
-        self._check(self._search(self._index, self._events), left)
+        self._check(searched(self._index, self._events, self._scratch), left)
         self.result.n_deleted = n
         self.result.delete_seconds = self._watch.seconds["delete"]
-
-    def _search(self, index: Index, events: EventBatch) -> Hits:
-        return search(index, events, self._scratch)
 
     def _refuse_trees(self) -> None:
         kinds = self._arena.table.layout.kind[self._arena.slots]
@@ -124,7 +121,7 @@ class Contender:
         few = self._arena.slots[:_WARM_UP]
         with self._watch.phase("warm up"):
             index = self._build(few)
-            self._search(index, first_events(self._events, 2))
+            searched(index, first_events(self._events, 2), self._scratch)
             if will_delete:
                 index.delete(few[: len(few) // 2])
 

@@ -20,7 +20,7 @@ from matchwood.bench.answers import WrongAnswers, check, fingerprint, first_even
 from matchwood.bench.papers.cases import Limits, Series
 from matchwood.bench.papers.isolated import TIME, Child, Refused
 from matchwood.bench.papers.rows import MEASURED, REFUSED, WRONG, Row
-from matchwood.bench.searching import search
+from matchwood.bench.searching import searched
 from matchwood.encode.events import EventBatch
 from matchwood.encode.expression_kernels import TREE
 from matchwood.encode.expressions import ExpressionTable
@@ -59,7 +59,8 @@ def load(workload: Workload, limits: Limits) -> Arena:
     loaded = load_subscriptions(workload)
     events = load_events(workload, loaded.attributes)
     n = min(limits.checked, events.n_events)
-    hits = search(Scan.build(loaded.table, loaded.slots), first_events(events, n), Scratch())
+    scan = Scan.build(loaded.table, loaded.slots)
+    hits = searched(scan, first_events(events, n), Scratch())
     return Arena(loaded.table, loaded.slots, events, pairs(hits, n), n)
 
 
@@ -161,9 +162,9 @@ def steps(contender: Contender, arena: Arena, limits: Limits) -> Iterator[Any]:
     build_seconds, grown = time.process_time() - began, _resident() - before
     checked = first_events(arena.events, arena.n_checked)
     scratch = Scratch()
-    search(index, first_events(arena.events, 1), scratch)
+    searched(index, first_events(arena.events, 1), scratch)
     began = time.process_time()
-    hits = search(index, checked, scratch)
+    hits = searched(index, checked, scratch)
     seconds = max(time.process_time() - began, 1e-6)
     found = pairs(hits, arena.n_checked)
     check(contender.series.id, "", found, arena.expected)
@@ -192,7 +193,7 @@ def steps(contender: Contender, arena: Arena, limits: Limits) -> Iterator[Any]:
     }  # fmt: skip
     while True:
         began = time.process_time()
-        search(index, events, scratch)
+        searched(index, events, scratch)
         yield time.process_time() - began
 
 
@@ -248,5 +249,5 @@ def _warm_up(contender: Contender, arena: Arena) -> None:
     if key in _warm:
         return
     index = build(contender, arena.table, arena.slots[:_WARM_UP])
-    search(index, first_events(arena.events, 2), Scratch())
+    searched(index, first_events(arena.events, 2), Scratch())
     _warm.add(key)

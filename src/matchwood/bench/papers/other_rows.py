@@ -18,7 +18,7 @@ import numpy as np
 from matchwood.bench.answers import check, pairs
 from matchwood.bench.papers.cases import Limits
 from matchwood.bench.papers.index_rows import Contender
-from matchwood.bench.searching import search
+from matchwood.bench.searching import searched
 from matchwood.bench.table_3 import STRUCTURES, drawn
 from matchwood.encode.attributes import Attributes
 from matchwood.encode.events import EventBatch
@@ -113,10 +113,10 @@ def transition(contender: Contender, found: Transition, limits: Limits) -> Itera
         times = []
         for _ in range(limits.repetitions):
             began = time.process_time()
-            hits = search(index, events, scratch)
+            hits = searched(index, events, scratch)
             times.append(time.process_time() - began)
         expected = Scan.build(loaded.table, np.flatnonzero(present).astype(np.int32))
-        right = pairs(search(expected, events, Scratch()), events.n_events)
+        right = pairs(searched(expected, events, scratch), events.n_events)
         check(contender.series.id, f"step {len(curve)}", pairs(hits, events.n_events), right)
         digest.update(right.astype("<i8").tobytes())
         curve.append(float(np.median(times)) / events.n_events * 1e6)
