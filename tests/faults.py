@@ -6,11 +6,13 @@
 
 Every line of the package that is executed counts as a step, whatever thread or timer there is, so a
 run is repeatable and a loop over steps reaches every place where a signal or a failing allocation
-can arrive.
+can arrive.  Only the end of a `with` statement is no step, see `_is_end_of_with`.
 """
 
 from __future__ import annotations
 
+import dis
+import linecache
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -26,17 +28,18 @@ _PACKAGE = str(Path(matchwood.__file__).parent)
 class Fault:
     """An exception that is raised once, at the step of that number."""
 
-    def __init__(self, step: int, error: type[BaseException]) -> None:
+    def __init__(self, step: int, error: type[BaseException], within: tuple[str, ...]) -> None:
         self.left = step
+        self.within = within
         self.error = error
         self.happened = False
         self.where = ""
 
     def enter(self, frame: FrameType, event: str, arg: Any) -> Any:
-        return self.line if frame.f_code.co_filename.startswith(_PACKAGE) else None
+        return self.line if frame.f_code.co_filename.startswith(self.within) else None
 
     def line(self, frame: FrameType, event: str, arg: Any) -> Any:
-        if event == "line" and not self.happened:
+        if event == "line" and not self.happened and not _is_end_of_with(frame):
             self.left -= 1
             if self.left < 0:
                 self.happened = True
@@ -45,10 +48,27 @@ class Fault:
         return self.line
 
 
+def _is_end_of_with(frame: FrameType) -> bool:
+    """Whether a `with` statement is about to call `__exit__`.
+
+    No signal arrives there: the interpreter looks for one after calls, not between the body and
+    the call of `__exit__`.  A trace function can raise there, and then a lock is never given back.
+    """
+    text = linecache.getline(frame.f_code.co_filename, frame.f_lineno).lstrip()
+    lines = dis.findlinestarts(frame.f_code)
+    first = min([offset for offset, line in lines if line == frame.f_lineno], default=0)
+    return text.startswith("with ") and frame.f_lasti > first
+
+
 @contextmanager
-def fault_at(step: int, error: type[BaseException]) -> Iterator[Fault]:
-    """Raise `error` at a step of what happens inside; it is caught here."""
-    fault = Fault(step, error)
+def fault_at(
+    step: int, error: type[BaseException], within: tuple[str, ...] = ("",)
+) -> Iterator[Fault]:
+    """Raise `error` at a step of what happens inside; it is caught here.
+
+    within  folders of the package whose lines are steps; all of them unless some are named
+    """
+    fault = Fault(step, error, tuple(f"{_PACKAGE}/{folder}" for folder in within))
     before = sys.gettrace()
     sys.settrace(fault.enter)
     try:

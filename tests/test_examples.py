@@ -49,3 +49,16 @@ def test_orders_go_to_the_nearest_warehouse_with_enough_stock(capsys):
     assert said[5] == "order 5: 25 from Graz, which has 35 left"
     assert "Graz closes: ['Graz'] cannot deliver any more" in said
     assert said[-1] == "order 6 again, after a delivery: from Ulm"
+
+
+def test_eventbridge_patterns_match_json_lines(capsys):
+    runpy.run_path(str(EXAMPLES / "eventbridge.py"), run_name="__main__")
+    said = capsys.readouterr().out.splitlines()
+    assert said[0].endswith("source = 'aws.ec2' AND detail.state IN ('stopped', 'terminated')")
+    assert said[-5].startswith("refused rule 'anywhere': cidr at detail.source-ip[0].cidr: ")
+    assert said[-4:] == [
+        "event 0: stopped",
+        "event 1: not-ours, big-object",
+        "event 2: untagged",
+        "event 3: office, either",
+    ]

@@ -19,6 +19,8 @@ NAMES = {
     "BatchReport",
     "Explanation",
     "Flips",
+    "ImportReport",
+    "import_rules",
     "Schema",
     "Expr",
     "attr",
@@ -58,8 +60,30 @@ MATCHER = {
     "set_context_many",
     "remove_context",
     "context",
+    "batch",
+    "clear",
+    "compact",
+    "checkpoint",
+    "close",
+    "open",
+    "refresh",
+    "why_not",
+    "near",
+    "overlaps",
+    "subsumes",
+    "duplicates",
+    "verify",
+    "exists",
+    "ids",
+    "items",
+    "match_count",
+    "metrics",
+    "replace_many",
+    "sweep",
+    "to_arrow",
 }
 COLUMNS = {"add_chunks", "encode", "find", "arrow_ids", "renumber", "context_ids", "hold_strings"}
+COLUMNS |= {"priorities", "own_types"}
 """Verbs for pipelines, which have columns at both ends and want no Python object a row."""
 
 

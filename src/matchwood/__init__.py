@@ -34,11 +34,15 @@ if TYPE_CHECKING:
         SubscriptionError,
     )
     from matchwood.lang import Expr, attr, ctx, fn, parse
+    from matchwood.rules import ImportReport, import_rules
+
+import_module("matchwood.context")  # so that the registry knows the indexes of that layer
 
 _HOME = {
     "BatchReport": "engine.loading",
     "Explanation": "engine.explain",
     "Flips": "engine.flips",
+    "ImportReport": "rules",
     "Matcher": "engine.matcher",
     "Matches": "engine.matches",
     "Schema": "encode.schema",
@@ -46,6 +50,7 @@ _HOME = {
     "attr": "lang",
     "fn": "lang",
     "ctx": "lang",
+    "import_rules": "rules",
     "parse": "lang",
     "EventError": "errors",
     "ExpansionError": "errors",
@@ -66,6 +71,7 @@ __all__ = [
     "Expr",
     "Flips",
     "FormatError",
+    "ImportReport",
     "IndexBuildError",
     "Matcher",
     "Matches",
@@ -78,6 +84,7 @@ __all__ = [
     "attr",
     "ctx",
     "fn",
+    "import_rules",
     "parse",
 ]
 

@@ -58,7 +58,7 @@ def test_validate_checks_against_a_schema(tmp_path: Path) -> None:
         == 0
     )
     schema.write_text('{"price": "colour"}')
-    assert call("validate", "--expr", "price < 20", "--schema", schema).exit_code == 1
+    assert call("validate", "--expr", "price < 20", "--schema", schema).exit_code == 2
     schema.write_text("[1]")
     assert call("validate", "--expr", "price < 20", "--schema", schema).exit_code == 2
     assert call("validate", "--expr", "a", "--schema", tmp_path / "none").exit_code == 2
@@ -147,4 +147,70 @@ def test_bench_lists_and_runs(tmp_path: Path) -> None:
     assert result.exit_code == 0, result.stderr
     assert json.loads(result.stdout)["suite"] == "scan"
     assert json.loads(out.read_text())["preset"] == "smoke"
-    assert call("bench", "run", "--suite", "nope").exit_code == 1
+    assert call("bench", "run", "--suite", "nope").exit_code == 2
+
+
+CODES = [
+    (0, "validate wishes.csv"),
+    (0, "match wishes.csv offers.jsonl"),
+    (0, "match wishes.csv bad.jsonl"),
+    (1, "match wishes.csv bad.jsonl --strict"),
+    (1, "validate --expr price<"),
+    (1, "explain --subscriptions wishes.csv --id nope --event {}"),
+    (1, "stats damaged"),
+    (1, "match damaged offers.jsonl"),
+    (2, "match wishes.csv"),
+    (2, "match wishes.csv offers.jsonl --nope"),
+    (2, "match wishes.csv offers.jsonl --index nope"),
+    (2, "match nowhere.csv offers.jsonl"),
+    (2, "match wishes.csv offers.jsonl --out nowhere/m.csv"),
+    (2, "match wishes.csv offers.jsonl --out m.txt"),
+    (2, "verify wishes.csv offers.jsonl --index nope"),
+    (2, "explain --expr a=1 --event nonsense"),
+    (2, "stats nowhere"),
+    (2, "validate wishes.csv --schema wishes.csv"),
+    (2, "bench run --suite nope"),
+    (2, "bench run --suite scan --preset nope"),
+    (2, "generate nope --out x"),
+    (2, "generate begen:nope --out x"),
+    (2, "kernels --compile --baseline nope"),
+    (2, "nope"),
+]
+
+
+@pytest.mark.parametrize(("code", "line"), CODES)
+def test_exit_codes_are_those_of_the_page(
+    code: int, line: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "wishes.csv").write_text("id,expr\ncheap,price < 20\n")
+    (tmp_path / "offers.jsonl").write_text('{"price": 5}\n')
+    (tmp_path / "bad.jsonl").write_text('{"price": 5}\nnonsense\n')
+    (tmp_path / "damaged").mkdir()
+    (tmp_path / "damaged" / "manifest.json").write_text("nonsense")
+    result = call(*line.split())
+    assert result.exit_code == code, result.output
+    assert isinstance(result.exception, (SystemExit, type(None)))
+    if code and "Usage:" not in result.stderr and not line.startswith("validate --expr"):
+        told = [each for each in result.stderr.splitlines() if "matching in this" not in each]
+        assert all(each.startswith("matchwood: ") for each in told)
+
+
+def test_verify_reads_snapshots_and_tells_a_difference(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import matchwood as mw
+    from matchwood.engine import proof
+
+    matcher = mw.Matcher()
+    matcher.add("cheap", "price < 20")
+    matcher.save(tmp_path / "books")
+    (tmp_path / "offers.jsonl").write_text('{"price": 5}\n{"price": 50}\n')
+    words = ("verify", tmp_path / "books", tmp_path / "offers.jsonl")
+    assert call(*words).stdout == "1 subscriptions, 2 events, 1 matches: indexes and scan agree\n"
+    assert call(*words, "--index", "scan").exit_code == 2
+    monkeypatch.setattr(proof, "_scanned", lambda _store, encoded: [set(), set()])
+    found = call(*words, "--json")
+    assert found.exit_code == 1
+    assert json.loads(found.stdout)["event"] == 0
+    assert len(found.stderr.splitlines()) == 1

@@ -211,6 +211,27 @@ def test_a_folder_stands_for_its_files(tmp_path: Path) -> None:
     assert read_pairs(tmp_path / "m.parquet") == [(0, 1), (1, 2)]
 
 
+def test_events_may_have_their_attributes_in_one_column_as_on_spark(tmp_path: Path) -> None:
+    write(
+        tmp_path / "wishes.csv", [{"id": 1, "expr": "a > 1 AND b < 5"}, {"id": 2, "expr": "a = 1"}]
+    )
+    rows = [{"a": 2, "b": 3}, {"a": 1, "b": 3}, {"b": 7}]
+    columns = {
+        "struct": pa.array(rows),
+        "map": pa.array([list(row.items()) for row in rows], pa.map_(pa.string(), pa.int64())),
+        "json": pa.array([json.dumps(row) for row in rows]),
+        "arrays": pa.array([list(row) for row in rows]),
+    }
+    for shape, column in columns.items():
+        table = pa.table({"event_id": ["x", "y", "z"], "attributes": column})
+        if shape == "arrays":
+            table = table.append_column("values", pa.array([list(row.values()) for row in rows]))
+        pq.write_table(table, tmp_path / "offers.parquet")
+        result = match(tmp_path, "wishes.csv", "offers.parquet", "m.jsonl")
+        assert result.exit_code == 0, result.stderr
+        assert read_pairs(tmp_path / "m.jsonl") == [("x", 1), ("y", 2)], shape
+
+
 def test_no_events_give_an_empty_result(tmp_path: Path) -> None:
     wishes(tmp_path / "wishes.csv")
     (tmp_path / "offers.jsonl").write_text("")
@@ -219,13 +240,17 @@ def test_no_events_give_an_empty_result(tmp_path: Path) -> None:
     assert pq.read_table(tmp_path / "m.parquet").num_rows == 0
 
 
-def test_mixed_ids_become_texts(tmp_path: Path) -> None:
+def test_ids_of_both_kinds_never_become_one(tmp_path: Path) -> None:
     (tmp_path / "wishes.jsonl").write_text(
-        '{"id": 1, "expr": "price < 20"}\n{"id": "x", "expr": "price > 20"}\n'
+        '{"id": 1, "expr": "price < 20"}\n{"id": "1", "expr": "price > 20"}\n'
     )
     (tmp_path / "offers.jsonl").write_text('{"price": 5}\n{"price": 50}\n')
     match(tmp_path, "wishes.jsonl", "offers.jsonl", "m.parquet")
-    assert read_pairs(tmp_path / "m.parquet") == [(0, "1"), (1, "x")]
+    one, other = {"int": 1, "str": None}, {"int": None, "str": "1"}
+    assert read_pairs(tmp_path / "m.parquet") == [(0, one), (1, other)]
+    match(tmp_path, "wishes.jsonl", "offers.jsonl", "m.jsonl")
+    rows = [json.loads(line) for line in (tmp_path / "m.jsonl").read_text().splitlines()]
+    assert [row["subscription"] for row in rows] == [1, "1"]
 
 
 @pytest.mark.parametrize(
@@ -266,6 +291,31 @@ def test_files_are_looked_for_before_spark_is_started(tmp_path: Path) -> None:
     assert "found nothing at 'a.csv'" in result.stderr
 
 
+def test_a_file_of_json_lines_without_id_and_expr_ends_with_2(tmp_path: Path) -> None:
+    (tmp_path / "wishes.jsonl").write_text('{"name": "a", "rule": "price < 20"}\n{"x": 1}\n')
+    write(tmp_path / "offers.jsonl", OFFERS)
+    result = match(tmp_path, "wishes.jsonl", "offers.jsonl", "m.csv")
+    assert result.exit_code == 2
+    assert "expected objects with id and expr, found x" in result.stderr
+    assert call("validate", tmp_path / "wishes.jsonl").exit_code == 2
+
+
+@pytest.mark.parametrize("constant", ["NaN", "Infinity", "-Infinity"])
+@pytest.mark.parametrize("is_array", [True, False])
+def test_constants_that_are_no_json_make_their_event_bad(
+    constant: str, is_array: bool, tmp_path: Path
+) -> None:
+    wishes(tmp_path / "wishes.csv")
+    lines = ['{"event_id": 1, "price": 5}', f'{{"event_id": 2, "price": [{constant}]}}']
+    text = "[" + ",".join(lines) + "]" if is_array else "\n".join(lines)
+    (tmp_path / "offers.json").write_text(text)
+    result = match(tmp_path, "wishes.csv", "offers.json", "m.parquet", "--json")
+    assert json.loads(result.stdout)["events"]["bad"] == 1
+    assert read_pairs(tmp_path / "m.parquet") == [(1, 1)]
+    (problem,) = (tmp_path / "m.parquet.errors.jsonl").read_text().splitlines()
+    assert f"{constant} is no JSON" in json.loads(problem)["message"]
+
+
 def test_a_master_is_sparks(tmp_path: Path) -> None:
     wishes(tmp_path / "wishes.csv")
     result = match(tmp_path, "wishes.csv", "wishes.csv", "m.csv", "--master", "local[1]")
@@ -273,11 +323,11 @@ def test_a_master_is_sparks(tmp_path: Path) -> None:
     assert "without --local" in result.stderr
 
 
-def test_an_unknown_index_ends_with_1(tmp_path: Path) -> None:
+def test_an_unknown_index_ends_with_2(tmp_path: Path) -> None:
     wishes(tmp_path / "wishes.csv")
     write(tmp_path / "offers.jsonl", OFFERS)
     result = match(tmp_path, "wishes.csv", "offers.jsonl", "m.csv", "--index", "nope")
-    assert result.exit_code == 1
+    assert result.exit_code == 2
     assert "nope" in result.stderr
 
 

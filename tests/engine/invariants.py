@@ -175,6 +175,7 @@ def trace(m: Matcher) -> str:
     """Everything a refused change must leave as it was."""
     stats = m.stats()
     stats.pop("compile_seconds")
+    stats.pop("calls")
     dictionaries = {
         each.name: [str(value) for value in each.keys.dictionary.values]
         for each in m._store.attributes.all

@@ -21,6 +21,9 @@ from naive import in_context, matches
 IS_LONG = os.environ.get("MATCHWOOD_PROFILE") == "long"
 STRIDE = 1 if IS_LONG else 311
 """Every so many steps one is tried; coprime to most loops, so that all kinds of places are met."""
+WHOLE = ("auto", "scan")
+"""Indexes that the long profile interrupts at every step of all that happens; the others, whose
+changes go the same way up to the index, at every step of the index."""
 
 CONTEXTUAL = ("agile", "no_index", "eager", "partial", "gbu", "auto")
 EVENTS = [
@@ -81,6 +84,7 @@ class World:
         answers = [m.match(event) for event in EVENTS]
         in_batch = [list(ids) for ids in m.match_many(EVENTS)]
         assert answers == in_batch
+        assert not m._access.is_mine
         check(m)
         texts = {id_: str(m.expression(id_)) for id_ in model if id_ in m}
         return (
@@ -172,8 +176,9 @@ def interrupt_everywhere(
         done = after(change, world)
         assert world.holds(*before)
         step, n_faults = 17 * len(index) % STRIDE, 0
+        within = ("index", "context") if IS_LONG and index not in WHOLE else ("",)
         while True:
-            with fault_at(step, error) as fault:
+            with fault_at(step, error, within) as fault:
                 change(world.matcher)
             if not fault.happened:
                 break

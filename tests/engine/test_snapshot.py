@@ -338,3 +338,13 @@ def test_an_index_is_kept_when_others_hold_newer_attributes_and_predicates(index
     again.remove("n3")
     again.add("n3", "new3 = 3")
     assert again.match({"new3": 3, "more3": 9}) == ["n3"]
+
+
+def test_an_error_of_load_names_the_folder_as_it_was_path(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for path in ("none", "some/where/none", str(tmp_path / "none"), "."):
+        with pytest.raises(mw.StorageError) as caught:
+            mw.Matcher.load(path)
+        assert f"found none at {path!r}" in str(caught.value)

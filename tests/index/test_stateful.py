@@ -243,7 +243,9 @@ def arrow_table(events: list[dict[str, Any]]) -> pa.Table:
 def machine(name: str, gap: int | None) -> type:
     made = type(f"Matcher_{name}_{gap}", (MatcherAgainstDict,), {"index": name, "step": gap})
     case = made.TestCase
-    case.settings = settings(max_examples=settings.default.max_examples, stateful_step_count=30)
+    case.settings = settings(
+        max_examples=max(10, settings.default.max_examples // 3), stateful_step_count=30
+    )
     return case
 
 

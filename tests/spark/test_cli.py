@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 from pathlib import Path
 
@@ -83,7 +84,9 @@ def test_every_format_gives_the_local_answer(spark, ending: str, tmp_path: Path)
     rows = [*({"id": n, "expr": each} for n, each in enumerate(TEXTS)), bad]
     wishes.write_text("".join(json.dumps(row) + "\n" for row in rows))
     out = tmp_path / "matches.json"
-    done = call("match", "--subscriptions", wishes, "--events", source, "--out", out, "--strict")
+    done = call(
+        "match", "--subscriptions", wishes, "--events", source, "--out", out, "--strict", "--spark"
+    )
     assert done.exit_code == 1  # --strict, and one is bad
     matcher = mw.Matcher()
     matcher.add_many(list(enumerate(TEXTS)))
@@ -169,7 +172,7 @@ def test_events_without_ids_are_refused(spark, tmp_path: Path) -> None:
     pq.write_table(pa.table({"id": [1], "expr": ["price < 2"]}), tmp_path / "wishes.parquet")
     done = call(
         "match", "--subscriptions", tmp_path / "wishes.parquet",
-        "--events", tmp_path / "offers.parquet", "--out", tmp_path / "m.parquet",
+        "--events", tmp_path / "offers.parquet", "--out", tmp_path / "m.parquet", "--spark",
     )  # fmt: skip
     assert done.exit_code == 2
     assert "expected event_id" in done.stderr
@@ -178,23 +181,26 @@ def test_events_without_ids_are_refused(spark, tmp_path: Path) -> None:
 ODD = {
     "csv": '\ufeffevent_id,price,genre\r\n1,5,"say ""hi"""\r\n2,7,"two\nlines"\r\n3,9\r\n'
     '4,1,a,b\r\n\r\n5,,"x, y"\r\n,3,a\r\n6,much,a\r\n',
-    "json": '[{"event_id": 1, "price": 5, "genre": "x, y"}, {"event_id": 2, "price": "much"}, 7]',
+    "json": '[{"event_id": 1, "price": 5, "genre": "x, y"}, {"event_id": 2, "price": "much"}, 7,'
+    '{"event_id": 3, "price": NaN}]',
     "jsonl": '{"event_id": 1, "price": 5}\n{broken\n\n[1]\n{"price": 5}\n'
+    '{"event_id": 4, "price": NaN}\n{"event_id": 5, "price": 5, "x": -Infinity}\n'
     '{"event_id": 3, "price": 1, "genre": "say \\"hi\\""}\n',
     "ndjson": '\ufeff{"event_id": 1, "price": 5}\n',
 }
 
 
-@pytest.mark.parametrize("ending", ODD)
+@pytest.mark.parametrize("ending", [*ODD, "csv.gz", "jsonl.gz"])
 def test_odd_files_mean_the_same_with_and_without_spark(spark, ending: str, tmp_path: Path) -> None:
     source, wishes = tmp_path / f"offers.{ending}", tmp_path / "wishes.csv"
-    source.write_text(ODD[ending], newline="")
+    text = ODD[ending.removesuffix(".gz")].encode()
+    source.write_bytes(gzip.compress(text) if ending.endswith(".gz") else text)
     texts = ["price < 6", "genre = 'say \\\"hi\\\"'", "genre LIKE 'two%'", "genre = 'x, y'"]
     rows = "".join(f'{n},"{each.replace(chr(34), chr(34) * 2)}"\n' for n, each in enumerate(texts))
     wishes.write_text("id,expr\n" + rows)
     given = ("match", "--subscriptions", wishes, "--events", source, "--json")
     here = json.loads(call(*given, "--out", tmp_path / "here.jsonl", "--local").stdout)
-    done = call(*given, "--out", tmp_path / "there.json")
+    done = call(*given, "--out", tmp_path / "there.json", "--spark")
     assert done.exit_code == 0, done.stderr
     there = json.loads(done.stdout)
     pairs = [json.loads(line) for line in (tmp_path / "here.jsonl").read_text().splitlines()]
@@ -229,11 +235,14 @@ def test_what_spark_refuses_is_a_sentence_and_inputs_are_never_removed(
     inside.parent.mkdir()
     pq.write_table(pa.table({"id": [1], "expr": ["price < 2"]}), inside)
     done = call(
-        "match", "--subscriptions", inside, "--events", offers, "--out", tmp_path / "found.json"
-    )
+        "match", "--subscriptions", inside, "--events", offers, "--out", tmp_path / "found.json",
+        "--spark",
+    )  # fmt: skip
     assert done.exit_code == 2
-    assert done.stderr.startswith("matchwood: Spark failed: ")
-    assert len(done.stderr.splitlines()) == 1
-    wrong = call("match", "--subscriptions", inside, "--events", offers, "--out", inside.parent)
+    assert done.stderr.splitlines()[-1].startswith("matchwood: Spark failed: ")
+    assert len(done.stderr.splitlines()) == 2  # where it matches, and the error
+    wrong = call(
+        "match", "--subscriptions", inside, "--events", offers, "--out", inside.parent, "--spark"
+    )
     assert wrong.exit_code == 2
     assert inside.exists()

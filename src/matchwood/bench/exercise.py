@@ -20,8 +20,8 @@ from typing import Any
 
 import pyarrow as pa
 
+from matchwood.context import CONTEXT_INDEXES
 from matchwood.engine.matcher import Matcher
-from matchwood.engine.routing import CONTEXT_INDEXES
 from matchwood.errors import MatchwoodError
 from matchwood.index.core.registry import REGISTRY as INDEXES
 from matchwood.lang.parser import parse
@@ -120,9 +120,17 @@ def _match(matcher: Matcher) -> None:
     matcher.match_many([parse("a > 5"), parse("s = 'word 7' AND c < 4")])
 
 
+def _ask(matcher: Matcher) -> None:
+    """What users ask beside `match`: the best, near misses, the indexes against a scan."""
+    matcher.match(EVENTS[0], limit=2)
+    matcher.match_many(EVENTS, limit=2, where="age > 3")
+    matcher.near(EVENTS[0], 3)
+    matcher.verify(EVENTS[:2])
+
+
 def _change(matcher: Matcher) -> None:
     """Add, replace and remove, one and many, with a match after each."""
-    matcher.add("one", "a = 3 AND b > 7")
+    matcher.add("one", "a = 3 AND b > 7", priority=2, attributes={"age": 5})
     matcher.add("two", "a = 3 OR s = 'x' AND b > 7")
     matcher.match(EVENTS[0])
     matcher.replace("one", "a = 4 AND new = 1")
@@ -130,6 +138,7 @@ def _change(matcher: Matcher) -> None:
     matcher.add_many([(f"more {i}", text) for i, text in enumerate(_conjunctions(20, Random(2)))])
     matcher.match_many(EVENTS)
     matcher.explain("one", EVENTS[0])
+    _ask(matcher)
     matcher.remove_many([f"more {i}" for i in range(0, 20, 2)])
     matcher.match_many(EVENTS)
     matcher.remove_many(["one", *[f"more {i}" for i in range(1, 20, 2)]])

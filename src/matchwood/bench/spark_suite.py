@@ -102,6 +102,10 @@ def _shown(value: Any) -> str:
     return f"{value:,}" if isinstance(value, int) else str(value)
 
 
+class AnswersDiffer(MatchwoodError):
+    """Two ways of matching found different things: a defect, not a wrong call."""
+
+
 def run_spark_suite(
     preset: str,
     out: Path | None = None,
@@ -177,7 +181,7 @@ def _joins(spark: SparkSession, sizes: Sizes, folder: Path) -> Found:
             .where(f"id < {n}")
         )
         if ours != theirs or not ours:
-            raise MatchwoodError(f"suite spark, {name}: answers differ, so there are no times")
+            raise AnswersDiffer(f"suite spark, {name}: answers differ, so there are no times")
     pairs = sizes.subscriptions * sizes.events
     loop = seconds["loop"] * pairs / sizes.joined**2
     count = seconds["count"] * pairs / sizes.counted**2
@@ -287,7 +291,7 @@ def _single(spark: SparkSession, sizes: Sizes, folder: Path) -> Found:
     found = pq.read_table(folder / "spark", partitioning=None)
     by_frame = pq.read_table(folder / "frame", partitioning=None)
     if not _digest(expected) == _digest(found) == _digest(by_frame):
-        raise MatchwoodError("suite spark, single: answers differ, so there are no times")
+        raise AnswersDiffer("suite spark, single: answers differ, so there are no times")
     n = sizes.single_events
     return {
         "subscriptions x events": f"{sizes.single_subscriptions:,} x {n:,}",

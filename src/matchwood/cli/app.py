@@ -2,27 +2,54 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from typing import Annotated, Any
 
 import typer
 from typer.core import TyperGroup
 
-from matchwood.cli import bench, demo, explain, generate, kernels, match, stats, stream, validate
-from matchwood.cli.screen import NO, USAGE, complain
+from matchwood.cli import (
+    bench,
+    demo,
+    explain,
+    generate,
+    import_rules,
+    kernels,
+    match,
+    stats,
+    stream,
+    validate,
+    verify,
+)
+from matchwood.cli.screen import INTERRUPTED, NO, PIPE_CLOSED, USAGE, complain
 from matchwood.cli.spark_session import spark_reason
-from matchwood.errors import MatchwoodError, StorageError
+from matchwood.errors import IndexBuildError, MatchwoodError, StorageError
 
 
 class _Commands(TyperGroup):
     def invoke(self, ctx: Any) -> Any:
         try:
             return super().invoke(ctx)
-        except StorageError as error:
+        except (StorageError, IndexBuildError) as error:
+            complain(str(error))
+            raise typer.Exit(USAGE) from None
+        except BrokenPipeError:
+            # what is left in the buffer has no reader; without this Python complains at its end
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            raise typer.Exit(PIPE_CLOSED) from None
+        except KeyboardInterrupt:
+            complain("interrupted")
+            raise typer.Exit(INTERRUPTED) from None
+        except OSError as error:
             complain(str(error))
             raise typer.Exit(USAGE) from None
         except MatchwoodError as error:
             complain(str(error))
-            raise typer.Exit(NO) from None
+            # Errors about expressions, events, ids and snapshots have classes of their own; the
+            # root itself is raised for names of suites, workloads and the like.
+            is_wrong_call = type(error) is MatchwoodError
+            raise typer.Exit(USAGE if is_wrong_call else NO) from None
         except Exception as error:
             reason = spark_reason(error)
             if reason is None:
@@ -31,11 +58,14 @@ class _Commands(TyperGroup):
             raise typer.Exit(USAGE) from None
 
 
+# Sub-commands inherit these names of the option.
+HELP = {"help_option_names": ["-h", "--help"]}
+
 app = typer.Typer(
     cls=_Commands,
     help="Keep millions of Boolean expressions and tell, for every event, which of them hold.",
     no_args_is_help=True,
-    add_completion=False,
+    context_settings=HELP,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
@@ -67,9 +97,11 @@ def _root(
 app.command()(demo.demo)
 app.command()(generate.generate)
 app.command()(match.match)
+app.command("import")(import_rules.import_)
 app.command()(stream.stream)
 app.command()(validate.validate)
 app.command()(explain.explain)
 app.command()(stats.stats)
+app.command()(verify.verify)
 app.command()(kernels.kernels)
 app.add_typer(bench.app, name="bench")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -67,7 +66,8 @@ def open_matcher(path: Path, **settings: Any) -> Matcher:
     from matchwood.engine.files import read_subscriptions
     from matchwood.engine.matcher import Matcher
 
-    if is_snapshot(path):
+    is_empty = path.is_dir() and not any(path.iterdir())
+    if is_snapshot(path) or is_empty:  # an empty folder: the error says what a snapshot has
         return Matcher.load(path)
     matcher = Matcher(**settings)
     with progress("adding") as advance:
@@ -76,8 +76,10 @@ def open_matcher(path: Path, **settings: Any) -> Matcher:
 
 
 def _read_event(text: str) -> dict[str, Any]:
+    from matchwood.engine.text_files import read_json
+
     try:
-        event = json.loads(text)
+        event = read_json(text)
     except ValueError as error:
         refuse(f"expected a JSON object as --event, found no JSON: {error}")
     if not isinstance(event, dict):

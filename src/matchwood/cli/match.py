@@ -1,26 +1,50 @@
-"""`matchwood match`: subscriptions and events from files, matches to a file."""
+"""`matchwood match`: subscriptions and events from files or a pipe, matches to a file or a pipe."""
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from matchwood.cli.screen import NO, Json, print_json, refuse, screen
+from matchwood.cli.match_choice import SPARKS_OWN, choose
+from matchwood.cli.screen import NO, Json, complain, note, print_json, refuse, screen
 from matchwood.cli.spark_session import Master
 
 
 def match(
+    rules_file: Annotated[
+        str | None,
+        typer.Argument(metavar="[SUBSCRIPTIONS]", help="As --subscriptions.", show_default=False),
+    ] = None,
+    events_file: Annotated[
+        str | None,
+        typer.Argument(metavar="[EVENTS]", help="As --events.", show_default=False),
+    ] = None,
     subscriptions: Annotated[
-        str, typer.Option(help="A file with the columns id and expr, or a snapshot.")
-    ],
-    events: Annotated[str, typer.Option(help="A file of events, one per row.")],
+        str | None,
+        typer.Option(
+            help="A file with id and expr, or a snapshot; - is standard input.", show_default=False
+        ),
+    ] = None,
+    events: Annotated[
+        str | None,
+        typer.Option(
+            help="A file of events, one per row; - is standard input, as JSON lines.",
+            show_default=False,
+        ),
+    ] = None,
     out: Annotated[
-        str, typer.Option(help="Where to write matches to, a folder on Spark; replaced if there.")
-    ],
+        str,
+        typer.Option(
+            help="Where to write matches to, a folder on Spark; replaced if there. "
+            "- is standard output, as JSON lines."
+        ),
+    ] = "-",
     local: Annotated[
-        bool, typer.Option("--local", help="Match in this process, without Spark.")
+        bool, typer.Option("--local", help="Match in this process, however much it is.")
+    ] = False,
+    spark: Annotated[
+        bool, typer.Option("--spark", help="Match on Spark, however little it is.")
     ] = False,
     index: Annotated[str, typer.Option(help="Name of the index to use.")] = "auto",
     lists: Annotated[
@@ -32,12 +56,14 @@ def match(
     ] = False,
     snapshots: Annotated[
         str | None,
-        typer.Option(help="A folder that keeps indexes, for the next call.", show_default=False),
+        typer.Option(
+            help="Spark: a folder that keeps indexes, for the next call.", show_default=False
+        ),
     ] = None,
     times: Annotated[
         str | None,
         typer.Option(
-            help="A folder for the times of Spark's tasks, which workers can write to; "
+            help="Spark: a folder for the times of tasks, which workers can write to; "
             "shows where their time went.",
             show_default=False,
         ),
@@ -46,45 +72,92 @@ def match(
         int | None,
         typer.Option(
             min=1,
-            help="At most so many subscriptions an event, those of the highest priority.",
+            help="Spark: at most so many subscriptions an event, those of the highest priority.",
             show_default=False,
         ),
     ] = None,
     contexts: Annotated[
         str | None,
         typer.Option(
-            help="A file of the values of contexts: context and one column per value.",
+            help="Spark: a file of the values of contexts: context and one column per value.",
             show_default=False,
         ),
     ] = None,
     master: Master = None,
     as_json: Json = False,
 ) -> None:
-    """Find every match of every event, on Spark, and write it to files.
+    """Find every match of every event and write it.
 
-    The ending of each name tells its format: .parquet .arrow .csv .json .jsonl.  Subscriptions and
-    events that cannot be used are left out and described in OUT.errors.jsonl.
+    Small files are matched in this process, large ones on Spark where it is installed; a line on
+    standard error says which.  The ending of each name tells its format: .parquet .arrow .csv .json
+    .jsonl, the last three also with .gz or .zst.  Subscriptions and events that cannot be used are
+    left out and described in OUT.errors.jsonl.
     """
-    if local:
+    rules = _one_of("SUBSCRIPTIONS", rules_file, "--subscriptions", subscriptions)
+    source = _one_of("EVENTS", events_file, "--events", events)
+    own = {"--master": master, "--snapshots": snapshots, "--times": times, "--limit": limit,
+           "--contexts": contexts}  # fmt: skip
+    wanted = [name for name in SPARKS_OWN if own[name] is not None]
+    choice = choose(rules, source, out, local, spark, wanted)
+    if choice.is_spark:
+        asked = {"index": index, "snapshots": snapshots, "limit": limit}
+        found = _on_spark(choice.reason, rules, source, out, lists, master, asked, contexts, times)
+    else:
         from matchwood.cli import match_job
 
-        if any(each is not None for each in (master, snapshots, times, limit, contexts)):
-            refuse(
-                "expected --limit, --contexts, --master, --snapshots and --times without --local: "
-                "they are Spark's"
-            )
-        found = match_job.run(Path(subscriptions), Path(events), Path(out), index, lists)
-    else:
-        from matchwood.cli import match_spark
+        try:
+            note(f"matching in this process: {choice.reason}")
+            found = match_job.run(rules, source, out, index, lists)
+        except match_job.NeedsSpark as needs:
+            reason = _leave(str(needs), local, rules, source, out)
+            asked = {"index": index, "snapshots": None, "limit": None}
+            found = _on_spark(reason, rules, source, out, lists, None, asked, None, None)
+    _conclude(found, out, as_json)
+    if strict and found["problems"]:
+        raise typer.Exit(NO)
 
-        asked = {"index": index, "snapshots": snapshots, "limit": limit}
-        found = match_spark.run(subscriptions, events, out, lists, master, asked, contexts, times)
-    if as_json:
+
+def _one_of(position: str, first: str | None, option: str, second: str | None) -> str:
+    if (first is None) == (second is None):
+        found = "neither" if first is None else "both"
+        refuse(f"expected {position} or {option}, found {found}")
+    return str(first if second is None else second)
+
+
+def _leave(reason: str, local: bool, rules: str, events: str, out: str) -> str:
+    """The reason to match on Spark after all; the command ends where that cannot be."""
+    from matchwood.cli.match_choice import has_spark, only_local
+
+    if local or not has_spark() or only_local(rules, events, out):
+        refuse(
+            f"expected no {reason} when matching in this process: "
+            "match files on Spark, or drop it if it may be ignored"
+        )
+    return reason
+
+
+def _on_spark(
+    reason: str, rules: str, events: str, out: str, lists: bool, master: str | None,
+    asked: dict[str, Any], contexts: str | None, times: str | None,
+) -> dict[str, Any]:  # fmt: skip
+    from matchwood.cli import match_spark
+
+    match_spark.check(rules, events, out, lists, contexts)
+    note(f"matching on Spark: {reason}")
+    return match_spark.run(rules, events, out, lists, master, asked, contexts, times)
+
+
+def _conclude(found: dict[str, Any], out: str, as_json: bool) -> None:
+    """The closing lines; on standard error where matches are on standard output."""
+    if out == "-":
+        if as_json:
+            print_json(found, to_error=True)
+        elif found["problems"]:
+            complain(f"{found['problems']:,} subscriptions or events were left out")
+    elif as_json:
         print_json(found)
     else:
         _show(found)
-    if strict and found["problems"]:
-        raise typer.Exit(NO)
 
 
 def _show(found: dict[str, Any]) -> None:

@@ -3,49 +3,86 @@
 from __future__ import annotations
 
 import json
+import sys
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
+from matchwood.cli.event_ids import EventIds
 from matchwood.cli.explain import is_snapshot
-from matchwood.cli.problems import Problem, problem, subscription_problems, unreadable
-from matchwood.cli.screen import progress, refuse
-from matchwood.engine.files import EventRows, count_rows, read_events, read_subscriptions
+from matchwood.cli.problems import (
+    Problem,
+    in_one_line,
+    problem,
+    subscription_problems,
+    unreadable,
+)
+from matchwood.cli.screen import complain, progress, refuse
+from matchwood.engine.files import (
+    EVENT_ID,
+    EventRows,
+    count_rows,
+    read_events,
+    read_stream,
+    read_stream_subscriptions,
+    read_subscriptions,
+)
 from matchwood.engine.matcher import Matcher
-from matchwood.engine.matches import Matches, ids_to_arrow
-from matchwood.engine.result_files import check_result, open_result
-from matchwood.errors import EventError, StorageError
+from matchwood.engine.matches import Matches
+from matchwood.engine.result_files import (
+    TEXTS,
+    WriteTexts,
+    check_result,
+    open_result,
+    open_text_result,
+)
+from matchwood.errors import StorageError
 from matchwood.kernel.jit import compile_seconds
 
 Report = dict[str, Any]
 
 
-def run(subscriptions: Path, events: Path, out: Path, index: str, lists: bool) -> Report:
-    """Match files; returns what the closing lines show."""
-    errors = out.with_name(f"{out.name}.errors.jsonl")
+STREAM = "-"
+"""Stands for standard input or standard output."""
+
+
+class NeedsSpark(Exception):
+    """The subscriptions have something that only Spark takes."""
+
+
+def run(subscriptions: str, events: str, out: str, index: str, lists: bool) -> Report:
+    """Match files or streams; returns what the closing lines show.
+
+    NeedsSpark is raised before anything is written.
+    """
+    target = None if out == STREAM else Path(out)
+    errors = None if target is None else target.with_name(f"{target.name}.errors.jsonl")
     for source in (subscriptions, events):
-        if not source.exists():
-            refuse(f"expected a file or folder, found nothing at {str(source)!r}")
-        if source.resolve() in (out.resolve(), errors.resolve()):
-            refuse(f"expected another file to write to, found an input: {str(source)!r}")
-    check_result(out, _schema(pa.int64(), pa.int64(), lists))
+        if source == STREAM:
+            continue
+        if not Path(source).exists():
+            refuse(f"expected a file or folder, found nothing at {source!r}")
+        if target is not None and Path(source).resolve() in (target.resolve(), errors.resolve()):  # type: ignore[union-attr]
+            refuse(f"expected another file to write to, found an input: {source!r}")
+    if target is not None:
+        check_result(target, lists)
     before = compile_seconds()
     matcher, added, found = _add(subscriptions, index)
     with _Problems(errors) as problems:
         problems.write(found)
-        matched = _match(matcher, events, out, lists, problems)
+        matched = _match(matcher, events, target, lists, problems)
     return {
         "subscriptions": added,
         "events": {key: matched[key] for key in ("used", "bad", "seconds", "per_second")},
         "matches": matched["matches"],
-        "out": str(out),
+        "out": out,
         "problems": problems.count,
-        "errors": str(errors) if problems.count else None,
+        "errors": str(errors) if errors is not None and problems.count else None,
         "compile_seconds": round(compile_seconds() - before, 3),
     }
 
@@ -63,9 +100,9 @@ class _Clock:
 
 
 class _Problems:
-    """The side file; there only when there is something to say."""
+    """The side file, there only when there is something to say; standard error beside a stream."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path | None) -> None:
         self._path = path
         self._stack = ExitStack()
         self._file: Any = None
@@ -73,7 +110,8 @@ class _Problems:
 
     def __enter__(self) -> _Problems:
         try:
-            self._path.unlink(missing_ok=True)
+            if self._path is not None:
+                self._path.unlink(missing_ok=True)
         except OSError as error:
             raise StorageError(f"cannot replace {str(self._path)!r}: {error}") from None
         return self
@@ -82,6 +120,11 @@ class _Problems:
         self._stack.close()
 
     def write(self, found: list[Problem]) -> None:
+        self.count += len(found)
+        if self._path is None:
+            for each in found:
+                complain(in_one_line(each))
+            return
         if found and self._file is None:
             try:
                 # a lone surrogate in an id is written as JSON escapes it
@@ -91,24 +134,25 @@ class _Problems:
                 raise StorageError(f"cannot write {str(self._path)!r}: {error}") from None
         for each in found:
             self._file.write(json.dumps(each, ensure_ascii=False, default=str) + "\n")
-        self.count += len(found)
 
 
-def _add(path: Path, index: str) -> tuple[Matcher, Report, list[Problem]]:
+def _add(source: str, index: str) -> tuple[Matcher, Report, list[Problem]]:
     clock = _Clock()
-    if is_snapshot(path):
+    path = Path(source)
+    if source != STREAM and is_snapshot(path):
         if index != "auto":
             refuse("expected no --index beside a snapshot: it has its own")
         matcher, found = Matcher.load(path), []
     else:
         matcher = Matcher(index=index)
-        rows = read_subscriptions(path)
+        rows = (
+            read_stream_subscriptions(sys.stdin.buffer)
+            if source == STREAM
+            else read_subscriptions(path)
+        )
         others = [name for name in rows.optional() if name != "context"]
         if others:
-            refuse(
-                f"expected no column {', '.join(others)} in the subscriptions with --local: "
-                "leave --local out to match on Spark, or drop it if it may be ignored"
-            )
+            raise NeedsSpark(f"column {', '.join(others)} in the subscriptions")
         with progress("subscriptions") as advance:
             refused = matcher.add_many(rows.rows, progress=advance).errors
         found = subscription_problems(rows, refused)
@@ -116,24 +160,28 @@ def _add(path: Path, index: str) -> tuple[Matcher, Report, list[Problem]]:
     return matcher, used | clock.report(len(matcher) + len(found)), found
 
 
-def _match(matcher: Matcher, events: Path, out: Path, lists: bool, problems: _Problems) -> Report:
-    total, first, n_bad, n_matches = count_rows(events), 0, 0, 0
+def _match(
+    matcher: Matcher, events: str, target: Path | None, lists: bool, problems: _Problems
+) -> Report:
+    first, n_bad, n_matches = 0, 0, 0
     clock = _Clock()
-    batches = read_events(events, matcher.schema)
+    is_stream = events == STREAM
+    total = None if is_stream else count_rows(events)
+    if is_stream:
+        batches = read_stream(sys.stdin.buffer, matcher.schema)
+    else:
+        batches = read_events(events, matcher.schema)
     head = next(batches, EventRows([], None, []))
-    ids = _EventIds(head)
+    ids = EventIds(head, as_they_are=is_stream)
     with ExitStack() as stack:
         advance = stack.enter_context(progress("events"))
-        write: Any = None
+        write = stack.enter_context(_result(target, lists, ids))
         for batch in _chain(head, batches):
-            found = matcher.match_many(batch.events)
+            found = matcher.match_many(_shaped(batch.events))
             keep = ids.check(batch, first, found)
             bad = _event_problems(batch, first, found)
             problems.write(bad)
-            table = _table(found, ids.column(batch, first, len(found)), keep, lists)
-            if write is None:
-                write = stack.enter_context(open_result(out, table.schema))
-            write(table)
+            write(ids.values(batch, first, len(found)), found, keep)
             n_bad += len(bad)
             n_matches += int(np.diff(found.offsets)[keep].sum())
             first += len(found)
@@ -142,68 +190,50 @@ def _match(matcher: Matcher, events: Path, out: Path, lists: bool, problems: _Pr
     return counts | clock.report(first)
 
 
+@contextmanager
+def _result(target: Path | None, lists: bool, ids: EventIds) -> Iterator[WriteTexts]:
+    if target is None or check_result(target, lists) in TEXTS:
+        with open_text_result(target, lists) as write_texts:
+            yield write_texts
+        return
+    with ExitStack() as stack:
+        write_table: Any = None
+
+        def write(events: list[Any], found: Matches, keep: np.ndarray) -> None:
+            nonlocal write_table
+            table = _table(found, pa.array(events, ids.type), keep, lists)
+            if write_table is None:
+                write_table = stack.enter_context(open_result(target, table.schema))
+            write_table(table)
+
+        yield write
+
+
+def _shaped(events: Any) -> Any:
+    """Events of a table in the shape that its column `attributes` tells, as on Spark."""
+    if not isinstance(events, pa.Table) or "attributes" not in events.column_names:
+        return events
+    from matchwood.spark.shapes import read_events as read_shape
+
+    beside = set(events.column_names) - {EVENT_ID, "filter", "attributes"}
+    first = events.schema.field("attributes").type
+    if beside == {"values"} and pa.types.is_list(first):
+        shape = "arrays"
+    elif beside:
+        return events
+    elif pa.types.is_map(first):
+        shape = "map"
+    elif pa.types.is_struct(first):
+        shape = "struct"
+    else:
+        shape = "json" if pa.types.is_string(first) else "wide"
+    batches = events.combine_chunks().to_batches()
+    return read_shape(batches[0], shape) if batches else events
+
+
 def _chain(head: EventRows, rest: Iterator[EventRows]) -> Iterator[EventRows]:
     yield head
     yield from rest
-
-
-class _EventIds:
-    """What stands for an event in the output: its `event_id`, or its number from 0.
-
-    The first batch decides whether there are ids, and whether they are whole numbers or texts; an
-    event whose id is missing or of the other type is bad.
-    """
-
-    def __init__(self, head: EventRows) -> None:
-        bad = {each.row for each in head.unreadable}
-        ids = [id_ for row, id_ in enumerate(head.ids or []) if row not in bad]
-        present = [id_ for id_ in ids if id_ is not None]
-        self._kind = None if not present else int if _all_whole(present) else str
-        self._reads_text = self._kind is int and isinstance(present[0], str)
-        self.type = pa.string() if self._kind is str else pa.int64()
-
-    def check(self, batch: EventRows, first: int, found: Matches) -> np.ndarray:
-        """Which events are good; adds errors for ids that are not."""
-        if self._kind is not None:
-            for row, id_ in enumerate(self._read(batch, len(found))):
-                if not self._is_id(id_):
-                    wanted = "a whole number of 64 bits" if self._kind is int else "a text"
-                    message = f"expected {wanted} as event_id, found {id_!r}"
-                    found.errors.setdefault(row, EventError(message))
-        keep = np.ones(len(found), bool)
-        keep[list(found.errors)] = False
-        return keep
-
-    def column(self, batch: EventRows, first: int, n: int) -> pa.Array:
-        if self._kind is None:
-            return pa.array(np.arange(first, first + n))
-        ids = self._read(batch, n)
-        return pa.array([id_ if self._is_id(id_) else None for id_ in ids], self.type)
-
-    def _is_id(self, id_: Any) -> bool:
-        """Whether an id is of the type of all others, and can be written."""
-        if type(id_) is not self._kind:
-            return False
-        if isinstance(id_, str):
-            return id_.isascii() or not any("\ud800" <= each <= "\udfff" for each in id_)
-        return bool(-(2**63) <= id_ < 2**63)
-
-    def _read(self, batch: EventRows, n: int) -> list[Any]:
-        ids = batch.ids or [None] * n
-        if self._reads_text:
-            return [int(id_) if isinstance(id_, str) and _is_whole(id_) else id_ for id_ in ids]
-        if self._kind is str:
-            return [str(id_) if type(id_) is int else id_ for id_ in ids]
-        return ids
-
-
-def _is_whole(text: str) -> bool:
-    """Whether a text is a whole number of 64 bits, written in the one way that prints as itself."""
-    return text.lstrip("-").isdecimal() and len(text) < 19 and str(int(text)) == text
-
-
-def _all_whole(ids: list[Any]) -> bool:
-    return all(type(id_) is int or (isinstance(id_, str) and _is_whole(id_)) for id_ in ids)
 
 
 def _event_problems(batch: EventRows, first: int, found: Matches) -> list[Problem]:
@@ -223,9 +253,8 @@ def _schema(event: pa.DataType, subscription: pa.DataType, lists: bool) -> pa.Sc
 
 def _table(found: Matches, events: pa.Array, keep: np.ndarray, lists: bool) -> pa.Table:
     """Pairs, or lists of all good events."""
-    kind = pa.string() if found.ids.dtype == object else pa.int64()
-    ids = ids_to_arrow(found.ids).cast(kind)
-    schema = _schema(events.type, kind, lists)
+    ids = found.arrow_ids()
+    schema = _schema(events.type, ids.type, lists)
     if lists:
         columns = [events, pa.LargeListArray.from_arrays(found.offsets, ids)]
         return pa.table(columns, schema=schema).filter(pa.array(keep))

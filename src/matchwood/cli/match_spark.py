@@ -19,6 +19,7 @@ from matchwood.cli.spark_tables import (
     open_subscriptions,
     spark_format,
 )
+from matchwood.engine.compressed import is_compressed
 from matchwood.engine.files import EVENT_ID, file_parts
 from matchwood.errors import FormatError, StorageError
 from matchwood.spark.folders import address
@@ -36,12 +37,20 @@ def run(
     subscriptions: str, events: str, out: str, lists: bool, master: str | None,
     asked: dict[str, Any], contexts: str | None = None, times: str | None = None,
 ) -> Report:  # fmt: skip
-    """Match files on Spark; returns what the closing lines show.
+    """Match files on Spark, after `check`; returns what the closing lines show.
 
     asked  options that go to `match` as they are
     """
+    with spark_session(master) as spark:
+        values = None if contexts is None else open_contexts(spark, contexts)
+        return _run(spark, subscriptions, events, out, lists, {**asked, "contexts": values}, times)
+
+
+def check(subscriptions: str, events: str, out: str, lists: bool, contexts: str | None) -> None:
+    """End the command if files are not there or cannot be written, before Spark is started."""
     kind = spark_format(out)
-    if kind not in OUT_FORMATS or (kind == "csv" and lists):
+    is_packed = is_compressed(Path(out))
+    if kind not in OUT_FORMATS or is_packed or (kind == "csv" and lists):
         refuse(f"expected --out to end in .parquet, .json or .csv (pairs only), found {out!r}")
     for source in filter(None, (subscriptions, events, contexts)):
         place = local(source)
@@ -49,9 +58,6 @@ def run(
             refuse(f"expected a file or folder, found nothing at {source!r}")
         if source == out or _is_inside(place, local(out)):
             refuse(f"expected another file to write to, found an input: {source!r}")
-    with spark_session(master) as spark:
-        values = None if contexts is None else open_contexts(spark, contexts)
-        return _run(spark, subscriptions, events, out, lists, {**asked, "contexts": values}, times)
 
 
 def _run(
@@ -130,7 +136,7 @@ def _events(spark: SparkSession, path: str, has_filters: bool) -> DataFrame | Ev
     parts = [] if place is None else file_parts(place)
     if kind == "csv":
         found = csv_events(spark, parts, EVENT_ID) if parts else _spark_csv(spark, path)
-    elif kind == "json" and not all(is_lines(file) for file in parts):
+    elif kind == "json" and parts and any(is_compressed(p) or not is_lines(p) for p in parts):
         found = json_events(spark, parts, EVENT_ID)
     elif kind == "json":
         lines = spark.read.text(for_spark(path)).where("trim(value) <> ''")

@@ -43,6 +43,14 @@ def subscription_problems(rows: SubscriptionRows, refused: list[Refused]) -> lis
     return sorted(found, key=lambda one: (one.get("file_line", 0), one["row"]))
 
 
+def in_one_line(found: Problem) -> str:
+    """`event 3, line 4: expected ...`, for standard error."""
+    id_ = f" {found['id']!r}" if found["id"] is not None else f" {found['row']}"
+    line = f", line {found['file_line']}" if found.get("file_line") else ""
+    column = f", column {found['column']}" if "column" in found else ""
+    return f"{found['of']}{id_}{line}{column}: {found['message']}".replace("\n", " ")
+
+
 def as_text(source: str, found: Problem) -> str:
     """`wishes.txt:3: column 17: expected ...`, the line and a caret under the place."""
     place = source

@@ -7,6 +7,7 @@ stdout.
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn
@@ -16,8 +17,10 @@ import typer
 if TYPE_CHECKING:
     from rich.console import Console
 
-OK, NO, USAGE = 0, 1, 2
-"""Exit codes: done; something is wrong with expressions, events or answers; wrong call or file."""
+OK, NO, USAGE, INTERRUPTED, PIPE_CLOSED = 0, 1, 2, 130, 141
+"""Exit codes: done; something is wrong with expressions, events or answers; wrong call or file;
+interrupted; the reader of standard output is gone.
+"""
 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object, for machines.")]
 
@@ -41,14 +44,23 @@ def refuse(message: str) -> NoReturn:
     raise typer.Exit(USAGE)
 
 
-def print_json(value: Any) -> None:
+def note(message: str) -> None:
+    """Tell what is done, and why, on standard error."""
+    typer.echo(f"matchwood: {message}", err=True)
+
+
+def print_json(value: Any, to_error: bool = False) -> None:
     text = json.dumps(value, ensure_ascii=False, indent=1, default=str)
-    typer.echo(text.encode(errors="backslashreplace").decode())  # a lone surrogate, escaped
+    # a lone surrogate, escaped
+    typer.echo(text.encode(errors="backslashreplace").decode(), err=to_error)
 
 
 @contextmanager
 def progress(what: str) -> Iterator[Advance]:
     """A bar on stderr while the block runs; nothing where stderr is no terminal."""
+    if not sys.stderr.isatty():
+        yield lambda _done, _total: None
+        return
     from rich.console import Console
     from rich.progress import (
         BarColumn,
@@ -60,8 +72,7 @@ def progress(what: str) -> Iterator[Advance]:
 
     console = Console(stderr=True)
     columns = (TextColumn(f"{what:<14}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    hidden = not console.is_terminal
-    with Progress(*columns, console=console, transient=True, disable=hidden) as bar:
+    with Progress(*columns, console=console, transient=True) as bar:
         task = bar.add_task(what, total=None)
 
         def advance(done: int, total: int | None) -> None:

@@ -17,6 +17,7 @@ import pyarrow as pa
 from matchwood.cli.explain import is_snapshot
 from matchwood.cli.problems import Problem, problem, unreadable
 from matchwood.cli.screen import refuse
+from matchwood.engine.compressed import bare_name
 from matchwood.engine.files import FORMATS, SubscriptionRows, read_subscriptions
 from matchwood.errors import StorageError, SubscriptionError
 from matchwood.lang.literals import LiteralError
@@ -43,10 +44,11 @@ def for_spark(path: str) -> str:
 
 def spark_format(path: str) -> str:
     """By the ending of the name, or of the files in a folder."""
-    suffix = Path(path).suffix.lower()
+    suffix = bare_name(Path(path)).suffix.lower()
     place = local(path)
     if not suffix and place is not None and place.is_dir():
-        endings = {each.suffix.lower() for each in place.iterdir() if each.name[0] not in "._"}
+        names = [each for each in place.iterdir() if each.name[0] not in "._"]
+        endings = {bare_name(each).suffix.lower() for each in names}
         suffix = endings.pop() if len(endings) == 1 else ""
     if suffix not in FORMATS:
         refuse(f"expected a name that ends in one of {' '.join(FORMATS)}, found {path!r}")
@@ -74,9 +76,9 @@ def has_attributes(subscriptions: Any) -> bool:
     """Whether subscriptions, a DataFrame or a snapshot's path, have attributes of their own."""
     if not isinstance(subscriptions, str):
         return "attributes" in subscriptions.columns
-    from matchwood.spark.own import read_own
+    from matchwood.engine.matcher import Matcher
 
-    return read_own(Path(subscriptions)).attributes is not None
+    return Matcher.load(subscriptions, verify=False).own_types() is not None
 
 
 def open_contexts(spark: SparkSession, path: str) -> DataFrame:

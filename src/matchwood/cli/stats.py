@@ -1,4 +1,4 @@
-"""`matchwood stats`: what a snapshot holds and how much memory it takes."""
+"""`matchwood stats`: what subscriptions hold and how much memory they take."""
 
 from __future__ import annotations
 
@@ -11,13 +11,15 @@ from matchwood.cli.screen import Json, print_json, screen
 
 
 def stats(
-    snapshot: Annotated[Path, typer.Argument(help="A folder written by Matcher.save.")],
+    subscriptions: Annotated[
+        Path, typer.Argument(help="A folder written by Matcher.save, or a file of subscriptions.")
+    ],
     as_json: Json = False,
 ) -> None:
-    """Show the sizes, the memory and the attributes of a snapshot."""
-    from matchwood.engine.matcher import Matcher
+    """Show the sizes, the memory and the attributes of a snapshot or of a file."""
+    from matchwood.cli.explain import open_matcher
 
-    matcher = Matcher.load(snapshot)
+    matcher = open_matcher(subscriptions)
     found = matcher.stats()
     del found["work"], found["compile_seconds"]  # those of this process, which did nothing yet
     found["schema"] = dict(matcher.schema)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 import sys
 from pathlib import Path
@@ -22,7 +21,7 @@ def validate(
         str | None,
         typer.Argument(
             help="One expression per line (.txt), or a table with the columns id and expr; "
-            "- reads lines from standard input."
+            "- reads lines, or JSON lines, from standard input."
         ),
     ] = None,
     expr: Annotated[str | None, typer.Option(help="Check this expression instead.")] = None,
@@ -54,28 +53,37 @@ def validate(
 
 
 def read_schema(path: Path | None) -> dict[str, Any] | None:
+    """The types of attributes from a JSON file; the command ends if it has no such thing."""
     if path is None:
         return None
+    from matchwood.encode.schema import Schema
+    from matchwood.errors import SchemaError
+
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
+        if isinstance(found, dict):
+            Schema(found)
+            return found
     except OSError as error:
         refuse(f"cannot read the schema {str(path)!r}: {error.strerror}")
     except ValueError as error:
         refuse(f"expected a JSON object as the schema {str(path)!r}, found no JSON: {error}")
-    if not isinstance(found, dict):
-        refuse(f"expected a JSON object as the schema {str(path)!r}, found {type(found).__name__}")
-    return found
+    except SchemaError as error:
+        refuse(f"cannot use the schema {str(path)!r}: {error}")
+    refuse(f"expected a JSON object as the schema {str(path)!r}, found {type(found).__name__}")
 
 
 def _rows(file: str | None, expr: str | None) -> SubscriptionRows:
-    from matchwood.engine.files import SubscriptionRows, read_lines, read_subscriptions
+    from matchwood.engine.files import (
+        SubscriptionRows,
+        read_stream_subscriptions,
+        read_subscriptions,
+    )
 
     if expr is not None:
         return SubscriptionRows([(1, expr)])
     if file == "-":
-        if isinstance(sys.stdin, io.TextIOWrapper):
-            sys.stdin.reconfigure(errors="surrogateescape")  # a bad byte spoils its line alone
-        return read_lines(sys.stdin)
+        return read_stream_subscriptions(sys.stdin.buffer)
     return read_subscriptions(str(file))
 
 

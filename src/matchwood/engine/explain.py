@@ -81,6 +81,11 @@ class Explanation:
         lines += [f"because {reason}" for reason in self.reasons]
         return "\n".join(lines)
 
+    def _repr_html_(self) -> str:
+        from html import escape
+
+        return f"<pre>{escape(str(self))}</pre>"
+
     def to_dict(self) -> dict[str, Any]:
         """Plain values, for JSON."""
 
@@ -123,6 +128,13 @@ def _flat(event: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
         if value is not None:
             values[f"{prefix}{name}"] = value
     return values
+
+
+def absence_or_value(expr: Expr, event: Mapping[str, Any]) -> str:
+    """What an event has of the attributes of an expression."""
+    values = _flat(event)
+    names = dict.fromkeys([leaf.name.removesuffix(EXACT) for leaf in predicates(expr)])
+    return ", ".join([_found(name, values) for name in names])
 
 
 def _found(name: str, event: dict[str, Any]) -> str:

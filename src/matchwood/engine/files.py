@@ -5,6 +5,7 @@
     .csv                 with a header; an empty cell is an absent value
     .json .jsonl .ndjson one object per line; `.json` may also be one array of objects
     .txt                 one expression per line, whose number is its id (subscriptions only)
+    .gz .zst             after one of the last three lines: compressed
 
 A folder stands for the files in it, as Spark writes them.  Events come in batches, so a file may be
 larger than memory (one JSON array is read whole).
@@ -12,20 +13,30 @@ larger than memory (one JSON array is read whole).
 
 from __future__ import annotations
 
+import codecs
 import csv
 import os
 import re
+import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, BinaryIO, NamedTuple
 
 import pyarrow as pa
 
 from matchwood.encode.arrow_values import python_values
-from matchwood.engine.text_files import Row, csv_event, csv_rows, json_event, json_rows
+from matchwood.engine.compressed import COMPRESSIONS, bare_name, is_compressed, open_text
+from matchwood.engine.text_files import (
+    Row,
+    csv_event,
+    csv_rows,
+    json_event,
+    json_line_rows,
+    json_rows,
+)
 from matchwood.errors import StorageError
 
 FORMATS = {
@@ -37,6 +48,8 @@ FORMATS = {
 }  # fmt: skip
 BATCH = 8192
 """Events read at once."""
+STREAM = 1 << 20
+"""Bytes read at once from standard input, if there are so many."""
 
 EVENT_ID = "event_id"
 OPTIONAL = ("context", "priority", "expires", "attributes")
@@ -80,12 +93,14 @@ class EventRows(NamedTuple):
 
 
 def format_of(path: Path) -> str:
-    try:
-        return FORMATS[path.suffix.lower()]
-    except KeyError:
+    """The format of a file by its name; StorageError for other names."""
+    kind = FORMATS.get(bare_name(path).suffix.lower())
+    if kind is None or (is_compressed(path) and kind in ("parquet", "arrow")):
         raise StorageError(
-            f"expected a name that ends in one of {' '.join(FORMATS)}, found {path.name!r}"
-        ) from None
+            f"expected a name that ends in one of {' '.join(FORMATS)}, and after a text format "
+            f"perhaps in {' or '.join(COMPRESSIONS)}, found {path.name!r}"
+        )
+    return kind
 
 
 def read_subscriptions(path: str | os.PathLike[str]) -> SubscriptionRows:
@@ -134,11 +149,11 @@ def read_events(
 
 def count_rows(path: str | os.PathLike[str]) -> int | None:
     """How many rows there are, where that can be told without reading them."""
-    import pyarrow.parquet as pq
-
     parts = file_parts(Path(path))
     if any(format_of(part) != "parquet" for part in parts):
         return None
+    import pyarrow.parquet as pq
+
     with _readable(Path(path)):
         return sum([int(pq.read_metadata(part).num_rows) for part in parts])
 
@@ -158,27 +173,29 @@ def file_parts(path: Path) -> list[Path]:
 def _readable(path: Path) -> Iterator[None]:
     try:
         yield
-    except (OSError, pa.ArrowException, csv.Error, UnicodeDecodeError) as error:
+    except (OSError, EOFError, zlib.error, pa.ArrowException, csv.Error, UnicodeError) as error:
         raise StorageError(f"cannot read {str(path)!r}: {error}") from None
 
 
 def _read_subscriptions(path: Path) -> SubscriptionRows:
-    import pyarrow.parquet as pq
-
     kind = format_of(path)
     with _readable(path):
         if kind == "parquet":
+            import pyarrow.parquet as pq
+
             return SubscriptionRows(pq.read_table(path))
         if kind == "arrow":
             return SubscriptionRows(pa.Table.from_batches(_ipc_batches(path)))
         if kind == "text":
-            text = path.read_text(encoding="utf-8-sig", errors="surrogateescape")
-            return read_lines(text.split("\n"))
+            with open_text(path) as file:
+                return read_lines(file)
         return _from_rows(csv_rows(path) if kind == "csv" else json_rows(path), kind == "csv")
 
 
 def _from_rows(rows: Iterable[Row], is_csv: bool) -> SubscriptionRows:
+    """Rows with id and expr; StorageError when no row has them: it is a file of something else."""
     pairs, lines, unreadable, more = [], [], [], []
+    names = None
     for row in rows:
         if row.problem is None and not {"id", "expr"} <= row.value.keys():
             names = ", ".join(row.value) or "nothing"
@@ -192,9 +209,34 @@ def _from_rows(rows: Iterable[Row], is_csv: bool) -> SubscriptionRows:
         lines.append(row.line)
         found = {name: row.value.get(name) for name in OPTIONAL}
         more.append({name: value for name, value in found.items() if value is not None})
+    if names is not None and not pairs:
+        raise StorageError(f"expected objects with id and expr, found {names}")
     if is_csv and all(_PLAIN_INTEGER.fullmatch(id_ or "") for id_, _ in pairs):
         pairs = [(int(id_), text) for id_, text in pairs]
     return SubscriptionRows(pairs, lines, unreadable, more)
+
+
+def read_stream(file: BinaryIO, types: Mapping[str, str]) -> Iterator[EventRows]:
+    """Events as JSON lines, as they arrive: each time all whole lines that are there."""
+    rest, number, line, chunk = b"", 0, 1, b"\n"
+    while chunk:
+        chunk = file.read1(STREAM)  # type: ignore[attr-defined]
+        whole = (rest + chunk).split(b"\n")
+        rest = whole.pop() if chunk else b""
+        if line == 1 and whole:
+            whole[0] = whole[0].removeprefix(codecs.BOM_UTF8)
+        texts = [each.decode("utf-8", "surrogateescape") for each in whole]
+        rows = list(json_line_rows(texts, number, line))
+        yield from _row_batches(iter(rows), json_event(types), BATCH)
+        number, line = number + len(rows), line + len(whole)
+
+
+def read_stream_subscriptions(file: BinaryIO) -> SubscriptionRows:
+    """Subscriptions as JSON lines, or as one expression per line."""
+    lines = file.read().decode("utf-8-sig", "surrogateescape").split("\n")
+    if next((line for line in lines if line.strip()), "").lstrip().startswith("{"):
+        return _from_rows(json_line_rows(lines, 0, 1), is_csv=False)
+    return read_lines(lines)
 
 
 def _pairs(rows: Any) -> list[tuple[Any, Any]]:
@@ -208,9 +250,9 @@ def _has_ids(table: pa.Table) -> bool:
 
 
 def _arrow_batches(path: Path, kind: str, size: int) -> Iterator[pa.Table]:
-    import pyarrow.parquet as pq
-
     if kind == "parquet":
+        import pyarrow.parquet as pq
+
         with pq.ParquetFile(path) as file:
             for batch in file.iter_batches(batch_size=size):
                 yield pa.Table.from_batches([batch])

@@ -86,7 +86,7 @@ def _check_ours(folder: Path) -> None:
     if not names or named_generation(folder) is not None or _is_marked(folder):
         return
     raise StorageError(
-        f"expected an empty directory or a snapshot at {folder.name!r}, found {names[0]!r}: choose "
+        f"expected an empty directory or a snapshot at {str(folder)!r}, found {names[0]!r}: choose "
         "another directory"
     )
 
@@ -169,3 +169,16 @@ def _forget(folder: Path, is_new: bool) -> None:
             folder.rmdir()
         else:
             sync(folder)
+
+
+def remove_dead(folder: Path) -> None:
+    """Remove what saves that were interrupted left behind."""
+    if not folder.is_dir() or not _is_marked(folder):
+        return
+    with _locked(folder) as (marker, is_locked):
+        named = named_generation(folder)
+        if is_locked and (named is not None or not (folder / NAME).exists()):
+            dead = [each for each in _begun(marker) if each != named]
+            left = _remove(folder, dead)
+            if dead:
+                _write_marker(marker, [*left, *([] if named is None else [named])])

@@ -7,11 +7,12 @@ table of predicates needs no parsing: its columns become leaf rows directly
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from matchwood.encode.leaves import LeafBatch
+from matchwood.engine.fields import FIELDS, JSON_COLUMN, NO_FIELDS, FieldColumns, read_columns
 from matchwood.engine.parsing import parse_chunks
 from matchwood.errors import MatchwoodError, PositionedError, SubscriptionError
 from matchwood.lang.nodes import Boolean
@@ -68,6 +69,7 @@ class Chunk:
     done: int
     total: int
     contexts: Sequence[Any] | None = None
+    fields: FieldColumns = NO_FIELDS
 
     def texts_of(self, rows: Sequence[int]) -> list[str] | pa.Array:
         """The texts of some rows; those of a predicate table are written now."""
@@ -89,6 +91,7 @@ def load_batches(subscriptions: Any, processes: int | None) -> Iterator[Chunk]:
         table = as_table(subscriptions)
         if table is None:
             raise SubscriptionError("expected columns of one type each, found mixed objects")
+        is_json = {field.name for field in table.schema if field.metadata == JSON_COLUMN}
         table = readable_table(table)
         if "attribute" in table.column_names:
             from matchwood.engine.predicate_tables import load_predicates
@@ -100,19 +103,46 @@ def load_batches(subscriptions: Any, processes: int | None) -> Iterator[Chunk]:
                 "expected columns id and expr, or id, attribute, operator and value, "
                 f"found {', '.join(table.column_names)}"
             )
-        ids, texts = python_values(table.column("id")), python_values(table.column("expr"))
+        ids, texts = python_ids(table.column("id")), python_values(table.column("expr"))
         contexts = None
         if "context" in table.column_names:
-            contexts = python_values(table.column("context"))
+            contexts = python_ids(table.column("context"))
+        fields = field_columns(table, is_json)
     else:
-        ids, texts, contexts = _pairs(subscriptions)
-    yield from chunks_of_texts(ids, texts, contexts, processes)
+        ids, texts, contexts, fields = _pairs(subscriptions)
+    yield from chunks_of_texts(ids, texts, contexts, processes, fields)
 
 
-def _pairs(subscriptions: Iterable[Any]) -> tuple[list[Any], list[Any], list[Any] | None]:
-    """Ids, expressions and contexts of (id, text) pairs, (id, text, context) triples, or mappings.
+def python_ids(column: Any) -> list[Any]:
+    """Ids of a column; a struct of `int` and `str` holds both (`matches.ids_to_arrow`)."""
+    from matchwood.encode.arrow_values import python_values
+    from matchwood.engine.matches import id_type
 
-    A mapping has `id`, `expr` and perhaps `context`.
+    if column.type != id_type("mixed"):
+        return python_values(column)
+    return [
+        None if each is None else each["str"] if each["int"] is None else each["int"]
+        for each in python_values(column)
+    ]
+
+
+def field_columns(table: pa.Table, is_json: Collection[str] = ()) -> dict[str, Any]:
+    """The columns of a table that are fields; JSON of `Matcher.to_arrow` as what it stands for."""
+    import json
+
+    found = {name: table.column(name) for name in FIELDS if name in table.column_names}
+    if "payload" in found and "payload" in is_json:
+        texts = found["payload"].to_pylist()
+        found["payload"] = [None if text is None else json.loads(text) for text in texts]
+    return found
+
+
+def _pairs(
+    subscriptions: Iterable[Any],
+) -> tuple[list[Any], list[Any], list[Any] | None, dict[str, list[Any]]]:
+    """Ids, expressions, contexts and fields of pairs, (id, text, context) triples, or mappings.
+
+    A mapping has `id`, `expr` and perhaps `context` and fields (`fields.FIELDS`).
     """
     if isinstance(subscriptions, (str, bytes)) or not isinstance(subscriptions, Iterable):
         raise SubscriptionError(
@@ -122,11 +152,17 @@ def _pairs(subscriptions: Iterable[Any]) -> tuple[list[Any], list[Any], list[Any
     if isinstance(subscriptions, Mapping):
         subscriptions = subscriptions.items()
     ids, texts, contexts = [], [], []
+    fields: dict[str, list[Any]] = {}
     for each in subscriptions:
         if isinstance(each, Mapping) and {"id", "expr"} <= each.keys():
             ids.append(each["id"])
             texts.append(each["expr"])
             contexts.append(each.get("context"))
+            for name in FIELDS:
+                if each.get(name) is not None:
+                    column = fields.setdefault(name, [])
+                    column += [None] * (len(ids) - 1 - len(column))
+                    column.append(each[name])
         elif isinstance(each, (tuple, list)) and len(each) in (2, 3):
             ids.append(each[0])
             texts.append(each[1])
@@ -135,7 +171,9 @@ def _pairs(subscriptions: Iterable[Any]) -> tuple[list[Any], list[Any], list[Any
             raise SubscriptionError(
                 f"expected (id, text) pairs, found {str(each)[:60]!r} at row {len(ids)}"
             )
-    return ids, texts, contexts if any(each is not None for each in contexts) else None
+    for column in fields.values():
+        column += [None] * (len(ids) - len(column))
+    return ids, texts, contexts if any(each is not None for each in contexts) else None, fields
 
 
 def chunks_of_texts(
@@ -143,8 +181,12 @@ def chunks_of_texts(
     texts: list[Any],
     contexts: list[Any] | None,
     processes: int | None = None,
+    fields: Mapping[str, Any] | FieldColumns = NO_FIELDS,
 ) -> Iterator[Chunk]:
-    """Chunks of texts or trees; `processes` is how many parse them, by default as many as pay."""
+    """Chunks of texts or trees; `processes` is how many parse them, by default as many as pay.
+
+    fields  columns as users give them, by name, or read ones
+    """
     starts = range(0, len(texts), CHUNK)
     parsed = parse_chunks((texts[at : at + CHUNK] for at in starts), len(texts), processes)
     for first, (batch, rows, refused) in zip(starts, parsed, strict=True):
@@ -153,5 +195,11 @@ def chunks_of_texts(
             str(each.expression()) if isinstance(each, Boolean) else each
             for each in texts[first:last]
         ]
-        own = None if contexts is None else contexts[first:last]
-        yield Chunk(first, ids[first:last], kept, batch, rows, refused, last, len(texts), own)
+        linked = None if contexts is None else contexts[first:last]
+        if isinstance(fields, FieldColumns):
+            read = fields.part(range(first, last))
+        else:
+            read = read_columns({k: v[first:last] for k, v in fields.items()}, refused)
+        yield Chunk(
+            first, ids[first:last], kept, batch, rows, refused, last, len(texts), linked, read
+        )

@@ -22,7 +22,7 @@ from typing import Any
 from matchwood.errors import FormatError, StorageError
 
 FORMAT = "matchwood-snapshot"
-VERSION = 2
+VERSION = 3
 """Raised whenever an older version could misread what this one writes."""
 OLDEST = 1
 """The first version that this one reads."""
@@ -68,6 +68,7 @@ SHAPE: dict[str, Any] = {
         "strict?": {str: str},
         "absences": [int],
         "context?": {str: object},
+        "own_types?": {str: str},
     },
     "files": _FILES,
     "beside?": _FILES,
@@ -122,7 +123,7 @@ def read_manifest(folder: Path) -> dict[str, Any]:
         text = (folder / NAME).read_bytes()
     except OSError as error:
         raise StorageError(
-            f"expected a snapshot directory with a {NAME}, found none at {folder.name!r}: "
+            f"expected a snapshot directory with a {NAME}, found none at {str(folder)!r}: "
             "save one with Matcher.save(path)"
         ) from error
     try:
@@ -133,16 +134,16 @@ def read_manifest(folder: Path) -> dict[str, Any]:
     except (ValueError, RecursionError, FormatError) as error:
         problem = "nested too deeply" if isinstance(error, RecursionError) else error
         raise FormatError(
-            f"{folder.name!r} has a damaged {NAME}: {problem}; restore it from a copy or save it "
+            f"{str(folder)!r} has a damaged {NAME}: {problem}; restore it from a copy or save it "
             "again"
         ) from error
     if manifest["format"] != FORMAT:
         raise FormatError(
-            f"{folder.name!r} has a damaged {NAME}, or that of another program: expected the "
+            f"{str(folder)!r} has a damaged {NAME}, or that of another program: expected the "
             f"format {FORMAT}, found {shortened(manifest['format'])}"
         )
     raise FormatError(
-        f"snapshot {folder.name!r} has format version {manifest['version']}, this Matchwood reads "
+        f"snapshot {str(folder)!r} has format version {manifest['version']}, this Matchwood reads "
         f"up to {VERSION}: upgrade Matchwood, or save the snapshot with this version"
     )
 

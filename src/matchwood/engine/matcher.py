@@ -1,16 +1,17 @@
 """Matcher: what users hold.
 
-Every public method holds one lock: an `add` that has returned is seen by every later `match`, from
-any thread.  What the methods do is in `store`.  A change happens whole or not at all, whatever is
-raised in the middle of it (`savepoint`).
+Searches share a matcher, and a change has it for itself (`access`): an `add` that has returned is
+seen by every later `match`, from any thread.  What the methods do is in `store`.  A change happens
+whole or not at all, whatever is raised in the middle of it (`savepoint`).
 """
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
-from typing import TYPE_CHECKING, Any
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, TypeVar
+from weakref import ref
 
 import numpy as np
 
@@ -19,27 +20,38 @@ from matchwood.encode.events import EncodedEvents, encode_event, encode_events
 from matchwood.encode.expressions import ExpressionTable
 from matchwood.encode.plain_values import as_mapping
 from matchwood.encode.schema import Schema
-from matchwood.engine import forks
+from matchwood.engine.access import Access, Reader
+from matchwood.engine.changes import add_chunks, remove_ids, replace_one
+from matchwood.engine.choices import ALL, Choice, read_choice
+from matchwood.engine.collection import Collection
+from matchwood.engine.context_values import ContextValues
+from matchwood.engine.durable import Durability, opened
 from matchwood.engine.explain import Explanation, explain
-from matchwood.engine.loading import BatchReport, Chunk, Refused, load_batches
+from matchwood.engine.fields import KEEP, fields_of
+from matchwood.engine.loading import BatchReport, Chunk, load_batches
 from matchwood.engine.matches import Found, Matches
+from matchwood.engine.metrics import Meter, measured
 from matchwood.engine.moments import Moment
+from matchwood.engine.questions import Questions
 from matchwood.engine.recovery import settled
 from matchwood.engine.routing import Routing, with_ids
 from matchwood.engine.savepoint import Change
 from matchwood.engine.store import Store
-from matchwood.engine.subscriptions import Id, Subscriptions, check_id
-from matchwood.engine.tidy import hold_strings
-from matchwood.errors import EventError, MatchwoodError, SubscriptionError
+from matchwood.engine.subscriptions import Id, Subscriptions
+from matchwood.errors import EventError, MatchwoodError, StorageError
 from matchwood.lang.nodes import Boolean, Expr
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from matchwood.engine.flips import Flips
+
+Result = TypeVar("Result")
+
+ABSORB_FROM = 256
+"""Events after which a matcher that is idle absorbs what was learned from them."""
 
 
-class Matcher:
+class Matcher(Collection, ContextValues, Questions, Durability):
     """Keeps subscriptions and tells, for every event, which of them hold.
 
     index   "auto", or a name from the registry; settings of that index follow as keywords
@@ -56,6 +68,10 @@ class Matcher:
     ['cheap']
     """
 
+    _loading: ref[BatchReport] | None
+    """The report of the add_many that is under way.  An interruption may leave the reference here,
+    but not the report, which dies with the call."""
+
     def __init__(
         self,
         index: str = "auto",
@@ -70,17 +86,65 @@ class Matcher:
         routing = Routing(table, index, with_ids(index, config, attributes))
         self._hold(Store(attributes, table, Subscriptions(), routing))
 
+    @classmethod
+    def open(
+        cls,
+        folder: str | os.PathLike[str],
+        index: str | None = None,
+        *,
+        schema: Schema | Mapping[str, Any] | None = None,
+        column_types: Mapping[str, str] | None = None,
+        read_only: bool = False,
+        sync: bool = True,
+        **config: Any,
+    ) -> Matcher:
+        """A durable matcher: every change is in the folder's log before its call returns.
+
+        index, schema, column_types, config  as for `Matcher`; left out, those that the folder was
+                   made with.  Others build everything again
+        read_only  follow the folder's writer: `refresh` takes over what it has changed
+        sync       write each change to the disk before its call returns.  False leaves that to the
+                   operating system: faster, and safe unless the machine itself fails
+
+        One process writes to a folder at a time.  `close`, or the end of a `with` block, gives it
+        free; `checkpoint` writes the snapshot that makes the next opening quick.
+        """
+        matcher = cls.__new__(cls)
+        given = (index, schema, column_types, config)
+        matcher._durable = opened(matcher, folder, read_only, sync, given)
+        return matcher
+
     # -- changing ----------------------------------------------------------------------------
 
-    def add(self, id: Id, expr: str | Boolean, *, context: Id | None = None) -> None:
+    @measured
+    def add(
+        self,
+        id: Id,
+        expr: str | Boolean,
+        *,
+        context: Id | None = None,
+        priority: int = 0,
+        attributes: Mapping[str, Any] | None = None,
+        expires: Any = None,
+        payload: Any = None,
+    ) -> None:
         """Register a subscription; its id must be new.
 
-        context  the id of the context that `ctx.` in the expression refers to; its values are set
-                 with `set_context`, before or after
-        """
-        with self._changing():
-            self._store.add(id, expr, context)
+        context     the id of the context that `ctx.` in the expression refers to; its values are
+                    set with `set_context`, before or after
+        priority    a whole number; `match(limit=)` gives the highest first
+        attributes  the subscription's own attributes, which `match(where=)` filters by
+        expires     when it stops to match: a datetime (UTC unless it has a zone) or seconds since
+                    1970
+        payload     a value that JSON can hold, for the caller's own use
 
+        `m[id]` gives all of it back.
+        """
+        fields = fields_of(priority, attributes, expires, payload)
+        with self._changing():
+            self._store.add(id, expr, context, fields)
+
+    @measured
     def add_many(
         self,
         subscriptions: Any,
@@ -93,12 +157,13 @@ class Matcher:
         An exception of another kind, such as KeyboardInterrupt or one that `progress` raises,
         leaves the matcher as it was.
 
-        subscriptions  a table (Arrow, pandas, polars) with columns `id`, `expr` and, where they
-                       refer to one, `context`; a table of
+        subscriptions  a table (Arrow, pandas, polars) with columns `id`, `expr` and perhaps
+                       `context`, `priority`, `attributes`, `expires`, `payload`; a table of
                        predicates with columns `id`, `attribute`, `operator` and `value` (or
                        `values`), whose rows of one id form a conjunction, perhaps with the column
                        `context`, which is the same in all of them; or an iterable of
-                       (id, text) pairs or (id, text, context) triples
+                       (id, text) pairs, (id, text, context) triples, or mappings with the names
+                       of the columns
         progress       called with (done, total) after every chunk
         processes      how many processes parse texts; by default one per core for large batches
 
@@ -112,174 +177,124 @@ class Matcher:
         """Register what was read elsewhere, as `engine.loading` and `engine.parsing` give it."""
         with self._changing():
             report = BatchReport()
-            added: list[np.ndarray] = []
-            rows: list[int] = []
-            for chunk in chunks:
-                ids = self._store.admit(chunk.ids, chunk.refused)
-                added += self._store.add_chunk(ids, chunk)
-                rows += [chunk.first + row for row in chunk.rows if row not in chunk.refused]
-                report.take(chunk, sum(map(len, added)))
-                if progress is not None:
-                    progress(chunk.done, chunk.total)
-            if added:
-                slots = np.concatenate(added)
-                names = self._store.subscriptions.ids_of(slots)
-                report.refuse(self._store.insert(slots), slots, rows, names)
-            return report
+            self._loading = ref(report)
+            try:
+                return add_chunks(self._store, chunks, progress, report)
+            finally:
+                self._loading = None
 
-    def replace(self, id: Id, expr: str | Boolean, *, context: Id | None = None) -> None:
+    @measured
+    def replace(
+        self,
+        id: Id,
+        expr: str | Boolean,
+        *,
+        context: Id | None = None,
+        priority: int = KEEP,
+        attributes: Mapping[str, Any] | None = KEEP,
+        expires: Any = KEEP,
+        payload: Any = KEEP,
+    ) -> None:
         """Give a subscription a new expression, keeping its place; adds it when it is new.
 
-        It keeps its context too, unless another one is given.
+        It keeps its context and whatever else is not given, too.
         """
+        fields = fields_of(priority, attributes, expires, payload)
         with self._changing():
-            id_ = check_id(id)
-            change = self._store.replace if id_ in self._store.subscriptions else self._store.add
-            change(id_, expr, context)
+            replace_one(self._store, id, expr, context, fields)
 
+    @measured
     def remove(self, id: Id) -> None:
         """Forget a subscription."""
         with self._changing():
             self._store.remove(np.array([self._store.subscriptions.find(id)], np.int32))
 
+    @measured
     def remove_many(self, ids: Iterable[Id]) -> BatchReport:
         """Forget many; unknown ids are reported and never stop the others."""
         wanted = list(ids)  # first: an iterable may be one that uses this matcher
         with self._changing():
-            report = BatchReport()
-            slots: dict[int, None] = {}
-            for row, id_ in enumerate(wanted):
-                try:
-                    slot = self._store.subscriptions.find(id_)
-                    if slot in slots:
-                        raise SubscriptionError(f"expected id {id_!r} once, found it again")
-                    slots[slot] = None
-                except SubscriptionError as error:
-                    report.errors.append(Refused(row, id_, error))
-            if slots:
-                self._store.remove(np.array(list(slots), np.int32))
-            report.count = len(slots)
-            return report
-
-    # -- context -----------------------------------------------------------------------------
-
-    def set_context(
-        self, id: Id, values: Mapping[str, Any], *, flips: bool = False
-    ) -> Flips | None:
-        """Change values of a context: every later match sees them.  None makes a value absent.
-
-        flips  also tell which subscriptions the change has opened and closed: those whose
-               predicates on the context alone became TRUE, or are no longer
-
-        >>> m = Matcher()
-        >>> m.add("s1", "price < ctx.budget AND NOT ctx.away", context="ann")
-        >>> m.set_context("ann", {"budget": 20, "away": False})
-        >>> m.match({"price": 12})
-        ['s1']
-        >>> m.set_context("ann", {"away": True}, flips=True)
-        Flips(opened=[], closed=['s1'])
-        """
-        id_ = check_id(id, "a context's id")
-        if not isinstance(values, Mapping):
-            raise EventError(
-                f"expected a mapping from names to values, found {type(values).__name__}"
-            )
-        with self._changing():
-            return self._store.set_contexts(
-                lambda contexts: ([id_], lambda: contexts.set(id_, values)), flips
-            )
-
-    def remove_context(self, id: Id, *, flips: bool = False) -> Flips | None:
-        """Make all values of a context absent, as if none had ever been set.
-
-        Subscriptions that name the context stay, and so does their link to it: values that are set
-        later count for them again.  The matcher forgets the id once no subscription has it.  A
-        context without values, or an unknown one, is left as it is.
-
-        flips  also tell which subscriptions the change has opened and closed, see `set_context`
-
-        >>> m = Matcher()
-        >>> m.add("s1", "price < ctx.budget", context="ann")
-        >>> m.set_context("ann", {"budget": 20})
-        >>> m.remove_context("ann")
-        >>> m.match({"price": 12}), m.context("ann")
-        ([], {})
-        """
-        id_ = check_id(id, "a context's id")
-        with self._changing():
-            return self._store.set_contexts(
-                lambda contexts: ([id_], lambda: contexts.remove(id_)), flips
-            )
-
-    def set_context_many(self, contexts: Any, *, flips: bool = False) -> Flips | None:
-        """Change values of many contexts at once, all of them or none.
-
-        contexts  a table (Arrow, pandas, polars) with a column `context` and one column per value,
-                  where null leaves a value as it is; or a mapping from ids to values, or pairs
-        """
-        from matchwood.engine.context_tables import read_updates
-
-        with self._changing():
-            return self._store.set_contexts(lambda store: read_updates(store, contexts), flips)
-
-    def hold_strings(self) -> None:
-        """Forget strings that no context has any more, and from here to the next call none.
-
-        For owners that set earlier values again between encoded events, see `find`.
-        """
-        with self._changing():
-            self._store.is_whole = False
-            hold_strings(self._store)
-
-    def context(self, id: Id) -> dict[str, Any]:
-        """The values of a context that are set now."""
-        with self._exclusive():
-            contexts = self._store.contexts
-            return {} if contexts is None else contexts.values(check_id(id, "a context's id"))
-
-    def context_ids(self) -> list[Id]:
-        """The contexts that have a value or a subscription."""
-        with self._exclusive():
-            contexts = self._store.contexts
-            return [] if contexts is None else contexts.ids()
+            return remove_ids(self._store, wanted)
 
     # -- matching ----------------------------------------------------------------------------
 
-    def match(self, event: Mapping[str, Any] | Expr) -> list[Id]:
+    @measured
+    def match(
+        self,
+        event: Mapping[str, Any] | Expr,
+        *,
+        first: bool | int = False,
+        limit: int | None = None,
+        where: str | Boolean | None = None,
+        now: Any = None,
+    ) -> list[Id]:
         """Ids of the subscriptions that hold for an event, in the order they were added.
 
         An event is a mapping from attribute names to values, or an expression: a conjunction of
         predicates that stands for all values it allows.
-        """
-        with self._searching():
-            encoded = encode_event(self._store.attributes, event)
-            return self._store.match(EncodedEvents(encoded, {})).ids.tolist()
 
-    def match_many(self, events: Any) -> Matches:
+        limit  at most so many: those of the highest priority, highest first, ties in their order
+        first  True for the best one alone; a number is the same as `limit`
+        where  an expression over the subscriptions' own attributes: only those for which it is TRUE
+        now    the moment that decides what has expired, as `expires` of `add`; by default this one
+        """
+
+        def search(store: Store, reader: Reader) -> list[Id]:
+            choice = read_choice(store, first, limit, where, now)
+            encoded = encode_event(store.attributes, event)
+            return store.match(EncodedEvents(encoded, {}), reader, choice).ids.tolist()
+
+        return self._search(search)
+
+    @measured
+    def match_many(
+        self,
+        events: Any,
+        *,
+        first: bool | int = False,
+        limit: int | None = None,
+        where: str | Boolean | None = None,
+        now: Any = None,
+    ) -> Matches:
         """Matches of many events: a list of them, an Arrow table or batch, or a data frame.
 
         Events that cannot be read are in `Matches.errors`; they match nothing and stop nothing.
+        The rest is as for `match`.
         """
-        with self._searching():
-            return self._store.match(encode_events(self._store.attributes, events))
+        read = _read(events)
+
+        def search(store: Store, reader: Reader) -> Matches:
+            choice = read_choice(store, first, limit, where, now)
+            return store.match(encode_events(store.attributes, read), reader, choice)
+
+        return self._search(search)
 
     def encode(self, events: Any) -> EncodedEvents:
         """Events as integers, for `find`; they hold until the next change."""
-        with self._exclusive():
-            return encode_events(self._store.attributes, events)
+        read = _read(events)
+        return self._search(lambda store, reader: encode_events(store.attributes, read))
 
-    def find(self, events: EncodedEvents, moments: Sequence[Moment] = ()) -> Found:
+    def find(
+        self, events: EncodedEvents, moments: Sequence[Moment] = (), choice: Choice = ALL
+    ) -> Found:
         """The slots that hold for encoded events; `arrow_ids` tells the id of each slot.
 
         moments  changes of contexts between the events, ascending; they may bring no new strings,
                  which would give other integers to events.  One that no context has any more may be
                  new again, unless `hold_strings` was called before it was set
+        choice   which of what holds is given (`choices`)
         """
-        with self._searching(moments):
-            return self._store.find(events, moments)
+        if moments:
+            with self._changing(is_search=True):
+                return self._store.find(events, self._access.owner, moments, choice)
+        return self._search(lambda store, reader: store.find(events, reader, (), choice))
 
     def arrow_ids(self) -> pa.Array:
-        """Ids by slot, as an Arrow array; they hold until the next change."""
+        """Ids by slot, as an Arrow array, null for slots without a subscription.
+
+        int64 or strings; a struct of `int` and `str` where there are both.  They hold until the
+        next change.
+        """
         with self._exclusive():
             return self._store.subscriptions.to_arrow()
 
@@ -288,6 +303,8 @@ class Matcher:
 
         For owners that keep ids of their own; returns the ids so far, by number.
         """
+        if self._durable is not None:
+            raise StorageError("expected a matcher in memory, found a folder, whose ids stay")
         with self._changing():
             self._store.compact()
             return self._store.subscriptions.renumber()
@@ -329,16 +346,6 @@ class Matcher:
         with self._exclusive():
             return id in self._store.subscriptions
 
-    def stats(self) -> dict[str, Any]:
-        """Sizes, memory in bytes, and the work done since this matcher was made."""
-        with self._exclusive():
-            return self._store.stats()
-
-    def draw(self) -> str:
-        """The structure of every index as text."""
-        with self._exclusive():
-            return "\n".join([index.draw() for index in self._store.routing.indexes])
-
     # -- keeping -----------------------------------------------------------------------------
 
     def save(
@@ -357,6 +364,7 @@ class Matcher:
         from matchwood.engine.snapshot import save
 
         with self._exclusive():
+            self._absorb()
             if not self._store.subscriptions.is_compact:
                 with Change(self._store):
                     self._store.compact()
@@ -379,29 +387,64 @@ class Matcher:
 
     def _hold(self, store: Store) -> None:
         self._store = store
-        self._lock = forks.new_lock(self)
+        self._meter: Meter = {}
+        self._durable = None
+        self._access = Access()
+        self._loading = None
+
+    def _search(self, search: Callable[[Store, Reader], Result]) -> Result:
+        """Call a search of the store, beside others unless it has to follow contexts."""
+        while True:
+            with self._access.shared() as reader:
+                store = self._store
+                is_ready = store.pending is None and store.routing.is_settled
+                if is_ready and store.contexts is None:
+                    found = search(store, reader)
+                    break
+            if store.contexts is not None:
+                return self._search_in_contexts(search)
+            with self._exclusive():
+                self._store.settle()
+        if reader.n_events >= ABSORB_FROM and self._access.is_idle:
+            with self._exclusive():
+                self._absorb()
+        return found
+
+    def _search_in_contexts(self, search: Callable[[Store, Reader], Result]) -> Result:
+        """The same where values change: an index may follow them while it is searched."""
+        with self._changing(is_search=True):
+            return search(self._store, self._access.owner)
+
+    def _absorb(self) -> None:
+        """Take over what searches have counted and learned; with exclusive access."""
+        readers = [each for each in self._access.readers() if each.n_events]
+        if readers and self._store.pending is None:
+            with Change(self._store):
+                self._store.absorb(readers)
 
     @contextmanager
     def _exclusive(self) -> Iterator[None]:
-        """The lock, and behind it a store whose parts agree."""
-        is_nested = forks.is_held(self._lock)
-        with self._lock:
+        """Exclusive access, and behind it a store whose parts agree."""
+        with self._access.exclusive():
+            if self._loading is not None and self._loading() is not None:
+                raise MatchwoodError(
+                    "expected a progress callback that only reports, found one that uses the "
+                    "matcher: it is not ready before add_many returns"
+                )
             if self._store.pending is not None and not self._store.is_between_events:
-                if is_nested:
-                    raise MatchwoodError(
-                        "expected a callback or an iterable that leaves the matcher alone, found "
-                        "one that uses it inside a change: it is not ready before that returns"
-                    )
                 self._store = settled(self._store)
             yield
 
-    def _searching(self, moments: Sequence[Moment] = ()) -> AbstractContextManager[None]:
-        """The lock for a search; one that follows contexts may change their index."""
-        has_contexts = self._store.contexts is not None or bool(moments)
-        return self._changing() if has_contexts else self._exclusive()
-
     @contextmanager
-    def _changing(self) -> Iterator[None]:
-        """The lock for a change, which happens whole or not at all."""
-        with self._exclusive(), Change(self._store):
-            yield
+    def _changing(self, is_search: bool = False) -> Iterator[None]:
+        """Exclusive access for a change, which happens whole or not at all."""
+        with self._exclusive():
+            self._absorb()  # before nodes and spaces that searches have counted are others
+            durable = None if is_search or self._store.is_between_events else self._durable
+            with Change(self._store) if durable is None else self._logged(durable):
+                yield
+
+
+def _read(events: Any) -> Any:
+    """Events that are made while they are read, as a list: making them may use the matcher."""
+    return list(events) if isinstance(events, Iterator) else events

@@ -25,6 +25,12 @@ class Found(NamedTuple):
     warnings: dict[int, list[EventError]] = {}  # noqa: RUF012 - never written
 
 
+def kept(found: Found, keep: np.ndarray) -> Found:
+    """Only the marked ones of what was found."""
+    ends = np.concatenate([np.zeros(1, np.int64), np.cumsum(keep, dtype=np.int64)])
+    return found._replace(offsets=ends[found.offsets], slots=found.slots[keep])
+
+
 class Matches(Sequence[list[Id]]):
     """Which subscriptions match each event of a batch.
 
@@ -44,12 +50,14 @@ class Matches(Sequence[list[Id]]):
         ids: np.ndarray,
         errors: dict[int, EventError],
         counters: dict[str, int],
+        id_kind: str | None = None,
         warnings: dict[int, list[EventError]] | None = None,
     ) -> None:
         self.offsets = offsets
         self.ids = ids
         self.errors = errors
         self.counters = counters
+        self._id_kind = id_kind
         self.warnings = warnings if warnings is not None else {}
 
     def __len__(self) -> int:
@@ -71,32 +79,99 @@ class Matches(Sequence[list[Id]]):
         return (self[e] for e in range(len(self)))
 
     def to_arrow(self) -> pa.Table:
-        """One row per match: `event`, the number of the event, and `subscription`, its id."""
+        """One row per match: `event`, the number of the event, and `subscription`, its id.
+
+        Ids are int64 where all ids of the matcher are ints, strings where all are strings, else a
+        struct of `int` and `str`, one of which is null.
+        """
         import pyarrow as pa
 
         events = np.repeat(np.arange(len(self)), np.diff(self.offsets))
-        return pa.table({"event": events, "subscription": ids_to_arrow(self.ids)})
+        return pa.table({"event": events, "subscription": self.arrow_ids()})
 
     def to_lists(self) -> pa.Table:
         """One row per event: `event` and `subscriptions`, the list of its ids."""
         import pyarrow as pa
 
-        lists = pa.LargeListArray.from_arrays(self.offsets, ids_to_arrow(self.ids))
+        lists = pa.LargeListArray.from_arrays(self.offsets, self.arrow_ids())
         return pa.table({"event": np.arange(len(self)), "subscriptions": lists})
+
+    def arrow_ids(self) -> pa.Array:
+        """`ids` as an Arrow array, in the type that `to_arrow` has."""
+        return ids_to_arrow(self.ids, self._id_kind)
+
+    def to_pylist(self) -> list[list[Id]]:
+        """The ids of each event, as Python lists."""
+        return list(self)
+
+    def to_pandas(self) -> Any:
+        """One row per match, as `to_arrow`; ids are Python objects unless all are ints."""
+        import pandas as pd
+
+        events = np.repeat(np.arange(len(self)), np.diff(self.offsets))
+        return pd.DataFrame({"event": events, "subscription": self.ids})
+
+    def to_polars(self) -> Any:
+        """One row per match, as `to_arrow`."""
+        import polars as pl
+
+        return pl.from_arrow(self.to_arrow())
 
     def __repr__(self) -> str:
         bad = f", {len(self.errors)} bad events" if self.errors else ""
         return f"<Matches: {len(self)} events, {len(self.ids)} matches{bad}>"
 
+    def _repr_html_(self) -> str:
+        rows = [(e, ", ".join(map(repr, self[e][:10]))) for e in range(min(len(self), 10))]
+        return html_table(repr(self).strip("<>"), ("event", "subscriptions"), rows)
 
-def ids_to_arrow(ids: np.ndarray) -> pa.Array:
-    """Ids as an Arrow array: int64, or strings as soon as the matcher has a string id.
 
-    The type then never depends on which ids a batch happens to match; ints among strings become
-    their text.
+def id_type(kind: str) -> pa.DataType:
+    """The Arrow type of ids of a kind (`Subscriptions.id_kind`)."""
+    import pyarrow as pa
+
+    if kind == "mixed":
+        return pa.struct([("int", pa.int64()), ("str", pa.string())])
+    return pa.int64() if kind == "int" else pa.string()
+
+
+def ids_to_arrow(ids: np.ndarray, kind: str | None, free: np.ndarray | None = None) -> pa.Array:
+    """Ids as an Arrow array: int64, strings, or a struct of `int` and `str` where both occur.
+
+    So 7 and "7" are never one, and the type never depends on which ids a batch happens to match.
+
+    kind  of the matcher's ids, `int`, `str` or `mixed`; None: of these ids
+    free  rows that hold no id and become null
     """
     import pyarrow as pa
 
-    if ids.dtype != object:
-        return pa.array(ids)
-    return pa.array([str(id_) for id_ in ids.tolist()], pa.string())
+    values: list[Any] = []
+    if ids.dtype == object or kind not in (None, "int"):
+        values = ids.tolist()
+    if kind is None:
+        kinds = set(map(type, values)) if ids.dtype == object else {int}
+        kind = "mixed" if len(kinds) > 1 else "str" if str in kinds else "int"
+    if kind == "int" and ids.dtype != object:
+        return pa.array(ids, mask=free)
+    if kind != "mixed":
+        return pa.array(values, id_type(kind), mask=free)
+    fields = [
+        pa.array([each if isinstance(each, int) else None for each in values], pa.int64()),
+        pa.array([each if isinstance(each, str) else None for each in values], pa.string()),
+    ]
+    mask = None if free is None else pa.array(free)
+    return pa.StructArray.from_arrays(fields, fields=list(id_type(kind)), mask=mask)
+
+
+def html_table(title: str, names: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
+    """A small HTML table, for notebooks."""
+    from html import escape
+
+    def cells(tag: str, values: Sequence[object]) -> str:
+        return "".join([f"<{tag}>{escape(str(value))}</{tag}>" for value in values])
+
+    body = "".join([f"<tr>{cells('td', row)}</tr>" for row in rows])
+    return (
+        f"<div><p>{escape(title)}</p><table><thead><tr>{cells('th', names)}</tr></thead>"
+        f"<tbody>{body}</tbody></table></div>"
+    )

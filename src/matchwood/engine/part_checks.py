@@ -70,6 +70,7 @@ def check_tables(settings: dict[str, Any], arrays: Arrays) -> None:
     check_texts(arrays, "subscription_", n)
     if "subscription_id_text_start" in arrays:
         check_texts(arrays, "subscription_id_", n)
+    _check_fields(arrays, n)
     _check_constants(settings, arrays, n_attributes)
     if "merged_slot" in arrays:
         check(arrays, _MERGED, "merged_", S=n, A=n_attributes)
@@ -77,6 +78,15 @@ def check_tables(settings: dict[str, Any], arrays: Arrays) -> None:
         context = settings["context"]
         given = {"S": n, "R": len(context["ids"]), "C": len(context["columns"])}
         check(arrays, _CONTEXT, "context_", **given)
+
+
+def _check_fields(arrays: Arrays, n: int) -> None:
+    """What subscriptions have beside; before version 3 nothing."""
+    names = [name for name in ("added", "priority", "expires") if f"subscription_{name}" in arrays]
+    check(arrays, {name: Column("int64", "S") for name in names}, "subscription_", S=n)
+    for name in ("attributes", "payload"):
+        if f"subscription_{name}_text_start" in arrays:
+            check_texts(arrays, f"subscription_{name}_", n)
 
 
 def _check_predicates(arrays: Arrays) -> None:

@@ -52,6 +52,8 @@ def collect(store: Store) -> tuple[dict[str, Any], Arrays]:
         "pinned": store.attributes.n_pinned,
         "absences": [each.id for each in store.attributes.absences],
     }
+    if store.subscriptions.columns.types:
+        settings["own_types"] = store.subscriptions.columns.types
     if store.attributes.declared.is_strict:
         settings["strict"] = dict(store.attributes.declared)
     arrays = {f"subscription_{k}": v for k, v in store.subscriptions.layout().items()}
@@ -79,18 +81,21 @@ def rebuild(settings: dict[str, Any], arrays: Arrays, verify: bool, is_current: 
     table = _table(arrays)
     if "merged_slot" in arrays:  # not in version 1
         table.take_merged(arrays["merged_slot"], arrays["merged_attr"])
-    attributes = _attributes(settings, arrays)
+    attributes, contexts = _attributes(settings, arrays), None
     if "context" in settings:
         from matchwood.context.store import ContextStore
 
-        table.context = ContextStore(attributes, table)
-        table.context.take(settings["context"], _with_prefix(arrays, "context_"))
+        contexts = ContextStore(attributes, table)
+        contexts.take(settings["context"], _with_prefix(arrays, "context_"))
     layouts = [
         (name, _with_prefix(arrays, f"index{i}_") if is_current else None)
         for i, name in enumerate(settings["indexes"])
     ]
-    routing = Routing.restore(table, settings["index"], settings["config"], layouts, verify)
+    routing = Routing.restore(
+        table, settings["index"], settings["config"], layouts, contexts, verify
+    )
     subscriptions = Subscriptions.restore(_with_prefix(arrays, "subscription_"))
+    subscriptions.columns.types = settings.get("own_types", {})
     return Store(attributes, table, subscriptions, routing)
 
 

@@ -33,7 +33,8 @@ from matchwood.encode.arrow_values import is_text, python_values
 from matchwood.encode.exact import has_decimal
 from matchwood.encode.leaves import ABSENT, OPERATORS, LeafBatch
 from matchwood.encode.merge_kernels import BETWEEN, IN, NEGATED, PRESENT, and_token
-from matchwood.engine.loading import Chunk
+from matchwood.engine.fields import NO_FIELDS, FieldColumns, read_columns
+from matchwood.engine.loading import Chunk, field_columns
 from matchwood.engine.predicate_texts import LIKE, TableTexts
 from matchwood.errors import MatchwoodError, SubscriptionError
 from matchwood.kernel.arrays import slices
@@ -95,6 +96,7 @@ class _Columns:
         self.op = _operators(table.column("operator"))
         self.n_values, self.values = _values(table)
         self.contexts, self.context = _contexts(table)
+        self.fields = field_columns(table)
         if self.order is not None:
             self._sort(self.order)
         self.value_start = np.concatenate([[0], np.cumsum(self.n_values)])
@@ -130,7 +132,16 @@ class _Columns:
         contexts = None
         if self.contexts:
             contexts = [self.contexts[code] for code in self.context[self.row_start[first:last]]]
-        return Chunk(first, ids, texts, batch, kept, refused, last, total, contexts)
+        fields = self._fields(first, last, refused)
+        return Chunk(first, ids, texts, batch, kept, refused, last, total, contexts, fields)
+
+    def _fields(self, first: int, last: int, refused: dict[int, Exception]) -> FieldColumns:
+        """The fields of subscriptions: those in the first row of each."""
+        if not self.fields:
+            return NO_FIELDS
+        rows = self.row_start[first:last]
+        at = pa.array(rows if self.order is None else self.order[rows])
+        return read_columns({name: each.take(at) for name, each in self.fields.items()}, refused)
 
     def _place(self, row: int) -> int:
         """The row of the table that a row of the sorted columns was."""

@@ -38,7 +38,8 @@ def rebuilt(damaged: Store) -> Store:
     fresh = Store(attributes, table, Subscriptions(), Routing(table, damaged.routing.name, config))
     fresh.work = damaged.work
     ids, texts, contexts = _facts(damaged)
-    for chunk in chunks_of_texts(ids, texts, contexts):
+    fields = damaged.subscriptions.columns.fields(damaged.subscriptions.slots())
+    for chunk in chunks_of_texts(ids, texts, contexts, None, fields):
         fresh.add_chunk(fresh.admit(chunk.ids, chunk.refused), chunk)
         if chunk.refused:
             row, error = next(iter(chunk.refused.items()))

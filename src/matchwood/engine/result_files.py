@@ -1,50 +1,81 @@
-"""Files of matches, written batch by batch beside their final place and moved there at the end."""
+"""Files of matches, written batch by batch beside their final place and moved there at the end.
+
+Parquet and Arrow files take tables.  JSON lines and CSV take ids as they are, and go to standard
+output as well, where every batch is flushed.
+"""
 
 from __future__ import annotations
 
+import csv
 import json
 import os
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
+import numpy as np
 import pyarrow as pa
 
+from matchwood.engine.compressed import is_compressed, open_text_to_write
 from matchwood.engine.files import format_of
+from matchwood.engine.matches import Matches
 from matchwood.errors import StorageError
 
 Write = Callable[[pa.Table], object]
+WriteTexts = Callable[[list[Any], Matches, np.ndarray], object]
+"""Called with an id per event, what was found, and which events are good."""
+
+TEXTS = ("json", "csv")
 
 
 @contextmanager
 def open_result(path: str | os.PathLike[str], schema: pa.Schema) -> Iterator[Write]:
     """A function that appends tables; the file is there, whole, once the block has ended well."""
     final = Path(path)
-    aside = final.with_name(f".{final.name}.partial")
-    kind = check_result(final, schema)
-    try:
-        with ExitStack() as stack:
-            stack.callback(aside.unlink, missing_ok=True)
-            with _OPENERS[kind](aside, schema) as write:
-                yield write
-            aside.replace(final)
-    except (OSError, pa.ArrowException) as error:
-        raise StorageError(f"cannot write {str(final)!r}: {error}") from None
+    opener = {"parquet": _parquet, "arrow": _arrow}[check_result(final, lists=False)]
+    with _aside(final) as aside, opener(aside, schema) as write:
+        yield write
 
 
-def check_result(path: Path, schema: pa.Schema) -> str:
-    """The format of a result; StorageError when it cannot hold such a table."""
+@contextmanager
+def open_text_result(path: Path | None, lists: bool) -> Iterator[WriteTexts]:
+    """A function that appends matches as text; None is standard output, as JSON lines."""
+    if path is None:
+        yield _json_writer(sys.stdout, lists, is_flushed=True)
+        return
+    kind = check_result(path, lists)
+    compression = path.suffix.lower() if is_compressed(path) else ""
+    with _aside(path) as aside, open_text_to_write(aside, compression) as file:
+        yield _csv_writer(file) if kind == "csv" else _json_writer(file, lists, is_flushed=False)
+
+
+def check_result(path: Path, lists: bool) -> str:
+    """The format of a result; StorageError when it cannot hold such matches."""
     kind = format_of(path)
     if kind == "text":
         raise StorageError(f"expected parquet, arrow, json or csv for matches, found {path.name!r}")
-    if kind == "csv" and any(pa.types.is_large_list(each.type) for each in schema):
+    if kind == "csv" and lists:
         raise StorageError("expected pairs for csv, found lists: write lists to parquet or json")
     if path.is_dir():
         raise StorageError(f"expected a file to write, found a folder at {str(path)!r}")
     if not path.absolute().parent.is_dir():
         raise StorageError(f"expected a folder to write to, found none at {str(path.parent)!r}")
     return kind
+
+
+@contextmanager
+def _aside(final: Path) -> Iterator[Path]:
+    """Another name to write under; it becomes the final one if the block ends well."""
+    aside = final.with_name(f".{final.name}.partial")
+    try:
+        with ExitStack() as stack:
+            stack.callback(aside.unlink, missing_ok=True)
+            yield aside
+            aside.replace(final)
+    except (OSError, pa.ArrowException) as error:
+        raise StorageError(f"cannot write {str(final)!r}: {error}") from None
 
 
 @contextmanager
@@ -61,23 +92,38 @@ def _arrow(path: Path, schema: pa.Schema) -> Iterator[Write]:
         yield writer.write_table
 
 
-@contextmanager
-def _csv(path: Path, schema: pa.Schema) -> Iterator[Write]:
-    import pyarrow.csv as pa_csv
+def _csv_writer(file: IO[str]) -> WriteTexts:
+    writer = csv.writer(file, lineterminator="\n")
+    writer.writerow(["event", "subscription"])
 
-    with pa_csv.CSVWriter(str(path), schema) as writer:
-        yield writer.write_table
+    def write(events: list[Any], found: Matches, keep: np.ndarray) -> None:
+        for number in np.flatnonzero(keep).tolist():
+            writer.writerows([(events[number], id_) for id_ in found[number]])
 
-
-@contextmanager
-def _json(path: Path, schema: pa.Schema) -> Iterator[Write]:
-    with path.open("w", encoding="utf-8") as file:
-
-        def write(table: pa.Table) -> None:
-            for row in table.to_pylist():
-                file.write(json.dumps(row, ensure_ascii=False, default=str) + "\n")
-
-        yield write
+    return write
 
 
-_OPENERS: dict[str, Any] = {"parquet": _parquet, "arrow": _arrow, "csv": _csv, "json": _json}
+def _json_writer(file: IO[str], lists: bool, is_flushed: bool) -> WriteTexts:
+    texts: dict[Any, str] = {}
+
+    def as_text(id_: Any) -> str:
+        # 1 and True are one key; an id is never a bool
+        found = texts.get(id_)
+        if found is None:
+            found = texts[id_] = json.dumps(id_, ensure_ascii=False)
+        return found
+
+    def write(events: list[Any], found: Matches, keep: np.ndarray) -> None:
+        lines = []
+        for number in np.flatnonzero(keep).tolist():
+            head = f'{{"event": {json.dumps(events[number], ensure_ascii=False)}, '
+            ids = [as_text(id_) for id_ in found[number]]
+            if lists:
+                lines.append(f'{head}"subscriptions": [{", ".join(ids)}]}}\n')
+            else:
+                lines += [f'{head}"subscription": {id_}}}\n' for id_ in ids]
+        file.write("".join(lines))
+        if is_flushed:
+            file.flush()
+
+    return write

@@ -2,7 +2,7 @@
 
 A matcher has *facts* and *derived* parts.
 
-    facts     ids, order and texts of subscriptions; values and links of contexts; learned types
+    facts     ids, order, texts and fields of subscriptions; values and links of contexts; types
     derived   expression table, predicate table, dictionaries, indexes
 
 A change may be interrupted between any two steps: a refusal, KeyboardInterrupt, MemoryError.  Facts
@@ -32,9 +32,14 @@ class Savepoint:
         self._journals = [subscriptions.journal, store.attributes.journal]
         self._objects: list[tuple[Any, dict[str, Any]]] = [
             (each, dict(vars(each)))
-            for each in (subscriptions, subscriptions.texts, store.attributes)
+            for each in (
+                subscriptions,
+                subscriptions.texts,
+                *subscriptions.columns.facts,
+                store.attributes,
+            )
         ]
-        contexts = store.table.context
+        contexts = store.contexts
         self._contexts = contexts
         if contexts is not None:
             self._journals.append(contexts.journal)
@@ -61,7 +66,7 @@ class Savepoint:
         for journal in self._journals:
             journal.undo()
         store.subscriptions.derive()
-        store.table.context = self._contexts
+        store.routing.follow(self._contexts)
         if self._contexts is not None:
             self._contexts.derive()
             self._strings.take(self._labels)

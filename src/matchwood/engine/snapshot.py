@@ -68,7 +68,7 @@ def save(
             sync(generation)
             write_manifest(folder, generation.name, settings, files, others)
     except OSError as error:
-        raise StorageError(f"cannot write the snapshot {folder.name!r}: {error}") from error
+        raise StorageError(f"cannot write the snapshot {str(folder)!r}: {error}") from error
 
 
 def load(path: str | os.PathLike[str], mmap: bool, verify: bool) -> Store:
@@ -92,7 +92,7 @@ def load(path: str | os.PathLike[str], mmap: bool, verify: bool) -> Store:
         MatchwoodError,
     ) as error:
         raise FormatError(
-            f"snapshot {folder.name!r} does not hold what version {VERSION} expects: "
+            f"snapshot {str(folder)!r} does not hold what version {VERSION} expects: "
             f"{error if isinstance(error, MatchwoodError) else repr(error)}; save it again"
         ) from error
 
@@ -167,12 +167,12 @@ def _read_arrays(
         file = generation / f"{name}.npy"
         if not _is_inside(folder, file) or file.stat().st_size != expected["bytes"]:
             raise FormatError(
-                f"snapshot {folder.name!r} is damaged: expected {file.name} with "
+                f"snapshot {str(folder)!r} is damaged: expected {file.name} with "
                 f"{expected['bytes']} bytes; restore it from a copy or save it again"
             )
         if verify and _checksum(file) != expected["crc32"]:
             raise FormatError(
-                f"snapshot {folder.name!r} is damaged: the checksum of {file.name} does not fit; "
+                f"snapshot {str(folder)!r} is damaged: the checksum of {file.name} does not fit; "
                 "restore it from a copy or save it again"
             )
         arrays[name] = _read_array(file, mmap)

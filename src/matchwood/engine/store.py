@@ -32,6 +32,8 @@ from matchwood.encode.expressions import ExpressionTable
 from matchwood.encode.leaves import LeafBatch
 from matchwood.encode.resolve import learned_types, reference_rows, resolve
 from matchwood.engine.arrange_kernels import arrange
+from matchwood.engine.choices import ALL, Choice, chosen, living
+from matchwood.engine.fields import NO_FIELDS, FieldColumns
 from matchwood.engine.loading import Chunk
 from matchwood.engine.matches import Found, Matches
 from matchwood.engine.moments import Moment
@@ -48,6 +50,7 @@ from matchwood.lang.parser import parse
 
 if TYPE_CHECKING:
     from matchwood.context.store import ContextStore
+    from matchwood.engine.access import Reader
     from matchwood.engine.flips import Flips
 
 ReadUpdates = Callable[["ContextStore"], tuple[Sequence[Id], Callable[[], None]]]
@@ -72,18 +75,28 @@ class Store:
     """Whether all parts agree with each other; False in the middle of a change."""
     holds_strings: bool = False
     """Whether strings of contexts stay though nothing has them, see `Matcher.hold_strings`."""
+    changed_contexts: dict[Id, None] | None = None
+    """Contexts that changed, where a log asks for them."""
+    filters: dict[Any, Any] = field(default_factory=dict)
+    """Compiled filters over own attributes, by text (`choices`)."""
     is_between_events: bool = False
     """Whether contexts are being changed between encoded events, whose integers have to hold."""
 
     # -- changing ----------------------------------------------------------------------------
 
-    def add(self, id_: Any, expr: str | Boolean, context: Any = None) -> None:
+    def add(
+        self,
+        id_: Any,
+        expr: str | Boolean,
+        context: Any = None,
+        fields: FieldColumns = NO_FIELDS,
+    ) -> None:
         """One new subscription."""
         id_ = self.check_new(id_)
         batch = single(expr)
         context = self._check_context(batch, context, expr)
         leaves = self._resolve(batch, expr)
-        slots = self.subscriptions.add([id_], [_text(expr)])
+        slots = self.subscriptions.add([id_], [_text(expr)], fields)
         self._encode(batch, leaves, slots)
         self.link(slots, [context])
         for error in self.insert(slots).values():
@@ -117,10 +130,16 @@ class Store:
         self.link(slots, [None] * len(slots))
         self.subscriptions.remove(slots)
 
-    def replace(self, id_: Id, expr: str | Boolean, context: Any = None) -> None:
+    def replace(
+        self,
+        id_: Id,
+        expr: str | Boolean,
+        context: Any = None,
+        fields: FieldColumns = NO_FIELDS,
+    ) -> None:
         """Another expression for an id that is there; if an index refuses it, the old one stays.
 
-        It stays linked to its context unless another one is given.
+        It stays linked to its context unless another one is given, and keeps fields that are not.
         """
         old = self.expression(id_)
         batch = single(expr)
@@ -150,6 +169,8 @@ class Store:
             self.is_whole = True
             raise
         self.subscriptions.texts.put(slots, [_text(expr)])
+        self.subscriptions.columns.put(slots, fields, is_new=False)
+        self.subscriptions.note([id_])
         tidy(self)
 
     def check_new(self, id_: Any) -> Id:
@@ -234,16 +255,16 @@ class Store:
     @property
     def contexts(self) -> ContextStore | None:
         """The values of contexts; None while nobody has spoken of one."""
-        contexts: ContextStore | None = self.table.context
-        return contexts
+        return self.routing.contexts
 
     def with_contexts(self) -> ContextStore:
         """The values of contexts, made at their first mention."""
-        if self.table.context is None:
+        contexts = self.routing.contexts
+        if contexts is None:
             from matchwood.context.store import ContextStore
 
-            self.table.context = ContextStore(self.attributes, self.table)
-        contexts: ContextStore = self.table.context
+            contexts = ContextStore(self.attributes, self.table)
+            self.routing.follow(contexts)
         return contexts
 
     def set_contexts(self, read: ReadUpdates, flips: bool) -> Flips | None:
@@ -251,6 +272,8 @@ class Store:
         self.is_whole = False
         try:
             ids, apply = read(self.with_contexts())
+            if self.changed_contexts is not None:
+                self.changed_contexts.update(dict.fromkeys(ids))
             found = None
             if flips:
                 from matchwood.engine.flips import flips_of
@@ -297,19 +320,57 @@ class Store:
 
     # -- asking ------------------------------------------------------------------------------
 
-    def match(self, events: EncodedEvents) -> Matches:
-        """The matches of encoded events, in the order subscriptions were added."""
-        found = self.find(events)
-        ids = self.subscriptions.ids_of(found.slots)
-        return Matches(found.offsets, ids, found.errors, found.counters, found.warnings)
+    def settle(self) -> None:
+        """Build what searches need; for an owner that has the store for itself."""
+        self.routing.settle()
 
-    def find(self, events: EncodedEvents, moments: Sequence[Moment] = ()) -> Found:
-        """The same as slots."""
-        self.is_whole = self.pending is None  # contexts and their index may change
+    def absorb(self, readers: Sequence[Reader]) -> None:
+        """Take over what searches have counted and learned; for the owner, as `settle`."""
+        was_whole, self.is_whole = self.is_whole, False
+        for reader in readers:
+            if reader.n_events:
+                reader.n_events = 0
+                self.routing.absorb(reader.scratch)
+                self.work += reader.work
+                reader.work[:] = 0
+        self.is_whole = was_whole
+
+    def match(self, events: EncodedEvents, reader: Reader, choice: Choice = ALL) -> Matches:
+        """The matches of encoded events, in the order subscriptions were added."""
+        found = self.find(events, reader, (), choice)
+        ids = self.subscriptions.ids_of(found.slots)
+        kind = self.subscriptions.id_kind
+        return Matches(found.offsets, ids, found.errors, found.counters, kind, found.warnings)
+
+    def find(
+        self,
+        events: EncodedEvents,
+        reader: Reader,
+        moments: Sequence[Moment] = (),
+        choice: Choice = ALL,
+    ) -> Found:
+        """The same as slots, without what has expired; reads the store, and writes to the reader.
+
+        With contexts it needs the store for itself: these may change between events, and their
+        index because of them.
+        """
+        if self.contexts is None and not moments:
+            hits = self.routing.search(events.batch, reader.scratch)
+            return self._arranged(events, reader, hits, choice)
+        self.is_whole = self.pending is None
         self.is_between_events = bool(moments)
-        n = events.batch.n_events
-        found = self.routing.match_batch(events.batch, moments)
+        self.settle()
+        hits = self.routing.search(events.batch, reader.scratch, moments)
         self.is_between_events = False
+        found = self._arranged(events, reader, hits, choice)
+        self.absorb([reader])
+        return found
+
+    def _arranged(
+        self, events: EncodedEvents, reader: Reader, found: list[Hits], choice: Choice
+    ) -> Found:
+        """Hits of several indexes as one, in order, with what every event satisfies."""
+        n = events.batch.n_events
         none = Hits(np.zeros(n + 1, np.int64), np.empty(0, np.int32), np.zeros_like(self.work))
         first, second = (*found, none, none)[:2]
         if len(found) > 2:
@@ -328,9 +389,14 @@ class Store:
         work = first.counters + second.counters
         work[0] = n
         work[-1] = used
-        self.work += work
+        reader.work += work
+        reader.n_events += n
         counters = dict(zip(COUNTERS, work.tolist(), strict=True))
-        return Found(offsets, slots[:used], events.errors, counters, events.warnings)
+        result = Found(offsets, slots[:used], events.errors, counters, events.warnings)
+        columns = subscriptions.columns
+        if len(columns.expires):
+            result = living(columns, result, choice.now)
+        return result if choice is ALL else chosen(columns, result, choice)
 
     def check(self, expr: str | Boolean) -> Expr:
         """Parse and type-check; changes nothing."""
@@ -407,7 +473,9 @@ class Store:
     def _store(
         self, batch: LeafBatch, leaves: Any, ids: list[Id], chunk: Chunk, rows: Sequence[int]
     ) -> np.ndarray:
-        slots = self.subscriptions.add([ids[row] for row in rows], chunk.texts_of(rows))
+        slots = self.subscriptions.add(
+            [ids[row] for row in rows], chunk.texts_of(rows), chunk.fields.part(rows)
+        )
         self._encode(batch, leaves, slots)
         return slots
 

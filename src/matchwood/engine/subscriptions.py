@@ -16,6 +16,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from matchwood.engine.fields import NO_FIELDS, FieldColumns
+from matchwood.engine.matches import Id as Id
+from matchwood.engine.matches import ids_to_arrow
+from matchwood.engine.subscription_columns import SubscriptionColumns
 from matchwood.engine.texts import TextArena
 from matchwood.errors import SubscriptionError
 from matchwood.kernel.arrays import doubled, grown
@@ -23,8 +27,6 @@ from matchwood.kernel.journal import Journal
 
 if TYPE_CHECKING:
     import pyarrow as pa
-
-Id = int | str
 
 
 class Subscriptions:
@@ -36,6 +38,10 @@ class Subscriptions:
         self.order = np.full(64, -1, np.int64)  # -1: the slot is free
         self.journal = Journal()
         self.texts = TextArena(self.journal)
+        self.columns = SubscriptionColumns(self.journal)
+        self.changed: dict[Id, bool] | None = None
+        """Ids that changed, and whether they were removed on the way, where a log asks for them."""
+        self.n_strings = 0  # ids that are strings
         self.in_order = True  # slots ascend as `order` does: true until a slot is reused
         self._n_slots = 0
         self._n_added = 0
@@ -61,39 +67,44 @@ class Subscriptions:
     @property
     def ids(self) -> np.ndarray:
         """Ids by slot."""
-        if self._names is not None:
+        names = self._names
+        if names is not None:  # several threads may do this at the same time
             ids = self._ids.astype(object)
-            names = self._names.all(self._n_slots)
-            for slot, name in enumerate(names):
+            for slot, name in enumerate(names.all(self._n_slots)):
                 if name is not None:
                     ids[slot] = name
-            self._ids, self._names = ids, None
+            self._ids = ids
+            self._names = None
         return self._ids
 
     def ids_of(self, slots: np.ndarray) -> np.ndarray:
         """The ids of slots; of a fresh snapshot only those asked for become Python objects."""
-        if self._names is None or len(slots) * 4 > self._n_slots:
+        names = self._names
+        if names is None or len(slots) * 4 > self._n_slots:
             return self.ids[slots]
         distinct, inverse = np.unique(slots, return_inverse=True)
         ids = self._ids[distinct].astype(object)
         for i, slot in enumerate(distinct.tolist()):
-            name = self._names.get(slot)
+            name = names.get(slot)
             if name is not None:
                 ids[i] = name
         return ids[inverse]
 
-    def to_arrow(self) -> pa.Array:
-        """Ids by slot as int64, or as strings once there is one; free slots hold anything."""
-        import pyarrow as pa
+    @property
+    def id_kind(self) -> str:
+        """What all ids are: `int`, `str`, or `mixed`."""
+        if not self.n_strings:
+            return "int"
+        return "str" if self.n_strings == len(self) else "mixed"
 
+    def to_arrow(self) -> pa.Array:
+        """Ids by slot, null where a slot is free (see `matches.ids_to_arrow`)."""
         if self._names is not None:
             names = self._names.to_arrow(self._n_slots)
             if names is not None:
                 return names
-        ids = self.ids[: self._n_slots]
-        if ids.dtype != object:
-            return pa.array(ids)
-        return pa.array([str(id_) for id_ in ids.tolist()], pa.string())
+        free = self.order[: self._n_slots] < 0
+        return ids_to_arrow(self.ids[: self._n_slots], self.id_kind, free if free.any() else None)
 
     @property
     def slot_of(self) -> dict[Id, int]:
@@ -105,7 +116,7 @@ class Subscriptions:
     @property
     def nbytes(self) -> int:
         """Arrays, texts and an estimate for Python's own objects."""
-        size = self.ids.nbytes + self.order.nbytes + self.texts.nbytes
+        size = self.ids.nbytes + self.order.nbytes + self.texts.nbytes + self.columns.nbytes
         if self.ids.dtype == object:
             size += 60 * len(self)
         if self._slot_of is not None:
@@ -128,7 +139,9 @@ class Subscriptions:
                 "add it first, or use replace()"
             ) from None
 
-    def add(self, ids: list[Id], texts: Iterable[str | None]) -> np.ndarray:
+    def add(
+        self, ids: list[Id], texts: Iterable[str | None], fields: FieldColumns = NO_FIELDS
+    ) -> np.ndarray:
         """Slots for new ids, which must be checked and free."""
         slot_of = self.slot_of  # before slots are taken: it may be made from them
         slots = np.array(self._take_slots(len(ids)), np.int32)
@@ -141,6 +154,9 @@ class Subscriptions:
         else:
             self._ids[slots] = ids
         self.texts.put(slots, texts)
+        self.columns.put(slots, fields, is_new=True)
+        self.note(ids)
+        self.n_strings += _n_strings(ids)
         order = np.arange(self._n_added, self._n_added + len(ids))
         self._n_added += len(ids)
         slot_of.update(zip(ids, slots.tolist(), strict=True))
@@ -148,13 +164,23 @@ class Subscriptions:
         return slots
 
     def remove(self, slots: np.ndarray) -> None:
-        for id_ in self.ids[slots].tolist():
+        ids = self.ids[slots].tolist()
+        for id_ in ids:
             del self.slot_of[id_]
+        self.note(ids, removed=True)
+        self.n_strings -= _n_strings(ids)
         if self.ids.dtype == object:
             self.journal.write(self._ids, slots, None)
         self.journal.write(self.order, slots, -1)
         self.texts.drop(slots)
+        self.columns.drop(slots)
         self._free += slots.tolist()
+
+    def note(self, ids: Iterable[Id], removed: bool = False) -> None:
+        """Remember that subscriptions changed, for a log."""
+        if self.changed is not None:
+            for id_ in ids:
+                self.changed[id_] = removed or self.changed.get(id_, False)
 
     def derive(self) -> None:
         """Make again what follows from ids and order, after a change was undone."""
@@ -168,6 +194,7 @@ class Subscriptions:
         self._ids = grown(self.ids[old], doubled(64, len(old)))
         self.order = grown(np.arange(len(old), dtype=np.int64), doubled(64, len(old)), -1)
         self.texts.compact(old)
+        self.columns.compact(old)
         self._n_slots = self._n_added = len(old)
         self._free = []
         self._slot_of = None
@@ -179,12 +206,13 @@ class Subscriptions:
         before = self.to_arrow()
         self._ids = np.arange(len(self._ids), dtype=np.int64)
         self._names = self._slot_of = None
+        self.n_strings = 0
         return before
 
     def layout(self) -> dict[str, np.ndarray]:
         """Arrays for a snapshot; call after `compact`."""
         n = self._n_slots
-        layout = {"order": self.order[:n], **self.texts.layout(n)}
+        layout = {"order": self.order[:n], **self.texts.layout(n), **self.columns.layout(n)}
         if self.ids.dtype != object:
             return {**layout, "id_int": self.ids[:n]}
         ids = self.ids[:n].tolist()
@@ -199,9 +227,11 @@ class Subscriptions:
         self.order, self._ids = layout["order"], layout["id_int"]
         self._n_slots = self._n_added = len(self.order)
         self.texts = TextArena.restore(layout, "", self.journal)
+        self.columns = SubscriptionColumns.restore(layout, self._n_slots, self.journal)
         self._slot_of = None
         if "id_text_start" in layout:
             self._names = TextArena.restore(layout, "id_")
+            self.n_strings = int((layout["id_text_size"] >= 0).sum())
         return self
 
     def _take_slots(self, n: int) -> list[int]:
@@ -218,6 +248,11 @@ class Subscriptions:
             fresh = np.zeros(size, self.ids.dtype)
             fresh[: len(self.ids)] = self.ids
             self._ids = fresh
+
+
+def _n_strings(ids: list[Id]) -> int:
+    kinds = list(map(type, ids))
+    return kinds.count(str)
 
 
 def check_id(id_: Any, what: str = "a subscription's id") -> Id:

@@ -13,12 +13,13 @@ from __future__ import annotations
 import csv
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from decimal import Decimal
 from functools import partial
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
+from matchwood.engine.compressed import open_text
 from matchwood.errors import StorageError
 from matchwood.lang.literals import LiteralError
 from matchwood.lang.moments import read_date, read_timestamp
@@ -39,12 +40,12 @@ class Row(NamedTuple):
 
 def csv_names(path: Path) -> list[str]:
     """The header of a CSV file."""
-    with path.open(encoding="utf-8-sig", errors="surrogateescape", newline="") as file:
+    with open_text(path, newline="") as file:
         return next(csv.reader(file), [])
 
 
 def csv_rows(path: Path) -> Iterator[Row]:
-    with path.open(encoding="utf-8-sig", errors="surrogateescape", newline="") as file:
+    with open_text(path, newline="") as file:
         lines = _RecordLines(file)
         reader = csv.reader(lines)
         names = next(reader, [])
@@ -110,18 +111,31 @@ def bad_byte(text: str) -> str | None:
 
 
 def json_rows(path: Path) -> Iterator[Row]:
-    with path.open(encoding="utf-8-sig", errors="surrogateescape") as file:
+    with open_text(path) as file:
         for number, (line, read) in enumerate(_json_values(file)):
-            try:
-                value = read()
-            except (ValueError, RecursionError) as error:
-                yield Row(number, line, {}, f"expected a JSON object, found no JSON: {error}")
-                continue
-            if isinstance(value, dict):
-                yield Row(number, line, value, None)
-            else:
-                found = type(value).__name__
-                yield Row(number, line, {}, f"expected a JSON object, found {found}")
+            yield _json_row(number, line, read)
+
+
+def json_line_rows(lines: Iterable[str], first: int, first_line: int) -> Iterator[Row]:
+    """The objects of some lines; blank lines do not count.
+
+    first, first_line  the number of the first row, from 0, and of the first line, from 1
+    """
+    number = first
+    for line, text in enumerate(lines, first_line):
+        if text.strip():
+            yield _json_row(number, line, partial(_loaded, text))
+            number += 1
+
+
+def _json_row(number: int, line: int, read: Callable[[], Any]) -> Row:
+    try:
+        value = read()
+    except (ValueError, RecursionError) as error:
+        return Row(number, line, {}, f"expected a JSON object, found no JSON: {error}")
+    if isinstance(value, dict):
+        return Row(number, line, value, None)
+    return Row(number, line, {}, f"expected a JSON object, found {type(value).__name__}")
 
 
 def _json_values(file: IO[str]) -> Iterator[tuple[int, Callable[[], Any]]]:
@@ -129,13 +143,16 @@ def _json_values(file: IO[str]) -> Iterator[tuple[int, Callable[[], Any]]]:
     for line, text in enumerate(file, 1):
         if line == 1 and text.lstrip().startswith("["):
             whole = text + file.read()
+            constants: list[str] = []
             try:
-                values = json.loads(whole)
+                values = json.loads(whole, parse_constant=constants.append)
             except (ValueError, RecursionError) as error:
                 raise StorageError(
                     f"expected an array of objects, found no JSON: {error}"
                 ) from None
-            check = _checked if bad_byte(whole) else _same
+            if constants:  # rare: read once more, so that each is found in its own row
+                values = json.loads(whole, parse_constant=_NotJson)
+            check = _checked if constants or bad_byte(whole) else _same
             yield from [(0, partial(check, value)) for value in values]
             return
         if text.strip():
@@ -147,16 +164,32 @@ def _same(value: Any) -> Any:
 
 
 def _checked(value: Any) -> Any:
-    """A value of a file that has bad bytes; ValueError if it has one."""
-    if problem := bad_byte(json.dumps(value, ensure_ascii=False)):
+    """A value of a file that has bad bytes, or constants such as NaN; ValueError if it has one."""
+    if problem := bad_byte(json.dumps(value, ensure_ascii=False, default=_refuse)):
         raise ValueError(problem)
     return value
+
+
+class _NotJson:
+    """NaN, Infinity or -Infinity, which Python's reader takes and no other."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+
+def _refuse(value: Any) -> Any:
+    raise ValueError(f"{value.name} is no JSON: leave the value out, or write null")
 
 
 def _loaded(text: str) -> Any:
     if problem := bad_byte(text):
         raise ValueError(problem)
-    return json.loads(text)
+    return read_json(text)
+
+
+def read_json(text: str | bytes) -> Any:
+    """A value of JSON; ValueError for everything else, NaN and Infinity included."""
+    return json.loads(text, parse_constant=lambda name: _refuse(_NotJson(name)))
 
 
 def json_event(types: Mapping[str, str]) -> Callable[[dict[str, Any]], Any]:

@@ -37,6 +37,17 @@ class TextArena:
     def nbytes(self) -> int:
         return int(self._start.nbytes + self._size.nbytes + self._bytes.nbytes)
 
+    @property
+    def n_slots(self) -> int:
+        """Slots that have a place here; others have no text."""
+        return len(self._size)
+
+    def make_room(self, n: int) -> None:
+        """Places for n slots."""
+        room = doubled(len(self._start), n)
+        self._start = grown(self._start, room)
+        self._size = grown(self._size, room, -1)
+
     def get(self, slot: int) -> str | None:
         size = self._size[slot]
         if size < 0:
@@ -64,9 +75,7 @@ class TextArena:
         data, sizes = _joined(texts)
         if not len(sizes):
             return
-        room = doubled(len(self._start), int(np.max(slots)) + 1)
-        self._start = grown(self._start, room)
-        self._size = grown(self._size, room, -1)
+        self.make_room(int(np.max(slots)) + 1)
         self._bytes = grown(self._bytes, doubled(len(self._bytes) or 1, self._used + len(data)))
         self._bytes[self._used : self._used + len(data)] = data
         lengths = np.maximum(sizes, 0).astype(np.int64)

@@ -16,13 +16,13 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from matchwood.encode.schema import Schema
+from matchwood.engine.choices import check_limit
 from matchwood.errors import EventError, MatchwoodError
-from matchwood.spark.choices import check_filter, check_limit, plan_choice
+from matchwood.spark.choices import FILTER, check_filter, plan_choice
 from matchwood.spark.column_types import types_of_events
 from matchwood.spark.columns import ATTRIBUTES
 from matchwood.spark.errors import ERROR_FIELDS, ERROR_STRUCT
 from matchwood.spark.event_files import EventFiles, open_events
-from matchwood.spark.filters import FILTER
 from matchwood.spark.indexes import Index, build_index, open_index
 from matchwood.spark.session import active_session
 from matchwood.spark.shapes import find_shape, plain_names

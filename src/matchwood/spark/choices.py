@@ -1,56 +1,49 @@
-"""Which of the subscriptions that hold for an event it gets: those it asks for, and the best.
-
-found ──► filter (`filters`) ──► the `limit` of the highest priority (`own.best`) ──► given
-"""
+"""What a job asks of the engine beside the events: a limit, and filters over own attributes."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from matchwood.engine.matches import Found
-from matchwood.errors import EventError, MatchwoodError
-from matchwood.spark.filters import FILTER, Filters, OwnKind
-from matchwood.spark.own import Own, best, read_own
+from matchwood.engine.choices import Choice as EngineChoice
+from matchwood.engine.matcher import Matcher
+from matchwood.engine.own_attributes import Filters
+from matchwood.errors import EventError
 
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType
+
+FILTER = "filter"
+"""The column of events that holds filters."""
 
 
 @dataclass(frozen=True)
 class Choice:
     """What a job asks for.
 
-    limit  at most so many subscriptions an event
-    kind   of the subscriptions' own attributes, if events have filters over them
+    limit     at most so many subscriptions an event
+    declared  types of the subscriptions' own attributes, if events have filters over them
     """
 
     limit: int | None = None
-    kind: OwnKind | None = None
+    declared: dict[str, str] | None = None
 
     @property
     def others(self) -> tuple[str, ...]:
         """Columns of events that are no attributes."""
-        return () if self.kind is None else (FILTER,)
-
-    def own_of(self, folder: Path) -> Own:
-        return read_own(folder) if self.limit is not None or self.kind is not None else Own()
+        return () if self.declared is None else (FILTER,)
 
     def filters_of(self, batch: pa.RecordBatch) -> tuple[pa.RecordBatch, Filters | None]:
         """The events without their filters, and these."""
-        if self.kind is None:
+        if self.declared is None:
             return batch, None
-        return batch.drop_columns([FILTER]), Filters(batch.column(FILTER), self.kind)
+        return batch.drop_columns([FILTER]), Filters(batch.column(FILTER), self.declared)
 
-    def choose(self, own: Own, filters: Filters | None, found: Found, first: int) -> Found:
-        """Of what was found for the events from `first` on, what they get."""
-        if filters is not None:
-            assert own.attributes is not None
-            found = filters.keep(found, first, own.attributes)
-        return found if self.limit is None else best(found, own.priority, self.limit)
+    def part(self, filters: Filters | None, first: int) -> EngineChoice:
+        """What the engine is asked for the events from `first` on."""
+        return EngineChoice(self.limit, filters=filters, first_event=first)
 
 
 EVERYTHING = Choice()
@@ -62,23 +55,21 @@ def add_problems(errors: dict[int, Any], filters: Filters | None) -> None:
         errors.setdefault(row, error)
 
 
-def check_limit(limit: Any) -> None:
-    if limit is not None and (type(limit) is not int or limit < 1):
-        raise MatchwoodError(
-            f"expected limit to be a whole number from 1, found {limit!r}: "
-            "leave it out to get all matches"
-        )
+def is_tested(matcher: Matcher, name: str) -> bool:
+    """Whether a subscription tests an attribute of events."""
+    without, with_it = matcher.encode([{}]), matcher.encode([{name: "x"}])
+    return bool(with_it.errors) or with_it.batch.attr.tolist() != without.batch.attr.tolist()
 
 
-def plan_choice(events: StructType, attributes: pa.DataType | None, limit: int | None) -> Choice:
-    """What events ask for, given the type of the subscriptions' own attributes.
+def plan_choice(events: StructType, declared: dict[str, str] | None, limit: int | None) -> Choice:
+    """What events ask for, given what the subscriptions' own attributes declare.
 
     The column `filter` is one only where subscriptions have attributes; else it is a column like
     any other: an attribute of wide events, and a stranger elsewhere.
     """
     from pyspark.sql.types import StringType
 
-    if attributes is None or FILTER not in events.names:
+    if declared is None or FILTER not in events.names:
         return Choice(limit)
     found = events[FILTER].dataType
     if not isinstance(found, StringType):
@@ -86,18 +77,18 @@ def plan_choice(events: StructType, attributes: pa.DataType | None, limit: int |
             "expected texts in the events' column filter, which is about the subscriptions' "
             f"attributes, found {found.simpleString()}: rename it if it is an attribute"
         )
-    return Choice(limit, OwnKind.of(attributes))
+    return Choice(limit, declared)
 
 
 def check_filter(choice: Choice, events: StructType, shape: str, tests_filter: bool) -> None:
     """Refuse what could be meant in two ways."""
-    if shape == "wide" and choice.kind is not None and tests_filter:
+    if shape == "wide" and choice.declared is not None and tests_filter:
         raise EventError(
             "expected the events' column filter to be one over the subscriptions' attributes, "
             "found subscriptions that test an attribute of this name: rename it, or drop the "
             "subscriptions' column attributes"
         )
-    if shape != "wide" and choice.kind is None and FILTER in events.names:
+    if shape != "wide" and choice.declared is None and FILTER in events.names:
         raise EventError(
             "expected subscriptions with the column attributes, which the events' column filter "
             "is about, found none: drop filter, or add attributes"

@@ -7,8 +7,8 @@ and optionally, repeated on every row of an id:
 
     context     of the type of the contexts' names         goes into the index
     expires     timestamp or date; null: never             decides here who is let in, then is gone
-    priority    whole numbers; null: 0                     kept beside the index, by slot (`own`)
-    attributes  struct, map<string, T> or JSON text        kept beside the index, by slot (`own`)
+    priority    whole numbers; null: 0                     kept by the engine (`engine.fields`)
+    attributes  struct, map<string, T> or JSON text        kept by the engine
 
 Time.    A subscription does not match at or after its expiry.  A date is its midnight and a
          timestamp without a zone a moment in UTC; the session's time zone decides nothing.
@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow as pa
 
+from matchwood.engine.fields import declared_types
 from matchwood.errors import MatchwoodError, SubscriptionError
 from matchwood.spark.errors import ERROR_TYPE, error_row
 from matchwood.spark.fingerprints import entries, hashed_parts
@@ -35,9 +36,6 @@ TEXTS = ("id", "expr")
 PREDICATES = ("id", "attribute", "operator", "value", "values")
 CONTEXT, EXPIRES, PRIORITY, ATTRIBUTES = "context", "expires", "priority", "attributes"
 OPTIONAL = (CONTEXT, EXPIRES, PRIORITY, ATTRIBUTES)
-OWN = (PRIORITY, ATTRIBUTES)
-"""What is kept beside the index."""
-
 _WHOLE = ("tinyint", "smallint", "int", "bigint")
 _MOMENTS = {
     "timestamp": lambda now: f"TIMESTAMP '{now.isoformat(' ', 'microseconds')}'",
@@ -164,8 +162,12 @@ def id_type_of(table: DataFrame) -> str:
     raise SubscriptionError(f"expected whole numbers or strings as ids, found {kind}")
 
 
-def own_columns(table: DataFrame) -> list[str]:
-    return [name for name in OWN if name in table.columns]
+def own_types(table: DataFrame) -> dict[str, str] | None:
+    """The types that the subscriptions' own attributes declare; None where they have none."""
+    from pyspark.sql.pandas.types import to_arrow_type
+
+    kinds = {each.name: each.dataType for each in table.schema}
+    return declared_types(to_arrow_type(kinds[ATTRIBUTES])) if ATTRIBUTES in kinds else None
 
 
 def in_order(table: DataFrame) -> list[Column]:

@@ -1,8 +1,7 @@
 """Indexes of subscription tables: built once, kept as snapshots, found again by fingerprint.
 
     <snapshots>/<fingerprint>/
-    ├── snapshot/        as Matcher.save writes it, priorities and own attributes beside (`own`);
-    │                    workers map it
+    ├── snapshot/        as Matcher.save writes it; workers map it
     └── refused.arrow    subscriptions that could not be taken, as rows of errors
 
 The fingerprint is computed by Spark from the rows that are let in (`columns`; in any order), the
@@ -23,14 +22,14 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import pyarrow as pa
 
 from matchwood.encode.schema import Schema
 from matchwood.engine.loading import BatchReport, Chunk
 from matchwood.engine.matcher import Matcher
-from matchwood.engine.snapshot import read_beside, read_manifest
+from matchwood.engine.snapshot import VERSION, read_manifest
 from matchwood.errors import FormatError, StorageError
+from matchwood.spark.choices import FILTER, is_tested
 from matchwood.spark.column_types import types_of_contexts
 from matchwood.spark.columns import (
     OPTIONAL,
@@ -39,16 +38,14 @@ from matchwood.spark.columns import (
     error_table,
     id_type_of,
     in_order,
-    own_columns,
+    own_types,
     with_readable_attributes,
 )
 from matchwood.spark.context_frames import context_frame, set_values
 from matchwood.spark.errors import error_row
-from matchwood.spark.filters import FILTER, is_tested
 from matchwood.spark.fingerprints import fingerprint
 from matchwood.spark.folders import Checked, local_folder, made_aside
 from matchwood.spark.gather import PACKED, bring, gather
-from matchwood.spark.own import own_arrays, read_own, taken_rows
 from matchwood.spark.worker import parse_batches
 
 if TYPE_CHECKING:
@@ -69,8 +66,8 @@ class Index:
     id_type: str
     refused: pa.Table
     reused: bool
-    attributes: pa.DataType | None
-    """Of the subscriptions' own attributes, where they have some."""
+    attributes: dict[str, str] | None
+    """Types that the subscriptions' own attributes declare, where they have some."""
     tests_filter: bool
     """Whether a subscription tests an attribute of events that is called `filter`."""
 
@@ -96,13 +93,18 @@ def build_index(
     table, refused = admit(subscriptions, now, takes)
     id_type = id_type_of(table)
     declared = schema if isinstance(schema, Schema) else Schema(schema)
-    settings = {"index": index, "config": dict(config or {}), "schema": dict(declared)}
+    settings: dict[str, Any] = {
+        "index": index,
+        "config": dict(config or {}),
+        "schema": dict(declared),
+    }
     values = None if contexts is None else context_frame(table, contexts)
     types = dict(column_types or {})
     if values is not None:
         types |= types_of_contexts(values.schema)
         settings["contexts"], _ = fingerprint(values, {})
     settings["column_types"] = types
+    settings["format"] = VERSION
     name, _ = fingerprint(table, settings)
     folder = local_folder(snapshots or _own_folder(), "snapshots") / name
     found = _find(folder, id_type)
@@ -112,71 +114,64 @@ def build_index(
         _build(folder, table, matcher, values)
         found = _find(folder, id_type)
         assert found is not None
-    return replace(found, refused=both(refused, found.refused), reused=reused)
+    return replace(
+        found,
+        refused=both(refused, found.refused),
+        reused=reused,
+        attributes=own_types(table),
+    )
 
 
 def _build(folder: Path, table: DataFrame, matcher: Matcher, values: DataFrame | None) -> None:
     table, unreadable = with_readable_attributes(table)
-    report, own = _fill(matcher, table)
+    report = _fill(matcher, table)
     if values is not None:
         set_values(matcher, values)
     errors = [error_row("subscription", each.id, each.error) for each in report.errors]
-    beside = {} if own is None else own_arrays(taken_rows(own, report))
-    _save(folder, matcher, both(unreadable, error_table(errors)), beside)
+    _save(folder, matcher, both(unreadable, error_table(errors)))
 
 
 def open_index(path: str) -> Index:
     """A snapshot that somebody saved; every file is verified here, once for all workers."""
     folder = local_folder(path, "a snapshot")
     matcher = _verified(folder)
-    id_type = "long" if pa.types.is_integer(matcher.arrow_ids().type) else "string"
+    kind = matcher.arrow_ids().type
+    if pa.types.is_struct(kind):
+        raise FormatError(
+            f"expected ids of one kind in {folder.name!r}, found ints and strings, which no column "
+            "of Spark holds: save a matcher whose ids are all ints or all strings"
+        )
+    id_type = "long" if pa.types.is_integer(kind) else "string"
     generation = str(read_manifest(folder)["generation"])
     return _opened(folder, f"{folder.name}-{generation}", matcher, id_type, error_table([]))
 
 
 def _opened(folder: Path, name: str, matcher: Matcher, id_type: str, refused: pa.Table) -> Index:
-    own = read_own(folder)
-    kind = None if own.attributes is None else own.attributes.schema.field(0).type
+    kind = matcher.own_types()
     tested = is_tested(matcher, FILTER)
     return Index(folder, name, len(matcher), id_type, refused, True, kind, tested)
 
 
-def _fill(matcher: Matcher, table: DataFrame) -> tuple[BatchReport, pa.Table | None]:
-    """Read in the order of ids, so that partitioning decides nothing: not even who came first.
-
-    Returns also the own columns, a row for each subscription that was read.
-    """
-    from pyspark.sql import functions as f
-
-    own = own_columns(table)
+def _fill(matcher: Matcher, table: DataFrame) -> BatchReport:
+    """Read in the order of ids, so that partitioning decides nothing: not even who came first."""
     if "attribute" in table.columns:
-        report = matcher.add_many(gather(table.drop(*own)))
-        if not own:
-            return report, None
-        return report, gather(table.groupBy("id").agg(*[f.first(each).alias(each) for each in own]))
-    kept: list[pa.Table] = []
+        return matcher.add_many(gather(table))
     ordered = table.orderBy(*in_order(table))
-    report = matcher.add_chunks(_chunks(bring(ordered.mapInArrow(parse_batches, PACKED)), kept))
-    if own and not kept:
-        kept.append(table.select(*own).limit(0).toArrow())
-    return report, pa.concat_tables(kept) if own else None
+    return matcher.add_chunks(_chunks(bring(ordered.mapInArrow(parse_batches, PACKED))))
 
 
-def _chunks(pickled: Iterable[bytes], kept: list[pa.Table]) -> Iterator[Chunk]:
+def _chunks(pickled: Iterable[bytes]) -> Iterator[Chunk]:
     first = 0
     for data in pickled:
-        ids, texts, contexts, own, leaves, rows, refused = pickle.loads(data)  # noqa: S301 - our workers'
+        ids, texts, contexts, fields, leaves, rows, refused = pickle.loads(data)  # noqa: S301 - our workers'
         last = first + len(ids)
-        kept.append(own)
-        yield Chunk(first, ids, texts, leaves, rows, refused, last, last, contexts)
+        yield Chunk(first, ids, texts, leaves, rows, refused, last, last, contexts, fields)
         first = last
 
 
-def _save(
-    folder: Path, matcher: Matcher, refused: pa.Table, beside: Mapping[str, np.ndarray]
-) -> None:
+def _save(folder: Path, matcher: Matcher, refused: pa.Table) -> None:
     with made_aside(folder, lambda found: _find(found, "") is not None) as aside:
-        matcher.save(aside / "snapshot", beside=beside)
+        matcher.save(aside / "snapshot")
         with pa.ipc.new_file(str(aside / "refused.arrow"), refused.schema) as writer:
             writer.write_table(refused)
 
@@ -202,7 +197,6 @@ def _verified(folder: Path) -> Matcher:
     known = folder in _checked
     matcher = Matcher.load(folder, verify=not known)
     if not known:
-        read_beside(folder, verify=True)
         matcher.match_many(pa.table({"": pa.nulls(1)}))
         _checked.add(folder)
     return matcher

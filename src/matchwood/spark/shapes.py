@@ -12,7 +12,6 @@ shape from the columns: what `attributes` is decides, and without it every colum
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -25,7 +24,7 @@ from matchwood.encode.arrow_values import python_values
 from matchwood.encode.attributes import Attributes
 from matchwood.encode.entry_events import EntryEvents
 from matchwood.encode.events import EncodedEvents, encode_events
-from matchwood.engine.text_files import read_cell, with_moments
+from matchwood.engine.text_files import read_cell, read_json, with_moments
 from matchwood.errors import EventError
 
 if TYPE_CHECKING:
@@ -146,7 +145,7 @@ class JsonEvents:
         problems: dict[int, EventError] = {}
         for row, text in enumerate(self._texts):
             try:
-                rows.append(with_moments(json.loads(text or "{}"), types))
+                rows.append(with_moments(read_json(text or "{}"), types))
             except (ValueError, RecursionError) as error:
                 rows.append({})
                 problems[row] = EventError(f"expected a JSON object, found no JSON: {error}")

@@ -32,12 +32,11 @@ from matchwood.encode.schema import Schema
 from matchwood.engine.matcher import Matcher
 from matchwood.errors import EventError, SchemaError, SubscriptionError
 from matchwood.lang.names import is_context
+from matchwood.spark.choices import FILTER, is_tested
 from matchwood.spark.columns import in_order, with_readable_attributes
 from matchwood.spark.context_frames import VALUES, beside_subscriptions, set_values_beside
 from matchwood.spark.errors import error_row
-from matchwood.spark.filters import FILTER, is_tested
 from matchwood.spark.memory import forget_peak, give_back, peak, resident
-from matchwood.spark.own import own_arrays, own_rows, taken_rows
 from matchwood.spark.shard_plan import (
     Plan,
     Sampled,
@@ -230,12 +229,9 @@ def _save(job: BuildJob, table: pa.Table, folder: Path) -> dict[str, Any]:
             set_values_beside(matcher, table)
         except EventError as error:  # the driver raises it: here Spark would try again
             failed = str(error)
-    own = own_rows(table)
     del table
-    beside = {} if own is None else own_arrays(taken_rows(own, report))
-    del own
     refused = report.errors
-    matcher.save(folder / "snapshot", beside=beside)
+    matcher.save(folder / "snapshot")
     np.save(folder / "homes.npy", homes)
     size = sum(file.stat().st_size for file in folder.rglob("*.npy"))
     shard = Shard(0, len(matcher), size, 0, len(refused))

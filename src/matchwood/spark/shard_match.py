@@ -22,7 +22,6 @@ from matchwood.errors import EventError, FormatError, StorageError
 from matchwood.spark.choices import EVERYTHING, Choice, add_problems
 from matchwood.spark.folders import Checked
 from matchwood.spark.home_keys import ANY, event_keys
-from matchwood.spark.own import Own
 from matchwood.spark.shapes import named, read_events
 from matchwood.spark.shard_build import ROUTE_FILES, SHARD, checksum, folder_of
 from matchwood.spark.worker import (
@@ -125,11 +124,11 @@ class RouteJob:
         id_ = pa.int64() if self.id_type == "long" else pa.string()
         return id_ if self.choice.limit is None else pa.struct([("order", pa.int64()), ("id", id_)])
 
-    def items(self, ids: pa.Array, own: Own) -> pa.Array:
+    def items(self, ids: pa.Array, matcher: Matcher) -> pa.Array:
         """The same by slot."""
         if self.choice.limit is None:
             return ids.cast(self.item)
-        priority = np.zeros(len(ids), np.int64) if own.priority is None else own.priority
+        priority = matcher.priorities()
         return pa.StructArray.from_arrays(
             [pa.array(~priority), ids.cast(self.item.field("id").type)], fields=list(self.item)
         )
@@ -242,13 +241,12 @@ def match_shard(job: RouteJob, batches: Iterator[pa.RecordBatch]) -> Iterator[pa
             continue
         folder = folder_of(Path(job.home), number) / "snapshot"
         matcher, by_slot = opened(Location(str(folder)), keep=1)
-        own = job.choice.own_of(folder)
         times.lap("open")
         batch, filters = job.choice.filters_of(batch)
         events = matcher.encode(read_events(batch, job.shape))
         times.lap("encode")
-        at, choose = 0, partial(job.choice.choose, own, filters)
-        for part in match_parts(matcher, job.items(by_slot, own), ids, events, times, choose):
+        at, choice = 0, partial(job.choice.part, filters)
+        for part in match_parts(matcher, job.items(by_slot, matcher), ids, events, times, choice):
             yield _with_visits(part, visits.slice(at, part.num_rows))
             at += part.num_rows
     if job.profile is not None:

@@ -26,7 +26,6 @@ import pyarrow.compute as pc
 
 from matchwood.encode.schema import Schema
 from matchwood.engine.matcher import Matcher
-from matchwood.spark.columns import OWN
 from matchwood.spark.context_frames import VALUES
 from matchwood.spark.home_keys import (
     Costs,
@@ -123,7 +122,6 @@ def look_at(
     matcher = Matcher(index=index, schema=schema, column_types=column_types, **(config or {}))
     matcher.add_many(sample)
     size = float(matcher.stats()["bytes_per_subscription"]) * len(matcher) if len(matcher) else 0.0
-    size += sum([sample.column(each).nbytes for each in OWN if each in sample.column_names])
     weight = int(weights_of(sample).sum()) if sample.num_rows else 0
     types = {name: kind for name, kind in matcher.schema.items() if kind}
     per_byte = BUILD_FACTOR * size / weight if size and weight else 2 * BUILD_FACTOR

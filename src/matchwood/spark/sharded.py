@@ -27,14 +27,21 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import pyarrow as pa
-
 from matchwood.encode.schema import Schema
+from matchwood.engine.choices import check_limit
+from matchwood.engine.manifest import VERSION
 from matchwood.errors import MatchwoodError
 from matchwood.spark.batch import column_types, with_id
-from matchwood.spark.choices import check_filter, check_limit, plan_choice
+from matchwood.spark.choices import check_filter, plan_choice
 from matchwood.spark.column_types import check_types, types_of_contexts
-from matchwood.spark.columns import ATTRIBUTES, CONTEXT, EXPIRES, admit, error_table, id_type_of
+from matchwood.spark.columns import (
+    CONTEXT,
+    EXPIRES,
+    admit,
+    error_table,
+    id_type_of,
+    own_types,
+)
 from matchwood.spark.context_frames import context_frame
 from matchwood.spark.errors import ERROR_FIELDS, ERROR_STRUCT
 from matchwood.spark.fingerprints import fingerprint
@@ -116,7 +123,8 @@ def match_sharded(
     values = None if contexts is None else context_frame(table, contexts)
     declared = schema if isinstance(schema, Schema) else Schema(schema)
     settings = {"index": index, "config": dict(config or {}), "schema": dict(declared),
-                "shards": shards, "max_bytes": max_bytes, "column_types": types}  # fmt: skip
+                "shards": shards, "max_bytes": max_bytes, "column_types": types,
+                "format": VERSION}  # fmt: skip
     n_rows = None
     if name is None:
         if values is not None:
@@ -135,7 +143,7 @@ def match_sharded(
     if reused:
         check_shards(events.sparkSession, home, manifest)
         check_types(manifest["types"], types, declared)
-    choice = plan_choice(columns, _attributes(table), limit)
+    choice = plan_choice(columns, own_types(table), limit)
     found = find_shape(columns, shape, (event_id, *choice.others))
     check_filter(choice, columns, found, manifest["tests_filter"])
     n_shards, id_type = len(manifest["shards"]), manifest["id_type"]
@@ -145,14 +153,6 @@ def match_sharded(
     )  # fmt: skip
     manifest["errors"] += refused.to_pylist()
     return _match(events, job, pairs, manifest, home, reused)
-
-
-def _attributes(table: DataFrame) -> pa.DataType | None:
-    """The type of the subscriptions' own attributes, as workers see them."""
-    from pyspark.sql.pandas.types import to_arrow_type
-
-    kinds = {each.name: each.dataType for each in table.schema}
-    return to_arrow_type(kinds[ATTRIBUTES]) if ATTRIBUTES in kinds else None
 
 
 def _match(

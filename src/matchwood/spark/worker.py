@@ -20,12 +20,14 @@ import pyarrow as pa
 
 from matchwood.encode.arrow_values import python_values
 from matchwood.encode.events import EncodedEvents, EventBatch
+from matchwood.engine.choices import ALL
+from matchwood.engine.choices import Choice as EngineChoice
+from matchwood.engine.fields import read_columns
+from matchwood.engine.loading import field_columns
 from matchwood.engine.matcher import Matcher
-from matchwood.engine.matches import Found
 from matchwood.engine.snapshot import read_manifest
 from matchwood.errors import EventError, MatchwoodError, StorageError
 from matchwood.spark.choices import EVERYTHING, Choice, add_problems
-from matchwood.spark.columns import OWN
 from matchwood.spark.errors import ERROR_TYPE, error_row
 from matchwood.spark.memory import peak
 from matchwood.spark.shapes import named, read_events
@@ -99,7 +101,6 @@ def match_batches(job: MatchJob, batches: Iterator[pa.RecordBatch]) -> Iterator[
     matcher, ids = opened(job.snapshot)
     ids = ids.cast(pa.int64() if job.id_type == "long" else pa.string())
     times.lap("open")
-    own = job.choice.own_of(job.snapshot.folder())
     for batch in batches:
         times.lap("wait")
         batch = named(batch, job.names)
@@ -112,8 +113,8 @@ def match_batches(job: MatchJob, batches: Iterator[pa.RecordBatch]) -> Iterator[
         if job.encode_only:
             yield _bad_rows(event_ids, events, ids.type)
         else:
-            choose = partial(job.choice.choose, own, filters)
-            yield from match_parts(matcher, ids, event_ids, events, times, choose)
+            choice = partial(job.choice.part, filters)
+            yield from match_parts(matcher, ids, event_ids, events, times, choice)
     if job.profile is not None:
         times.save(Path(job.profile))
 
@@ -132,22 +133,20 @@ def match_parts(
     event_ids: pa.Array,
     events: EncodedEvents,
     times: Times,
-    choose: Callable[[Found, int], Found] | None = None,
+    choice: Callable[[int], EngineChoice] = lambda first: ALL,
 ) -> Iterator[pa.RecordBatch]:
     """Match a batch in parts that hold a bounded number of matches.
 
-    choose  takes what was found for the events from a number on, and gives what counts of it
+    choice  gives what the engine is asked for the events from a number on
     """
     n, at, step = events.batch.n_events, 0, FIRST_PART
     while at < n:
         until = min(at + step, n)
         part = cut(events, at, until)
         times.lap("encode")
-        found = matcher.find(part)
+        found = matcher.find(part, (), choice(at))
         each = max(len(found.slots) / (until - at), 0.25)
         times.lap("match")
-        if choose is not None:
-            found = choose(found, at)
         lists = pa.ListArray.from_arrays(
             pa.array(found.offsets.astype(np.int32)), ids.take(pa.array(found.slots))
         )
@@ -206,8 +205,9 @@ def parse_batches(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]
         ids, texts = python_values(batch.column("id")), python_values(batch.column("expr"))
         has_contexts = "context" in batch.schema.names
         contexts = python_values(batch.column("context")) if has_contexts else None
-        own = pa.table({name: batch.column(name) for name in OWN if name in batch.schema.names})
-        parsed = (ids, texts, contexts, own, *parse_texts(texts))
+        leaves, rows, refused = parse_texts(texts)
+        fields = read_columns(field_columns(pa.Table.from_batches([batch])), refused)
+        parsed = (ids, texts, contexts, fields, leaves, rows, refused)
         data = pickle.dumps(parsed, pickle.HIGHEST_PROTOCOL)
         yield pa.RecordBatch.from_arrays([pa.array([data], pa.binary())], names=["chunk"])
 

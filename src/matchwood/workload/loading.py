@@ -64,6 +64,15 @@ def load_subscriptions(
     return loaded
 
 
+def load_into(loaded: Loaded, workload: Workload, first_slot: int) -> None:
+    """Add all subscriptions of another workload on the same attributes, from a slot on."""
+    watch = Stopwatch()
+    for first in range(0, workload.n_subscriptions, CHUNK):
+        until = min(first + CHUNK, workload.n_subscriptions)
+        for chunk in _chunks(workload, first, until, watch):
+            _store(loaded, first_slot + first + chunk.first, chunk, watch)
+
+
 def _chunks(workload: Workload, first: int, until: int, watch: Stopwatch) -> list[Chunk]:
     """Rows first .. until - 1, read."""
     with watch.phase("generate"):

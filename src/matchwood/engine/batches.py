@@ -1,0 +1,168 @@
+"""Batch: several changes that happen together, all or none.
+
+    with matcher.batch() as b:
+        b.add("s1", "x > 3")
+        b.remove("s0")
+
+Changes are noted while the block runs and carried out when it ends, in one transaction: a search
+sees none of them or all.  An exception in the block drops them.  A change that is refused undoes
+the others and is raised: texts at once, everything else at the end of the block.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+
+from matchwood.engine.changes import add_chunks, remove_ids, replace_chunks, replace_one
+from matchwood.engine.fields import KEEP, fields_of
+from matchwood.engine.loading import BatchReport, load_batches
+from matchwood.engine.store import Store, tree
+from matchwood.engine.subscriptions import Id, check_id
+from matchwood.errors import EventError, MatchwoodError, SubscriptionError
+from matchwood.lang.nodes import Boolean, Expr
+
+if TYPE_CHECKING:
+    from matchwood.engine.matcher import Matcher
+
+Step = Callable[[Store], object]
+
+
+class Batch:
+    """Notes changes; see the module's docstring."""
+
+    def __init__(self, matcher: Matcher) -> None:
+        self._matcher = matcher
+        self._steps: list[Step] = []
+        self._checks: list[tuple[str, Id, Expr | None]] = []
+        self._is_open = False
+
+    def __enter__(self) -> Self:
+        self._is_open = True
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._is_open = False
+        if error is None and self._steps:
+            self._matcher._carry_out(self._check, self._steps)
+
+    def __len__(self) -> int:
+        return len(self._steps)
+
+    def add(
+        self, id: Id, expr: str | Boolean, *, context: Id | None = None, priority: int = 0,
+        attributes: Any = None, expires: Any = None, payload: Any = None,
+    ) -> None:  # fmt: skip
+        """As `Matcher.add`."""
+        fields = fields_of(priority, attributes, expires, payload)
+        self._note(
+            lambda store: store.add(id, expr, context, fields), ("add", check_id(id), tree(expr))
+        )
+
+    def replace(
+        self, id: Id, expr: str | Boolean, *, context: Id | None = None, priority: Any = KEEP,
+        attributes: Any = KEEP, expires: Any = KEEP, payload: Any = KEEP,
+    ) -> None:  # fmt: skip
+        """As `Matcher.replace`."""
+        fields = fields_of(priority, attributes, expires, payload)
+        self._note(
+            lambda store: replace_one(store, id, expr, context, fields),
+            ("replace", check_id(id), tree(expr)),
+        )
+
+    def remove(self, id: Id) -> None:
+        """As `Matcher.remove`."""
+        self._note(
+            lambda store: store.remove(np.array([store.subscriptions.find(id)], np.int32)),
+            ("remove", check_id(id), None),
+        )
+
+    def add_many(self, subscriptions: Any, *, processes: int | None = None) -> None:
+        """As `Matcher.add_many`, but one that is refused undoes the batch."""
+        chunks = list(load_batches(subscriptions, processes))
+        self._note(lambda store: _all(add_chunks(store, chunks)))
+
+    def replace_many(self, subscriptions: Any, *, processes: int | None = None) -> None:
+        """As `Matcher.replace_many`, but one that is refused undoes the batch."""
+        chunks = list(load_batches(subscriptions, processes))
+        self._note(lambda store: _all(replace_chunks(store, chunks)))
+
+    def remove_many(self, ids: Iterable[Id]) -> None:
+        """As `Matcher.remove_many`, but an unknown id undoes the batch."""
+        wanted = list(ids)
+        self._note(lambda store: _all(remove_ids(store, wanted)))
+
+    def set_context(self, id: Id, values: Mapping[str, Any]) -> None:
+        """As `Matcher.set_context`."""
+        id_ = check_id(id, "a context's id")
+        if not isinstance(values, Mapping):
+            raise EventError(
+                f"expected a mapping from names to values, found {type(values).__name__}"
+            )
+        given = dict(values)
+        self._note(
+            lambda store: store.set_contexts(
+                lambda contexts: ([id_], lambda: contexts.set(id_, given)), False
+            )
+        )
+
+    def remove_context(self, id: Id) -> None:
+        """As `Matcher.remove_context`."""
+        id_ = check_id(id, "a context's id")
+        self._note(
+            lambda store: store.set_contexts(
+                lambda contexts: ([id_], lambda: contexts.remove(id_)), False
+            )
+        )
+
+    def _note(self, step: Step, check: tuple[str, Id, Expr | None] | None = None) -> None:
+        if not self._is_open:
+            raise MatchwoodError(
+                "expected a change inside the with block of batch(), found one outside"
+            )
+        self._steps.append(step)
+        if check is not None:
+            self._checks.append(check)
+
+    def _check(self, store: Store) -> None:
+        """Raise what can be told before anything changes: undoing then costs nothing."""
+        if len(self._checks) < len(self._steps):
+            return  # changes of many: what they do to ids is not known here
+        known: dict[Id, bool] = {}
+        for verb, id_, expr in self._checks:
+            is_there = known.get(id_, id_ in store.subscriptions)
+            if verb == "add" and is_there:
+                raise SubscriptionError(
+                    f"expected a new id, found {id_!r}, which is taken: use replace() to change it"
+                )
+            if verb == "remove" and not is_there:
+                raise SubscriptionError(
+                    f"expected the id of a subscription, found {id_!r}: no such subscription"
+                )
+            known[id_] = verb != "remove"
+            if expr is not None:
+                store.check(expr)
+
+
+def carry_out(store: Store, check: Callable[[Store], None], steps: Iterable[Step]) -> None:
+    """The steps of a batch inside an open transaction; an error undoes all of them."""
+    check(store)
+    try:
+        for step in steps:
+            step(store)
+    except BaseException:
+        store.is_whole = False  # what was done so far is undone with the rest
+        raise
+
+
+def _all(report: BatchReport) -> None:
+    for each in report.errors:
+        raise each.error

@@ -1,0 +1,111 @@
+"""Changes of many subscriptions inside one transaction: what `Matcher` and `Batch` both do."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+
+from matchwood.engine.fields import FieldColumns
+from matchwood.engine.loading import BatchReport, Chunk, Refused
+from matchwood.engine.store import Store
+from matchwood.engine.subscriptions import Id, check_id
+from matchwood.errors import MatchwoodError, SubscriptionError
+from matchwood.lang.nodes import Boolean
+
+Progress = Callable[[int, int], None] | None
+
+
+def add_chunks(
+    store: Store,
+    chunks: Iterable[Chunk],
+    progress: Progress = None,
+    report: BatchReport | None = None,
+) -> BatchReport:
+    """Add what was read; rows that are refused never stop the others."""
+    report = BatchReport() if report is None else report
+    added: list[np.ndarray] = []
+    rows: list[int] = []
+    for chunk in chunks:
+        ids = store.admit(chunk.ids, chunk.refused)
+        added += store.add_chunk(ids, chunk)
+        rows += [chunk.first + row for row in chunk.rows if row not in chunk.refused]
+        report.take(chunk, sum(map(len, added)))
+        if progress is not None:
+            progress(chunk.done, chunk.total)
+    if added:
+        slots = np.concatenate(added)
+        names = store.subscriptions.ids_of(slots)
+        report.refuse(store.insert(slots), slots, rows, names)
+    return report
+
+
+def replace_one(
+    store: Store, id_: Any, expr: str | Boolean, context: Any, fields: FieldColumns
+) -> None:
+    """Another expression for an id; adds it when it is new."""
+    id_ = check_id(id_)
+    change = store.replace if id_ in store.subscriptions else store.add
+    change(id_, expr, context, fields)
+
+
+def replace_chunks(store: Store, chunks: Iterable[Chunk]) -> BatchReport:
+    """Replace those whose id is there, in their place; add the others, in bulk."""
+    report, n_replaced = BatchReport(), 0
+    known: list[Chunk] = list(chunks)  # all read before the first change
+    seen: set[Id] = set()
+    for chunk in known:
+        kept: list[int] = []
+        for number, row in enumerate(chunk.rows):
+            id_ = chunk.ids[row]
+            if row in chunk.refused:
+                continue
+            if not isinstance(id_, (int, str)) or id_ not in store.subscriptions:
+                kept.append(number)
+                continue
+            try:
+                if id_ in seen:
+                    raise SubscriptionError(
+                        f"expected id {id_!r} once, found it twice in one batch"
+                    )
+                seen.add(id_)
+                linked = None if chunk.contexts is None else chunk.contexts[row]
+                store.replace(check_id(id_), _text(chunk, row), linked, chunk.fields.part([row]))
+                n_replaced += 1
+            except MatchwoodError as error:
+                chunk.refused[row] = error
+        replaced = set(chunk.rows) - {chunk.rows[number] for number in kept}
+        for row in replaced - chunk.refused.keys():
+            chunk.refused[row] = _DONE
+    report = add_chunks(store, known)
+    report.errors = [each for each in report.errors if each.error is not _DONE]
+    report.count += n_replaced
+    return report
+
+
+_DONE = SubscriptionError("replaced")
+"""Marks rows of a chunk that were replaced, so that they are not added again."""
+
+
+def _text(chunk: Chunk, row: int) -> str:
+    text = chunk.texts_of([row])[0]
+    return text if isinstance(text, str) else str(text.as_py())
+
+
+def remove_ids(store: Store, ids: Iterable[Any]) -> BatchReport:
+    """Forget many; unknown ids are reported and never stop the others."""
+    report = BatchReport()
+    slots: dict[int, None] = {}
+    for row, id_ in enumerate(ids):
+        try:
+            slot = store.subscriptions.find(id_)
+            if slot in slots:
+                raise SubscriptionError(f"expected id {id_!r} once, found it again")
+            slots[slot] = None
+        except SubscriptionError as error:
+            report.errors.append(Refused(row, id_, error))
+    if slots:
+        store.remove(np.array(list(slots), np.int32))
+    report.count = len(slots)
+    return report

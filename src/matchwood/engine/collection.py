@@ -1,0 +1,209 @@
+"""What a person expects of a collection: ids, items, lookup, batches, copies, a readable form."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from matchwood.engine.batches import Batch, Step, carry_out
+from matchwood.engine.changes import replace_chunks
+from matchwood.engine.fields import JSON_COLUMN, NEVER, attributes_of, moment_of, payload_of
+from matchwood.engine.loading import BatchReport, load_batches
+from matchwood.engine.matches import html_table, ids_to_arrow
+from matchwood.engine.subscriptions import Id
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from matchwood.engine.store import Store
+
+
+@dataclass(frozen=True, slots=True)
+class Subscription:
+    """A subscription as it is held: its text as written, and its fields."""
+
+    id: Id
+    text: str
+    context: Id | None = None
+    priority: int = 0
+    payload: Any = None
+    attributes: dict[str, Any] | None = None
+    expires: datetime | None = None
+    added: datetime | None = None
+
+
+def records(store: Store, slots: np.ndarray) -> list[Subscription]:
+    """The subscriptions in some slots."""
+    subscriptions, contexts = store.subscriptions, store.contexts
+    columns = subscriptions.columns
+    own = [attributes_of(text) for text in columns.texts("attributes", slots)]
+    ids: list[Id] = subscriptions.ids_of(slots).tolist()
+    linked = [None if contexts is None else contexts.context_of(slot) for slot in slots.tolist()]
+    return [
+        Subscription(*fields)
+        for fields in zip(
+            ids,
+            texts_of(store, slots, ids),
+            linked,
+            columns.priorities(slots).tolist(),
+            map(payload_of, columns.texts("payload", slots)),
+            [dict(each) if isinstance(each, list) else each for each in own],
+            map(moment_of, columns.expiries(slots).tolist()),
+            map(moment_of, columns.added[slots].tolist()),
+            strict=True,
+        )
+    ]
+
+
+def texts_of(store: Store, slots: np.ndarray, ids: list[Id]) -> list[str]:
+    """Texts as written, or decoded where there is none."""
+    texts = [store.subscriptions.texts.get(slot) for slot in slots.tolist()]
+    return [
+        str(store.expression(id_)) if text is None else text
+        for id_, text in zip(ids, texts, strict=True)
+    ]
+
+
+class Collection:
+    """The methods of a matcher that treat it as a collection; iterating gives ids."""
+
+    _store: Store
+    _exclusive: Callable[[], AbstractContextManager[None]]
+    _changing: Callable[[], AbstractContextManager[None]]
+
+    def __iter__(self) -> Iterator[Id]:
+        return iter(self.ids())
+
+    def __getitem__(self, id: Id) -> Subscription:
+        """The subscription of an id; SubscriptionError if there is none."""
+        with self._exclusive():
+            slot = self._store.subscriptions.find(id)
+            return records(self._store, np.array([slot], np.int32))[0]
+
+    def ids(self) -> list[Id]:
+        """All ids, in the order the subscriptions were added."""
+        with self._exclusive():
+            subscriptions = self._store.subscriptions
+            found: list[Id] = subscriptions.ids[subscriptions.slots()].tolist()
+            return found
+
+    def items(self) -> Iterator[tuple[Id, Subscription]]:
+        """Pairs of id and subscription, as they are now, in the order they were added."""
+        with self._exclusive():
+            found = records(self._store, self._store.subscriptions.slots())
+        return iter([(each.id, each) for each in found])
+
+    def to_arrow(self) -> pa.Table:
+        """All subscriptions as a table that `add_many` takes: id, expr, context and fields."""
+        import pyarrow as pa
+
+        with self._exclusive():
+            store, subscriptions = self._store, self._store.subscriptions
+            columns, slots = subscriptions.columns, subscriptions.slots()
+            ids = subscriptions.ids[slots]
+            linked: list[Id | None] = [None] * len(slots)
+            if store.contexts is not None:
+                linked = [store.contexts.context_of(slot) for slot in slots.tolist()]
+            expires = columns.expiries(slots)
+            found = {
+                "id": ids_to_arrow(ids, subscriptions.id_kind),
+                "expr": pa.array(texts_of(store, slots, ids.tolist()), pa.large_string()),
+                "context": _contexts(linked),
+                "priority": pa.array(columns.priorities(slots)),
+                "expires": _moments(expires, expires == NEVER),
+                "attributes": pa.array(columns.texts("attributes", slots), pa.string()),
+                "payload": pa.array(columns.texts("payload", slots), pa.string()),
+                "added": _moments(columns.added[slots], None),
+            }
+        fields = [
+            pa.field(name, column.type, metadata=JSON_COLUMN if name in _JSON else None)
+            for name, column in found.items()
+        ]
+        return pa.Table.from_arrays(list(found.values()), schema=pa.schema(fields))
+
+    def priorities(self) -> np.ndarray:
+        """Priorities by slot, for owners of columns (see `find`)."""
+        with self._exclusive():
+            subscriptions = self._store.subscriptions
+            return subscriptions.columns.priorities(np.arange(subscriptions.n_slots))
+
+    def own_types(self) -> dict[str, str] | None:
+        """The types that tables of own attributes declared; None where there are no attributes."""
+        with self._exclusive():
+            columns = self._store.subscriptions.columns
+            return None if columns.attributes is None else dict(columns.types)
+
+    def replace_many(self, subscriptions: Any, *, processes: int | None = None) -> BatchReport:
+        """As `add_many`, but an id that is there gets the new expression and keeps its place.
+
+        It keeps its context and the fields that the rows do not give.
+        """
+        chunks = list(load_batches(subscriptions, processes))  # may use this matcher
+        with self._changing():
+            return replace_chunks(self._store, chunks)
+
+    def clear(self) -> None:
+        """Forget all subscriptions; contexts keep their values."""
+        with self._changing():
+            slots = self._store.subscriptions.slots()
+            if len(slots):
+                self._store.remove(slots)
+
+    def batch(self) -> Batch:
+        """Changes that happen together, all or none, when the `with` block ends (`batches`)."""
+        return Batch(self)  # type: ignore[arg-type]
+
+    def _carry_out(self, check: Callable[[Store], None], steps: Iterable[Step]) -> None:
+        with self._changing():
+            carry_out(self._store, check, steps)
+
+    def __repr__(self) -> str:
+        n = len(self._store.subscriptions)
+        contexts = self._store.contexts
+        more = f", {len(contexts):,} contexts" if contexts is not None else ""
+        name = self._store.routing.name
+        return f"<{type(self).__name__}: {n:,} subscriptions, index {name!r}{more}>"
+
+    def _repr_html_(self) -> str:
+        with self._exclusive():
+            rows = records(self._store, self._store.subscriptions.slots()[:10])
+        shown = [(repr(each.id), each.text[:200], each.priority) for each in rows]
+        return html_table(repr(self).strip("<>"), ("id", "expression", "priority"), shown)
+
+    # -- copies ------------------------------------------------------------------------------
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickling carries the whole matcher; the copy is independent and lives in memory."""
+        from matchwood.engine.copies import new_matcher, state_of
+
+        with self._exclusive():
+            return new_matcher, (state_of(self._store),)
+
+    def __copy__(self) -> Any:
+        make, arguments = self.__reduce__()
+        return make(*arguments)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+        return self.__copy__()
+
+
+_JSON = ("attributes", "payload")
+
+
+def _contexts(linked: list[Id | None]) -> pa.Array:
+    ids = np.array(linked, object)
+    none = np.array([each is None for each in linked], bool)
+    kinds = {type(each) for each in linked if each is not None}
+    kind = "mixed" if len(kinds) > 1 else "int" if int in kinds else "str"
+    return ids_to_arrow(ids, kind, none if none.any() else None)
+
+
+def _moments(micros: np.ndarray, missing: np.ndarray | None) -> pa.Array:
+    import pyarrow as pa
+
+    return pa.array(micros, pa.timestamp("us", "UTC"), mask=missing)

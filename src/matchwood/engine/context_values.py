@@ -1,0 +1,108 @@
+"""The methods of a matcher that set and show values of contexts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING, Any
+
+from matchwood.engine.metrics import measured
+from matchwood.engine.subscriptions import Id, check_id
+from matchwood.engine.tidy import hold_strings
+from matchwood.errors import EventError
+
+if TYPE_CHECKING:
+    from matchwood.engine.flips import Flips
+    from matchwood.engine.store import Store
+
+
+class ContextValues:
+    """Changes of contexts; every later match sees them."""
+
+    _store: Store
+    _exclusive: Callable[[], AbstractContextManager[None]]
+    _changing: Callable[[], AbstractContextManager[None]]
+
+    @measured
+    def set_context(
+        self, id: Id, values: Mapping[str, Any], *, flips: bool = False
+    ) -> Flips | None:
+        """Change values of a context: every later match sees them.  None makes a value absent.
+
+        flips  also tell which subscriptions the change has opened and closed: those whose
+               predicates on the context alone became TRUE, or are no longer
+
+        >>> from matchwood import Matcher
+        >>> m = Matcher()
+        >>> m.add("s1", "price < ctx.budget AND NOT ctx.away", context="ann")
+        >>> m.set_context("ann", {"budget": 20, "away": False})
+        >>> m.match({"price": 12})
+        ['s1']
+        >>> m.set_context("ann", {"away": True}, flips=True)
+        Flips(opened=[], closed=['s1'])
+        """
+        id_ = check_id(id, "a context's id")
+        if not isinstance(values, Mapping):
+            raise EventError(
+                f"expected a mapping from names to values, found {type(values).__name__}"
+            )
+        with self._changing():
+            return self._store.set_contexts(
+                lambda contexts: ([id_], lambda: contexts.set(id_, values)), flips
+            )
+
+    def remove_context(self, id: Id, *, flips: bool = False) -> Flips | None:
+        """Make all values of a context absent, as if none had ever been set.
+
+        Subscriptions that name the context stay, and so does their link to it: values that are set
+        later count for them again.  The matcher forgets the id once no subscription has it.  A
+        context without values, or an unknown one, is left as it is.
+
+        flips  also tell which subscriptions the change has opened and closed, see `set_context`
+
+        >>> from matchwood import Matcher
+        >>> m = Matcher()
+        >>> m.add("s1", "price < ctx.budget", context="ann")
+        >>> m.set_context("ann", {"budget": 20})
+        >>> m.remove_context("ann")
+        >>> m.match({"price": 12}), m.context("ann")
+        ([], {})
+        """
+        id_ = check_id(id, "a context's id")
+        with self._changing():
+            return self._store.set_contexts(
+                lambda contexts: ([id_], lambda: contexts.remove(id_)), flips
+            )
+
+    @measured
+    def set_context_many(self, contexts: Any, *, flips: bool = False) -> Flips | None:
+        """Change values of many contexts at once, all of them or none.
+
+        contexts  a table (Arrow, pandas, polars) with a column `context` and one column per value,
+                  where null leaves a value as it is; or a mapping from ids to values, or pairs
+        """
+        from matchwood.engine.context_tables import read_updates
+
+        with self._changing():
+            return self._store.set_contexts(lambda store: read_updates(store, contexts), flips)
+
+    def hold_strings(self) -> None:
+        """Forget strings that no context has any more, and from here to the next call none.
+
+        For owners that set earlier values again between encoded events, see `find`.
+        """
+        with self._changing():
+            self._store.is_whole = False
+            hold_strings(self._store)
+
+    def context(self, id: Id) -> dict[str, Any]:
+        """The values of a context that are set now."""
+        with self._exclusive():
+            contexts = self._store.contexts
+            return {} if contexts is None else contexts.values(check_id(id, "a context's id"))
+
+    def context_ids(self) -> list[Id]:
+        """The contexts that have a value or a subscription."""
+        with self._exclusive():
+            contexts = self._store.contexts
+            return [] if contexts is None else contexts.ids()

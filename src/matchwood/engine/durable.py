@@ -1,0 +1,427 @@
+"""Durable matchers: a folder with a log of what is registered, and a snapshot derived from it.
+
+    folder/
+    ├── lock           held by the one writer (folder_lock.py)
+    ├── log.sqlite     every acknowledged change (log.py), and SQLite's files beside it
+    └── snapshot/      as Matcher.save writes it, with the number of the last change it holds
+
+A change is written to the log before its call returns; if that fails the change is undone and
+StorageError raised.  Opening maps the snapshot and carries out what the log has beyond it.  A
+snapshot that is missing, damaged or of other options is built again from the log.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, suppress
+from functools import partial
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+
+from matchwood.encode.schema import Schema
+from matchwood.engine.changes import add_chunks
+from matchwood.engine.collection import texts_of
+from matchwood.engine.fields import FieldColumns, attributes_of, attributes_text
+from matchwood.engine.folder_lock import FolderLock
+from matchwood.engine.generations import remove_dead
+from matchwood.engine.loading import chunks_of_texts
+from matchwood.engine.log import FORMAT, Log, Row, Tail
+from matchwood.engine.savepoint import Change
+from matchwood.engine.snapshot import load, read_beside, save
+from matchwood.errors import FormatError, MatchwoodError, StorageError
+from matchwood.lang.parser import parse
+from matchwood.lang.tokens import MAX_TEXT
+
+if TYPE_CHECKING:
+    from matchwood.context.store import ContextStore
+    from matchwood.engine.matcher import Matcher
+    from matchwood.engine.store import Store
+
+SNAPSHOT = "snapshot"
+REPLACED_AT_MOST = 10_000
+"""Subscriptions that are replaced one by one; of more than these, and a quarter of all, everything
+is built again in bulk."""
+
+CHECKPOINT_FROM = 1_000
+"""Changed subscriptions from which `close` writes a snapshot; fewer are replayed faster."""
+
+
+class Durable:
+    """The folder of one matcher."""
+
+    def __init__(self, folder: Path, read_only: bool, sync: bool) -> None:
+        self.folder, self.is_read_only = folder, read_only
+        self._lock: FolderLock | None = None
+        if not read_only:
+            _make(folder)
+            self._lock = FolderLock(folder)
+        try:
+            self.log = Log(folder, read_only, sync)
+            if not read_only:
+                remove_dead(folder / SNAPSHOT)
+        except BaseException:
+            self._release()
+            raise
+        self.seq = self.n_tail = 0
+        self.types: dict[str, Any] = {}
+        self.is_closed = False
+        self.is_unsure = False
+        """Whether the log may hold a change that memory does not: writing it was interrupted."""
+        self.pid = os.getpid()
+
+    # -- changes -----------------------------------------------------------------------------
+
+    def check(self) -> None:
+        """Refuse a change that cannot be logged."""
+        if self.is_read_only:
+            raise StorageError(
+                f"expected no change, found one of {self.folder.name!r}, which is open with "
+                "read_only=True: open it without"
+            )
+        if self.is_closed:
+            raise StorageError(f"expected an open folder, found {self.folder.name!r} closed")
+        if self.pid != os.getpid():
+            raise StorageError(
+                f"expected the process that opened {self.folder.name!r} ({self.pid}), found a "
+                "forked one: open it there with read_only=True"
+            )
+
+    def commit(self, store: Store) -> None:
+        """Write what changed; if it cannot be written the change is undone."""
+        changed, contexts = store.subscriptions.changed or {}, store.changed_contexts or {}
+        store.subscriptions.changed = store.changed_contexts = None
+        if not changed and not contexts:
+            return
+        self.is_unsure = True
+        try:
+            gone = [id_ for id_, was_removed in changed.items() if was_removed]
+            rows = rows_of(store, [id_ for id_ in changed if id_ in store.subscriptions])
+            values = [(id_, _values(store, id_)) for id_ in contexts]
+            meta: dict[str, Any] = {"seq": self.seq + 1}
+            types = types_of(store)
+            if types != self.types:
+                meta["types"] = types
+            self.log.write(meta, gone, rows, values)
+        except BaseException:
+            store.is_whole = False
+            raise
+        self.seq, self.types, self.is_unsure = self.seq + 1, types, False
+        self.n_tail += len(changed) + len(contexts)
+
+    # -- snapshots ---------------------------------------------------------------------------
+
+    def write_snapshot(self, store: Store) -> None:
+        before = self.log.meta().get("checkpoint", 0)
+        if not store.subscriptions.is_compact:
+            with Change(store):
+                store.compact()
+        save(store, self.folder / SNAPSHOT, {"log": np.array([self.seq], np.int64)})
+        meta = {"seq": self.seq, "checkpoint": self.seq, "gone_from": before}
+        self.log.write(meta, forget_gone=before)
+        self.n_tail = 0
+
+    def close(self) -> None:
+        if not self.is_closed:
+            self.is_closed = True
+            if self.pid == os.getpid():
+                self.log.close()
+            self._release()
+
+    def _release(self) -> None:
+        if self._lock is not None:
+            self._lock.release()
+
+
+def _make(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise StorageError(f"cannot make the folder {str(folder)!r}: {error}") from error
+
+
+def rows_of(store: Store, ids: list[Any]) -> list[Row]:
+    """Rows of the log, in the order of addition."""
+    subscriptions, contexts = store.subscriptions, store.contexts
+    slots = np.array([subscriptions.slot_of[id_] for id_ in ids], np.int64)
+    slots = slots[np.argsort(subscriptions.order[slots], kind="stable")]
+    columns, each = subscriptions.columns, slots.tolist()
+    names = subscriptions.ids_of(slots).tolist()
+    texts = texts_of(store, slots, names)
+    linked = [None if contexts is None else contexts.context_of(slot) for slot in each]
+    return [
+        Row(*row)
+        for row in zip(
+            names, texts, linked, columns.priorities(slots).tolist(),
+            columns.expiries(slots).tolist(), columns.texts("attributes", slots),
+            columns.texts("payload", slots), columns.added[slots].tolist(), strict=True,
+        )
+    ]  # fmt: skip
+
+
+def _values(store: Store, id_: Any) -> str | None:
+    values = {} if store.contexts is None else store.contexts.values(id_)
+    return attributes_text(values) if values else None
+
+
+def types_of(store: Store) -> dict[str, Any]:
+    """Types that expressions have given to attributes, and those of own attributes."""
+    types: dict[str, Any] = {
+        name: each.type for name, each in store.attributes.by_name.items() if each.type
+    }
+    return {"attributes": types, "own": store.subscriptions.columns.types}
+
+
+def chunks_of(rows: list[Row], own_types: dict[str, str]) -> Any:
+    """Chunks of rows of the log."""
+    texts: list[Any] = [row.text for row in rows]
+    for i, text in enumerate(texts):
+        if len(text) > MAX_TEXT:  # a tree that was built in Python
+            texts[i] = parse(text, limit=len(text))
+    linked = [row.context for row in rows]
+    fields = fields_of_rows(rows, own_types, is_new=True)
+    contexts = linked if any(each is not None for each in linked) else None
+    return chunks_of_texts([row.id for row in rows], texts, contexts, None, fields)
+
+
+def fields_of_rows(rows: list[Row], own_types: dict[str, str], is_new: bool) -> FieldColumns:
+    return FieldColumns(
+        np.array([row.priority for row in rows], np.int64),
+        np.array([row.expires for row in rows], np.int64),
+        [row.attributes for row in rows],
+        [row.payload for row in rows],
+        np.array([row.added for row in rows], np.int64) if is_new else None,
+        own_types,
+    )
+
+
+def add_rows(store: Store, rows: list[Row], own_types: dict[str, str]) -> None:
+    """Add what the log has; a row that is refused is an error."""
+    if rows:
+        for each in add_chunks(store, chunks_of(rows, own_types)).errors:
+            raise StorageError(
+                f"the log has a subscription {each.id!r} that is refused: {each.error}"
+            )
+
+
+def set_values(store: Store, contexts: list[tuple[Any, str | None]]) -> None:
+    """Give contexts the values that the log has, and no others."""
+    for id_, text in contexts:
+        store.set_contexts(partial(_all_values, id_, dict(attributes_of(text) or {})), False)
+
+
+def _all_values(id_: Any, values: dict[str, Any], contexts: ContextStore) -> Any:
+    def apply() -> None:
+        contexts.remove(id_)
+        contexts.set(id_, values)
+
+    return [id_], apply
+
+
+def replay(store: Store, tail: Tail, own_types: dict[str, str]) -> None:
+    """Carry out what the log has beyond a store."""
+    slot_of = store.subscriptions.slot_of
+    gone = [slot_of[id_] for id_ in tail.gone if id_ in slot_of]
+    if gone:
+        store.remove(np.array(gone, np.int32))
+    added: list[Row] = []
+    for row in tail.rows:
+        if row.id not in store.subscriptions:
+            added.append(row)
+            continue
+        expr = parse(row.text, limit=len(row.text)) if len(row.text) > MAX_TEXT else row.text
+        store.replace(row.id, expr, row.context, fields_of_rows([row], own_types, is_new=False))
+    add_rows(store, added, own_types)
+    set_values(store, tail.contexts)
+
+
+def options_of(
+    meta: Mapping[str, Any], index: str | None, schema: Any, column_types: Any, config: Any
+) -> dict[str, Any]:
+    """The options of a folder: those given now, else those it was made with."""
+    declared = schema if isinstance(schema, Schema) or schema is None else Schema(schema)
+    is_given = index is not None and index != meta.get("index")
+    return {
+        "index": index or meta.get("index", "auto"),
+        "config": dict(config) if config or is_given else meta.get("config", {}),
+        "schema": meta.get("schema", {}) if declared is None else dict(declared),
+        "column_types": meta.get("column_types", {})
+        if column_types is None
+        else dict(column_types),
+    }
+
+
+def opened(
+    matcher: Matcher,
+    folder: str | os.PathLike[str],
+    read_only: bool,
+    sync: bool,
+    given: tuple[Any, ...],
+) -> Durable:
+    """Fill a matcher with what a folder holds."""
+    durable = Durable(Path(folder), read_only, sync)
+    try:
+        meta = durable.log.meta()
+        options = options_of(meta, *given)
+        is_same = all(meta.get(name) == value for name, value in options.items())
+        if not meta and read_only:
+            raise StorageError(
+                f"expected a folder that was written to, found {str(folder)!r} empty"
+            )
+        durable.types = meta.get("types", {"attributes": {}, "own": {}})
+        store = _from_snapshot(durable, options) if is_same else None
+        if store is None:
+            store = _from_log(durable, options)
+        if not read_only and not is_same:
+            if meta:  # the snapshot is of other options
+                shutil.rmtree(durable.folder / SNAPSHOT, ignore_errors=True)
+            durable.log.write({"format": FORMAT, "seq": durable.seq, **options})
+        matcher._hold(store)
+        return durable
+    except BaseException:
+        durable.close()
+        raise
+
+
+def _from_snapshot(durable: Durable, options: dict[str, Any]) -> Store | None:
+    """The store of the snapshot, brought up to date; None if it has to be built from the log."""
+    folder = durable.folder / SNAPSHOT
+    if not (folder / "manifest.json").exists():
+        return None
+    try:
+        state = read_beside(folder, verify=True)["log"]
+        store = load(folder, mmap=True, verify=True)
+        store.attributes.column_types = dict(options["column_types"])
+        durable.seq = int(state[0])
+        if follow(durable, store) is None:
+            return None
+        return store
+    except (FormatError, StorageError, KeyError, IndexError) as error:
+        warnings.warn(
+            f"the snapshot in {durable.folder.name!r} cannot be used and is built again from the "
+            f"log, which has everything: {error}",
+            RuntimeWarning,
+            stacklevel=5,
+        )
+        return None
+
+
+def follow(durable: Durable, store: Store) -> int | None:
+    """Carry out what the log has beyond `durable.seq`; None if only building anew can."""
+    tail = durable.log.tail(durable.seq)
+    if tail is None:
+        return None
+    known = store.subscriptions.slot_of.keys()
+    if sum(row.id in known for row in tail.rows) > max(REPLACED_AT_MOST, len(known) // 4):
+        return None
+    meta = durable.log.meta()
+    own = meta.get("types", {}).get("own", {})
+    n = len(tail.gone) + len(tail.rows) + len(tail.contexts)
+    try:
+        with Change(store):
+            replay(store, tail, own)
+    except MatchwoodError:
+        return None  # the order of changes matters, and only the last state is known
+    durable.seq = tail.seq
+    durable.types = meta.get("types", durable.types)
+    durable.n_tail += n
+    return n
+
+
+def _from_log(durable: Durable, options: dict[str, Any]) -> Store:
+    """A store from all rows of the log."""
+    from matchwood.engine.matcher import Matcher
+
+    meta = durable.log.meta()
+    types = meta.get("types", {"attributes": {}, "own": {}})
+    fresh = Matcher(
+        options["index"], schema=options["schema"], column_types=options["column_types"],
+        **options["config"],
+    )  # fmt: skip
+    store = fresh._store
+    for name, kind in types["attributes"].items():
+        store.attributes.get(name, kind)
+    add_rows(store, durable.log.rows(), types["own"])
+    set_values(store, durable.log.all_contexts())
+    durable.seq = meta.get("seq", 0)
+    durable.types = types
+    durable.n_tail = len(store.subscriptions)
+    return store
+
+
+class Durability:
+    """The methods of a matcher that has a folder."""
+
+    _store: Store
+    _durable: Durable | None
+    _exclusive: Callable[[], AbstractContextManager[None]]
+
+    def checkpoint(self) -> None:
+        """Write the snapshot of an open folder, so that opening it replays nothing."""
+        with self._exclusive():
+            self._folder().write_snapshot(self._store)
+
+    def refresh(self) -> int:
+        """Take over what the folder's writer has changed since; returns how much that was."""
+        with self._exclusive():
+            durable = self._folder()
+            n = follow(durable, self._store)
+            if n is None:
+                meta = durable.log.meta()
+                self._store = _from_log(durable, options_of(meta, None, None, None, {}))
+                n = len(self._store.subscriptions)
+            return n
+
+    def close(self) -> None:
+        """Give the folder free; a matcher in memory has nothing to close."""
+        durable = self._durable
+        if durable is None or durable.is_closed:
+            return
+        with self._exclusive():
+            try:
+                is_mine = not durable.is_read_only and durable.pid == os.getpid()
+                if is_mine and durable.n_tail >= CHECKPOINT_FROM and not durable.is_unsure:
+                    durable.write_snapshot(self._store)
+            finally:
+                durable.close()
+
+    @contextmanager
+    def _logged(self, durable: Durable) -> Iterator[None]:
+        """A change inside the lock: applied, then written to the log, else undone."""
+        durable.check()
+        if durable.is_unsure:
+            self.refresh()
+            durable.is_unsure = False
+        store = self._store
+        with Change(store):
+            store.subscriptions.changed, store.changed_contexts = {}, {}
+            yield
+            durable.commit(store)
+
+    def _folder(self) -> Durable:
+        durable = self._durable
+        if durable is None or durable.is_closed:
+            raise StorageError("expected a matcher with an open folder: make one with Matcher.open")
+        return durable
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def __del__(self) -> None:
+        durable = getattr(self, "_durable", None)
+        if durable is not None:
+            with suppress(Exception):  # at the end of the interpreter anything may be gone
+                durable.close()

@@ -1,0 +1,87 @@
+"""Near misses and the reasons of misses: what rule authors ask for.
+
+`near` looks at every expression of the table once, in a kernel (`near_kernels`).  Its predicates
+are those of the table: predicates on one attribute of a conjunction are one (`x > 3 AND x < 9`).
+Subscriptions that are linked to a context are left out: their values are not in the event.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from matchwood.encode.decode import decode_predicate
+from matchwood.encode.events import EventBatch
+from matchwood.encode.expression_kernels import CONJUNCTION, TREE
+from matchwood.engine.explain import absence_or_value, explain
+from matchwood.engine.fields import moment_of
+from matchwood.engine.matches import Id
+from matchwood.engine.near_kernels import lacking_one
+from matchwood.lang.nodes import Expr
+
+if TYPE_CHECKING:
+    from matchwood.engine.store import Store
+
+
+@dataclass(frozen=True, slots=True)
+class NearMiss:
+    """A subscription that would match if one more predicate held."""
+
+    id: Id
+    missing: Expr
+    """The predicate."""
+    found: str
+    """What the event has instead."""
+
+    def __str__(self) -> str:
+        return f"{self.id!r} lacks {self.missing}: {self.found}"
+
+
+def near_misses(
+    store: Store, event: Mapping[str, Any], encoded: EventBatch, k: int
+) -> list[NearMiss]:
+    """At most k subscriptions that lack exactly one predicate: highest priority, then order."""
+    slots, preds = _lacking_one(store, encoded)
+    columns, order = store.subscriptions.columns, store.subscriptions.order
+    alive = columns.expiries(slots) > time.time_ns() // 1000
+    slots, preds = slots[alive], preds[alive]
+    best = np.lexsort((order[slots], ~columns.priorities(slots)))[:k]
+    ids = store.subscriptions.ids_of(slots[best]).tolist()
+    found = []
+    for id_, pred in zip(ids, preds[best].tolist(), strict=True):
+        missing = decode_predicate(store.table, store.attributes, pred)
+        found.append(NearMiss(id_, missing, absence_or_value(missing, event)))
+    return found
+
+
+def _lacking_one(store: Store, encoded: EventBatch) -> tuple[np.ndarray, np.ndarray]:
+    layout = store.table.layout
+    groups = [store.table.slots_of(kind) for kind in (CONJUNCTION, TREE)]
+    if store.contexts is not None:
+        groups = [slots[~store.contexts.is_linked(slots)] for slots in groups]
+    conjunctions, trees = (np.ascontiguousarray(slots, np.int32) for slots in groups)
+    n = len(conjunctions) + len(trees)
+    board = np.zeros((2, len(store.attributes) + 1), np.int64)
+    board[0] = -1
+    longest = int(layout.size[trees].max(initial=0)) + 1
+    out_slot, out_pred = np.empty(n, np.int32), np.empty(n, np.int32)
+    used = lacking_one(
+        layout, store.table.predicates.layout, conjunctions, trees, encoded, board,
+        np.empty((2, longest), np.int32), out_slot, out_pred,
+    )  # fmt: skip
+    return out_slot[:used], out_pred[:used]
+
+
+def reasons(store: Store, id_: Id, event: Mapping[str, Any], now: int) -> list[str]:
+    """Why a subscription does not match an event; empty if it does."""
+    slot = store.subscriptions.find(id_)
+    values = store.context_values(id_)
+    found = explain(id_, store.expression(id_), store.attributes, event, values)
+    expires = int(store.subscriptions.columns.expiries(np.array([slot]))[0])
+    if expires <= now:
+        return [f"it expired at {moment_of(expires)}", *found.reasons]
+    return list(found.reasons)

@@ -1,0 +1,117 @@
+"""Verify: the answers of the indexes against a scan of every expression, in production."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from random import Random
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from matchwood.encode.events import EncodedEvents, encode_events
+from matchwood.encode.expression_kernels import ALWAYS, CONJUNCTION, TREE
+from matchwood.engine.choices import Choice
+from matchwood.engine.explain import Explanation, explain
+from matchwood.engine.matches import Id
+from matchwood.index.core.registry import find_index
+from matchwood.index.core.scratch import Scratch
+
+if TYPE_CHECKING:
+    from matchwood.engine.access import Reader
+    from matchwood.engine.store import Store
+
+EVERYBODY = Choice(now=-(2**62))
+"""Expired subscriptions are compared, too."""
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """A subscription that the indexes and a scan answer differently for an event."""
+
+    event: Any
+    number: int
+    id: Id
+    is_found: bool
+    """Whether the indexes say that it matches; the scan says the opposite."""
+    explanation: Explanation | None
+
+    def __str__(self) -> str:
+        says = "matches by the index and not by a scan" if self.is_found else (
+            "matches by a scan and not by the index"
+        )  # fmt: skip
+        return f"event {self.number}: {self.id!r} {says}\n{self.explanation or ''}".rstrip()
+
+
+@dataclass(frozen=True, slots=True)
+class Verification:
+    """What `verify` found; true if indexes and scan agree."""
+
+    events: int
+    matches: int
+    difference: Difference | None = None
+
+    def __bool__(self) -> bool:
+        return self.difference is None
+
+    def __str__(self) -> str:
+        if self.difference is not None:
+            return str(self.difference)
+        return f"{self.events:,} events, {self.matches:,} matches: indexes and scan agree"
+
+
+def sampled(events: Any, sample: int | None, seed: int) -> Any:
+    """Some of many events, drawn by a seed."""
+    n = len(events)
+    if sample is None or sample >= n:
+        return events
+    rows = sorted(Random(seed).sample(range(n), sample))
+    if hasattr(events, "take") and hasattr(events, "schema"):
+        return events.take(rows)
+    return events.iloc[rows] if hasattr(events, "iloc") else [events[row] for row in rows]
+
+
+def verified(store: Store, events: Any, reader: Reader) -> Verification:
+    """Compare; the first difference is explained."""
+    encoded = encode_events(store.attributes, events)
+    found = store.find(encoded, reader, (), EVERYBODY)
+    expected = _scanned(store, encoded)
+    total = len(found.slots)
+    for e in range(len(found.offsets) - 1):
+        by_index = set(found.slots[found.offsets[e] : found.offsets[e + 1]].tolist())
+        by_scan = set() if e in encoded.errors else expected[e]
+        if by_index != by_scan:
+            slot = min(by_index ^ by_scan)
+            return Verification(e + 1, total, _explained(store, events, e, slot, slot in by_index))
+    return Verification(len(found.offsets) - 1, total)
+
+
+def _scanned(store: Store, encoded: EncodedEvents) -> Sequence[set[int]]:
+    """Slots that hold for each event, from the table of expressions alone."""
+    table = store.table
+    always = set(table.slots_of(ALWAYS).tolist())
+    slots = np.concatenate([table.slots_of(CONJUNCTION), table.slots_of(TREE)]).astype(np.int32)
+    parts = [("scan", slots)]
+    if store.contexts is not None:
+        linked = store.contexts.is_linked(slots)
+        parts = [("scan", slots[~linked]), ("no_index", slots[linked])]
+    found = [set(always) for _ in range(encoded.batch.n_events)]
+    for name, part in parts:
+        if len(part):
+            index: Any = find_index(name).build(table, part)
+            index.contexts = store.contexts
+            index.settle()
+            hits = index.search(encoded.batch, Scratch())
+            for e, each in enumerate(found):
+                each.update(hits.slots[hits.offsets[e] : hits.offsets[e + 1]].tolist())
+    return found
+
+
+def _explained(store: Store, events: Any, number: int, slot: int, is_found: bool) -> Difference:
+    id_: Id = store.subscriptions.ids_of(np.array([slot])).tolist()[0]
+    event = events[number] if isinstance(events, Sequence) else None
+    explanation = None
+    if isinstance(event, dict):
+        values = store.context_values(id_)
+        explanation = explain(id_, store.expression(id_), store.attributes, event, values)
+    return Difference(event, number, id_, is_found, explanation)

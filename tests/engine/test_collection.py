@@ -1,0 +1,369 @@
+"""A matcher as a collection: lookup, ids, tables, batches, copies."""
+
+from __future__ import annotations
+
+import copy
+import json
+import pickle
+import threading
+from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+
+import matchwood as mw
+from engine.invariants import check
+from matchwood.engine import manifest
+
+SOON = datetime(2100, 1, 1, tzinfo=UTC)
+
+
+def filled() -> mw.Matcher:
+    m = mw.Matcher()
+    m.add("s1", "x  >  3", priority=4, attributes={"age": 20, "at": date(2020, 1, 2)}, expires=SOON)
+    m.add(7, "x > ctx.c", context="ann", payload={"to": ["a", None, 1.5]})
+    m.add("7", "x = 5 OR y = 1", attributes={"user": {"age": 3}, "d": Decimal("1.10")})
+    m.set_context("ann", {"c": 2})
+    return m
+
+
+def test_what_was_given_is_given_back() -> None:
+    before = datetime.now(UTC)
+    m = filled()
+    first = m["s1"]
+    assert (first.id, first.text, first.context, first.priority) == ("s1", "x  >  3", None, 4)
+    assert (first.attributes, first.payload) == ({"age": 20, "at": date(2020, 1, 2)}, None)
+    assert first.expires == SOON
+    assert first.added is not None
+    assert before - timedelta(seconds=1) <= first.added <= datetime.now(UTC)
+    assert (m[7].context, m[7].payload) == ("ann", {"to": ["a", None, 1.5]})
+    assert m["7"].attributes == {"user": {"age": 3}, "d": Decimal("1.10")}
+    assert m.ids() == list(m) == ["s1", 7, "7"]
+    assert [id_ for id_, _ in m.items()] == m.ids()
+    assert dict(m.items())["s1"] == first
+    assert 7 in m
+    assert "8" not in m
+    with pytest.raises(mw.SubscriptionError, match="no such subscription"):
+        m["8"]
+
+
+def test_a_replacement_keeps_what_it_does_not_give() -> None:
+    m = filled()
+    added = m["s1"].added
+    m.replace("s1", "x > 9")
+    assert (m["s1"].priority, m["s1"].expires, m["s1"].text) == (4, SOON, "x > 9")
+    m.replace("s1", "x > 9", priority=-1, expires=None, attributes=None, payload="p")
+    one = m["s1"]
+    assert (one.priority, one.expires, one.attributes, one.payload) == (-1, None, None, "p")
+    assert one.added == added
+    m.replace("new", "x = 1", priority=3)
+    assert m["new"].priority == 3
+
+
+def test_a_freed_slot_forgets_its_fields() -> None:
+    m = filled()
+    m.remove("s1")
+    m.add("other", "x > 0")
+    one = m["other"]
+    assert (one.priority, one.attributes, one.expires, one.payload) == (0, None, None, None)
+
+
+def same(m: mw.Matcher, other: mw.Matcher, but_added: bool = False) -> bool:
+    def rows(which: mw.Matcher) -> list[dict[str, Any]]:
+        table = which.to_arrow()
+        return (table.drop_columns(["added"]) if but_added else table).to_pylist()
+
+    events = [{"x": x, "y": 1} for x in range(8)]
+    return rows(m) == rows(other) and list(m.match_many(events)) == list(other.match_many(events))
+
+
+@pytest.mark.parametrize(
+    "make", [copy.copy, copy.deepcopy, lambda m: pickle.loads(pickle.dumps(m))]
+)
+def test_a_copy_is_independent(make) -> None:
+    m = filled()
+    m.add("gone", "z = 1")
+    m.remove("gone")
+    other = make(m)
+    assert same(m, other)
+    assert other.context("ann") == {"c": 2}
+    other.remove("s1")
+    other.set_context("ann", {"c": 100})
+    m.add("mine", "x = 1")
+    assert m.ids() == ["s1", 7, "7", "mine"]
+    assert other.ids() == [7, "7"]
+    assert m.match({"x": 6}) == ["s1", 7]
+    assert other.match({"x": 6}) == []
+    check(m)
+    check(other)
+
+
+def test_a_table_of_all_makes_the_same_matcher() -> None:
+    m = filled()
+    other = mw.Matcher()
+    report = other.add_many(m.to_arrow())
+    other.set_context("ann", {"c": 2})
+    assert not report.errors
+    assert same(m, other, but_added=True)
+
+
+def test_fields_survive_a_snapshot_a_compaction_and_a_rebuild(tmp_path) -> None:
+    m = filled()
+    for i in range(20):
+        m.add(f"more {i}", f"x = {i}", priority=i, payload=i)
+    m.remove_many([f"more {i}" for i in range(0, 20, 2)])
+    expected = dict(m.items())
+    m.compact()
+    assert dict(m.items()) == expected
+    m.save(tmp_path / "s")
+    for mmap in (True, False):
+        loaded = mw.Matcher.load(tmp_path / "s", mmap=mmap)
+        assert dict(loaded.items()) == expected
+        loaded.replace("more 1", "x = 1", priority=50)
+        assert loaded.match({"x": 1}, limit=1) == ["more 1"]
+    from matchwood.engine.recovery import rebuilt
+
+    again = mw.Matcher()
+    again._store = rebuilt(m._store)
+    assert dict(again.items()) == expected
+
+
+@pytest.mark.parametrize("version", [1, 2])
+def test_a_snapshot_of_an_older_format_has_no_fields(tmp_path, version: int) -> None:
+    m = mw.Matcher()
+    m.add_many([("a", "x > 1"), ("b", "x > 2")])
+    m.save(tmp_path / "s")
+    file = tmp_path / "s" / "manifest.json"
+    found = json.loads(file.read_text())
+    found.pop("checksum")
+    found["version"] = version
+    del found["files"]["subscription_added"]
+    found["checksum"] = manifest._checksum(found)
+    file.write_text(json.dumps(found))
+    old = mw.Matcher.load(tmp_path / "s")
+    assert old.match({"x": 3}, limit=1) == ["a"]
+    old.add("c", "x > 1", priority=2, payload="p")
+    assert old.match({"x": 3}, limit=1) == ["c"]
+    assert [each.priority for _, each in old.items()] == [0, 0, 2]
+    old.save(tmp_path / "s")
+    assert mw.Matcher.load(tmp_path / "s")["c"].payload == "p"
+
+
+def test_ids_of_slots_are_null_after_a_removal() -> None:
+    for ids in ([1, 2, 3], ["a", "b", "c"], [1, "b", 3]):
+        m = mw.Matcher()
+        m.add_many([(id_, "x = 1") for id_ in ids])
+        m.remove(ids[1])
+        found = m.arrow_ids().to_pylist()
+        assert found[1] is None
+        assert [found[0], found[2]] == [ids[0], ids[2]] or ids[1] == "b"
+        assert len(found) == 3
+
+
+def test_seven_and_its_text_are_two() -> None:
+    m = mw.Matcher()
+    m.add(7, "x = 1")
+    m.add("7", "x = 2")
+    found = m.match_many([{"x": 1}, {"x": 2}])
+    assert found.to_pylist() == [[7], ["7"]]
+    assert found.to_arrow().column("subscription").to_pylist() == [
+        {"int": 7, "str": None},
+        {"int": None, "str": "7"},
+    ]
+    assert found.to_pandas().subscription.tolist() == [7, "7"]
+    m.remove(7)
+    assert m.match_many([{"x": 2}]).to_arrow().schema.field(1).type == pa.string()
+    assert isinstance(m.match_many([{"x": 2}]).to_pandas(), pd.DataFrame)
+
+
+def test_polars_gets_the_rows_of_arrow() -> None:
+    pytest.importorskip("polars")
+    m = filled()
+    found = m.match_many([{"x": 5}])
+    assert found.to_polars().height == 3
+
+
+def test_many_are_replaced_in_their_places() -> None:
+    m = mw.Matcher()
+    m.add_many([(i, "x = 1") for i in range(5)])
+    rows = [(3, "x = 2"), ("new", "x = 2"), (1, "x ="), (3, "x = 9"), (0, "x = 2 OR y = 2")]
+    report = m.replace_many(rows)
+    assert report.count == 3
+    assert [(each.row, each.id) for each in report.errors] == [(2, 1), (3, 3)]
+    assert m.match({"x": 2}) == [0, 3, "new"]
+    assert m.match({"x": 1}) == [1, 2, 4]
+    check(m)
+
+
+def test_clear_leaves_an_empty_matcher() -> None:
+    m = filled()
+    m.clear()
+    assert (len(m), m.ids(), m.match({"x": 5}), m.to_arrow().num_rows) == (0, [], [], 0)
+    assert m.context("ann") == {"c": 2}
+    m.clear()
+    m.add("s1", "x = 5")
+    assert m.match({"x": 5}) == ["s1"]
+    check(m)
+
+
+# -- batches -----------------------------------------------------------------------------------
+
+
+def test_a_batch_happens_at_the_end_of_its_block() -> None:
+    m = filled()
+    with m.batch() as b:
+        b.add("new", "x = 5", priority=9)
+        b.remove("s1")
+        b.replace("7", "x = 5")
+        b.set_context("ann", {"c": 4})
+        b.add_many([("a", "x = 5"), ("b", "x = 6")])
+        b.remove_many(["a"])
+        assert m.match({"x": 5}) == ["s1", 7, "7"]
+        assert len(b) == 6
+    assert m.match({"x": 5}) == [7, "7", "new"]
+    assert m.match({"x": 5}, limit=1) == ["new"]
+    check(m)
+    with pytest.raises(mw.MatchwoodError, match="outside"):
+        b.add("late", "x = 1")
+
+
+def bad_text(b: Any) -> None:
+    b.add("bad", "x =")
+
+
+def taken(b: Any) -> None:
+    b.add("s1", "x = 1")
+
+
+def unknown(b: Any) -> None:
+    b.remove("nobody")
+
+
+def clash(b: Any) -> None:
+    b.add("bad", "x = 'text'")
+
+
+def clash_within(b: Any) -> None:
+    b.add("one", "fresh = 1")
+    b.add("two", "fresh = 'a'")
+
+
+def bad_row(b: Any) -> None:
+    b.add_many([("one", "x = 1"), ("two", "x =")])
+
+
+def unknown_in_many(b: Any) -> None:
+    b.remove_many(["s1", "nobody"])
+
+
+def own_error(b: Any) -> None:
+    raise mw.EventError("mine")
+
+
+@pytest.mark.parametrize(
+    "wrong", [bad_text, taken, unknown, clash, clash_within, bad_row, unknown_in_many, own_error]
+)
+def test_a_batch_with_something_refused_changes_nothing(wrong) -> None:
+    m = filled()
+    expected = filled()
+
+    def change() -> None:
+        with m.batch() as b:
+            b.add("new", "x = 5")
+            b.remove(7)
+            b.set_context("ann", {"c": 50})
+            wrong(b)
+            b.add("later", "x = 5")
+
+    with pytest.raises(mw.MatchwoodError):
+        change()
+    assert same(m, expected, but_added=True)
+    assert m.context("ann") == {"c": 2}
+    check(m)
+    m.add("new", "x = 5")
+    assert m.match({"x": 5})[-1] == "new"
+
+
+def test_a_search_sees_none_of_a_batch_or_all() -> None:
+    m = mw.Matcher()
+    m.add("kept", "x = 1")
+    seen: set[tuple[Any, ...]] = set()
+    is_done = threading.Event()
+
+    def read() -> None:
+        while not is_done.is_set():
+            seen.add(tuple(m.match({"x": 1})))
+
+    reader = threading.Thread(target=read)
+    reader.start()
+    try:
+        for _ in range(60):
+            with m.batch() as b:
+                b.add("a", "x = 1")
+                b.add_many([("b", "x >= 1"), ("c", "x <= 1")])
+            with m.batch() as b:
+                b.remove_many(["a", "b", "c"])
+    finally:
+        is_done.set()
+        reader.join()
+    assert seen <= {("kept",), ("kept", "a", "b", "c")}
+
+
+def test_a_table_of_predicates_replaces_too() -> None:
+    m = mw.Matcher()
+    m.add_many([(1, "x = 9"), (2, "x = 2")])
+    table = pa.table({"id": [1, 3, 1], "attribute": ["x", "x", "y"], "operator": ["="] * 3,
+                      "value": [1, 1, 1], "priority": [4, 5, 4]})  # fmt: skip
+    report = m.replace_many(table)
+    assert (report.count, report.errors) == (2, [])
+    assert m.match({"x": 1, "y": 1}) == [1, 3]
+    assert (m.ids(), m[1].priority, m[2].priority) == ([1, 2, 3], 4, 0)
+    refused = m.replace_many([(True, "x = 5"), (None, "x = 5"), (2, "x = 5")])
+    assert (refused.count, [each.row for each in refused.errors]) == (1, [0, 1])
+    assert m.match({"x": 5}) == [2]
+    check(m)
+
+
+# -- forms for people --------------------------------------------------------------------------
+
+
+def test_forms_for_people_say_what_is_held() -> None:
+    m = filled()
+    m.add("<b>", "name = '<i>'")
+    assert repr(m) == "<Matcher: 4 subscriptions, index 'auto', 1 contexts>"
+    assert "&lt;i&gt;" in m._repr_html_()
+    assert "<i>" not in m._repr_html_()
+    found = m.match_many([{"name": "<i>"}])
+    assert "&lt;b&gt;" in found._repr_html_()
+    assert "does not match" in m.explain("s1", {"x": 1})._repr_html_()
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        {"priority": 1.5}, {"priority": 2**63}, {"priority": True}, {"expires": "soon"},
+        {"expires": float("nan")}, {"expires": True}, {"expires": 1e30}, {"attributes": 5},
+        {"attributes": "[1]"}, {"attributes": "{"}, {"attributes": {"a": object()}},
+        {"payload": object()}, {"payload": (1, 2)}, {"payload": {1: 2}},
+    ],
+)  # fmt: skip
+def test_a_bad_field_is_refused(bad: dict[str, Any]) -> None:
+    m = filled()
+    with pytest.raises(mw.SubscriptionError):
+        m.add("bad", "x = 1", **bad)
+    with pytest.raises(mw.SubscriptionError):
+        m.replace("s1", "x = 1", **bad)
+    report = m.add_many([{"id": "bad", "expr": "x = 1", **bad}, {"id": "good", "expr": "x = 5"}])
+    assert (report.count, [each.id for each in report.errors]) == (1, ["bad"])
+    assert m["s1"].text == "x  >  3"
+    assert m.match({"x": 5}) == ["s1", 7, "7", "good"]
+
+
+def test_numpy_scalars_are_fields() -> None:
+    m = mw.Matcher()
+    m.add(1, "x = 1", priority=np.int32(3), expires=np.float64(4e9), attributes={"a": np.int8(2)})
+    assert (m[1].priority, m[1].attributes) == (3, {"a": 2})
