@@ -30,13 +30,13 @@ def run(*words: str) -> subprocess.CompletedProcess[str]:
 
 def test_validate_shows_line_column_and_caret(tmp_path: Path) -> None:
     path = tmp_path / "wishes.txt"
-    path.write_text("price < 20\n\nprice BETWEEN 20\nprice = 'x'\n")
+    path.write_text("price < 20\n\nprice BETWEEN 20\nprice IN (1, 'x')\n")
     result = call("validate", path)
     assert result.exit_code == 1
     lines = result.stdout.splitlines()
     assert lines[0].startswith(f"{path}:3: column 17: expected AND")
     assert lines[1:3] == ["  price BETWEEN 20", " " * 18 + "^"]
-    assert lines[3].startswith(f"{path}:4: column 1: attribute 'price'")
+    assert lines[3].startswith(f"{path}:4: column 1: expected constants of one kind")
     assert "3 expressions: 1 fine, 2 not" in lines
 
 

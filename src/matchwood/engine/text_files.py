@@ -202,10 +202,11 @@ def csv_event(types: Mapping[str, str]) -> Callable[[dict[str, Any]], Any]:
     readers = {name: _CELLS.get(kind, str) for name, kind in types.items()}
 
     def read(value: dict[str, Any]) -> dict[str, Any]:
+        # a cell without a type stays a text: its presence, or a computed attribute, may need it
         return {
-            name: readers[name](cell)
+            name: readers[name](cell) if name in readers else cell
             for name, cell in value.items()
-            if cell is not None and name in readers
+            if cell is not None
         }
 
     return read
