@@ -18,11 +18,13 @@ import numpy as np
 from matchwood.encode.resolve import resolve
 from matchwood.engine.loading import load_batches
 from matchwood.index.be_tree.index import BETree
+from matchwood.index.core.scratch import Scratch
 from matchwood.index.scan.index import Scan
 from matchwood.workload import find_workload, load_events, load_subscriptions
 
 STAGES = 4
 PASSES = 5
+SCRATCH = Scratch()
 
 
 def load_more(loaded, workload, first_slot):
@@ -41,13 +43,15 @@ def microseconds(index, events):
     times = []
     for _ in range(PASSES):
         began = time.perf_counter()
-        index.match_batch(events)
+        index.search(events, SCRATCH)
+        index.absorb(SCRATCH)
         times.append(time.perf_counter() - began)
     return min(times) / events.n_events * 1e6
 
 
 def check(index, table, slots, events):
-    found, wanted = index.match_batch(events), Scan.build(table, slots).match_batch(events)
+    found = index.search(events, SCRATCH)
+    wanted = Scan.build(table, slots).search(events, SCRATCH)
     for e in range(events.n_events):
         mine = np.sort(found.slots[found.offsets[e] : found.offsets[e + 1]])
         theirs = np.sort(wanted.slots[wanted.offsets[e] : wanted.offsets[e + 1]])

@@ -11,12 +11,14 @@ from __future__ import annotations
 
 import sys
 import time
+from functools import partial
 
 import numpy as np
 
 from matchwood.bench.answers import first_events
 from matchwood.encode.expression_kernels import CONJUNCTION
 from matchwood.index.core.registry import find_index
+from matchwood.index.core.scratch import Scratch
 from matchwood.workload.loading import load_events, load_subscriptions
 from matchwood.workload.registry import find_workload
 
@@ -42,10 +44,11 @@ def measure(workload: str, n: int) -> None:
     one = first_events(events, 1)
     changed = np.unique(slots[np.linspace(0, len(slots) - 1, CHANGED).astype(int)])
     alone = [np.array([slot], np.int32) for slot in changed]
+    scratch = Scratch()
     indexes, rows, times = {}, {}, {name: [] for name in NAMES}
     for name in NAMES:
         warm = find_index(name).build(table, slots[:200])
-        warm.match_batch(events)
+        warm.search(events, scratch)
         warm.delete(slots[:100])
         warm.insert(slots[:100])
         began = time.perf_counter()
@@ -53,11 +56,13 @@ def measure(workload: str, n: int) -> None:
         rows[name] = [time.perf_counter() - began, indexes[name].stats()["bytes"] / len(slots)]
     for _ in range(5):
         for name, index in indexes.items():
-            times[name].append(micros(index.match_batch, [events]) / events.n_events)
+            times[name].append(
+                micros(partial(index.search, scratch=scratch), [events]) / events.n_events
+            )
     for name, index in indexes.items():
         rows[name] = [
             np.median(times[name]),
-            micros(index.match_batch, [one] * 100),
+            micros(partial(index.search, scratch=scratch), [one] * 100),
             micros(index.delete, alone),
             micros(index.insert, alone),
             *rows[name],

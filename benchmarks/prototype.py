@@ -17,6 +17,7 @@ import numba
 import numpy as np
 
 from matchwood.index.core.registry import find_index
+from matchwood.index.core.scratch import Scratch
 from matchwood.workload.loading import load_events, load_subscriptions
 from matchwood.workload.registry import find_workload
 
@@ -88,7 +89,7 @@ class Prototype:
         fill(*arrays, words, self.begin, self.entry, False)
         self.board, self.out = np.full(n, -1, np.int64), np.empty(2**24, np.int32)
 
-    def match_batch(self, events):
+    def search(self, events, scratch):
         offsets = np.zeros(events.n_events + 1, np.int64)
         arguments = (events.start, events.attr, events.lo, self.top, self.begin, self.entry)
         return match(*arguments, self.board, offsets, self.out)
@@ -99,10 +100,10 @@ def compare(workload: str, passes: int = 7) -> None:
     loaded = load_subscriptions(generator)
     events = load_events(generator, loaded.attributes)
     few = loaded.slots[:100]
-    indexes, times, builds = {}, {}, {}
+    indexes, times, builds, scratch = {}, {}, {}, Scratch()
     for name in ("scan", "prototype", "pst_bloom", "pst_hash", "be_tree"):
         make = Prototype if name == "prototype" else find_index(name).build
-        make(loaded.table, few).match_batch(events)
+        make(loaded.table, few).search(events, scratch)
         began = time.perf_counter()
         indexes[name] = make(loaded.table, loaded.slots)
         builds[name], times[name] = time.perf_counter() - began, []
@@ -110,7 +111,7 @@ def compare(workload: str, passes: int = 7) -> None:
         for name, index in indexes.items():
             if name != "scan" or number < 2:
                 began = time.perf_counter()
-                index.match_batch(events)
+                index.search(events, scratch)
                 times[name].append((time.perf_counter() - began) / events.n_events)
     for name, each in times.items():
         print(

@@ -1,4 +1,4 @@
-"""EventBridge patterns, matched with JSON lines: import them once, then match events by the million.
+"""EventBridge patterns, matched with JSON lines: import them once, match events by the million.
 
 Each pattern becomes a text that holds for exactly the same events.  A pattern that has no such text
 is named, with the reason; it never matches something else silently.
@@ -43,8 +43,11 @@ EVENTS = """
 
 
 def open_rules() -> mw.Matcher:
-    """A matcher with every pattern that could be translated."""
-    report = mw.import_rules(PATTERNS, "eventbridge")
+    """A matcher with every pattern that could be translated.
+
+    No field of these events is a list, and each has values of one type: texts are shorter then.
+    """
+    report = mw.import_rules(PATTERNS, "eventbridge", arrays=False, typed=True)
     for id_, text in report.subscriptions:
         print(f"{id_}: {text}")
     for refused in report.errors:

@@ -6,16 +6,16 @@
 
 Every line of the package that is executed counts as a step, whatever thread or timer there is, so a
 run is repeatable and a loop over steps reaches every place where a signal or a failing allocation
-can arrive.  Only the line that takes and gives back a lock is no step: tracing reports it before
-the lock is given back, where the interpreter itself looks for no signal.
+can arrive.  Only the end of a `with` statement is no step, see `_is_end_of_with`.
 """
 
 from __future__ import annotations
 
+import dis
+import linecache
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from linecache import getline
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -39,7 +39,7 @@ class Fault:
         return self.line if frame.f_code.co_filename.startswith(self.within) else None
 
     def line(self, frame: FrameType, event: str, arg: Any) -> Any:
-        if event == "line" and not self.happened and not _takes_lock(frame):
+        if event == "line" and not self.happened and not _is_end_of_with(frame):
             self.left -= 1
             if self.left < 0:
                 self.happened = True
@@ -48,8 +48,16 @@ class Fault:
         return self.line
 
 
-def _takes_lock(frame: FrameType) -> bool:
-    return "with self._lock" in getline(frame.f_code.co_filename, frame.f_lineno)
+def _is_end_of_with(frame: FrameType) -> bool:
+    """Whether a `with` statement is about to call `__exit__`.
+
+    No signal arrives there: the interpreter looks for one after calls, not between the body and
+    the call of `__exit__`.  A trace function can raise there, and then a lock is never given back.
+    """
+    text = linecache.getline(frame.f_code.co_filename, frame.f_lineno).lstrip()
+    lines = dis.findlinestarts(frame.f_code)
+    first = min([offset for offset, line in lines if line == frame.f_lineno], default=0)
+    return text.startswith("with ") and frame.f_lasti > first
 
 
 @contextmanager

@@ -106,7 +106,15 @@ def test_every_import_goes_to_its_own_layer_or_an_earlier_one() -> None:
     assert violations(SRC) == []
 
 
-KERNEL_MAY_IMPORT = {"__future__", "math", "typing", "numpy", "numba", "matchwood.kernel.jit"}
+KERNEL_MAY_IMPORT = {
+    "__future__",
+    "math",
+    "typing",
+    "numpy",
+    "numba",
+    "matchwood.kernel.jit",
+    "matchwood.kernel.bound",
+}
 
 # Which files hold kernels: those whose name ends in _kernels, and in the folder of one structure
 # those named here; pyproject.toml has the same lists.
@@ -119,6 +127,7 @@ STRUCTURES = {
     ),
     "a_tree": "blocks check_layout delete insert levels links match nodes renumber search share",
     "vcr": "change match",
+    "blocks": "check_layout codes match members pack words",
 }
 KERNEL_FILES = {
     f"matchwood.index.{folder}.{name}"
@@ -174,6 +183,77 @@ def test_kernels_import_only_numpy_the_decorators_and_other_kernels() -> None:
                 if name not in KERNEL_MAY_IMPORT and not is_kernel_file(name)
             ]
     assert found == []
+
+
+MOST_ARGUMENTS = 8
+# How many kernels and parts of a file take more: a list that may only become shorter.
+LONG_SIGNATURES = {
+    "matchwood.context.agile_entry_kernels": 1,
+    "matchwood.context.agile_kernels": 1,
+    "matchwood.context.cif_kernels": 4,
+    "matchwood.context.profile_kernels": 3,
+    "matchwood.context.update_kernels": 6,
+    "matchwood.encode.expression_kernels": 1,
+    "matchwood.engine.arrange_kernels": 1,
+    "matchwood.engine.near_kernels": 2,
+    "matchwood.index.a_tree.insert": 2,
+    "matchwood.index.a_tree.levels": 1,
+    "matchwood.index.a_tree.match": 1,
+    "matchwood.index.baselines.bdd_kernels": 1,
+    "matchwood.index.baselines.bop_kernels": 1,
+    "matchwood.index.baselines.counting_kernels": 1,
+    "matchwood.index.baselines.gryphon_kernels": 1,
+    "matchwood.index.baselines.gryphon_match_kernels": 4,
+    "matchwood.index.baselines.k_index_match_kernels": 3,
+    "matchwood.index.baselines.leaf_id_kernels": 1,
+    "matchwood.index.baselines.op_index_kernels": 4,
+    "matchwood.index.baselines.propagation_kernels": 2,
+    "matchwood.index.baselines.translation_kernels": 1,
+    "matchwood.index.be_tree.cut": 1,
+    "matchwood.index.be_tree.match": 2,
+    "matchwood.index.core.hit_kernels": 1,
+    "matchwood.index.pst.bloom_change": 5,
+    "matchwood.index.pst.bloom_check_layout": 2,
+    "matchwood.index.pst.bloom_match": 3,
+    "matchwood.index.pst.hash_build": 3,
+    "matchwood.index.pst.hash_change": 6,
+    "matchwood.index.pst.hash_match": 2,
+    "matchwood.index.pst.keys": 4,
+    "matchwood.index.scan.match": 2,
+    "matchwood.index.stabbing.predicate_kernels": 2,
+    "matchwood.index.vcr.change": 2,
+    "matchwood.index.vcr.match": 5,
+    "matchwood.kernel.posting_kernels": 4,
+    "matchwood.kernel.verify_kernels": 1,
+}
+
+
+def long_signatures(path: Path) -> list[str]:
+    return [
+        node.name
+        for node in ast.parse(path.read_text(encoding="utf-8")).body
+        if isinstance(node, ast.FunctionDef)
+        and DECORATORS & {each.id for each in node.decorator_list if isinstance(each, ast.Name)}
+        and len(node.args.args) + len(node.args.kwonlyargs) > MOST_ARGUMENTS
+    ]
+
+
+def test_kernels_take_at_most_eight_arguments() -> None:
+    found = {module: long_signatures(path) for module, path in modules_under(SRC).items()}
+    for module, names in found.items():
+        assert len(names) <= LONG_SIGNATURES.get(module, 0), f"{module}: {', '.join(names)}"
+    done = {module: n for module, n in LONG_SIGNATURES.items() if len(found[module]) < n}
+    assert not done, f"shorten LONG_SIGNATURES: {done}"
+
+
+def test_every_search_kernel_that_is_bound_takes_at_most_eight_arguments() -> None:
+    for module, names in (
+        ("scan.match", "scan_batch"), ("be_tree.match", "match_events"),
+        ("pst.bloom_match", "match_bloom"), ("pst.hash_match", "match_hash"),
+        ("a_tree.match", "match_events"), ("vcr.match", "match_events"),
+    ):  # fmt: skip
+        path = modules_under(SRC)[f"matchwood.index.{module}"]
+        assert names not in long_signatures(path)
 
 
 @pytest.mark.parametrize(

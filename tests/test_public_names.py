@@ -24,6 +24,7 @@ NAMES = {
     "Schema",
     "Expr",
     "attr",
+    "fn",
     "ctx",
     "parse",
     "__version__",

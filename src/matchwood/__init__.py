@@ -33,8 +33,10 @@ if TYPE_CHECKING:
         StorageError,
         SubscriptionError,
     )
-    from matchwood.lang import Expr, attr, ctx, parse
+    from matchwood.lang import Expr, attr, ctx, fn, parse
     from matchwood.rules import ImportReport, import_rules
+
+import_module("matchwood.context")  # so that the registry knows the indexes of that layer
 
 _HOME = {
     "BatchReport": "engine.loading",
@@ -46,6 +48,7 @@ _HOME = {
     "Schema": "encode.schema",
     "Expr": "lang",
     "attr": "lang",
+    "fn": "lang",
     "ctx": "lang",
     "import_rules": "rules",
     "parse": "lang",
@@ -80,6 +83,7 @@ __all__ = [
     "SubscriptionError",
     "attr",
     "ctx",
+    "fn",
     "import_rules",
     "parse",
 ]

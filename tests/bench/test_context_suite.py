@@ -57,12 +57,12 @@ def test_agile_bothers_its_indexes_less_than_eager_does(report):
 
 
 def test_a_filter_that_loses_a_match_stops_the_run(monkeypatch, tmp_path):
-    def lossy(self, events):
-        hits = found(self, events)
+    def lossy(self, events, scratch):
+        hits = found(self, events, scratch)
         return Hits(hits.offsets * 0, hits.slots[:0], hits.counters)
 
-    found = Agile.match_batch
-    monkeypatch.setattr(Agile, "match_batch", lossy)
+    found = Agile.search
+    monkeypatch.setattr(Agile, "search", lossy)
     with pytest.raises(WrongAnswers, match="agile"):
         run_suite(read_suite("mine", SUITE), "smoke", out=tmp_path)
 

@@ -13,6 +13,7 @@ from matchwood.bench.suite import read_suite
 from matchwood.encode.events import EventBatch
 from matchwood.errors import FormatError, IndexBuildError, MatchwoodError, StorageError
 from matchwood.index.core.protocol import CONJUNCTIONS, Hits
+from matchwood.index.core.scratch import Scratch
 from matchwood.index.scan.index import Scan
 
 FEW = "{n_subscriptions = 2000, n_events = 20}"
@@ -31,8 +32,8 @@ class Forgetful(Scan):
 
     name: ClassVar[str] = "forgetful"
 
-    def match_batch(self, events: EventBatch) -> Hits:
-        hits = super().match_batch(events)
+    def search(self, events: EventBatch, scratch: Scratch) -> Hits:
+        hits = super().search(events, scratch)
         offsets = np.minimum(hits.offsets, len(hits.slots) - 1)
         return Hits(offsets, hits.slots[:-1], hits.counters)
 
@@ -42,8 +43,8 @@ class Tiring(Scan):
 
     calls = 0
 
-    def match_batch(self, events: EventBatch) -> Hits:
-        hits = super().match_batch(events)
+    def search(self, events: EventBatch, scratch: Scratch) -> Hits:
+        hits = super().search(events, scratch)
         self.calls += 1
         return hits if self.calls < 3 else hits._replace(slots=hits.slots[:-1])
 

@@ -194,3 +194,23 @@ def test_exit_codes_are_those_of_the_page(
     if code and "Usage:" not in result.stderr and not line.startswith("validate --expr"):
         told = [each for each in result.stderr.splitlines() if "matching in this" not in each]
         assert all(each.startswith("matchwood: ") for each in told)
+
+
+def test_verify_reads_snapshots_and_tells_a_difference(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import matchwood as mw
+    from matchwood.engine import proof
+
+    matcher = mw.Matcher()
+    matcher.add("cheap", "price < 20")
+    matcher.save(tmp_path / "books")
+    (tmp_path / "offers.jsonl").write_text('{"price": 5}\n{"price": 50}\n')
+    words = ("verify", tmp_path / "books", tmp_path / "offers.jsonl")
+    assert call(*words).stdout == "1 subscriptions, 2 events, 1 matches: indexes and scan agree\n"
+    assert call(*words, "--index", "scan").exit_code == 2
+    monkeypatch.setattr(proof, "_scanned", lambda _store, encoded: [set(), set()])
+    found = call(*words, "--json")
+    assert found.exit_code == 1
+    assert json.loads(found.stdout)["event"] == 0
+    assert len(found.stderr.splitlines()) == 1

@@ -14,6 +14,7 @@ from typer.testing import CliRunner
 from matchwood.cli.app import app
 
 PATTERN = {"source": ["aws.ec2"], "detail": {"state": [{"anything-but": "running"}]}}
+SHORT = ("--no-arrays", "--typed")
 TEXT = "source = 'aws.ec2' AND detail.state <> 'running'"
 
 
@@ -43,13 +44,13 @@ def test_rules_are_read_as_people_keep_them(name: str, tmp_path: Path) -> None:
     (tmp_path / name).write_text(FILES[name])
     (tmp_path / f"{name}.gz").write_bytes(gzip.compress(FILES[name].encode()))
     for each in (name, f"{name}.gz"):
-        found = call("import", tmp_path / each)
+        found = call("import", tmp_path / each, *SHORT)
         assert found.exit_code == 0, found.stderr
         assert json.loads(found.stdout) == {"id": "r", "expr": TEXT}
 
 
 def test_standard_input_holds_rules_too() -> None:
-    found = call("import", "-", input=FILES["map.json"])
+    found = call("import", "-", *SHORT, input=FILES["map.json"])
     assert json.loads(found.stdout)["expr"] == TEXT
     found = call("import", "-", input="a = 1\nb IN (2,3)\n")
     assert json.loads(found.stdout.splitlines()[1]) == {"id": 2, "expr": "b IN (2, 3)"}

@@ -95,14 +95,14 @@ def test_standard_input_holds_events_or_subscriptions_but_not_both(folder: Path)
 
 
 def test_bad_rows_of_a_pipe_are_told_on_standard_error_and_stop_nothing(folder: Path) -> None:
-    lines = '\n{"price": NaN}\nno json\n\n{"price": "a"}\n{"price": 5}'
+    lines = '\n{"price": NaN}\nno json\n\n[1]\n{"price": 5}'
     found = call("match", "wishes.csv", "-", input=lines)
     assert found.exit_code == 0
     assert found.stdout == '{"event": 3, "subscription": "cheap"}\n'
     told = found.stderr.splitlines()[1:]
     assert told[0].startswith("matchwood: event 0, line 2: expected a JSON object")
     assert told[1].startswith("matchwood: event 1, line 3: expected a JSON object")
-    assert told[2].startswith("matchwood: event 2")
+    assert told[2].startswith("matchwood: event 2, line 5: expected a JSON object")
     assert call("match", "wishes.csv", "-", "--strict", input=lines).exit_code == 1
 
 

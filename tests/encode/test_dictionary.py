@@ -184,7 +184,22 @@ def test_constants_that_nobody_uses_are_forgotten():
     m = mw.Matcher()
     m.add_many((i, f"x = 'v{i}'") for i in range(3_000))
     m.remove_many(range(1, 3_000))
-    dictionary = m._store.attributes.by_name["x"].keys.dictionary
+    dictionary = m._store.attributes.by_name["x\0string"].keys.dictionary
     assert len(dictionary) < 1_500
     assert m.match({"x": "v0"}) == [0]
     assert m.match({"x": "v1"}) == []
+
+
+def test_reading_leaves_a_dictionary_as_it_is():
+    """Events of several threads are encoded at the same time, without a lock."""
+    fresh = OrderedDictionary()
+    for first in range(0, 9_000, 3_000):
+        fresh.add(range(first, first + 3_000))
+    loaded = OrderedDictionary()
+    loaded.restore(list(fresh.values), fresh.labels().tolist())
+    for each in (fresh, loaded):
+        before = list(each.values._index), each.values._offset
+        assert before[0], "positions are numbered when constants change"
+        assert each.key(4_500) == fresh.label_of[4_500]
+        assert each.key(4_500.5) == each.gap(4_500.5) == fresh.label_of[4_500] + 1
+        assert (each.values._index, each.values._offset) == before

@@ -59,8 +59,8 @@ def test_an_attribute_whose_presence_alone_is_asked_takes_any_value():
     for value in (1, "a", 2.5, True, date(2024, 1, 1), [1], object(), b"raw", float("nan")):
         assert m.match({"x": value}) == ["x IS NOT NULL"]
     m.add("typed", "x > 1")
-    with pytest.raises(mw.EventError):
-        m.match({"x": "a"})
+    assert m.match({"x": "a"}) == ["x IS NOT NULL"]
+    assert m.match({"x": 2}) == ["x IS NOT NULL", "typed"]
 
 
 # ── nesting ─────────────────────────────────────────────────────────────────────────────────────
@@ -107,12 +107,11 @@ WRONG: list[tuple[str, Any]] = [
     ("n", "1"),
     ("n", True),
     ("n", np.array([1, 2])),
-    ("n", 2**64),
     ("i", 1.5),
     ("i", "1"),
     ("f", 2**53 + 1),
     ("s", 1),
-    ("s", b"bytes"),
+    ("s", b"\xff"),
     ("s", "lone \ud800 surrogate"),
     ("t", "2024-01-01"),
     ("t", 0),

@@ -38,7 +38,7 @@ def moment(text: str) -> int:
 
 
 def matcher() -> mw.Matcher:
-    m = mw.Matcher()
+    m = mw.Matcher(schema={"t": "timestamp"})
     for text in CONSTANTS:
         for op in OPS:
             m.add(f"{op} {text}", f"t {op} TIMESTAMP '{text}'")

@@ -37,7 +37,7 @@ FORMS = {
 
 @pytest.mark.parametrize("form", FORMS)
 def test_bad_rows_are_reported_and_the_others_go_on(form):
-    m = mw.Matcher()
+    m = mw.Matcher(schema={"x": "number"})
     report = m.add_many(FORMS[form](ROWS))
     assert report.count == len(m) == 2
     assert [(each.row, each.id) for each in report.errors] == [(1, "b"), (2, "c"), (3, "a")]
@@ -115,10 +115,10 @@ def test_a_progress_callback_cannot_use_a_matcher_that_is_not_ready():
         check(m)
 
 
-def test_a_batch_learns_types_in_the_order_of_its_rows():
+def test_a_batch_and_single_additions_refuse_the_same():
     rows = [(1, "x LIKE '%'"), (2, "x = 5"), (3, "x = 'a'"), (4, "y = DATE '2024-01-01'")]
     rows += [(5, "y = '2024-01-02'"), (6, "y = 'never'"), (7, "z IS NULL"), (8, "z = 1")]
-    m, one_by_one = mw.Matcher(), mw.Matcher()
+    m, one_by_one = (mw.Matcher(schema={"x": "string", "y": "date"}) for _ in range(2))
     refused = [each.id for each in m.add_many(rows).errors]
     for id_, text in rows:
         try:
@@ -135,7 +135,7 @@ def test_parsing_in_processes_equals_parsing_here():
     texts[9] = (9, None)
     texts[11] = (11, mw.attr("x").isin(1, 2) | ~(mw.attr("y") == "it's"))
     texts[13] = (13, "x = 'clash'")
-    alone, helped = mw.Matcher(), mw.Matcher()
+    alone, helped = (mw.Matcher(schema={"x": "number"}) for _ in range(2))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(loading, "CHUNK", 8)
         here = alone.add_many(texts, processes=1)

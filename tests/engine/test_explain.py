@@ -160,6 +160,8 @@ def test_only_events_with_values_are_explained():
     for event in (mw.parse("x = 1"), [{"x": 1}], "x", None):
         with pytest.raises(mw.EventError, match="expected a mapping"):
             m.explain(1, event)
+    m = mw.Matcher(schema={"x": "number"})
+    m.add(1, "x = 1")
     with pytest.raises(mw.EventError, match="expected number"):
         m.explain(1, {"x": "a"})
 
@@ -170,13 +172,13 @@ def test_explaining_changes_nothing():
     before = (
         len(m._store.attributes),
         dict(m.schema),
-        list(m._store.attributes.by_name["x"].keys.dictionary.values),
+        list(m._store.attributes.by_name["x\0number"].keys.dictionary.values),
     )
     m.explain(1, {"x": 3, "s": "b", "unknown": 5})
     after = (
         len(m._store.attributes),
         dict(m.schema),
-        list(m._store.attributes.by_name["x"].keys.dictionary.values),
+        list(m._store.attributes.by_name["x\0number"].keys.dictionary.values),
     )
     assert after == before
 

@@ -84,7 +84,7 @@ class World:
         answers = [m.match(event) for event in EVENTS]
         in_batch = [list(ids) for ids in m.match_many(EVENTS)]
         assert answers == in_batch
-        assert not m._lock._is_owned()
+        assert not m._access.is_mine
         check(m)
         texts = {id_: str(m.expression(id_)) for id_ in model if id_ in m}
         return (

@@ -21,7 +21,7 @@ EVENTS = [{"x": 1}, {"x": 2}, {}, {"x": "bad"}, {"x": 1}]
 
 
 def two(*ids: int | str) -> mw.Matcher:
-    m = mw.Matcher()
+    m = mw.Matcher(schema={"x": "number"})
     for id_ in ids:
         m.add(id_, "x = 1")
     return m
@@ -183,7 +183,7 @@ def test_an_event_of_predicates_matches_what_it_allows(sub, event, holds):
     ],
 )
 def test_an_event_of_predicates_that_cannot_be_is_refused(event, problem):
-    m = mw.Matcher()
+    m = mw.Matcher(schema={"x": "number", "s": "string"})
     m.add(1, "x > 5 AND x < 6 AND s = 'a' AND y = 1")
     before = m.stats()["attributes"], dict(m.schema)
     with pytest.raises(mw.EventError, match=problem):
@@ -199,7 +199,7 @@ def test_an_event_of_predicates_teaches_nothing():
     m.add(1, "x > 5 AND z IS NOT NULL")
     m.match(mw.parse("x = 77 AND unknown = 'a' AND z = 3"))
     assert dict(m.schema) == {"x": "number"}
-    assert list(m._store.attributes.by_name["x"].keys.dictionary.values) == [5]
+    assert list(m._store.attributes.by_name["x\0number"].keys.dictionary.values) == [5]
     m.add(2, "z = 'a string now'")
 
 

@@ -86,7 +86,7 @@ def test_a_list_is_present():
 @pytest.mark.parametrize("value", [{}, {"name": "Acme"}, {"name": None}])
 def test_an_object_where_a_value_is_compared_is_of_the_wrong_type(value):
     """As every other value of another type; it is not silently absent."""
-    m = mw.Matcher()
+    m = mw.Matcher(schema={"brand": "string"})
     m.add("value", "brand = 'Acme'")
     m.add("absent", "brand IS NULL")
     m.add("field", "brand.name = 'Acme'")

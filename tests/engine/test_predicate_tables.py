@@ -276,7 +276,7 @@ def test_rows_without_an_id_are_refused_and_no_other(kind):
 
 
 def test_a_taken_id_and_a_clash_are_reported():
-    m = mw.Matcher()
+    m = mw.Matcher(schema={"x": "number"})
     m.add("taken", "x = 1")
     rows = table(id=["taken", "new"], attribute=["x", "x"], operator=["=", "="], value=[1, 1])
     assert [each.id for each in m.add_many(rows).errors] == ["taken"]

@@ -136,7 +136,7 @@ BAD_TEXTS: list[Any] = [
     "s > 5",
     "s LIKE 'a%' AND new_name = 1 AND x LIKE 'b%'",
     "new_name = 1 AND x = TRUE",
-    "new_name LIKE '%a_b%' AND new_name = 5",
+    "new_name IN (5, 'a')",
     "new_name IS NULL AND x = 'a'",
     "s = 'fresh constant' AND x = 'a'",
     "d = 'not a date'",
@@ -152,7 +152,7 @@ BAD_TEXTS: list[Any] = [
 
 @pytest.mark.parametrize("bad", BAD_TEXTS, ids=range(len(BAD_TEXTS)))
 def test_a_refused_expression_leaves_no_trace(bad):
-    m = mw.Matcher(schema={"d": "date"})
+    m = mw.Matcher(schema={"d": "date", "x": "number", "s": "string"})
     m.add("kept", "x > 3 AND s = 'a'")
     before = trace(m)
     for change in (lambda: m.add("new", bad), lambda: m.replace("kept", bad)):
@@ -170,7 +170,7 @@ def test_a_refused_expression_leaves_no_trace(bad):
 
 
 def test_validating_changes_nothing_and_returns_the_tree():
-    m = mw.Matcher()
+    m = mw.Matcher(schema={"x": "number"})
     m.add(1, "x > 3")
     before = trace(m)
     tree = m.validate("x > 5 AND y = 'new' AND z LIKE '%q%' AND w IS NULL")
@@ -183,7 +183,7 @@ def test_validating_changes_nothing_and_returns_the_tree():
 
 
 def test_an_error_points_into_the_text():
-    m = mw.Matcher()
+    m = mw.Matcher(schema={"price": "number"})
     m.add(1, "price > 3")
     with pytest.raises(mw.SchemaError) as caught:
         m.add(2, "genre = 'a' AND price = 'cheap'")
@@ -214,7 +214,7 @@ def test_a_bare_attribute_is_an_expression():
 
 
 def test_always_and_never_true_expressions_are_kept():
-    m = mw.Matcher()
+    m = mw.Matcher(schema={"x": "number"})
     texts = ["TRUE", "FALSE", "NULL", "NOT NULL", "TRUE OR x = 1", "x > 2 AND x < 1", "NOT FALSE"]
     m.add_many((text, text) for text in texts)
     assert m.match({}) == m.match({"x": 5}) == ["TRUE", "TRUE OR x = 1", "NOT FALSE"]

@@ -17,6 +17,7 @@ from matchwood.index.a_tree.index import ATree
 from matchwood.kernel.verify_kernels import NODES
 from matchwood.lang.nodes import And, Or
 from matchwood.workload import ABEGen, load_events, load_subscriptions
+from searching import search
 
 
 def test_ids_that_collide_are_told_apart():
@@ -28,9 +29,7 @@ def test_ids_that_collide_are_told_apart():
     assert len(set(x.node[x.op >= AND, ID].tolist())) == 1
     assert len(live_nodes(x)) == len(live_nodes(other._memory.layout)) > 100
     raw = [{f"p{i}": (k >> i) & 1 for i in range(1, 6)} for k in range(0, 64, 3)]
-    assert found(index.match_batch(world.events(raw))) == found(
-        other.match_batch(world.events(raw))
-    )
+    assert found(search(index, world.events(raw))) == found(search(other, world.events(raw)))
 
 
 def test_each_construction_step_saves_nodes_or_links():
@@ -79,7 +78,7 @@ def test_the_order_of_arrival_does_not_matter_for_the_answers():
         index = ATree.build(loaded.table, slots[:50])
         for portion in np.array_split(slots[50:], 20):
             index.insert(portion)
-        hits = index.match_batch(events)
+        hits = search(index, events)
         answers.append(found(hits))
         nodes.append(int(hits.counters[NODES]))
     assert answers[0] == answers[1] == answers[2]
@@ -110,9 +109,7 @@ def test_optimisations_save_work():
     events = load_events(workload, loaded.attributes)
     nodes = {
         matching: int(
-            ATree.build(loaded.table, loaded.slots, matching=matching)
-            .match_batch(events)
-            .counters[1]
+            search(ATree.build(loaded.table, loaded.slots, matching=matching), events).counters[1]
         )
         for matching in MATCHING
     }

@@ -15,6 +15,7 @@ from index.a_tree_samples import expected, repeated, shape
 from index.test_interval_events import INT_NAMES, INTS, interval_event, small_int_expression
 from matchwood.index.a_tree.index import ATree
 from matchwood.index.a_tree.three_valued import ThreeValuedATree
+from searching import search
 from strategies import seeds, workload
 
 FEWER = settings(max_examples=max(10, settings.default.max_examples // 3))
@@ -31,9 +32,9 @@ def test_three_values_and_zero_suppression_give_the_same_answers(seed):
     index = ATree.build(world.table, world.speaking("any"))
     tree = ThreeValuedATree(world.attributes, exprs)
     encoded = world.events(raw)
-    assert found(tree.match_batch(encoded)) == expected(exprs, raw)
+    assert found(search(tree, encoded)) == expected(exprs, raw)
     always = [[i for i, kind in enumerate(world.table.layout.kind) if kind == 3]] * len(raw)
-    both = [sorted(a + b) for a, b in zip(found(index.match_batch(encoded)), always, strict=True)]
+    both = [sorted(a + b) for a, b in zip(found(search(index, encoded)), always, strict=True)]
     assert both == expected(exprs, raw)
 
 
@@ -71,16 +72,16 @@ def test_trees_with_repeated_predicates_under_all_settings(config, seed):
     for portion in np.array_split(held[10:], 5):
         index.insert(portion)
         check(index)
-    assert found(index.match_batch(encoded)) == wanted
+    assert found(search(index, encoded)) == wanted
     leaving = np.array(rng.sample(held.tolist(), len(held) // 2), np.int32)
     for portion in np.array_split(leaving, 6):
         index.delete(portion)
         check(index)
     left = [[i for i in slots if i not in leaving] for slots in wanted]
-    assert found(index.match_batch(encoded)) == left
+    assert found(search(index, encoded)) == left
     index.insert(leaving)
     check(index)
-    assert found(index.match_batch(encoded)) == wanted
+    assert found(search(index, encoded)) == wanted
 
 
 @pytest.mark.slow
@@ -101,9 +102,9 @@ def test_ps_trees_find_what_stabbing_finds(seed):
         for index in (trees, other):
             change(index)
             check(index)
-        assert found(trees.match_batch(events)) == found(other.match_batch(events))
+        assert found(search(trees, events)) == found(search(other, events))
     again = ATree.restore(world.table, trees.layout(), predicates="ps_tree")
-    assert found(again.match_batch(events)) == found(other.match_batch(events))
+    assert found(search(again, events)) == found(search(other, events))
 
 
 @FEWER
@@ -114,11 +115,11 @@ def test_rebalancing_changes_numbers_and_nothing_else(seed):
     index = ATree.build(world.table, held[: len(held) // 2])
     for slot in held[len(held) // 2 :]:
         index.insert(np.array([slot], np.int32))
-    before, graph = found(index.match_batch(events)), shape(index)
+    before, graph = found(search(index, events)), shape(index)
     index.rebalance()
     check(index)
     assert shape(index) == graph
-    assert found(index.match_batch(events)) == before
+    assert found(search(index, events)) == before
     index.delete(held[::2])
     check(index)
 

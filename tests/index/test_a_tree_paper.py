@@ -13,13 +13,15 @@ from index.a_tree_samples import FIGURE_4, FIGURE_6, P123, built, leaf, node, p,
 from matchwood.index.a_tree.blocks import AND, OR, TELL, TO_TOP
 from matchwood.index.a_tree.config import MATCHING
 from matchwood.index.a_tree.draw import children_of
+from matchwood.index.a_tree.index import ATree
 from matchwood.index.a_tree.levels import FALSE, NOT, TRUE, UNDEFINED, XNOR, XOR, evaluate
-from matchwood.index.a_tree.match import _evaluate, _make_ready, _open, _propagate
+from matchwood.index.a_tree.match import Matching, _evaluate, _make_ready, _open, _propagate
 from matchwood.index.a_tree.memory import new_matching
 from matchwood.index.a_tree.three_valued import ThreeValuedATree
 from matchwood.kernel.verify_kernels import CANDIDATES, MATCHES
 from matchwood.lang import parse
 from matchwood.lang.nodes import And, Or
+from searching import scratch_of, search
 
 
 def test_figure_4_two_expressions_share_a_node():
@@ -173,12 +175,17 @@ def test_figure_6_step_by_step():
     assert (n_sole, n_pending, n_opened) == (0, 0, 0)
 
 
+def matching_of(index: ATree) -> Matching:
+    """What the last search has written to."""
+    matching: Matching = scratch_of(index).of(index).arrays
+    return matching
+
+
 def test_figure_6_looks_at_six_nodes():
     figure = Figure6()
-    hits = figure.index.match_batch(figure_6_event(figure.world))
+    hits = search(figure.index, figure_6_event(figure.world))
     assert found(hits) == [[2, 5]]  # S3 and S6
-    matching = figure.index._matching
-    assert matching is not None
+    matching = matching_of(figure.index)
     assert sorted(figure.names(matching.queue[:6])) == [1, 9, 10, 11, 14, 15]
     truth = matching.truth[len(figure.x.root_of) :]
     true = np.flatnonzero(truth[: len(figure.x.node)] == matching.clock[0])
@@ -192,27 +199,25 @@ def test_a_top_is_given_out_without_a_look_at_it():
     x, s3 = index._memory.layout, int(index._memory.layout.root_of[2])
     inner = node(x, OR, *(leaf(world, index, i) for i in (1, 2, 3)))
     assert (x.hot[inner, TELL], told_by(x, inner)[0]) == (~(1 + 4 * 2 + TO_TOP), [s3])
-    hits = index.match_batch(figure_6_event(world))
+    hits = search(index, figure_6_event(world))
     assert found(hits) == [[2, 5]]
-    assert index._matching is not None
-    assert s3 not in index._matching.queue[:5]
+    assert s3 not in matching_of(index).queue[:5]
     index._memory.make_plain()
-    index._matching = None
-    again = index.match_batch(figure_6_event(world))
+    again = search(index, figure_6_event(world))
     assert (found(again), again.counters.tolist()) == (found(hits), hits.counters.tolist())
 
 
 @pytest.mark.parametrize("matching", MATCHING)
 def test_figure_6_has_one_answer(matching):
     world, index = built(FIGURE_6, matching=matching)
-    assert found(index.match_batch(figure_6_event(world))) == [[2, 5]]
+    assert found(search(index, figure_6_event(world))) == [[2, 5]]
 
 
 def test_figure_6_in_three_values():
     world = World(dict.fromkeys([f"p{i}" for i in range(1, 9)], "int"))
     tree = ThreeValuedATree(world.attributes, FIGURE_6)
     assert len(tree.layout.node) == 8 + 8  # as in (b): no leaves 9 and 10, but a NOT
-    hits = tree.match_batch(figure_6_event(world))
+    hits = search(tree, figure_6_event(world))
     assert found(hits) == [[2, 5]]
 
 
@@ -221,7 +226,7 @@ def test_a_predicate_may_occur_twice():
     expr = parse("(p1 = 1 AND p2 = 1) OR (NOT p2 = 1 AND p3 = 1)")
     raw = [{"p1": 1, "p2": 1}, {"p2": 0, "p3": 1}, {"p3": 1}, {"p1": 1, "p2": 0, "p3": 0}]
     world, index = built([expr])
-    assert found(index.match_batch(world.events(raw))) == [[0], [0], [], []]
+    assert found(search(index, world.events(raw))) == [[0], [0], [], []]
 
 
 def test_table_2():

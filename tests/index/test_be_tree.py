@@ -20,6 +20,7 @@ from matchwood.index.scan.index import Scan
 from matchwood.kernel.verify_kernels import CANDIDATES, PREDICATES
 from matchwood.lang.nodes import Between, Comparison, Expr, IsNull
 from matchwood.lang.parser import parse
+from searching import search
 from strategies import seeds
 
 FEWER = settings(max_examples=max(10, settings.default.max_examples // 3))
@@ -55,7 +56,7 @@ def small_event(rng: Random) -> dict[str, int]:
 def same_answers(index: BETree, world: World, events: list[dict[str, int]]) -> None:
     slots = np.flatnonzero(index.tree.leaf_of >= 0).astype(np.int32)
     encoded = world.events(events)
-    hits, right = index.match_batch(encoded), Scan.build(world.table, slots).match_batch(encoded)
+    hits, right = search(index, encoded), search(Scan.build(world.table, slots), encoded)
     for e in range(len(events)):
         mine = sorted(hits.slots[hits.offsets[e] : hits.offsets[e + 1]].tolist())
         assert mine == sorted(right.slots[right.offsets[e] : right.offsets[e + 1]].tolist())
@@ -185,7 +186,7 @@ def test_a_bucket_that_equals_a_predicate_is_not_evaluated_again():
     slots = world.store([Comparison("a", "=", i % 4) for i in range(40)])
     index = BETree.build(world.table, slots, max_cap=4)
     check(index)
-    hits = index.match_batch(world.events([{"a": 1}]))
+    hits = search(index, world.events([{"a": 1}]))
     assert len(hits.slots) == hits.counters[CANDIDATES] == 10
     assert hits.counters[PREDICATES] == 0
 
@@ -194,7 +195,7 @@ def test_presence_is_subsumed_by_the_whole_domain():
     world = World({"a": "int"})
     slots = world.store([IsNull("a", negated=True)] * 10)
     index = BETree.build(world.table, slots, max_cap=2)
-    hits = index.match_batch(world.events([{"a": 1}, {}]))
+    hits = search(index, world.events([{"a": 1}, {}]))
     assert hits.offsets.tolist() == [0, 10, 10]
     assert hits.counters[PREDICATES] == 0
 
@@ -214,7 +215,7 @@ def test_candidates_follow_the_event_and_not_the_number_of_expressions():
     world = World({"a": "int", "b": "int"})
     slots = world.store([parse(f"a = {i} AND b < {i % 7}") for i in range(4_000)])
     index = BETree.build(world.table, slots, max_cap=10)
-    hits = index.match_batch(world.events([{"a": 1_234, "b": 0}]))
+    hits = search(index, world.events([{"a": 1_234, "b": 0}]))
     assert hits.slots.tolist() == [1_234]
     assert hits.counters[CANDIDATES] <= 20
 
@@ -226,7 +227,7 @@ def test_a_domain_that_grows_is_halved_anew():
         slots = world.store([Comparison("a", "=", 4**power + i) for i in range(20)])
         index.insert(slots)
         check(index)
-    hits = index.match_batch(world.events([{"a": 4**9 + 3}]))
+    hits = search(index, world.events([{"a": 4**9 + 3}]))
     assert len(hits.slots) == 1
     assert hits.counters[CANDIDATES] <= 10
 
@@ -239,7 +240,7 @@ def test_values_that_keep_rising_are_told_apart(order):
     for i, slot in enumerate(world.store([Comparison("a", "=", value) for value in values])):
         index.insert(np.array([slot], np.int32))
         if i % 100 == 99:
-            hits = index.match_batch(world.events([{"a": value} for value in values[: i + 1]]))
+            hits = search(index, world.events([{"a": value} for value in values[: i + 1]]))
             assert hits.counters[CANDIDATES] <= 10 * (i + 1)
     check(index)
 
@@ -282,13 +283,13 @@ def test_partitions_that_only_cost_are_recycled():
     index.insert(slots)
     assert index.stats()["p_nodes"] == 1
     event = dict.fromkeys(NAMES, 1)
-    assert len(index.match_batch(world.events([event] * 100)).slots) == 100 * 30
+    assert len(search(index, world.events([event] * 100)).slots) == 100 * 30
     assert index.stats()["recycled"] == 0  # all candidates match
-    hits = index.match_batch(world.events([{**event, "f": 5}] * 100))
+    hits = search(index, world.events([{**event, "f": 5}] * 100))
     assert len(hits.slots) == 0
     assert index.stats()["recycled"] == 1  # five predicates in vain, one covered
     check(index)
-    assert len(index.match_batch(world.events([event])).slots) == 30
+    assert len(search(index, world.events([event])).slots) == 30
 
 
 @FEWER

@@ -22,6 +22,7 @@ from matchwood.encode.events import EventBatch
 from matchwood.index.core.protocol import CONJUNCTIONS
 from matchwood.kernel.verify_kernels import COUNTERS
 from matchwood.lang.nodes import And, Between, Comparison, Expr, In, IsNull
+from searching import search, slots_of
 from strategies import events, expressions, schema, schemas, seeds
 
 FEWER = settings(max_examples=max(10, settings.default.max_examples // 3))
@@ -47,7 +48,7 @@ def test_agrees_with_the_naive_evaluator(index_class, seed):
     held = world.speaking(index_class.language)
     index = index_class.build(world.table, held)
     assert len(index) == len(held)
-    assert found(index.match_batch(encoded)) == world.expected(held, raw)
+    assert found(search(index, encoded)) == world.expected(held, raw)
 
 
 @FEWER
@@ -62,7 +63,7 @@ def test_one_expression_agrees_with_the_naive_evaluator(index_class, data):
     except mw.SchemaError:
         reject()  # draws that shrink may leave the types behind
     index = index_class.build(world.table, held)
-    assert found(index.match_batch(world.events([event]))) == world.expected(held, [event])
+    assert found(search(index, world.events([event]))) == world.expected(held, [event])
 
 
 @FEWER
@@ -70,9 +71,9 @@ def test_one_expression_agrees_with_the_naive_evaluator(index_class, data):
 def test_a_batch_equals_one_event_at_a_time(index_class, seed):
     world, encoded, _ = shared_world(seed)
     index = index_class.build(world.table, world.speaking(index_class.language))
-    batch = found(index.match_batch(encoded))
+    batch = found(search(index, encoded))
     for e in range(encoded.n_events):
-        slots = index.match(one_event(encoded, e)).tolist()
+        slots = slots_of(index, one_event(encoded, e)).tolist()
         assert sorted(slots) == batch[e]
 
 
@@ -80,15 +81,15 @@ def test_events_without_attributes_satisfy_absences_alone(index_class):
     world = World({"a": "int", "b": "int"})
     world.store([IsNull("a"), IsNull("a", negated=True), Comparison("b", "<>", 1)])
     index = index_class.build(world.table, world.speaking(index_class.language))
-    assert found(index.match_batch(world.events([{}, {"a": None, "b": None}]))) == [[0], [0]]
+    assert found(search(index, world.events([{}, {"a": None, "b": None}]))) == [[0], [0]]
 
 
 def test_attributes_that_no_expression_names_change_nothing(index_class):
     world, _, raw = shared_world(seed=5)
     index = index_class.build(world.table, world.speaking(index_class.language))
-    plain = found(index.match_batch(world.events(raw)))
+    plain = found(search(index, world.events(raw)))
     strange = [{**event, "never seen": object(), "nor.this": {"x": 1}} for event in raw]
-    assert found(index.match_batch(world.events(strange))) == plain
+    assert found(search(index, world.events(strange))) == plain
     assert any(plain)
 
 
@@ -96,7 +97,7 @@ def test_an_index_that_holds_nothing_matches_nothing(index_class):
     world, encoded, _ = shared_world(seed=6)
     index = index_class.build(world.table, np.empty(0, np.int32))
     assert len(index) == 0
-    assert found(index.match_batch(encoded)) == [[]] * encoded.n_events
+    assert found(search(index, encoded)) == [[]] * encoded.n_events
 
 
 # ── changing ────────────────────────────────────────────────────────────────────────────────────
@@ -107,7 +108,7 @@ def test_an_index_that_holds_nothing_matches_nothing(index_class):
 def test_building_equals_inserting_in_any_order_and_in_any_portions(index_class, seed):
     world, encoded, _ = shared_world(seed)
     held = world.speaking(index_class.language)
-    built = found(index_class.build(world.table, held).match_batch(encoded))
+    built = found(search(index_class.build(world.table, held), encoded))
     shuffled = held.copy()
     Random(seed).shuffle(shuffled)
     nothing = np.empty(0, np.int32)
@@ -117,9 +118,9 @@ def test_building_equals_inserting_in_any_order_and_in_any_portions(index_class,
     in_portions = index_class.build(world.table, shuffled[:5])
     for portion in np.array_split(shuffled[5:], 3):
         in_portions.insert(portion)
-    assert found(index_class.build(world.table, shuffled).match_batch(encoded)) == built
-    assert found(one_by_one.match_batch(encoded)) == built
-    assert found(in_portions.match_batch(encoded)) == built
+    assert found(search(index_class.build(world.table, shuffled), encoded)) == built
+    assert found(search(one_by_one, encoded)) == built
+    assert found(search(in_portions, encoded)) == built
     assert len(one_by_one) == len(in_portions) == len(held)
 
 
@@ -130,11 +131,11 @@ def test_deleting_what_was_inserted_restores_the_result(index_class, seed):
     held = world.speaking(index_class.language)
     kept, passing = held[::2], held[1::2]
     index = index_class.build(world.table, kept)
-    before = found(index.match_batch(encoded))
+    before = found(search(index, encoded))
     index.insert(passing)
-    assert found(index.match_batch(encoded)) == world.expected(held, raw)
+    assert found(search(index, encoded)) == world.expected(held, raw)
     index.delete(passing)
-    assert found(index.match_batch(encoded)) == before
+    assert found(search(index, encoded)) == before
     assert len(index) == len(kept)
 
 
@@ -156,7 +157,7 @@ def test_a_slot_that_was_freed_can_hold_another_expression(index_class, seed):
         index.insert(world.speaking(index_class.language, leaving))
         held = world.speaking(index_class.language)
         encoded = world.events(raw)  # new constants have keys of their own
-        assert found(index.match_batch(encoded)) == world.expected(held, raw)
+        assert found(search(index, encoded)) == world.expected(held, raw)
 
 
 def test_deleting_everything_gives_the_memory_back(index_class):
@@ -183,7 +184,7 @@ def test_counters_are_the_same_every_time(index_class):
     def work() -> list[int]:
         world, encoded, _ = small_world(seed=9, n_expressions=200)
         index = index_class.build(world.table, world.speaking(index_class.language))
-        return index.match_batch(encoded).counters.tolist()
+        return search(index, encoded).counters.tolist()
 
     assert work() == work()
 
@@ -194,7 +195,7 @@ def test_counters_say_what_was_done(index_class, seed):
     world, encoded, _ = shared_world(seed)
     held = world.speaking(index_class.language)
     index = index_class.build(world.table, held)
-    hits = index.match_batch(encoded)
+    hits = search(index, encoded)
     work = dict(zip(COUNTERS, hits.counters.tolist(), strict=True))
     assert work["events"] == encoded.n_events
     assert work["matches"] == len(hits.slots)
@@ -207,9 +208,9 @@ def test_counters_say_what_was_done(index_class, seed):
 def test_counters_add_up_over_batches(index_class, seed):
     world, encoded, _ = shared_world(seed)
     index = index_class.build(world.table, world.speaking(index_class.language))
-    parts = [index.match_batch(one_event(encoded, e)) for e in range(encoded.n_events)]
+    parts = [search(index, one_event(encoded, e)) for e in range(encoded.n_events)]
     total = sum(part.counters for part in parts)
-    assert total.tolist() == index.match_batch(encoded).counters.tolist()
+    assert total.tolist() == search(index, encoded).counters.tolist()
 
 
 # ── keeping ─────────────────────────────────────────────────────────────────────────────────────
@@ -222,17 +223,17 @@ def test_layout_and_restore_change_nothing(index_class, seed):
     held = world.speaking(index_class.language)
     index = index_class.build(world.table, held)
     index.delete(held[::3])  # a layout has no memory of what was deleted
-    before = found(index.match_batch(encoded))
+    before = found(search(index, encoded))
     layout = {name: array.copy() for name, array in index.layout().items()}
-    assert found(index.match_batch(encoded)) == before
+    assert found(search(index, encoded)) == before
     restored = index_class.restore(world.table, layout)
     assert len(restored) == len(index)
-    assert found(restored.match_batch(encoded)) == before
+    assert found(search(restored, encoded)) == before
     restored.insert(held[::3])
-    assert found(restored.match_batch(encoded)) == world.expected(held, raw)
+    assert found(search(restored, encoded)) == world.expected(held, raw)
     restored.delete(held[1::3])
     left = np.setdiff1d(held, held[1::3])
-    assert found(restored.match_batch(encoded)) == world.expected(left, raw)
+    assert found(search(restored, encoded)) == world.expected(left, raw)
 
 
 def test_an_empty_index_is_restored_and_takes_expressions(index_class):
@@ -241,7 +242,7 @@ def test_an_empty_index_is_restored_and_takes_expressions(index_class):
     empty = index_class.build(world.table, np.empty(0, np.int32))
     restored = index_class.restore(world.table, empty.layout())
     restored.insert(held)
-    assert found(restored.match_batch(encoded)) == world.expected(held, raw)
+    assert found(search(restored, encoded)) == world.expected(held, raw)
 
 
 def test_a_restored_index_reads_arrays_that_cannot_be_written(index_class):
@@ -253,7 +254,7 @@ def test_a_restored_index_reads_arrays_that_cannot_be_written(index_class):
     for array in layout.values():
         array.flags.writeable = False
     restored = index_class.restore(world.table, layout)
-    assert found(restored.match_batch(encoded)) == world.expected(held, raw)
+    assert found(search(restored, encoded)) == world.expected(held, raw)
 
 
 def test_stats_and_drawing_are_for_people(index_class):
@@ -281,7 +282,7 @@ def test_more_matches_than_any_buffer_holds(index_class):
     world = World({"a": "int"})
     world.store([Comparison("a", ">=", i % 7) for i in range(5_000)])
     index = index_class.build(world.table, world.speaking(index_class.language))
-    hits = index.match_batch(world.events([{"a": 6}, {"a": -1}, {"a": 3}, {"a": 7}]))
+    hits = search(index, world.events([{"a": 6}, {"a": -1}, {"a": 3}, {"a": 7}]))
     everything = list(range(5_000))
     some = [i for i in everything if i % 7 <= 3]
     assert found(hits) == [everything, [], some, everything]
@@ -293,18 +294,18 @@ def test_many_attributes_and_an_event_that_has_few(index_class):
     world.store([IsNull(f"a{i}", negated=True) for i in range(2_000)])
     index = index_class.build(world.table, world.speaking(index_class.language))
     sparse = [{}, {"a0": 1}, {"a1999": "x"}, {"a3": 1, "a1000": 2}]
-    assert found(index.match_batch(world.events(sparse))) == [[], [0], [1999], [3, 1000]]
+    assert found(search(index, world.events(sparse))) == [[], [0], [1999], [3, 1000]]
     wide = {f"a{i}": i for i in range(2_000)}
-    assert found(index.match_batch(world.events([wide]))) == [list(range(2_000))]
+    assert found(search(index, world.events([wide]))) == [list(range(2_000))]
 
 
 def test_attributes_that_come_later_than_the_index(index_class):
     world = World()
     index = index_class.build(world.table, world.store([IsNull("a", negated=True)]))
-    assert found(index.match_batch(world.events([{"a": 1}]))) == [[0]]
+    assert found(search(index, world.events([{"a": 1}]))) == [[0]]
     index.insert(world.store([IsNull(f"b{i}", negated=True) for i in range(500)]))
-    assert found(index.match_batch(world.events([{"a": 1}]))) == [[0]]
-    assert found(index.match_batch(world.events([{"b499": 1}]))) == [[500]]
+    assert found(search(index, world.events([{"a": 1}]))) == [[0]]
+    assert found(search(index, world.events([{"b499": 1}]))) == [[500]]
 
 
 def test_in_lists_of_thousands(index_class):
@@ -316,7 +317,7 @@ def test_in_lists_of_thousands(index_class):
     raw = [{"a": i} for i in (-2, 0, 1, 9_998, 19_998, 19_999)]
     raw += [{"b": f"w{i:05}"} for i in (0, 1, 9_998, 19_999)]
     held = world.speaking(index_class.language)
-    assert found(index.match_batch(world.events(raw))) == world.expected(held, raw)
+    assert found(search(index, world.events(raw))) == world.expected(held, raw)
 
 
 def test_conjunctions_of_a_thousand_predicates(index_class):
@@ -327,7 +328,7 @@ def test_conjunctions_of_a_thousand_predicates(index_class):
     index = index_class.build(world.table, world.speaking(index_class.language))
     full = {f"a{i}": i for i in range(n)}
     raw = [full, {**full, "a999": 1_000}, {**full, "a499": None}, {"a0": 0}]
-    assert found(index.match_batch(world.events(raw))) == [[0, 1, 2], [1, 2], [2], [2]]
+    assert found(search(index, world.events(raw))) == [[0, 1, 2], [1, 2], [2], [2]]
 
 
 def test_the_ends_of_64_bits(index_class):
@@ -345,4 +346,4 @@ def test_the_ends_of_64_bits(index_class):
         world.store(exprs)
         held = world.speaking(index_class.language)
         index = index_class.build(world.table, held)
-        assert found(index.match_batch(world.events(raw))) == world.expected(held, raw)
+        assert found(search(index, world.events(raw))) == world.expected(held, raw)

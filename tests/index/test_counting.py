@@ -11,6 +11,7 @@ from matchwood.index.baselines.counting import Counting
 from matchwood.index.stabbing.predicates import StabbingTree
 from matchwood.kernel.verify_kernels import COUNTERS
 from matchwood.lang.nodes import And, Between, Comparison, Expr, In
+from searching import search, slots_of
 
 
 def work(hits) -> dict[str, int]:
@@ -29,7 +30,7 @@ def test_only_satisfied_predicates_are_looked_at():
     world = World({"a": "int"})
     world.store([Comparison("a", "=", i) for i in range(1_000)])
     index = Counting.build(world.table, world.speaking("conjunctions"))
-    hits = index.match_batch(world.events([{"a": 7}]))
+    hits = search(index, world.events([{"a": 7}]))
     assert hits.slots.tolist() == [7]
     assert work(hits)["predicates"] == work(hits)["candidates"] == 1
     assert work(hits)["nodes"] < 20  # a path of the tree, and one posting list
@@ -55,7 +56,7 @@ def test_expressions_that_come_one_by_one_are_posted_as_in_bulk():
 
 
 def split(index: Counting, events) -> list[list[int]]:
-    hits = index.match_batch(events)
+    hits = search(index, events)
     return [sorted(each.tolist()) for each in np.split(hits.slots, hits.offsets[1:-1])]
 
 
@@ -63,17 +64,17 @@ def test_counters_that_come_to_their_limit_start_anew():
     world = World({"a": "int", "b": "int"})
     index = Counting.build(world.table, world.store(ranges(Random(2), 40)))
     events = world.events([{"a": 30, "b": 3}])
-    first = sorted(index.match(events).tolist())
+    first = sorted(slots_of(index, events).tolist())
     assert first
     for _ in range(300):  # a byte is used up after some 60 events
-        assert sorted(index.match(events).tolist()) == first
+        assert sorted(slots_of(index, events).tolist()) == first
 
 
 def test_an_interval_event_finds_a_set_of_several_intervals_once():
     world = World({"a": "int"})
     world.store([In("a", (1, 3, 5)), Comparison("a", "<>", 3), In("a", (40, 50))])
     index = Counting.build(world.table, world.speaking("conjunctions"))
-    hits = index.match_batch(world.events([Between("a", 0, 9), In("a", (1, 2, 45))]))
+    hits = search(index, world.events([Between("a", 0, 9), In("a", (1, 2, 45))]))
     assert sorted(hits.slots[: hits.offsets[1]].tolist()) == [0, 1]
     assert sorted(hits.slots[hits.offsets[1] :].tolist()) == [0, 1]
 

@@ -14,6 +14,7 @@ from matchwood.index.baselines.gryphon import Gryphon
 from matchwood.index.baselines.gryphon_kernels import ROOT
 from matchwood.kernel.verify_kernels import COUNTERS
 from matchwood.lang.nodes import And, Between, Comparison
+from searching import search, slots_of
 from strategies import schema
 
 
@@ -41,7 +42,7 @@ def test_expressions_that_begin_alike_share_a_path():
     world.store([And((*begin, Comparison("c", "=", i))) for i in range(10)])
     index = Gryphon.build(world.table, world.speaking("conjunctions"), leaf_capacity=0)
     assert index.stats()["nodes"] == 1 + 1 + 1 + 10
-    hits = index.match_batch(world.events([{"a": 1, "b": 5, "c": 3}, {"a": 2, "b": 5, "c": 3}]))
+    hits = search(index, world.events([{"a": 1, "b": 5, "c": 3}, {"a": 2, "b": 5, "c": 3}]))
     assert hits.slots.tolist() == [3]
     assert work(hits)["nodes"] == 4 + 1
 
@@ -67,7 +68,7 @@ def test_an_attribute_that_more_expressions_test_comes_first():
     assert index.stats()["nodes"] == 3  # the root, y = 1, and z = 1 below it
     index.insert(world.store([Comparison("z", "=", 1)] * 2))
     assert index.stats()["nodes"] == 4  # the root, z = 1, y = 1 below it, and y = 1 alone
-    assert sorted(index.match(world.events([{"y": 1, "z": 1}])).tolist()) == list(range(6))
+    assert sorted(slots_of(index, world.events([{"y": 1, "z": 1}])).tolist()) == list(range(6))
 
 
 def test_a_leaf_splits_when_it_holds_more_than_it_may():
@@ -84,14 +85,14 @@ def test_equal_expressions_end_at_one_node():
     slots = world.store([Comparison("a", ">", 7)] * 500)
     index = Gryphon.build(world.table, slots, leaf_capacity=4)
     assert index.stats()["nodes"] == 2
-    assert len(index.match(world.events([{"a": 8}]))) == 500
+    assert len(slots_of(index, world.events([{"a": 8}]))) == 500
 
 
 def test_value_edges_are_found_by_hashing():
     world = World({"a": "int"})
     world.store([Comparison("a", "=", i) for i in range(1_000)])
     index = Gryphon.build(world.table, world.speaking("conjunctions"))
-    hits = index.match_batch(world.events([{"a": 500}]))
+    hits = search(index, world.events([{"a": 500}]))
     assert work(hits)["predicates"] == 1
 
 

@@ -16,6 +16,7 @@ from encode.world import (
 )
 from matchwood.lang.nodes import And, Between, Comparison, Expr, In, IsNull, Or, predicates
 from naive import can_hold, holds_interval, matches
+from searching import search
 from strategies import seeds
 
 INT_NAMES = ("a", "b", "c")
@@ -68,7 +69,7 @@ def test_interval_events_match_what_can_be_satisfied_together(index_class, seed)
     shared = interval_world(seed % N_SHARED)
     held = shared.world.speaking(index_class.language)
     index = index_class.build(shared.world.table, held)
-    hits = found(index.match_batch(shared.encoded))
+    hits = found(search(index, shared.encoded))
     for slots, least, most in zip(hits, shared.least, shared.most, strict=True):
         for slot in held.tolist():
             assert least[slot] <= (slot in slots) <= most[slot]

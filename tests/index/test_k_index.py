@@ -12,6 +12,7 @@ from encode.world import World
 from matchwood.index.baselines.k_index import KIndex
 from matchwood.kernel.verify_kernels import COUNTERS
 from matchwood.lang.nodes import And, Between, Comparison, In
+from searching import search, slots_of
 
 
 def work(hits) -> dict[str, int]:
@@ -35,14 +36,14 @@ def test_the_conjunctions_of_the_paper():
     )
     index = KIndex.build(world.table, world.speaking("conjunctions"))
     event = world.events([{"age": 3, "state": "NY", "gender": "F"}])
-    assert sorted(index.match(event).tolist()) == [0, 1, 4, 5]
+    assert sorted(slots_of(index, event).tolist()) == [0, 1, 4, 5]
 
 
 def test_sizes_that_an_event_cannot_reach_are_passed_over():
     world = World({"a": "int", "b": "int"})
     world.store([And((Comparison("a", "=", 1), Comparison("b", "=", i))) for i in range(100)])
     index = KIndex.build(world.table, world.speaking("conjunctions"))
-    hits = index.match_batch(world.events([{"a": 1}]))
+    hits = search(index, world.events([{"a": 1}]))
     assert (work(hits)["nodes"], work(hits)["candidates"]) == (1, 0)
 
 
@@ -52,7 +53,7 @@ def test_long_lists_are_skipped_through():
     other = And((Comparison("a", "=", 1), Comparison("b", "=", 2)))
     world.store([both, *[other] * 5_000, both])
     index = KIndex.build(world.table, world.speaking("conjunctions"))
-    hits = index.match_batch(world.events([{"a": 1, "b": 1}]))
+    hits = search(index, world.events([{"a": 1, "b": 1}]))
     assert sorted(hits.slots.tolist()) == [0, 5_001]
     assert work(hits)["predicates"] < 10
 
@@ -76,7 +77,7 @@ def test_what_would_be_listed_too_often_is_refused():
     with pytest.raises(mw.IndexBuildError, match="max_postings"):
         index.insert(slots[10:])
     assert len(index) == 10
-    hits = index.match(world.events([{"a": 5}])).tolist()
+    hits = slots_of(index, world.events([{"a": 5}])).tolist()
     assert sorted(hits) == [0, 1, 2, 3, 4, 5]
     index.delete(slots[8:])  # some of them were never taken
     assert len(index) == 8
@@ -108,7 +109,7 @@ def test_a_limit_is_reached_exactly_and_what_is_refused_is_not_enumerated():
         with pytest.raises(mw.IndexBuildError, match=f"at most {most:,} postings"):
             index.insert(np.array([slot]))
     assert index.stats() == before
-    assert sorted(index.match(world.events([{"a": 50}])).tolist()) == list(range(51))
+    assert sorted(slots_of(index, world.events([{"a": 50}])).tolist()) == list(range(51))
 
 
 build = KIndex._build
@@ -124,3 +125,31 @@ def test_thousands_of_half_lines_that_come_one_by_one_are_enumerated_once(monkey
         matcher.add(i, f"a > {i}")
     assert matcher.match({"a": 1_234}) == list(range(1_234))
     assert built == [1, 2_000]
+
+
+def test_over_values_it_finds_the_same_and_takes_more():
+    world = World({"x": "int", "y": "int"})
+    rng = Random(5)
+
+    def expr():
+        low = rng.randint(0, 80)
+        return And((Between("x", low, low + rng.randint(0, 15)), Comparison("y", "=", low % 7)))
+
+    world.store([expr() for _ in range(60)])
+    slots = world.speaking("conjunctions")
+    plain, valued = (KIndex.build(world.table, slots, over=each) for each in ("segments", "values"))
+    events = world.events([{"x": rng.randint(-5, 105), "y": rng.randint(-1, 8)} for _ in range(99)])
+    found, expected = search(valued, events), search(plain, events)
+    assert found.offsets.tolist() == expected.offsets.tolist()
+    assert found.slots.tolist() == expected.slots.tolist()
+    assert valued.stats()["segments"] > plain.stats()["segments"]
+    valued.delete(slots[:30])
+    valued.insert(slots[:30])
+    assert search(valued, events).slots.tolist() == expected.slots.tolist()
+
+
+def test_over_values_a_wide_range_is_refused_at_once():
+    world = World({"x": "int"})
+    world.store([Between("x", 0, 10**12), Between("x", 5, 7)])
+    with pytest.raises(mw.IndexBuildError, match="postings"):
+        KIndex.build(world.table, world.speaking("conjunctions"), over="values")

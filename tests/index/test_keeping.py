@@ -10,6 +10,7 @@ from hypothesis import given, settings
 
 import matchwood as mw
 from encode.world import found, mixed_expressions, small_world
+from searching import search
 from strategies import seeds
 
 pytestmark = pytest.mark.slow
@@ -29,10 +30,10 @@ def test_a_restored_index_takes_copies_of_what_it_holds_and_lets_both_go(index_c
     copies = world.store([world.exprs[slot] for slot in held.tolist()])
     encoded, both = world.events(raw), np.concatenate([held, copies])
     restored.insert(copies)
-    assert found(restored.match_batch(encoded)) == world.expected(both, raw)
+    assert found(search(restored, encoded)) == world.expected(both, raw)
     gone, left = np.concatenate([held[::2], copies[::2]]), np.union1d(held[1::2], copies[1::2])
     restored.delete(gone)
-    assert found(restored.match_batch(encoded)) == world.expected(left, raw)
+    assert found(search(restored, encoded)) == world.expected(left, raw)
     restored.delete(left)
     assert len(restored) == 0
 
@@ -66,8 +67,8 @@ def test_the_same_changes_give_the_same_answers_with_and_without_snapshots(index
         held = np.concatenate([held, fresh])
         encoded = world.events(raw)
         expected = world.expected(np.sort(held), raw)
-        assert found(plain.match_batch(encoded)) == expected
-        assert found(kept.match_batch(encoded)) == expected
+        assert found(search(plain, encoded)) == expected
+        assert found(search(kept, encoded)) == expected
         assert len(kept) == len(plain) == len(held)
 
 

@@ -10,6 +10,7 @@ from matchwood.errors import IndexBuildError
 from matchwood.index.baselines.op_index import OpIndex
 from matchwood.kernel.verify_kernels import COUNTERS
 from matchwood.lang.nodes import And, Between, Comparison, In
+from searching import search
 
 
 def two_pivots() -> World:
@@ -24,7 +25,7 @@ def two_pivots() -> World:
 def test_the_rarest_attribute_is_the_pivot():
     world = two_pivots()
     index = OpIndex.build(world.table, world.speaking("conjunctions"))
-    hits = index.match_batch(world.events([{"a": 7, "b": 1, "c": 2}, {"a": 1}]))
+    hits = search(index, world.events([{"a": 7, "b": 1, "c": 2}, {"a": 1}]))
     assert sorted(hits.slots[: hits.offsets[1]].tolist()) == [0, 1, 2, 3, 4, 7]
     names = {each.id: each.name for each in world.attributes.all}
     pivots = [names[pivot] for pivot in index._built.lists.pivot[:8].tolist()]
@@ -34,7 +35,7 @@ def test_the_rarest_attribute_is_the_pivot():
 def test_expressions_whose_pivot_is_absent_are_not_touched():
     world = two_pivots()
     index = OpIndex.build(world.table, world.speaking("conjunctions"))
-    hits = index.match_batch(world.events([{"a": 0, "x": 1}]))
+    hits = search(index, world.events([{"a": 0, "x": 1}]))
     work = dict(zip(COUNTERS, hits.counters.tolist(), strict=True))
     assert (work["candidates"], work["matches"]) == (0, 0)
 

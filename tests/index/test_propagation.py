@@ -8,6 +8,7 @@ from encode.world import World
 from matchwood.index.baselines.propagation import Propagation
 from matchwood.kernel.verify_kernels import COUNTERS
 from matchwood.lang.nodes import And, Between, Comparison
+from searching import search
 
 
 def access_attributes(index: Propagation, world: World) -> list[str]:
@@ -45,7 +46,7 @@ def test_without_an_equality_another_predicate_gives_access():
     world = World({"a": "int", "b": "int"})
     world.store([And((Comparison("a", ">", i), Comparison("b", "<>", i))) for i in range(30)])
     index = Propagation.build(world.table, world.speaking("conjunctions"))
-    hits = index.match_batch(world.events([{"a": 3, "b": 1}]))
+    hits = search(index, world.events([{"a": 3, "b": 1}]))
     assert sorted(hits.slots.tolist()) == [0, 2]
     assert hits.counters[COUNTERS.index("candidates")] < 30
 
@@ -74,5 +75,5 @@ def test_an_event_that_satisfies_no_access_predicate_has_no_candidates():
     world = World({"a": "int", "b": "int"})
     world.store([And((Comparison("a", "=", i), Comparison("b", ">", 0))) for i in range(100)])
     index = Propagation.build(world.table, world.speaking("conjunctions"))
-    hits = index.match_batch(world.events([{"b": 5}]))
+    hits = search(index, world.events([{"b": 5}]))
     assert hits.counters[COUNTERS.index("candidates")] == 0

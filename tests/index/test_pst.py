@@ -17,6 +17,7 @@ from matchwood.index.pst.hash import PSTHash
 from matchwood.kernel.verify_kernels import COUNTERS
 from matchwood.lang.nodes import And, Between, Comparison, Expr, In
 from naive import matches
+from searching import search
 from strategies import event, schema, seeds
 
 FEWER = settings(max_examples=max(5, settings.default.max_examples // 8))
@@ -31,7 +32,7 @@ SETTINGS: list[tuple[type[PSTBloom], dict[str, Any]]] = [
 
 
 def slots_by_event(index: PSTBloom, world: World, raw: list[dict[str, Any]]) -> list[list[int]]:
-    hits = index.match_batch(world.events(raw))
+    hits = search(index, world.events(raw))
     ends = zip(hits.offsets[:-1], hits.offsets[1:], strict=True)
     return [sorted(hits.slots[begin:end].tolist()) for begin, end in ends]
 
@@ -91,7 +92,7 @@ def test_with_every_end_a_cut_nothing_is_verified_that_is_known(cls):
     world = World(dict.fromkeys("ab", "int"))
     world.store([Comparison("a", "=", i % 10) for i in range(50)])
     index = cls.build(world.table, world.speaking("conjunctions"), space_size=0)
-    work = index.match_batch(world.events([{"a": 3}, {"a": 11}, {"b": 1}])).counters
+    work = search(index, world.events([{"a": 3}, {"a": 11}, {"b": 1}])).counters
     assert work[COUNTERS.index("candidates")] == work[COUNTERS.index("matches")] == 5
     assert work[COUNTERS.index("predicates")] == 0
 
@@ -151,7 +152,7 @@ def test_the_keys_of_figure_4():
     check(index, np.arange(4, dtype=np.int32))
     assert index._keyed.arity[:4].tolist() == [2, 2, 2, 2]
     assert index.stats()["places"] == 3  # [1-2][2-2] for two of them, [1-2][3-2], [2-2][3-2]
-    hits = index.match_batch(world.events([{"attr1": 1, "attr2": -1, "attr3": 2}]))
+    hits = search(index, world.events([{"attr1": 1, "attr2": -1, "attr3": 2}]))
     work = dict(zip(COUNTERS, hits.counters.tolist(), strict=True))
     assert hits.slots.tolist() == [1]
     # of the three pairs only [1-2][2-2] is looked up: no key has a part in [3-3]
@@ -257,9 +258,9 @@ def test_expressions_move_to_what_events_seldom_satisfy(cls):
         else (cls.build(world.table, held, learn_every=1))
     )
     raw = [{"a": 0, "b": 39 - i % 3} for i in range(200)]
-    before = index.match_batch(world.events(raw))
+    before = search(index, world.events(raw))
     assert index.rebalance() >= 300
-    after = index.match_batch(world.events(raw))
+    after = search(index, world.events(raw))
     check(index, held)
     assert sorted(before.slots.tolist()) == sorted(after.slots.tolist())
     candidates = COUNTERS.index("candidates")
@@ -281,13 +282,13 @@ def test_expressions_that_hang_well_stay_where_they_are(cls, monkeypatch):
     held = world.speaking("conjunctions")
     index = cls.build(world.table, held, learn_every=1)
     raw = [{"a": 0, "b": 0, "c": i % 90, "d": i % 200, "e": i % 7} for i in range(400)]
-    before = index.match_batch(world.events(raw))
+    before = search(index, world.events(raw))
     refs = index._homes.ref.copy()
     monkeypatch.setattr(cls, "_build_again", lambda self: pytest.fail("built again"))
     assert index.rebalance() == 60
     assert (index._homes.ref[60:260] == refs[60:260]).all()
     check(index, held)
-    after = index.match_batch(world.events(raw))
+    after = search(index, world.events(raw))
     assert sorted(before.slots.tolist()) == sorted(after.slots.tolist())
     candidates = COUNTERS.index("candidates")
     assert after.counters[candidates] < before.counters[candidates] / 2
@@ -301,7 +302,7 @@ def test_counts_fade():
         world.table, world.speaking("conjunctions"), learn_every=1, window=64, space_size=0
     )
     for _ in range(10):
-        index.match_batch(world.events([{"a": 1}] * 50))
+        search(index, world.events([{"a": 1}] * 50))
     assert index.stats()["events_counted"] <= 64 + 50
     assert int(index._homes.space_seen.max()) <= 64 + 50
 
@@ -310,7 +311,7 @@ def test_what_was_learnt_survives_a_snapshot():
     world = World({"a": "int"})
     world.store([Comparison("a", "=", i) for i in range(10)])
     index = PSTBloom.build(world.table, world.speaking("conjunctions"), learn_every=1)
-    index.match_batch(world.events([{"a": 1}] * 70))
+    search(index, world.events([{"a": 1}] * 70))
     again = PSTBloom.restore(world.table, index.layout(), learn_every=1)
     assert again.stats()["events_counted"] == 70
 

@@ -15,6 +15,7 @@ from matchwood.kernel.verify_kernels import COUNTERS
 from matchwood.lang.nodes import And, Between, Comparison, Expr
 from matchwood.workload import Skew2D, load_events, load_subscriptions
 from naive import matches
+from searching import search
 
 LIBRARIES = ("rtree", "shapely")
 BIG = 2**53
@@ -25,7 +26,7 @@ def rectangle(x0: float, x1: float, y0: float, y1: float) -> Expr:
 
 
 def answers(index: RTree, world: World, raw: list[dict[str, object]]) -> list[list[int]]:
-    hits = index.match_batch(world.events(raw))
+    hits = search(index, world.events(raw))
     return [sorted(slots.tolist()) for slots in np.split(hits.slots, hits.offsets[1:-1])]
 
 
@@ -79,7 +80,7 @@ def test_it_gives_the_answers_of_skew2d_without_testing(library: str) -> None:
     workload = Skew2D(n_subscriptions=2_000, n_events=100)
     loaded = load_subscriptions(workload)
     events = load_events(workload, loaded.attributes)
-    hits = RTree.build(loaded.table, loaded.slots, library=library).match_batch(events)
+    hits = search(RTree.build(loaded.table, loaded.slots, library=library), events)
     work = dict(zip(COUNTERS, hits.counters.tolist(), strict=True))
     assert work["candidates"] == work["matches"] > 0
     assert work["predicates"] == 0
@@ -111,3 +112,19 @@ def test_a_missing_library_is_named(library: str, monkeypatch: pytest.MonkeyPatc
 def test_a_wrong_setting_is_explained(settings: dict[str, object], message: str) -> None:
     with pytest.raises(mw.IndexBuildError, match=message):
         mw.Matcher(index="r_tree", **settings)
+
+
+def test_a_tree_of_inserted_rectangles_answers_as_a_packed_one() -> None:
+    workload = Skew2D(n_subscriptions=400, n_events=40)
+    loaded = load_subscriptions(workload)
+    events = load_events(workload, loaded.attributes)
+    packed, grown = (
+        RTree.build(loaded.table, loaded.slots, loading=each) for each in ("bulk", "insert")
+    )
+    assert answers_of(search(packed, events)) == answers_of(search(grown, events))
+    with pytest.raises(mw.MatchwoodError, match="loading"):
+        RTree.build(loaded.table, loaded.slots, library="shapely", loading="insert")
+
+
+def answers_of(hits) -> list[list[int]]:
+    return [sorted(slots.tolist()) for slots in np.split(hits.slots, hits.offsets[1:-1])]

@@ -15,6 +15,7 @@ from engine.invariants import check
 from matchwood.index.baselines import leaf_ids
 from matchwood.index.core.registry import REGISTRY, find_index
 from matchwood.index.vcr import index as vcr
+from searching import search
 from strategies import event, schema, seeds
 
 pytestmark = pytest.mark.slow
@@ -74,7 +75,7 @@ def test_asking_changes_nothing_and_what_is_refused_is_not_inserted(limited, see
         except mw.IndexBuildError:
             assert name == "bdd"  # all diagrams together are too large; it stays as it was
         assert len(index) == len(held)
-        assert found(index.match_batch(encoded)) == world.expected(np.sort(held), raw)
+        assert found(search(index, encoded)) == world.expected(np.sort(held), raw)
 
 
 @FEWER
@@ -96,13 +97,13 @@ def test_every_part_of_what_was_accepted_is_accepted(limited, seed):
     for _ in range(6):
         part = np.array(rng.sample(accepted, rng.randint(0, len(accepted))), np.int32)
         built = find_index(name).build(world.table, part, **config)
-        assert found(built.match_batch(encoded)) == world.expected(np.sort(part), raw)
+        assert found(search(built, encoded)) == world.expected(np.sort(part), raw)
     while accepted:
         gone = {slot for slot in accepted if rng.random() < 0.4}
         index.delete(np.array(sorted(gone), np.int32))
         accepted = [slot for slot in accepted if slot not in gone]
         left = np.array(sorted(accepted), np.int32)
-        assert found(index.match_batch(encoded)) == world.expected(left, raw)
+        assert found(search(index, encoded)) == world.expected(left, raw)
 
 
 # ── the matcher ─────────────────────────────────────────────────────────────────────────────────

@@ -16,6 +16,7 @@ from matchwood.kernel.verify_kernels import COUNTERS
 from matchwood.lang import parse
 from matchwood.lang.nodes import Comparison
 from naive import matches
+from searching import search, slots_of
 from strategies import event, schema, seeds
 
 
@@ -26,7 +27,7 @@ def built(*texts: str) -> tuple[World, Scan]:
 
 
 def work(world: World, index: Scan, found: dict) -> dict[str, int]:
-    hits = index.match_batch(world.events([found]))
+    hits = search(index, world.events([found]))
     return dict(zip(COUNTERS, hits.counters.tolist(), strict=True))
 
 
@@ -108,7 +109,7 @@ def test_deleted_records_are_closed_up_before_they_are_many():
         assert store.n_live == len(left)
     assert index.stats()["bytes"] < 10_000
     survivor = left[0]
-    hits = index.match_batch(world.events([{"a": survivor}, {"a": survivor + 1}]))
+    hits = search(index, world.events([{"a": survivor}, {"a": survivor + 1}]))
     assert hits.slots.tolist() == [survivor]
 
 
@@ -131,5 +132,5 @@ def test_a_layout_has_no_gaps_and_every_record_once(seed):
         assert (np.diff(layout[f"{kind}_start"]) >= 1).all()
     raw = [event(rng, types) for _ in range(5)]
     for each in raw:
-        slots = sorted(index.match(world.events([each])).tolist())
+        slots = sorted(slots_of(index, world.events([each])).tolist())
         assert slots == [slot for slot in kept if matches(world.exprs[slot], each)]

@@ -9,6 +9,7 @@ import numpy as np
 from encode.world import World, found
 from matchwood.index.a_tree.index import ATree
 from matchwood.lang.nodes import And, Between, Comparison, Expr
+from searching import search
 
 
 def ranges(rng: Random, n: int) -> list[Expr]:
@@ -27,7 +28,7 @@ def test_a_predicate_with_a_known_end_enters_the_tree_and_a_new_end_waits():
     assert index.stats()["pending_predicates"] == 0
     index.insert(world.store([Between("a", 3, 9)]))
     assert index.stats()["pending_predicates"] == 1
-    hits = index.match_batch(world.events([{"a": 2}, {"a": 3}, {"a": 9}]))
+    hits = search(index, world.events([{"a": 2}, {"a": 3}, {"a": 9}]))
     assert found(hits) == [[0, 2], [0, 2, 3], [1, 2, 3]]
 
 
@@ -41,7 +42,7 @@ def test_few_predicates_wait_however_many_come_one_by_one():
         assert stats["pending_predicates"] <= max(64, stats["predicates"] // 8)
     events = world.events([{"a": a, "b": a % 10} for a in range(61)])
     built = ATree.build(world.table, slots)
-    assert found(index.match_batch(events)) == found(built.match_batch(events))
+    assert found(search(index, events)) == found(search(built, events))
 
 
 def test_a_tree_that_lost_most_predicates_is_made_smaller():

@@ -14,6 +14,7 @@ from matchwood.index.baselines.translation import Translation
 from matchwood.index.core.registry import REGISTRY, find_index
 from matchwood.index.core.static import StaticFrame
 from matchwood.lang.nodes import And, Comparison, Or
+from searching import search
 
 STATIC = sorted(name for name in REGISTRY if issubclass(find_index(name), StaticFrame))
 
@@ -55,7 +56,7 @@ def test_changes_one_by_one_cost_one_build(name, monkeypatch):
     assert len(index) == 15
     expected = [[], list(range(7, 11))]
     for _ in range(2):
-        hits = index.match_batch(world.events([{"a": 3, "b": 9}, {"a": 10, "b": 7}]))
+        hits = search(index, world.events([{"a": 3, "b": 9}, {"a": 10, "b": 7}]))
         assert found(hits) == expected
     index.stats()
     index.draw()
@@ -68,7 +69,7 @@ def test_what_was_never_held_is_deleted_without_harm():
     index.delete(slots)
     assert len(index) == 0
     index.insert(slots[3:4])
-    assert found(index.match_batch(world.events([{"a": 9, "b": 0}]))) == [[3]]
+    assert found(search(index, world.events([{"a": 9, "b": 0}]))) == [[3]]
 
 
 def test_where_a_build_could_fail_inserting_builds_and_a_failure_leaves_the_index_as_it_was(
@@ -89,7 +90,7 @@ def test_where_a_build_could_fail_inserting_builds_and_a_failure_leaves_the_inde
     with pytest.raises(mw.IndexBuildError, match="too many"):
         index.insert(slots[4:6])
     assert len(index) == 4
-    assert found(index.match_batch(world.events([{"a": 9, "b": 0}]))) == [[0, 1, 2, 3]]
+    assert found(search(index, world.events([{"a": 9, "b": 0}]))) == [[0, 1, 2, 3]]
 
 
 def test_what_the_index_below_a_translation_refuses_is_refused_by_insert(monkeypatch):
@@ -99,4 +100,4 @@ def test_what_the_index_below_a_translation_refuses_is_refused_by_insert(monkeyp
     index = Translation.build(world.table, slots[:2], base="k_index")
     with pytest.raises(mw.IndexBuildError, match="max_postings"):
         index.insert(slots[2:])
-    assert found(index.match_batch(world.events([{"a": 5}]))) == [[0, 1]]
+    assert found(search(index, world.events([{"a": 5}]))) == [[0, 1]]

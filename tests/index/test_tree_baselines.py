@@ -17,6 +17,7 @@ from matchwood.index.baselines.interval_id import IntervalId
 from matchwood.index.baselines.translation import Translation
 from matchwood.index.core.protocol import Index
 from matchwood.lang.nodes import And, Comparison, Expr, Or
+from searching import search
 
 EXAMPLE = And((Or((p(1), p(2), p(3))), p(4), Or((p(5), p(6)))))
 """Figures 1 to 3."""
@@ -84,14 +85,14 @@ def test_operands_of_an_or_are_not_mixed_up():
         expected.append([0] * bool(first) + [1] * bool(second))
     for cls in (IntervalId, DeweyId, BoP, BDD, Translation):
         index: Index = cls.build(world.table, slots)
-        assert found(index.match_batch(world.events(raw))) == expected
+        assert found(search(index, world.events(raw))) == expected
 
 
 def test_bop_needs_three_predicates_and_may_err_about_a_candidate():
     world, slots = world_with(EXAMPLE)
     index = BoP.build(world.table, slots)
     assert words(index)[0] == 3
-    hits = index.match_batch(world.events([{"p1": 1, "p2": 1, "p3": 1}, {"p1": 1, "p4": 1}]))
+    hits = search(index, world.events([{"p1": 1, "p2": 1, "p3": 1}, {"p1": 1, "p4": 1}]))
     assert found(hits) == [[], []]
     assert hits.counters[2] == 1  # P1, P2 and P3 make a candidate in vain
 
@@ -99,7 +100,7 @@ def test_bop_needs_three_predicates_and_may_err_about_a_candidate():
 def test_bop_counts_a_repeated_predicate_once():
     world, slots = world_with(And((Or((p(1), p(2))), Or((p(1), p(3))))))
     index = BoP.build(world.table, slots)
-    assert found(index.match_batch(world.events([{"p1": 1}, {"p2": 1}]))) == [[0], []]
+    assert found(search(index, world.events([{"p1": 1}, {"p2": 1}]))) == [[0], []]
 
 
 def test_translation_makes_six_conjunctions_of_the_example_and_holds_equal_ones_once():
@@ -108,7 +109,7 @@ def test_translation_makes_six_conjunctions_of_the_example_and_holds_equal_ones_
     assert index.stats()["conjunctions"] == 6 + 1
     index.delete(slots[:1])
     assert index.stats()["conjunctions"] == 2
-    assert found(index.match_batch(world.events([{"p2": 1}]))) == [[1]]
+    assert found(search(index, world.events([{"p2": 1}]))) == [[1]]
 
 
 @pytest.mark.parametrize("base", ["be_tree", "counting"])
@@ -116,7 +117,7 @@ def test_translation_works_with_any_conjunctive_index(base):
     world, slots = world_with(EXAMPLE)
     index = Translation.build(world.table, slots, base=base)
     raw = [{"p3": 1, "p4": 1, "p6": 1}, {"p3": 1, "p4": 1}]
-    assert found(index.match_batch(world.events(raw))) == [[0], []]
+    assert found(search(index, world.events(raw))) == [[0], []]
 
 
 def test_translation_refuses_what_would_explode():
@@ -142,4 +143,4 @@ def test_bdd_refuses_more_nodes_than_its_limit_and_stays_as_it_was():
     index = BDD.build(world.table, slots[:1], node_limit=5)
     with pytest.raises(IndexBuildError, match="at most 5 nodes"):
         index.insert(slots[1:])
-    assert found(index.match_batch(world.events([{"p1": 1, "p4": 1, "p5": 1}]))) == [[0]]
+    assert found(search(index, world.events([{"p1": 1, "p4": 1, "p5": 1}]))) == [[0]]

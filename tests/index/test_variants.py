@@ -12,6 +12,7 @@ import matchwood as mw
 from encode.world import found, small_world
 from index.variants import SETTINGS
 from matchwood.index.core.registry import REGISTRY, find_index
+from searching import search
 
 pytestmark = pytest.mark.slow
 
@@ -50,20 +51,20 @@ def test_building_changing_and_keeping_agree_with_the_naive_evaluator(name, conf
     world, encoded, raw = small_world(seed=len(str(config)), n_expressions=60)
     held = world.speaking(index_class.language)
     index = index_class.build(world.table, held[::2], **config)
-    assert found(index.match_batch(encoded)) == world.expected(held[::2], raw)
+    assert found(search(index, encoded)) == world.expected(held[::2], raw)
     for slot in held[1::2]:
         index.insert(np.array([slot], np.int32))
-    assert found(index.match_batch(encoded)) == world.expected(held, raw)
+    assert found(search(index, encoded)) == world.expected(held, raw)
     index.delete(held[::3])
     left = np.setdiff1d(held, held[::3])
-    assert found(index.match_batch(encoded)) == world.expected(left, raw)
+    assert found(search(index, encoded)) == world.expected(left, raw)
     kept = {label: array.copy() for label, array in index.layout().items()}
     index = index_class.restore(world.table, kept, **config)
     index.insert(held[::3])
-    assert found(index.match_batch(encoded)) == world.expected(held, raw)
+    assert found(search(index, encoded)) == world.expected(held, raw)
     index.delete(held)
     empty = index_class.restore(world.table, index.layout(), **config)
-    assert found(empty.match_batch(encoded)) == [[]] * len(raw)
+    assert found(search(empty, encoded)) == [[]] * len(raw)
 
 
 def named(config: dict[str, Any]) -> dict[str, Any]:

@@ -16,6 +16,7 @@ from matchwood.kernel.verify_kernels import COUNTERS
 from matchwood.lang.nodes import And, Between, Comparison, Expr, In
 from matchwood.workload import Skew2D, find_workload, load_events, load_subscriptions
 from naive import matches
+from searching import search
 
 INF, NAN = float("inf"), float("nan")
 VARIANTS = [(how, lists) for how in ("simple", "overlapped") for lists in ("table", "hash")]
@@ -29,7 +30,7 @@ def rectangle(x0: object, x1: object, y0: object, y1: object) -> Expr:
 
 
 def answers(index: VCR, world: World, events: list[dict[str, object]]) -> list[list[int]]:
-    hits = index.match_batch(world.events(events))
+    hits = search(index, world.events(events))
     found = np.split(hits.slots, hits.offsets[1:-1])
     assert all(len(set(slots.tolist())) == len(slots) for slots in found)
     return [sorted(slots.tolist()) for slots in found]
@@ -103,7 +104,7 @@ def test_a_thousand_rectangles_against_ten_thousand_points(kind: str) -> None:
         grown.insert(held[600:])  # on a grid that was made for others
         for index in (whole, grown):
             assert index.stats()["rest"] < 100
-            hits = index.match_batch(encoded)
+            hits = search(index, encoded)
             found = np.split(hits.slots, hits.offsets[1:-1])
             for e, slots_of_event in enumerate(found):
                 assert np.sort(slots_of_event).tolist() == expected[e].tolist()
@@ -313,7 +314,7 @@ def test_work_is_bounded_by_the_covering_set_and_the_matches() -> None:
     workload = Skew2D(n_subscriptions=5_000, n_events=300)
     loaded = load_subscriptions(workload)
     index = VCR.build(loaded.table, loaded.slots)
-    hits = index.match_batch(load_events(workload, loaded.attributes))
+    hits = search(index, load_events(workload, loaded.attributes))
     work = dict(zip(COUNTERS, hits.counters.tolist(), strict=True))
     assert work["nodes"] <= index.stats()["covering_vcrs"] * work["events"]
     assert work["candidates"] == work["matches"] > 0  # whole numbers on grid lines: exact

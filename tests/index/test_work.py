@@ -9,6 +9,7 @@ from encode.world import World, found
 from matchwood.index.pst.hash import PSTHash
 from matchwood.kernel.verify_kernels import COUNTERS
 from matchwood.lang.nodes import And, Comparison, Expr
+from searching import search
 
 pytestmark = pytest.mark.slow
 
@@ -31,7 +32,7 @@ def test_the_work_for_an_event_of_many_attributes_is_linear_in_their_number(inde
     slots = world.store(chain(n, size))
     index = index_class.build(world.table, slots)
     wide = {f"a{i}": 1 for i in range(n)}
-    hits = index.match_batch(world.events([wide, {**wide, "a5": 2}]))
+    hits = search(index, world.events([wide, {**wide, "a5": 2}]))
     without = [i for i in range(n) if 5 not in [(i + 7 * k) % n for k in range(size)]]
     assert found(hits) == [list(range(n)), without]
     assert work(hits.counters) <= 2 * 20 * n
@@ -44,10 +45,10 @@ def test_pst_hash_looks_up_combinations_or_members_whichever_are_fewer(n_access)
     index = PSTHash.build(world.table, slots, n_access=n_access)
     narrow, wide = {f"a{i}": 1 for i in range(4, 8)}, {f"a{i}": 1 for i in range(2_000)}
     some = {f"a{i}": 1 for i in range(28)}
-    hits = index.match_batch(world.events([narrow, wide, some]))
+    hits = search(index, world.events([narrow, wide, some]))
     assert found(hits)[:2] == [[], list(range(len(slots)))]
     assert found(hits)[2] == [s for s in range(2_000) if s % 40 + 21 < 28] + list(
         range(2_000, 2_007)
     )
-    few = index.match_batch(world.events([narrow]))
+    few = search(index, world.events([narrow]))
     assert few.counters[COUNTERS.index("nodes")] <= 6 + 4 + 1  # combinations of four spaces

@@ -40,6 +40,13 @@ SETTINGS: dict[str, list[dict[str, Any]]] = {
         {"max_cap": 2, "rank_window": 1.0, "theta": 0.5, "histogram": False},
         {"max_cap": 2, "alpha_s": 0.0, "alpha_c": 0.0, "beta": 0.0, "gamma": 0.0},
     ],
+    "blocks": [
+        {"space_size": 0, "max_spaces": 4, "max_records": 2},
+        {"exact": 1000.0, "columns": 0.0},
+        {"exact": 0.0, "columns": 0.0, "sieve": 1000.0, "least": 0.0},
+        {"exact": 0.0, "columns": 0.0, "sieve": 0.0, "least": 0.0},
+        {"exact": 0.0, "columns": 1.0},
+    ],
     "eager": _CONTEXT,
     "gbu": _CONTEXT,
     "gryphon": [{"leaf_capacity": 0}, {"leaf_capacity": 1, "rare_first": True}],

@@ -103,7 +103,6 @@ def test_a_value_becomes_a_plain_python_value(given_value: Any, kept: Any) -> No
         (None, "is_null"),
         ([1, 2], "isin"),
         (b"x", "decode"),
-        (attr("b"), "two attributes"),
         (timedelta(1), "convert"),
         (np.array([1, 2]), "isin"),
         (np.datetime64("NaT"), "is_null"),

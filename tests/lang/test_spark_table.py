@@ -39,7 +39,7 @@ LITERAL_SUBJECT = re.compile(
 def ours(text: str, is_boolean: bool) -> Any:
     """The value of a text: of a literal, or of a predicate, whose subject goes into an event."""
     if not is_boolean:
-        tree = parse(f"x = {text}")
+        tree = parse(f"x = ({text}\n)")
         return tree.value if isinstance(tree, Comparison) else None
     subject = LITERAL_SUBJECT.match(text)
     if subject is None:

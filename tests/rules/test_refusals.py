@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 import matchwood as mw
+from matchwood.rules.texts import language
 
 REFUSED: list[tuple[str, Any, str, str]] = [
     ("eventbridge", {"a": [None]}, "null", "a[0]"),
@@ -79,8 +80,10 @@ def test_rules_come_in_the_shapes_people_keep_them_in() -> None:
         [{"Name": "r", "EventPattern": json.dumps(pattern)}],
         {"Rules": [{"Name": "r", "EventPattern": json.dumps(pattern), "State": "ENABLED"}]},
     ):
-        assert mw.import_rules(rules).subscriptions == [("r", text)]
-    assert mw.import_rules([pattern, json.dumps(pattern)]).subscriptions == [(1, text), (2, text)]
+        assert mw.import_rules(rules, arrays=False).subscriptions == [("r", text)]
+    assert [text for _, text in mw.import_rules([pattern, json.dumps(pattern)], arrays=False)] == [
+        text
+    ] * 2
 
 
 def test_the_format_is_guessed_when_only_one_fits() -> None:
@@ -104,3 +107,23 @@ def test_a_report_is_what_add_many_takes() -> None:
     assert matcher.add_many(report).count == len(report) == 1
     assert matcher.match({"price": 5}) == ["x"]
     assert report.to_dict()["errors"][0]["construct"] == "$where"
+
+
+def test_negations_of_typed_values_are_short() -> None:
+    for rule, text in (
+        ({"a": [{"anything-but": ["x", "y"]}]}, "a NOT IN ('x', 'y')"),
+        ({"a": {"$ne": 5}}, "a <> 5 OR a IS NULL"),
+        ({"a": {"$not": {"$gt": 5}}}, "a <= 5 OR a IS NULL"),
+        ({"!==": [{"var": "a"}, 5]}, "a <> 5 OR a IS NULL"),
+    ):
+        report = mw.import_rules([rule], typed=True, arrays=False)
+        assert report.subscriptions == [(1, text)]
+
+
+def test_lists_are_asked_only_where_there_may_be_some() -> None:
+    rule = {"a": ["x"], "b": ["y"]}
+    plain = mw.import_rules([rule], arrays=False).subscriptions
+    assert plain == [(1, "a = 'x' AND b = 'y'")]
+    if language().arrays:
+        named = mw.import_rules([rule], arrays=["b"]).subscriptions
+        assert named == [(1, "a = 'x' AND (b = 'y' OR array_contains(b, 'y'))")]

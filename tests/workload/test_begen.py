@@ -21,6 +21,7 @@ from matchwood.workload import (
 )
 from matchwood.workload.begen_bases import kept_share, number_of_bases
 from matchwood.workload.begen_operators import accepted_share, range_widths
+from searching import search
 
 N = 20_000
 OPERATORS = {
@@ -64,7 +65,7 @@ def measured(workload: BEGen) -> float:
     """The share of all pairs of events and subscriptions that match."""
     loaded = load_subscriptions(workload)
     batch = load_events(workload, loaded.attributes)
-    hits = Scan.build(loaded.table, loaded.slots).match_batch(batch)
+    hits = search(Scan.build(loaded.table, loaded.slots), batch)
     return len(hits.slots) / workload.n_subscriptions / workload.n_events
 
 
@@ -329,7 +330,7 @@ def test_events_of_predicates_match_what_events_of_values_match_and_more() -> No
     assert not wide.errors
     found = []
     for batch in (load_events(workload, loaded.attributes), wide.batch):
-        hits = scan.match_batch(batch)
+        hits = search(scan, batch)
         ends = pairwise(hits.offsets.tolist())
         found.append([set(hits.slots[first:last].tolist()) for first, last in ends])
     assert all(few <= many for few, many in zip(*found, strict=True))

@@ -16,6 +16,7 @@ from matchwood.index.scan.index import Scan
 from matchwood.workload import Uniform, Workload, event_dicts, load_events, load_subscriptions
 from matchwood.workload.loading import encode_entries
 from matchwood.workload.tables import coded, entry_table
+from searching import search
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,9 +53,7 @@ class Shop(Workload):
 def test_the_loaded_table_gives_the_matchers_answers() -> None:
     workload = Uniform(n_subscriptions=3_000, n_events=30)
     loaded = load_subscriptions(workload)
-    hits = Scan.build(loaded.table, loaded.slots).match_batch(
-        load_events(workload, loaded.attributes)
-    )
+    hits = search(Scan.build(loaded.table, loaded.slots), load_events(workload, loaded.attributes))
     matcher = Matcher(schema=workload.schema())
     assert matcher.add_many(workload.subscriptions(0, 3_000)).errors == []
     for e, event in enumerate(event_dicts(workload.events(0, 30), 0, 30)):
@@ -75,7 +74,7 @@ def test_trees_absences_patterns_and_mixed_types_load() -> None:
     workload = Shop(n_subscriptions=3, n_events=3)
     loaded = load_subscriptions(workload)
     batch = load_events(workload, loaded.attributes)
-    hits = Scan.build(loaded.table, loaded.slots).match_batch(batch)
+    hits = search(Scan.build(loaded.table, loaded.slots), batch)
     ends = pairwise(hits.offsets.tolist())
     found = [sorted(hits.slots[first:last].tolist()) for first, last in ends]
     assert found == [[0, 1], [1], [0, 2]]

@@ -24,6 +24,7 @@ from matchwood.workload.dblp import read_dblp
 from matchwood.workload.qgrams_corpus import authors, titles
 from matchwood.workload.qgrams_strings import encode_strings
 from matchwood.workload.qgrams_text import folded, string_expression, string_grams
+from searching import search
 
 DBLP = """<?xml version="1.0" encoding="ISO-8859-1"?>
 <!DOCTYPE dblp SYSTEM "dblp.dtd">
@@ -240,9 +241,7 @@ def test_bytes_that_are_no_text_part_words(tmp_path: Path) -> None:
 def test_every_event_finds_its_own_string() -> None:
     workload = QGrams(n_subscriptions=2_000, n_events=50)
     loaded = load_subscriptions(workload)
-    hits = Scan.build(loaded.table, loaded.slots).match_batch(
-        load_events(workload, loaded.attributes)
-    )
+    hits = search(Scan.build(loaded.table, loaded.slots), load_events(workload, loaded.attributes))
     for event in range(50):
         assert event in hits.slots[hits.offsets[event] : hits.offsets[event + 1]]
 
@@ -262,7 +261,7 @@ def test_the_match_probability_is_hit_within_a_tenth(
     )
     loaded = load_subscriptions(workload)
     batch = load_events(workload, loaded.attributes)
-    hits = Scan.build(loaded.table, loaded.slots).match_batch(batch)
+    hits = search(Scan.build(loaded.table, loaded.slots), batch)
     assert len(hits.slots) / 5_000 / 100 == pytest.approx(probability, rel=0.1)
     parameters = workload.parameters()
     assert average(workload.subscriptions(0, 5_000), "id", 5_000) == pytest.approx(

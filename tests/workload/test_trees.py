@@ -27,6 +27,7 @@ from matchwood.workload.ad_trees import SHARING
 from matchwood.workload.loading import Loaded
 from matchwood.workload.tree_kernels import NOT, XNOR, XOR
 from naive import matches
+from searching import search
 
 
 def drawn(workload: ABEGen | AdTrees, n: int) -> list[tuple[Any, ...]]:
@@ -65,9 +66,7 @@ def trees(workload: Workload, n: int) -> list[Expr]:
 
 
 def answers(workload: Workload, loaded: Loaded) -> list[list[int]]:
-    hits = Scan.build(loaded.table, loaded.slots).match_batch(
-        load_events(workload, loaded.attributes)
-    )
+    hits = search(Scan.build(loaded.table, loaded.slots), load_events(workload, loaded.attributes))
     ends = hits.offsets.tolist()
     return [sorted(hits.slots[begin:end].tolist()) for begin, end in pairwise(ends)]
 

@@ -3,7 +3,7 @@
 warm up    build and match a few subscriptions: everything is compiled, or read from the cache
 build      all subscriptions, timed
 check      all events: the same pairs as scan, or the run ends
-passes     match_batch over all events, timed, as often as the runner calls
+passes     search of all events, and absorb, timed, as often as the runner calls
 delete     if the suite asks: timed, then checked again
 """
 
@@ -16,13 +16,14 @@ import numpy as np
 
 from matchwood.bench.answers import WrongAnswers, check, first_events, pairs
 from matchwood.bench.results import AGREES, REFERENCE, SCAN, SKIPPED, UNCHECKED, IndexResult
+from matchwood.bench.searching import search
 from matchwood.bench.suite import INSERT, IndexSpec
 from matchwood.encode.events import EventBatch
 from matchwood.encode.expression_kernels import TREE
 from matchwood.encode.expressions import ExpressionTable
 from matchwood.errors import IndexBuildError
 from matchwood.index.core.protocol import ANY, Hits, Index
-from matchwood.index.core.static import StaticFrame
+from matchwood.index.core.scratch import Scratch
 from matchwood.kernel.verify_kernels import COUNTERS
 from matchwood.workload.stopwatch import Stopwatch
 
@@ -53,6 +54,7 @@ class Contender:
         self._events = first_events(arena.events, spec.events)
         self._watch = Stopwatch()
         self._index: Index | None = None
+        self._scratch = Scratch()
         self._n_matches = 0
 
     @property
@@ -70,7 +72,7 @@ class Contender:
             self.result.answers, self.result.note = SKIPPED, str(error)
             return
         with self._watch.phase("first match"):
-            hits = self._index.match_batch(self._events)
+            hits = self._search(self._index, self._events)
         self._check(hits, self._arena.expected)
         self._n_matches = len(hits.slots)
         result = self.result
@@ -85,7 +87,7 @@ class Contender:
         """One timed pass over the events."""
         assert self._index is not None
         began = time.perf_counter()
-        hits = self._index.match_batch(self._events)
+        hits = self._search(self._index, self._events)
         seconds = time.perf_counter() - began
         if len(hits.slots) != self._n_matches:
             raise WrongAnswers(
@@ -103,12 +105,15 @@ class Contender:
         with self._watch.phase("delete"):
             for first in range(0, n, self.spec.chunk):
                 self._index.delete(gone[first : first + self.spec.chunk])
-            _settle(self._index)
+            self._index.settle()
         expected = self._arena.expected
         left = expected[~np.isin(expected & 0xFFFFFFFF, gone)]
-        self._check(self._index.match_batch(self._events), left)
+        self._check(self._search(self._index, self._events), left)
         self.result.n_deleted = n
         self.result.delete_seconds = self._watch.seconds["delete"]
+
+    def _search(self, index: Index, events: EventBatch) -> Hits:
+        return search(index, events, self._scratch)
 
     def _refuse_trees(self) -> None:
         kinds = self._arena.table.layout.kind[self._arena.slots]
@@ -119,7 +124,7 @@ class Contender:
         few = self._arena.slots[:_WARM_UP]
         with self._watch.phase("warm up"):
             index = self._build(few)
-            index.match_batch(first_events(self._events, 2))
+            self._search(index, first_events(self._events, 2))
             if will_delete:
                 index.delete(few[: len(few) // 2])
 
@@ -129,7 +134,7 @@ class Contender:
         index = self._cls.build(self._arena.table, first_slots, **spec.config)
         for first in range(0, len(slots) if inserts else 0, spec.chunk):
             index.insert(slots[first : first + spec.chunk])
-        _settle(index)
+        index.settle()
         return index
 
     def _check(self, hits: Hits, expected: np.ndarray) -> None:
@@ -141,9 +146,3 @@ class Contender:
         n = min(self._arena.n_checked, self._events.n_events)
         check(self.spec.label, self._arena.case, pairs(hits, n), expected[(expected >> 32) < n])
         self.result.answers = REFERENCE if self.spec.index == SCAN else AGREES
-
-
-def _settle(index: Index) -> None:
-    """Have an index that is built again after changes do it while the time is taken."""
-    if isinstance(index, StaticFrame):
-        index.settle()

@@ -24,6 +24,7 @@ from matchwood.encode.resolve import resolve
 from matchwood.engine.loading import load_batches
 from matchwood.index.core.protocol import Hits
 from matchwood.index.core.registry import find_index
+from matchwood.index.core.scratch import Scratch
 from matchwood.lang.parser import parse
 from matchwood.workload.context import Context, Walk
 from matchwood.workload.loading import encode_entries
@@ -41,10 +42,10 @@ class Stretch(NamedTuple):
     first: int
 
 
-def load_profiles(workload: Context) -> tuple[Attributes, ExpressionTable]:
+def load_profiles(workload: Context) -> tuple[Attributes, ExpressionTable, ContextStore]:
     """All profiles, each in the slot of its number, linked to contexts with their first values."""
     attributes, table = Attributes(workload.schema()), ExpressionTable()
-    store = table.context = ContextStore(attributes, table)
+    store = ContextStore(attributes, table)
     n = workload.n_subscriptions
     bound = workload.is_bound(0, n)
     fixed = np.flatnonzero(~bound)
@@ -66,7 +67,7 @@ def load_profiles(workload: Context) -> tuple[Attributes, ExpressionTable]:
     store.set_many(ids, columns)
     store.slot_row = np.full(n, -1, np.int32)
     store.slot_row[slots] = np.arange(len(slots))  # set_many made the rows in this order
-    return attributes, table
+    return attributes, table, store
 
 
 def _encode_fixed(
@@ -137,12 +138,13 @@ class Filter:
     """One filter with its settings, over values of its own."""
 
     def __init__(self, index: str, config: dict[str, Any], workload: Context) -> None:
-        self.attributes, self.table = load_profiles(workload)
-        self.store: ContextStore = self.table.context
+        self.attributes, self.table, self.store = load_profiles(workload)
         slots = np.arange(workload.n_subscriptions, dtype=np.int32)
         began = time.process_time()
         filter_class: Any = find_index(index)
         self.index = filter_class.build(self.table, slots, **config)
+        self.index.contexts = self.store
+        self._scratch = Scratch()
         self.index.settle()
         self.build_seconds = time.process_time() - began
 
@@ -159,14 +161,16 @@ class Filter:
     def run(self, stretch: Stretch) -> tuple[list[float], list[Hits]]:
         """Updates, then the message, again and again; seconds of each, and the answers."""
         seconds, answers = [], []
-        store, index = self.store, self.index
+        store, index, scratch = self.store, self.index, self._scratch
         gc.disable()
         try:
             for event, (rows, cols, keys) in zip(stretch.events, stretch.updates, strict=True):
                 began = time.process_time()
                 if len(keys):
                     store.write(rows, cols, keys)
-                hits = index.match_batch(event)
+                index.settle()
+                hits = index.search(event, scratch)
+                index.absorb(scratch)
                 seconds.append(time.process_time() - began)
                 answers.append(hits)
         finally:

@@ -108,7 +108,7 @@ class _Group:
         stream = Stream(self._workloads[0], filter_.attributes, filter_.store)
         for i, workload in enumerate(self._workloads):
             stream.turn_to(workload)
-            _warm_up(filter_, stream, workload)
+            warm_up_stream(filter_, stream, workload)
             stretches = _stretches(stream, workload)
             if spec not in self._rows[i]:
                 for stretch in stretches:  # the values walk on, for the cases after this one
@@ -185,7 +185,7 @@ class _Group:
         )
 
 
-def _warm_up(filter_: Filter, stream: Stream, workload: Context) -> None:
+def warm_up_stream(filter_: Filter, stream: Stream, workload: Context) -> None:
     """Messages and their updates, after those of the case; no message where there is no index."""
     if workload.burst:
         return

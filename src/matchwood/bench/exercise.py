@@ -20,8 +20,8 @@ from typing import Any
 
 import pyarrow as pa
 
+from matchwood.context import CONTEXT_INDEXES
 from matchwood.engine.matcher import Matcher
-from matchwood.engine.routing import CONTEXT_INDEXES
 from matchwood.errors import MatchwoodError
 from matchwood.index.core.registry import REGISTRY as INDEXES
 from matchwood.lang.parser import parse

@@ -15,6 +15,7 @@ from matchwood.encode.events import EventBatch
 from matchwood.encode.expressions import ExpressionTable
 from matchwood.index.core.config import IndexConfig
 from matchwood.index.core.protocol import ANY, Hits
+from matchwood.index.core.scratch import Scratch
 from matchwood.kernel.verify_kernels import COUNTERS, EVENTS
 
 
@@ -41,10 +42,13 @@ class Null:
     def delete(self, slots: np.ndarray) -> None:
         self._n -= len(slots)
 
-    def match(self, event: EventBatch) -> np.ndarray:
-        return self.match_batch(event).slots
+    def settle(self) -> None:
+        """Nothing is missing."""
 
-    def match_batch(self, events: EventBatch) -> Hits:
+    def absorb(self, scratch: Scratch) -> None:
+        """Nothing was learned."""
+
+    def search(self, events: EventBatch, scratch: Scratch) -> Hits:
         counters = np.zeros(len(COUNTERS), np.int64)
         counters[EVENTS] = events.n_events
         return Hits(np.zeros(events.n_events + 1, np.int64), np.empty(0, np.int32), counters)

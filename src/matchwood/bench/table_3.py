@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from matchwood.index.stabbing.interval_tree import IntervalTree
-from matchwood.index.stabbing.ps_tree import PSTree
+from matchwood.index.stabbing.ps_tree import TRIE, PSTree
 from matchwood.index.stabbing.segment_tree import SegmentTree
 
 DOMAIN, LONGEST = 1_000_000, 1_000
@@ -45,6 +45,27 @@ class _Scan:
         return np.cumsum([0, *map(len, found)]), np.concatenate([*found, np.empty(0, np.int64)])
 
 
+class _Trie(PSTree):
+    """The paper's tree of elements, predicates inserted one by one."""
+
+    @classmethod
+    def of_intervals(cls, lo: np.ndarray, hi: np.ndarray) -> _Trie:
+        tree = cls(TRIE)
+        for id_, ends in enumerate(zip(lo.tolist(), hi.tolist(), strict=True)):
+            tree.insert(id_, [ends])
+        return tree
+
+
+STRUCTURES: dict[str, Callable[..., Any]] = {
+    "scan": _Scan,
+    "interval_tree": IntervalTree,
+    "segment_tree": SegmentTree,
+    "ps_tree": PSTree.of_intervals,
+    "ps_tree, trie": _Trie.of_intervals,
+}
+"""What stabs, by name; the trie is the paper's own form and not part of `measure`."""
+
+
 def drawn(n: int, n_keys: int, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Intervals and keys."""
     rng = np.random.default_rng(seed)
@@ -55,12 +76,7 @@ def drawn(n: int, n_keys: int, seed: int) -> tuple[np.ndarray, np.ndarray, np.nd
 def measure(n: int = 100_000, n_keys: int = 100_000, repetitions: int = 5) -> list[Row]:
     """Every structure on the same intervals and keys, the fastest of some repetitions."""
     lo, hi, keys = drawn(n, n_keys, seed=1)
-    makers: dict[str, Callable[..., Any]] = {
-        "scan": _Scan,
-        "interval_tree": IntervalTree,
-        "segment_tree": SegmentTree,
-        "ps_tree": PSTree.of_intervals,
-    }
+    makers = {name: make for name, make in STRUCTURES.items() if "trie" not in name}
     few = keys[: min(_SCANNED, n_keys)]
     rows = []
     for name, make in makers.items():

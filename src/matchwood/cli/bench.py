@@ -20,9 +20,9 @@ app = typer.Typer(
 def list_suites(as_json: Json = False) -> None:
     """List the suites and their presets."""
     from matchwood import bench
-    from matchwood.bench import spark_suite
+    from matchwood.bench import papers, spark_suite
 
-    suites = [*bench.list_suites(), spark_suite.LISTED]
+    suites = [*bench.list_suites(), *papers.LISTED, spark_suite.LISTED]
     if as_json:
         print_json([{"name": each.name, "description": each.description,
                      "presets": list(each.presets)} for each in suites])  # fmt: skip
@@ -38,17 +38,45 @@ def run(
     index: Annotated[
         list[str] | None, typer.Option(help="Only this index; may be given again.")
     ] = None,
+    case: Annotated[
+        list[str] | None,
+        typer.Option(help="Suite papers: only this case (be_tree/5a) or paper; again for more."),
+    ] = None,
+    minutes: Annotated[
+        float | None, typer.Option(help="Suite papers: stop after so long; run again to go on.")
+    ] = None,
     seed: Annotated[int | None, typer.Option(help="Seed of the workloads.")] = None,
     out: Annotated[
         Path | None,
-        typer.Option(help="A .json file or a folder for the result.", show_default="bench-results"),
+        typer.Option(
+            help="A .json file (papers: .jsonl) or a folder for the result.",
+            show_default="bench-results",
+        ),
     ] = None,
     as_json: Json = False,
 ) -> None:
     """Run a suite, show its table and write its result as JSON."""
     from matchwood import bench
-    from matchwood.bench import spark_suite
+    from matchwood.bench import papers, spark_suite
 
+    if suite in (papers.NAME, papers.EXTERNAL):
+        from matchwood.bench.papers.summary import as_data, as_text
+
+        with progress("benchmark") as advance:
+            results = papers.run_papers(
+                preset,
+                out,
+                lambda _what, done, total: advance(done, total),
+                only=case or (),
+                seed=seed,
+                minutes=minutes,
+                suite=suite,
+            )
+        if as_json:
+            print_json(as_data(results))
+        else:
+            typer.echo(as_text(results))
+        return
     if suite == spark_suite.NAME:
         with progress("benchmark") as advance:
             found = spark_suite.run_spark_suite(preset, out, advance, tuple(index or ()))
@@ -67,3 +95,50 @@ def run(
         typer.echo(report.to_json())
     else:
         screen().print(report.table())
+
+
+@app.command()
+def report(
+    results: Annotated[Path, typer.Argument(help="The .jsonl file of a run of the suite papers.")],
+    out: Annotated[Path, typer.Option(help="The HTML page to write.")] = Path("papers.html"),
+    pictures: Annotated[
+        Path | None, typer.Option(help="A folder for an SVG and a PNG of every panel.")
+    ] = None,
+    markdown: Annotated[
+        Path | None, typer.Option(help="Also write the verdicts as Markdown (docs/results.md).")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Write one HTML page with every panel, its claims and its verdict."""
+    from matchwood.bench.papers.page import write_page, write_pictures
+    from matchwood.bench.papers.rows import Results
+    from matchwood.bench.papers.summary import as_data, as_text, write_markdown
+
+    found = Results.read(results)
+    write_page(found, out)
+    if pictures is not None:
+        write_pictures(found, pictures)
+    if markdown is not None:
+        write_markdown(found, markdown)
+    if as_json:
+        print_json(as_data(found))
+    else:
+        typer.echo(f"{as_text(found)}\npage: {out}")
+
+
+@app.command()
+def compare(
+    before: Annotated[Path, typer.Argument(help="The .jsonl file of a run.")],
+    after: Annotated[Path, typer.Argument(help="The file of another run of the same preset.")],
+    metric: Annotated[str, typer.Option(help="What to compare.")] = "us_per_event",
+    as_json: Json = False,
+) -> None:
+    """Compare two runs of the suite papers row by row; small differences are noise."""
+    from matchwood.bench.papers.compare import as_text, compare_runs
+    from matchwood.bench.papers.rows import Results
+
+    found = compare_runs(Results.read(before), Results.read(after), metric)
+    if as_json:
+        print_json([each._asdict() for each in found])
+    else:
+        typer.echo(as_text(found))

@@ -43,7 +43,7 @@ def import_(
     typed: Annotated[
         bool,
         typer.Option(
-            "--typed", help="JSONLogic: values have the type of the constant beside them."
+            "--typed", help="Values have the type of the constants that they are compared with."
         ),
     ] = False,
     strict: Annotated[

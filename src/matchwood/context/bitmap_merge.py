@@ -12,14 +12,14 @@ from matchwood.context.update_kernels import N_PROFILES
 from matchwood.encode.events import EventBatch
 from matchwood.errors import IndexBuildError
 from matchwood.index.core.protocol import Hits
-from matchwood.kernel.arrays import doubled, grown
+from matchwood.index.core.scratch import Scratch
 from matchwood.kernel.verify_kernels import CANDIDATES, COUNTERS, EVENTS, MATCHES, PREDICATES
 
 if TYPE_CHECKING:
     from matchwood.context.cif import Cif
 
 
-def match_bitmaps(cif: Cif, events: EventBatch) -> Hits:
+def match_bitmaps(cif: Cif, events: EventBatch, scratch: Scratch) -> Hits:
     """Match a batch event by event."""
     try:
         from pyroaring import BitMap
@@ -32,10 +32,7 @@ def match_bitmaps(cif: Cif, events: EventBatch) -> Hits:
     held = profiles.entry[: len(live) * n, 1].reshape(-1, n) > 0
     beside = [BitMap(np.flatnonzero(live & ~held[:, k]).astype(np.uint32)) for k in range(n)]
     everyone = BitMap(np.flatnonzero(live).astype(np.uint32))
-    board = cif._board
-    size = max(cif.n_attributes, int(events.attr.max(initial=-1)) + 1)
-    board.event = grown(board.event, doubled(len(board.event), size), -1)
-    board.entry = grown(board.entry, len(board.event))
+    search, stamp = cif.search_in(scratch), scratch.post(events, cif.n_attributes)
     counters = np.zeros(len(COUNTERS), np.int64)
     out, offsets = np.empty(len(live), np.int32), np.zeros(events.n_events + 1, np.int64)
     answers = []
@@ -53,22 +50,20 @@ def match_bitmaps(cif: Cif, events: EventBatch) -> Hits:
         for k, attr in enumerate(cif.attrs.tolist() if is_probed else ()):
             found = beside[k]
             if attr in keys:
-                n_found = probe_one(cif.structure, k, keys[attr], cif._found)
-                found = found | BitMap((cif._found[:n_found] // n).astype(np.uint32))
+                n_found = probe_one(cif.structure, k, keys[attr], search.found)
+                found = found | BitMap((search.found[:n_found] // n).astype(np.uint32))
             merged = merged & found
         candidates = np.array(merged.to_array(), np.int32)
-        cif._tested[0] = 0
+        search.tested[0] = 0
         used = postfilter_candidates(
-            profiles, cif.cells, n, candidates, is_probed, cif.mode == AGILE,
-            cif._policy, cif._requests, events, e, board._stamp + e, board.event, board.entry,
-            cif._table.predicates.layout, out, cif._tested, cif.work,
+            profiles, cif.cells, n, candidates, is_probed, cif.mode == AGILE, search,
+            events, e, stamp + e, scratch.event, scratch.entry, cif.predicates, out,
         )  # fmt: skip
         answers.append(out[:used].copy())
         offsets[e + 1] = offsets[e] + used
         counters[EVENTS] += 1
         counters[CANDIDATES] += len(candidates)
-        counters[PREDICATES] += cif._tested[0]
+        counters[PREDICATES] += search.tested[0]
         counters[MATCHES] += used
-    board._stamp += events.n_events
     slots = np.concatenate(answers) if answers else np.empty(0, np.int32)
     return Hits(offsets, slots, counters)

@@ -37,7 +37,7 @@ from matchwood.context.agile_kernels import (
 from matchwood.context.choice import choose_attributes
 from matchwood.context.cif_build import ends_of, structure_for
 from matchwood.context.cif_config import CifConfig
-from matchwood.context.cif_kernels import filter_batch
+from matchwood.context.cif_kernels import N_EVENTS, Search, absorb_notes, filter_batch
 from matchwood.context.policy_kernels import P_ASKED, P_PROFILES, P_UPDATES
 from matchwood.context.profile_kernels import Profiles
 from matchwood.context.profiles import (
@@ -65,11 +65,14 @@ from matchwood.encode.keys import INT_MAX, INT_MIN
 from matchwood.index.core.config import IndexConfig
 from matchwood.index.core.frame import IndexFrame, Step, check_slots
 from matchwood.index.core.protocol import ANY, Hits
+from matchwood.index.core.scratch import Part, Scratch, new_version
 from matchwood.index.stabbing.interval_skip_list import with_identifiers
 from matchwood.index.stabbing.interval_skip_list_kernels import LEVELS
 from matchwood.index.stabbing.marker_kernels import KIND, NODES
 
 REQUESTS = 4096
+NOTES = 2**16
+"""Finds and false positives that a scratch can note before its owner absorbs them."""
 SPARE_NODES = 64
 """Nodes that are never worth looking for those that no range ends at any more."""
 _NO_CELLS = np.full((1, 1, 4), INT_MIN, np.int64)
@@ -93,8 +96,6 @@ class Cif(IndexFrame):
         self.work = np.zeros(4, np.int64)
         self._policy = self._new_policy()
         self._requests = np.empty(REQUESTS, np.int32)
-        self._clock = np.zeros(1, np.int64)
-        self._tested = np.zeros(1, np.int64)
         self._before = np.zeros(LEVELS, np.int64)
         self._drop_layout()
 
@@ -107,21 +108,21 @@ class Cif(IndexFrame):
         self.structure = new_structure(0, 1)
         self._scope = np.zeros((0, 2), np.int64)
         self._profile_of = np.full(16, -1, np.int32)
-        self._seen = np.zeros(0, np.uint8)
-        self._found = np.zeros(0, np.int32)
-        self._candidates = np.zeros(0, np.int32)
+        self._version = new_version()
         self._built_with = (0, 0)
         self._n_dead = 0
-        self._version = -1
+        self._types_version = -1
         self._most_nodes = SPARE_NODES
 
     def _new_policy(self) -> np.ndarray:
         return np.ones(7) * (np.arange(7) == P_PROFILES)
 
+    contexts: ContextStore | None = None
+    """The values that profiles refer to; set by the owner, None while no subscription has any."""
+
     @property
     def _store(self) -> ContextStore | None:
-        store: ContextStore | None = self._table.context
-        return store
+        return self.contexts
 
     @property
     def profile_of(self) -> np.ndarray:
@@ -185,7 +186,7 @@ class Cif(IndexFrame):
                 self._look_at = int(self.work[UPDATES]) + 4 * len(store) + 64
                 n_values = store.n_values
                 has_doubled |= n_values > 2 * values + 16
-            if has_doubled or version != self._version:
+            if has_doubled or version != self._types_version:
                 self._is_stale = True
         try:
             if self._is_stale:
@@ -214,7 +215,7 @@ class Cif(IndexFrame):
         n_values = 0 if store is None else store.n_values
         self._built_with = (len(slots), n_values)
         self._policy[P_PROFILES] = len(slots)
-        self._version = -1 if store is None else store.attributes.version
+        self._types_version = -1 if store is None else store.attributes.version
         if self.mode != NO_INDEX:
             rows = np.full(len(compiled.slots), -1, np.int32)
             if store is not None:
@@ -247,10 +248,6 @@ class Cif(IndexFrame):
             fresh[: len(self._profile_of)] = self._profile_of
             self._profile_of = fresh
         self._profile_of[compiled.slots] = np.arange(first, last)
-        size = len(self.profiles.slot)
-        if len(self._seen) < size:
-            self._seen = np.zeros(size, np.uint8)
-            self._found, self._candidates = np.empty(size, np.int32), np.empty(size, np.int32)
         n = len(self.attrs)
         if not n:
             return
@@ -317,14 +314,43 @@ class Cif(IndexFrame):
 
     # -- matching ----------------------------------------------------------------------------
 
-    def match_batch(self, events: EventBatch) -> Hits:
-        self.settle()
+    def new_part(self) -> Part:
+        part = Part()
+        part.arrays = _new_search(0)
+        return part
+
+    def search(self, events: EventBatch, scratch: Scratch) -> Hits:
+        """See `protocol`; values may not change meanwhile, and `settle` comes first."""
+        scratch.begin()
         if self._uses_bitmaps:
-            hits = self._match_bitmaps(events)
+            hits = self._match_bitmaps(events, scratch)
         else:
-            hits = self._board.run(events, self.n_attributes, self._stepper(events))
-        self._deescalate()
+            hits = scratch.run(events, self.n_attributes, self._stepper(events, scratch))
+        scratch.end()
         return hits
+
+    def search_in(self, scratch: Scratch) -> Search:
+        """What a search writes to, long enough for the profiles that there are now."""
+        part, size = scratch.of(self), len(self.profiles.slot)
+        if part.version != self._version or len(part.arrays.seen) < size:
+            is_other, noted = part.version != self._version, part.arrays
+            part.arrays = _new_search(size)
+            part.version = self._version
+            if not is_other:  # the same entries: what was noted about them still holds
+                part.arrays = part.arrays._replace(noted=noted.noted, count=noted.count)
+        arrays: Search = part.arrays
+        return arrays
+
+    def _learn(self, part: Part) -> None:
+        """Let the policy decide about false positives, and deescalate what it asks for."""
+        x = part.arrays
+        if part.version != self._version:
+            x.count[:] = 0
+        elif x.count[N_EVENTS]:
+            absorb_notes(
+                x, self.profiles.wrong, self.profiles.spent, self._policy, self._requests, self.work
+            )
+            self._deescalate()
 
     @property
     def n_attributes(self) -> int:
@@ -336,17 +362,16 @@ class Cif(IndexFrame):
     def _uses_bitmaps(self) -> bool:
         return bool(self.config.merge == "bitmap" and len(self.attrs))
 
-    def _stepper(self, events: EventBatch) -> Step:
-        board = self._board
+    def _stepper(self, events: EventBatch, scratch: Scratch) -> Step:
+        search = self.search_in(scratch)
 
         def step(
             first: int, stamp: int, offsets: np.ndarray, out: np.ndarray, counters: np.ndarray
         ) -> int:
             done: int = filter_batch(
-                self.profiles, self.structure, self.cells, self.attrs, self.mode == AGILE,
-                self._policy, self._requests, self._clock, self._seen, self._found,
-                self._candidates, events, first, stamp, board.event, board.entry,
-                self._table.predicates.layout, offsets, out, counters, self._tested, self.work,
+                self.profiles, self.structure, self.cells, self.attrs, self.mode == AGILE, search,
+                events, first, stamp, scratch.event, scratch.entry,
+                self._table.predicates.layout, offsets, out, counters,
             )  # fmt: skip
             return done
 
@@ -368,11 +393,11 @@ class Cif(IndexFrame):
         )  # fmt: skip
         self._give_back_nodes()
 
-    def _match_bitmaps(self, events: EventBatch) -> Hits:
+    def _match_bitmaps(self, events: EventBatch, scratch: Scratch) -> Hits:
         """Merge by compressed bitmaps: one per index, with the profiles that it does not hold."""
         from matchwood.context.bitmap_merge import match_bitmaps
 
-        return match_bitmaps(self, events)
+        return match_bitmaps(self, events, scratch)
 
     # -- saying ------------------------------------------------------------------------------
 
@@ -416,3 +441,16 @@ class Cif(IndexFrame):
     def _take(self, layout: Mapping[str, np.ndarray]) -> None:
         self._slots = set(layout["slots"].tolist())
         self._is_stale = True
+
+
+def _new_search(n_profiles: int) -> Search:
+    """What a search writes to; memory that is not touched costs nothing."""
+    return Search(
+        clock=np.zeros(1, np.int64),
+        seen=np.zeros(n_profiles, np.uint8),
+        found=np.empty(n_profiles, np.int32),
+        candidates=np.empty(n_profiles, np.int32),
+        tested=np.zeros(1, np.int64),
+        noted=np.empty((NOTES, 2), np.int32),
+        count=np.zeros(3, np.int64),
+    )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from matchwood.context.agile_kernels import probe
@@ -25,10 +27,57 @@ AHEAD = 16
 """How many candidates before its turn one is asked for."""
 
 
+class Search(NamedTuple):
+    """What a search writes to: one per filter and scratch."""
+
+    clock: np.ndarray  # int64[1], counts events that were probed
+    seen: np.ndarray  # uint8[profiles], indexes that found each, see `_merge`
+    found: np.ndarray  # int32[profiles], entries that one index found
+    candidates: np.ndarray  # int32[profiles]
+    tested: np.ndarray  # int64[1], predicates tested of the event at hand
+    noted: np.ndarray  # int32[, 2], for `absorb_notes`: e of a false positive, ~e of a find; event
+    count: np.ndarray  # int64[3], N_NOTED, N_EVENTS, N_WRONG
+
+
+N_NOTED, N_EVENTS, N_WRONG = range(3)
+"""Positions in `count`: rows of `noted`, events since they were absorbed, false positives."""
+
+
+@part
+def _note(search, what):
+    """Note something about an entry; what has no room is forgotten."""
+    n = search.count[N_NOTED]
+    if n < len(search.noted):
+        search.noted[n, 0] = what
+        search.noted[n, 1] = search.count[N_EVENTS]
+        search.count[N_NOTED] = n + 1
+
+
+@kernel
+def absorb_notes(search, wrong, spent, policy, requests, work):
+    """Let the policy know what searches have noted, event by event, and leave nothing noted."""
+    decayed = np.int64(0)
+    for i in range(search.count[N_NOTED]):
+        e, event = np.int64(search.noted[i, 0]), np.int64(search.noted[i, 1])
+        while decayed <= event and decayed < search.count[N_EVENTS]:
+            policy[P_UPDATES] *= DECAY
+            policy[P_WRONG] *= DECAY
+            decayed += 1
+        if e >= 0:
+            ask(policy, wrong, e, requests)
+        else:
+            spent[~e] = min(np.int64(spent[~e]) + 1, 255)
+    left = DECAY ** (search.count[N_EVENTS] - decayed)
+    policy[P_UPDATES] *= left
+    policy[P_WRONG] *= left
+    work[FALSE_POSITIVES] += search.count[N_WRONG]
+    for i in range(len(search.count)):
+        search.count[i] = 0
+
+
 @part
 def _merge(
-    profiles, s, events, stamp, board_event, board_entry, attrs, adapts, clock, seen, found,
-    candidates,
+    profiles, s, events, stamp, board_event, board_entry, attrs, adapts, search
 ):  # fmt: skip
     """Candidates of the posted event: profiles that all their indexes have found, and the loose.
 
@@ -36,13 +85,14 @@ def _merge(
     candidates are read off it in order: testing them then runs through memory, not across it.
     """
     n_indexes = len(attrs)
+    clock, seen, found, candidates = search.clock, search.seen, search.found, search.candidates
     clock[0] += 1  # an event that has to be repeated counts anew
     if clock[0] % 31 == 0:
         for p in range(len(seen)):
             seen[p] = 0
     base = 8 * (clock[0] % 31)
     n = np.int64(0)
-    need, spent = profiles.need, profiles.spent
+    need = profiles.need
     for k in range(n_indexes):
         attr = attrs[k]
         if board_event[attr] != stamp:
@@ -50,7 +100,7 @@ def _merge(
         n_found = probe(s, k, events.lo[board_entry[attr]], found, np.int64(0))
         if adapts and clock[0] % SAMPLE == 0:
             for i in range(n_found):
-                spent[found[i]] = min(np.int64(spent[found[i]]) + 1, 255)
+                _note(search, ~np.int64(found[i]))
         for i in range(n_found):
             e = np.int64(found[i])
             p = e >> 1 if n_indexes == 2 else e // n_indexes  # a division costs as much as all this
@@ -120,13 +170,14 @@ def _look_ahead(profiles, cells, candidates, n, i):
 
 @part
 def _postfilter(
-    profiles, cells, candidates, n, is_probed, adapts, policy, requests, n_indexes,
-    events, stamp, board_event, board_entry, predicates, out, used, tested, work,
+    profiles, cells, candidates, n, is_probed, adapts, n_indexes,
+    events, stamp, board_event, board_entry, predicates, out, used, search,
 ):  # fmt: skip
     """Append the slots of the candidates that match to out; returns how many are there then.
 
-    A false positive of an index is told to the policy.
+    A false positive of an index is noted for the policy.
     """
+    tested = search.tested
     start, leaf, rows, is_tree = profiles.start, profiles.leaf, profiles.row, profiles.is_tree
     has_sets = len(events.more) > 0
     n_tested = np.int64(0)
@@ -154,45 +205,42 @@ def _postfilter(
         elif is_probed:
             e = _failed_entry(profiles.entry, p, at, n_indexes)
             if e >= 0:
-                work[FALSE_POSITIVES] += 1
+                search.count[N_WRONG] += 1
                 if adapts:
-                    ask(policy, profiles.wrong, e, requests)
+                    _note(search, e)
     tested[0] += n_tested
     return used
 
 
 @kernel
 def filter_batch(
-    profiles, s, cells, attrs, adapts, policy, requests, clock, seen, found, candidates,
+    profiles, s, cells, attrs, adapts, search,
     events, first, stamp, board_event, board_entry, predicates, offsets, out, counters,
-    tested, work,
 ):  # fmt: skip
     """Match events from `first` on; returns how far it came before the output was full."""
     n_indexes = len(attrs)
     used = offsets[first]
     for e in range(first, events.start.shape[0] - 1):
         post_event(events, e, stamp + e, board_event, board_entry)
-        policy[P_UPDATES] *= DECAY
-        policy[P_WRONG] *= DECAY
         is_probed = n_indexes > 0 and _can_probe(events, stamp + e, board_event, board_entry, attrs)
         if is_probed:
             n = _merge(
-                profiles, s, events, stamp + e, board_event, board_entry,
-                attrs, adapts, clock, seen, found, candidates,
-            )  # fmt: skip
+                profiles, s, events, stamp + e, board_event, board_entry, attrs, adapts, search
+            )
         else:
-            n = _all(profiles, candidates)
+            n = _all(profiles, search.candidates)
         if used + n > len(out):
             return e
-        tested[0] = 0
+        search.tested[0] = 0
         used = _postfilter(
-            profiles, cells, candidates, n, is_probed, adapts, policy, requests, n_indexes,
-            events, stamp + e, board_event, board_entry, predicates, out, used, tested, work,
+            profiles, cells, search.candidates, n, is_probed, adapts, n_indexes,
+            events, stamp + e, board_event, board_entry, predicates, out, used, search,
         )  # fmt: skip
+        search.count[N_EVENTS] += 1
         counters[EVENTS] += 1
         counters[NODES] += n_indexes
         counters[CANDIDATES] += n
-        counters[PREDICATES] += tested[0]
+        counters[PREDICATES] += search.tested[0]
         counters[MATCHES] += used - offsets[e]
         offsets[e + 1] = used
     return events.start.shape[0] - 1
@@ -206,13 +254,14 @@ def probe_one(s, k, key, found):
 
 @kernel
 def postfilter_candidates(
-    profiles, cells, n_indexes, candidates, is_probed, adapts, policy, requests,
-    events, e, stamp, board_event, board_entry, predicates, out, tested, work,
+    profiles, cells, n_indexes, candidates, is_probed, adapts, search,
+    events, e, stamp, board_event, board_entry, predicates, out,
 ):  # fmt: skip
     """Test the candidates of event e; returns how many matched."""
     post_event(events, e, stamp, board_event, board_entry)
-    return _postfilter(
-        profiles, cells, candidates, len(candidates), is_probed, adapts, policy, requests,
-        n_indexes, events, stamp, board_event, board_entry, predicates, out, np.int64(0),
-        tested, work,
+    used = _postfilter(
+        profiles, cells, candidates, len(candidates), is_probed, adapts, n_indexes,
+        events, stamp, board_event, board_entry, predicates, out, np.int64(0), search,
     )  # fmt: skip
+    search.count[N_EVENTS] += 1
+    return used

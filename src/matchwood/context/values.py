@@ -293,8 +293,16 @@ def value_of(attribute: Attribute, key: int) -> Any:
         return int(number) if is_whole else number
     if attribute.type == "bool":
         return bool(key)
-    if attribute.type == "date":
-        return date.fromordinal(key + EPOCH_DAY)
-    if attribute.type == "timestamp":
-        return datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=key)
+    if attribute.type in ("date", "timestamp"):
+        return _moment_of(attribute.type, key)
     return key
+
+
+def _moment_of(kind: str, key: int) -> Any:
+    """A day or a moment; one beyond the years of Python's types is NumPy's."""
+    try:
+        if kind == "date":
+            return date.fromordinal(key + EPOCH_DAY)
+        return datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=key)
+    except (OverflowError, ValueError):
+        return np.datetime64(key, "D" if kind == "date" else "us")

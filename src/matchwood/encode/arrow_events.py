@@ -6,19 +6,30 @@ than its attribute's spoils only the events that have a value in it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from matchwood.encode.arrow_values import Misfit, python_value, python_values, stored
+from matchwood.encode.arrow_values import Misfit, is_text, python_value, python_values, stored
 from matchwood.encode.attributes import Attribute, Attributes
 from matchwood.encode.columns import column_keys, float_places, is_double
-from matchwood.encode.events import EncodedEvents, EventBatch, encode_events, wrong_type
+from matchwood.encode.computed import UNKNOWN, compute
+from matchwood.encode.events import (
+    EncodedEvents,
+    EventBatch,
+    as_kind,
+    encode_events,
+    open_entries,
+    wrong_type,
+)
+from matchwood.encode.interval_events import KeySets
 from matchwood.encode.keys import describe
+from matchwood.encode.kinds import MOMENTS
 from matchwood.errors import EventError
+from matchwood.lang.functions.evaluate import PATH
 
 
 class Entries(NamedTuple):
@@ -76,8 +87,85 @@ def encode_table(attributes: Attributes, frame: Any) -> EncodedEvents:
             )
         seen.add(attribute.id)
         entries += _column_entries(attributes, attribute, readable(column), errors)
-    entries += absence_entries(attributes, entries, table.num_rows)
-    return EncodedEvents(_assemble(entries, table.num_rows, errors), errors)
+    warnings: dict[int, list[EventError]] = {}
+    unknown: dict[int, list[int]] = {}
+    if attributes.computed:
+        entries += _computed_entries(attributes, table, warnings, unknown)
+    entries += absence_entries(attributes, entries, table.num_rows, unknown)
+    return EncodedEvents(_assemble(entries, table.num_rows, errors), errors, warnings)
+
+
+def _computed_entries(
+    attributes: Attributes,
+    table: pa.Table,
+    warnings: dict[int, list[EventError]],
+    unknown: dict[int, list[int]],
+) -> Iterator[Entries]:
+    """Entries of computed attributes, row by row over the columns that they read."""
+    needed = {name.split(PATH)[0] for each in attributes.computed for name in _inputs(each)}
+    columns: dict[str, list[Any]] = {}
+    for name, column in flat_columns(table):
+        if name in needed:
+            columns[name] = [plain_value(each) for each in python_values(column)]
+    nothing = [None] * table.num_rows
+    for attribute in attributes.computed:
+        inputs = [_input(columns, name, nothing) for name in _inputs(attribute)]
+        rows = zip(*inputs, strict=True) if inputs else [()] * table.num_rows
+        yield from computed_rows(attributes, attribute, enumerate(rows), warnings, unknown)
+
+
+def _inputs(attribute: Attribute) -> list[str]:
+    assert attribute.formula is not None
+    return attribute.formula.inputs
+
+
+def _input(columns: dict[str, list[Any]], path: str, nothing: list[Any]) -> list[Any]:
+    name, *keys = path.split(PATH)
+    values = columns.get(name, nothing)
+    for key in keys:
+        values = [each.get(key) if isinstance(each, Mapping) else None for each in values]
+    return values
+
+
+def plain_value(value: Any) -> Any:
+    """A value of Arrow as events have it: a map is a list of pairs there."""
+    is_pairs = isinstance(value, list) and value and isinstance(value[0], tuple)
+    return dict(value) if is_pairs else value
+
+
+def computed_rows(
+    attributes: Attributes,
+    attribute: Attribute,
+    rows: Iterable[tuple[int, Sequence[Any]]],
+    warnings: dict[int, list[EventError]],
+    unknown: dict[int, list[int]],
+) -> Iterator[Entries]:
+    """Entries of one computed attribute, given the values of its inputs by row.
+
+    unknown  gets the rows where it is neither NULL nor known
+    """
+    found: dict[int, tuple[list[int], list[int], list[int]]] = {}
+    for row, values in rows:
+        try:
+            value = compute(attributes, attribute, list(values))
+        except EventError as error:
+            warnings.setdefault(row, []).append(error)
+            value = UNKNOWN
+        if value is UNKNOWN:
+            unknown.setdefault(attribute.id, []).append(row)
+            continue
+        if value is None:
+            continue
+        for id_, key in open_entries(attributes, attribute, value):
+            first, last = key.intervals[0] if isinstance(key, KeySets) else (key, key)
+            at, lo, hi = found.setdefault(id_, ([], [], []))
+            at.append(row)
+            lo.append(first)
+            hi.append(last)
+    for id_, (at, lo, hi) in found.items():
+        keys = np.array(lo, np.int64)
+        last_keys = None if lo == hi else np.array(hi, np.int64)
+        yield Entries(id_, np.array(at, np.int64), keys, last_keys)
 
 
 def readable(column: pa.Array) -> pa.Array:
@@ -135,6 +223,11 @@ def known_entries(
     errors: dict[int, EventError],
 ) -> Iterator[Entries]:
     """Entries of values without nulls, `known[i]` that of event `rows[i]`, and what they derive."""
+    if pa.types.is_binary(known.type):  # texts, as far as they are UTF-8
+        known = known.view(pa.string())
+    if attribute.keys is None:
+        yield from _open_entries(attributes, attribute, known, rows)
+        return
     keys, bad = column_keys(attribute.keys, known)
     if bad is not None:
         for i in np.flatnonzero(bad):
@@ -142,17 +235,49 @@ def known_entries(
         known = known.filter(pa.array(~bad))
         rows, keys = rows[~bad], keys[~bad]
     yield Entries(attribute.id, rows, keys)
-    if attribute.patterns:
+    if attribute.patterns and len(rows):
         yield from _pattern_entries(attribute, known, rows)
-    if attribute.beside_id >= 0:
+    if attribute.beside_id >= 0 and len(rows):
         beside = attributes.all[attribute.beside_id]
         if beside.type == "string":
             yield Entries(beside.id, rows, column_keys(beside.keys, known)[0])
         else:
             yield Entries(beside.id, rows, *float_places(known))
     exact = attributes.exact(attribute)
-    if exact is not None and not is_double(known.type):
+    if exact is not None and len(rows) and not is_double(known.type):
         yield Entries(exact.id, rows, column_keys(exact.keys, known)[0])
+
+
+def _open_entries(
+    attributes: Attributes, attribute: Attribute, known: pa.Array, rows: np.ndarray
+) -> Iterator[Entries]:
+    """Entries of an open attribute: its presence, and its values for each kind."""
+    if attribute.is_asked:
+        yield Entries(attribute.id, rows, np.zeros(len(rows), np.int64))
+    for kind, each in attribute.kinds.items():
+        column, of_kind = known, rows
+        if kind in MOMENTS:
+            column = moments(kind, known)
+            if column.null_count:
+                of_kind = rows[column.is_valid().to_numpy(zero_copy_only=False)]
+                column = column.drop_null()
+        others: dict[int, EventError] = {}
+        yield from known_entries(attributes, each, column, of_kind, others)
+        n_unknown = len(rows) - len(of_kind) + len(others)
+        if n_unknown:
+            attributes.unknown[attribute.label] += n_unknown
+
+
+def moments(kind: str, known: pa.Array) -> pa.Array:
+    """A column of strings as dates or timestamps, null where one does not read so."""
+    is_coded = pa.types.is_dictionary(known.type)
+    if not is_text(known.type.value_type if is_coded else known.type):
+        return known
+    words = known if is_coded else pc.dictionary_encode(known)
+    read = [as_kind(kind, text) for text in python_values(words.dictionary)]
+    found = [None if isinstance(each, (str, bytes)) else each for each in read]
+    moment = pa.timestamp("us", "UTC") if kind == "timestamp" else pa.date32()
+    return pa.array(found, moment).take(words.indices)
 
 
 def _described(value: pa.Scalar) -> str:
@@ -171,8 +296,13 @@ def _pattern_entries(attribute: Attribute, known: pa.Array, rows: np.ndarray) ->
         yield Entries(pattern.attr_id, rows, np.array(fits, np.int64)[codes])
 
 
-def absence_entries(attributes: Attributes, entries: list[Entries], n: int) -> list[Entries]:
-    """Where attributes whose absence is asked for have no entry."""
+def absence_entries(
+    attributes: Attributes,
+    entries: list[Entries],
+    n: int,
+    unknown: Mapping[int, list[int]],
+) -> list[Entries]:
+    """Where attributes whose absence is asked for have no entry, and are not unknown."""
     if not attributes.absences:
         return []
     rows_of: dict[int, list[np.ndarray]] = {}
@@ -183,6 +313,7 @@ def absence_entries(attributes: Attributes, entries: list[Entries], n: int) -> l
         is_absent = np.ones(n, bool)
         for rows in rows_of.get(attribute.id, ()):
             is_absent[rows] = False
+        is_absent[unknown.get(attribute.id, [])] = False
         absent = np.flatnonzero(is_absent)
         found.append(Entries(attribute.absence_id, absent, np.ones(len(absent), np.int64)))
     return found

@@ -10,6 +10,9 @@ Some attributes are *derived*: the event encoder supplies them, no event names t
 `x exact`, for constants with more digits than a double, is none of these: it is an attribute with
 constants of its own, but events do not name it either (`encode.exact`).
 
+An attribute that is not declared is *open*: it has no type, and one internal attribute for each
+kind of constants that it is compared with (`encode.kinds`).
+
 Values of the context are attributes whose name starts with `ctx.`; no event supplies them either.
 Their keys must not depend on the constants of subscriptions, because a stored key has to stay right
 when a constant arrives: numbers have the keys of floats, strings share one dictionary of all
@@ -21,8 +24,10 @@ the strings that were ever set.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -30,11 +35,20 @@ import numpy as np
 from matchwood.encode.dictionary import Relabelling
 from matchwood.encode.exact import EXACT
 from matchwood.encode.keys import DictionaryKeys, FloatKeys, Keys, keys_for
+from matchwood.encode.kinds import KINDS, is_computed, is_internal, of_kind, shown, split
 from matchwood.encode.like import compile_pattern
 from matchwood.encode.predicates import PredicateTable
 from matchwood.encode.schema import Schema
 from matchwood.kernel.journal import Journal
+from matchwood.lang.functions.evaluate import Formula
 from matchwood.lang.names import is_context
+from matchwood.lang.scalars import tree_of
+
+
+@lru_cache(maxsize=4096)
+def formula_of(name: str) -> Formula:
+    """What computes an attribute; attributes of several matchers share it."""
+    return Formula(tree_of(name))
 
 
 @dataclass(slots=True)
@@ -71,6 +85,14 @@ class Attribute:
     n_references: int = 0  # a value of the context: relations that refer to it
     is_dropped: bool = False  # nothing uses it: the id is free
     exact_id: int = -1  # the attribute `x exact`
+    kinds: dict[str, Attribute] = field(default_factory=dict)  # open: its values by kind
+    base_id: int = -1  # values of one kind: the open attribute they belong to
+    is_asked: bool = False  # open: some subscription asks for its presence
+    formula: Formula | None = None  # computed: what computes it
+    is_hidden: bool = field(init=False)  # no event may name it
+
+    def __post_init__(self) -> None:
+        self.is_hidden = is_internal(self.name) or is_context(self.name)
 
     @property
     def is_context(self) -> bool:
@@ -78,9 +100,16 @@ class Attribute:
         return self.source < 0 and is_context(self.name)
 
     @property
-    def is_hidden(self) -> bool:
-        """Whether no event may name it."""
-        return self.is_context or self.name.endswith(EXACT)
+    def is_plain(self) -> bool:
+        """Whether one key is all that a value of this kind becomes."""
+        if self.patterns or self.beside_id >= 0 or self.exact_id >= 0:
+            return False
+        return self.type not in ("timestamp", "date")
+
+    @property
+    def label(self) -> str:
+        """The name as messages show it."""
+        return shown(self.name)
 
     @property
     def is_derived(self) -> bool:
@@ -94,10 +123,14 @@ class Attributes:
         self, schema: Schema | None = None, column_types: Mapping[str, str] | None = None
     ) -> None:
         self.by_name: dict[str, Attribute] = {}
+        self.declared = schema if schema is not None else Schema()
         self.column_types = dict(column_types or {})
         """Types that attributes get at their first use; see `Matcher`."""
         self.all: list[Attribute] = []
         self.absences: list[Attribute] = []  # attributes whose absence some subscription asks for
+        self.computed: list[Attribute] = []
+        self.failed: Counter[str] = Counter()
+        """By computed attribute: events for which it failed, as Spark would."""
         self._free: list[int] = []  # ids of attributes that were dropped
         self.journal = Journal()
         self.context_strings = DictionaryKeys("string")
@@ -107,6 +140,8 @@ class Attributes:
         """Called with a value of the context, or a pattern of one, that was dropped."""
         self.has_values: Callable[[int], bool] | None = None
         """Whether some context has a value of an attribute."""
+        self.unknown: Counter[str] = Counter()
+        """By attribute: values that left predicates unknown because they were of another kind."""
         self.version = 0  # raised when types of relations became known, or one was made
         self.n_new = 0  # constants learned since `forget_unused`
         self.n_kept = 0  # constants that were there then
@@ -122,11 +157,22 @@ class Attributes:
         """The attribute of that name, made at its first use; learns its type when it had none."""
         attribute = self.by_name.get(name)
         if attribute is None:
+            base = self._base(name)
             attribute = self._new(name, None, None)
+            if base is None and is_computed(name) and not name.endswith(EXACT):
+                attribute.formula = formula_of(name)
+                self.computed = [*self.computed, attribute]
             self.journal.remember_item(self.by_name, name)
             self.by_name[name] = attribute
             exact = self.by_name.get(name + EXACT)
             attribute.exact_id = -1 if exact is None else exact.id
+            if base is not None:
+                attribute.base_id = base.id
+                kind = split(name)[1]
+                assert kind is not None
+                self.journal.remember_item(base.kinds, kind)
+                base.kinds[kind] = attribute
+                kind = KINDS[kind]
         if name.endswith(EXACT):
             self.get(name.removesuffix(EXACT), None).exact_id = attribute.id
         if attribute.type is None and kind is not None:
@@ -134,6 +180,25 @@ class Attributes:
             attribute.keys = self.keys_of(name, kind)
             attribute.type = kind
         return attribute
+
+    def _base(self, name: str) -> Attribute | None:
+        """The open attribute that an internal one of a kind belongs to; None for any other name."""
+        if not is_internal(name) or name.endswith(EXACT):
+            return None
+        base, kind = split(name)
+        return None if kind is None else self.get(base, None)
+
+    def is_declared(self, name: str) -> bool:
+        """Whether a schema or a column gives a name its type, or it is a value of the context."""
+        if is_context(name) or name in self.column_types:
+            return True
+        known = self.by_name.get(name)
+        return known is not None and known.type is not None
+
+    def of_kind(self, attribute: Attribute, kind: str) -> Attribute:
+        """The internal attribute that holds the values of one kind."""
+        found = attribute.kinds.get(kind)
+        return found if found is not None else self.get(of_kind(attribute.name, kind), None)
 
     def keys_of(self, name: str, kind: str) -> Keys:
         """The keys of an attribute; those of the context know no constants of subscriptions."""
@@ -184,7 +249,12 @@ class Attributes:
         None while the types are not known: then no context has a value either.
         """
         kind = self.all[term.context].type
-        if attribute.type is None or kind is None:
+        if kind is None:
+            return None
+        if attribute.type is None and not attribute.is_context:
+            own = {"int": "number", "float": "number", "date": "day"}.get(kind, kind)
+            attribute = self.of_kind(attribute, own)
+        if attribute.type is None:
             return None
         if attribute.is_context or (attribute.type == kind and kind not in ("number", "string")):
             return attribute
@@ -200,7 +270,7 @@ class Attributes:
 
     def settle_terms(self) -> None:
         """Let events supply what relations compare, as far as types are known."""
-        for attribute in self.by_name.values():
+        for attribute in list(self.by_name.values()):
             for term in attribute.terms:
                 self.compared(attribute, term)
 
@@ -218,14 +288,24 @@ class Attributes:
                 pending.append(attribute.source)
                 if attribute.term is not None:
                     pending.append(attribute.term.context)
+                    pending += [each.id for each in self.all[attribute.source].kinds.values()]
                 self.drop_derived(attribute.id)
             else:
                 self.journal.remember_item(self.by_name, attribute.name)
                 del self.by_name[attribute.name]
+                if attribute.formula is not None:
+                    self.computed = [each for each in self.computed if each is not attribute]
                 if attribute.name.endswith(EXACT):
                     base = self.by_name[attribute.name.removesuffix(EXACT)]
                     base.exact_id = -1
                     pending.append(base.id)
+                if attribute.base_id >= 0:
+                    base = self.all[attribute.base_id]
+                    kind = split(attribute.name)[1]
+                    self.journal.remember_item(base.kinds, kind)
+                    del base.kinds[kind or ""]
+                    pending.append(base.id)
+                    self._drop_beside(attribute)
                 self._give_back(attribute.id)
             if self.when_dropped is not None and (attribute.is_context or attribute.pattern):
                 self.when_dropped(attribute)
@@ -240,6 +320,10 @@ class Attributes:
             return False
         if attribute.is_derived:
             return True
+        if attribute.absence_id < 0:
+            attribute.is_asked = False
+        if attribute.kinds or (attribute.base_id >= 0 and self.all[attribute.base_id].terms):
+            return False
         has_derived = attribute.absence_id >= 0 or attribute.patterns or attribute.terms
         if has_derived or attribute.exact_id >= 0 or attribute.n_references:
             return False
@@ -255,7 +339,8 @@ class Attributes:
             self.all[term.context].n_references -= 1
             self.version += 1
             if not attribute.terms:
-                self._drop_beside(attribute)
+                for each in (attribute, *attribute.kinds.values()):
+                    self._drop_beside(each)
         elif pattern is None:
             attribute.absence_id = -1
             if not attribute.is_context:
@@ -297,6 +382,11 @@ class Attributes:
             for attribute in self.by_name.values()
             for term in attribute.terms
         }
+
+    @property
+    def n_named(self) -> int:
+        """How many attributes there are that users know."""
+        return len([name for name in self.by_name if not is_internal(name) or is_computed(name)])
 
     @property
     def n_derived(self) -> int:
@@ -346,9 +436,16 @@ class Attributes:
         self.all, self._free = self.all[:n], free
 
     def schema(self) -> Schema:
-        """The types known so far."""
-        named = [each for each in self.by_name.values() if not each.name.endswith(EXACT)]
-        return Schema({each.name: each.type for each in named if each.type})
+        """The types known so far; an open attribute has one when all its predicates agree."""
+        types: dict[str, str] = {}
+        for name, each in self.by_name.items():
+            if is_internal(name):
+                continue
+            if each.type is not None:
+                types[name] = each.type
+            elif len(each.kinds) == 1:
+                types[name] = next(iter(each.kinds)).replace("day", "date")
+        return Schema(types)
 
     def _derive(self, attribute: Attribute, name: str) -> Attribute:
         return self._place(name, "bool", keys_for("bool"), attribute.id)

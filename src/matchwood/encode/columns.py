@@ -207,6 +207,8 @@ def _number_column(keys: Keys, column: pa.Array) -> ColumnKeys | None:
     arrays = keys.dictionary.kept(number_labels)
     if pa.types.is_integer(column.type):
         values, bad = _integers(column)
+        if bad is not None:  # beyond 64 bits with a sign
+            return _each(keys, column)
         return _search(values, arrays.int_ceil, arrays.int_exact, arrays), bad
     if not pa.types.is_floating(column.type):
         return None

@@ -7,6 +7,8 @@ merged predicates stay merged).
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from itertools import pairwise
 
@@ -26,6 +28,8 @@ from matchwood.encode.keys import (
     float_key,
     float_of_key,
 )
+from matchwood.encode.kinds import split
+from matchwood.lang.literals import NAN as NAN_VALUE
 from matchwood.lang.nodes import (
     FALSE,
     TRUE,
@@ -53,6 +57,16 @@ _DOMAINS = {
 """First and last key that is a value's, where not every key is."""
 
 
+_ALL_OF: dict[str, Callable[[str], Expr]] = {
+    "number": lambda name: Comparison(name, "<=", NAN_VALUE),
+    "string": lambda name: Like(name, "%"),
+    "bool": lambda name: Comparison(name, "<=", True),
+    "date": lambda name: Comparison(name, ">=", date.min),
+    "timestamp": lambda name: Comparison(name, ">=", datetime.min.replace(tzinfo=UTC)),
+}
+"""What all values of a kind satisfy, and no other value of an open attribute."""
+
+
 def decode(table: ExpressionTable, attributes: Attributes, slot: int) -> Expr:
     """The expression in a slot."""
     kind = table.layout.kind[slot]
@@ -78,6 +92,11 @@ def decode_predicate(table: ExpressionTable, attributes: Attributes, pred: int) 
     intervals = table.predicates.intervals(pred)
     if attribute.is_derived:
         return _derived(attributes, attribute, intervals)
+    name, kind = split(attribute.name)
+    if intervals == ((INT_MIN, INT_MAX),) and kind is not None:
+        return _ALL_OF[kind](name)
+    if name != attribute.name:
+        attribute = replace(attribute, name=name)
     if intervals == ((INT_MIN, INT_MAX),):
         return IsNull(attribute.name, negated=True)
     points = [lo for lo, hi in intervals if lo == hi]
@@ -90,7 +109,7 @@ def decode_predicate(table: ExpressionTable, attributes: Attributes, pred: int) 
 
 
 def _derived(attributes: Attributes, derived: Attribute, intervals: tuple[Interval, ...]) -> Expr:
-    name = attributes.all[derived.source].name
+    name = split(attributes.all[derived.source].name)[0]
     if derived.term is not None:
         reference = attributes.all[derived.term.context].name
         return Relation(name, derived.term.op, reference.removeprefix("ctx."), derived.term.offset)
@@ -98,7 +117,7 @@ def _derived(attributes: Attributes, derived: Attribute, intervals: tuple[Interv
         return IsNull(name)
     fits, fails = (any(lo <= key <= hi for lo, hi in intervals) for key in (1, 0))
     if fits and fails:  # LIKE or not LIKE: any string
-        return IsNull(name, negated=True)
+        return Like(name, "%")
     return Like(name, derived.pattern, negated=fails)
 
 
@@ -131,6 +150,8 @@ def _range(attribute: Attribute, lo: int, hi: int) -> Expr:
         is_value = _has_value(attribute, hi)
         bound = _value(attribute, hi if is_value else max(hi + 1, first))
         bounds.append(Comparison(attribute.name, "<=" if is_value else "<", bound))
+    if not bounds and attribute.base_id >= 0:
+        return _ALL_OF[attribute.type or "string"](attribute.name)
     return _joined(And, bounds) if bounds else IsNull(attribute.name, negated=True)
 
 
@@ -157,7 +178,7 @@ def _value(attribute: Attribute, key: int) -> Value:
         value = attribute.keys.dictionary.value_of(key)
         if isinstance(value, Exact):
             return value.value
-        return float("nan") if value is NAN else value
+        return NAN_VALUE if value is NAN else value
     if attribute.type == "bool":
         return bool(key)
     if isinstance(attribute.keys, FloatKeys):

@@ -60,8 +60,8 @@ class OrderedDictionary:
         self._direction = 0
         self._relabelling: Relabelling | None = None
         self._kept: Any = None
-        self._adjacent: set[Any] = set()
-        self._n_looked_at = 0  # of label_of, whose last constants are the newest
+        self._looked_at: tuple[frozenset[Any], int] = frozenset(), 0
+        """What `adjacent` found, and in how many of label_of, whose last ones are the newest."""
 
     def __len__(self) -> int:
         return len(self.label_of)
@@ -77,6 +77,7 @@ class OrderedDictionary:
             self._relabel(fresh)
         self.values.update(fresh)
         self._last = fresh[-1]
+        self._number()
 
     def key(self, value: Any) -> int:
         """The key of an event's value: its label, or the key of the gap it falls into."""
@@ -102,19 +103,22 @@ class OrderedDictionary:
         made: Made = self._kept
         return made
 
-    def adjacent(self, after: Callable[[Any], Any], before: Callable[[Any], Any]) -> set[Any]:
+    def adjacent(self, after: Callable[[Any], Any], before: Callable[[Any], Any]) -> frozenset[Any]:
         """The constants whose next value is a constant, too; only new ones are looked at.
 
         `after` and `before` give the next value of a constant on either side, or None.
         """
-        fresh = list(islice(reversed(self.label_of), len(self.label_of) - self._n_looked_at))
-        for value in fresh:
-            if after(value) in self.label_of:
-                self._adjacent.add(value)
-            if before(value) in self.label_of:
-                self._adjacent.add(before(value))
-        self._n_looked_at += len(fresh)
-        return self._adjacent
+        known, n = self._looked_at
+        if n < len(self.label_of):  # several threads may find the same at the same time
+            more = set()
+            for value in islice(reversed(self.label_of), len(self.label_of) - n):
+                if after(value) in self.label_of:
+                    more.add(value)
+                if before(value) in self.label_of:
+                    more.add(before(value))
+            known |= more
+            self._looked_at = known, len(self.label_of)
+        return known
 
     def value_of(self, label: int) -> Any:
         """The constant that has a label, or None."""
@@ -147,12 +151,20 @@ class OrderedDictionary:
         """Take over constants and labels of a snapshot."""
         fresh, label_of = SortedList(values), dict(zip(values, labels, strict=True))
         self.values, self.label_of, self._last, self._kept = fresh, label_of, None, None
-        self._adjacent, self._n_looked_at = set(), 0
+        self._looked_at = frozenset(), 0
+        self._number()
 
     def take(self, label_of: dict[Any, int]) -> None:
         """Labels as they were before a change that is undone."""
         self.restore(list(label_of), list(label_of.values()))
         self._relabelling = None
+
+    def _number(self) -> None:
+        """Have the list number its parts now: it does so when a position is first asked for, and
+        events of several threads ask at the same time.
+        """
+        if self.values:
+            self.values.index(self.values[-1])
 
     def _runs(self, fresh: list[Any]) -> list[tuple[list[Any], int]]:
         """New constants grouped by the gap they fall into."""
@@ -211,4 +223,4 @@ class OrderedDictionary:
         self.label_of = {value: start + i * step for i, value in enumerate(values)}
         new = np.array([self.label_of[value] for value in old_values], np.int64)
         self._relabelling = Relabelling(old, new)
-        self._adjacent, self._n_looked_at = set(), 0
+        self._looked_at = frozenset(), 0

@@ -17,13 +17,21 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from matchwood.encode.arrow_events import Entries, absence_entries, known_entries, readable
+from matchwood.encode.arrow_events import (
+    Entries,
+    absence_entries,
+    computed_rows,
+    known_entries,
+    readable,
+)
 from matchwood.encode.arrow_values import is_text, python_values
 from matchwood.encode.attributes import Attribute, Attributes
+from matchwood.encode.computed import find_value
 from matchwood.encode.events import EncodedEvents, EventBatch, value_entries, wrong_type
 from matchwood.encode.interval_events import KeySets
 from matchwood.encode.keys import describe
 from matchwood.errors import EventError
+from matchwood.lang.functions.evaluate import PATH
 
 
 @dataclass
@@ -55,14 +63,53 @@ class EntryEvents:
                 continue
             part = values.slice(first, last - first)
             entries += self._attribute(attributes, attribute, part, rows[first:last], errors)
-        entries += absence_entries(attributes, entries, self.n_events)
+        warnings: dict[int, list[EventError]] = {}
+        unknown: dict[int, list[int]] = {}
+        if attributes.computed:
+            columns = (words, ends, values, rows)
+            entries += self._computed(attributes, columns, warnings, unknown)
+        entries += absence_entries(attributes, entries, self.n_events, unknown)
         batch, twice = _assemble(entries, self.n_events, errors)
         for row, attr in twice:
             name = _named(attributes, attr)
             errors.setdefault(row, EventError(f"expected attribute {name!r} once, found it twice"))
         if twice:
             batch, _ = _assemble(entries, self.n_events, errors)
-        return EncodedEvents(batch, errors)
+        return EncodedEvents(batch, errors, warnings)
+
+    def _computed(
+        self,
+        attributes: Attributes,
+        columns: tuple[list[Any], list[int], pa.Array, np.ndarray],
+        warnings: dict[int, list[EventError]],
+        unknown: dict[int, list[int]],
+    ) -> Iterator[Entries]:
+        """Entries of computed attributes, event by event; texts are strings to them."""
+        words, ends, values, rows = columns
+        needed = {
+            name.split(PATH)[0]
+            for each in attributes.computed
+            if each.formula is not None
+            for name in each.formula.inputs
+        }
+        events: list[dict[str, Any]] = [{} for _ in range(self.n_events)]
+        for code, name in enumerate(words):
+            if name not in needed:
+                continue
+            first, last = ends[code], ends[code + 1]
+            part = python_values(values.slice(first, last - first))
+            for row, value in zip(rows[first:last].tolist(), part, strict=True):
+                if isinstance(value, dict):  # a struct with a field per type
+                    value = next((each for each in value.values() if each is not None), None)
+                events[row][name] = value
+        for attribute in attributes.computed:
+            assert attribute.formula is not None
+            inputs = attribute.formula.inputs
+            found = [
+                (row, [find_value(event, name) for name in inputs])
+                for row, event in enumerate(events)
+            ]
+            yield from computed_rows(attributes, attribute, found, warnings, unknown)
 
     def _attribute(
         self,
@@ -93,9 +140,27 @@ class EntryEvents:
         errors: dict[int, EventError],
     ) -> Iterator[Entries]:
         known = readable(known)
-        if self.read is not None and is_text(known.type) and attribute.type not in (None, "string"):
+        if self.read is None or not is_text(known.type) or attribute.type == "string":
+            return known_entries(attributes, attribute, known, rows, errors)
+        if attribute.type is not None:
             return _text_entries(attributes, attribute, known, rows, self.read, errors)
-        return known_entries(attributes, attribute, known, rows, errors)
+        return self._open_texts(attributes, attribute, known, rows)
+
+    def _open_texts(
+        self, attributes: Attributes, attribute: Attribute, known: pa.Array, rows: np.ndarray
+    ) -> Iterator[Entries]:
+        """Entries of texts that stand for values of an open attribute, read for each kind."""
+        if attribute.is_asked:
+            yield Entries(attribute.id, rows, np.zeros(len(rows), np.int64))
+        assert self.read is not None
+        for kind, each in attribute.kinds.items():
+            others: dict[int, EventError] = {}
+            if kind == "string":
+                yield from known_entries(attributes, each, known, rows, others)
+            else:
+                yield from _text_entries(attributes, each, known, rows, self.read, others, kind)
+            if others:
+                attributes.unknown[attribute.label] += len(others)
 
 
 def _by_name(names: pa.Array) -> tuple[list[Any], np.ndarray, list[int]]:
@@ -124,15 +189,16 @@ def _text_entries(
     rows: np.ndarray,
     read: Callable[[str, str], Any],
     errors: dict[int, EventError],
+    kind: str | None = None,
 ) -> Iterator[Entries]:
-    """Entries of texts, each distinct one read once."""
+    """Entries of texts, each distinct one read once, as the attribute's type or as a kind."""
     words = pc.dictionary_encode(known)
     codes = words.indices.to_numpy(zero_copy_only=False)
     texts = python_values(words.dictionary)
     found: list[dict[int, int | KeySets] | None] = []
     for text in texts:
         try:
-            value = read(attribute.type or "", text) if isinstance(text, str) else text
+            value = read(kind or attribute.type or "", text) if isinstance(text, str) else text
             found.append(dict(value_entries(attributes, attribute, value)))
         except EventError:
             found.append(None)

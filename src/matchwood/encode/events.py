@@ -23,9 +23,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from matchwood.encode.attributes import Attribute, Attributes
+from matchwood.encode.computed import UNKNOWN, compute, find_value
 from matchwood.encode.interval_events import KeySets, interval_entries
 from matchwood.encode.keys import WrongValue, describe, exact_number, float_place
+from matchwood.encode.kinds import MOMENTS
+from matchwood.encode.plain_values import as_mapping, is_record, plain
 from matchwood.errors import EventError
+from matchwood.lang.literals import LiteralError
+from matchwood.lang.moments import read_date, read_timestamp
 from matchwood.lang.nodes import Expr
 
 MAX_NESTING = 50
@@ -54,15 +59,19 @@ class EventBatch(NamedTuple):
 
 
 class EncodedEvents(NamedTuple):
-    """A batch, and what was wrong with the events that could not be encoded."""
+    """A batch, and what was wrong with the events that could not be encoded.
+
+    warnings  what was wrong with computed attributes of events that are in the batch all the same
+    """
 
     batch: EventBatch
     errors: dict[int, EventError]
+    warnings: dict[int, list[EventError]] = {}  # noqa: RUF012 - never written
 
 
 def encode_event(attributes: Attributes, event: Any) -> EventBatch:
     """One event; raises EventError."""
-    entries = _entries(attributes, event)
+    entries = _entries(attributes, event, [])
     return _batch([0, len(entries)], entries)
 
 
@@ -81,36 +90,78 @@ def encode_events(attributes: Attributes, events: Any) -> EncodedEvents:
             f"{type(events).__name__}: pass a single event to match()"
         )
     start, errors = [0], {}
+    warnings: dict[int, list[EventError]] = {}
     entries: list[Entry] = []
     for number, event in enumerate(events):
+        problems: list[EventError] = []
         try:
-            entries += _entries(attributes, event)
+            entries += _entries(attributes, event, problems)
         except EventError as error:
             errors[number] = error
+        if problems:
+            warnings[number] = problems
         start.append(len(entries))
-    return EncodedEvents(_batch(start, entries), errors)
+    return EncodedEvents(_batch(start, entries), errors, warnings)
 
 
 Entry = tuple[int, int | KeySets]
 """Attribute id and key, or the key sets of an interval-valued entry."""
 
 
-def _entries(attributes: Attributes, event: Any) -> list[Entry]:
-    """The entries of one event, ascending by attribute."""
+def _entries(attributes: Attributes, event: Any, problems: list[EventError]) -> list[Entry]:
+    """The entries of one event, ascending by attribute; notes what computed attributes failed."""
+    kind = type(event)
     if isinstance(event, Expr):
         found: dict[int, Any] = interval_entries(attributes, event)
-    elif isinstance(event, Mapping):
+    elif (event := as_mapping(event)) is not None:
         found = {}
         _read(attributes, event, "", found, MAX_NESTING)
+        if attributes.computed:
+            unknown = _compute(attributes, event, found, problems)
+            for attribute in attributes.absences:
+                if attribute.id not in found and attribute not in unknown:
+                    found[attribute.absence_id] = 1
+            return sorted(found.items())
     else:
         raise EventError(
-            "expected a mapping from attribute names to values (or an expression), "
-            f"found {type(event).__name__}"
+            "expected a mapping from attribute names to values (or an expression), a dataclass, a "
+            f"named tuple or a model, found {kind.__name__}"
         )
     for attribute in attributes.absences:
         if attribute.id not in found:
             found[attribute.absence_id] = 1
     return sorted(found.items())
+
+
+def _compute(
+    attributes: Attributes,
+    event: Mapping[str, Any],
+    found: dict[int, Any],
+    problems: list[EventError],
+) -> list[Attribute]:
+    """Add the entries of computed attributes; returns those that are unknown."""
+    values: dict[str, Any] = {}
+    unknown: list[Attribute] = []
+    for attribute in attributes.computed:
+        assert attribute.formula is not None
+        inputs = attribute.formula.inputs
+        for name in inputs:
+            if name not in values:
+                values[name] = find_value(event, name)
+        try:
+            value = compute(attributes, attribute, [values[name] for name in inputs])
+        except EventError as error:
+            problems.append(error)
+            value = UNKNOWN
+        if value is UNKNOWN:
+            unknown.append(attribute)
+        elif value is not None:
+            found.update(open_entries(attributes, attribute, value))
+    return unknown
+
+
+_OWN = frozenset((str, int, float, bool, list, dict))
+"""Types of values that need no second look."""
 
 
 def _read(
@@ -124,6 +175,12 @@ def _read(
     for name, value in event.items():
         if value is None:
             continue
+        if type(value) not in _OWN:
+            value = plain(value)
+            if value is None:
+                continue
+            if is_record(value):
+                value = as_mapping(value)
         if isinstance(value, Mapping):  # present itself, and what its fields are
             if deeper == 0:
                 raise EventError(
@@ -140,10 +197,49 @@ def _read(
                 "as a dotted name and inside a nested mapping"
             )
         found.update(value_entries(attributes, attribute, value))
+        if "." in attribute.name:  # it could come twice
+            found.setdefault(attribute.id, 0)
 
 
-def value_entries(attributes: Attributes, attribute: Attribute, value: Any) -> Iterator[Entry]:
+def value_entries(attributes: Attributes, attribute: Attribute, value: Any) -> Iterable[Entry]:
     """The entry of a value, and those of the attributes derived from it."""
+    if attribute.keys is not None:
+        return typed_entries(attributes, attribute, value)
+    return open_entries(attributes, attribute, value)
+
+
+def open_entries(attributes: Attributes, attribute: Attribute, value: Any) -> list[Entry]:
+    """The entries of an open attribute's value: its presence, and its value for each kind.
+
+    Predicates on kinds that the value is not of stay unknown; that is counted.
+    """
+    entries: list[Entry] = [(attribute.id, 0)] if attribute.is_asked else []
+    for kind, each in attribute.kinds.items():
+        try:
+            if each.is_plain and each.keys is not None:  # the usual case, without a generator
+                entries.append((each.id, each.keys.key(value)))
+            else:
+                entries += typed_entries(attributes, each, as_kind(kind, value))
+        except (EventError, TypeError, ValueError, ArithmeticError):
+            attributes.unknown[attribute.label] += 1
+    return entries
+
+
+def as_kind(kind: str, value: Any) -> Any:
+    """A value as one of a kind: only strings become something else, beside dates and times.
+
+    What is not of the kind is given back as it is, for the keys to refuse.
+    """
+    if kind in MOMENTS and isinstance(value, str):
+        try:
+            return read_timestamp(value) if kind == "timestamp" else read_date(value)
+        except LiteralError:
+            return value
+    return value
+
+
+def typed_entries(attributes: Attributes, attribute: Attribute, value: Any) -> Iterator[Entry]:
+    """The entry of a value of the attribute's type, and those of the attributes derived from it."""
     yield attribute.id, key_of(attribute, value)
     for pattern in attribute.patterns.values():
         yield pattern.attr_id, int(pattern.regex.fullmatch(value) is not None)
@@ -157,8 +253,7 @@ def value_entries(attributes: Attributes, attribute: Attribute, value: Any) -> I
 
 def key_of(attribute: Attribute, value: Any) -> int:
     """The key of a value, or an EventError that names the attribute."""
-    if attribute.keys is None:
-        return 0  # no subscription asks for more than presence
+    assert attribute.keys is not None
     try:
         return attribute.keys.key(value)
     except WrongValue as wrong:
@@ -185,7 +280,7 @@ def _is_double(value: Any) -> bool:
 
 def wrong_type(attribute: Attribute, found: str) -> EventError:
     return EventError(
-        f"attribute {attribute.name!r}: expected {attribute.type}, found {found}; "
+        f"attribute {attribute.label!r}: expected {attribute.type}, found {found}; "
         "change the event, or declare another type for the attribute with Schema"
     )
 

@@ -19,8 +19,6 @@ Uses.    `uses` counts by attribute how often expressions mention it, so that on
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from matchwood.encode.dictionary import Relabelling
@@ -63,8 +61,6 @@ class ExpressionTable:
         """Raised whenever keys or predicate ids of stored expressions changed: rebuild indexes."""
         self.n_attributes = int(self.predicates.layout.attr.max(initial=-1)) + 1
         """One more than the highest attribute id in use."""
-        self.context: Any = None
-        """The values that subscriptions refer to, see matchwood.context; None: none does."""
         self._workspace = new_workspace(_WORKSPACE)
         self._uses: np.ndarray | None = None  # counted when it is first needed
         self._merged: dict[int, list[int]] = {}  # by slot: attributes that merging left out

@@ -16,7 +16,8 @@ attribute that stands for the absence of x.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -24,12 +25,16 @@ import numpy as np
 from matchwood.encode.attributes import Attribute, Attributes
 from matchwood.encode.domains import Range, existing, without_empty_gaps
 from matchwood.encode.expressions import ExpressionTable
-from matchwood.encode.keys import INT_MAX, NAN, DictionaryKeys, float_place
+from matchwood.encode.keys import INT_MAX, INT_MIN, NAN, DictionaryKeys, float_place
+from matchwood.encode.kinds import MOMENTS, split
 from matchwood.encode.leaves import OPERATOR, PATTERN, REFERENCE, LeafBatch
 from matchwood.encode.merge_kernels import AND, FALSE, LEAF, TRUE, Workspace, merged
 from matchwood.encode.resolve import resolve
+from matchwood.encode.schema import Schema
 from matchwood.errors import EventError, ExpansionError, SchemaError
 from matchwood.forms.nnf import nnf
+from matchwood.lang.literals import LiteralError
+from matchwood.lang.moments import read_date, read_timestamp
 from matchwood.lang.nodes import FALSE as FALSE_NODE
 from matchwood.lang.nodes import And, Const, Expr, IsNull, Or, predicates
 
@@ -59,10 +64,12 @@ def interval_entries(attributes: Attributes, event: Expr) -> dict[int, KeySets]:
         allowed, maybe_absent = _allowed(attributes, nnf(event))
     except (SchemaError, ExpansionError, EventError, _Contradiction) as error:
         raise EventError(f"event {str(event)[:80]!r}: {error}") from None
-    entries: dict[int, KeySets] = {}
-    for name, ranges in allowed.items():
-        attribute = attributes.by_name.get(name)
-        if attribute is None or attribute.is_hidden:
+    entries: dict[int, KeySets] = dict(_any_value(attributes, allowed))
+    for name, attribute, ranges in _asked(attributes, allowed):
+        if attribute.keys is None:
+            entries[attribute.id] = KeySets(((0, 0),))
+            if name in maybe_absent and attribute.absence_id >= 0:
+                entries[attribute.absence_id] = KeySets(((1, 1),))
             continue
         entries[attribute.id] = _keys(attribute, ranges)
         for pattern in attribute.patterns.values():
@@ -76,6 +83,56 @@ def interval_entries(attributes: Attributes, event: Expr) -> dict[int, KeySets]:
         if name in maybe_absent and attribute.absence_id >= 0:
             entries[attribute.absence_id] = KeySets(((1, 1),))
     return entries
+
+
+def _asked(
+    attributes: Attributes, allowed: Allowed
+) -> Iterator[tuple[str, Attribute, list[Range]]]:
+    """The attributes of subscriptions that an event has values for, with these values."""
+    for name, ranges in allowed.items():
+        base, kind = split(name)
+        attribute = attributes.by_name.get(base)
+        if attribute is None or attribute.is_context:
+            continue
+        yield base, attribute, ranges
+        for each in (kind, _OTHER_MOMENTS.get(kind or "")):
+            if each is not None and each in attribute.kinds:
+                yield base, attribute.kinds[each], ranges
+        if kind == "string":
+            for each in attribute.kinds.keys() & set(MOMENTS):
+                moments = _moments(attribute.kinds[each], each, ranges)
+                if moments:
+                    yield base, attribute.kinds[each], moments
+
+
+def _moments(attribute: Attribute, kind: str, ranges: Sequence[Range]) -> list[Range]:
+    """Listed strings that read as dates or timestamps, as keys; a range of strings is none."""
+    assert attribute.keys is not None
+    found: list[Range] = []
+    for each in ranges:
+        if each.is_single:
+            with suppress(LiteralError):
+                read = read_timestamp if kind == "timestamp" else read_date
+                key = attribute.keys.key(read(each.low))
+                found.append(Range(key, key))
+    return sorted(set(found))
+
+
+def _any_value(attributes: Attributes, allowed: Allowed) -> Iterator[tuple[int, KeySets]]:
+    """Entries of open attributes that the event says nothing of but their presence."""
+    everything = KeySets(((INT_MIN, INT_MAX),))
+    for name in allowed.keys() - {split(each)[0] for each in allowed if split(each)[1]}:
+        attribute = attributes.by_name.get(name)
+        for each in attribute.kinds.values() if attribute is not None else ():
+            exact = attributes.exact(each)
+            derived = [pattern.attr_id for pattern in each.patterns.values()]
+            derived += [each.beside_id] if each.beside_id >= 0 else []
+            derived += [exact.id] if exact is not None else []
+            yield from dict.fromkeys((each.id, *derived), everything).items()
+
+
+_OTHER_MOMENTS = {"date": "timestamp", "timestamp": "date"}
+"""Kinds whose keys are the same."""
 
 
 # ── what the event allows ───────────────────────────────────────────────────────────────────────
@@ -163,10 +220,8 @@ def _values(known: Attributes, conjuncts: Sequence[Expr]) -> Allowed:
             "expected values, ranges or prefixes in an event, found a value of the context: an "
             "event has none"
         )
-    own = Attributes()
-    for name in batch.names:
-        attribute = known.by_name.get(name)
-        own.get(name, attribute.type if attribute is not None else None)
+    declared = {name: known.by_name[name].type for name in batch.names if name in known.by_name}
+    own = Attributes(Schema({name: kind for name, kind in declared.items() if kind is not None}))
     leaves = resolve(batch, own, ExpressionTable())
     ws, root = merged(leaves, np.array(batch.code, np.int32))
     allowed = {}

@@ -251,7 +251,9 @@ def exact_number(value: Any) -> int | float | Exact:
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         raise WrongValue(describe(value))
     if isinstance(value, int) and not INT_MIN <= value <= INT_MAX:
-        raise WrongValue(f"{describe(value)}, which does not fit 64 bits")
+        if value.bit_length() > 1023:
+            raise WrongValue(f"{describe(value)}, which no 64-bit float holds")
+        return _exact_decimal(Decimal(value))
     return value
 
 

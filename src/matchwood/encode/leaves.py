@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Callable
+from copy import copy
 from typing import Any
 
 from matchwood.encode.exact import has_decimal, spelled_out
@@ -85,6 +86,12 @@ class LeafBatch:
         self._write(nnf(expr))
         self.expr_start.append(len(self.code))
         self.row_start.append(len(self.attr))
+
+    def renamed(self, names: dict[str, int], attr: Any) -> LeafBatch:
+        """The same rows on other attributes."""
+        other = copy(self)
+        other.names, other.attr = names, attr
+        return other
 
     def part(self, first: int, last: int) -> LeafBatch:
         """A batch of the expressions first..last of this one."""

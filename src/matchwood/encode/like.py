@@ -10,9 +10,12 @@
 
 from __future__ import annotations
 
-import re
 from enum import Enum
 from typing import NamedTuple
+
+from matchwood.lang.patterns import compile_pattern, pieces
+
+__all__ = ["LikeForm", "LikeKind", "classify", "compile_pattern", "successor"]
 
 _LAST_CHARACTER = "\U0010ffff"
 
@@ -37,12 +40,12 @@ def classify(pattern: str) -> LikeForm:
     >>> classify("50" + chr(92) + "%").text
     '50%'
     """
-    pieces = _pieces(pattern)
-    literal = "".join([text for text, wild in pieces if not wild])
-    wild = [text for text, is_wild in pieces if is_wild]
+    found = pieces(pattern)
+    literal = "".join([text for text, wild in found if not wild])
+    wild = [text for text, is_wild in found if is_wild]
     if not wild:
         return LikeForm(LikeKind.EQUAL, literal)
-    ends_only = set(wild) == {"%"} and not any(w for _, w in pieces[: -len(wild)])
+    ends_only = set(wild) == {"%"} and not any(w for _, w in found[: -len(wild)])
     if ends_only:
         return LikeForm(LikeKind.PREFIX if literal else LikeKind.ANY, literal)
     return LikeForm(LikeKind.PATTERN, pattern)
@@ -61,34 +64,3 @@ def successor(prefix: str) -> str | None:
     if 0xD800 <= following <= 0xDFFF:  # surrogates are no characters: UTF-8 cannot hold them
         following = 0xE000
     return stem[:-1] + chr(following)
-
-
-def compile_pattern(pattern: str) -> re.Pattern[str]:
-    """A regular expression that decides in linear time per segment, whatever the pattern.
-
-    Between two `%`, taking the leftmost place a segment fits is always right, so each segment is an
-    atomic group: hostile patterns such as '%a%a%a%a%b' cannot backtrack.
-    """
-    segments: list[str] = [""]
-    for text, wild in _pieces(pattern):
-        if wild and text == "%":
-            segments.append("")
-        else:
-            segments[-1] += "." if wild else re.escape(text)
-    if len(segments) == 1:
-        return re.compile(segments[0], re.DOTALL)
-    first, *middle, last = segments
-    body = "".join([f"(?>.*?{segment})" for segment in middle if segment])
-    return re.compile(f"{first}{body}.*{last}", re.DOTALL)
-
-
-def _pieces(pattern: str) -> list[tuple[str, bool]]:
-    """(character, is a wildcard) from left to right, escapes resolved."""
-    pieces = []
-    characters = iter(pattern)
-    for character in characters:
-        if character == "\\":
-            pieces.append((next(characters, "\\"), False))
-        else:
-            pieces.append((character, character in "%_"))
-    return pieces

@@ -1,5 +1,7 @@
 """Types of what is compared with the context: both sides of a relation have one type.
 
+An open attribute has none: those of its values count that are of the kind of the context's value.
+
     starts_at < ctx.last        each learns the type of the other, whichever is known first
     price < ctx.target + 5      an offset makes numbers of both
 
@@ -66,7 +68,7 @@ def spread(attributes: Attributes, types: dict[str, str], pairs: Iterable[tuple[
         is_changed = False
         for name, reference in pairs:
             mine, other = _type(attributes, types, name), _type(attributes, types, reference)
-            if mine is None and other is not None:
+            if mine is None and other is not None and attributes.is_declared(name):
                 types[name] = "number" if other == "float" else other
                 is_changed = True
             elif other is None and mine is not None:
@@ -101,6 +103,8 @@ def _need_numbers(
 ) -> None:  # fmt: skip
     for name in names:
         kind = _type(attributes, types, name)
+        if kind is None and not attributes.is_declared(name):
+            continue  # open: its numbers are compared, whatever else it has
         if kind is None:
             types[name] = "number"
         elif kind not in _NUMBERS:

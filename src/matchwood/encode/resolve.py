@@ -7,18 +7,20 @@ evenly.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from matchwood.encode.attributes import Attribute, Attributes, Term
+from matchwood.encode.exact import EXACT
 from matchwood.encode.expressions import ExpressionTable
 from matchwood.encode.keys import DictionaryKeys, read_literal_problem
+from matchwood.encode.kinds import KINDS, kind_of_literals, of_kind, shown, split
 from matchwood.encode.leaves import ABSENT, OF_STRING, OPERATOR, REFERENCE, LeafBatch
 from matchwood.encode.merge_kernels import EQ, NEGATED, PRESENT, Leaves
 from matchwood.encode.relations import check_relations
-from matchwood.encode.schema import TYPES, accepts, literal_type
+from matchwood.encode.schema import TYPES, accepts, coerced, literal_type
 from matchwood.errors import SchemaError
 from matchwood.lang.names import is_context
 
@@ -41,6 +43,7 @@ def resolve(batch: LeafBatch, attributes: Attributes, table: ExpressionTable) ->
 
     Dictionaries learn the constants, and `table` follows when that moved its keys.
     """
+    batch = _by_kind(batch, attributes)
     groups = list(_by_name(batch))
     learned = _check(batch, attributes, groups)
     relations = _relation_rows(batch, attributes)
@@ -55,6 +58,8 @@ def resolve(batch: LeafBatch, attributes: Attributes, table: ExpressionTable) ->
     for group in groups:
         attribute = attributes.get(group.name, None)
         attr[group.rows] = attribute.id
+        if attribute.type is None:  # its presence is all that is left to ask for
+            attribute.is_asked = True
         if len(group.values):
             literals.put(group.at, *_literal_keys(attributes, attribute, group.values, table))
     for row in _derived_rows(batch):
@@ -87,9 +92,86 @@ class _LiteralKeys:
 
 
 def learned_types(batch: LeafBatch, attributes: Attributes) -> dict[str, str]:
-    """Check every constant against its attribute; returns the types the batch would teach."""
-    learned = _check(batch, attributes, _by_name(batch))
-    return check_relations(batch, attributes, learned, _relation_rows(batch, attributes))
+    """Check every constant against its attribute; returns the types the batch would teach.
+
+    An open attribute is taught none; here it has the kind of its last constant.
+    """
+    batch = _by_kind(batch, attributes)
+    learned = _check(batch, attributes, list(_by_name(batch)))
+    learned = check_relations(batch, attributes, learned, _relation_rows(batch, attributes))
+    return {shown(name): split(name)[1] or kind for name, kind in learned.items()}
+
+
+def _by_kind(batch: LeafBatch, attributes: Attributes) -> LeafBatch:
+    """The batch with rows of open attributes on the internal attributes of their kinds."""
+    names = list(batch.names)
+    _check_names(batch, attributes, names)
+    is_open = [not attributes.is_declared(name.removesuffix(EXACT)) for name in names]
+    if not any(is_open):
+        return batch
+    codes: dict[tuple[int, str], int] = {}
+    found = dict(batch.names)
+    attr = batch.attr.tolist()
+    many = isinstance(batch.values, np.ndarray) and batch.values.dtype != object
+    for row, code in enumerate(attr):
+        if not is_open[code]:
+            continue
+        this = _kind_of_row(batch, row, names[code], many)
+        if this is None:
+            continue
+        new = codes.get((code, this))
+        if new is None:
+            name = of_kind(names[code].removesuffix(EXACT), this)
+            if names[code].endswith(EXACT):
+                name += EXACT
+            new = codes[code, this] = found.setdefault(name, len(found))
+        attr[row] = new
+    return batch.renamed(found, np.array(attr, np.int32))
+
+
+def _kind_of_row(batch: LeafBatch, row: int, name: str, are_numbers: bool) -> str | None:
+    """The kind that a row of an open attribute looks at; None for its presence and relations."""
+    op = batch.op[row]
+    if op & OF_STRING:
+        return "string"
+    if name.endswith(EXACT):
+        return "number"
+    if op & OPERATOR in _OF_NAME:
+        return None
+    if are_numbers:
+        return "number"
+    first, last = batch.start[row], batch.start[row + 1]
+    kind = _KIND_OF.get(type(batch.values[first])) if last - first == 1 else None
+    if kind is None:
+        kind = kind_of_literals([_item(each) for each in batch.values[first:last]])
+    if kind is None:
+        raise _mixed(batch, row, name)
+    return kind
+
+
+def _check_names(batch: LeafBatch, attributes: Attributes, names: list[str]) -> None:
+    """Refuse names that a strict schema does not declare."""
+    if not attributes.declared.is_strict:
+        return
+    for row, code in enumerate(batch.attr):
+        name = names[code].removesuffix(EXACT)
+        problem = None
+        if not is_context(name) and name not in attributes.column_types:
+            problem = attributes.declared.check_name(name)
+        if problem is not None:
+            raise SchemaError(problem, position=batch.position[row])
+
+
+_OF_NAME = frozenset((ABSENT, PRESENT, REFERENCE))
+_KIND_OF = {bool: "bool", int: "number", float: "number", str: "string"}
+
+
+def _mixed(batch: LeafBatch, row: int, name: str) -> SchemaError:
+    return SchemaError(
+        f"expected constants of one kind beside {shown(name)!r}, found several: compare with each "
+        "kind on its own and join the comparisons with OR",
+        position=batch.position[row],
+    )
 
 
 def _by_name(batch: LeafBatch) -> Iterator[_Rows]:
@@ -137,9 +219,10 @@ def _sorting(codes: np.ndarray) -> np.ndarray:
     return np.argsort(codes, kind="stable")
 
 
-def _check(batch: LeafBatch, attributes: Attributes, groups: Iterable[_Rows]) -> dict[str, str]:
+def _check(batch: LeafBatch, attributes: Attributes, groups: list[_Rows]) -> dict[str, str]:
+    """The types that groups teach; strings beside other types become what Spark casts them to."""
     learned: dict[str, str] = {}
-    for group in groups:
+    for i, group in enumerate(groups):
         attribute = attributes.by_name.get(group.name)
         expected = attribute.type if attribute is not None else None
         found = _types_of(group.values)
@@ -147,11 +230,19 @@ def _check(batch: LeafBatch, attributes: Attributes, groups: Iterable[_Rows]) ->
             if not found and not group.of_string:
                 continue  # IS NULL alone teaches no type
             expected = attributes.column_types.get(group.name)
-            if expected is None:
+            kind = split(group.name)[1]
+            if kind is not None:
+                expected = KINDS[kind]
+            elif expected is None:
                 expected = literal_type(_item(group.values[0])) if found else "string"
             elif expected not in TYPES:
                 raise _not_comparable(batch, group, expected)
             learned[group.name] = expected
+        if "string" in found and expected in ("bool", "int", "float", "number"):
+            values = [_cast(expected, each) for each in group.values]
+            if None not in values:
+                groups[i] = group._replace(values=values)
+                found = _types_of(values)
         if any(not accepts(expected, kind) for kind in found) or (
             group.of_string and expected != "string"
         ):
@@ -159,6 +250,10 @@ def _check(batch: LeafBatch, attributes: Attributes, groups: Iterable[_Rows]) ->
         if "string" in found and expected in ("date", "timestamp"):
             _check_moments(batch, group, expected)
     return learned
+
+
+def _cast(expected: str, value: Any) -> Any:
+    return coerced(expected, value) if isinstance(value, str) else _item(value)
 
 
 def _types_of(values: Any) -> set[str]:
@@ -248,15 +343,15 @@ def _clash(batch: LeafBatch, group: _Rows, expected: str) -> SchemaError:
     for row in group.rows:
         if batch.op[row] & OF_STRING and expected != "string":
             return SchemaError(
-                f"attribute {group.name!r} is of type {expected}: expected a string attribute "
-                "for LIKE; compare with = < > or BETWEEN instead",
+                f"attribute {shown(group.name)!r} is of type {expected}: expected a string "
+                "attribute for LIKE; compare with = < > or BETWEEN instead",
                 position=batch.position[row],
             )
         for value in batch.values[batch.start[row] : batch.start[row + 1]]:
             found = literal_type(_item(value))
             if not accepts(expected, found):
                 return SchemaError(
-                    f"attribute {group.name!r} is of type {expected}: expected a {expected} "
+                    f"attribute {shown(group.name)!r} is of type {expected}: expected a {expected} "
                     f"constant, found {found} {value!r}; change the constant, or declare the "
                     "attribute's type with Schema",
                     position=batch.position[row],
@@ -268,8 +363,8 @@ def _not_comparable(batch: LeafBatch, group: _Rows, expected: str) -> SchemaErro
     """The error for the first row of a group that compares what only has presence."""
     row = next(row for row in group.rows if batch.op[row] & OPERATOR not in (ABSENT, PRESENT))
     return SchemaError(
-        f"attribute {group.name!r} is of type {expected}: expected IS NULL or IS NOT NULL, found a "
-        "comparison; compare a column of another type",
+        f"attribute {shown(group.name)!r} is of type {expected}: expected IS NULL or IS NOT NULL, "
+        "found a comparison; compare a column of another type",
         position=batch.position[row],
     )
 
@@ -281,6 +376,6 @@ def _check_moments(batch: LeafBatch, group: _Rows, expected: str) -> None:
             problem = read_literal_problem(expected, value) if isinstance(value, str) else None
             if problem:
                 raise SchemaError(
-                    f"attribute {group.name!r} is of type {expected}: {problem}",
+                    f"attribute {shown(group.name)!r} is of type {expected}: {problem}",
                     position=batch.position[row],
                 )

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from datetime import date, datetime
 from decimal import Decimal
+from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
 from matchwood.errors import SchemaError
@@ -30,11 +32,18 @@ timestamp is read as one, as Spark does."""
 class Schema(Mapping[str, str]):
     """Declared types by attribute name.
 
+    strict  refuse subscriptions that name an attribute which is not declared
+
     >>> Schema(price="float", user={"age": "int"})
     Schema({'price': 'float', 'user.age': 'int'})
     """
 
-    def __init__(self, types: Mapping[str, Any] | None = None, /, **more: Any) -> None:
+    def __init__(
+        self, types: Mapping[str, Any] | None = None, /, *, strict: Any = False, **more: Any
+    ) -> None:
+        if not isinstance(strict, bool):  # an attribute of that name
+            more["strict"], strict = strict, False
+        self.is_strict: bool = strict
         self._types: dict[str, str] = {}
         self._declare("", {**(types or {}), **more})
 
@@ -56,6 +65,16 @@ class Schema(Mapping[str, str]):
                     f"expected one of {', '.join(TYPES)} as the type of {prefix + name!r}, "
                     f"found {kind!r}"
                 )
+
+    def check_name(self, name: str) -> str | None:
+        """What is wrong with a name that is not declared; None if it is, or nothing need be."""
+        if not self.is_strict or name in self._types:
+            return None
+        if any(each.startswith(f"{name}.") for each in self._types):
+            return None  # a struct, whose fields are declared
+        near = get_close_matches(name, self._types, 1)
+        hint = f"did you mean {near[0]!r}?" if near else "declare it, or leave strict out"
+        return f"expected an attribute that the schema declares, found {name!r}: {hint}"
 
     def __getitem__(self, name: str) -> str:
         return self._types[name]
@@ -86,6 +105,47 @@ def literal_type(value: object) -> str:
         f"expected a bool, int, float, Decimal, str, datetime or date as a constant, "
         f"found {type(value).__name__} {value!r}"
     )
+
+
+_BOOLS = {
+    **dict.fromkeys(("true", "t", "yes", "y", "1"), True),
+    **dict.fromkeys(("false", "f", "no", "n", "0"), False),
+}
+_INTEGER = re.compile(r"[-+]?[0-9]+")
+_SPECIAL = re.compile(r"[-+]?(?:inf|infinity)|nan", re.IGNORECASE)
+_DECIMAL = re.compile(r"[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?[dDfF]?")
+
+
+def coerced(attribute_type: str, text: str) -> bool | int | float | None:
+    """A string beside an attribute of another type, as Spark casts it; None where that fails.
+
+    >>> coerced("int", " 10 "), coerced("int", "10.5"), coerced("float", "1e2")
+    (10, None, 100.0)
+    """
+    body = text.strip(_BLANKS)
+    if attribute_type == "bool":
+        return _BOOLS.get(body.lower())
+    if attribute_type == "int":
+        return _integer(body)
+    if attribute_type in ("float", "number"):
+        return double_of(body)
+    return None
+
+
+_BLANKS = "".join(map(chr, range(33)))
+"""What Spark's casts trim: the space and all control characters below it."""
+
+
+def _integer(body: str) -> int | None:
+    value = int(body) if len(body) < 25 and _INTEGER.fullmatch(body) else None
+    return value if value is not None and -(2**63) <= value < 2**63 else None
+
+
+def double_of(body: str) -> float | None:
+    """The double that a trimmed text stands for; None if it stands for none."""
+    if _SPECIAL.fullmatch(body):
+        return float(body)
+    return float(body.rstrip("dDfF")) if _DECIMAL.fullmatch(body) else None
 
 
 def accepts(attribute_type: str, literal: str) -> bool:

@@ -69,7 +69,8 @@ def _compiled(store: Store, where: Any) -> FilterSet:
     if found is None:
         found = FilterSet.of(where, declared)
         while len(store.filters) >= FILTERS_KEPT:
-            store.filters.pop(next(iter(store.filters)), None)
+            for oldest in list(store.filters)[:1]:  # other threads do the same at the same time
+                store.filters.pop(oldest, None)
         store.filters[key] = found
     return found
 

@@ -13,13 +13,18 @@ from typing import Any
 
 import numpy as np
 
-from matchwood.encode.attributes import Attributes
+from matchwood.encode.attributes import Attribute, Attributes, formula_of
+from matchwood.encode.computed import find_value
 from matchwood.encode.events import encode_event
 from matchwood.encode.exact import EXACT, has_decimal, spelled_out
 from matchwood.encode.expressions import ExpressionTable
+from matchwood.encode.kinds import is_computed, is_internal
 from matchwood.encode.leaves import LeafBatch
 from matchwood.encode.merge_kernels import leaf_intervals
 from matchwood.encode.resolve import resolve
+from matchwood.encode.schema import Schema
+from matchwood.forms.nnf import nnf
+from matchwood.lang.functions.evaluate import Failed, TypeProblem
 from matchwood.lang.names import CONTEXT, is_context
 from matchwood.lang.nodes import (
     And,
@@ -129,9 +134,21 @@ def absence_or_value(expr: Expr, event: Mapping[str, Any]) -> str:
     """What an event has of the attributes of an expression."""
     values = _flat(event)
     names = dict.fromkeys([leaf.name.removesuffix(EXACT) for leaf in predicates(expr)])
-    return ", ".join(
-        [f"{n} is {_shown(values[n])}" if n in values else f"{n} is absent" for n in names]
-    )
+    return ", ".join([_found(name, values) for name in names])
+
+
+def _found(name: str, event: dict[str, Any]) -> str:
+    """What an event has for a name, computed if need be."""
+    if not is_computed(name):
+        return f"{name} is {_shown(event[name])}" if name in event else f"{name} is absent"
+    formula = formula_of(name)
+    try:
+        value = formula([find_value(event, each) for each in formula.inputs])
+    except TypeProblem as problem:
+        return f"{formula.text} takes no {problem}"
+    except Failed as problem:
+        return f"{formula.text} fails: {problem}"
+    return f"{formula.text} is {'NULL' if value is None else _shown(value)}"
 
 
 def _shown(value: Any) -> str:
@@ -143,10 +160,7 @@ def _shown(value: Any) -> str:
 def _evaluate(expr: Expr, leaves: _Leaves, event: dict[str, Any]) -> Node:
     if isinstance(expr, Predicate):
         names = [expr.name, expr.reference] if isinstance(expr, Relation) else [expr.name]
-        found = [
-            f"{name} is {_shown(event[name])}" if name in event else f"{name} is absent"
-            for name in names
-        ]
+        found = [_found(name, event) for name in names]
         return Node(str(expr), leaves.truth(expr), ", ".join(found), (), expr)
     nodes = tuple([_evaluate(each, leaves, event) for each in children(expr)])
     return Node(str(expr), _connect(expr, [node.value for node in nodes]), None, nodes, expr)
@@ -182,14 +196,17 @@ class _Leaves:
         event: Mapping[str, Any],
         context: Mapping[str, Any],
     ) -> None:
-        self._attributes = Attributes()
+        declared = {
+            _renamed(name): each.type
+            for name, each in known.by_name.items()
+            if each.type is not None and not is_internal(name)
+        }
+        self._attributes = Attributes(Schema(declared))
         self._types = known.schema()
         self._context = {_renamed(name): value for name, value in context.items()}
-        event = {**event, **self._context}
+        self._event = event = {**event, **self._context}
         for leaf in predicates(expr):
-            attribute = known.by_name.get(leaf.name)
-            kind = attribute.type if attribute is not None else None
-            self._attributes.get(_renamed(leaf.name), kind)
+            self._attributes.get(_renamed(leaf.name), None).is_asked = True
         positive = [self._known_part(leaf) for leaf in predicates(expr)]
         batch = LeafBatch()
         for known_part in positive:
@@ -204,24 +221,43 @@ class _Leaves:
         """TRUE, FALSE or unknown; leaves are asked for from left to right."""
         known = self._known_part(leaf)
         is_member = known is not None and self._holds(known)
-        is_absent = self._attributes.by_name[_renamed(leaf.name)].id not in self._keys
+        attribute = self._attributes.by_name[_renamed(leaf.name)]
+        is_absent = attribute.id not in self._keys
         if isinstance(leaf, IsNull):
+            if is_absent and attribute.formula is not None and not self._is_null(attribute):
+                return None
             return is_absent != leaf.negated
+        if known is not None and attribute.keys is None:
+            of_kind = self._attributes.all[int(self._leaves.attr[self._row])]
+            source = of_kind if not of_kind.is_derived else self._attributes.all[of_kind.source]
+            numbers = self._attributes.by_name[source.name.removesuffix(EXACT)]
+            is_absent |= numbers.id not in self._keys
         if is_absent or (isinstance(leaf, Relation) and known is None):
             return None
         if isinstance(leaf, In) and None in leaf.values:  # found, or else nobody knows
             return not leaf.negated if is_member else None
         return is_member
 
+    def _is_null(self, attribute: Attribute) -> bool:
+        """Whether a computed attribute without an entry is NULL, not unknown."""
+        formula = formula_of(attribute.name)
+        try:
+            return formula([find_value(self._event, each) for each in formula.inputs]) is None
+        except (TypeProblem, Failed):
+            return False
+
     def _holds(self, known: Predicate) -> bool:
         """Whether the value is in the set of a leaf; takes the rows that the batch made of it."""
-        return self._holds_rows(spelled_out(known) if has_decimal(known) else known)
+        return self._holds_rows(nnf(known))
 
-    def _holds_rows(self, node: Expr) -> bool:
+    def _holds_rows(self, node: Expr, is_spelled_out: bool = False) -> bool:
         if isinstance(node, (And, Or)):
-            parts = [self._holds_rows(each) for each in node.operands]
+            parts = [self._holds_rows(each, is_spelled_out) for each in node.operands]
             return all(parts) if isinstance(node, And) else any(parts)
-        return self._in_set(next(self._rows))
+        if isinstance(node, Predicate) and not is_spelled_out and has_decimal(node):
+            return self._holds_rows(spelled_out(node), True)
+        self._row = next(self._rows)
+        return self._in_set(self._row)
 
     def _in_set(self, row: int) -> bool:
         key = self._keys.get(int(self._leaves.attr[row]))
@@ -249,7 +285,7 @@ class _Leaves:
 
 def _renamed(name: str) -> str:
     """A value of the context as an attribute that an event may supply; no other has such a name."""
-    return f"\0{name}" if is_context(name) else name
+    return f"\x01{name}" if is_context(name) else name
 
 
 def _why_not(node: Node, wanted: bool) -> list[str]:

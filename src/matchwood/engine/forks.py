@@ -1,7 +1,7 @@
 """Locks that a forked child can use.
 
 `fork` copies memory while other threads hold locks, and those threads do not exist in the child:
-it would wait for them forever.  So the forking thread takes the lock of every owner first, as
+it would wait for them forever.  So the forking thread takes the locks of every owner first, as
 `logging` does with its handlers; the child then starts with new locks and with owners whose last
 change is complete.
 """
@@ -9,42 +9,47 @@ change is complete.
 from __future__ import annotations
 
 import os
-import threading
 import weakref
 from typing import Protocol
 
 
 class Owner(Protocol):
-    """What has a lock that covers all its state."""
+    """What has locks that cover all its state."""
 
-    _lock: threading.RLock
+    def hold(self) -> None:
+        """Take all locks."""
+
+    def release(self) -> None:
+        """Give them back."""
+
+    def reset(self) -> None:
+        """Have new locks, which nobody holds."""
 
 
 _owners: weakref.WeakSet[Owner] = weakref.WeakSet()
 _held: list[Owner] = []
-"""Owners whose lock the forking thread has taken; `fork` itself never runs twice at a time."""
+"""Owners whose locks the forking thread has taken; `fork` itself never runs twice at a time."""
 
 
-def new_lock(owner: Owner) -> threading.RLock:
-    """A lock for an owner, which is safe to fork with from now on."""
+def watch(owner: Owner) -> None:
+    """Have an owner whose locks are safe to fork with from now on."""
     _owners.add(owner)
-    return threading.RLock()
 
 
 def _before() -> None:
     for owner in list(_owners):
-        owner._lock.acquire()
+        owner.hold()
         _held.append(owner)
 
 
 def _in_parent() -> None:
     while _held:
-        _held.pop()._lock.release()
+        _held.pop().release()
 
 
 def _in_child() -> None:
     for owner in _held:
-        owner._lock = threading.RLock()
+        owner.reset()
     _held.clear()
 
 

@@ -65,6 +65,7 @@ SHAPE: dict[str, Any] = {
         ],
         "dropped": [int],
         "pinned?": int,
+        "strict?": {str: str},
         "absences": [int],
         "context?": {str: object},
         "own_types?": {str: str},

@@ -1,16 +1,16 @@
 """Matcher: what users hold.
 
-Every public method holds one lock: an `add` that has returned is seen by every later `match`, from
-any thread.  What the methods do is in `store`.  A change happens whole or not at all, whatever is
-raised in the middle of it (`savepoint`).
+Searches share a matcher, and a change has it for itself (`access`): an `add` that has returned is
+seen by every later `match`, from any thread.  What the methods do is in `store`.  A change happens
+whole or not at all, whatever is raised in the middle of it (`savepoint`).
 """
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
-from typing import TYPE_CHECKING, Any
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, TypeVar
 from weakref import ref
 
 import numpy as np
@@ -18,8 +18,9 @@ import numpy as np
 from matchwood.encode.attributes import Attributes
 from matchwood.encode.events import EncodedEvents, encode_event, encode_events
 from matchwood.encode.expressions import ExpressionTable
+from matchwood.encode.plain_values import as_mapping
 from matchwood.encode.schema import Schema
-from matchwood.engine import forks
+from matchwood.engine.access import Access, Reader
 from matchwood.engine.changes import add_chunks, remove_ids, replace_one
 from matchwood.engine.choices import ALL, Choice, read_choice
 from matchwood.engine.collection import Collection
@@ -42,6 +43,12 @@ from matchwood.lang.nodes import Boolean, Expr
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+
+Result = TypeVar("Result")
+
+ABSORB_FROM = 256
+"""Events after which a matcher that is idle absorbs what was learned from them."""
 
 
 class Matcher(Collection, ContextValues, Questions, Durability):
@@ -231,10 +238,13 @@ class Matcher(Collection, ContextValues, Questions, Durability):
         where  an expression over the subscriptions' own attributes: only those for which it is TRUE
         now    the moment that decides what has expired, as `expires` of `add`; by default this one
         """
-        with self._searching():
-            choice = read_choice(self._store, first, limit, where, now)
-            encoded = encode_event(self._store.attributes, event)
-            return self._store.match(EncodedEvents(encoded, {}), choice).ids.tolist()
+
+        def search(store: Store, reader: Reader) -> list[Id]:
+            choice = read_choice(store, first, limit, where, now)
+            encoded = encode_event(store.attributes, event)
+            return store.match(EncodedEvents(encoded, {}), reader, choice).ids.tolist()
+
+        return self._search(search)
 
     @measured
     def match_many(
@@ -251,14 +261,18 @@ class Matcher(Collection, ContextValues, Questions, Durability):
         Events that cannot be read are in `Matches.errors`; they match nothing and stop nothing.
         The rest is as for `match`.
         """
-        with self._searching():
-            choice = read_choice(self._store, first, limit, where, now)
-            return self._store.match(encode_events(self._store.attributes, events), choice)
+        read = _read(events)
+
+        def search(store: Store, reader: Reader) -> Matches:
+            choice = read_choice(store, first, limit, where, now)
+            return store.match(encode_events(store.attributes, read), reader, choice)
+
+        return self._search(search)
 
     def encode(self, events: Any) -> EncodedEvents:
         """Events as integers, for `find`; they hold until the next change."""
-        with self._exclusive():
-            return encode_events(self._store.attributes, events)
+        read = _read(events)
+        return self._search(lambda store, reader: encode_events(store.attributes, read))
 
     def find(
         self, events: EncodedEvents, moments: Sequence[Moment] = (), choice: Choice = ALL
@@ -270,8 +284,10 @@ class Matcher(Collection, ContextValues, Questions, Durability):
                  new again, unless `hold_strings` was called before it was set
         choice   which of what holds is given (`choices`)
         """
-        with self._searching(moments):
-            return self._store.find(events, moments, choice)
+        if moments:
+            with self._changing(is_search=True):
+                return self._store.find(events, self._access.owner, moments, choice)
+        return self._search(lambda store, reader: store.find(events, reader, (), choice))
 
     def arrow_ids(self) -> pa.Array:
         """Ids by slot, as an Arrow array, null for slots without a subscription.
@@ -298,13 +314,14 @@ class Matcher(Collection, ContextValues, Questions, Durability):
     def explain(self, id: Id, event: Mapping[str, Any]) -> Explanation:
         """TRUE, FALSE or UNKNOWN for every part of a subscription, and why it does not match."""
         with self._exclusive():
-            if not isinstance(event, Mapping):
+            values = as_mapping(event)
+            if values is None or isinstance(event, Expr):
                 raise EventError(
                     f"expected a mapping to explain, found {type(event).__name__}: "
                     "give one event with values"
                 )
-            values = self._store.context_values(id)
-            return explain(id, self._store.expression(id), self._store.attributes, event, values)
+            context = self._store.context_values(id)
+            return explain(id, self._store.expression(id), self._store.attributes, values, context)
 
     def validate(self, text: str | Boolean) -> Expr:
         """Parse and type-check without adding; returns the tree, or raises with a position."""
@@ -347,6 +364,7 @@ class Matcher(Collection, ContextValues, Questions, Durability):
         from matchwood.engine.snapshot import save
 
         with self._exclusive():
+            self._absorb()
             if not self._store.subscriptions.is_compact:
                 with Change(self._store):
                     self._store.compact()
@@ -371,13 +389,43 @@ class Matcher(Collection, ContextValues, Questions, Durability):
         self._store = store
         self._meter: Meter = {}
         self._durable = None
-        self._lock = forks.new_lock(self)
+        self._access = Access()
         self._loading = None
+
+    def _search(self, search: Callable[[Store, Reader], Result]) -> Result:
+        """Call a search of the store, beside others unless it has to follow contexts."""
+        while True:
+            with self._access.shared() as reader:
+                store = self._store
+                is_ready = store.pending is None and store.routing.is_settled
+                if is_ready and store.contexts is None:
+                    found = search(store, reader)
+                    break
+            if store.contexts is not None:
+                return self._search_in_contexts(search)
+            with self._exclusive():
+                self._store.settle()
+        if reader.n_events >= ABSORB_FROM and self._access.is_idle:
+            with self._exclusive():
+                self._absorb()
+        return found
+
+    def _search_in_contexts(self, search: Callable[[Store, Reader], Result]) -> Result:
+        """The same where values change: an index may follow them while it is searched."""
+        with self._changing(is_search=True):
+            return search(self._store, self._access.owner)
+
+    def _absorb(self) -> None:
+        """Take over what searches have counted and learned; with exclusive access."""
+        readers = [each for each in self._access.readers() if each.n_events]
+        if readers and self._store.pending is None:
+            with Change(self._store):
+                self._store.absorb(readers)
 
     @contextmanager
     def _exclusive(self) -> Iterator[None]:
-        """The lock, and behind it a store whose parts agree."""
-        with self._lock:
+        """Exclusive access, and behind it a store whose parts agree."""
+        with self._access.exclusive():
             if self._loading is not None and self._loading() is not None:
                 raise MatchwoodError(
                     "expected a progress callback that only reports, found one that uses the "
@@ -387,15 +435,16 @@ class Matcher(Collection, ContextValues, Questions, Durability):
                 self._store = settled(self._store)
             yield
 
-    def _searching(self, moments: Sequence[Moment] = ()) -> AbstractContextManager[None]:
-        """The lock for a search; one that follows contexts may change their index."""
-        has_contexts = self._store.contexts is not None or bool(moments)
-        return self._changing(is_search=True) if has_contexts else self._exclusive()
-
     @contextmanager
     def _changing(self, is_search: bool = False) -> Iterator[None]:
-        """The lock for a change, which happens whole or not at all."""
+        """Exclusive access for a change, which happens whole or not at all."""
         with self._exclusive():
+            self._absorb()  # before nodes and spaces that searches have counted are others
             durable = None if is_search or self._store.is_between_events else self._durable
             with Change(self._store) if durable is None else self._logged(durable):
                 yield
+
+
+def _read(events: Any) -> Any:
+    """Events that are made while they are read, as a list: making them may use the matcher."""
+    return list(events) if isinstance(events, Iterator) else events

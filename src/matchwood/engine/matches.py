@@ -22,6 +22,7 @@ class Found(NamedTuple):
     slots: np.ndarray
     errors: dict[int, EventError]
     counters: dict[str, int]
+    warnings: dict[int, list[EventError]] = {}  # noqa: RUF012 - never written
 
 
 def kept(found: Found, keep: np.ndarray) -> Found:
@@ -38,6 +39,8 @@ class Matches(Sequence[list[Id]]):
     offsets   int64, one more than there are events
     ids       the ids of event e are `ids[offsets[e]:offsets[e + 1]]`; int64, or object for strings
     errors    event number -> EventError for events that could not be read; they match nothing
+    warnings  event number -> what computed attributes failed for it (division by zero, overflow, a
+              cast); predicates on them were unknown, the event's other matches are there
     counters  the work done: events, nodes, candidates, predicates, matches
     """
 
@@ -48,12 +51,14 @@ class Matches(Sequence[list[Id]]):
         errors: dict[int, EventError],
         counters: dict[str, int],
         id_kind: str | None = None,
+        warnings: dict[int, list[EventError]] | None = None,
     ) -> None:
         self.offsets = offsets
         self.ids = ids
         self.errors = errors
         self.counters = counters
         self._id_kind = id_kind
+        self.warnings = warnings if warnings is not None else {}
 
     def __len__(self) -> int:
         return len(self.offsets) - 1

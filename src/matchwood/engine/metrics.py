@@ -1,7 +1,7 @@
 """Metrics: how often a matcher was asked and changed, and how long it took.
 
 A histogram has a bucket per power of two of microseconds, so noting a call is a bit length and one
-addition.  Counts are exact for calls that hold the matcher's lock, and nearly so for others.
+addition.  Counts of calls that have the matcher for themselves are exact, others nearly so.
 """
 
 from __future__ import annotations

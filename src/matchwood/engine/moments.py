@@ -17,6 +17,7 @@ import numpy as np
 
 from matchwood.encode.events import EventBatch
 from matchwood.index.core.protocol import Hits, Index
+from matchwood.index.core.scratch import Scratch
 from matchwood.kernel.verify_kernels import COUNTERS
 
 
@@ -27,13 +28,16 @@ class Moment(NamedTuple):
     change: Callable[[], None]
 
 
-def match_between(index: Index, events: EventBatch, moments: Sequence[Moment]) -> Hits:
+def search_between(
+    index: Index, events: EventBatch, scratch: Scratch, moments: Sequence[Moment]
+) -> Hits:
     """The hits of an index whose contexts change at moments, which ascend; all are carried out."""
-    parts = [
-        index.match_batch(part_of(events, first, last))
-        for first, last in _runs(events.n_events, moments)
-        if len(index)
-    ]
+    parts = []
+    for first, last in _runs(events.n_events, moments):
+        if len(index):
+            index.settle()
+            parts.append(index.search(part_of(events, first, last), scratch))
+            index.absorb(scratch)
     if not parts:
         n = events.n_events
         none = np.zeros(len(COUNTERS), np.int64)

@@ -19,14 +19,16 @@ from typing import Any
 
 import numpy as np
 
-from matchwood.encode.attributes import Attribute, Attributes, Pattern, Term
+from matchwood.encode.attributes import Attribute, Attributes, Pattern, Term, formula_of
 from matchwood.encode.dictionary import OrderedDictionary
 from matchwood.encode.exact import EXACT, Exact
 from matchwood.encode.expression_kernels import N_CODE, ExpressionLayout
 from matchwood.encode.expressions import ExpressionTable
 from matchwood.encode.keys import NAN, DictionaryKeys, FloatKeys, Keys, keys_for
+from matchwood.encode.kinds import is_computed, split
 from matchwood.encode.like import compile_pattern
 from matchwood.encode.predicates import PredicateTable
+from matchwood.encode.schema import Schema
 from matchwood.engine.part_checks import DECIMAL, FLOAT, INT, NAN_KIND, TEXT, Arrays, check_tables
 from matchwood.engine.routing import Routing
 from matchwood.engine.settings import check_settings
@@ -52,6 +54,8 @@ def collect(store: Store) -> tuple[dict[str, Any], Arrays]:
     }
     if store.subscriptions.columns.types:
         settings["own_types"] = store.subscriptions.columns.types
+    if store.attributes.declared.is_strict:
+        settings["strict"] = dict(store.attributes.declared)
     arrays = {f"subscription_{k}": v for k, v in store.subscriptions.layout().items()}
     arrays |= _expression_arrays(store.table, n)
     arrays["merged_slot"], arrays["merged_attr"] = store.table.merged()
@@ -77,17 +81,19 @@ def rebuild(settings: dict[str, Any], arrays: Arrays, verify: bool, is_current: 
     table = _table(arrays)
     if "merged_slot" in arrays:  # not in version 1
         table.take_merged(arrays["merged_slot"], arrays["merged_attr"])
-    attributes = _attributes(settings, arrays)
+    attributes, contexts = _attributes(settings, arrays), None
     if "context" in settings:
         from matchwood.context.store import ContextStore
 
-        table.context = ContextStore(attributes, table)
-        table.context.take(settings["context"], _with_prefix(arrays, "context_"))
+        contexts = ContextStore(attributes, table)
+        contexts.take(settings["context"], _with_prefix(arrays, "context_"))
     layouts = [
         (name, _with_prefix(arrays, f"index{i}_") if is_current else None)
         for i, name in enumerate(settings["indexes"])
     ]
-    routing = Routing.restore(table, settings["index"], settings["config"], layouts, verify)
+    routing = Routing.restore(
+        table, settings["index"], settings["config"], layouts, contexts, verify
+    )
     subscriptions = Subscriptions.restore(_with_prefix(arrays, "subscription_"))
     subscriptions.columns.types = settings.get("own_types", {})
     return Store(attributes, table, subscriptions, routing)
@@ -189,7 +195,10 @@ def _kind(value: Any) -> int:
 
 
 def _attributes(settings: dict[str, Any], arrays: Arrays) -> Attributes:
+    strict = settings.get("strict")
+    declared = None if strict is None else Schema(strict, strict=True)
     attributes = Attributes()
+    attributes.declared = Schema() if declared is None else declared
     dropped = set(settings["dropped"])
     for id_, each in enumerate(settings["attributes"]):
         keys = _keys(attributes, each)
@@ -204,11 +213,20 @@ def _attributes(settings: dict[str, Any], arrays: Arrays) -> Attributes:
         attributes.all.append(attribute)
         if not attribute.is_derived and not attribute.is_dropped:
             attributes.by_name[attribute.name] = attribute
+            if is_computed(attribute.name) and split(attribute.name) == (attribute.name, None):
+                attribute.formula = formula_of(attribute.name)
+                attributes.computed.append(attribute)
         if isinstance(keys, DictionaryKeys) and _owns(attributes, attribute):
             keys.load_later(_DictionaryReader(arrays, id_))
+    tested = set(np.unique(arrays["predicate_attr"]).tolist())
     for name, attribute in attributes.by_name.items():
+        base, kind = split(name)
         if name.endswith(EXACT):
             attributes.by_name[name.removesuffix(EXACT)].exact_id = attribute.id
+        elif kind is not None:
+            attribute.base_id = attributes.by_name[base].id
+            attributes.by_name[base].kinds[kind] = attribute
+        attribute.is_asked = attribute.absence_id >= 0 or attribute.id in tested
     attributes.absences = [attributes.all[i] for i in settings["absences"]]
     attributes._free = settings["dropped"]
     # Version 1 does not tell which attributes were declared: all of its attributes stay.

@@ -15,8 +15,10 @@ from matchwood.engine.choices import Choice
 from matchwood.engine.explain import Explanation, explain
 from matchwood.engine.matches import Id
 from matchwood.index.core.registry import find_index
+from matchwood.index.core.scratch import Scratch
 
 if TYPE_CHECKING:
+    from matchwood.engine.access import Reader
     from matchwood.engine.store import Store
 
 EVERYBODY = Choice(now=-(2**62))
@@ -69,10 +71,10 @@ def sampled(events: Any, sample: int | None, seed: int) -> Any:
     return events.iloc[rows] if hasattr(events, "iloc") else [events[row] for row in rows]
 
 
-def verified(store: Store, events: Any) -> Verification:
+def verified(store: Store, events: Any, reader: Reader) -> Verification:
     """Compare; the first difference is explained."""
     encoded = encode_events(store.attributes, events)
-    found = store.find(encoded, (), EVERYBODY)
+    found = store.find(encoded, reader, (), EVERYBODY)
     expected = _scanned(store, encoded)
     total = len(found.slots)
     for e in range(len(found.offsets) - 1):
@@ -96,7 +98,10 @@ def _scanned(store: Store, encoded: EncodedEvents) -> Sequence[set[int]]:
     found = [set(always) for _ in range(encoded.batch.n_events)]
     for name, part in parts:
         if len(part):
-            hits = find_index(name).build(table, part).match_batch(encoded.batch)
+            index: Any = find_index(name).build(table, part)
+            index.contexts = store.contexts
+            index.settle()
+            hits = index.search(encoded.batch, Scratch())
             for e, each in enumerate(found):
                 each.update(hits.slots[hits.offsets[e] : hits.offsets[e + 1]].tolist())
     return found

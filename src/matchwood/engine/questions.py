@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
 from matchwood.encode.events import EncodedEvents, encode_event
-from matchwood.engine.choices import Choice, check_limit, read_choice
+from matchwood.engine.choices import check_limit, read_choice
 from matchwood.engine.expiry import expired_slots
 from matchwood.engine.fields import read_moment
 from matchwood.engine.matches import Id
@@ -20,6 +20,7 @@ from matchwood.errors import EventError
 from matchwood.lang.nodes import Boolean, Expr
 
 if TYPE_CHECKING:
+    from matchwood.engine.access import Reader
     from matchwood.engine.store import Store
 
 
@@ -30,7 +31,8 @@ class Questions:
     _meter: Meter
     _exclusive: Callable[[], AbstractContextManager[None]]
     _changing: Callable[[], AbstractContextManager[None]]
-    _searching: Callable[[], AbstractContextManager[None]]
+    _absorb: Callable[[], None]
+    _search: Callable[[Callable[[Store, Reader], Any]], Any]
 
     @measured
     def match_count(
@@ -41,8 +43,7 @@ class Questions:
         now: Any = None,
     ) -> int:
         """How many subscriptions hold for an event."""
-        with self._searching():
-            return self._count(event, read_choice(self._store, False, None, where, now))
+        return self._count(event, where, now)
 
     @measured
     def exists(
@@ -53,27 +54,33 @@ class Questions:
         now: Any = None,
     ) -> bool:
         """Whether a subscription holds for an event."""
-        with self._searching():
-            return self._count(event, read_choice(self._store, False, None, where, now)) > 0
+        return self._count(event, where, now) > 0
 
-    def _count(self, event: Mapping[str, Any] | Expr, choice: Choice) -> int:
-        encoded = encode_event(self._store.attributes, event)
-        return len(self._store.find(EncodedEvents(encoded, {}), (), choice).slots)
+    def _count(self, event: Mapping[str, Any] | Expr, where: Any, now: Any) -> int:
+        def search(store: Store, reader: Reader) -> int:
+            choice = read_choice(store, False, None, where, now)
+            encoded = EncodedEvents(encode_event(store.attributes, event), {})
+            return len(store.find(encoded, reader, (), choice).slots)
+
+        return int(self._search(search))
 
     def stats(self) -> dict[str, Any]:
         """Sizes, memory in bytes, and work and durations of calls since this matcher was made."""
         with self._exclusive():
+            self._absorb()
             calls = {name: each.stats() for name, each in self._meter.items()}
             return {**self._store.stats(), "calls": calls}
 
     def metrics(self) -> str:
         """Sizes, work and durations in the text format of Prometheus."""
         with self._exclusive():
+            self._absorb()
             return prometheus(self._store.stats(), self._meter)
 
     def draw(self) -> str:
         """The structure of every index as text."""
         with self._exclusive():
+            self._absorb()
             return "\n".join([index.draw() for index in self._store.routing.indexes])
 
     @measured
@@ -106,8 +113,9 @@ class Questions:
 
         The result is true if they agree.
         """
-        with self._searching():
-            return verified(self._store, sampled(events, check_limit(sample, "sample"), seed))
+        some = sampled(events, check_limit(sample, "sample"), seed)
+        found: Verification = self._search(lambda store, reader: verified(store, some, reader))
+        return found
 
     @measured
     def overlaps(self, id: Id) -> Related:

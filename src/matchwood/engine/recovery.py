@@ -80,7 +80,10 @@ def _names(store: Store) -> tuple[Attributes, dict[str, Any]]:
     known = store.attributes.by_name.values()
     is_declared = store.attributes.n_pinned.__gt__
     attributes = Attributes(
-        Schema({each.name: each.type for each in known if each.type and is_declared(each.id)}),
+        Schema(
+            {each.name: each.type for each in known if each.type and is_declared(each.id)},
+            strict=store.attributes.declared.is_strict,
+        ),
         store.attributes.column_types,
     )
     config = dict(store.routing.config)
@@ -89,5 +92,6 @@ def _names(store: Store) -> tuple[Attributes, dict[str, Any]]:
         config[setting] = [attributes.get(name, None).id for name in names]
     attributes.n_pinned = len(attributes)
     for each in known:
-        attributes.get(each.name, each.type)
+        if each.type is not None:
+            attributes.get(each.name, each.type)
     return attributes, config

@@ -16,19 +16,25 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from itertools import product
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self, cast
 
 import numpy as np
 
-from matchwood.encode.attributes import Attributes
+from matchwood.context import CONTEXT_INDEXES
+from matchwood.encode.attributes import Attribute, Attributes
 from matchwood.encode.events import EventBatch
 from matchwood.encode.expression_kernels import ALWAYS, CONJUNCTION, TREE, UNUSED
 from matchwood.encode.expressions import ExpressionTable
-from matchwood.engine.moments import Moment, match_between
+from matchwood.engine.moments import Moment, search_between
 from matchwood.errors import FormatError, MatchwoodError
 from matchwood.index.core.config import IndexConfig
 from matchwood.index.core.protocol import ANY, Hits, Index, is_checked
 from matchwood.index.core.registry import find_index
+from matchwood.index.core.scratch import Scratch
+
+if TYPE_CHECKING:
+    from matchwood.context.cif import Cif
+    from matchwood.context.store import ContextStore
 
 AUTO = "auto"
 CONJUNCTIVE_INDEX = "pst_bloom"
@@ -45,21 +51,34 @@ TREES_FROM = 2_000
 faster from a few hundred on, but has the most kernels to compile."""
 
 CONTEXT_INDEX = "agile"
-CONTEXT_INDEXES = ("agile", "no_index", "eager", "partial", "gbu")
-"""What holds subscriptions with a context, and all indexes that can."""
+"""What holds subscriptions with a context, unless the index that was chosen can."""
+
+CONJUNCTIONS, TREES, CONTEXTUAL = "conjunctions", "trees", "contextual"
+"""The roles: which expressions an index holds.  One index may have several."""
+
+ByRole = dict[str, "type[Index]"]
 
 
-def _classes(
-    index: str, n_conjunctions: int, n_trees: int, has_context: bool
-) -> tuple[type[Index], ...]:
+def _classes(index: str, n_conjunctions: int, n_trees: int, has_context: bool) -> ByRole:
+    """The index of each role; without contexts there is none for them."""
     general = TREE_INDEX if n_trees >= TREES_FROM else GENERAL_INDEX
     if index == AUTO:
         index = CONJUNCTIVE_INDEX if n_conjunctions >= AUTO_FROM else general
     chosen = find_index(index)
-    classes = (chosen,) if chosen.language == ANY else (chosen, find_index(general))
-    if has_context and index not in CONTEXT_INDEXES:
-        return (*classes, find_index(CONTEXT_INDEX))
+    classes = {
+        CONJUNCTIONS: chosen,
+        TREES: chosen if chosen.language == ANY else find_index(general),
+    }
+    if index in CONTEXT_INDEXES:
+        classes[CONTEXTUAL] = chosen
+    elif has_context:
+        classes[CONTEXTUAL] = find_index(CONTEXT_INDEX)
     return classes
+
+
+def _names(classes: ByRole) -> list[str]:
+    """The indexes in the order of their roles, each once: so a snapshot lists them."""
+    return list(dict.fromkeys(each.name for each in classes.values()))
 
 
 def attribute_settings(index: str) -> set[str]:
@@ -68,11 +87,13 @@ def attribute_settings(index: str) -> set[str]:
     return set(kind.attribute_settings)
 
 
-def _check_names(index: str, names: list[str], has_context: bool) -> None:
-    """Refuse indexes that no number of expressions leads to."""
-    sizes = product((0, AUTO_FROM), (0, TREES_FROM), {False, has_context})
-    if names not in [[each.name for each in _classes(index, *size)] for size in sizes]:
-        raise FormatError(f"expected the indexes of {index!r}, found {', '.join(names)[:80]!r}")
+def _of_names(index: str, names: list[str], has_context: bool) -> ByRole:
+    """The classes of a snapshot: those of some number of expressions, or a FormatError."""
+    for size in product((0, AUTO_FROM), (0, TREES_FROM), {False, has_context}):
+        classes = _classes(index, *size)
+        if _names(classes) == names:
+            return classes
+    raise FormatError(f"expected the indexes of {index!r}, found {', '.join(names)[:80]!r}")
 
 
 def with_ids(index: str, config: Mapping[str, Any], attributes: Attributes) -> dict[str, Any]:
@@ -82,16 +103,26 @@ def with_ids(index: str, config: Mapping[str, Any], attributes: Attributes) -> d
         value = found[setting]
         if isinstance(value, (list, tuple)):
             found[setting] = [
-                attributes.get(each, None).id if isinstance(each, str) else each for each in value
+                _numbers_of(attributes, each).id if isinstance(each, str) else each
+                for each in value
             ]
     attributes.n_pinned = len(attributes)  # those that a setting names stay as declared ones do
     return found
 
 
+def _numbers_of(attributes: Attributes, name: str) -> Attribute:
+    """The attribute that an index has ranges of: an open one has them of its numbers."""
+    attribute = attributes.get(name, attributes.column_types.get(name))
+    return attribute if attribute.type is not None else attributes.of_kind(attribute, "number")
+
+
 class Routing:
     """The indexes of one matcher."""
 
-    indexes: list[Index]
+    contexts: ContextStore | None = None
+    """The values that subscriptions refer to; None while none has a context."""
+    is_settled: bool = False
+    """Whether searches find all that they need: `settle` was called after the last change."""
 
     def __init__(self, table: ExpressionTable, index: str, config: Mapping[str, Any]) -> None:
         self._table = table
@@ -106,48 +137,72 @@ class Routing:
         index: str,
         config: Mapping[str, Any],
         layouts: Sequence[tuple[str, dict[str, np.ndarray] | None]],
+        contexts: ContextStore | None,
         verify: bool,
     ) -> Self:
         """Take over the indexes of a snapshot, each by its name; those without arrays are built.
 
         verify  have each index check its arrays before it takes them
         """
-        _check_names(index, [name for name, _ in layouts], table.context is not None)
         self = cls.__new__(cls)
+        self.contexts = contexts
         self._table, self.name, self.config = table, index, dict(config)
         self._n_conjunctions = len(table.slots_of(CONJUNCTION))
         self._n_trees = len(table.slots_of(TREE))
-        self._classes = tuple(find_index(name) for name, _ in layouts)
+        self._classes = _of_names(index, [name for name, _ in layouts], contexts is not None)
         self._always_array = table.slots_of(ALWAYS)
         self._always = set(self._always_array.tolist())
         self.epoch = table.epoch
         used = np.flatnonzero(table.layout.kind != UNUSED).astype(np.int32)
-        self.indexes = []
-        for i, part in enumerate(self._parts(used)):
-            self.indexes.append(self._restored(i, part, layouts[i][1], verify))
+        self._by_role = {}
+        arrays = dict(layouts)
+        for role, kind in self._classes.items():
+            found = self._found(kind)
+            if found is None:
+                held = used[self._is_held(used, kind)]
+                found = self._restored(role, held, arrays[kind.name], verify)
+            self._by_role[role] = found
+        self.follow(contexts)
         return self
 
     def _restored(
-        self, which: int, slots: np.ndarray, layout: dict[str, np.ndarray] | None, verify: bool
+        self, role: str, slots: np.ndarray, layout: dict[str, np.ndarray] | None, verify: bool
     ) -> Index:
-        cls, config = self._classes[which], self.config if which == 0 else {}
+        cls, config = self._classes[role], self._config_of(role)
         if layout is None or not is_checked(cls):
             return cls.build(self._table, slots, **config)
         if verify:
             cls.check(self._table, slots, layout, **config)
         return cls.restore(self._table, layout, **config)
 
-    def _wanted(self, n_conjunctions: int, n_trees: int) -> tuple[type[Index], ...]:
-        return _classes(self.name, n_conjunctions, n_trees, self._table.context is not None)
+    @property
+    def indexes(self) -> list[Index]:
+        """All indexes in the order of their roles, each once."""
+        return list({id(index): index for index in self._by_role.values()}.values())
+
+    def follow(self, contexts: ContextStore | None) -> None:
+        """Have values that subscriptions refer to, or others than before."""
+        self.contexts = contexts
+        index = self.context_index
+        if index is not None:
+            index.contexts = contexts
+
+    def _wanted(self, n_conjunctions: int, n_trees: int) -> ByRole:
+        return _classes(self.name, n_conjunctions, n_trees, self.contexts is not None)
 
     def rebuild(self) -> None:
         """Build every index anew from the expression table."""
+        self.is_settled = False
         nothing = np.empty(0, np.int32)
         self._classes = self._wanted(
             len(self._table.slots_of(CONJUNCTION)), len(self._table.slots_of(TREE))
         )
         self._n_conjunctions = self._n_trees = 0
-        self.indexes = [self._build(i, nothing) for i in range(len(self._classes))]
+        self._by_role: dict[str, Index] = {}
+        for role, kind in self._classes.items():
+            found = self._found(kind)
+            self._by_role[role] = self._build(role, nothing) if found is None else found
+        self.follow(self.contexts)
         self._always: set[int] = set()
         self._always_array: np.ndarray | None = nothing
         self.epoch = self._table.epoch
@@ -164,12 +219,13 @@ class Routing:
         """Those of new slots that an index refuses, and why; changes no index.  Asked first."""
         self._open_context_index()
         refused: dict[int, MatchwoodError] = {}
-        for index, part in zip(self.indexes, self._parts(slots), strict=True):
+        for index, part in self._parts(slots):
             if len(part):
                 refused |= index.refusals(part)
         return refused
 
     def insert(self, slots: np.ndarray) -> None:
+        self.is_settled = False
         kinds = self._table.layout.kind[slots]
         self._open_context_index()
         before = self._wanted(self._n_conjunctions, self._n_trees)
@@ -186,20 +242,21 @@ class Routing:
 
     def _open_context_index(self) -> None:
         """An index for contexts once there are any, beside the others as they are."""
-        is_missing = self._table.context is not None and self.context_index is None
-        if is_missing and self.name not in CONTEXT_INDEXES:
-            self._classes = (*self._classes, find_index(CONTEXT_INDEX))
-            self.indexes.append(self._build(len(self._classes) - 1, np.empty(0, np.int32)))
+        self.is_settled = False
+        if self.contexts is not None and CONTEXTUAL not in self._by_role:
+            self._classes = {**self._classes, CONTEXTUAL: find_index(CONTEXT_INDEX)}
+            self._by_role[CONTEXTUAL] = self._build(CONTEXTUAL, np.empty(0, np.int32))
+            self.follow(self.contexts)
 
     @property
-    def context_index(self) -> Any:
+    def context_index(self) -> Cif | None:
         """The index that holds subscriptions with a context, if there is one."""
-        last = self.indexes[-1]
-        return last if last.name in CONTEXT_INDEXES else None
+        return cast("Cif | None", self._by_role.get(CONTEXTUAL))
 
     def delete(self, slots: np.ndarray) -> None:
         """Forget slots; the table still holds them."""
-        for index, part in zip(self.indexes, self._parts(slots), strict=True):
+        self.is_settled = False
+        for index, part in self._parts(slots):
             if len(part):
                 index.delete(part)
         kinds = self._table.layout.kind[slots]
@@ -210,25 +267,45 @@ class Routing:
             self._always.difference_update(gone.tolist())
             self._always_array = None
 
-    def match_batch(self, events: EventBatch, moments: Sequence[Moment] = ()) -> list[Hits]:
-        """The hits of each index; `always` is left to the caller."""
+    def settle(self) -> None:
+        """Build what searches need; for an owner that has the indexes for itself."""
+        for index in self.indexes:
+            if len(index):
+                index.settle()
+        self.is_settled = True
+
+    def absorb(self, scratch: Scratch) -> None:
+        """Let all indexes learn from the searches with a scratch; for the owner, as `settle`."""
+        for index in self.indexes:
+            if len(index):
+                index.absorb(scratch)
+
+    def search(
+        self, events: EventBatch, scratch: Scratch, moments: Sequence[Moment] = ()
+    ) -> list[Hits]:
+        """The hits of each index; `always` is left to the caller.
+
+        With moments, contexts change: the caller has the indexes for itself.
+        """
         bound = self.context_index if moments else None
         hits = [
-            index.match_batch(events) for index in self.indexes if len(index) and index is not bound
+            index.search(events, scratch)
+            for index in self.indexes
+            if len(index) and index is not bound
         ]
         if bound is not None:
-            hits.append(match_between(bound, events, moments))
+            hits.append(search_between(bound, events, scratch, moments))
         elif moments:  # nobody is linked to a context, and its values change all the same
             for moment in moments:
                 moment.change()
         return hits
 
     def _insert(self, slots: np.ndarray) -> None:
-        for i, part in enumerate(self._parts(slots)):
-            if len(part) and len(self.indexes[i]):
-                self.indexes[i].insert(part)
+        for index, part in self._parts(slots):
+            if len(part) and len(index):
+                index.insert(part)
             elif len(part):  # the first batch: an index may build better than it grows
-                self.indexes[i] = self._build(i, part)
+                self._replace(index, part)
         kinds = self._table.layout.kind[slots]
         self._n_conjunctions += int((kinds == CONJUNCTION).sum())
         self._n_trees += int((kinds == TREE).sum())
@@ -237,26 +314,41 @@ class Routing:
             self._always.update(always.tolist())
             self._always_array = None
 
-    def _parts(self, slots: np.ndarray) -> list[np.ndarray]:
-        n = len(self._classes)
-        if self._has_context_index:
-            linked = self._table.context.is_linked(slots)
-            kinds = self._table.layout.kind[slots]
-            bound = slots[linked & ((kinds == CONJUNCTION) | (kinds == TREE))]
-            return [*self._plain_parts(slots[~linked], n - 1), bound]
-        return self._plain_parts(slots, n)
+    def _parts(self, slots: np.ndarray) -> list[tuple[Index, np.ndarray]]:
+        """Each index, and those of the slots that it holds."""
+        return [(index, slots[self._is_held(slots, type(index))]) for index in self.indexes]
 
-    def _plain_parts(self, slots: np.ndarray, n: int) -> list[np.ndarray]:
+    def _is_held(self, slots: np.ndarray, kind: type[Index]) -> np.ndarray:
+        """Which slots belong to the roles of an index."""
         kinds = self._table.layout.kind[slots]
-        if n == 1:
-            return [slots[(kinds == CONJUNCTION) | (kinds == TREE)]]
-        return [slots[kinds == CONJUNCTION], slots[kinds == TREE]]
+        linked = np.zeros(len(slots), bool)
+        if self.contexts is not None and CONTEXTUAL in self._classes:
+            linked = self.contexts.is_linked(slots)
+        in_role = {
+            CONJUNCTIONS: (kinds == CONJUNCTION) & ~linked,
+            TREES: (kinds == TREE) & ~linked,
+            CONTEXTUAL: ((kinds == CONJUNCTION) | (kinds == TREE)) & linked,
+        }
+        held = np.zeros(len(slots), bool)
+        for role, each in self._classes.items():
+            if each is kind:
+                held |= in_role[role]
+        return held
 
-    @property
-    def _has_context_index(self) -> bool:
-        """Whether the last index is one for subscriptions with a context alone."""
-        return len(self._classes) > 1 and self._classes[-1].name == CONTEXT_INDEX
+    def _found(self, kind: type[Index]) -> Index | None:
+        """The index of a class, if an earlier role has it."""
+        return next((each for each in self._by_role.values() if type(each) is kind), None)
 
-    def _build(self, which: int, slots: np.ndarray) -> Index:
-        cls, config = self._classes[which], self.config if which == 0 else {}
-        return cls.build(self._table, slots, **config)
+    def _config_of(self, role: str) -> dict[str, Any]:
+        """The settings are the chosen index's: the one of conjunctions."""
+        return self.config if role == CONJUNCTIONS else {}
+
+    def _build(self, role: str, slots: np.ndarray) -> Index:
+        return self._classes[role].build(self._table, slots, **self._config_of(role))
+
+    def _replace(self, index: Index, slots: np.ndarray) -> None:
+        """Build an index anew, for all the roles that it has."""
+        roles = [role for role, each in self._by_role.items() if each is index]
+        fresh = self._build(roles[0], slots)
+        self._by_role.update(dict.fromkeys(roles, fresh))
+        self.follow(self.contexts)

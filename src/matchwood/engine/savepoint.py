@@ -39,7 +39,7 @@ class Savepoint:
                 store.attributes,
             )
         ]
-        contexts = store.table.context
+        contexts = store.contexts
         self._contexts = contexts
         if contexts is not None:
             self._journals.append(contexts.journal)
@@ -66,7 +66,7 @@ class Savepoint:
         for journal in self._journals:
             journal.undo()
         store.subscriptions.derive()
-        store.table.context = self._contexts
+        store.routing.follow(self._contexts)
         if self._contexts is not None:
             self._contexts.derive()
             self._strings.take(self._labels)

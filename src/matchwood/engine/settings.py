@@ -10,13 +10,15 @@ import math
 from typing import Any
 
 from matchwood.encode.exact import EXACT
+from matchwood.encode.kinds import KINDS, is_computed, split
 from matchwood.encode.relations import compatible
 from matchwood.encode.schema import TYPES
 from matchwood.engine.manifest import expect, shortened
 from matchwood.engine.subscriptions import check_id
-from matchwood.errors import FormatError
+from matchwood.errors import FormatError, MatchwoodError
 from matchwood.lang.names import is_context, problem
 from matchwood.lang.nodes import COMPARISONS
+from matchwood.lang.scalars import named, tree_of
 
 _CONTEXT = {"ids": list, "columns": [int], "patterns": [list]}
 _NUMBERS = ("number", "int", "float")
@@ -33,7 +35,8 @@ def check_settings(settings: dict[str, Any]) -> None:
     ]
     _expect(len(set(names)) == len(names), "attributes with names of their own", "one name twice")
     bases = {name.removesuffix(EXACT) for name in names}
-    _expect(bases <= set(names), "attributes of events for exact ones", "none")
+    bases |= {split(name)[0] for name in names}
+    _expect(bases <= set(names), "attributes of events for exact ones and kinds", "none")
     derived: dict[int, int] = {}  # by which attribute each derived one is named
     for id_, each in enumerate(attributes):
         if id_ in dropped:
@@ -84,9 +87,13 @@ def _check_attribute(attributes: list[dict[str, Any]], id_: int) -> None:
         _expect(not list(_derived_ids(each)), f"nothing derived from {where}", "something")
         _expect(each["type"] is not None, f"a type at {where}", None)
     else:
-        name = each["name"].removesuffix(EXACT)
-        _expect(problem(name) is None, f"a name at {where}", each["name"])
-        if name != each["name"]:
+        name, of_kind = split(each["name"])
+        trouble = _computed_problem(name) if is_computed(name) else problem(name)
+        _expect(trouble is None, f"a name at {where}", each["name"])
+        if of_kind is not None:
+            wanted = KINDS[of_kind]
+            _expect(each["type"] == wanted, f"{wanted} at {where}", each["type"])
+        if each["name"].endswith(EXACT):
             is_number = each["type"] in (None, "number")
             _expect(is_number, f"a number at {where}", each["type"])
         _expect("term" not in each, f"no relation at {where}", each.get("term"))
@@ -102,11 +109,20 @@ def _check_attribute(attributes: list[dict[str, Any]], id_: int) -> None:
         _check_derived(attributes, id_, entry[4], {**kind, "term": entry[:4]})
     if each.get("beside", -1) != -1:
         _check_derived(attributes, id_, each["beside"], {**kind, "is_beside": True})
-        wanted = ("number", "float") if each["type"] in _NUMBERS else (each["type"],)
+        types = ("number", "float") if each["type"] in _NUMBERS else (each["type"],)
         found = attributes[each["beside"]]["type"]
         is_kind = each["type"] in (*_NUMBERS, "string")
         _expect(is_kind, f"a number or a string at {where}", each["type"])
-        _expect(found in wanted, f"{wanted[0]} beside {where}", found)
+        _expect(found in types, f"{types[0]} beside {where}", found)
+
+
+def _computed_problem(name: str) -> str | None:
+    """What is wrong with the text of a computed attribute; None if it reads."""
+    try:
+        is_same = named(tree_of(name)) == name
+    except (MatchwoodError, RecursionError) as error:
+        return str(error)
+    return None if is_same else "its canonical text"
 
 
 def _derived_ids(each: dict[str, Any]) -> list[int]:

@@ -50,6 +50,7 @@ from matchwood.lang.parser import parse
 
 if TYPE_CHECKING:
     from matchwood.context.store import ContextStore
+    from matchwood.engine.access import Reader
     from matchwood.engine.flips import Flips
 
 ReadUpdates = Callable[["ContextStore"], tuple[Sequence[Id], Callable[[], None]]]
@@ -254,16 +255,16 @@ class Store:
     @property
     def contexts(self) -> ContextStore | None:
         """The values of contexts; None while nobody has spoken of one."""
-        contexts: ContextStore | None = self.table.context
-        return contexts
+        return self.routing.contexts
 
     def with_contexts(self) -> ContextStore:
         """The values of contexts, made at their first mention."""
-        if self.table.context is None:
+        contexts = self.routing.contexts
+        if contexts is None:
             from matchwood.context.store import ContextStore
 
-            self.table.context = ContextStore(self.attributes, self.table)
-        contexts: ContextStore = self.table.context
+            contexts = ContextStore(self.attributes, self.table)
+            self.routing.follow(contexts)
         return contexts
 
     def set_contexts(self, read: ReadUpdates, flips: bool) -> Flips | None:
@@ -319,22 +320,57 @@ class Store:
 
     # -- asking ------------------------------------------------------------------------------
 
-    def match(self, events: EncodedEvents, choice: Choice = ALL) -> Matches:
+    def settle(self) -> None:
+        """Build what searches need; for an owner that has the store for itself."""
+        self.routing.settle()
+
+    def absorb(self, readers: Sequence[Reader]) -> None:
+        """Take over what searches have counted and learned; for the owner, as `settle`."""
+        was_whole, self.is_whole = self.is_whole, False
+        for reader in readers:
+            if reader.n_events:
+                reader.n_events = 0
+                self.routing.absorb(reader.scratch)
+                self.work += reader.work
+                reader.work[:] = 0
+        self.is_whole = was_whole
+
+    def match(self, events: EncodedEvents, reader: Reader, choice: Choice = ALL) -> Matches:
         """The matches of encoded events, in the order subscriptions were added."""
-        found = self.find(events, (), choice)
+        found = self.find(events, reader, (), choice)
         ids = self.subscriptions.ids_of(found.slots)
         kind = self.subscriptions.id_kind
-        return Matches(found.offsets, ids, found.errors, found.counters, kind)
+        return Matches(found.offsets, ids, found.errors, found.counters, kind, found.warnings)
 
     def find(
-        self, events: EncodedEvents, moments: Sequence[Moment] = (), choice: Choice = ALL
+        self,
+        events: EncodedEvents,
+        reader: Reader,
+        moments: Sequence[Moment] = (),
+        choice: Choice = ALL,
     ) -> Found:
-        """The same as slots; what has expired is no match."""
-        self.is_whole = self.pending is None  # contexts and their index may change
+        """The same as slots, without what has expired; reads the store, and writes to the reader.
+
+        With contexts it needs the store for itself: these may change between events, and their
+        index because of them.
+        """
+        if self.contexts is None and not moments:
+            hits = self.routing.search(events.batch, reader.scratch)
+            return self._arranged(events, reader, hits, choice)
+        self.is_whole = self.pending is None
         self.is_between_events = bool(moments)
-        n = events.batch.n_events
-        found = self.routing.match_batch(events.batch, moments)
+        self.settle()
+        hits = self.routing.search(events.batch, reader.scratch, moments)
         self.is_between_events = False
+        found = self._arranged(events, reader, hits, choice)
+        self.absorb([reader])
+        return found
+
+    def _arranged(
+        self, events: EncodedEvents, reader: Reader, found: list[Hits], choice: Choice
+    ) -> Found:
+        """Hits of several indexes as one, in order, with what every event satisfies."""
+        n = events.batch.n_events
         none = Hits(np.zeros(n + 1, np.int64), np.empty(0, np.int32), np.zeros_like(self.work))
         first, second = (*found, none, none)[:2]
         if len(found) > 2:
@@ -353,9 +389,10 @@ class Store:
         work = first.counters + second.counters
         work[0] = n
         work[-1] = used
-        self.work += work
+        reader.work += work
+        reader.n_events += n
         counters = dict(zip(COUNTERS, work.tolist(), strict=True))
-        result = Found(offsets, slots[:used], events.errors, counters)
+        result = Found(offsets, slots[:used], events.errors, counters, events.warnings)
         columns = subscriptions.columns
         if len(columns.expires):
             result = living(columns, result, choice.now)
@@ -402,11 +439,13 @@ class Store:
             "trees": int((kinds == TREE).sum()),
             "always_true": int((kinds == ALWAYS).sum()),
             "never_true": int((kinds == NEVER).sum()),
-            "attributes": len(self.attributes.by_name),
+            "attributes": self.attributes.n_named,
             "constants": self.attributes.n_constants,
             "contexts": 0 if self.contexts is None else len(self.contexts),
             "context_strings": self.attributes.context_strings.n_constants,
             "predicates": len(self.table.predicates),
+            "unknown": dict(self.attributes.unknown),
+            "failed": dict(self.attributes.failed),
             "bytes": memory,
             "bytes_per_subscription": round(
                 sum(memory.values()) / max(1, len(self.subscriptions)), 1

@@ -67,23 +67,25 @@ class Subscriptions:
     @property
     def ids(self) -> np.ndarray:
         """Ids by slot."""
-        if self._names is not None:
+        names = self._names
+        if names is not None:  # several threads may do this at the same time
             ids = self._ids.astype(object)
-            names = self._names.all(self._n_slots)
-            for slot, name in enumerate(names):
+            for slot, name in enumerate(names.all(self._n_slots)):
                 if name is not None:
                     ids[slot] = name
-            self._ids, self._names = ids, None
+            self._ids = ids
+            self._names = None
         return self._ids
 
     def ids_of(self, slots: np.ndarray) -> np.ndarray:
         """The ids of slots; of a fresh snapshot only those asked for become Python objects."""
-        if self._names is None or len(slots) * 4 > self._n_slots:
+        names = self._names
+        if names is None or len(slots) * 4 > self._n_slots:
             return self.ids[slots]
         distinct, inverse = np.unique(slots, return_inverse=True)
         ids = self._ids[distinct].astype(object)
         for i, slot in enumerate(distinct.tolist()):
-            name = self._names.get(slot)
+            name = names.get(slot)
             if name is not None:
                 ids[i] = name
         return ids[inverse]

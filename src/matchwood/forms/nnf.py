@@ -19,6 +19,8 @@ travels.
 
 from __future__ import annotations
 
+from datetime import date, datetime
+
 from matchwood.forms.cost import check_xor_growth
 from matchwood.forms.xor import parity_chain
 from matchwood.lang.nodes import (
@@ -116,4 +118,13 @@ def _positive(leaf: Predicate) -> Expr:
         if leaf.negated or not known:
             return UNKNOWN
         return In(leaf.name, known, False, leaf.position)
+    if isinstance(leaf, Between) and type(leaf.low) is not type(leaf.high):
+        kinds = {type(leaf.low), type(leaf.high)}
+        if kinds == {date, datetime}:  # each bound says for itself what a string beside it means
+            below, above = ("<", ">") if leaf.negated else (">=", "<=")
+            sides = (
+                Comparison(leaf.name, below, leaf.low, leaf.position),
+                Comparison(leaf.name, above, leaf.high, leaf.position),
+            )
+            return (Or if leaf.negated else And)(sides, leaf.position)
     return leaf

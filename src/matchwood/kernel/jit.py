@@ -23,6 +23,7 @@ from contextlib import suppress
 from typing import Any, TypeVar
 
 import numba
+import numpy as np
 from llvmlite import ir
 from numba.core import cgutils, types
 from numba.core import event as numba_event
@@ -77,6 +78,42 @@ prefetch: Any = _nothing if numba.config.DISABLE_JIT else intrinsic(_prefetch)
 
 `at` counts the array's elements, whatever its shape; a place outside the array does no harm.
 """
+
+
+def _counting(name: str, *more: Any) -> Any:
+    """An intrinsic of one int64, by LLVM's name, with constants behind it."""
+
+    def typed(typing_context: Any, word: Any) -> Any:
+        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            number = ir.IntType(64)
+            kinds = [number, *[value.type for value in more]]
+            called = cgutils.get_or_insert_function(
+                builder.module, ir.FunctionType(number, kinds), f"llvm.{name}.i64"
+            )
+            return builder.call(called, [arguments[0], *more])
+
+        return types.int64(types.int64), generate
+
+    return intrinsic(typed)
+
+
+def _bits_set(word: Any) -> int:
+    """What `bits_set` is without a compiler."""
+    return (int(word) & (2**64 - 1)).bit_count()
+
+
+def _lowest_bit(word: Any) -> Any:
+    """What `lowest_bit` is without a compiler."""
+    return np.int64((int(word) & -int(word)).bit_length() - 1)
+
+
+bits_set: Any = _bits_set if numba.config.DISABLE_JIT else _counting("ctpop")
+"""bits_set(word): how many bits of an int64 are 1."""
+
+lowest_bit: Any = (
+    _lowest_bit if numba.config.DISABLE_JIT else _counting("cttz", ir.Constant(ir.IntType(1), 1))
+)
+"""lowest_bit(word): the position of the lowest bit that is 1; the word is not 0."""
 
 
 def compile_seconds() -> float:

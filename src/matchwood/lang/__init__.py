@@ -3,12 +3,13 @@
     parse(text)      the tree of an expression, or a ParseError that points at the trouble
     to_text(tree)    its text again; str(tree) is the same
     attr(name)       the same trees, built in Python
+    fn.lower(...)    a function of them
     ctx(name)        a value of the context, to compare with
 
 docs/language.md describes the language; the nodes are in `matchwood.lang.nodes`.
 """
 
-from matchwood.lang.builder import Attribute, as_value, attr, ctx
+from matchwood.lang.builder import Attribute, as_value, attr, ctx, fn
 from matchwood.lang.names import CONTEXT, is_context
 from matchwood.lang.nodes import (
     COMPARISONS,
@@ -77,6 +78,7 @@ __all__ = [
     "attr",
     "children",
     "ctx",
+    "fn",
     "is_context",
     "parse",
     "predicates",

@@ -6,7 +6,7 @@ pattern that the language cannot hold is a ParseError, as it would be in text.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from math import isnan
@@ -39,6 +39,7 @@ from matchwood.lang.nodes import (
     Value,
 )
 from matchwood.lang.patterns import canonical, starts_with
+from matchwood.lang.scalars import Call, Lit, Scalar, named, tree_of
 
 
 def attr(name: str) -> Attribute:
@@ -101,8 +102,61 @@ class Attribute(Boolean):
     def __ge__(self, value: object) -> Expr:
         return self._compared(">=", value)
 
+    # -- computed attributes ------------------------------------------------------------------
+
+    def __add__(self, other: object) -> Attribute:
+        return _computed("+", self, other)
+
+    def __radd__(self, other: object) -> Attribute:
+        return _computed("+", other, self)
+
+    def __sub__(self, other: object) -> Attribute:
+        return _computed("-", self, other)
+
+    def __rsub__(self, other: object) -> Attribute:
+        return _computed("-", other, self)
+
+    def __mul__(self, other: object) -> Attribute:
+        return _computed("*", self, other)
+
+    def __rmul__(self, other: object) -> Attribute:
+        return _computed("*", other, self)
+
+    def __truediv__(self, other: object) -> Attribute:
+        return _computed("/", self, other)
+
+    def __rtruediv__(self, other: object) -> Attribute:
+        return _computed("/", other, self)
+
+    def __mod__(self, other: object) -> Attribute:
+        return _computed("%", self, other)
+
+    def __neg__(self) -> Attribute:
+        return _computed("negative", self)
+
+    def __getitem__(self, key: int | str) -> Attribute:
+        """The element of an array, from 0, or the value of a map."""
+        return _computed("[]", self, key)
+
+    __iter__ = None
+
+    def rlike(self, pattern: str) -> Expr:
+        """Holds a part that fits the regular expression."""
+        return _lowered(Call("rlike", (_scalar(self), Lit(_text(pattern, "a pattern")))))
+
+    def ilike(self, pattern: str) -> Expr:
+        """As `like`, whatever the case."""
+        escape = Lit("\\")
+        return _lowered(Call("ilike", (_scalar(self), Lit(_text(pattern, "a pattern")), escape)))
+
+    def eq_null_safe(self, value: object) -> Expr:
+        """Equal, where NULL equals NULL: `<=>`."""
+        return _lowered(Call("<=>", (_scalar(self), _scalar(value))))
+
     def between(self, low: object, high: object) -> Expr:
         """From low to high, both included."""
+        if type(low) is Attribute or type(high) is Attribute:
+            return And((self._compared(">=", low), self._compared("<=", high)))
         if isinstance(low, ContextValue) or isinstance(high, ContextValue):
             return And((self._compared(">=", low), self._compared("<=", high)))
         return Between(self.name, as_value(low), as_value(high))
@@ -142,6 +196,8 @@ class Attribute(Boolean):
     def _compared(self, op: str, value: object) -> Expr:
         if isinstance(value, ContextValue):
             return Relation(self.name, op, value.name.removeprefix(CONTEXT), value.offset)
+        if isinstance(value, Attribute):
+            return _lowered(Call(op, (_scalar(self), _scalar(value))))
         return Comparison(self.name, op, as_value(value))
 
     def __repr__(self) -> str:
@@ -149,6 +205,55 @@ class Attribute(Boolean):
 
     def __str__(self) -> str:
         return written(self.name)
+
+
+def _scalar(value: object) -> Scalar:
+    """An attribute or a constant as a part of a computed attribute."""
+    if isinstance(value, Attribute):
+        return tree_of(value.name)
+    if isinstance(value, Decimal):
+        return Lit(value)
+    if isinstance(value, (list, tuple)):
+        return Call("array", tuple([_scalar(each) for each in value]))
+    return Lit(None if value is None else as_value(value))
+
+
+def _computed(name: str, *args: object) -> Attribute:
+    from matchwood.lang.lower import settled
+
+    return Attribute(named(settled(Call(name, tuple([_scalar(each) for each in args])))))
+
+
+def _lowered(tree: Scalar) -> Expr:
+    from matchwood.lang.lower import lowered
+
+    return lowered(tree)
+
+
+class Functions:
+    """The functions of computed attributes: `fn.lower(attr("name")) == "x"`."""
+
+    def __getattr__(self, name: str) -> Callable[..., Attribute]:
+        from matchwood.lang.functions.evaluate import FUNCTIONS
+        from matchwood.lang.functions.registry import find, nearest
+
+        function = find(name) if FUNCTIONS else None
+        if function is None or not name.isidentifier():
+            near = nearest(name)
+            hint = f"did you mean {near}?" if near else "docs/language.md lists them"
+            raise AttributeError(f"expected a function that is on the list, found {name!r}: {hint}")
+        canonical_name, fewest, most = function.name, function.fewest, function.most
+
+        def call(*args: object) -> Attribute:
+            if not fewest <= len(args) <= most:
+                takes = " ".join(function.takes)
+                raise TypeError(f"expected {canonical_name}({takes}), found {len(args)} arguments")
+            return _computed(canonical_name, *args)
+
+        return call
+
+
+fn = Functions()
 
 
 class ContextValue(Attribute):
@@ -259,7 +364,7 @@ def _advice(value: object) -> str:
     if value is None:
         return "write .is_null() or .is_not_null()"
     if isinstance(value, Boolean):
-        return "compare an attribute with a value; two attributes cannot be compared"
+        return "compare an attribute with a value"
     if isinstance(value, bytes):
         return "decode it to str first"
     if isinstance(value, Iterable):

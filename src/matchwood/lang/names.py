@@ -36,7 +36,9 @@ def is_context(name: str) -> bool:
 
 
 def written(name: str) -> str:
-    """The name as text: bare where Spark reads it bare, else in back-ticks."""
+    """The name as text: bare where Spark reads it bare, else in back-ticks; or a computed text."""
+    if name.startswith("\0"):
+        return name[1:]
     parts = name.split(".")
     return ticked(name) if "" in parts else ".".join(map(_part, parts))
 

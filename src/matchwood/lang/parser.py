@@ -1,5 +1,8 @@
 """Text to tree: AND, OR, XOR, XNOR, NOT and parentheses around predicates.
 
+This is the quick parser, for texts that compare attributes with constants.  What it does not take
+is read again by `general`, which takes the whole language; both give the same trees.
+
 One loop with a stack of its own, so that nesting costs no Python frames:
 
     NOT > AND > XOR, XNOR (from the left) > OR
@@ -39,9 +42,30 @@ def parse(text: str, limit: int = MAX_TEXT) -> Expr:
     try:
         return _parse(source)
     except ParseError as error:
-        if error.text is None:
-            raise error.at(text) from None
-        raise
+        problem = _at(error, text)
+    return _parse_again(text, limit, problem)
+
+
+def _at(error: ParseError, text: str) -> ParseError:
+    """The error with its text."""
+    return ParseError(error.message, text if error.text is None else error.text, error.position)
+
+
+def _parse_again(text: str, limit: int, problem: ParseError) -> Expr:
+    """The tree of a text that this parser does not take; of two errors the one that says more."""
+    from matchwood.lang.general import REFUSED, Unread, parse_general
+
+    if problem.message == _TOO_DEEP:
+        raise problem
+    try:
+        return parse_general(Source(text, limit))
+    except Unread as unread:
+        error = _at(unread.error, text)
+        is_query = text.lstrip()[:6].upper().startswith(("SELECT", "WHERE"))
+        # where a value of the context is used in another way, this parser's hints are the better
+        is_refused = unread.weight == REFUSED and "ctx" not in text
+        is_further = error.position > problem.position - (unread.weight > 0)
+        raise (error if is_further or is_query or is_refused else problem) from None
 
 
 class _Level:

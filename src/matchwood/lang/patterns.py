@@ -2,6 +2,8 @@ r"""LIKE patterns in one form: % and _ are wild, a backslash makes the next %, _
 
 from __future__ import annotations
 
+import re
+
 from matchwood.lang.literals import LiteralError
 
 _SPECIAL = {"%": r"\%", "_": r"\_", "\\": r"\\"}
@@ -37,3 +39,34 @@ def _written(escape: str) -> str:
 def starts_with(prefix: str) -> str:
     """The pattern of all strings that start with this one."""
     return "".join(_SPECIAL.get(character, character) for character in prefix) + "%"
+
+
+def compile_pattern(pattern: str) -> re.Pattern[str]:
+    """A regular expression that decides in linear time per segment, whatever the pattern.
+
+    Between two `%`, taking the leftmost place a segment fits is always right, so each segment is an
+    atomic group: hostile patterns such as '%a%a%a%a%b' cannot backtrack.
+    """
+    segments: list[str] = [""]
+    for text, wild in pieces(pattern):
+        if wild and text == "%":
+            segments.append("")
+        else:
+            segments[-1] += "." if wild else re.escape(text)
+    if len(segments) == 1:
+        return re.compile(segments[0], re.DOTALL)
+    first, *middle, last = segments
+    body = "".join([f"(?>.*?{segment})" for segment in middle if segment])
+    return re.compile(f"{first}{body}.*{last}", re.DOTALL)
+
+
+def pieces(pattern: str) -> list[tuple[str, bool]]:
+    """(character, is a wildcard) from left to right, escapes resolved."""
+    found = []
+    characters = iter(pattern)
+    for character in characters:
+        if character == "\\":
+            found.append((next(characters, "\\"), False))
+        else:
+            found.append((character, character in "%_"))
+    return found

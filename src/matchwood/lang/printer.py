@@ -34,6 +34,7 @@ from matchwood.lang.nodes import (
     Xor,
     children,
 )
+from matchwood.lang.scalars import COMPARED, is_computed, text_of, tree_of
 
 _OR, _XOR, _AND, _NOT, _LEAF = range(1, 6)
 _BINDS: dict[type[Expr], int] = {Or: _OR, Xor: _XOR, Xnor: _XOR, And: _AND, Not: _NOT}
@@ -93,10 +94,9 @@ class Printer:
 
     def predicate(self, node: Expr) -> str:
         if isinstance(node, Comparison):
-            name = self.name(node.name)
             if node.op == "=" and node.value is True:
-                return name
-            return f"{name} {node.op} {self.value(node.value)}"
+                return self.bare(node.name)
+            return f"{self.name(node.name)} {node.op} {self.value(node.value)}"
         if isinstance(node, Between):
             low, high = self.value(node.low), self.value(node.high)
             return f"{self.name(node.name)}{_not(node.negated)} BETWEEN {low} AND {high}"
@@ -112,7 +112,14 @@ class Printer:
         raise TypeError(f"expected an expression, found {type(node).__name__}: use parse or attr")
 
     def name(self, name: str) -> str:
+        """The name where it is compared; a computed one in parentheses if it needs them."""
+        if is_computed(name):
+            return text_of(tree_of(name), COMPARED)
         return written(name)
+
+    def bare(self, name: str) -> str:
+        """The name where it is a condition itself."""
+        return written(name) if is_computed(name) else self.name(name)
 
     def reference(self, node: Relation) -> str:
         """A value of the context, with its offset."""

@@ -17,7 +17,7 @@ from matchwood.lang.source import Source
 from matchwood.lang.tokens import WORDS
 
 CONSTANTS: dict[str, bool | None] = {"TRUE": True, "FALSE": False, "NULL": None}
-NO_FUNCTION = "functions are not part of the language, compare the attribute itself"
+NO_FUNCTION = "write a function that is on the list of docs/language.md"
 
 _TYPED = frozenset(("DATE", "TIMESTAMP", "TIMESTAMP_NTZ", "TIMESTAMP_LTZ"))
 _QUOTES = "'\""

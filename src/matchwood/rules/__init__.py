@@ -37,8 +37,10 @@ def import_rules(
     rules   a mapping from ids to rules, `(id, rule)` pairs, objects with an id and a rule, or rules
             alone, whose ids are then their numbers from 1; a rule may also be its JSON text
     format  eventbridge, mongo, jsonlogic or sql; guessed from the rules unless given
-    arrays  whether attributes may hold lists, of which any element counts: all, none, or these
-    typed   JSONLogic only: values have the type of the constant that they are compared with
+    arrays  whether attributes may hold lists, of which any element counts: all, none, or these;
+            not for JSONLogic, where a list equals nothing
+    typed   values have the type of the constants that they are compared with: shorter texts of
+            negations, and JSONLogic's conversions are not needed
     """
     rows = numbered(rules)
     kind = format or guessed_format([rule for _, rule in rows])
@@ -71,9 +73,11 @@ def _translator(kind: str, arrays: bool | Iterable[str], typed: bool) -> Callabl
     }
 
     def has_list(name: str) -> bool:
+        if kind == "jsonlogic":  # a list is a value of its own there
+            return False
         return bool(arrays) if names is None else name in names
 
-    return lambda rule: to_text(read[kind](rule), has_list)
+    return lambda rule: to_text(read[kind](rule), has_list, typed)
 
 
 def _from_sql(text: Any) -> str:

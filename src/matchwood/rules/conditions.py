@@ -7,6 +7,8 @@
     Pattern(name, like, any_case)    a text is like this pattern
     Regex(name, pattern)             a part of a text matches this pattern
     But(name, tests)                 there is a value, and it satisfies none of the tests
+    Within(name, text)               a part of the attribute's text, or an element of its list
+    Truthy(name)                     neither absent nor false, 0, an empty text or an empty list
 
 "A value" is the attribute's own, or any element of the list that it holds.
 """
@@ -79,8 +81,19 @@ class But:
     tests: tuple[Test, ...]
 
 
+@dataclass(frozen=True)
+class Within:
+    name: str
+    text: str
+
+
+@dataclass(frozen=True)
+class Truthy:
+    name: str
+
+
 Test: TypeAlias = "OneOf | Order | Pattern | Regex"
-Condition: TypeAlias = "All | Any | Not | Present | But | Test"
+Condition: TypeAlias = "All | Any | Not | Present | But | Within | Truthy | Test"
 
 TRUE, FALSE = All(()), Any(())
 

@@ -19,16 +19,15 @@ from matchwood.rules.conditions import (
     TRUE,
     All,
     Any,
-    But,
     Condition,
     Not,
     OneOf,
     Order,
-    Pattern,
     Present,
+    Truthy,
     Untranslatable,
+    Within,
     always,
-    like_text,
 )
 from matchwood.rules.javascript import compare, is_text_of_number, loosely_equal, strictly_equal
 from matchwood.rules.texts import language
@@ -104,12 +103,12 @@ class _Reader:
         if self._typed:
             held: Condition = OneOf(var.name, (True,))
         else:
-            if not language().is_true:
+            if not language().is_open:
                 raise Untranslatable(
                     "var", path, "a value that is true without a comparison has any type: compare "
                     "it, or say that it is a boolean with typed=True",
                 )  # fmt: skip
-            held = But(var.name, (OneOf(var.name, (False, 0, "")),))
+            held = Truthy(var.name)
         return self._or_missing(var, held, bool(var.default))
 
     def _or_missing(self, var: _Var, held: Condition, when_missing: bool) -> Condition:
@@ -160,8 +159,7 @@ class _Reader:
             return self._in_list(sides[0], sides[1], path)
         left, right = self._two(operator, sides, path)
         if isinstance(left, str) and isinstance(right, _Var) and right.default is None:
-            held = Pattern(right.name, f"%{like_text(left)}%")
-            return Any((held, OneOf(right.name, (left,))))
+            return Within(right.name, left)
         if not isinstance(left, _Var) and isinstance(right, str) and isinstance(left, str):
             return always(left in right)
         raise Untranslatable(

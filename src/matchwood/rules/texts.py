@@ -2,14 +2,18 @@
 
 SQL has three: a predicate on an absent attribute, or on a value of another kind, is unknown.  Where
 a condition is asked to hold, unknown and false are the same.  Where it is asked not to hold, the
-text must be true for unknown too:
+text must be true for absent attributes and for values of all other kinds:
 
-    NOT (a AND b)  ->  NOT a OR NOT b
-    NOT (x > 5)    ->  (x > 5) IS NOT TRUE, or without IS TRUE  x <= 5 OR x IS NULL
+    NOT (a AND b)   ->  NOT a OR NOT b
+    NOT (x = 'a')   ->  x <> 'a' OR x IS NULL OR x >= double('-Infinity') OR x IN (TRUE, FALSE)
 
-What the language takes is asked of the parser, once (`Language`).  Without `IS NOT TRUE` an
-attribute has values of one kind, and the second form says the same.  Without `array_contains` and
-`exists` lists cannot be asked, and an event that has one is refused by the matcher.
+The last two are any number and any boolean; they are left out where values have the type of the
+constant beside them (`typed`).  A list has elements of one kind, and is asked by `array_contains`,
+`exists` and `forall`.
+
+What the language takes is asked of the parser, once (`Language`).  Without open types an attribute
+has values of one kind; without list functions lists cannot be asked, and an event that has one
+where a value is compared is refused by the matcher.
 """
 
 from __future__ import annotations
@@ -17,7 +21,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache, partial
+from decimal import Decimal
+from functools import cache
 from typing import Any as Object
 
 from matchwood.errors import ParseError
@@ -35,19 +40,21 @@ from matchwood.rules.conditions import (
     Present,
     Regex,
     Test,
+    Truthy,
     Untranslatable,
+    Within,
+    like_text,
 )
 
 _NEGATED = {"<": ">=", "<=": ">", ">": "<=", ">=": "<"}
 _PRINTER = Printer()
-_ELEMENT = "x"
 
 
 @dataclass(frozen=True)
 class Language:
     """Which constructs the parser takes."""
 
-    is_true: bool
+    is_open: bool
     arrays: bool
     any_case: bool
     regex: bool
@@ -56,8 +63,11 @@ class Language:
 @cache
 def language() -> Language:
     return Language(
-        is_true=_takes("(a = 1) IS NOT TRUE"),
-        arrays=_takes("array_contains(a, 'x') OR exists(a, x -> x > 1)"),
+        is_open=_takes("(a = 1) IS NOT TRUE"),  # it came with open types
+        arrays=_takes(
+            "array_contains(a, 'x') OR exists(a, x -> x > 1) OR forall(a, x -> x > 1) OR "
+            "array_size(a) > 0"
+        ),
         any_case=_takes("a ILIKE 'x%'"),
         regex=_takes("a RLIKE '^x[0-9]+'"),
     )
@@ -81,12 +91,13 @@ def _takes(text: str) -> bool:
     return True
 
 
-def to_text(condition: Condition, has_list: Callable[[str], bool]) -> str:
+def to_text(condition: Condition, has_list: Callable[[str], bool], typed: bool) -> str:
     """The text of a condition; Untranslatable where the language has none.
 
     has_list  whether an attribute may hold a list
+    typed     values have the type of the constants that they are compared with
     """
-    text = _Writer(has_list).asked(condition)
+    text = _Writer(has_list, typed).asked(condition)
     try:
         return str(parse(text))
     except ParseError as error:
@@ -94,9 +105,10 @@ def to_text(condition: Condition, has_list: Callable[[str], bool]) -> str:
 
 
 class _Writer:
-    def __init__(self, has_list: Callable[[str], bool]) -> None:
-        self._has_list = has_list
+    def __init__(self, has_list: Callable[[str], bool], typed: bool) -> None:
         self._language = language()
+        self._has_list = has_list
+        self._is_open = self._language.is_open and not typed
 
     def asked(self, node: Condition) -> str:
         """True exactly where the condition holds."""
@@ -109,10 +121,21 @@ class _Writer:
                 return self.denied(part)
             case Present(name):
                 return f"{_name(name)} IS NOT NULL"
+            case Truthy(name):
+                values = [f"{_name(name)} <> ''", f"{_name(name)} <> 0", _name(name)]
+                return _joined(" OR ", [*values, f"array_size({_name(name)}) > 0"])
+            case Within(name, text):
+                inside = _test(Pattern(name, f"%{like_text(text)}%"), _name(name))
+                element = [f"array_contains({_name(name)}, {_value(text)})"]
+                return _joined(" OR ", [inside, *(element if self._language.arrays else [])])
             case But(name, tests):
-                return self._any_value(name, partial(self._but, tests))
+                failing = self._failing(tests, _name(name))
+                if self._asks_lists(name):
+                    each = self._failing(tests, "x")
+                    failing += [f"exists({_name(name)}, x -> {one})" for one in each]
+                return _joined(" OR ", failing)
             case _:
-                return self._any_value(node.name, partial(self._test, node))
+                return self._any_value(node)
 
     def denied(self, node: Condition) -> str:
         """True exactly where the condition does not hold."""
@@ -125,61 +148,97 @@ class _Writer:
                 return self.asked(part)
             case Present(name):
                 return f"{_name(name)} IS NULL"
-        if self._language.is_true:
-            return f"({self.asked(node)}) IS NOT TRUE"
-        if isinstance(node, But):
-            tests = _joined(" OR ", [self._test(test, _name(node.name)) for test in node.tests])
-            return f"({tests} OR {_name(node.name)} IS NULL)"
-        subject = _name(node.name)
-        return f"({self._opposite(node, subject)} OR {subject} IS NULL)"
-
-    def _any_value(self, name: str, ask: Callable[[str], str]) -> str:
-        """Asked of the attribute's value, and of each element of its list."""
-        alone = ask(_name(name))
-        if not (self._language.arrays and self._has_list(name)):
-            return alone
-        return f"({alone} OR {self._any_element(name, ask)})"
-
-    def _any_element(self, name: str, ask: Callable[[str], str]) -> str:
-        test = ask.args[0] if isinstance(ask, partial) else None
-        if isinstance(test, OneOf):
-            contains = [f"array_contains({_name(name)}, {_value(v)})" for v in test.values]
-            return _joined(" OR ", contains)
-        return f"exists({_name(name)}, {_ELEMENT} -> {ask(_ELEMENT)})"
-
-    def _but(self, tests: tuple[Test, ...], subject: str) -> str:
-        if self._language.is_true:
-            held = _joined(" OR ", [self._test(test, subject) for test in tests])
-            return f"({subject} IS NOT NULL AND ({held}) IS NOT TRUE)"
-        return _joined(" AND ", [self._opposite(test, subject) for test in tests])
-
-    def _test(self, test: Test, subject: str) -> str:
-        match test:
-            case OneOf(_, values):
-                return _one_of(subject, values)
-            case Order(_, bounds):
-                texts = [f"{subject} {op} {_value(value)}" for op, value in bounds]
-                return _joined(" AND ", texts)
-            case Pattern(_, like, any_case):
-                operator = "ILIKE" if any_case else "LIKE"
-                return f"{subject} {operator} {_PRINTER.string(like)}"
-            case Regex(_, pattern):
-                return f"{subject} RLIKE {_PRINTER.string(pattern)}"
-
-    def _opposite(self, test: Test, subject: str) -> str:
-        """True where the value is there and fails the test; for values of one kind."""
-        match test:
-            case Order(_, bounds):
-                texts = [f"{subject} {_NEGATED[op]} {_value(value)}" for op, value in bounds]
-                return _joined(" OR ", texts)
-            case OneOf(_, values):
-                return _joined(" AND ", _by_kind(values, f"{subject} <> ", f"{subject} NOT IN "))
+            case Truthy(name):
+                empty = f"{_name(name)} IS NULL OR {_name(name)} = '' OR {_name(name)} = 0"
+                return f"({empty} OR {_name(name)} = FALSE OR array_size({_name(name)}) = 0)"
+            case Within(name, text):
+                tests = (Pattern(name, f"%{like_text(text)}%"),)
+                return self._none(name, tests, (OneOf(name, (text,)),), self._language.arrays)
+            case But():
+                raise AssertionError("no system negates anything-but")
             case _:
-                return f"{subject} NOT{self._test(test, subject).removeprefix(subject)}"
+                return self._none(node.name, (node,), (node,), self._asks_lists(node.name))
+
+    def _any_value(self, test: Test) -> str:
+        """Asked of the attribute's value, and of each element of its list."""
+        name = _name(test.name)
+        alone = _test(test, name)
+        if not self._asks_lists(test.name):
+            return alone
+        if isinstance(test, OneOf):
+            inside = [f"array_contains({name}, {_value(value)})" for value in test.values]
+        else:
+            inside = [f"exists({name}, x -> {_test(test, 'x')})"]
+        return _joined(" OR ", [alone, *inside])
+
+    def _none(
+        self, name: str, tests: tuple[Test, ...], of_elements: tuple[Test, ...], lists: bool
+    ) -> str:
+        """The attribute is absent, or its value fails, or all elements of its list do."""
+        subject = _name(name)
+        parts = [*self._failing(tests, subject), f"{subject} IS NULL"]
+        if lists:
+            parts += [f"forall({subject}, x -> {e})" for e in self._failing(of_elements, "x")]
+        return _joined(" OR ", parts)
+
+    def _failing(self, tests: tuple[Test, ...], subject: str) -> list[str]:
+        """For each kind: the value is of this kind, and fails all tests."""
+        found = []
+        for kind, any_value in _ANY.items():
+            opposites = [text for test in tests if (text := _opposite(test, subject, kind))]
+            if opposites:
+                found.append(_joined(" AND ", opposites))
+            elif self._is_open:
+                found.append(any_value.format(subject))
+        others = [test for test in tests if not any(_opposite(test, subject, k) for k in _ANY)]
+        return found + [_joined(" AND ", [f"NOT {_test(e, subject)}"]) for e in others]
+
+    def _asks_lists(self, name: str) -> bool:
+        return self._language.arrays and self._has_list(name)
+
+
+_ANY = {
+    "text": "{0} LIKE '%'",
+    "number": "{0} >= double('-Infinity')",
+    "boolean": "{0} IN (TRUE, FALSE)",
+}
+"""Any value of each kind that JSON has."""
+
+
+def _test(test: Test, subject: str) -> str:
+    match test:
+        case OneOf(_, values):
+            return _one_of(subject, values)
+        case Order(_, bounds):
+            texts = [f"{subject} {op} {_value(value)}" for op, value in bounds]
+            return _joined(" AND ", texts)
+        case Pattern(_, like, any_case):
+            return f"{subject} {'ILIKE' if any_case else 'LIKE'} {_PRINTER.string(like)}"
+        case Regex(_, pattern):
+            return f"{subject} RLIKE {_PRINTER.string(pattern)}"
+
+
+def _opposite(test: Test, subject: str, kind: str) -> str | None:
+    """True where the value is of a kind and fails the test; None if the test is of other kinds."""
+    match test:
+        case Order(_, bounds):
+            if _kind(bounds[0][1]) != kind:
+                return None
+            texts = [f"{subject} {_NEGATED[op]} {_value(value)}" for op, value in bounds]
+            return _joined(" OR ", texts)
+        case OneOf(_, values):
+            same = tuple(value for value in values if _kind(value) == kind)
+            parts = _by_kind(same, f"{subject} <> ", f"{subject} NOT IN ")
+            return parts[0] if parts else None
+        case _:
+            if kind != "text":
+                return None
+            return f"{subject} NOT{_test(test, subject).removeprefix(subject)}"
 
 
 def _one_of(subject: str, values: tuple[Object, ...]) -> str:
-    return _joined(" OR ", _by_kind(values, f"{subject} = ", f"{subject} IN "))
+    parts = _by_kind(values, f"{subject} = ", f"{subject} IN ")
+    return _joined(" OR ", [subject if part == f"{subject} = TRUE" else part for part in parts])
 
 
 def _by_kind(values: tuple[Object, ...], one: str, many: str) -> list[str]:
@@ -197,9 +256,9 @@ def _by_kind(values: tuple[Object, ...], one: str, many: str) -> list[str]:
 def _kind(value: Object) -> str:
     if isinstance(value, bool):
         return "boolean"
-    if isinstance(value, (int, float)):
+    if isinstance(value, (int, float, Decimal)):
         return "number"
-    return type(value).__name__
+    return "text" if isinstance(value, str) else type(value).__name__
 
 
 def _name(name: str) -> str:

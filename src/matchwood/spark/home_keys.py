@@ -29,11 +29,13 @@ from matchwood.encode.arrow_events import flat_columns, readable
 from matchwood.encode.arrow_values import python_values
 from matchwood.encode.entry_events import EntryEvents
 from matchwood.encode.keys import WrongValue, plain_number
+from matchwood.encode.schema import literal_type
 from matchwood.engine.text_files import read_cell
 from matchwood.errors import MatchwoodError
 from matchwood.lang.names import is_context
 from matchwood.lang.nodes import And, Comparison, Expr, IsNull, Not, Predicate
 from matchwood.lang.parser import parse
+from matchwood.lang.scalars import is_computed
 from matchwood.spark.shapes import JsonEvents
 
 ANY = np.uint64(0)
@@ -246,19 +248,27 @@ def _key_of(node: Expr, types: Mapping[str, str]) -> tuple[np.uint64 | None, int
     if not isinstance(inner, Predicate):
         return None, 2
     name: str = inner.name
-    if is_context(name):  # no event has it
+    if is_context(name) or is_computed(name):  # no event has it
         return None, 2
     if isinstance(inner, IsNull):
         asks_presence = inner.negated != is_negated
         return (name_key(name), 1) if asks_presence else (None, 2)
     plain = isinstance(inner, Comparison) and inner.op == "=" and not is_negated
-    if plain and types.get(name, "string") not in ("date", "timestamp"):
+    if plain and _agrees(types.get(name), inner.value):  # type: ignore[attr-defined]
         value = inner.value  # type: ignore[attr-defined]
         if isinstance(value, (bool, int, float, str, Decimal)):
             found = _one(value)
             if found is not None:
                 return value_keys(name, np.array([found], np.uint64))[0], 0
     return name_key(name), 1
+
+
+def _agrees(kind: str | None, value: Any) -> bool:
+    """Whether a constant is of the type that events' texts are read as."""
+    if kind in (None, "date", "timestamp"):
+        return kind is None
+    found = literal_type(value)
+    return kind == found or (found == "number" and kind in ("int", "float"))
 
 
 # -- events ------------------------------------------------------------------------------------

@@ -136,8 +136,8 @@ class JsonEvents:
     def encode_entries(self, attributes: Attributes) -> EncodedEvents:
         types = {name: each.type or "" for name, each in attributes.by_name.items()}
         rows, problems = self.rows(types)
-        batch, errors = encode_events(attributes, rows)
-        return EncodedEvents(batch, {**errors, **problems})
+        found = encode_events(attributes, rows)
+        return found._replace(errors={**found.errors, **problems})
 
     def rows(self, types: Mapping[str, str]) -> tuple[list[Any], dict[int, EventError]]:
         """The objects, and what is wrong with those that cannot be read."""

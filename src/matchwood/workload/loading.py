@@ -64,6 +64,15 @@ def load_subscriptions(
     return loaded
 
 
+def load_into(loaded: Loaded, workload: Workload, first_slot: int) -> None:
+    """Add all subscriptions of another workload on the same attributes, from a slot on."""
+    watch = Stopwatch()
+    for first in range(0, workload.n_subscriptions, CHUNK):
+        until = min(first + CHUNK, workload.n_subscriptions)
+        for chunk in _chunks(workload, first, until, watch):
+            _store(loaded, first_slot + first + chunk.first, chunk, watch)
+
+
 def _chunks(workload: Workload, first: int, until: int, watch: Stopwatch) -> list[Chunk]:
     """Rows first .. until - 1, read."""
     with watch.phase("generate"):
@@ -106,7 +115,7 @@ def load_events(
 def encode_entries(attributes: Attributes, table: pa.Table, first: int, last: int) -> EventBatch:
     """Encode the events first .. last - 1 of an entry table."""
     if attributes.absences or any(each.patterns for each in attributes.all):
-        batch, errors = encode_events(attributes, wide_events(table, first, last))
+        batch, errors, _ = encode_events(attributes, wide_events(table, first, last))
         if errors:
             raise MatchwoodError(f"expected events without faults, found {min(errors.items())}")
         return batch

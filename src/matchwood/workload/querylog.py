@@ -29,7 +29,7 @@ from matchwood.workload.begen_draw_kernels import draw_distinct
 from matchwood.workload.draws import Draws
 from matchwood.workload.interface import Workload
 from matchwood.workload.qgrams_text import LETTERS
-from matchwood.workload.querylog_text import text_pairs
+from matchwood.workload.querylog_text import text_pairs, texts_of
 from matchwood.workload.tables import coded, entry_table, predicate_table
 
 _QUERY_SIZES = (0.15, 0.30, 0.27, 0.18, 0.10)
@@ -46,8 +46,9 @@ _HALF = _N_LETTERS**3
 class QueryLog(Workload):
     """Keyword queries and documents (PS-Tree paper).
 
-    queries      a file with one query a line, or '' for invented ones
-    documents    a file with one document a line, or '' for invented ones
+    queries      a file with one query a line, or a test file of the SIGMOD 2013 contest; '' for
+                 invented ones
+    documents    the same for documents; a file of the contest has both
     n_words      words of the invented vocabulary
     exponent     of Zipf's law, by which some words are more popular than others
     """
@@ -74,7 +75,9 @@ class QueryLog(Workload):
     def subscriptions(self, first: int, last: int) -> pa.Table:
         rows = np.arange(first, last)
         row, name, value = (
-            _read(self.queries, first, last) if self.queries else self._invented_queries(rows)
+            _read(self.queries, "queries", first, last)
+            if self.queries
+            else self._invented_queries(rows)
         )
         n = len(row)
         return predicate_table(
@@ -84,7 +87,9 @@ class QueryLog(Workload):
     def events(self, first: int, last: int) -> pa.Table:
         rows = np.arange(first, last)
         row, name, value = (
-            _read(self.documents, first, last) if self.documents else self._invented_texts(rows)
+            _read(self.documents, "documents", first, last)
+            if self.documents
+            else self._invented_texts(rows)
         )
         return entry_table(row, coded(name, _names()), value)
 
@@ -128,8 +133,8 @@ def _three_letters(numbers: np.ndarray) -> pa.Array:
     return pa.array(_names()[_first_of_three() :]).take(pa.array(numbers))
 
 
-def _read(path: str, first: int, last: int) -> tuple[np.ndarray, np.ndarray, pa.Array]:
-    texts = _texts(path)
+def _read(path: str, kind: str, first: int, last: int) -> tuple[np.ndarray, np.ndarray, pa.Array]:
+    texts = _texts(path, kind)
     if last > len(texts):
         raise MatchwoodError(
             f"workload 'querylog': expected {last:,} texts with keywords in {path}, found "
@@ -144,8 +149,8 @@ def _read(path: str, first: int, last: int) -> tuple[np.ndarray, np.ndarray, pa.
 
 
 @lru_cache(maxsize=4)
-def _texts(path: str) -> list[dict[str, str]]:
-    """The lines of a file that have keywords."""
+def _texts(path: str, kind: str) -> list[dict[str, str]]:
+    """The texts of a file that have keywords."""
     try:
         lines = Path(path).read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError as error:
@@ -153,4 +158,4 @@ def _texts(path: str) -> list[dict[str, str]]:
             f"workload 'querylog': expected a file with one text a line, found {error.strerror}: "
             f"{path}"
         ) from None
-    return [pairs for line in lines if (pairs := text_pairs(line))]
+    return [pairs for text in texts_of(lines, kind) if (pairs := text_pairs(text))]

@@ -14,6 +14,11 @@ import re
 from matchwood.workload.qgrams_text import folded
 
 _WORD = re.compile("[a-z]+")
+_CONTEST = {
+    "queries": re.compile(r"s \d+ \d+ \d+ \d+ (.*)"),
+    "documents": re.compile(r"m \d+ \d+ (.*)"),
+}
+_ANY_CONTEST = re.compile(r"(s \d+ \d+ \d+ \d+|m \d+ \d+|r \d+ \d+|e \d+)( |$)")
 _LONG = 6
 
 
@@ -41,3 +46,22 @@ def text_pairs(text: str) -> dict[str, str]:
             name, value = keyword_pair(word)
             found.setdefault(name, value)
     return found
+
+
+def texts_of(lines: list[str], kind: str) -> list[str]:
+    """The "queries" or "documents" of a file: its lines, or those of a file of the contest.
+
+    The SIGMOD 2013 contest has both in one file, one command a line: `s` id type distance words,
+    the query; `m` id words, the document; `r` what it must match; `e` the end of a query.
+
+    >>> lines = ["s 1 0 0 2 boolean vldb", "m 1 3 a vldb boolean", "r 1 1 1", "e 1"]
+    >>> texts_of(lines, "queries"), texts_of(lines, "documents")
+    (['boolean vldb'], ['a vldb boolean'])
+    >>> texts_of(["boolean vldb"], "queries")
+    ['boolean vldb']
+    """
+    first = next((line for line in lines if line.strip()), "")
+    if not _ANY_CONTEST.match(first):
+        return lines
+    found = map(_CONTEST[kind].fullmatch, map(str.rstrip, lines))
+    return [each[1] for each in found if each]

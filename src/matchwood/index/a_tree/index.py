@@ -14,13 +14,23 @@ from matchwood.index.a_tree.config import ON_DEMAND, PS_TREE, ZERO_SUPPRESSION, 
 from matchwood.index.a_tree.delete import delete_batch
 from matchwood.index.a_tree.draw import draw_dot, draw_text, sharing_by_level
 from matchwood.index.a_tree.insert import DONE, NODES_FULL, TABLE_FULL, insert_batch
-from matchwood.index.a_tree.levels import Levels, match_levels
-from matchwood.index.a_tree.match import Matching, match_batch, match_found
+from matchwood.index.a_tree.levels import match_levels
+from matchwood.index.a_tree.match import (
+    MINE,
+    VIEW,
+    Matching,
+    Mine,
+    View,
+    match_events,
+    match_found,
+)
 from matchwood.index.a_tree.memory import ATreeMemory, new_levels, new_matching
 from matchwood.index.a_tree.nodes import CHANGED, WAITING
 from matchwood.index.core.config import IndexConfig
 from matchwood.index.core.frame import IndexFrame, Step, check_live
 from matchwood.index.core.protocol import ANY
+from matchwood.index.core.scratch import Scratch, new_version
+from matchwood.index.stabbing.predicate_kernels import Scratch as Found
 from matchwood.index.stabbing.predicates import StabbingTree
 from matchwood.index.stabbing.ps_trees import PSTrees
 
@@ -37,14 +47,15 @@ class ATree(IndexFrame):
     name: ClassVar[str] = "a_tree"
     language: ClassVar[str] = ANY
     is_kept: ClassVar[bool] = True
+    LAYOUT = VIEW
+    SEARCH = MINE
     Config: ClassVar[type[IndexConfig]] = ATreeConfig
 
     def _clear(self) -> None:
         self._memory = ATreeMemory()
         self._found_by: StabbingTree | PSTrees
         self._found_by = PSTrees() if self.config.predicates == PS_TREE else StabbingTree()
-        self._matching: Matching | None = None
-        self._levels: Levels | None = None
+        self._version = new_version()
 
     # ── changing ────────────────────────────────────────────────────────────────────────────────
 
@@ -76,7 +87,7 @@ class ATree(IndexFrame):
             return
         self._thaw()
         self._memory.renumber(self._table, self.config.for_kernels(), slack=0.125)
-        self._matching = self._levels = None
+        self._version = new_version()
 
     def _insert(self, slots: np.ndarray) -> np.ndarray:
         """Take expressions in; returns the predicates that are new."""
@@ -106,7 +117,7 @@ class ATree(IndexFrame):
                 self._release(np.empty(0, np.int32), changed)
             if status == DONE:
                 break
-        self._matching = self._levels = None
+        self._version = new_version()
         kept = np.unique(changed[: scratch.used[CHANGED]])
         return kept[memory.layout.leaf_of[kept] >= 0]
 
@@ -121,7 +132,7 @@ class ATree(IndexFrame):
         self._found_by.settle(self._table)
         if memory.is_hollow():
             memory.renumber(self._table, self.config.for_kernels(), slack=0.125)
-        self._matching = self._levels = None
+        self._version = new_version()
 
     def _release(self, slots: np.ndarray, changed: np.ndarray) -> None:
         """Delete expressions, and remove nodes that wait for it."""
@@ -135,28 +146,30 @@ class ATree(IndexFrame):
 
     # ── matching ────────────────────────────────────────────────────────────────────────────────
 
-    def _stepper(self, events: EventBatch) -> Step:
-        if self.config.matching != ON_DEMAND:
-            return self._level_stepper(events)
-        board, stabbing, table, x = self._board, self._found_by, self._table, self._memory.layout
-        if self._matching is None:
-            self._matching = new_matching(x)
-        matching = self._matching
+    def _view(self) -> View | tuple[()]:
+        stabbing = self._found_by
+        if isinstance(stabbing, PSTrees):
+            return ()
+        return View(
+            self._memory.layout, stabbing.arrays, stabbing.segments, stabbing.on_node.lists,
+            self._table.predicates.layout,
+        )  # fmt: skip
+
+    def _stepper(self, events: EventBatch, scratch: Scratch) -> Step:
+        stabbing, table, x = self._found_by, self._table, self._memory.layout
+        part, is_on_demand = scratch.of(self), self.config.matching == ON_DEMAND
+        if part.version != self._version:
+            part.arrays = new_matching(x) if is_on_demand else new_levels(x, table)
+            part.version = self._version
+        matching = part.arrays
         if isinstance(stabbing, PSTrees):
             return self._found_stepper(events, stabbing, matching)
-        scratch = stabbing.scratch_for(events)
-
-        def step(
-            first: int, stamp: int, offsets: np.ndarray, out: np.ndarray, counters: np.ndarray
-        ) -> int:
-            done: int = match_batch(
-                x, matching, stabbing.arrays, stabbing.segments, stabbing.on_node.lists, scratch,
-                events, first, stamp, board.event, board.entry,
-                table.predicates.layout, offsets, out, counters,
-            )  # fmt: skip
-            return done
-
-        return step
+        found = stabbing.scratch_in(part, events)
+        if not is_on_demand:
+            return self._level_stepper(events, scratch, stabbing, found)
+        return self._bound_step(
+            match_events, events, scratch, lambda: Mine(matching, found, scratch.board)
+        )
 
     def _found_stepper(self, events: EventBatch, trees: PSTrees, matching: Matching) -> Step:
         x = self._memory.layout
@@ -175,21 +188,19 @@ class ATree(IndexFrame):
 
         return step
 
-    def _level_stepper(self, events: EventBatch) -> Step:
-        board, stabbing, table, x = self._board, self._found_by, self._table, self._memory.layout
-        assert isinstance(stabbing, StabbingTree)
-        scratch = stabbing.scratch_for(events)
-        if self._levels is None:
-            self._levels = new_levels(x, table)
-        levels, suppress = self._levels, int(self.config.matching == ZERO_SUPPRESSION)
+    def _level_stepper(
+        self, events: EventBatch, scratch: Scratch, stabbing: StabbingTree, found: Found
+    ) -> Step:
+        table, x, levels = self._table, self._memory.layout, scratch.of(self).arrays
+        suppress = int(self.config.matching == ZERO_SUPPRESSION)
 
         def step(
             first: int, stamp: int, offsets: np.ndarray, out: np.ndarray, counters: np.ndarray
         ) -> int:
             done: int = match_levels(
                 x, levels, suppress,
-                stabbing.arrays, stabbing.segments, stabbing.on_node.lists, scratch,
-                events, first, stamp, board.event, board.entry,
+                stabbing.arrays, stabbing.segments, stabbing.on_node.lists, found,
+                events, first, stamp, scratch.event, scratch.entry,
                 table.predicates.layout, offsets, out, counters,
             )  # fmt: skip
             return done

@@ -17,6 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from matchwood.encode.predicate_kernels import PredicateLayout
 from matchwood.index.a_tree.blocks import (
     DOWN,
     N_ACTIVE,
@@ -27,8 +28,14 @@ from matchwood.index.a_tree.blocks import (
     TELL,
     TO_AND,
     TO_TOP,
+    ATreeLayout,
 )
-from matchwood.index.stabbing.predicate_kernels import stab_event
+from matchwood.index.core.layout_kernels import BOARD, ID_LISTS, PREDICATE_TABLE, Board
+from matchwood.index.stabbing.predicate_kernels import Scratch as Found
+from matchwood.index.stabbing.predicate_kernels import Stabbing, stab_event
+from matchwood.index.stabbing.segment_kernels import Segments
+from matchwood.kernel.bound import Layout
+from matchwood.kernel.id_list_kernels import IdLists
 from matchwood.kernel.jit import kernel, part
 from matchwood.kernel.verify_kernels import finish_event
 
@@ -50,6 +57,51 @@ class Matching(NamedTuple):
     pending: np.ndarray  # int32: ANDs that wait until their level has come
     ready: np.ndarray  # int32: those whose level has come
     clock: np.ndarray  # int64[1]: the signature
+
+
+class View(NamedTuple):
+    """What a search reads."""
+
+    graph: ATreeLayout
+    stabbing: Stabbing
+    segments: Segments
+    on_node: IdLists
+    predicates: PredicateLayout
+
+
+class Mine(NamedTuple):
+    """What a search writes to."""
+
+    matching: Matching
+    found: Found
+    board: Board
+
+
+VIEW = Layout(
+    View,
+    graph=Layout(
+        ATreeLayout,
+        hot="int32[2]", node="int32[2]", level="int16", op="int8", rarity="uint8",
+        leaf_of="int32", root_of="int32", table="int32", word="int32", free="int32",
+        count="int64",
+    ),
+    stabbing=Layout(
+        Stabbing, uses="int32", pending_head="int32", pending_next="int32", count="int64"
+    ),
+    segments=Layout(Segments, attr_start="int64", cut="int64"),
+    on_node=ID_LISTS, predicates=PREDICATE_TABLE,
+)  # fmt: skip
+MINE = Layout(
+    Mine,
+    matching=Layout(
+        Matching,
+        truth="uint8", queue="int32", row="int32[2]", sole="int32", opened="int32[2]",
+        pending="int32", ready="int32", clock="int64",
+    ),
+    found=Layout(Found, found="int32", seen="int64", clock="int64"),
+    board=BOARD,
+)  # fmt: skip
+_view_of, _mine_of = VIEW.reader(), MINE.reader()
 
 
 @part
@@ -240,11 +292,15 @@ def match_event(x, matching, found, first, n_found, out, n):
 
 
 @kernel
-def match_batch(
-    x, matching, stabbing, segments, on_node, scratch,
-    events, first, stamp, board_event, board_entry, predicates, offsets, out, counters,
-):  # fmt: skip
+def match_events(bound, mine, events, first, stamp, output):
     """Match events first..; returns the number of events done (fewer: `out` is full)."""
+    view, own = _view_of(bound), _mine_of(mine)
+    x, matching, scratch = view.graph, own.matching, own.found
+    stabbing, segments, on_node, predicates = (
+        view.stabbing, view.segments, view.on_node, view.predicates,
+    )  # fmt: skip
+    board_event, board_entry = own.board.event, own.board.entry
+    offsets, out, counters = output.offsets, output.out, output.counters
     for e in range(first, len(events.start) - 1):
         n_found, n_nodes, n_tested = stab_event(
             stabbing, segments, on_node, predicates,

@@ -33,8 +33,8 @@ from matchwood.index.a_tree.blocks import (
 )
 from matchwood.index.a_tree.levels import NOT, XNOR, XOR, Levels, match_levels
 from matchwood.index.a_tree.memory import ATreeMemory
-from matchwood.index.core.board import Board
 from matchwood.index.core.protocol import Hits
+from matchwood.index.core.scratch import Part, Scratch
 from matchwood.index.stabbing.predicates import StabbingTree
 from matchwood.lang.nodes import And, Const, Expr, Not, Or, Predicate, Xnor, Xor
 
@@ -60,24 +60,39 @@ class ThreeValuedATree:
         for pred, _, _ in told:
             uses[pred] = 1
         self._stabbing.build(self._table, uses)
-        self._board = Board()
 
-    def match_batch(self, events: EventBatch) -> Hits:
-        stabbing, board, table = self._stabbing, self._board, self._table
-        scratch = stabbing.scratch_for(events)
+    def new_part(self) -> Part:
+        """What this tree keeps in a scratch: levels of its own."""
+        part = Part()
+        part.arrays = Levels(*[array.copy() for array in self._levels])
+        return part
+
+    def settle(self) -> None:
+        """Nothing: it never changes."""
+
+    def absorb(self, scratch: Scratch) -> None:
+        """Nothing: it does not learn."""
+
+    def search(self, events: EventBatch, scratch: Scratch) -> Hits:
+        """The expressions that are TRUE, see `protocol`."""
+        scratch.begin()
+        stabbing, table, part = self._stabbing, self._table, scratch.of(self)
+        found, levels = stabbing.scratch_in(part, events), part.arrays
 
         def step(
             first: int, stamp: int, offsets: np.ndarray, out: np.ndarray, counters: np.ndarray
         ) -> int:
             done: int = match_levels(
-                self.layout, self._levels, 0,
-                stabbing.arrays, stabbing.segments, stabbing.on_node.lists, scratch,
-                events, first, stamp, board.event, board.entry,
+                self.layout, levels, 0,
+                stabbing.arrays, stabbing.segments, stabbing.on_node.lists, found,
+                events, first, stamp, scratch.event, scratch.entry,
                 table.predicates.layout, offsets, out, counters,
             )  # fmt: skip
             return done
 
-        return board.run(events, table.n_attributes, step)
+        hits = scratch.run(events, table.n_attributes, step)
+        scratch.end()
+        return hits
 
     def _node(self, expr: Expr) -> int:
         """The node of a tree: equal trees, whatever the order of operands, have one."""

@@ -52,6 +52,7 @@ from matchwood.index.baselines.predicate_frame import PredicateFrame
 from matchwood.index.core.config import IndexConfig
 from matchwood.index.core.frame import Step
 from matchwood.index.core.protocol import ANY
+from matchwood.index.core.scratch import Scratch
 from matchwood.index.stabbing.predicates import StabbingTree
 from matchwood.kernel.arrays import doubled, slices
 
@@ -77,14 +78,12 @@ class BDDConfig(IndexConfig):
 
 
 class Compiled(NamedTuple):
-    """What is built, and scratch for one matcher; see the module's docstring."""
+    """What is built; see the module's docstring."""
 
     diagrams: Diagrams
     stabbing: StabbingTree
     held: np.ndarray
-    value: np.ndarray
-    holds: np.ndarray
-    clock: np.ndarray
+    n_predicates: int
 
 
 class BDD(PredicateFrame[Compiled]):
@@ -218,9 +217,7 @@ class BDD(PredicateFrame[Compiled]):
             d._replace(node=d.node[: self._bound].copy(), table=np.empty(0, np.int32)),
             self._stabbing(uses),
             slots,
-            value=np.zeros(self._bound, np.uint8),
-            holds=np.zeros(len(uses), np.int64),
-            clock=np.zeros(1, np.int64),
+            len(uses),
         )
 
     def _sweep(self, d: Diagrams) -> None:
@@ -233,10 +230,16 @@ class BDD(PredicateFrame[Compiled]):
                 "raise node_limit, or use a_tree"
             )
 
-    def _stepper(self, events: EventBatch) -> Step:
+    def _new_arrays(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """By node whether it is true; by predicate when it last held; the clock."""
         x = self._built
-        own = x.diagrams, x.held, x.value, x.holds, x.clock
-        return self._step(match_diagrams, events, x.stabbing, *own)
+        holds = np.zeros(x.n_predicates, np.int64)
+        return np.zeros(len(x.diagrams.node), np.uint8), holds, np.zeros(1, np.int64)
+
+    def _stepper(self, events: EventBatch, scratch: Scratch) -> Step:
+        x = self._built
+        own = x.diagrams, x.held, *self._arrays_in(scratch)
+        return self._step(match_diagrams, events, scratch, x.stabbing, *own)
 
     def _structure(self) -> dict[str, Any]:
         x = self._built
@@ -248,6 +251,7 @@ class BDD(PredicateFrame[Compiled]):
         }
 
     def draw(self) -> str:
+        self.settle()
         x = self._built
         return (
             f"bdd\n├── {len(x.stabbing)} predicates\n"

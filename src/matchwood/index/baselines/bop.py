@@ -27,6 +27,7 @@ from matchwood.encode.expression_kernels import CONJUNCTION
 from matchwood.index.baselines.bop_kernels import Counting, encode_bop, match_bop
 from matchwood.index.baselines.expression_postings import ExpressionPostings
 from matchwood.index.core.frame import Step
+from matchwood.index.core.scratch import Scratch
 
 
 class BoP(ExpressionPostings):
@@ -46,7 +47,8 @@ class BoP(ExpressionPostings):
         encode_bop(x, slots, words, word_start, last_seen, 0, stack)
         return words, word_start
 
-    def _scratch(self, n_slots: int, longest: int, n_leaves: int) -> Counting:
+    def _new_arrays(self) -> Counting:
+        n_slots, longest = len(self._built.words.start), self._built.longest
         return Counting(
             stamp=np.zeros(n_slots, np.int64),
             count=np.empty(n_slots, np.int32),
@@ -56,6 +58,6 @@ class BoP(ExpressionPostings):
             clock=np.zeros(1, np.int64),
         )
 
-    def _stepper(self, events: EventBatch) -> Step:
-        x = self._built
-        return self._step(match_bop, events, x.stabbing, x.posts, x.words, x.scratch)
+    def _stepper(self, events: EventBatch, scratch: Scratch) -> Step:
+        x, counting = self._built, self._arrays_in(scratch)
+        return self._step(match_bop, events, scratch, x.stabbing, x.posts, x.words, counting)

@@ -13,10 +13,11 @@ Cost.    Match O(satisfied predicates + their postings).  Memory 4 bytes a posti
 Layout   (P predicate ids, S slots)
          posts     lists[P]   slots of the expressions that use a predicate (see list_kernels)
          stabbing             which predicates an event satisfies (see stabbing)
-         counter   [S, 2]     scratch.  LEFT: base + predicates still to be seen; NEED: predicates.
-                              Every event has a base above all counters before it, so they are set
-                              back only when they come to the limit of their type: uint8 for
-                              expressions of up to 30 predicates (half the time of int32), int32
+         counter   [S, 2]     copied into each scratch.  LEFT: base + predicates still to be seen;
+                              NEED: predicates.  Every event has a base above all counters before
+                              it, so they are set back only when they come to the limit of their
+                              type: uint8 for expressions of up to 30 predicates (half the time of
+                              int32), int32
          width, clock         distance of two bases; the last base
          opened    int64[n,2] scratch: ends of the lists of satisfied predicates
 """
@@ -32,6 +33,7 @@ from matchwood.index.baselines.counting_kernels import NEED, count_batch
 from matchwood.index.baselines.list_kernels import Lists, post_slots, starts
 from matchwood.index.baselines.predicate_frame import PredicateFrame
 from matchwood.index.core.frame import Step
+from matchwood.index.core.scratch import Scratch
 from matchwood.index.stabbing.predicates import StabbingTree
 from matchwood.kernel.arrays import doubled
 
@@ -46,6 +48,12 @@ class Postings(NamedTuple):
     stabbing: StabbingTree
     counter: np.ndarray
     width: int
+
+
+class Counts(NamedTuple):
+    """What a search writes to."""
+
+    counter: np.ndarray
     clock: np.ndarray
     opened: np.ndarray
 
@@ -65,14 +73,18 @@ class Counting(PredicateFrame[Postings]):
         n_slots = int(slots.max(initial=-1)) + 1
         counter = np.zeros((n_slots, 2), np.uint8 if width <= SHORT else np.int32)
         counter[slots, NEED] = x.size[slots]
-        stabbing, clock = self._stabbing(uses), np.zeros(1, np.int64)
-        opened = np.empty((len(stabbing), 2), np.int64)
-        return Postings(Lists(start, item), stabbing, counter, width, clock, opened)
+        return Postings(Lists(start, item), self._stabbing(uses), counter, width)
 
-    def _stepper(self, events: EventBatch) -> Step:
+    def _new_arrays(self) -> Counts:
         x = self._built
-        own = x.posts, x.counter, x.clock, x.width, int(np.iinfo(x.counter.dtype).max), x.opened
-        return self._step(count_batch, events, x.stabbing, *own)
+        opened = np.empty((len(x.stabbing), 2), np.int64)
+        return Counts(x.counter.copy(), np.zeros(1, np.int64), opened)
+
+    def _stepper(self, events: EventBatch, scratch: Scratch) -> Step:
+        x, mine = self._built, self._arrays_in(scratch)
+        most = int(np.iinfo(x.counter.dtype).max)
+        own = x.posts, mine.counter, mine.clock, x.width, most, mine.opened
+        return self._step(count_batch, events, scratch, x.stabbing, *own)
 
     def _structure(self) -> dict[str, Any]:
         x = self._built
@@ -83,6 +95,7 @@ class Counting(PredicateFrame[Postings]):
         }
 
     def draw(self) -> str:
+        self.settle()
         x = self._built
         longest = int(np.diff(x.posts.start).max(initial=0))
         return (

@@ -24,12 +24,12 @@ from matchwood.index.stabbing.predicates import StabbingTree
 
 
 class Trees(NamedTuple):
-    """See the module's docstring for the arrays; `scratch` is the subclass's."""
+    """See the module's docstring for the arrays."""
 
     posts: Lists
     words: Lists
     stabbing: StabbingTree
-    scratch: Any
+    longest: int  # tokens of an expression
 
 
 class ExpressionPostings(PredicateFrame[Trees]):
@@ -42,10 +42,6 @@ class ExpressionPostings(PredicateFrame[Trees]):
     @abstractmethod
     def _words(self, slots: np.ndarray, n_leaves: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The words of expressions, one after the other, and where each begins."""
-
-    @abstractmethod
-    def _scratch(self, n_slots: int, longest: int, n_leaves: int) -> Any:
-        """What matching writes to."""
 
     def _build(self, slots: np.ndarray) -> Trees:
         x = self._table.layout
@@ -63,8 +59,8 @@ class ExpressionPostings(PredicateFrame[Trees]):
         else:
             last[:] = -1
             post_slots(x, slots, last, start[:-1].copy(), item)
-        scratch = self._scratch(len(by_slot), int(x.size[slots].max(initial=0)), len(item))
-        return Trees(Lists(start, item), Lists(by_slot, words), self._stabbing(uses), scratch)
+        longest = int(x.size[slots].max(initial=0))
+        return Trees(Lists(start, item), Lists(by_slot, words), self._stabbing(uses), longest)
 
     def _structure(self) -> dict[str, Any]:
         x = self._built
@@ -75,6 +71,7 @@ class ExpressionPostings(PredicateFrame[Trees]):
         }
 
     def draw(self) -> str:
+        self.settle()
         x = self._built
         return (
             f"{self.name}\n├── {len(x.stabbing)} predicates, {len(x.posts.item)} postings\n"

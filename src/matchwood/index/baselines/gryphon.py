@@ -56,6 +56,7 @@ from matchwood.index.baselines.gryphon_match_kernels import search_batch
 from matchwood.index.baselines.list_kernels import starts
 from matchwood.index.core.config import IndexConfig
 from matchwood.index.core.frame import Step
+from matchwood.index.core.scratch import Part, Scratch, n_attributes_of
 from matchwood.index.core.static import StaticFrame
 from matchwood.kernel.arrays import doubled, grown, slices
 from matchwood.kernel.pair_map_kernels import PairMap, new_pair_map, put_pairs
@@ -105,11 +106,13 @@ class Gryphon(StaticFrame[Built]):
     name: ClassVar[str] = "gryphon"
     Config = Config
 
-    def _clear(self) -> None:
-        super()._clear()
-        self._posted = np.full(64, -1, np.int64)
+    def new_part(self) -> Part:
+        part = Part()
+        part.arrays = np.full(64, -1, np.int64)
+        return part
 
     def _build(self, slots: np.ndarray) -> Built:
+        self._table.predicates.make_findable()  # equalities are looked up in its hash table
         x, p = self._table.layout, self._table.predicates.layout
         code = x.code[slices(x.start[slots], x.size[slots])]
         uses = np.bincount(p.attr[code])
@@ -174,11 +177,10 @@ class Gryphon(StaticFrame[Built]):
         put_pairs(pairs, of_node[many] << 32 | IS_GROUP | of_attr[many], many)
         return tree, pairs
 
-    def _stepper(self, events: EventBatch) -> Step:
-        board, table, x = self._board, self._table, self._built
-        table.predicates.make_findable()  # equalities are looked up in its hash table
-        width = max(table.n_attributes, int(events.attr.max(initial=-1)) + 1)
-        self._posted = grown(self._posted, doubled(len(self._posted), width), -1)
+    def _stepper(self, events: EventBatch, scratch: Scratch) -> Step:
+        table, x, part = self._table, self._built, scratch.of(self)
+        width = max(table.n_attributes, n_attributes_of(events))
+        posted = part.arrays = grown(part.arrays, doubled(len(part.arrays), width), -1)
         stack = np.empty(len(x.tree.first), np.int32)
         equality = np.empty(int(np.diff(events.start).max(initial=0)), np.int64)
 
@@ -186,8 +188,8 @@ class Gryphon(StaticFrame[Built]):
             first: int, stamp: int, offsets: np.ndarray, out: np.ndarray, counters: np.ndarray
         ) -> int:
             done: int = search_batch(
-                x.tree, x.pairs, x.postings, self._posted,
-                table.layout, stack, equality, events, first, stamp, board.event, board.entry,
+                x.tree, x.pairs, x.postings, posted,
+                table.layout, stack, equality, events, first, stamp, scratch.event, scratch.entry,
                 table.predicates.layout, offsets, out, counters,
             )  # fmt: skip
             return done
@@ -205,6 +207,7 @@ class Gryphon(StaticFrame[Built]):
 
     def draw(self) -> str:
         """The tree from the root down, its first 40 edges."""
+        self.settle()
         n_nodes = len(self._built.tree.first) - 1
         lines = [f"gryphon: {self._n_live} conjunctions, {n_nodes} nodes"]
         self._draw(ROOT, "", lines)

@@ -6,13 +6,13 @@ Idea.    Split expressions by size.  Every value of an attribute has, for each s
          lists are skipped through: nothing before the k-th smallest current id can match.
 Source.  Whang et al., VLDB 2009: k-index (section 3) and the Conjunction algorithm (Algorithm 1);
          ranges are enumerated, as in section 7.2 (3) of the BE-Tree paper.
-Differs. What is enumerated is not every value but every segment of keys that the predicates tell
-         apart: on a small domain the same, beyond it fewer, and open ranges, <> and floats can be
-         held at all, with the strong semantics.  What would take more than `max_postings` in all
-         is refused, counted before it is enumerated.  Built again after changes (the original is
-         static, too).  The list Z of sizes below 1 is not needed.  For an event of intervals an
-         expression may be in several lists of one attribute, so it is counted once per attribute,
-         without skipping.
+Differs. What is enumerated is not every value (`over = "values"` does so) but every segment of keys
+         that the predicates tell apart: on a small domain the same, beyond it fewer, and open
+         ranges, <> and floats can be held at all, with the strong semantics.  What would take more
+         than `max_postings` in all is refused, counted before it is enumerated.  Built again after
+         changes (the original is static, too).  The list Z of sizes below 1 is not needed.  For an
+         event of intervals an expression may be in several lists of one attribute, so it is counted
+         once per attribute, without skipping.
 Cost.    Match O(postings of the event's segments), less what is skipped.  Memory 4 bytes a posting,
          a posting for every segment that a predicate covers: it grows with cardinality.  12 bytes a
          list, 16 a segment.
@@ -29,6 +29,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -42,9 +43,10 @@ from matchwood.index.baselines.k_index_kernels import (
     count_postings,
     post_attributes,
 )
-from matchwood.index.baselines.k_index_match_kernels import Scratch, match_by_size
+from matchwood.index.baselines.k_index_match_kernels import Cursors, match_by_size
 from matchwood.index.core.config import IndexConfig
 from matchwood.index.core.frame import Step
+from matchwood.index.core.scratch import Part, Scratch
 from matchwood.index.core.static import StaticFrame
 from matchwood.index.stabbing.segment_kernels import Segments
 from matchwood.index.stabbing.segments import segments_of
@@ -58,6 +60,9 @@ MOST_COUNTS = 64
 """How often postings are counted to find out which expressions of a batch are too many."""
 
 
+SEGMENTS, VALUES = "segments", "values"
+
+
 @dataclass(frozen=True, kw_only=True)
 class Config(IndexConfig):
     """What can be set.
@@ -65,12 +70,17 @@ class Config(IndexConfig):
     max_postings   postings of all expressions together; what would make more is refused.  Raising
                    it allows wider ranges on finer domains, at 4 to 6 bytes a posting.  Leaving
                    expressions have fewer postings, so what is left can always be built anew
+    over           "segments" of keys that predicates tell apart, or every one of the "values"
+                   between the smallest and the largest constant of an attribute, as in the paper:
+                   more postings, for comparison; what has too many values is refused
     """
 
     max_postings: int = 2**27
+    over: str = SEGMENTS
 
     def __post_init__(self) -> None:
         self._expect_integer("max_postings", least=1)
+        self._expect("over", self.over in (SEGMENTS, VALUES), f"{SEGMENTS!r} or {VALUES!r}")
 
 
 class Counted(NamedTuple):
@@ -82,6 +92,27 @@ class Counted(NamedTuple):
     @property
     def n_postings(self) -> int:
         return int(self.start[-1])
+
+
+def _n_values(segments: Segments) -> int:
+    """Values between the first and the last cut of every attribute, the open first one left out."""
+    total = 0
+    for first, last in pairwise(segments.attr_start.tolist()):
+        if last - first > 1:
+            total += int(segments.cut[last - 1]) - int(segments.cut[first + 1]) + 1
+    return total
+
+
+def _every_value(segments: Segments) -> Segments:
+    """The same, with a segment for every value between its first and its last cut."""
+    cuts, starts = [np.empty(0, np.int64)], [0]
+    for first, last in pairwise(segments.attr_start.tolist()):
+        own = segments.cut[first:last]
+        if len(own) > 1:
+            own = np.concatenate([own[:1], np.arange(own[1], own[-1] + 1)])
+        cuts.append(own)
+        starts.append(starts[-1] + len(own))
+    return Segments(np.array(starts, np.int64), np.concatenate(cuts))
 
 
 class Enumerated(NamedTuple):
@@ -99,11 +130,6 @@ class KIndex(StaticFrame[Enumerated]):
 
     def _clear(self) -> None:
         super()._clear()
-        nothing = np.empty(0, np.int64)
-        self._scratch = Scratch(
-            here=nothing, stop=nothing, at=nothing, end=nothing, cursor=nothing, seen=nothing,
-            tally=np.empty(0, np.int32), clock=np.zeros(1, np.int64), work=np.zeros(3, np.int64),
-        )  # fmt: skip
         self._bound = Bound()
         self._epoch = self._table.epoch
 
@@ -119,7 +145,8 @@ class KIndex(StaticFrame[Enumerated]):
         A part of the slots that is too much is halved until only those are left out that are.
         """
         most, is_known = self._most_postings, self._table.epoch == self._epoch
-        if is_known and self._with_more(self._bound, slots).n_postings <= most:
+        is_bound = self.config.over == SEGMENTS  # the bound knows segments, and not values
+        if is_bound and is_known and self._with_more(self._bound, slots).n_postings <= most:
             return {}  # else they are too many, or keys have moved since segments were made
         refused: dict[int, MatchwoodError] = {}
         accepted, parts, n_counts = self._held(), [slots], 0
@@ -151,6 +178,11 @@ class KIndex(StaticFrame[Enumerated]):
         count_uses(self._table.layout, slots, uses)
         used = np.flatnonzero(uses).astype(np.int32)
         segments = segments_of(p, used)
+        if self.config.over == VALUES:
+            n_values = _n_values(segments)
+            if n_values > self._most_postings:
+                return Counted(segments, np.array([0, n_values]))  # too many, whoever has them
+            segments = _every_value(segments)
         start = np.zeros(len(segments.cut) + 2, np.int64)
         count_postings(segments, p, used, uses, start[1:])
         np.cumsum(start, out=start)  # from differences to postings of each segment
@@ -172,7 +204,7 @@ class KIndex(StaticFrame[Enumerated]):
     def _add(self, slots: np.ndarray) -> None:
         super()._add(slots)
         self._bound = self._with_more(self._bound, slots)
-        if self._bound.n_postings > self._most_postings:
+        if self._bound.n_postings > self._most_postings or self.config.over == VALUES:
             self._note(self._held(), self._counted(self._held()))
 
     def _take(self, layout: Mapping[str, np.ndarray]) -> None:
@@ -204,22 +236,30 @@ class KIndex(StaticFrame[Enumerated]):
         )
         return Enumerated(segments, lists)
 
-    def _stepper(self, events: EventBatch) -> Step:
+    def new_part(self) -> Part:
+        part, nothing = Part(), np.empty(0, np.int64)
+        part.arrays = Cursors(
+            here=nothing, stop=nothing, at=nothing, end=nothing, cursor=nothing, seen=nothing,
+            tally=np.empty(0, np.int32), clock=np.zeros(1, np.int64), work=np.zeros(3, np.int64),
+        )  # fmt: skip
+        return part
+
+    def _stepper(self, events: EventBatch, scratch: Scratch) -> Step:
         is_plain = events.lo is events.hi or bool((events.lo == events.hi).all())
-        x, scratch = self._built, self._scratch_for(events, is_plain)
+        x, cursors = self._built, self._cursors(scratch.of(self), events, is_plain)
 
         def step(
             first: int, stamp: int, offsets: np.ndarray, out: np.ndarray, counters: np.ndarray
         ) -> int:
             done: int = match_by_size(
-                x.lists, x.segments, is_plain, scratch, events, first, offsets, out, counters
+                x.lists, x.segments, is_plain, cursors, events, first, offsets, out, counters
             )
             return done
 
         return step
 
-    def _scratch_for(self, events: EventBatch, is_plain: bool) -> Scratch:
-        s = self._scratch
+    def _cursors(self, part: Part, events: EventBatch, is_plain: bool) -> Cursors:
+        s: Cursors = part.arrays
         longest = int(np.diff(events.start).max(initial=0))
         if len(s.here) <= longest:
             here, stop, at, end, cursor = np.empty((5, doubled(16, longest + 1)), np.int64)
@@ -227,7 +267,7 @@ class KIndex(StaticFrame[Enumerated]):
         n_slots = len(self._is_held)
         if not is_plain and len(s.seen) < n_slots:
             s = s._replace(seen=np.zeros(n_slots, np.int64), tally=np.zeros(n_slots, np.int32))
-        self._scratch = s
+        part.arrays = s
         return s
 
     def _structure(self) -> dict[str, Any]:
@@ -240,6 +280,7 @@ class KIndex(StaticFrame[Enumerated]):
         }
 
     def draw(self) -> str:
+        self.settle()
         segments, x = self._built
         sizes = np.diff(x.start)
         lines = [f"k_index: {self._n_live} conjunctions over {len(segments.cut)} segments"]

@@ -17,7 +17,7 @@ SPENT = np.int64(2**63 - 1)
 """The cursor of a posting list that has been read to its end."""
 
 
-class Scratch(NamedTuple):
+class Cursors(NamedTuple):
     """What matching needs: one per matcher."""
 
     here: np.ndarray  # int64[entries], the next list of each segment of the event

@@ -12,6 +12,7 @@ from matchwood.errors import IndexBuildError, MatchwoodError
 from matchwood.index.baselines.expression_postings import ExpressionPostings
 from matchwood.index.baselines.leaf_id_kernels import Gathering, match_leaf_ids
 from matchwood.index.core.frame import Step
+from matchwood.index.core.scratch import Scratch
 
 LONGEST = 2**15 - 3
 """Most tokens of an expression: the ends of intervals have 16 bits."""
@@ -33,8 +34,9 @@ class LeafIds(ExpressionPostings):
             for i in np.flatnonzero(sizes > LONGEST)
         }
 
-    def _scratch(self, n_slots: int, longest: int, n_leaves: int) -> tuple[Gathering, np.ndarray]:
-        x = self._table.layout
+    def _new_arrays(self) -> tuple[Gathering, np.ndarray]:
+        x, built = self._table.layout, self._built
+        n_slots, longest, n_leaves = len(built.words.start), built.longest, len(built.posts.item)
         sizes, is_tree = x.size[:n_slots], x.kind[:n_slots] == TREE
         # where the intervals of an expression have to lead
         last_point = np.where(is_tree | (sizes == 1), sizes + 1, sizes + 2)
@@ -50,8 +52,8 @@ class LeafIds(ExpressionPostings):
         )
         return gathering, last_point
 
-    def _stepper(self, events: EventBatch) -> Step:
+    def _stepper(self, events: EventBatch, scratch: Scratch) -> Step:
         x = self._built
-        gathering, last_point = x.scratch
+        gathering, last_point = self._arrays_in(scratch)
         own = x.posts, x.words, last_point, self.is_dewey, gathering
-        return self._step(match_leaf_ids, events, x.stabbing, *own)
+        return self._step(match_leaf_ids, events, scratch, x.stabbing, *own)

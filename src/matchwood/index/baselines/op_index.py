@@ -43,6 +43,7 @@ from matchwood.index.baselines.op_index_kernels import (
 )
 from matchwood.index.core.config import IndexConfig
 from matchwood.index.core.frame import Step
+from matchwood.index.core.scratch import Scratch
 from matchwood.index.core.static import StaticFrame
 from matchwood.kernel.arrays import doubled
 from matchwood.kernel.pair_map_kernels import PairMap, new_pair_map, put_pairs
@@ -66,11 +67,10 @@ class Config(IndexConfig):
 
 
 class Sorted(NamedTuple):
-    """What is built, and scratch for one matcher; see the module's docstring."""
+    """What is built; see the module's docstring."""
 
     lists: OpLists
     pairs: PairMap
-    counts: Counts
 
 
 class OpIndex(StaticFrame[Sorted]):
@@ -116,21 +116,25 @@ class OpIndex(StaticFrame[Sorted]):
             group_start=groups.astype(np.int64),
             group_slot=by_pivot,
         )
-        counts = Counts(
+        return Sorted(made, pairs)
+
+    def _new_arrays(self) -> Counts:
+        n_slots = len(self._built.lists.pivot)
+        return Counts(
             np.zeros(n_slots, np.int32), np.zeros(n_slots, np.int64), np.zeros(1, np.int64)
         )
-        return Sorted(made, pairs, counts)
 
-    def _stepper(self, events: EventBatch) -> Step:
-        board, table, x = self._board, self._table, self._built
+    def _stepper(self, events: EventBatch, scratch: Scratch) -> Step:
+        table, x, counts = self._table, self._built, self._arrays_in(scratch)
         is_plain = events.lo is events.hi or bool((events.lo == events.hi).all())
 
         def step(
             first: int, stamp: int, offsets: np.ndarray, out: np.ndarray, counters: np.ndarray
         ) -> int:
             done: int = match_lists(
-                x.lists, x.pairs, x.counts, table.layout, table.predicates.layout,
-                is_plain, events, first, stamp, board.event, board.entry, offsets, out, counters,
+                x.lists, x.pairs, counts, table.layout, table.predicates.layout,
+                is_plain, events, first, stamp, scratch.event, scratch.entry, offsets, out,
+                counters,
             )  # fmt: skip
             return done
 
@@ -146,6 +150,7 @@ class OpIndex(StaticFrame[Sorted]):
         }
 
     def draw(self) -> str:
+        self.settle()
         x = self._built.lists
         sizes = np.diff(x.group_start)
         lines = [f"op_index: {self._n_live} conjunctions, {int((sizes > 0).sum())} pivots"]

@@ -10,6 +10,7 @@ import numpy as np
 from matchwood.encode.events import EventBatch
 from matchwood.index.baselines.counting_kernels import count_uses
 from matchwood.index.core.frame import Step
+from matchwood.index.core.scratch import Scratch
 from matchwood.index.core.static import StaticFrame, Structure
 from matchwood.index.stabbing.predicates import StabbingTree
 from matchwood.kernel.id_lists import MAX_ITEMS
@@ -39,18 +40,23 @@ class PredicateFrame(StaticFrame[Structure]):
         return stabbing
 
     def _step(
-        self, kernel: Callable[..., int], events: EventBatch, stabbing: StabbingTree, *own: Any
+        self,
+        kernel: Callable[..., int],
+        events: EventBatch,
+        scratch: Scratch,
+        stabbing: StabbingTree,
+        *own: Any,
     ) -> Step:
         """The step that calls a kernel: its own arguments, then those that all kernels take."""
-        board, predicates = self._board, self._table.predicates.layout
-        scratch = stabbing.scratch_for(events)
+        predicates = self._table.predicates.layout
+        found = stabbing.scratch_in(scratch.of(self), events)
 
         def step(
             first: int, stamp: int, offsets: np.ndarray, out: np.ndarray, counters: np.ndarray
         ) -> int:
             return kernel(
-                *own, stabbing.arrays, stabbing.segments, stabbing.on_node.lists, scratch,
-                events, first, stamp, board.event, board.entry,
+                *own, stabbing.arrays, stabbing.segments, stabbing.on_node.lists, found,
+                events, first, stamp, scratch.event, scratch.entry,
                 predicates, offsets, out, counters,
             )  # fmt: skip
 

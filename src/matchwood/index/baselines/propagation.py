@@ -47,6 +47,7 @@ from matchwood.index.baselines.propagation_kernels import (
 )
 from matchwood.index.core.config import IndexConfig
 from matchwood.index.core.frame import Step
+from matchwood.index.core.scratch import Scratch
 from matchwood.index.stabbing.predicates import StabbingTree
 
 
@@ -70,7 +71,6 @@ class Clustered(NamedTuple):
 
     clusters: Clusters
     stabbing: StabbingTree
-    truth: np.ndarray
 
 
 class Propagation(PredicateFrame[Clustered]):
@@ -106,11 +106,14 @@ class Propagation(PredicateFrame[Clustered]):
             item=np.empty(int(cells[-1]), np.int32),
         )
         fill_rows(clusters, slots, rows, start, order)
-        return Clustered(clusters, stabbing, np.zeros(n_predicates, np.bool_))
+        return Clustered(clusters, stabbing)
 
-    def _stepper(self, events: EventBatch) -> Step:
-        x = self._built
-        return self._step(propagate_batch, events, x.stabbing, x.clusters, x.truth)
+    def _new_arrays(self) -> np.ndarray:
+        return np.zeros(len(self._built.clusters.first) - 1, np.bool_)
+
+    def _stepper(self, events: EventBatch, scratch: Scratch) -> Step:
+        x, truth = self._built, self._arrays_in(scratch)
+        return self._step(propagate_batch, events, scratch, x.stabbing, x.clusters, truth)
 
     def _structure(self) -> dict[str, Any]:
         x = self._built
@@ -122,6 +125,7 @@ class Propagation(PredicateFrame[Clustered]):
         }
 
     def draw(self) -> str:
+        self.settle()
         x, n = self._built.clusters, len(self._built.clusters.size)
         lines = [f"propagation: {self._n_live} conjunctions in {n} clusters"]
         for which in np.argsort(-x.size, kind="stable")[:10].tolist():

@@ -3,8 +3,9 @@
 Idea.    The two ranges of an expression are a rectangle; an R-tree of all rectangles is asked which
          of them a point lies in.
 Source.  The partner of the VCR paper (section 3.3).  `rtree`, the Python package over
-         libspatialindex, loaded in bulk (STR) and asked for a whole batch at a time; or `shapely`,
-         whose STRtree answers faster.
+         libspatialindex, loaded in bulk (STR) or, as in the paper, rectangle by rectangle
+         (`loading = "insert"`), and asked for a whole batch at a time; or `shapely`, whose STRtree
+         answers faster.
 Differs. Coordinates are keys as doubles.  Rounding them keeps their order, so no rectangle is
          missed; where keys do not fit 53 bits, and where there are further predicates, candidates
          are tested exactly.  What has no predicate on both attributes is held by a BE-Tree inside.
@@ -23,6 +24,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from importlib import import_module
+from threading import Lock
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -34,14 +36,19 @@ from matchwood.index.core.config import IndexConfig
 from matchwood.index.core.frame import Step
 from matchwood.index.core.hit_kernels import give_out
 from matchwood.index.core.protocol import Hits
+from matchwood.index.core.scratch import Scratch
 from matchwood.index.core.static import StaticFrame
 from matchwood.index.core.with_rest import with_hits_of
 from matchwood.index.vcr.plan import NONE, choose_attributes, predicates_on
 from matchwood.kernel.verify_kernels import COUNTERS
 
 RTREE, SHAPELY = "rtree", "shapely"
+BULK, INSERT = "bulk", "insert"
 BYTES = {RTREE: 157, SHAPELY: 431}
 """Bytes an entry, by library."""
+
+_reading = Lock()
+"""For queries of libspatialindex, which write to the pools of its tree."""
 
 _WHOLE = 2**53 - 1
 """Up to here keys are doubles, and no other key is rounded to them."""
@@ -53,12 +60,14 @@ class Config(IndexConfig):
 
     attributes  the two attributes, x and y; a Matcher takes their names
     library     "rtree", or "shapely", which answers faster
+    loading     "bulk": packed; "insert" ("rtree" alone): one by one, boxes then overlap more
     """
 
     attribute_settings: ClassVar[tuple[str, ...]] = ("attributes",)
 
     attributes: Any = "auto"
     library: str = RTREE
+    loading: str = BULK
 
     def __post_init__(self) -> None:
         given = self.attributes
@@ -69,6 +78,8 @@ class Config(IndexConfig):
                 "attributes", are_ids and given[0] != given[1], 'two attributes, or "auto",'
             )
         self._expect("library", self.library in BYTES, f"{RTREE} or {SHAPELY}")
+        known = (BULK, INSERT) if self.library == RTREE else (BULK,)
+        self._expect("loading", self.loading in known, " or ".join(known))
 
 
 class Boxes(NamedTuple):
@@ -99,7 +110,11 @@ class RTree(StaticFrame[Boxes]):
         is_tested[slots] = tested
         placed, boxes = slots[is_placed].astype(np.int64), boxes[is_placed]
         tree = None
-        if len(placed) and self.config.library == RTREE:
+        if len(placed) and self.config.loading == INSERT:
+            tree = self._library.index.Index()
+            for slot, box in zip(placed.tolist(), boxes.tolist(), strict=True):
+                tree.insert(slot, box)
+        elif len(placed) and self.config.library == RTREE:
             ends = boxes[:, :2].copy(), boxes[:, 2:].copy()
             tree = self._library.index.Index((placed, *ends))
         elif len(placed):
@@ -131,11 +146,15 @@ class RTree(StaticFrame[Boxes]):
 
     # ── matching ────────────────────────────────────────────────────────────────────────────────
 
-    def match_batch(self, events: EventBatch) -> Hits:
-        return with_hits_of(self._built.rest, events, super().match_batch(events))
+    def search(self, events: EventBatch, scratch: Scratch) -> Hits:
+        return with_hits_of(self._built.rest, events, scratch, super().search(events, scratch))
 
-    def _stepper(self, events: EventBatch) -> Step:
-        board, table = self._board, self._table
+    def absorb(self, scratch: Scratch) -> None:
+        if self._kept is not None and self._kept.rest is not None:
+            self._kept.rest.absorb(scratch)
+
+    def _stepper(self, events: EventBatch, scratch: Scratch) -> Step:
+        table = self._table
         found, starts = self._found(events)
         is_tested = self._built.is_tested
         if len(events.more):  # the box of a set with gaps is more than the set
@@ -147,7 +166,7 @@ class RTree(StaticFrame[Boxes]):
         ) -> int:
             done: int = give_out(
                 found, starts, is_tested, work, table.layout, table.predicates.layout,
-                events, first, stamp, board.event, board.entry, offsets, out, counters,
+                events, first, stamp, scratch.event, scratch.entry, offsets, out, counters,
             )  # fmt: skip
             return done
 
@@ -160,7 +179,8 @@ class RTree(StaticFrame[Boxes]):
         found = np.empty(0, np.int64)
         if len(asked) and x.tree is not None:
             if self.config.library == RTREE:
-                found, n = x.tree.intersection_v(mins, maxs)
+                with _reading:
+                    found, n = x.tree.intersection_v(mins, maxs)
                 counts[asked] = n
             else:
                 box = self._library.box(mins[:, 0], mins[:, 1], maxs[:, 0], maxs[:, 1])
@@ -194,6 +214,7 @@ class RTree(StaticFrame[Boxes]):
         }
 
     def draw(self) -> str:
+        self.settle()
         x = self._built
         return (
             f"r_tree ({self.config.library})\n├── {len(x.placed)} rectangles on attributes "

@@ -32,6 +32,7 @@ from matchwood.index.core.config import IndexConfig
 from matchwood.index.core.frame import IndexFrame, Step
 from matchwood.index.core.protocol import ANY, CONJUNCTIONS, Hits, Index
 from matchwood.index.core.registry import find_index
+from matchwood.index.core.scratch import Scratch
 from matchwood.index.core.static import StaticFrame
 from matchwood.kernel.arrays import slices
 from matchwood.kernel.verify_kernels import CANDIDATES, MATCHES
@@ -188,10 +189,10 @@ class Translation(StaticFrame[Translated]):
 
     # ── matching ────────────────────────────────────────────────────────────────────────────────
 
-    def match_batch(self, events: EventBatch) -> Hits:
+    def search(self, events: EventBatch, scratch: Scratch) -> Hits:
         """The conjunctions' hits, each replaced by its owners, none twice."""
         base, (start, owner) = self._built.base, self._built.owners
-        hits = base.match_batch(events)
+        hits = base.search(events, scratch)
         n_owners = start[hits.slots + 1] - start[hits.slots]
         event = np.repeat(np.arange(events.n_events), np.diff(hits.offsets))
         at = slices(start[hits.slots], n_owners)
@@ -201,7 +202,11 @@ class Translation(StaticFrame[Translated]):
         offsets = np.searchsorted(pairs >> 32, np.arange(events.n_events + 1))
         return Hits(offsets, (pairs & 0xFFFFFFFF).astype(np.int32), counters)
 
-    def _stepper(self, events: EventBatch) -> Step:
+    def absorb(self, scratch: Scratch) -> None:
+        if self._kept is not None:
+            self._kept.base.absorb(scratch)
+
+    def _stepper(self, events: EventBatch, scratch: Scratch) -> Step:
         raise AssertionError("the index below matches")
 
     # ── looking at it ───────────────────────────────────────────────────────────────────────────
@@ -216,6 +221,7 @@ class Translation(StaticFrame[Translated]):
         }
 
     def draw(self) -> str:
+        self.settle()
         base = self._built.base
         return (
             f"translation of {len(self)} expressions to {len(base)} conjunctions\n└── {base.draw()}"

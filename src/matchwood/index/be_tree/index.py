@@ -23,14 +23,14 @@ from matchwood.index.be_tree.change import (
 )
 from matchwood.index.be_tree.check import check_tree
 from matchwood.index.be_tree.draw import draw_dot, draw_text
-from matchwood.index.be_tree.match import match_events
-from matchwood.index.be_tree.memory import TreeMemory
+from matchwood.index.be_tree.match import MINE, VIEW, Mine, View, absorb_visits, match_events
+from matchwood.index.be_tree.memory import TreeMemory, new_search, with_room
 from matchwood.index.be_tree.nodes import N_C, N_P, Rules, TreeLayout
 from matchwood.index.be_tree.rank import recycle
 from matchwood.index.be_tree.shape import shape
 from matchwood.index.core.config import IndexConfig
 from matchwood.index.core.frame import IndexFrame, Step, check_live
-from matchwood.index.core.protocol import Hits
+from matchwood.index.core.scratch import Part, Scratch, n_attributes_of, new_version
 from matchwood.kernel.arrays import taken
 from matchwood.kernel.posting_kernels import PostingLayout
 
@@ -95,6 +95,8 @@ class BETree(IndexFrame):
 
     name: ClassVar[str] = "be_tree"
     is_kept: ClassVar[bool] = True
+    LAYOUT = VIEW
+    SEARCH = MINE
     Config = Config
 
     def _clear(self) -> None:
@@ -102,6 +104,7 @@ class BETree(IndexFrame):
         self._memory = TreeMemory(self.config.max_cap)
         self._n_operations = 0
         self._n_recycled = 0
+        self._version = new_version()
         self._n_most = 0  # expressions, at most, since the tree was last built
 
     @property
@@ -138,25 +141,30 @@ class BETree(IndexFrame):
         if self._memory.is_sparse and 2 * self._n_live <= self._n_most:
             self._build_again()
 
-    def match_batch(self, events: EventBatch) -> Hits:
-        hits = super().match_batch(events)
-        self._after(events.n_events)
-        return hits
+    def new_part(self) -> Part:
+        part = Part()
+        part.arrays = new_search()
+        return part
 
-    def _stepper(self, events: EventBatch) -> Step:
-        board, table, memory = self._board, self._table, self._memory
-        memory.make_posted(max(table.n_attributes, int(events.attr.max(initial=-1)) + 1))
+    def _view(self) -> View:
+        return View(self._memory.tree, self._table.layout, self._table.predicates.layout)
 
-        def step(
-            first: int, stamp: int, offsets: np.ndarray, out: np.ndarray, counters: np.ndarray
-        ) -> int:
-            done: int = match_events(
-                memory.tree, table.layout, table.predicates.layout, events, first, stamp,
-                board.event, board.entry, memory.scratch, offsets, out, counters,
-            )  # fmt: skip
-            return done
+    def _stepper(self, events: EventBatch, scratch: Scratch) -> Step:
+        table, tree, part = self._table, self._memory.tree, scratch.of(self)
+        n_attributes = max(table.n_attributes, n_attributes_of(events))
+        if part.version != self._version:  # what was learned is about other nodes
+            part.arrays, part.version, part.n_events = new_search(), self._version, 0
+        arrays = part.arrays = with_room(part.arrays, len(tree.c), n_attributes)
+        part.n_events += events.n_events
+        return self._bound_step(match_events, events, scratch, lambda: Mine(arrays, scratch.board))
 
-        return step
+    def _learn(self, part: Part) -> None:
+        """Count visits of nodes; when a window of operations is over, recycle."""
+        n_events, part.n_events = part.n_events, 0
+        if n_events == 0 or part.version != self._version:
+            return
+        absorb_visits(part.arrays, self._memory.scratch)
+        self._after(n_events)
 
     def _structure(self) -> dict[str, Any]:
         return {
@@ -231,8 +239,10 @@ class BETree(IndexFrame):
                 self.tree, self._table.layout, self._memory.scratch, self._rules
             )
             self._change(np.empty(0, np.int32), INSERT)
+            self._version = new_version()
 
     def _build_again(self) -> None:
         held = np.flatnonzero(self.tree.leaf_of >= 0).astype(np.int32)
         fresh = type(self).build(self._table, held, **asdict(self.config))
         self._memory, self._n_most = fresh._memory, len(held)
+        self._version = new_version()

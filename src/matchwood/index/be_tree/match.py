@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
+from matchwood.encode.expression_kernels import ExpressionLayout
+from matchwood.encode.predicate_kernels import PredicateLayout
 from matchwood.index.be_tree.nodes import (
     ATTR,
     HEAD,
@@ -15,10 +19,20 @@ from matchwood.index.be_tree.nodes import (
     RIGHT,
     ROOT,
     TOP_BUCKET,
+    Search,
+    TreeLayout,
     search_p_dir,
 )
+from matchwood.index.core.layout_kernels import BOARD, EXPRESSION_TABLE, PREDICATE_TABLE, Board
+from matchwood.kernel.bound import Layout
 from matchwood.kernel.jit import kernel, part
-from matchwood.kernel.posting_kernels import USED, clear_offsets, emit_watched, post_offsets
+from matchwood.kernel.posting_kernels import (
+    USED,
+    PostingLayout,
+    clear_offsets,
+    emit_watched,
+    post_offsets,
+)
 from matchwood.kernel.verify_kernels import (
     CANDIDATES,
     NODES,
@@ -27,6 +41,39 @@ from matchwood.kernel.verify_kernels import (
     post_event,
     set_meets,
 )
+
+
+class View(NamedTuple):
+    """What a search reads."""
+
+    tree: TreeLayout
+    expressions: ExpressionLayout
+    predicates: PredicateLayout
+
+
+class Mine(NamedTuple):
+    """What a search writes to."""
+
+    search: Search
+    board: Board
+
+
+_POSTINGS = Layout(
+    PostingLayout, word="int64", lists="int32[2]", free="int64", origin="int64", count="int64"
+)
+_TREE = Layout(
+    TreeLayout,
+    c="int32[2]", span="int64[2]", p="int32[2]", grid="int64[2]", directory="int32",
+    attr_span="int64[2]", attr_n="int64", leaf_of="int32", todo="int32", pending="int32",
+    count="int64", postings=_POSTINGS,
+)  # fmt: skip
+_SEARCH = Layout(
+    Search,
+    stack="int32", posted="int64", visits="int64", discarded="int64", noted="int32", count="int64",
+)  # fmt: skip
+VIEW = Layout(View, tree=_TREE, expressions=EXPRESSION_TABLE, predicates=PREDICATE_TABLE)
+MINE = Layout(Mine, search=_SEARCH, board=BOARD)
+_view_of, _mine_of = VIEW.reader(), MINE.reader()
 
 WATCH = 8
 """Every so many events the work at each c-node is written down, for ranking."""
@@ -100,6 +147,9 @@ def _match_event(
             if n < 0:
                 return n
             if is_watched:
+                if scratch.visits[c] == 0:
+                    scratch.noted[scratch.count[0]] = c
+                    scratch.count[0] += 1
                 scratch.visits[c] += 1
                 scratch.discarded[c] += discarded
         if tree.c[c, N_DIR] > 0:
@@ -109,11 +159,12 @@ def _match_event(
 
 
 @kernel
-def match_events(
-    tree, expressions, predicates, events, first, stamp, board_event, board_entry, scratch,
-    offsets, out, counters,
-):  # fmt: skip
+def match_events(bound, mine, events, first, stamp, output):
     """Match events first..; returns the number of events done (fewer: `out` is full)."""
+    view, own = _view_of(bound), _mine_of(mine)
+    tree, expressions, predicates = view.tree, view.expressions, view.predicates
+    scratch, board_event, board_entry = own.search, own.board.event, own.board.entry
+    offsets, out, counters = output.offsets, output.out, output.counters
     for e in range(first, len(events.start) - 1):
         candidates, tested = counters[CANDIDATES], counters[PREDICATES]
         post_event(events, e, stamp + e, board_event, board_entry)
@@ -128,3 +179,15 @@ def match_events(
             return e
         finish_event(e, n, 0, 0, 0, offsets, counters)
     return len(events.start) - 1
+
+
+@kernel
+def absorb_visits(search, scratch):
+    """Add what searches have noted to the counts of the tree, and leave nothing noted."""
+    for i in range(search.count[0]):
+        c = search.noted[i]
+        scratch.visits[c] += search.visits[c]
+        scratch.discarded[c] += search.discarded[c]
+        search.visits[c] = 0
+        search.discarded[c] = 0
+    search.count[0] = 0

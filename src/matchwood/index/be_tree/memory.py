@@ -15,6 +15,7 @@ from matchwood.index.be_tree.nodes import (
     P_HIGH,
     P_WIDTH,
     Scratch,
+    Search,
     TreeLayout,
 )
 from matchwood.kernel.arrays import doubled, grown
@@ -186,18 +187,38 @@ class TreeMemory:
             path=grown(old.path, n_attributes, -1),
             skip=grown(old.skip, n_attributes),
             stack=grown(old.stack, 2 * n_c + 1),
-            posted=grown(old.posted, n_attributes, -1),
             visits=grown(old.visits, n_c),
             discarded=grown(old.discarded, n_c),
             score=grown(old.score, len(tree.p)),
             blame=grown(old.blame, n_attributes),
         )
 
-    def make_posted(self, n_attributes: int) -> None:
-        posted = self.scratch.posted
-        if n_attributes > len(posted):
-            fresh = grown(posted, doubled(len(posted), n_attributes), -1)
-            self.scratch = self.scratch._replace(posted=fresh)
+
+def new_search() -> Search:
+    """What a search writes to, for a tree of no nodes."""
+    return Search(
+        stack=np.zeros(8, np.int32),
+        posted=np.full(8, -1, np.int64),
+        visits=np.zeros(4, np.int64),
+        discarded=np.zeros(4, np.int64),
+        noted=np.zeros(4, np.int32),
+        count=np.zeros(1, np.int64),
+    )
+
+
+def with_room(search: Search, n_c: int, n_attributes: int) -> Search:
+    """The same arrays, long enough for a tree of n_c c-nodes; what was noted is kept."""
+    if n_c <= len(search.visits) and n_attributes <= len(search.posted):
+        return search
+    n_c = doubled(len(search.visits), n_c)
+    return Search(
+        stack=grown(search.stack, 2 * n_c + 1),
+        posted=grown(search.posted, doubled(len(search.posted), n_attributes), -1),
+        visits=grown(search.visits, n_c),
+        discarded=grown(search.discarded, n_c),
+        noted=grown(search.noted, n_c),
+        count=search.count,
+    )
 
 
 def _new_scratch() -> Scratch:
@@ -207,7 +228,6 @@ def _new_scratch() -> Scratch:
         path=np.full(4, -1, np.int32),
         skip=np.zeros(4, np.int8),
         stack=np.zeros(4, np.int32),
-        posted=np.full(4, -1, np.int64),
         visits=np.zeros(0, np.int64),
         discarded=np.zeros(0, np.int64),
         score=np.zeros(0, np.float64),

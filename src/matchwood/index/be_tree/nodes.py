@@ -47,18 +47,28 @@ class Rules(NamedTuple):
 
 
 class Scratch(NamedTuple):
-    """What kernels need besides the tree; nothing in it is saved."""
+    """What changes need besides the tree; nothing in it is saved."""
 
     tally: np.ndarray  # int32[A], zero between uses
     share: np.ndarray  # float64[A], zero between uses
     path: np.ndarray  # int32[A], -1 between uses: bucket of the attribute on a path
     skip: np.ndarray  # int8[A], zero between uses: subsumed on a path
     stack: np.ndarray  # int32[C + 1]
-    posted: np.ndarray  # int64[A], -1 between uses: offset in the event at hand
     visits: np.ndarray  # int64[C], events of the window that reached a c-node
     discarded: np.ndarray  # int64[C], predicate evaluations spent in vain on its l-node
     score: np.ndarray  # float64[P], added to the number of expressions below
     blame: np.ndarray  # float64[A], what recycling found out about an attribute
+
+
+class Search(NamedTuple):
+    """What a search writes to; see `Scratch` for what becomes of visits and discarded."""
+
+    stack: np.ndarray  # int32[2 C + 1], c-nodes to visit
+    posted: np.ndarray  # int64[A], -1 between events: offset in the event at hand
+    visits: np.ndarray  # int64[C]
+    discarded: np.ndarray  # int64[C]
+    noted: np.ndarray  # int32[C], the c-nodes with visits, count[0] of them
+    count: np.ndarray  # int64[1]
 
 
 class TreeLayout(NamedTuple):

@@ -7,7 +7,11 @@ An index derives from `IndexFrame` and says
     _fill(slots)               the first slots, all statistics known at once (else `_add`)
     _add(slots)  _remove(slots)   in place; never called without slots, arrays can be written
     _thaw()                    copy what cannot be written (a memory-mapped snapshot)
-    _stepper(events)           the matching step, see `Board.run`
+    _stepper(events, scratch)  the step of a search, see `Scratch.run`; reads the structure only
+    new_part()                 what it keeps in a scratch, if that is more than a `Part`
+    _learn(part)               take over what searches have left in a part
+    LAYOUT, SEARCH, _view()    where it binds its arrays (`kernel.bound`): what they are, what it
+                               keeps in a scratch, and the arrays as they are now
     _structure()               its part of stats(), with "bytes"
     _arrays()  _take(layout)   its part of a snapshot, and back
     is_kept, check(...)        whether a snapshot keeps them, and what they must be; see `protocol`
@@ -29,13 +33,15 @@ import numpy as np
 from matchwood.encode.events import EventBatch
 from matchwood.encode.expressions import ExpressionTable
 from matchwood.errors import MatchwoodError
-from matchwood.index.core.board import Board
 from matchwood.index.core.config import IndexConfig
+from matchwood.index.core.layout_kernels import Output
 from matchwood.index.core.protocol import CONJUNCTIONS, Hits
+from matchwood.index.core.scratch import Part, Scratch, new_version
+from matchwood.kernel.bound import Binding, Layout
 from matchwood.kernel.checks import Column, check, check_members
 
 Step = Callable[[int, int, np.ndarray, np.ndarray, np.ndarray], int]
-"""(first event, stamp, offsets, out, counters) -> events done; see `Board.run`."""
+"""(first event, stamp, offsets, out, counters) -> events done; see `Scratch.run`."""
 
 
 class IndexFrame(ABC):
@@ -45,12 +51,15 @@ class IndexFrame(ABC):
     language: ClassVar[str] = CONJUNCTIONS
     is_kept: ClassVar[bool] = False
     Config: ClassVar[type[IndexConfig]] = IndexConfig
+    LAYOUT: ClassVar[Layout | None] = None
+    SEARCH: ClassVar[Layout | None] = None
 
     def __init__(self, table: ExpressionTable, config: Any) -> None:
         self.config = config
         self._table = table
-        self._board = Board()
         self._n_live = 0
+        self._version = new_version()
+        self._binding = None if self.LAYOUT is None else Binding(self.LAYOUT)
         self._clear()
 
     @classmethod
@@ -76,6 +85,7 @@ class IndexFrame(ABC):
         else:
             self._fill(slots)
         self._n_live += len(slots)
+        self._unbind()
 
     def delete(self, slots: np.ndarray) -> None:
         if not len(slots):
@@ -86,12 +96,24 @@ class IndexFrame(ABC):
         else:
             self._thaw()
             self._remove(slots)
+        self._unbind()
 
-    def match(self, event: EventBatch) -> np.ndarray:
-        return self.match_batch(event).slots
+    def settle(self) -> None:  # noqa: B027 (most indexes change in place)
+        """Build what a search needs and changes have discarded: by default nothing."""
 
-    def match_batch(self, events: EventBatch) -> Hits:
-        return self._board.run(events, self._table.n_attributes, self._stepper(events))
+    def search(self, events: EventBatch, scratch: Scratch) -> Hits:
+        scratch.begin()
+        step = self._stepper(events, scratch)
+        hits = scratch.run(events, self._table.n_attributes, step)
+        scratch.end()
+        return hits
+
+    def absorb(self, scratch: Scratch) -> None:
+        self._learn(scratch.of(self))
+
+    def new_part(self) -> Part:
+        """What this index keeps in a scratch."""
+        return Part()
 
     def stats(self) -> dict[str, Any]:
         what = "conjunctions" if self.language == CONJUNCTIONS else "expressions"
@@ -117,6 +139,45 @@ class IndexFrame(ABC):
     @abstractmethod
     def draw(self) -> str: ...
 
+    # ── binding ─────────────────────────────────────────────────────────────────────────────────
+
+    def _view(self) -> Any:
+        """The arrays as they are now: the tuple that LAYOUT describes."""
+        raise NotImplementedError
+
+    def _unbind(self) -> None:
+        """After a change: keep no array alive that has been replaced."""
+        if self._binding is not None:
+            self._binding.forget(self._view())
+
+    def _bound_step(
+        self,
+        kernel: Callable[..., int],
+        events: EventBatch,
+        scratch: Scratch,
+        mine: Callable[[], Any],
+        *settings: Any,
+    ) -> Step:
+        """The step that calls a kernel with everything bound.
+
+        mine  gives what is written to: the tuple that SEARCH describes
+
+        kernel(bound, mine, *settings, events, first, stamp, output)
+        """
+        assert self._binding is not None
+        bound, part = self._binding.of(self._view()), scratch.of(self)
+        if part.binding is None:
+            assert self.SEARCH is not None
+            part.binding = Binding(self.SEARCH)
+
+        def step(
+            first: int, stamp: int, offsets: np.ndarray, out: np.ndarray, counters: np.ndarray
+        ) -> int:
+            output = Output(offsets, out, counters)
+            return kernel(bound, part.binding.of(mine()), *settings, events, first, stamp, output)
+
+        return step
+
     # ── what an index says ──────────────────────────────────────────────────────────────────────
 
     @abstractmethod
@@ -135,7 +196,10 @@ class IndexFrame(ABC):
     def _thaw(self) -> None: ...
 
     @abstractmethod
-    def _stepper(self, events: EventBatch) -> Step: ...
+    def _stepper(self, events: EventBatch, scratch: Scratch) -> Step: ...
+
+    def _learn(self, part: Part) -> None:  # noqa: B027 (most indexes do not learn)
+        """Take over what searches have left in a part: nothing, unless an index learns."""
 
     @abstractmethod
     def _structure(self) -> dict[str, Any]: ...

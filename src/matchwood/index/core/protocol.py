@@ -7,13 +7,17 @@ types, negations, or an expression that is always or never true.
     build(table, slots, **config)   a new index that holds these slots
     refusals(slots)                 those that `insert` would refuse, and why; changes nothing
     insert(slots)  delete(slots)    in place; delete comes before the table releases the slots
-    match(event)                    slots for the first event of a batch, in any order, none twice
-    match_batch(events)             Hits for all of them
+    settle()                        after changes and before a search: build what is missing
+    search(events, scratch)         Hits of a batch; reads the index, writes to the scratch
+    absorb(scratch)                 take over what searches with this scratch have learned
     stats()                         sizes and structure, for people
     draw()                          the structure as text
     layout()  restore(...)          arrays for a snapshot, and back
     is_kept, check(...)             whether the arrays of a snapshot are what kernels rely on; an
                                     index that cannot tell is built anew when one is opened
+
+Several threads may search at the same time, each with a `Scratch` of its own.  Every other verb
+needs the index for itself.
 
 Refusing is judged before anything is changed.  It depends on an expression alone, or on a measure
 of all that are held which only ever falls when some of them leave, so that every part of what was
@@ -26,7 +30,7 @@ Every index ends in the same verification (`verify_kernels`) and counts the same
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar, NamedTuple, Protocol, Self, TypeGuard
+from typing import Any, ClassVar, Protocol, Self, TypeGuard
 
 import numpy as np
 
@@ -34,19 +38,14 @@ from matchwood.encode.events import EventBatch
 from matchwood.encode.expressions import ExpressionTable
 from matchwood.errors import MatchwoodError
 from matchwood.index.core.config import IndexConfig
+from matchwood.index.core.scratch import Hits, Scratch
 from matchwood.kernel.arrays import slices
+
+__all__ = ["ANY", "CONJUNCTIONS", "CheckedIndex", "Hits", "Index", "is_checked", "side_by_side"]
 
 CONJUNCTIONS = "conjunctions"
 ANY = "any"
 """The languages an index may speak: what it is given to hold."""
-
-
-class Hits(NamedTuple):
-    """Matches of a batch: event e matches `slots[offsets[e]:offsets[e + 1]]`, in any order."""
-
-    offsets: np.ndarray  # int64[n + 1]
-    slots: np.ndarray  # int32
-    counters: np.ndarray  # int64[len(COUNTERS)]
 
 
 def side_by_side(first: Hits, second: Hits) -> Hits:
@@ -77,9 +76,11 @@ class Index(Protocol):
 
     def delete(self, slots: np.ndarray) -> None: ...
 
-    def match(self, event: EventBatch) -> np.ndarray: ...
+    def settle(self) -> None: ...
 
-    def match_batch(self, events: EventBatch) -> Hits: ...
+    def search(self, events: EventBatch, scratch: Scratch) -> Hits: ...
+
+    def absorb(self, scratch: Scratch) -> None: ...
 
     def stats(self) -> dict[str, Any]: ...
 

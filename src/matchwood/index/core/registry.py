@@ -1,14 +1,22 @@
-"""All indexes by name; a new one adds one line here and is then held to every contract test."""
+"""All indexes by name; a new one adds one line here and is then held to every contract test.
+
+A later layer registers its own indexes (`matchwood.context`).
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from importlib import import_module
+from typing import TYPE_CHECKING
 
 from matchwood.errors import IndexBuildError
-from matchwood.index.core.protocol import Index
+
+if TYPE_CHECKING:
+    from matchwood.index.core.protocol import Index
 
 REGISTRY = {
     "a_tree": "matchwood.index.a_tree.index:ATree",
+    "blocks": "matchwood.index.blocks.index:BlockIndex",
     "interval_id": "matchwood.index.baselines.interval_id:IntervalId",
     "dewey_id": "matchwood.index.baselines.dewey_id:DeweyId",
     "bop": "matchwood.index.baselines.bop:BoP",
@@ -25,13 +33,13 @@ REGISTRY = {
     "gryphon": "matchwood.index.baselines.gryphon:Gryphon",
     "vcr": "matchwood.index.vcr.index:VCR",
     "r_tree": "matchwood.index.baselines.r_tree:RTree",
-    "agile": "matchwood.context.filters:Agile",
-    "no_index": "matchwood.context.filters:NoIndex",
-    "eager": "matchwood.context.filters:Eager",
-    "partial": "matchwood.context.filters:Partial",
-    "gbu": "matchwood.context.filters:Gbu",
 }
 """Name -> module and class, imported at first use so that no index pays for another's kernels."""
+
+
+def register(indexes: Mapping[str, str]) -> None:
+    """Add indexes of a later layer: name -> module and class."""
+    REGISTRY.update(indexes)
 
 
 def find_index(name: str) -> type[Index]:

@@ -1,15 +1,16 @@
 """Static frame: an index that is built in bulk from the expression table, and again after changes.
 
 Inserting and deleting change the set of slots that are held, and nothing else; the structure is
-discarded.  The first call that needs a structure (a match, `stats`, `draw`, `settle`) builds it
-from what the table says then.  Adding expressions one by one therefore costs one build, and a
-structure that does not agree with the table is never searched, because there is none.
+discarded.  The first `settle`, `stats` or `draw` after that builds it from what the table says
+then; a search never does.  Adding expressions one by one therefore costs one build, and a structure
+that does not agree with the table is never searched, because there is none.
 
 An index derives from `StaticFrame` and says
 
     name, language, Config   as with `IndexFrame`
     _build(slots)            the structure that holds these slots, ascending; there may be none
-    _stepper(events)         the matching step; reads `self._built`
+    _stepper(events, scratch)   the step of a search; reads `self._built`
+    _new_arrays()            what a search writes to, in a scratch: `_arrays_in` has them
     _structure()  draw()     likewise
     _must_build_now(slots)   whether a build that has these new slots, too, could fail
 
@@ -29,6 +30,7 @@ import numpy as np
 
 from matchwood.encode.expressions import ExpressionTable
 from matchwood.index.core.frame import IndexFrame
+from matchwood.index.core.scratch import Scratch, new_version
 from matchwood.kernel.arrays import doubled, grown
 
 Structure = TypeVar("Structure")
@@ -52,13 +54,25 @@ class StaticFrame(IndexFrame, Generic[Structure]):
         """Build the structure, if there is none."""
         if self._kept is None:
             self._kept = self._build(self._held())
+            self._version = new_version()
 
     @property
     def _built(self) -> Structure:
-        """The structure of what is held now."""
-        self.settle()
+        """The structure of what is held now; `settle` comes first."""
         assert self._kept is not None
         return self._kept
+
+    def _new_arrays(self) -> Any:
+        """The arrays that a search writes to, for the structure as it is now."""
+        return None
+
+    def _arrays_in(self, scratch: Scratch) -> Any:
+        """Those arrays in a scratch, made anew when the structure is another one."""
+        part = scratch.of(self)
+        if part.version != self._version:
+            part.arrays = self._new_arrays()
+            part.version = self._version
+        return part.arrays
 
     @abstractmethod
     def _build(self, slots: np.ndarray) -> Structure: ...
@@ -68,6 +82,7 @@ class StaticFrame(IndexFrame, Generic[Structure]):
         return False
 
     def stats(self) -> dict[str, Any]:
+        self.settle()
         found = super().stats()
         return {**found, "bytes": found["bytes"] + self._is_held.nbytes}
 

@@ -17,14 +17,15 @@ from matchwood.index.be_tree.index import BETree
 from matchwood.index.core.frame import IndexFrame
 from matchwood.index.core.hit_kernels import join_hits
 from matchwood.index.core.protocol import Hits
+from matchwood.index.core.scratch import Scratch
 from matchwood.kernel.verify_kernels import EVENTS
 
 
-def with_hits_of(rest: BETree | None, events: EventBatch, hits: Hits) -> Hits:
+def with_hits_of(rest: BETree | None, events: EventBatch, scratch: Scratch, hits: Hits) -> Hits:
     """The hits of two indexes for the same events."""
     if rest is None or not len(rest):
         return hits
-    more = rest.match_batch(events)
+    more = rest.search(events, scratch)
     joined = np.empty(len(hits.slots) + len(more.slots), np.int32)
     join_hits(hits.offsets, hits.slots, more.offsets, more.slots, joined)
     counters = hits.counters + more.counters
@@ -47,8 +48,13 @@ class FrameWithRest(IndexFrame):
         if self._rest is not None:
             self._rest.delete(slots)
 
-    def match_batch(self, events: EventBatch) -> Hits:
-        return with_hits_of(self._rest, events, super().match_batch(events))
+    def search(self, events: EventBatch, scratch: Scratch) -> Hits:
+        return with_hits_of(self._rest, events, scratch, super().search(events, scratch))
+
+    def absorb(self, scratch: Scratch) -> None:
+        super().absorb(scratch)
+        if self._rest is not None:
+            self._rest.absorb(scratch)
 
     @property
     def _n_rest(self) -> int:

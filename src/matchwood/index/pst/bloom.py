@@ -31,7 +31,7 @@ Layout   (A attributes, S slots, N spaces)
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -39,6 +39,7 @@ from matchwood.encode.events import EventBatch
 from matchwood.encode.expressions import ExpressionTable
 from matchwood.index.baselines.counting_kernels import count_uses
 from matchwood.index.core.frame import Step, check_live
+from matchwood.index.core.scratch import Scratch
 from matchwood.index.pst.access import (
     ENOUGH,
     EVENT_SIZE,
@@ -63,14 +64,24 @@ from matchwood.index.pst.bloom_change import (
     insert_more,
 )
 from matchwood.index.pst.bloom_check import check_bloom
-from matchwood.index.pst.bloom_match import match_bloom
+from matchwood.index.pst.bloom_match import MINE, VIEW, Mine, View, match_bloom
 from matchwood.index.pst.cuts import make_cuts
 from matchwood.index.pst.frame import OFTEN, Config, PSTFrame
 from matchwood.index.pst.records import (
     HIGH,
 )
 from matchwood.index.pst.signatures import CELLS
+from matchwood.index.pst.spaces import Spaces
 from matchwood.kernel.id_list_kernels import NO_BLOCK
+
+
+class Division(NamedTuple):
+    """Spaces, and which predicate leads to each expression; see `PSTBloom.divide`."""
+
+    spaces: Spaces
+    access: np.ndarray  # int32, for each slot: a predicate; ~predicate: in the coarse division
+    costs: np.ndarray  # float64, by predicate; inf: no expression has it
+    uses: np.ndarray  # int64, by attribute: predicates on it
 
 
 class PSTBloom(PSTFrame):
@@ -78,7 +89,23 @@ class PSTBloom(PSTFrame):
 
     name: ClassVar[str] = "pst_bloom"
     is_kept: ClassVar[bool] = True
+    LAYOUT = VIEW
+    SEARCH = MINE
     Config = Config
+
+    def divide(self, slots: np.ndarray) -> Division:
+        """Choose access predicates and divide their attributes, in an index without expressions.
+
+        Nothing is listed: for structures that keep what they find in spaces in their own way.
+        """
+        self._make_places(slots)
+        self._note(slots)
+        costs = self._costs(slots)
+        self._homes.access[slots] = self._chosen(slots, costs)[0]
+        self._lay_cuts(self._homes.access[slots], self.config.space_size, self.config.max_spaces, 0)
+        self._demote_wide(slots)
+        uses = self._statistics.uses
+        return Division(self._spaces.lists, self._homes.access[slots], costs, uses)
 
     def _fill(self, slots: np.ndarray) -> None:
         """All statistics are known before any choice is made."""
@@ -134,12 +161,9 @@ class PSTBloom(PSTFrame):
 
     def _fill_records(self, slots: np.ndarray) -> None:
         """Fill spaces that have no records; fine divisions are made, coarse ones follow."""
-        c, table, homes = self.config, self._table, self._homes
+        self._demote_wide(slots)
+        table, homes = self._table, self._homes
         p = table.predicates.layout
-        if demote_wide(self._spaces.lists, homes, p, slots, self._limits):
-            wide = homes.access[slots]
-            self._lay_cuts(~wide[wide < 0], c.space_size, COARSE, 1)
-            homes = self._homes
         n_records = np.zeros(int(homes.count[HIGH]), np.int64)
         order = np.empty(len(slots), np.int64)
         count_records(self._spaces.lists, homes, table.layout, p, slots, n_records, order)
@@ -153,6 +177,13 @@ class PSTBloom(PSTFrame):
             table.layout, p, slots[np.argsort(order, kind="stable")],
         )  # fmt: skip
         self._records.trim(unused=0.02, growth=0.01)
+
+    def _demote_wide(self, slots: np.ndarray) -> None:
+        """Send expressions with a wide access predicate to coarse divisions, and make these."""
+        p = self._table.predicates.layout
+        if demote_wide(self._spaces.lists, self._homes, p, slots, self._limits):
+            wide = self._homes.access[slots]
+            self._lay_cuts(~wide[wide < 0], self.config.space_size, COARSE, 1)
 
     def _lay_cuts(self, access: np.ndarray, space_size: int, most: int, division: int) -> None:
         p = self._table.predicates.layout
@@ -196,9 +227,9 @@ class PSTBloom(PSTFrame):
         held = self._held()
         access = self._chosen(held, self._costs(held))[0]
         before, seen, counted = self._spaces.lists, self._homes.space_seen, self._statistics
-        sieve = self._scratch.sieve
+        sieve = self._sieve
         self._clear()
-        self._scratch.sieve[:] = sieve
+        self._sieve = sieve
         self._make_places(held)
         self._statistics.seen[: len(counted.seen)] = counted.seen
         self._statistics.total[SEEN] = counted.total[SEEN]
@@ -214,24 +245,19 @@ class PSTBloom(PSTFrame):
         self._homes.access[held] = access
         self._fill_chosen(held)
 
-    def _stepper(self, events: EventBatch) -> Step:
-        board, table = self._board, self._table
-        events, is_plain = self._prepared(events)
-        every = self.config.learn_every
+    def _view(self) -> Any:
+        table = self._table
+        return View(
+            self._spaces.lists, self._records.lists, self._entries, self._signatures,
+            table.layout, table.predicates.layout,
+        )  # fmt: skip
 
-        def step(
-            first: int, stamp: int, offsets: np.ndarray, out: np.ndarray, counters: np.ndarray
-        ) -> int:
-            done: int = match_bloom(
-                self._spaces.lists, self._records.lists, self._homes, self._entries,
-                self._signatures, self._statistics, table.layout, table.predicates.layout,
-                self._scratch, every, is_plain, events, first, stamp, board.event, board.entry,
-                offsets, out, counters,
-            )  # fmt: skip
-            self._forget()
-            return done
-
-        return step
+    def _stepper(self, events: EventBatch, scratch: Scratch) -> Step:
+        events, is_plain, learns, search = self._prepared(events, scratch)
+        every = self.config.learn_every if learns else 0
+        return self._bound_step(
+            match_bloom, events, scratch, lambda: Mine(search, scratch.board), every, is_plain
+        )
 
     @classmethod
     def check(

@@ -6,10 +6,15 @@ from typing import NamedTuple
 
 import numpy as np
 
+from matchwood.encode.expression_kernels import ExpressionLayout
+from matchwood.encode.predicate_kernels import PredicateLayout
+from matchwood.index.core.layout_kernels import BOARD, EXPRESSION_TABLE, PREDICATE_TABLE, Board
 from matchwood.index.pst.access import SEEN
-from matchwood.index.pst.entries import after_intervals
-from matchwood.index.pst.signatures import sign_event
-from matchwood.index.pst.spaces import place_of
+from matchwood.index.pst.entries import Entries, after_intervals
+from matchwood.index.pst.records import Records
+from matchwood.index.pst.signatures import Signatures, sign_event
+from matchwood.index.pst.spaces import Spaces, place_of
+from matchwood.kernel.bound import Layout
 from matchwood.kernel.jit import kernel, part, prefetch
 from matchwood.kernel.posting_kernels import (
     clear_offsets,
@@ -27,8 +32,8 @@ from matchwood.kernel.verify_kernels import (
 )
 
 
-class Scratch(NamedTuple):
-    """What matching needs: one per matcher."""
+class Search(NamedTuple):
+    """What a search writes to: one per index and scratch."""
 
     posted: np.ndarray  # int64[attributes], offsets of the event's keys, -1 between events
     found: np.ndarray  # int64[2 * attributes], the spaces of an event
@@ -37,11 +42,67 @@ class Scratch(NamedTuple):
     clock: np.ndarray  # int64[1], counts events of sets
     work: np.ndarray  # int64[len(COUNTERS)], of the event at hand
     sieve: np.ndarray  # int64[3]
+    absent: np.ndarray  # int64[W], the bits of a signature that the event does not have
+    learned: np.ndarray  # int32[, 2], attribute and space of the values of sampled events
+    count: np.ndarray  # int64[2], N_LEARNED, N_SAMPLED
 
+
+N_LEARNED, N_SAMPLED = range(2)
+"""Positions in `count`: rows of `learned`, and the events that they are from."""
+
+NO_SPACE = -1
 
 TRIED, PASSED, HELD = range(3)
 """Positions in `sieve`: candidates looked at, those that their signature let through, matches."""
 
+
+class View(NamedTuple):
+    """What a search reads."""
+
+    spaces: Spaces
+    records: Records
+    entries: Entries
+    signatures: Signatures
+    expressions: ExpressionLayout
+    predicates: PredicateLayout
+
+
+class Mine(NamedTuple):
+    """What a search writes to."""
+
+    search: Search
+    board: Board
+
+
+SPACES = Layout(
+    Spaces,
+    start="int64", size="int32", room="int8", item="int32", free="int32", count="int64",
+    cut="int64", uses="int32",
+)  # fmt: skip
+RECORDS = Layout(
+    Records,
+    start="int64", size="int32", room="int8", item="int32", free="int32", count="int64",
+    mark="int64[2]",
+)  # fmt: skip
+ENTRIES = Layout(
+    Entries, word="int64", origin="int64", free="int64", count="int64", skipped="int64"
+)
+SIGNATURES = Layout(Signatures, low="int64", scale="float64")
+VIEW = Layout(
+    View,
+    spaces=SPACES, records=RECORDS, entries=ENTRIES, signatures=SIGNATURES,
+    expressions=EXPRESSION_TABLE, predicates=PREDICATE_TABLE,
+)  # fmt: skip
+MINE = Layout(
+    Mine,
+    search=Layout(
+        Search,
+        posted="int64", found="int64", picks="int32", seen="int64", clock="int64", work="int64",
+        sieve="int64", absent="int64", learned="int32[2]", count="int64",
+    ),
+    board=BOARD,
+)  # fmt: skip
+_view_of, _mine_of = VIEW.reader(), MINE.reader()
 
 LINE = 16
 """Items in a cache line; half as many words."""
@@ -132,16 +193,31 @@ def sieve_spaces(records, absent, scratch, n_spaces):
 
 
 @part
-def learn(spaces, homes, statistics, events, e):
-    """Count an event: its attributes, and the spaces of their fine divisions."""
-    statistics.total[SEEN] += 1
+def learn(spaces, events, e, scratch):
+    """Note an event: its attributes, and the spaces of their fine divisions."""
+    scratch.count[N_SAMPLED] += 1
+    n = scratch.count[N_LEARNED]
     for entry in range(events.start[e], events.start[e + 1]):
         attr = np.int64(events.attr[entry])
         if 2 * attr < len(spaces.size):
-            statistics.seen[attr] += 1
+            scratch.learned[n, 0] = attr
+            scratch.learned[n, 1] = NO_SPACE
             if spaces.size[2 * attr] > 0:
-                place = place_of(spaces, 2 * attr, events.lo[entry])
-                homes.space_seen[spaces.item[place]] += 1
+                scratch.learned[n, 1] = spaces.item[place_of(spaces, 2 * attr, events.lo[entry])]
+            n += 1
+    scratch.count[N_LEARNED] = n
+
+
+@kernel
+def absorb_events(scratch, homes, statistics):
+    """Add what `learn` has noted to the counts of the index."""
+    statistics.total[SEEN] += scratch.count[N_SAMPLED]
+    for i in range(scratch.count[N_LEARNED]):
+        attr, space = np.int64(scratch.learned[i, 0]), np.int64(scratch.learned[i, 1])
+        if attr < len(statistics.seen):
+            statistics.seen[attr] += 1
+        if space != NO_SPACE and space < len(homes.space_seen):
+            homes.space_seen[space] += 1
 
 
 @part
@@ -248,11 +324,16 @@ def verify_sets(
 
 
 @kernel
-def match_bloom(
-    spaces, records, homes, entries, signatures, statistics, expressions, predicates, scratch,
-    every, is_plain, events, first, stamp, board_event, board_entry, offsets, out, counters,
-):  # fmt: skip
-    """Match events first..; returns how many are done. Every so many events are learnt from."""
+def match_bloom(bound, mine, every, is_plain, events, first, stamp, output):
+    """Match events first..; returns how many are done.
+
+    every  one event in so many is noted, 0: none
+    """
+    view, own = _view_of(bound), _mine_of(mine)
+    spaces, records, entries, signatures = view.spaces, view.records, view.entries, view.signatures
+    expressions, predicates = view.expressions, view.predicates
+    scratch, board_event, board_entry = own.search, own.board.event, own.board.entry
+    offsets, out, counters = output.offsets, output.out, output.counters
     n = offsets[first]
     for e in range(first, len(events.start) - 1):
         now = stamp + e
@@ -260,10 +341,10 @@ def match_bloom(
         for i in range(len(scratch.work)):
             scratch.work[i] = 0
         if is_plain:
-            sign_event(signatures, events, e)
+            sign_event(signatures, events, e, scratch.absent)
             post_offsets(entries, events, e, scratch.posted)
             n_spaces = find_spaces(spaces, records, events, e, scratch)
-            n_picks = sieve_spaces(records, signatures.absent, scratch, n_spaces)
+            n_picks = sieve_spaces(records, scratch.absent, scratch, n_spaces)
             found = verify(
                 entries, events, now, board_event, board_entry, predicates, scratch, n_picks,
                 n_picks, n, out,
@@ -277,8 +358,8 @@ def match_bloom(
             )  # fmt: skip
         if found < 0:
             return e
-        if is_plain and every > 0 and now % every == 0:
-            learn(spaces, homes, statistics, events, e)
+        if every > 0 and now % every == 0:
+            learn(spaces, events, e, scratch)
         work, n = scratch.work, found
         finish_event(e, n, work[NODES], work[CANDIDATES], work[PREDICATES], offsets, counters)
     return len(events.start) - 1

@@ -14,6 +14,7 @@ import numpy as np
 from matchwood.encode.events import EventBatch
 from matchwood.index.core.config import IndexConfig
 from matchwood.index.core.frame import IndexFrame
+from matchwood.index.core.scratch import Part, Scratch, n_attributes_of, new_version
 from matchwood.index.pst import entries as entry_kernels
 from matchwood.index.pst.access import (
     SEEN,
@@ -29,7 +30,7 @@ from matchwood.index.pst.bloom_change import (
     SPACES_FULL,
     Limits,
 )
-from matchwood.index.pst.bloom_match import Scratch
+from matchwood.index.pst.bloom_match import N_LEARNED, N_SAMPLED, Search, absorb_events
 from matchwood.index.pst.draw import draw_spaces
 from matchwood.index.pst.entries import Entries
 from matchwood.index.pst.records import (
@@ -50,6 +51,8 @@ from matchwood.kernel.verify_kernels import COUNTERS
 ODDS, OPERATORS = "odds", "operators"
 SIGNATURE_BITS = (0, 64, 128, 256)
 _SMALL = 64
+MOST_LEARNED = 2**20
+"""Values that wait in a scratch to be counted; when more do, events are no longer sampled."""
 OFTEN = 0.5
 """An attribute that more events have than this share is no news: its bits stand for keys."""
 
@@ -124,17 +127,9 @@ class PSTFrame(IndexFrame):
         self._signatures = Signatures(
             low=np.zeros(_SMALL, np.int64),
             scale=np.zeros(_SMALL, np.float64),
-            absent=np.zeros(self.config.signature_bits // 64, np.int64),
         )
-        self._scratch: Any = Scratch(
-            posted=np.full(_SMALL, -1, np.int64),
-            found=np.empty(2 * _SMALL, np.int64),
-            picks=np.empty(_SMALL, np.int32),
-            seen=np.empty(0, np.int64),
-            clock=np.zeros(1, np.int64),
-            work=np.zeros(len(COUNTERS), np.int64),
-            sieve=np.zeros(3, np.int64),
-        )
+        self._sieve = np.zeros(3, np.int64)
+        self._version = new_version()
 
     @property
     def _limits(self) -> Limits:
@@ -160,11 +155,51 @@ class PSTFrame(IndexFrame):
     def _held(self) -> np.ndarray:
         return np.flatnonzero(self._homes.ref != NONE).astype(np.int32)
 
-    def _prepared(self, events: EventBatch) -> tuple[EventBatch, bool]:
-        """Events, and whether all of them have values alone; scratch is ready for them."""
+    # ── searching ───────────────────────────────────────────────────────────────────────────────
+
+    def new_part(self) -> Part:
+        part = Part()
+        part.arrays = self._new_search()
+        return part
+
+    def _new_search(self) -> Any:
+        """What a search writes to."""
+        return Search(
+            posted=np.full(_SMALL, -1, np.int64),
+            found=np.empty(2 * _SMALL, np.int64),
+            picks=np.empty(_SMALL, np.int32),
+            seen=np.empty(0, np.int64),
+            clock=np.zeros(1, np.int64),
+            work=np.zeros(len(COUNTERS), np.int64),
+            sieve=np.zeros(3, np.int64),
+            absent=np.zeros(self.config.signature_bits // 64, np.int64),
+            learned=np.empty((_SMALL, 2), np.int32),
+            count=np.zeros(2, np.int64),
+        )
+
+    def _prepared(self, events: EventBatch, scratch: Scratch) -> tuple[EventBatch, bool, bool, Any]:
+        """Events, whether all of them have values alone, whether to learn, and what to write to."""
         is_plain = events.lo is events.hi or bool((events.lo == events.hi).all())
-        self._make_scratch(events, is_plain)
-        return events._replace(more=events.more[:0]) if is_plain else events, is_plain
+        part = scratch.of(self)
+        if part.version != self._version:  # what was learned is about other spaces
+            part.arrays.count[:] = 0
+            part.version = self._version
+        x = part.arrays = self._with_room(part.arrays, events, is_plain)
+        learns = is_plain and self.config.learn_every > 0 and x.count[N_LEARNED] < MOST_LEARNED
+        if learns:
+            x = part.arrays = _with_room_to_learn(x, events)
+        plain = events._replace(more=events.more[:0]) if is_plain else events
+        return plain, is_plain, bool(learns), x
+
+    def _learn(self, part: Part) -> None:
+        """Count the events that were sampled, and forget half at the end of a window."""
+        x = part.arrays
+        self._sieve += x.sieve
+        x.sieve[:] = 0
+        if part.version == self._version and x.count[N_SAMPLED]:
+            absorb_events(x, self._homes, self._statistics)
+            self._forget()
+        x.count[:] = 0
 
     def _forget(self) -> None:
         """Halve all counts at the end of a window, so that what is long ago counts little."""
@@ -173,9 +208,9 @@ class PSTFrame(IndexFrame):
             np.floor_divide(self._statistics.seen, 2, out=self._statistics.seen)
             np.floor_divide(self._homes.space_seen, 2, out=self._homes.space_seen)
 
-    def _make_scratch(self, events: EventBatch, is_plain: bool) -> None:
-        x = self._scratch
-        attributes = max(self._table.n_attributes, int(events.attr.max(initial=-1)) + 1)
+    def _with_room(self, x: Any, events: EventBatch, is_plain: bool) -> Any:
+        """The arrays of a search, long enough for the index as it is now."""
+        attributes = max(self._table.n_attributes, n_attributes_of(events))
         if len(x.posted) < attributes:
             x = x._replace(posted=np.full(doubled(_SMALL, attributes), -1, np.int64))
         if len(x.found) < 2 * len(x.posted):
@@ -184,10 +219,10 @@ class PSTFrame(IndexFrame):
             x = x._replace(picks=np.empty(doubled(_SMALL, self._n_live + 1), np.int32))
         if not is_plain and len(x.seen) < len(self._homes.ref):
             x = x._replace(seen=np.zeros(len(self._homes.ref), np.int64))
-        self._scratch = x
+        return x
 
     def _structure(self) -> dict[str, Any]:
-        tried, passed, held = self._scratch.sieve.tolist()
+        tried, passed, held = self._sieve.tolist()
         access = self._homes.access[self._homes.access != NO_ACCESS]
         return {
             "spaces": int(self._spaces.lists.size.sum(dtype=np.int64)),
@@ -216,6 +251,8 @@ class PSTFrame(IndexFrame):
             **named(self._homes, "home_"),
             **named(self._statistics, "statistics_"),
             **named(self._signatures, "signature_"),
+            # an array that matching wrote to once; readers of this format expect it
+            "signature_absent": np.zeros(self.config.signature_bits // 64, np.int64),
         }
 
     def _take(self, layout: Mapping[str, np.ndarray]) -> None:
@@ -226,11 +263,10 @@ class PSTFrame(IndexFrame):
         # free entries are forgotten: nothing vouches for the links between them
         self._entries = entries._replace(free=np.full_like(entries.free, -1))
         homes = taken(Homes, layout, "home_")
-        # matching counts events, so these are always the matcher's own
+        # what searches learn is counted here, so these are never a snapshot's own
         self._homes = homes._replace(space_seen=homes.space_seen.copy())
         self._statistics = Statistics(*[a.copy() for a in taken(Statistics, layout, "statistics_")])
-        signatures = taken(Signatures, layout, "signature_")
-        self._signatures = signatures._replace(absent=signatures.absent.copy())
+        self._signatures = taken(Signatures, layout, "signature_")
 
     def _thaw(self) -> None:
         if self._is_thawed:
@@ -289,3 +325,14 @@ class PSTFrame(IndexFrame):
         top = int(self._entries.count[entry_kernels.TOP])
         word = self._entries.word[: top + top // 64 + _SMALL].copy()
         self._entries = self._entries._replace(word=word)
+
+
+def _with_room_to_learn(x: Any, events: EventBatch) -> Any:
+    """Room for the values of all events; memory that is not touched costs nothing."""
+    used = int(x.count[N_LEARNED])
+    needed = used + len(events.attr)
+    if needed <= len(x.learned):
+        return x
+    learned = np.empty((doubled(len(x.learned), needed), 2), np.int32)
+    learned[:used] = x.learned[:used]
+    return x._replace(learned=learned)

@@ -35,6 +35,7 @@ import numpy as np
 
 from matchwood.encode.events import EventBatch
 from matchwood.index.core.frame import Step
+from matchwood.index.core.scratch import Scratch
 from matchwood.index.pst.bloom import PSTBloom
 from matchwood.index.pst.bloom_change import DONE
 from matchwood.index.pst.draw import draw_spaces
@@ -44,7 +45,7 @@ from matchwood.index.pst.hash_change import (
     delete_keyed,
     insert_keyed,
 )
-from matchwood.index.pst.hash_match import BLOCK, HashScratch, match_hash
+from matchwood.index.pst.hash_match import BLOCK, MINE, VIEW, HashSearch, Mine, View, match_hash
 from matchwood.index.pst.keys import HASH_FULL, MEMBERS_FULL, Keyed, Odometer
 from matchwood.index.pst.records import NO_ACCESS
 from matchwood.index.pst.space_hash import (
@@ -101,6 +102,8 @@ class PSTHash(PSTBloom):
 
     name: ClassVar[str] = "pst_hash"
     is_kept: ClassVar[bool] = False
+    LAYOUT = VIEW
+    SEARCH = MINE
     Config = Config
 
     def _clear(self) -> None:
@@ -131,12 +134,6 @@ class PSTHash(PSTBloom):
             second=np.zeros(self.config.max_records, np.int64),
         )
         self._entries = self._entries._replace(skipped=np.zeros(n, np.int64))
-        self._scratch = HashScratch(
-            **self._scratch._asdict(),
-            waiting=np.zeros(BLOCK, np.int64),
-            chosen=np.zeros(n + 1, np.int64),
-            prefix=np.zeros(n + 1, np.int64),
-        )
 
     # ── inserting ───────────────────────────────────────────────────────────────────────────────
 
@@ -252,24 +249,29 @@ class PSTHash(PSTBloom):
 
     # ── matching ────────────────────────────────────────────────────────────────────────────────
 
-    def _stepper(self, events: EventBatch) -> Step:
-        board, table = self._board, self._table
-        events, is_plain = self._prepared(events)
-        every = self.config.learn_every
+    def _new_search(self) -> HashSearch:
+        n = self.config.n_access
+        return HashSearch(
+            **super()._new_search()._asdict(),
+            waiting=np.zeros(BLOCK, np.int64),
+            chosen=np.zeros(n + 1, np.int64),
+            prefix=np.zeros(n + 1, np.int64),
+        )
 
-        def step(
-            first: int, stamp: int, offsets: np.ndarray, out: np.ndarray, counters: np.ndarray
-        ) -> int:
-            done: int = match_hash(
-                self._spaces.lists, self._records.lists, self._homes, self._entries, self._keyed,
-                self._members.lists, self._hash, self._groups.lists, self._signatures,
-                self._statistics, table.layout, table.predicates.layout, self._scratch, every,
-                is_plain, events, first, stamp, board.event, board.entry, offsets, out, counters,
-            )  # fmt: skip
-            self._forget()
-            return done
+    def _view(self) -> Any:
+        table = self._table
+        return View(
+            self._spaces.lists, self._records.lists, self._entries, self._signatures, self._keyed,
+            self._members.lists, self._hash, self._groups.lists,
+            table.layout, table.predicates.layout,
+        )  # fmt: skip
 
-        return step
+    def _stepper(self, events: EventBatch, scratch: Scratch) -> Step:
+        events, is_plain, learns, search = self._prepared(events, scratch)
+        every = self.config.learn_every if learns else 0
+        return self._bound_step(
+            match_hash, events, scratch, lambda: Mine(search, scratch.board), every, is_plain
+        )
 
     # ── for people ──────────────────────────────────────────────────────────────────────────────
 

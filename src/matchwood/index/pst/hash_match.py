@@ -6,7 +6,20 @@ from typing import NamedTuple
 
 import numpy as np
 
+from matchwood.encode.expression_kernels import ExpressionLayout
+from matchwood.encode.predicate_kernels import PredicateLayout
+from matchwood.index.core.layout_kernels import (
+    BOARD,
+    EXPRESSION_TABLE,
+    ID_LISTS,
+    PREDICATE_TABLE,
+    Board,
+)
 from matchwood.index.pst.bloom_match import (
+    ENTRIES,
+    RECORDS,
+    SIGNATURES,
+    SPACES,
     find_spaces,
     gather_sets,
     learn,
@@ -14,18 +27,23 @@ from matchwood.index.pst.bloom_match import (
     verify,
     verify_sets,
 )
-from matchwood.index.pst.entries import slot_of
-from matchwood.index.pst.signatures import sign_event
+from matchwood.index.pst.entries import Entries, slot_of
+from matchwood.index.pst.keys import Keyed
+from matchwood.index.pst.records import Records
+from matchwood.index.pst.signatures import Signatures, sign_event
 from matchwood.index.pst.space_hash import (
     HELD,
     NODE,
+    SpaceHash,
     find_place,
     home_of,
     key_of,
     node_of,
     value_of,
 )
-from matchwood.index.pst.spaces import place_of
+from matchwood.index.pst.spaces import Spaces, place_of
+from matchwood.kernel.bound import Layout
+from matchwood.kernel.id_list_kernels import IdLists
 from matchwood.kernel.jit import kernel, part, prefetch
 from matchwood.kernel.posting_kernels import clear_offsets, post_offsets
 from matchwood.kernel.verify_kernels import (
@@ -44,8 +62,8 @@ VISIT = 4
 """Lookups that take about as long as testing one member of a space."""
 
 
-class HashScratch(NamedTuple):
-    """What matching needs: that of `pst_bloom`, and keys on their way."""
+class HashSearch(NamedTuple):
+    """What a search writes to: that of `pst_bloom`, and keys on their way."""
 
     posted: np.ndarray
     found: np.ndarray
@@ -54,9 +72,55 @@ class HashScratch(NamedTuple):
     clock: np.ndarray
     work: np.ndarray
     sieve: np.ndarray
+    absent: np.ndarray
+    learned: np.ndarray
+    count: np.ndarray
     waiting: np.ndarray  # int64[BLOCK], keys that are looked up together
     chosen: np.ndarray  # int64[N + 1], which spaces of the event are in the key at hand
     prefix: np.ndarray  # int64[N + 1], what stands for the first parts of that key
+
+
+class View(NamedTuple):
+    """What a search reads."""
+
+    spaces: Spaces
+    records: Records
+    entries: Entries
+    signatures: Signatures
+    keyed: Keyed
+    members: IdLists
+    table: SpaceHash
+    groups: IdLists
+    expressions: ExpressionLayout
+    predicates: PredicateLayout
+
+
+class Mine(NamedTuple):
+    """What a search writes to."""
+
+    search: HashSearch
+    board: Board
+
+
+VIEW = Layout(
+    View,
+    spaces=SPACES, records=RECORDS, entries=ENTRIES, signatures=SIGNATURES,
+    keyed=Layout(Keyed, access="int32[2]", arity="int8", by_arity="int64", demoted="int64"),
+    members=ID_LISTS,
+    table=Layout(SpaceHash, place="int64[2]", chain="int32", node="int32", count="int64"),
+    groups=ID_LISTS, expressions=EXPRESSION_TABLE, predicates=PREDICATE_TABLE,
+)  # fmt: skip
+MINE = Layout(
+    Mine,
+    search=Layout(
+        HashSearch,
+        posted="int64", found="int64", picks="int32", seen="int64", clock="int64", work="int64",
+        sieve="int64", absent="int64", learned="int32[2]", count="int64", waiting="int64",
+        chosen="int64", prefix="int64",
+    ),
+    board=BOARD,
+)  # fmt: skip
+_view_of, _mine_of = VIEW.reader(), MINE.reader()
 
 
 @part
@@ -237,12 +301,17 @@ def _member_sets(
 
 
 @kernel
-def match_hash(
-    spaces, records, homes, entries, keyed, members, table, groups, signatures, statistics,
-    expressions, predicates, scratch, every, is_plain, events, first, stamp, board_event,
-    board_entry, offsets, out, counters,
-):  # fmt: skip
-    """Match events first..; returns how many are done. Every so many events are learnt from."""
+def match_hash(bound, mine, every, is_plain, events, first, stamp, output):
+    """Match events first..; returns how many are done.
+
+    every  one event in so many is noted, 0: none
+    """
+    view, own = _view_of(bound), _mine_of(mine)
+    spaces, records, entries, signatures = view.spaces, view.records, view.entries, view.signatures
+    keyed, members, table, groups = view.keyed, view.members, view.table, view.groups
+    expressions, predicates = view.expressions, view.predicates
+    scratch, board_event, board_entry = own.search, own.board.event, own.board.entry
+    offsets, out, counters = output.offsets, output.out, output.counters
     most = np.int64(keyed.access.shape[1])
     while most > 1 and keyed.by_arity[most] == 0:
         most -= 1
@@ -256,9 +325,9 @@ def match_hash(
         if is_plain:
             post_offsets(entries, events, e, scratch.posted)
             if keyed.by_arity[1] > 0:
-                sign_event(signatures, events, e)
+                sign_event(signatures, events, e, scratch.absent)
                 n_spaces = find_spaces(spaces, records, events, e, scratch)
-                n_sieved = sieve_spaces(records, signatures.absent, scratch, n_spaces)
+                n_sieved = sieve_spaces(records, scratch.absent, scratch, n_spaces)
             n_spaces, n_members = member_spaces(spaces, members, events, e, scratch.found)
             n_picks = n_sieved
             if has_fewer_members(n_spaces, n_members, most):
@@ -288,8 +357,8 @@ def match_hash(
             )  # fmt: skip
         if found < 0:
             return e
-        if is_plain and every > 0 and now % every == 0:
-            learn(spaces, homes, statistics, events, e)
+        if every > 0 and now % every == 0:
+            learn(spaces, events, e, scratch)
         work, n = scratch.work, found
         finish_event(e, n, work[NODES], work[CANDIDATES], work[PREDICATES], offsets, counters)
     return len(events.start) - 1

@@ -31,7 +31,6 @@ class Signatures(NamedTuple):
 
     low: np.ndarray
     scale: np.ndarray
-    absent: np.ndarray
 
 
 @part
@@ -74,9 +73,8 @@ def sign(signatures, expressions, predicates, slot, access, mark, at):
 
 
 @part
-def sign_event(signatures, events, e):
-    """Fill `absent` for an event."""
-    absent = signatures.absent
+def sign_event(signatures, events, e, absent):
+    """Fill `absent` for an event: the bits that it does not have."""
     n_bits = 64 * len(absent)
     for w in range(len(absent)):
         absent[w] = -1

@@ -12,9 +12,15 @@ from matchwood.encode.expression_kernels import CONJUNCTION, TREE
 from matchwood.encode.expressions import ExpressionTable
 from matchwood.index.core.frame import IndexFrame, Step, check_live
 from matchwood.index.core.protocol import ANY
+from matchwood.index.core.scratch import Scratch
 from matchwood.index.scan.match import (
     FAIL,
+    MINE,
+    VIEW,
+    Mine,
     Records,
+    Sizes,
+    View,
     append_conjunctions,
     append_trees,
     close_gaps,
@@ -33,6 +39,8 @@ class Scan(IndexFrame):
     name: ClassVar[str] = "scan"
     language: ClassVar[str] = ANY
     is_kept: ClassVar[bool] = True
+    LAYOUT = VIEW
+    SEARCH = MINE
 
     def _clear(self) -> None:
         self._conjunctions = _RecordStore(has_jumps=False)
@@ -48,20 +56,13 @@ class Scan(IndexFrame):
         self._conjunctions.remove(slots[kind == CONJUNCTION])
         self._trees.remove(slots[kind == TREE])
 
-    def _stepper(self, events: EventBatch) -> Step:
-        board, conjunctions, trees = self._board, self._conjunctions, self._trees
+    def _view(self) -> View:
+        conjunctions, trees = self._conjunctions.records, self._trees.records
+        return View(conjunctions, trees, self._table.predicates.layout)
 
-        def step(
-            first: int, stamp: int, offsets: np.ndarray, out: np.ndarray, counters: np.ndarray
-        ) -> int:
-            done: int = scan_batch(
-                conjunctions.records, conjunctions.n_records, trees.records, trees.n_records,
-                len(self), events, first, stamp, board.event, board.entry,
-                self._table.predicates.layout, offsets, out, counters,
-            )  # fmt: skip
-            return done
-
-        return step
+    def _stepper(self, events: EventBatch, scratch: Scratch) -> Step:
+        sizes = Sizes(self._conjunctions.n_records, self._trees.n_records, len(self))
+        return self._bound_step(scan_batch, events, scratch, lambda: Mine(scratch.board), sizes)
 
     def _structure(self) -> dict[str, Any]:
         return {

@@ -7,6 +7,9 @@ from typing import NamedTuple
 import numpy as np
 
 from matchwood.encode.merge_kernels import token_is_and, token_operands
+from matchwood.encode.predicate_kernels import PredicateLayout
+from matchwood.index.core.layout_kernels import BOARD, PREDICATE_TABLE, Board
+from matchwood.kernel.bound import Layout
 from matchwood.kernel.jit import kernel, part
 from matchwood.kernel.verify_kernels import (
     PREDICATES,
@@ -107,6 +110,38 @@ def append_trees(expressions, predicates, slots, records, n_records, scratch):
     return n_records
 
 
+class View(NamedTuple):
+    """What a search reads."""
+
+    conjunctions: Records
+    trees: Records
+    predicates: PredicateLayout
+
+
+class Mine(NamedTuple):
+    """What a search writes to."""
+
+    board: Board
+
+
+class Sizes(NamedTuple):
+    """How many records there are, those of deleted expressions among them; and expressions."""
+
+    n_conjunctions: int
+    n_trees: int
+    n_live: int
+
+
+_RECORDS = Layout(
+    Records,
+    slot="int32", start="int64", attr="int32", lo="int64", hi="int64", ref="int32",
+    on_true="int32", on_false="int32",
+)  # fmt: skip
+VIEW = Layout(View, conjunctions=_RECORDS, trees=_RECORDS, predicates=PREDICATE_TABLE)
+MINE = Layout(Mine, board=BOARD)
+_view_of, _mine_of = VIEW.reader(), MINE.reader()
+
+
 @part
 def _scan_conjunctions(
     records, n_records, events, stamp, board_event, board_entry, predicates, n, out, counters
@@ -156,27 +191,27 @@ def _scan_trees(
 
 
 @kernel
-def scan_batch(
-    conjunctions, n_conjunctions, trees, n_trees, n_live,
-    events, first, stamp, board_event, board_entry, predicates, offsets, out, counters,
-):  # fmt: skip
+def scan_batch(bound, mine, sizes, events, first, stamp, output):
     """Match events first..; returns the number of events done (fewer: `out` is full)."""
+    view, board = _view_of(bound), _mine_of(mine).board
+    predicates, board_event, board_entry = view.predicates, board.event, board.entry
+    offsets, out, counters = output.offsets, output.out, output.counters
     for e in range(first, len(events.start) - 1):
         before = counters[PREDICATES]
         post_event(events, e, stamp + e, board_event, board_entry)
         n = _scan_conjunctions(
-            conjunctions, n_conjunctions,
+            view.conjunctions, sizes.n_conjunctions,
             events, stamp + e, board_event, board_entry, predicates, offsets[e], out, counters,
         )  # fmt: skip
         if n >= 0:
             n = _scan_trees(
-                trees, n_trees,
+                view.trees, sizes.n_trees,
                 events, stamp + e, board_event, board_entry, predicates, n, out, counters,
             )  # fmt: skip
         if n < 0:
             counters[PREDICATES] = before
             return e
-        finish_event(e, n, 0, n_live, 0, offsets, counters)
+        finish_event(e, n, 0, sizes.n_live, 0, offsets, counters)
     return len(events.start) - 1
 
 

@@ -33,6 +33,7 @@ import numpy as np
 
 from matchwood.encode.events import EventBatch
 from matchwood.encode.expressions import ExpressionTable
+from matchwood.index.core.scratch import Part
 from matchwood.index.stabbing.predicate_kernels import (
     LAST,
     N_HELD,
@@ -55,13 +56,10 @@ PENDING_SHARE, MOST_PENDING = 8, 64
 
 
 class StabbingTree:
-    """Owns the arrays, and scratch for one matcher."""
+    """Owns the arrays."""
 
     def __init__(self) -> None:
         self.clear()
-        self._scratch = Scratch(
-            np.empty(64, np.int32), np.empty(0, np.int64), np.zeros(1, np.int64)
-        )
 
     def clear(self) -> None:
         self.segments = no_segments()
@@ -127,16 +125,18 @@ class StabbingTree:
             self._make_tree(table)
         self.on_node.trim()
 
-    def scratch_for(self, events: EventBatch) -> Scratch:
-        found, seen, _ = self._scratch
-        if len(found) < len(self):
-            self._scratch = self._scratch._replace(
-                found=np.empty(doubled(len(found), len(self)), np.int32)
-            )
+    def scratch_in(self, part: Part, events: EventBatch) -> Scratch:
+        """What a search for these events writes to; it stays in the part of a scratch."""
+        x: Scratch = part.stabbing or Scratch(
+            np.empty(64, np.int32), np.empty(0, np.int64), np.zeros(1, np.int64)
+        )
+        if len(x.found) < len(self):
+            x = x._replace(found=np.empty(doubled(len(x.found), len(self)), np.int32))
         is_plain = events.lo is events.hi or bool((events.lo == events.hi).all())
-        if not is_plain and len(seen) < len(self.arrays.uses):
-            self._scratch = self._scratch._replace(seen=np.zeros(len(self.arrays.uses), np.int64))
-        return self._scratch
+        if not is_plain and len(x.seen) < len(self.arrays.uses):
+            x = x._replace(seen=np.zeros(len(self.arrays.uses), np.int64))
+        part.stabbing = x
+        return x
 
     def _make_tree(self, table: ExpressionTable) -> None:
         p = table.predicates.layout

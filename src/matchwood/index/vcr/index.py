@@ -10,13 +10,13 @@ import numpy as np
 from matchwood.encode.events import EventBatch
 from matchwood.errors import IndexBuildError, MatchwoodError
 from matchwood.index.core.frame import Step
+from matchwood.index.core.scratch import Part, Scratch
 from matchwood.index.core.with_rest import FrameWithRest
 from matchwood.index.vcr.change import KX, KY, NOT_HELD, PLACED, REST, X_ATTR, Y_ATTR, Grid
 from matchwood.index.vcr.config import AUTO, HASH, OVERLAPPED, SIMPLE, TABLE, Config
 from matchwood.index.vcr.lists import MOST_SLOTS, VCRLists, n_places
-from matchwood.index.vcr.match import match_events
+from matchwood.index.vcr.match import MINE, VIEW, Mine, View, match_events, new_seen
 from matchwood.index.vcr.plan import EMPTY, make_plan
-from matchwood.kernel.verify_kernels import COUNTERS
 
 MOST_PLACES = 2**31
 """VCRs of a table: what would make more gets a coarser grid."""
@@ -32,13 +32,13 @@ class VCR(FrameWithRest):
     """Owns the lists of activated VCRs, and the index for the rest."""
 
     name: ClassVar[str] = "vcr"
+    LAYOUT = VIEW
+    SEARCH = MINE
     Config = Config
 
     def _clear(self) -> None:
         self._begin(EMPTY.grid(), HASH)
         self._planned = self._placed_then = 0
-        self._clock = np.zeros(1, np.int64)
-        self._seen = np.zeros(0, np.uint8)
 
     def _begin(self, grid: Grid, lists: str) -> None:
         """An empty structure over a grid."""
@@ -112,25 +112,25 @@ class VCR(FrameWithRest):
 
     # ── matching ────────────────────────────────────────────────────────────────────────────────
 
-    def _stepper(self, events: EventBatch) -> Step:
-        board, table, vcrs = self._board, self._table, self._vcrs
-        if vcrs.overlapped and len(self._seen) < len(vcrs.active.home):
-            self._seen = np.zeros(len(vcrs.active.home), np.uint8)
-            self._clock[0] = 0
-        work = np.zeros(len(COUNTERS), np.int64)
+    def new_part(self) -> Part:
+        part = Part()
+        part.arrays = new_seen(0)
+        return part
 
-        def step(
-            first: int, stamp: int, offsets: np.ndarray, out: np.ndarray, counters: np.ndarray
-        ) -> int:
-            done: int = match_events(
-                vcrs.grid, vcrs.active, vcrs.pairs, vcrs.lists, vcrs.overlapped,
-                self._seen, self._clock, work,
-                table.layout, table.predicates.layout,
-                events, first, stamp, board.event, board.entry, offsets, out, counters,
-            )  # fmt: skip
-            return done
+    def _view(self) -> View:
+        table, vcrs = self._table, self._vcrs
+        return View(
+            vcrs.grid, vcrs.active, vcrs.pairs, vcrs.lists, table.layout, table.predicates.layout
+        )
 
-        return step
+    def _stepper(self, events: EventBatch, scratch: Scratch) -> Step:
+        vcrs, part = self._vcrs, scratch.of(self)
+        if vcrs.overlapped and len(part.arrays.seen) < len(vcrs.active.home):
+            part.arrays = new_seen(len(vcrs.active.home))
+        arrays = part.arrays
+        return self._bound_step(
+            match_events, events, scratch, lambda: Mine(arrays, scratch.board), vcrs.overlapped
+        )
 
     # ── telling and keeping ─────────────────────────────────────────────────────────────────────
 

@@ -2,9 +2,20 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
+from matchwood.encode.expression_kernels import ExpressionLayout
+from matchwood.encode.predicate_kernels import PredicateLayout
 from matchwood.index.core.hit_kernels import all_hold
+from matchwood.index.core.layout_kernels import (
+    BOARD,
+    EXPRESSION_TABLE,
+    ID_LISTS,
+    PREDICATE_TABLE,
+    Board,
+)
 from matchwood.index.vcr.change import (
     BOX,
     FLAGS,
@@ -17,13 +28,19 @@ from matchwood.index.vcr.change import (
     TOP,
     X_ATTR,
     Y_ATTR,
+    Active,
+    Grid,
     grid_point,
     list_of,
     vcr_id,
 )
+from matchwood.kernel.bound import Layout
+from matchwood.kernel.id_list_kernels import IdLists
 from matchwood.kernel.jit import kernel, part
+from matchwood.kernel.pair_map_kernels import PairMap
 from matchwood.kernel.verify_kernels import (
     CANDIDATES,
+    COUNTERS,
     NODES,
     PREDICATES,
     finish_event,
@@ -31,6 +48,56 @@ from matchwood.kernel.verify_kernels import (
 )
 
 FULL = -1
+
+
+class Seen(NamedTuple):
+    """What a search writes to."""
+
+    seen: np.ndarray  # uint8[slots], the clock when each was last found; overlapped pieces only
+    clock: np.ndarray  # int64[1], counts events up to 255
+    work: np.ndarray  # int64[len(COUNTERS)], of the event at hand
+
+
+def new_seen(n_slots: int) -> Seen:
+    """Nothing was found so far."""
+    return Seen(
+        np.zeros(n_slots, np.uint8), np.zeros(1, np.int64), np.zeros(len(COUNTERS), np.int64)
+    )
+
+
+class View(NamedTuple):
+    """What a search reads."""
+
+    grid: Grid
+    active: Active
+    pairs: PairMap
+    lists: IdLists
+    expressions: ExpressionLayout
+    predicates: PredicateLayout
+
+
+class Mine(NamedTuple):
+    """What a search writes to."""
+
+    search: Seen
+    board: Board
+
+
+VIEW = Layout(
+    View,
+    grid=Layout(
+        Grid,
+        cut_x="int64", cut_y="int64", shape="int64", distance="int64", step_x="int32",
+        step_y="int32", edge="uint8",
+    ),
+    active=Layout(
+        Active, table="int32", owner="int64", count="int64", home="uint8", box="int64[2]"
+    ),
+    pairs=Layout(PairMap, key="int64", value="int32", count="int64"),
+    lists=ID_LISTS, expressions=EXPRESSION_TABLE, predicates=PREDICATE_TABLE,
+)  # fmt: skip
+MINE = Layout(Mine, search=Layout(Seen, seen="uint8", clock="int64", work="int64"), board=BOARD)
+_view_of, _mine_of = VIEW.reader(), MINE.reader()
 
 
 @part
@@ -162,11 +229,14 @@ def _match_area(
 
 
 @kernel
-def match_events(
-    grid, active, pairs, lists, overlapped, seen, clock, work, expressions, predicates,
-    events, first, stamp, board_event, board_entry, offsets, out, counters,
-):  # fmt: skip
+def match_events(bound, mine, overlapped, events, first, stamp, output):
     """Match events first..; returns the number of events done (fewer: `out` is full)."""
+    view, own = _view_of(bound), _mine_of(mine)
+    grid, active, pairs, lists = view.grid, view.active, view.pairs, view.lists
+    expressions, predicates = view.expressions, view.predicates
+    seen, clock, work = own.search.seen, own.search.clock, own.search.work
+    board_event, board_entry = own.board.event, own.board.entry
+    offsets, out, counters = output.offsets, output.out, output.counters
     x_attr, y_attr = grid.shape[X_ATTR], grid.shape[Y_ATTR]
     # attributes that were given, and neither expressions nor events have, are not on the board
     has_plane = x_attr >= 0 and max(x_attr, y_attr) < len(board_event)

@@ -1,0 +1,136 @@
+"""Summary: the verdicts of a run, for the screen, for machines and as Markdown."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from matchwood.bench.papers.cases import read_papers
+from matchwood.bench.papers.claims import FAILS, HOLDS, NOT, PART, REPRODUCED, UNMEASURED
+from matchwood.bench.papers.curves import Panel, panels
+from matchwood.bench.papers.rows import MEASURED, Results
+
+ORDER = (REPRODUCED, PART, NOT, UNMEASURED)
+
+
+def counts(found: list[Panel]) -> dict[str, int]:
+    """Panels by verdict."""
+    by = Counter(each.verdict for each in found)
+    return {word: by[word] for word in ORDER if by[word]}
+
+
+def as_data(results: Results) -> dict[str, Any]:
+    """Everything about the verdicts, for `--json`."""
+    found = panels(results, read_papers(results.suite))
+    return {
+        "preset": results.preset,
+        "rows": len(results),
+        "runs": results.runs,
+        "verdicts": counts(found),
+        "panels": [
+            {
+                "paper": each.paper.name,
+                "panel": each.figure.panel,
+                "title": each.figure.title,
+                "verdict": each.verdict,
+                "claims": [
+                    {"says": c.claim.says, "score": c.finding.score, "found": c.finding.text}
+                    for c in each.judged
+                ],
+            }
+            for each in found
+        ],
+    }
+
+
+def as_text(results: Results) -> str:
+    """What the screen shows."""
+    found = panels(results, read_papers(results.suite))
+    what = f"suite {results.suite}, preset {results.preset}"
+    lines = [f"{what}: {len(results):,} rows, {len(found)} panels"]
+    for each in found:
+        held = sum(c.finding.score == HOLDS for c in each.judged)
+        said = f"{held} of {len(each.judged)} claims hold"
+        lines.append(f"{each.paper.name:8} {each.figure.panel:13} {each.verdict:12} {said}")
+    refused = Counter(row.get("label") for row in results if row["state"] != MEASURED)
+    if refused:
+        lines.append("rows without a number: " + ", ".join(f"{n} {k}" for k, n in refused.items()))
+    lines.append(", ".join(f"{n} {word}" for word, n in counts(found).items()))
+    if results.preset == "smoke":
+        lines.append("smoke has a few hundred subscriptions: its verdicts mean nothing")
+    lines.append(f"result: {results.path}")
+    return "\n".join(lines)
+
+
+def write_markdown(results: Results, path: Path) -> None:
+    """docs/results.md: every panel with its claims, what was found, and what differs."""
+    path.write_text("\n".join(_markdown(results)) + "\n", encoding="utf-8")
+
+
+def _markdown(results: Results) -> Iterator[str]:
+    found = panels(results, read_papers(results.suite))
+    run = results.runs[-1]
+    seconds = sum(row.get("wall_seconds", 0) for row in results)
+    yield "# Results"
+    yield ""
+    again = f"matchwood bench run --suite {results.suite} --preset {results.preset}"
+    yield f"Generated; do not edit. Again: `{again}`,"
+    yield "then `matchwood bench report RESULTS --markdown docs/results.md`."
+    yield ""
+    machine = run["machine"]
+    yield (
+        f"Preset `{results.preset}`, {len(results):,} rows, {seconds / 60:.0f} minutes; "
+        f"{machine['cpu']}, {machine['cores']} cores; commit {(run['commit'] or 'unknown')[:12]}; "
+        f"{run['started'][:10]}."
+    )
+    yield ""
+    yield "| verdict | panels |"
+    yield "|---|---|"
+    for word, n in counts(found).items():
+        yield f"| {word} | {n} |"
+    for paper in read_papers(results.suite):
+        yield f"\n## {paper.name}\n"
+        for each in found:
+            if each.paper is paper:
+                yield from _panel(each)
+
+
+def _panel(each: Panel) -> Iterator[str]:
+    yield f"### {each.figure.panel}: {each.verdict}"
+    yield ""
+    yield f"{each.figure.title}."
+    yield ""
+    for judged in each.judged:
+        score = judged.finding.score
+        word = "holds" if score == HOLDS else "does not hold" if score == FAILS else "partly"
+        if score is None:
+            word = "not measured"
+        yield f"- {judged.claim.says}: **{word}**. {judged.finding.text}"
+    if each.figure.differs:
+        yield f"- Differs: {each.figure.differs}"
+    for line in work(each):
+        yield f"- {line}"
+    refused = sorted({f"{row['series']}: {row['label']}" for row in each.rows.values()
+                      if row["state"] != MEASURED})  # fmt: skip
+    if refused:
+        yield f"- Without a number: {', '.join(refused)}"
+    yield ""
+
+
+def work(each: Panel) -> Iterator[str]:
+    """The counters behind the last point: work that is the same on every machine."""
+    if not each.rows:
+        return
+    last = max(point for point, _ in each.rows)
+    parts = []
+    for (point, who), row in each.rows.items():
+        metrics = row.get("metrics", {})
+        if point == last and "candidates_per_event" in metrics:
+            parts.append(
+                f"{who} {metrics['candidates_per_event']:,.4g} candidates, "
+                f"{metrics.get('predicates_per_event', 0):,.4g} predicates"
+            )
+    if parts:
+        yield "Work an event at the last point: " + "; ".join(parts)

@@ -1,0 +1,161 @@
+"""Access: searches share a matcher, a change has it for itself.
+
+Every search has a `Reader`: a scratch, and a lock that is held while the search runs.  A change
+takes the main lock, which stops new readers, and then the lock of every reader: it begins when all
+searches that were under way are over.
+
+    search    [main lock, passed through if a change waits] -> the lock of one free reader
+    change    main lock -> the locks of all readers
+
+There is no counter of readers: an exception can arrive between any two lines, and a counter that it
+has left behind would block all later changes.  Locks are only ever held by `with`.
+"""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import numpy as np
+
+from matchwood.engine import forks
+from matchwood.errors import MatchwoodError
+from matchwood.index.core.scratch import Scratch
+from matchwood.kernel.verify_kernels import COUNTERS
+
+MOST_READERS = 32
+"""Searches that run at the same time; more wait for one of them."""
+
+
+class Reader:
+    """What one search uses: a scratch, the work that was counted, and a lock."""
+
+    def __init__(self) -> None:
+        self.lock = threading.RLock()
+        self.scratch = Scratch()
+        self.work = np.zeros(len(COUNTERS), np.int64)
+        self.n_events = 0
+        """Events since the matcher last absorbed what was learned from them."""
+
+
+class Access:
+    """The locks of one matcher; see the module's docstring."""
+
+    def __init__(self) -> None:
+        self.reset()
+        forks.watch(self)
+
+    def reset(self) -> None:
+        """Begin anew, with locks that nobody holds: in a child process, after a fork."""
+        self._main = threading.RLock()
+        self._is_wanted = False  # a hint alone: if it is wrong, a search goes the longer way
+        self._readers: list[weakref.ref[Reader]] = []
+        self._free: list[Reader] = []
+        self._held: list[Reader] = []
+        self._owner = Reader()
+
+    @contextmanager
+    def shared(self) -> Iterator[Reader]:
+        """For a search: no change runs meanwhile."""
+        if self._is_reading:  # a search inside of one, which keeps changes away from both
+            reader, is_own = Reader(), False
+        else:
+            if self._is_wanted:
+                with self._main:  # lets the change that waits go first
+                    pass
+            reader, is_own = self._reader()
+        with reader.lock:
+            try:
+                yield reader
+            finally:
+                if is_own and not reader.scratch.is_busy:  # else what an exception left is dropped
+                    self._free.append(reader)
+
+    @contextmanager
+    def exclusive(self) -> Iterator[None]:
+        """For a change: no search and no other change runs meanwhile."""
+        if not _is_held(self._main) and self._is_reading:
+            raise MatchwoodError(
+                "expected events that leave the matcher alone, found ones that change it while "
+                "they are read: change it before or after the search"
+            )
+        with self._main:
+            self._is_wanted = True
+            try:
+                with _all_held(self.readers()):
+                    yield
+            finally:
+                self._is_wanted = False
+
+    @property
+    def is_mine(self) -> bool:
+        """Whether the calling thread has exclusive access."""
+        return _is_held(self._main)
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether no search and no change seems to run, so that a change need not wait."""
+        return not self._is_wanted and len(self._free) >= len(self.readers())
+
+    @property
+    def owner(self) -> Reader:
+        """The reader of searches that need exclusive access."""
+        if self._owner.scratch.is_busy:  # left by an exception, or in use further up
+            self._owner = Reader()
+        return self._owner
+
+    def readers(self) -> list[Reader]:
+        """All readers of searches that share the matcher."""
+        found = [each() for each in self._readers]
+        return [reader for reader in found if reader is not None]
+
+    def hold(self) -> None:
+        """Take every lock, for a fork."""
+        self._main.acquire()
+        for reader in self.readers():
+            reader.lock.acquire()
+            self._held.append(reader)
+
+    def release(self) -> None:
+        """Give back what `hold` took, in the process that has forked."""
+        while self._held:
+            self._held.pop().lock.release()
+        self._main.release()
+
+    @property
+    def _is_reading(self) -> bool:
+        """Whether the calling thread is inside of a search."""
+        return any(_is_held(reader.lock) for reader in self.readers())
+
+    def _reader(self) -> tuple[Reader, bool]:
+        """A reader, and whether it is the caller's alone until its lock is given back."""
+        try:
+            return self._free.pop(), True
+        except IndexError:
+            pass
+        with self._main:
+            live = self.readers()
+            if len(live) >= MOST_READERS:
+                return live[threading.get_ident() % MOST_READERS], False
+            reader = Reader()
+            self._readers = [weakref.ref(each) for each in (*live, reader)]
+            return reader, True
+
+
+@contextmanager
+def _all_held(readers: list[Reader]) -> Iterator[None]:
+    if not readers:
+        yield
+        return
+    with readers[0].lock, _all_held(readers[1:]):
+        yield
+
+
+def _is_held(lock: threading.RLock) -> bool:
+    """Whether the calling thread holds a lock already.
+
+    No flag of our own can tell this: an exception may arrive before the flag is set or reset.
+    """
+    return bool(lock._is_owned())  # type: ignore[attr-defined]  # what threading.Condition asks

@@ -1,0 +1,52 @@
+"""Blocks: conjunctions reached by an access predicate, verified where the list that names them is.
+
+Idea.    Each subscription hangs on its most selective predicate and is listed in the spaces of keys
+         that this meets, as in `pst_bloom`.  What the members of a space still need lies with
+         them, in blocks of up to 512: a block is read from its beginning to its end, and nothing
+         else is.  Where members share attributes, one row of bits answers for all of them at
+         once; where they do not, a signature excludes most, and the others have their predicates
+         inline.
+
+             space  x in 20..29          members   0 1 2 3 4 5 ...
+             column y   absent       row 0         1 0 0 1 0 1      members without a predicate on y
+                        y = ..3      row 1         1 0 1 1 0 1
+                        y = 4..6     row 2         1 1 1 1 0 1      an event with y = 5 takes this
+                        y = 7..      row 3         1 1 0 1 1 1
+             column z   ...          row r         0 1 1 1 0 1      and ANDs it with one of z
+                                                   0 1 1 1 0 1      members 1, 2, 3, 5 match
+
+Source.  Spaces and access predicates: PS-Tree, sections 3.3, 4 and 5 (`index/pst`, the same code).
+         Signatures that are tested before predicates: the same paper's PSTBloom.  Segments between
+         the ends of predicates as codes, a bit vector for each: bitmap indexes, and the bit vectors
+         of packet classification.  Nothing else: the structure is ours.
+Differs. No lower and upper bounds in columns: sets (IN, <>, NOT IN) would need several of them, a
+         row of bits has any set at the same cost and needs no comparison.  Its price is memory in
+         proportion to the codes of an attribute; so an attribute has an exact column only if that
+         takes at most `exact` times the words of the cells it replaces, a coarse one (several codes
+         a row; presence alone, at the end) as a sieve, or none.
+         Immutable: changes go through `StaticFrame`, which builds all blocks anew.
+         It does not learn from events: access predicates are chosen by constants and by how often
+         attributes are named.
+Cost.    Match O(attributes log spaces + columns x members / 64 of blocks reached + entries tested).
+         Build O(predicates + spaces met), 3 s for a million (benchmarks/blocks.py).  Memory 4 bytes
+         a record, and for a predicate 8 or more in cells or (codes + 1) / 8 / share of the members
+         that have one in columns.
+
+Layout   codes    cut points of every attribute: sorted keys, or a table of codes (`words.Codes`)
+         places   spaces: first keys, and the blocks of each (`words.Places`)
+         blocks   the words of all blocks, large sets, equal subscriptions (`words.Blocks`)
+
+    column block  [header][items at][columns][rows 0][who has an entry][other rows][items][entries]
+    row block     [header][items at][signatures][items][entries]
+
+         Equal subscriptions are one member; its item refers to the list of their slots (`twin`).
+         A subscription whose access predicate meets several spaces is a member of each.
+
+Files    words         what a word means: headers, columns, cells; codes of keys
+         codes         cut points, and predicates in codes
+         members       who is a member of which space; which subscriptions are equal
+         pack          which attributes become columns; the words of a block
+         match         searching, for events of values and of sets
+         check_layout, check   what a snapshot must be
+         build, index, draw    the owner
+"""

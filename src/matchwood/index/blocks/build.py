@@ -1,0 +1,221 @@
+"""From the expression table to blocks: access predicates, spaces, codes, members, words."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from matchwood.encode.expressions import ExpressionTable
+from matchwood.encode.predicate_kernels import PredicateLayout
+from matchwood.index.blocks.codes import (
+    Coded,
+    encode_predicates,
+    ends_of,
+    fill_pool,
+    lay_dense,
+    mark_ends,
+)
+from matchwood.index.blocks.members import (
+    count_members,
+    find_equal,
+    find_shapes,
+    hash_expressions,
+    list_members,
+)
+from matchwood.index.blocks.pack import Members, Plan, Shares, pack_spaces
+from matchwood.index.blocks.words import MOST_MEMBERS, Blocks, Codes, Places
+from matchwood.index.pst.bloom import Division, PSTBloom
+from matchwood.kernel.interval_kernels import MAX_KEY, MIN_KEY
+
+DENSE = 2**16 - 1
+"""Keys between the lowest and the highest cut up to which an attribute has a table of codes."""
+
+
+class Structure(NamedTuple):
+    """What `blocks` searches: see the three tuples in `words`."""
+
+    codes: Codes
+    places: Places
+    blocks: Blocks
+
+
+def build_structure(table: ExpressionTable, slots: np.ndarray, config: Any) -> Structure:
+    """The blocks of these slots, ascending."""
+    if not len(slots):
+        return empty_structure()
+    x, p = table.layout, table.predicates.layout
+    chosen, items, twin_start, twin = _without_equal(table, slots)
+    division = PSTBloom.build(table, slots[:0], **config.division()).divide(chosen)
+    used = np.flatnonzero(np.isfinite(division.costs))
+    n_attributes = table.n_attributes
+    codes = make_codes(p, used, n_attributes)
+    coded, pool = _coded(p, used, codes)
+    members, places = _members(table, chosen, items, division, n_attributes)
+    presence = _presence(p, x, division, n_attributes)
+    at, word = _packed(table, coded, pool, codes, presence, members, places, config)
+    blocks = Blocks(at, word, word.view(np.int32), pool, twin_start, twin)
+    return Structure(codes, places, blocks)
+
+
+def empty_structure() -> Structure:
+    """No attributes, no spaces, no blocks."""
+    none, one = np.empty(0, np.int64), np.zeros(1, np.int64)
+    no_codes = Codes(np.empty(0, np.int32), none, one, np.empty(0, np.uint16), one, none)
+    no_blocks = Blocks(
+        one, none, none.view(np.int32), np.empty(0, np.int32), one, np.empty(0, np.int32)
+    )
+    return Structure(no_codes, Places(one, none, one), no_blocks)
+
+
+def _without_equal(
+    table: ExpressionTable, slots: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """One slot of each set of equal subscriptions, its item, and the lists of twins."""
+    n = len(slots)
+    hashes, first_of = np.empty(n, np.int64), np.empty(n, np.int64)
+    hash_expressions(table.layout, slots, hashes)
+    order = np.argsort(hashes, kind="stable")
+    find_equal(table.layout, slots, order, hashes, first_of)
+    is_first = first_of == np.arange(n)
+    count = np.bincount(first_of, minlength=n)[is_first]
+    items = slots[is_first].astype(np.int32)
+    has_twins = count > 1
+    items[has_twins] = ~np.arange(int(has_twins.sum()), dtype=np.int32)
+    twin_start = np.concatenate([[0], np.cumsum(count[has_twins])]).astype(np.int64)
+    has_twin = np.zeros(n, bool)
+    has_twin[np.flatnonzero(is_first)[has_twins]] = True
+    among = np.flatnonzero(has_twin[first_of])
+    twin = slots[among[np.argsort(first_of[among], kind="stable")]].astype(np.int32)
+    return slots[is_first], items, twin_start, twin
+
+
+def make_codes(p: PredicateLayout, used: np.ndarray, n_attributes: int) -> Codes:
+    """The cut points of the predicates `used`, by attribute."""
+    lowest = np.full(n_attributes, MAX_KEY)
+    highest, n_ends = np.full(n_attributes, MIN_KEY), np.zeros(n_attributes, np.int64)
+    ends_of(p, used, lowest, highest, n_ends)
+    is_near = highest.astype(np.float64) - lowest.astype(np.float64) < DENSE
+    is_near &= lowest <= highest
+    span = np.zeros(n_attributes, np.int64)
+    span[is_near] = highest[is_near] - lowest[is_near] + 1
+    span[span > 8 * n_ends + 64] = 0
+    start = np.concatenate([[0], np.cumsum(span)]).astype(np.int64)
+    marks = np.zeros(int(start[-1]), np.uint8)
+    rest = int(n_ends[span == 0].sum())
+    attrs, cuts = np.empty(rest, np.int64), np.empty(rest, np.int64)
+    n = mark_ends(p, used, lowest, start, marks, attrs, cuts)
+    is_known = np.zeros(n_attributes, bool)
+    is_known[p.attr[used]] = True
+    cut_start, cut = _sorted_cuts(
+        attrs[:n], cuts[:n], np.flatnonzero(is_known & (span == 0)), n_attributes
+    )
+    codes = Codes(
+        np.diff(cut_start).astype(np.int32),
+        np.where(span > 0, lowest, 0),
+        start,
+        np.empty(len(marks), np.uint16),
+        cut_start,
+        cut,
+    )
+    lay_dense(start, marks, codes)
+    return codes
+
+
+def _sorted_cuts(
+    attrs: np.ndarray, cuts: np.ndarray, known: np.ndarray, n_attributes: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Cuts by attribute, MIN_KEY first for each known one."""
+    attrs = np.concatenate([attrs, known])
+    cuts = np.concatenate([cuts, np.full(len(known), MIN_KEY)])
+    order = np.lexsort((cuts, attrs))
+    attrs, cuts = attrs[order], cuts[order]
+    is_new = np.ones(len(cuts), bool)
+    is_new[1:] = (attrs[1:] != attrs[:-1]) | (cuts[1:] != cuts[:-1])
+    attrs, cuts = attrs[is_new], cuts[is_new]
+    return np.searchsorted(attrs, np.arange(n_attributes + 1)).astype(np.int64), cuts
+
+
+def _coded(p: PredicateLayout, used: np.ndarray, codes: Codes) -> tuple[Coded, np.ndarray]:
+    """Predicates in codes, and the pool of sets that do not fit into cells."""
+    arena = len(p.interval_lo)
+    coded = Coded(
+        cell=np.empty(len(p.attr), np.int64),
+        interval_low=np.empty(arena, np.int32),
+        interval_high=np.empty(arena, np.int32),
+    )
+    pool = np.empty(encode_predicates(p, used, codes, coded), np.int32)
+    fill_pool(p, used, codes, coded, pool)
+    return coded, pool
+
+
+def _members(
+    table: ExpressionTable,
+    chosen: np.ndarray,
+    items: np.ndarray,
+    division: Division,
+    n_attributes: int,
+) -> tuple[Members, Places]:
+    """The members of every space, those of the same shape side by side."""
+    p, spaces = table.predicates.layout, division.spaces
+    size = spaces.size[: 2 * n_attributes].astype(np.int64)
+    dim_start = np.concatenate([[0], np.cumsum(size)])
+    at = np.repeat(spaces.start[: len(size)] - dim_start[:-1], size) + np.arange(dim_start[-1])
+    skipped, n_members = np.empty(len(chosen), np.int32), np.zeros(len(at), np.int64)
+    count_members(spaces, dim_start, p, division.access, skipped, n_members)
+    start = np.concatenate([[0], np.cumsum(n_members)])
+    shape = np.empty(len(chosen), np.int16)
+    find_shapes(table.layout, p, chosen, skipped, shape)
+    listed = np.empty(int(start[-1]), np.int32)
+    order = np.argsort(shape, kind="stable")
+    list_members(spaces, dim_start, p, division.access, order, start[:-1].copy(), listed)
+    n_blocks = -(-n_members // MOST_MEMBERS)
+    block = np.concatenate([[0], np.cumsum(n_blocks)])
+    places = Places(dim_start, spaces.cut[at], block)
+    return Members(chosen, items, skipped, start, listed), places
+
+
+def _presence(p: PredicateLayout, x: Any, division: Division, n_attributes: int) -> np.ndarray:
+    """How likely an event has each attribute, as far as subscriptions tell."""
+    uses = division.uses[:n_attributes]
+    named = 16.0 * uses / max(int(uses.sum()), 1)
+    found: np.ndarray = named / (1.0 + named)
+    return found
+
+
+def _packed(
+    table: ExpressionTable,
+    coded: Coded,
+    pool: np.ndarray,
+    codes: Codes,
+    presence: np.ndarray,
+    members: Members,
+    places: Places,
+    config: Any,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Where each block begins, and the words of all of them."""
+    x, p, n = table.layout, table.predicates.layout, len(codes.n)
+    plan = Plan(
+        count=np.zeros(n, np.int64),
+        cells=np.zeros(n, np.int64),
+        shift=np.zeros(n, np.int64),
+        zero=np.zeros(n, np.int64),
+        rows=np.zeros(n, np.int64),
+        attr=np.zeros(n, np.int64),
+        column=np.zeros(n, np.int64),
+        loss=np.zeros(n, np.float64),
+    )
+    shares = Shares(config.exact, config.sieve, config.least, config.columns)
+    word = np.zeros(64 + 24 * len(members.listed), np.int64)  # what is not touched costs nothing
+    starts = np.empty(int(places.block[-1]) + 1, np.int64)
+    done, at, lacking = 0, 0, 0
+    while True:
+        done, at, lacking = pack_spaces(
+            x, p, coded, pool, codes, presence, members, plan, shares, word, word.view(np.int32),
+            places.block, starts, done, at,
+        )  # fmt: skip
+        if done == len(places.block) - 1:
+            return starts, word[:at]  # what is behind was never touched
+        fresh = np.zeros(2 * len(word) + 2 * lacking, np.int64)
+        fresh[:at] = word[:at]
+        word = fresh

@@ -1,0 +1,166 @@
+"""Kernels that check the blocks of a snapshot: no search may leave an array, no slot be missing."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from matchwood.index.blocks.words import (
+    HEAD,
+    INTERVAL,
+    MASK,
+    MOST_MEMBERS,
+    POOLED,
+    PRESENCE,
+    cell_at,
+    cell_attr,
+    cell_high,
+    cell_kind,
+    cell_low,
+    cell_words,
+    column_attr,
+    column_rows,
+    column_shift,
+    columns_of,
+    entry_item,
+    entry_of,
+    entry_words,
+    has_entries,
+    is_row_block,
+    items_of,
+    members_of,
+    n_rows,
+)
+from matchwood.kernel.interval_kernels import MIN_KEY
+from matchwood.kernel.jit import kernel, part
+
+
+@part
+def _ascend(keys, first, end):
+    """Whether keys ascend from MIN_KEY."""
+    for i in range(first, end):
+        if (i == first) != (keys[i] == MIN_KEY) or not (i == first or keys[i - 1] < keys[i]):
+            return False
+    return True
+
+
+@kernel
+def check_codes(codes):
+    """Whether every key has a code from 1 to n."""
+    for attr in range(len(codes.n)):
+        n, size = codes.n[attr], codes.dense_start[attr + 1] - codes.dense_start[attr]
+        first, end = codes.cut_start[attr], codes.cut_start[attr + 1]
+        if size == 0:
+            if end - first != n or not _ascend(codes.cut, first, end):
+                return False
+            continue
+        if end > first or n < 1 or codes.low[attr] + (size - 1) < codes.low[attr]:
+            return False
+        for i in range(codes.dense_start[attr], codes.dense_start[attr + 1]):
+            if codes.dense[i] < 1 or codes.dense[i] > n:
+                return False
+    return True
+
+
+@kernel
+def check_places(places):
+    """Whether the spaces of every dimension cover all keys."""
+    for dim in range(len(places.dim_start) - 1):
+        if not _ascend(places.first_key, places.dim_start[dim], places.dim_start[dim + 1]):
+            return False
+    return True
+
+
+@part
+def _is_cell(codes, pool, word, k, end):
+    """Whether there is a cell at a position, all of it before the end."""
+    cell = word[k]
+    attr, kind = cell_attr(cell), cell_kind(cell)
+    if attr >= len(codes.n) or kind < INTERVAL or kind > POOLED:
+        return False
+    if kind == MASK and (cell_low(cell) > cell_high(cell) or k + cell_words(cell) > end):
+        return False
+    if kind == POOLED:
+        at = cell_at(cell)
+        return at < len(pool) and pool[at] >= 0 and at + 2 * np.int64(pool[at]) < len(pool)
+    return True
+
+
+@part
+def _has_columns(codes, blocks, at, end):
+    """Whether the columns of a block, their rows and its items lie inside it, in this order."""
+    word = blocks.word
+    head, items = word[at], word[at + 1]
+    n_members, n_columns = members_of(head), columns_of(head)
+    n_words = (n_members + 63) >> 6
+    if items < 0 or items > end - at or at + items + ((n_members + 1) >> 1) > end:
+        return False
+    if is_row_block(head):
+        return HEAD + n_members <= items
+    before = HEAD + n_columns * (1 + n_words) + (n_words if has_entries(head) else 0)
+    if before > items:
+        return False
+    for c in range(at + HEAD, at + HEAD + n_columns):
+        attr, shift, rows = column_attr(word[c]), column_shift(word[c]), column_rows(word[c])
+        if attr < 0 or attr >= len(codes.n) or shift > PRESENCE or rows < before:
+            return False
+        if codes.n[attr] < 1 or rows + (n_rows(codes.n[attr], shift) - 1) * n_words > items:
+            return False
+    return True
+
+
+@part
+def _see(blocks, item, seen):
+    """Note that a slot, or those of twins, are there; False when they are no slots."""
+    if item >= 0:
+        if item >= len(seen):
+            return False
+        seen[item] = True
+        return True
+    if ~item >= len(blocks.twin_start) - 1:
+        return False
+    for k in range(blocks.twin_start[~item], blocks.twin_start[~item + 1]):
+        seen[blocks.twin[k]] = True
+    return True
+
+
+@part
+def _has_members(codes, blocks, at, end, seen):
+    """Whether items are slots or lead to entries inside the block."""
+    word, head = blocks.word, blocks.word[at]
+    n_words, first = (members_of(head) + 63) >> 6, items_of(word, at)
+    having = at + HEAD + columns_of(head) * (1 + n_words)
+    for i in range(members_of(head)):
+        item = np.int64(blocks.half[first + i])
+        has_entry = is_row_block(head)
+        if has_entries(head) and not has_entry:
+            has_entry = ((word[having + (i >> 6)] >> (i & 63)) & 1) != 0
+        if has_entry:
+            k = entry_of(blocks.half, first + i)
+            if k < at or k >= end or entry_words(word[k]) < 1 or entry_words(word[k]) > end - k:
+                return False
+            item, last = entry_item(word[k]), k + entry_words(word[k])
+            k += 1
+            while k < last:
+                if not _is_cell(codes, blocks.pool, word, k, last):
+                    return False
+                k += cell_words(word[k])
+        if not _see(blocks, item, seen):
+            return False
+    return True
+
+
+@kernel
+def check_blocks(codes, blocks, seen):
+    """Whether all blocks are whole; notes the slots that they have."""
+    for b in range(len(blocks.at) - 1):
+        at, end = blocks.at[b], blocks.at[b + 1]
+        if end - at < HEAD:
+            return False
+        head = blocks.word[at]
+        if head < 0 or head >> 28 != 0 or members_of(head) < 1 or members_of(head) > MOST_MEMBERS:
+            return False
+        if not _has_columns(codes, blocks, at, end):
+            return False
+        if not _has_members(codes, blocks, at, end, seen):
+            return False
+    return True

@@ -1,0 +1,42 @@
+"""Blocks as text, and what they hold, for people."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from matchwood.index.blocks.build import Structure
+from matchwood.index.blocks.words import Blocks
+from matchwood.kernel.interval_kernels import MAX_KEY
+
+MOST = 40
+"""Spaces that are drawn."""
+
+
+def members_in(blocks: Blocks) -> tuple[int, int]:
+    """Members of all blocks, and those of row blocks."""
+    head = blocks.word[blocks.at[:-1]]
+    n = head & 0x3FF
+    return int(n.sum()), int(n[(head & 0x0FFFF400) == 0x400].sum())
+
+
+def draw_blocks(name: str, n: int, structure: Structure) -> str:
+    """A line for each space that has blocks: its keys, then columns x members of each block."""
+    _, places, blocks = structure
+    lines = [f"{name}: {n} conjunctions, {len(places.first_key)} spaces"]
+    head = blocks.word[blocks.at[:-1]]
+    used = np.flatnonzero(np.diff(places.block))
+    for place in used[:MOST].tolist():
+        dim = int(np.searchsorted(places.dim_start, place, side="right")) - 1
+        last = int(MAX_KEY)
+        if place + 1 < places.dim_start[dim + 1]:
+            last = int(places.first_key[place + 1]) - 1
+        shapes = [
+            f"{each >> 12} columns x {each & 0x3FF}" if each >> 12 else f"{each & 0x3FF} rows"
+            for each in head[places.block[place] : places.block[place + 1]].tolist()
+        ]
+        kind = "coarse" if dim & 1 else "fine"
+        keys = f"{int(places.first_key[place])}..{last}"
+        lines.append(f"  attribute {dim >> 1} ({kind}) {keys}: {', '.join(shapes)}")
+    if len(used) > MOST:
+        lines.append(f"  ... {len(used) - MOST} more")
+    return "\n".join(lines)

@@ -1,0 +1,183 @@
+"""Owner of the blocks; see the page of this folder."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from matchwood.encode.events import EventBatch
+from matchwood.encode.expressions import ExpressionTable
+from matchwood.errors import IndexBuildError, MatchwoodError
+from matchwood.index.blocks.build import Structure, build_structure
+from matchwood.index.blocks.check import arrays_of, check_structure, structure_of
+from matchwood.index.blocks.draw import draw_blocks, members_in
+from matchwood.index.blocks.match import MOST_PENDING, Scratch, match_blocks, match_sets
+from matchwood.index.blocks.pack import MOST_COLUMNS
+from matchwood.index.blocks.words import MOST_ATTRIBUTES, MOST_MEMBERS
+from matchwood.index.core.config import IndexConfig
+from matchwood.index.core.frame import Step, check_live
+from matchwood.index.core.static import StaticFrame
+from matchwood.kernel.arrays import doubled
+from matchwood.kernel.checks import Column, check, check_members
+from matchwood.kernel.verify_kernels import COUNTERS, NODES
+
+_SMALL = 64
+
+
+@dataclass(frozen=True, kw_only=True)
+class Config(IndexConfig):
+    """What can be set.
+
+    space_size    members that a space should have; as of `pst_bloom`
+    max_spaces    spaces of an attribute
+    max_records   spaces that a subscription is listed in
+    exact         words of an exact column for a word of cells that it replaces; more columns are
+                  faster and take more memory
+    sieve         the same of a coarse column
+    least         share of a block's members that a coarse column needs
+    columns       share of the predicates that exact columns must decide, else the block has rows
+    """
+
+    space_size: int = 16
+    max_spaces: int = 1024
+    max_records: int = 8
+    exact: float = 4.0
+    sieve: float = 0.5
+    least: float = 0.02
+    columns: float = 0.5
+
+    def __post_init__(self) -> None:
+        self._expect_integer("space_size", 0)
+        self._expect_integer("max_spaces", 1, 2**24)
+        self._expect_integer("max_records", 1)
+        self._expect_number("exact", 0.0, 1e6)
+        self._expect_number("sieve", 0.0, 1e6)
+        self._expect_number("least", 0.0, 1.0)
+        self._expect_number("columns", 0.0, 1.0)
+
+    def division(self) -> dict[str, int]:
+        """Settings of the spaces, as `pst_bloom` takes them."""
+        return {
+            "space_size": self.space_size,
+            "max_spaces": self.max_spaces,
+            "max_records": self.max_records,
+        }
+
+
+class BlockIndex(StaticFrame[Structure]):
+    """Builds the blocks, and searches them."""
+
+    name: ClassVar[str] = "blocks"
+    is_kept: ClassVar[bool] = True
+    Config = Config
+
+    def _clear(self) -> None:
+        super()._clear()
+        self._scratch = _new_scratch(0, 0)
+
+    def _build(self, slots: np.ndarray) -> Structure:
+        return build_structure(self._table, slots, self.config)
+
+    def _stepper(self, events: EventBatch) -> Step:
+        codes, places, blocks = self._built
+        board, table = self._board, self._table
+        is_plain = events.lo is events.hi or bool((events.lo == events.hi).all())
+        self._make_scratch(len(codes.n), 0 if is_plain else len(self._is_held))
+        if is_plain:
+            events = events._replace(more=events.more[:0])
+
+        def step(
+            first: int, stamp: int, offsets: np.ndarray, out: np.ndarray, counters: np.ndarray
+        ) -> int:
+            while is_plain:
+                x = self._scratch
+                done: int = match_blocks(
+                    codes, places, blocks, x, events, first, offsets, out, counters
+                )
+                if done >= 0:
+                    return done
+                first = ~done
+                more = np.empty(doubled(len(x.block), int(x.work[NODES])), np.int64)
+                self._scratch = x._replace(block=more)
+            return match_sets(
+                places, blocks, table.layout, table.predicates.layout, self._scratch, events, first,
+                stamp, board.event, board.entry, offsets, out, counters,
+            )  # fmt: skip
+
+        return step
+
+    def _make_scratch(self, n_attributes: int, n_slots: int) -> None:
+        x = self._scratch
+        if len(x.code) < n_attributes or len(x.seen) < n_slots:
+            self._scratch = _new_scratch(
+                doubled(len(x.code), n_attributes), doubled(len(x.seen), n_slots)
+            )
+
+    def _structure(self) -> dict[str, Any]:
+        codes, places, blocks = self._built
+        n_members, n_rows = members_in(blocks)
+        parts = (*codes, *places, *blocks._replace(half=blocks.half[:0]))
+        return {
+            "spaces": len(places.first_key),
+            "blocks": len(blocks.at) - 1,
+            "records": n_members,
+            "in_rows": n_rows,
+            "twins": len(blocks.twin),
+            "bytes": sum([array.nbytes for array in parts]),
+        }
+
+    def draw(self) -> str:
+        return draw_blocks(self.name, len(self), self._built)
+
+    def refusals(self, slots: np.ndarray) -> dict[int, MatchwoodError]:
+        table = self._table
+        if table.n_attributes <= MOST_ATTRIBUTES:
+            return {}
+        return {
+            int(slot): IndexBuildError(
+                f"blocks: expected attributes with ids below {MOST_ATTRIBUTES:,}, found a higher "
+                "one: use another index, as pst_bloom"
+            )
+            for slot in slots
+            if max(table.attributes_of(slots[slots == slot]), default=0) >= MOST_ATTRIBUTES
+        }
+
+    # ── snapshots ───────────────────────────────────────────────────────────────────────────────
+
+    def _arrays(self) -> dict[str, np.ndarray]:
+        return {**super()._arrays(), **arrays_of(self._built)}
+
+    def _take(self, layout: Mapping[str, np.ndarray]) -> None:
+        super()._take(layout)
+        self._kept = structure_of(layout)
+
+    @classmethod
+    def check(
+        cls,
+        table: ExpressionTable,
+        slots: np.ndarray,
+        layout: Mapping[str, np.ndarray],
+        **config: Any,
+    ) -> None:
+        cls.Config.checked(cls.name, config)
+        check_live(layout, slots)
+        check(layout, {"held": Column("int32", len(slots))})
+        check_members("held", layout["held"], slots, int(slots.max(initial=-1)) + 1)
+        check_structure(table, slots, layout)
+
+
+def _new_scratch(n_attributes: int, n_slots: int) -> Scratch:
+    return Scratch(
+        code=np.zeros(n_attributes, np.int32),
+        absent=np.zeros(1, np.int64),
+        found=np.empty(2 * n_attributes, np.int64),
+        block=np.empty(max(_SMALL, 2 * n_attributes), np.int64),
+        row=np.empty(MOST_COLUMNS + 1, np.int64),
+        pending=np.empty(MOST_PENDING + MOST_MEMBERS + 2, np.int64),
+        work=np.zeros(len(COUNTERS), np.int64),
+        seen=np.zeros(n_slots, np.int64),
+        clock=np.zeros(1, np.int64),
+    )

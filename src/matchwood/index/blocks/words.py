@@ -1,0 +1,253 @@
+"""Kernels of the words that a block is made of: headers, columns, cells; and codes of keys.
+
+    column block  [header][parts][columns][rows 0][who has an entry][other rows][items][entries]
+    row block     [header][parts][signatures][items][entries]    no columns; all have entries
+
+    header  columns 16 | twins 1 | entries 1 | members 10                 bits, high to low
+    parts   where the items begin, in words from the header
+    item    of a member without an entry: its slot, or ~t for all slots of the twins t (32 bits)
+            of one with an entry: where this is, in words from the word of the item
+    entry   [words 32 | item 32][cell][cell] ...   what columns do not decide, intervals first
+    signature     a bit for the attribute of each cell (64 bits)
+    column  attribute 24 | shift 8 | row 1 32 (in words from the header)
+    cell    kind 2 | attribute 24 | low 18 | high 18                      INTERVAL, MASK
+            kind 2 | attribute 24 | position in `pool` 36                 POOLED
+
+A *code* is the number of a segment between two cut points of an attribute, from 1; 0 stands for an
+absent attribute, and no predicate contains it.  A row of a column has a bit for each member; row 0
+is for events without the attribute, row 1 + ((code - 1) >> shift) for the others.  A column with
+the shift PRESENCE has row 0 alone: the other would have all bits.  Rows 0 of all columns lie side
+by side, because most attributes of a block are absent from an event, or few are.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from matchwood.kernel.jit import part
+
+INTERVAL, MASK, POOLED = range(3)
+PRESENCE = 31
+MOST_MEMBERS = 512
+"""Members of a block: a row has at most 8 words, a cache line."""
+
+MOST_ATTRIBUTES = 2**24
+MOST_CODE = 2**18 - 1
+"""The highest code in a cell; predicates with higher ones are in the pool."""
+
+MOST_MASK = 4
+"""Words of the longest mask; longer sets are in the pool."""
+
+HEAD = 2
+"""Words before the first column."""
+
+
+class Codes(NamedTuple):
+    """Cut points of every attribute: sorted, or as a table of codes where its keys are dense.
+
+    An attribute with codes has either dense_start[a] < dense_start[a + 1], the codes of the keys
+    low[a], low[a] + 1, ... (keys before have code 1, keys after code n[a]), or the n[a] cuts from
+    cut_start[a] on, ascending, the first being MIN_KEY.
+    """
+
+    n: np.ndarray  # int32[A], codes; 0: no predicate is about the attribute
+    low: np.ndarray  # int64[A]
+    dense_start: np.ndarray  # int64[A + 1]
+    dense: np.ndarray  # uint16[]
+    cut_start: np.ndarray  # int64[A + 1]
+    cut: np.ndarray  # int64[]
+
+
+class Places(NamedTuple):
+    """The spaces of access predicates, and where their blocks are.
+
+    Dimension 2a is the fine division of attribute a, 2a + 1 the coarse one; space i of all begins
+    at first_key[i] and has the blocks block[i] .. block[i + 1] - 1.
+    """
+
+    dim_start: np.ndarray  # int64[2A + 1]
+    first_key: np.ndarray  # int64[N]
+    block: np.ndarray  # int64[N + 1]
+
+
+class Blocks(NamedTuple):
+    """The blocks of all spaces, and what they refer to."""
+
+    at: np.ndarray  # int64[B + 1], where each begins in `word`, and the end
+    word: np.ndarray  # int64[], see above
+    half: np.ndarray  # int32[], the same memory
+    pool: np.ndarray  # int32[], sets: [n, low 0, high 0, low 1, ...] in codes
+    twin_start: np.ndarray  # int64[T + 1]
+    twin: np.ndarray  # int32[], slots of equal subscriptions; a slot ~t in a block stands for all
+
+
+@part
+def header(n_columns, has_twins, has_entries, n_members):
+    return (
+        (np.int64(n_columns) << 12) | (np.int64(has_twins) << 11) | (np.int64(has_entries) << 10)
+        | np.int64(n_members)
+    )  # fmt: skip
+
+
+@part
+def columns_of(head):
+    return head >> 12
+
+
+@part
+def has_twins(head):
+    return ((head >> 11) & 1) != 0
+
+
+@part
+def has_entries(head):
+    return ((head >> 10) & 1) != 0
+
+
+@part
+def members_of(head):
+    return head & 0x3FF
+
+
+@part
+def is_row_block(head):
+    return (head & 0x0FFFF400) == 0x400  # entries, and no columns
+
+
+@part
+def signature_bit(attr):
+    """The bit of an attribute in signatures."""
+    return np.int64(1) << ((attr ^ (attr >> 6) ^ (attr >> 12)) & 63)
+
+
+@part
+def items_of(word, at):
+    """Where the items of a block are, in halves."""
+    return 2 * (at + word[at + 1])
+
+
+@part
+def entry_of(half, i):
+    """Where the entry of the member with item i (in halves) is."""
+    return (i >> 1) + half[i]
+
+
+@part
+def entry_head(words, item):
+    return (np.int64(words) << 32) | (np.int64(item) & 0xFFFFFFFF)
+
+
+@part
+def entry_words(head):
+    return head >> 32
+
+
+@part
+def entry_item(head):
+    return ((head & 0xFFFFFFFF) ^ 0x80000000) - 0x80000000  # with its sign
+
+
+@part
+def column(attr, shift, rows):
+    return (np.int64(attr) << 40) | (np.int64(shift) << 32) | np.int64(rows)
+
+
+@part
+def column_attr(word):
+    return word >> 40
+
+
+@part
+def column_shift(word):
+    return (word >> 32) & 0xFF
+
+
+@part
+def column_rows(word):
+    return word & 0xFFFFFFFF
+
+
+@part
+def n_rows(n_codes, shift):
+    """Rows of a column for an attribute with so many codes."""
+    if shift == PRESENCE:
+        return np.int64(1)
+    return np.int64(2) + ((np.int64(n_codes) - 1) >> shift)
+
+
+@part
+def cell(kind, attr, low, high):
+    return (np.int64(kind) << 60) | (np.int64(attr) << 36) | (np.int64(low) << 18) | np.int64(high)
+
+
+@part
+def pooled_cell(attr, at):
+    return (np.int64(POOLED) << 60) | (np.int64(attr) << 36) | np.int64(at)
+
+
+@part
+def cell_kind(word):
+    return word >> 60
+
+
+@part
+def cell_attr(word):
+    return (word >> 36) & 0xFFFFFF
+
+
+@part
+def cell_low(word):
+    return (word >> 18) & 0x3FFFF
+
+
+@part
+def cell_high(word):
+    return word & 0x3FFFF
+
+
+@part
+def cell_at(word):
+    return word & 0xFFFFFFFFF
+
+
+@part
+def cell_words(word):
+    """Words of a cell, its mask among them."""
+    if cell_kind(word) == MASK:
+        return 2 + ((cell_high(word) - cell_low(word)) >> 6)
+    return np.int64(1)
+
+
+@part
+def code_of(codes, attr, key):
+    """The code of a key, from 1; the attribute has codes."""
+    n = np.int64(codes.n[attr])
+    begin, size = codes.dense_start[attr], codes.dense_start[attr + 1] - codes.dense_start[attr]
+    if size > 0:
+        if key < codes.low[attr]:
+            return np.int64(1)
+        if key > codes.low[attr] + (size - 1):
+            return n
+        return np.int64(codes.dense[begin + (key - codes.low[attr])])
+    first = codes.cut_start[attr]
+    base = first
+    while n > 1:  # without a branch that depends on the key
+        half = n >> 1
+        base += half if codes.cut[base + half] <= key else np.int64(0)
+        n -= half
+    return base - first + 1
+
+
+@part
+def in_pool(pool, at, code):
+    """Whether a set of the pool has a code."""
+    low, high = np.int64(0), np.int64(pool[at])
+    while low < high:  # the first interval that does not end before the code
+        middle = (low + high) >> 1
+        if pool[at + 2 + 2 * middle] < code:
+            low = middle + 1
+        else:
+            high = middle
+    return low < pool[at] and pool[at + 1 + 2 * low] <= code

@@ -1,0 +1,165 @@
+"""Bound calls: a layout goes into a kernel as one array of addresses, not as its arrays.
+
+Numba takes an array argument apart whenever a kernel is called, which costs about 0.1 µs for each:
+a layout of sixty arrays costs more than the search of a small index.  So the arrays of a layout are
+described once, and their addresses and lengths written into one int64 array by their owner:
+
+    VIEW = Layout(View, tree=TREE, predicates=Layout(PredicateLayout, attr="int32", lo="int64"))
+    view_of = VIEW.reader()                     # for kernels
+    binding = Binding(VIEW)                     # for the owner
+    ...
+    match(binding.of(View(tree, predicates)), ...)
+
+    @kernel
+    def match(bound, ...):
+        view = view_of(bound)                   # the NamedTuple again; no reference is counted
+
+    bound     [address, length] for each array, in the order of the fields, nested layouts in place;
+              an array of two dimensions has [address, rows, columns]
+
+`of` writes a new array whenever a part is another object than before, and keeps the parts, so that
+their memory stays where it is while the kernel runs.  Kernels see arrays that can be written,
+whatever the flags of the owner's say: a search writes to those of its scratch alone, and a
+memory-mapped layout needs no kernels of its own.  Without a compiler a bound layout is the tuple.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from operator import is_
+from typing import Any
+
+import numba
+import numpy as np
+from numba.core import types
+from numba.extending import intrinsic
+from numba.np.arrayobj import populate_array
+
+IS_COMPILED = not numba.config.DISABLE_JIT
+
+
+class Layout:
+    """Which arrays a NamedTuple has: by field its type ("int32", "int32[2]" with two dimensions),
+    or the layout of a tuple inside it.
+    """
+
+    def __init__(self, kind: type, /, **fields: str | Layout) -> None:
+        self.kind = kind
+        names: tuple[str, ...] = kind._fields  # type: ignore[attr-defined]
+        if names != tuple(fields):
+            raise TypeError(f"expected the fields {names} of {kind.__name__}, found {(*fields,)}")
+        self._fields = list(fields.values())
+        self._dtypes = [_dtype(each) if isinstance(each, str) else None for each in self._fields]
+
+    def numba_type(self) -> Any:
+        """The type that kernels see."""
+        inside = [
+            each.numba_type() if isinstance(each, Layout) else _array_type(each)
+            for each in self._fields
+        ]
+        return types.NamedTuple(inside, self.kind)  # type: ignore[attr-defined]
+
+    def write(self, arrays: Any, out: list[int]) -> None:
+        """Append addresses and lengths; arrays of another type are an error of the owner."""
+        for each, dtype, array in zip(self._fields, self._dtypes, arrays, strict=True):
+            if isinstance(each, Layout):
+                each.write(array, out)
+                continue
+            if array.dtype != dtype or not array.flags.c_contiguous or not array.flags.aligned:
+                raise TypeError(
+                    f"expected {each} in one piece for {self.kind.__name__}, found {array.dtype}"
+                )
+            out.append(array.__array_interface__["data"][0])
+            out.extend(array.shape)
+
+    def reader(self) -> Any:
+        """What gives a kernel the NamedTuple of a bound layout."""
+        return intrinsic(_reading(self)) if IS_COMPILED else _itself
+
+
+class Binding:
+    """The bound layout of one owner, written again when a part of it has changed."""
+
+    def __init__(self, layout: Layout) -> None:
+        self._layout = layout
+        self._now: tuple[Any, Any] | None = None
+
+    def of(self, parts: Any) -> Any:
+        """The parts, a NamedTuple, as a kernel takes them."""
+        now = self._now
+        if now is not None and all(map(is_, now[0], parts)):
+            return now[1]
+        bound: Any = parts
+        if IS_COMPILED:
+            words: list[int] = []
+            self._layout.write(parts, words)
+            bound = np.array(words, np.int64)
+        self._now = parts, bound  # in one step: several threads may do this at the same time
+        return bound
+
+    def forget(self, parts: Any) -> None:
+        """Let go of arrays that the owner has replaced."""
+        now = self._now
+        if now is not None and not all(map(is_, now[0], parts)):
+            self._now = None
+
+
+def _dtype(text: str) -> np.dtype[Any]:
+    return np.dtype(text.split("[")[0])
+
+
+def _array_type(text: str) -> Any:
+    return types.Array(numba.from_dtype(_dtype(text)), 2 if "[" in text else 1, "C")
+
+
+def _itself(bound: Any) -> Any:
+    """What a reader is without a compiler."""
+    return bound
+
+
+def _reading(layout: Layout) -> Callable[..., Any]:
+    kind = layout.numba_type()
+
+    def read(typing_context: Any, bound: Any) -> Any:
+        """The NamedTuple of a bound layout."""
+
+        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            words = context.make_array(signature.args[0])(context, builder, arguments[0]).data
+            value, _ = _tuple_at(context, builder, kind, words, 0)
+            return value
+
+        return kind(bound), generate
+
+    return read
+
+
+def _tuple_at(context: Any, builder: Any, kind: Any, words: Any, at: int) -> tuple[Any, int]:
+    """The code that makes a tuple from the words from `at` on; and where these end."""
+    values = []
+    for each in kind.types:
+        make = _array_at if isinstance(each, types.Array) else _tuple_at
+        value, at = make(context, builder, each, words, at)
+        values.append(value)
+    return context.make_tuple(builder, kind, values), at
+
+
+def _array_at(context: Any, builder: Any, kind: Any, words: Any, at: int) -> tuple[Any, int]:
+    def word(i: int) -> Any:
+        return builder.load(builder.gep(words, [context.get_constant(types.intp, i)]))
+
+    element = context.get_data_type(kind.dtype)
+    size = context.get_abi_sizeof(element)
+    shape = [word(at + 1 + axis) for axis in range(kind.ndim)]
+    strides = [context.get_constant(types.intp, size)]
+    if kind.ndim == 2:
+        strides.insert(0, builder.mul(shape[1], strides[0]))
+    array = context.make_array(kind)(context, builder)
+    populate_array(
+        array,
+        data=builder.inttoptr(word(at), element.as_pointer()),
+        shape=shape,
+        strides=strides,
+        itemsize=context.get_constant(types.intp, size),
+        meminfo=None,
+    )
+    return array._getvalue(), at + 1 + kind.ndim

@@ -1,0 +1,1 @@
+"""Functions of computed attributes: `registry` is the list, `evaluate` computes them."""

@@ -1,0 +1,204 @@
+"""Computed attributes through the matcher: computed once, indexed, reported where they fail."""
+
+from __future__ import annotations
+
+import dataclasses
+import enum
+import uuid
+from collections import namedtuple
+from datetime import UTC, datetime
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+
+import matchwood as mw
+from engine.invariants import check
+from matchwood.encode import attributes as attributes_module
+from matchwood.encode.entry_events import EntryEvents
+
+EVENT = {
+    "price": 30, "qty": 4, "name": "X", "a": 1, "b": 1, "tags": ["x", "y", "z"],
+    "user": {"m": {"key": 3}, "age": 20}, "ts": "2026-02-01T09:30:00Z",
+}  # fmt: skip
+HOLDS = [
+    "price * qty > 100", "lower(name) = 'x'", "a = b", "a < b + 3", "size(tags) > 2", "NOT a <> b",
+    "array_contains(tags, 'x')", "tags[0] = 'x'", "user.m['key'] = 3", "exists(tags, t -> t = 'y')",
+    "name RLIKE '^X$'", "coalesce(z, 0) = 0", "year(ts) = 2026",
+    "name ILIKE 'x%'", "upper(z) IS NULL",
+    "CASE WHEN a > 1 THEN 'y' ELSE 'n' END = 'n'", "tags = array('x', 'y', 'z')",
+    "(a = b) IS NOT NULL",
+    "arrays_overlap(tags, array('q', 'z'))", "price / qty BETWEEN 7 AND 8", "a <=> b",
+    "substr(name, 1, 1) IN ('X', 'Y')", "user.age + a >= 21", "NOT array_contains(tags, 'q')",
+]  # fmt: skip
+FAILS = [
+    "a <> b",
+    "price * qty > 120",
+    "array_contains(tags, 'q')",
+    "z + 1 > 0",
+    "lower(price) = '30'",
+]
+
+
+def matcher(**options: Any) -> mw.Matcher:
+    m = mw.Matcher(**options)
+    for text in HOLDS + FAILS:
+        m.add(text, text)
+    return m
+
+
+@pytest.mark.parametrize("index", ["auto", "be_tree", "a_tree", "counting"])
+def test_a_computed_attribute_stands_where_an_attribute_stands(index):
+    assert matcher(index=index).match(EVENT) == HOLDS
+
+
+def test_a_table_and_a_snapshot_say_the_same(tmp_path):
+    m = matcher()
+    found = m.match_many(pa.Table.from_pylist([EVENT, {"a": 2, "b": 2}]))
+    assert found[0] == HOLDS
+    assert found[1] == m.match({"a": 2, "b": 2})
+    m.save(tmp_path / "s")
+    m = mw.Matcher.load(tmp_path / "s")
+    assert m.match(EVENT) == HOLDS
+    for text in HOLDS + FAILS:
+        m.remove(text)
+    assert m.stats()["attributes"] == 0
+    assert m._store.attributes.computed == []
+    check(m)
+
+
+def test_entries_say_the_same():
+    m = mw.Matcher()
+    m.add("product", "price * qty > 100")
+    m.add("plain", "price > 5")
+    events = EntryEvents(
+        2, np.array([0, 0, 1]), pa.array(["price", "qty", "price"]), pa.array([30, 4, 30])
+    )
+    assert list(m.match_many(events)) == [["product", "plain"], ["plain"]]
+
+
+def test_each_distinct_one_is_computed_once_per_event(monkeypatch):
+    m = mw.Matcher()
+    for i in range(50):
+        m.add(i, f"price * qty > {i} AND x{i} = 1")
+    assert len(m._store.attributes.computed) == 1
+    calls = []
+    formula = m._store.attributes.computed[0].formula
+    monkeypatch.setattr(
+        attributes_module.Formula, "__call__", lambda self, values: calls.append(self) or 5
+    )
+    m.match({"price": 2, "qty": 3})
+    assert calls == [formula]
+
+
+def test_an_error_leaves_one_attribute_unknown_and_is_reported():
+    m = mw.Matcher()
+    for text in ("a / b > 1", "NOT a / b > 1", "a / b IS NULL", "a / b IS NOT NULL", "a > 0"):
+        m.add(text, text)
+    bad = {"a": 1, "b": 0}
+    assert m.match(bad) == ["a > 0"]
+    for events in (
+        [bad, {"a": 4, "b": 2}, {"a": 1}],
+        pa.table({"a": [1, 4, 1], "b": [0, 2, None]}),
+    ):
+        found = m.match_many(events)
+        assert found.errors == {}
+        assert list(found.warnings) == [0]
+        assert "'a / b'" in str(found.warnings[0][0])
+        assert "division by zero" in str(found.warnings[0][0])
+        assert list(found) == [
+            ["a > 0"], ["a / b > 1", "a / b IS NOT NULL", "a > 0"], ["a / b IS NULL", "a > 0"],
+        ]  # fmt: skip
+    assert m.stats()["failed"] == {"a / b": 3}
+    assert "fails: division by zero" in str(m.explain("a / b > 1", bad))
+
+
+def test_values_of_other_kinds_leave_it_unknown():
+    m = mw.Matcher()
+    m.add("lower", "lower(x) = 'a'")
+    m.add("null", "lower(x) IS NULL")
+    assert m.match({"x": 5}) == []
+    assert m.match({"x": "A"}) == ["lower"]
+    assert m.match({}) == ["null"]
+    assert m.stats()["unknown"] == {"lower(x)": 1}
+
+
+def test_an_explanation_agrees_with_the_match():
+    m = matcher()
+    for event in (EVENT, {"a": 1, "b": 0, "price": 3, "qty": 0}, {}):
+        found = set(m.match(event))
+        for text in HOLDS + FAILS:
+            assert m.explain(text, event).matches == (text in found), text
+
+
+def test_a_relation_may_have_a_computed_attribute():
+    m = mw.Matcher()
+    m.add("s", "price * 2 < ctx.limit", context="u")
+    m.set_context("u", {"limit": 10})
+    assert m.match({"price": 4}) == ["s"]
+    assert m.match({"price": 6}) == []
+
+
+# ── values and events as programs have them ─────────────────────────────────────────────────────
+
+
+class Colour(enum.Enum):
+    RED = "red"
+
+
+@dataclasses.dataclass
+class User:
+    age: int
+
+
+Row = namedtuple("Row", "price name")
+
+
+def test_values_of_other_types_are_what_they_stand_for():
+    m = mw.Matcher()
+    id_ = uuid.UUID("12345678-1234-5678-1234-567812345678")
+    texts = {
+        "colour = 'red'": {"colour": Colour.RED},
+        f"id = '{id_}'": {"id": id_},
+        "raw = 'abc'": {"raw": b"abc"},
+        "gone IS NULL AND x = 1": {"gone": pd.NA, "x": 1},
+        "gone IS NULL AND x = 2": {"gone": pd.NaT, "x": 2},
+        "big = 18446744073709551616": {"big": 2**64},
+        "user.age >= 18": {"user": User(20)},
+        "ts = TIMESTAMP '2024-01-01 00:00:00.123456Z'": {
+            "ts": np.datetime64("2024-01-01T00:00:00.123456789", "ns")
+        },
+        "year(ts) = 2023": {"ts": pd.Timestamp("2023-01-01 00:00:00.123456789")},
+    }
+    for text in texts:
+        m.add(text, text)
+    for text, event in texts.items():
+        assert text in m.match(event), text
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        Row(6, "x"),
+        pd.Series({"price": 6.0, "name": "x", "gone": float("nan")}),
+        np.array([(6.5, "x")], dtype=[("price", "f8"), ("name", "U5")]).view(np.recarray)[0],
+        dataclasses.make_dataclass("E", ["price", "name"])(6, "x"),
+    ],
+    ids=["named tuple", "series", "record", "dataclass"],
+)
+def test_events_of_other_types_are_mappings(event):
+    m = mw.Matcher()
+    m.add("s", "price > 5 AND name = 'x' AND gone IS NULL AND price * 2 > 11")
+    assert m.match(event) == ["s"]
+    assert list(m.match_many([event])) == [["s"]]
+    assert m.explain("s", event).matches
+
+
+def test_a_context_beyond_the_years_of_python_can_be_asked_for():
+    m = mw.Matcher(schema={"ctx": {"until": "timestamp"}})
+    m.add("s", "ts < ctx.until", context="c")
+    m.set_context("c", {"until": np.datetime64(2**60, "us")})
+    assert m.context("c") == {"until": np.datetime64(2**60, "us")}
+    assert m.match({"ts": datetime(2026, 1, 1, tzinfo=UTC)}) == ["s"]

@@ -1,0 +1,223 @@
+"""Searches run beside each other, a change alone; nothing that is raised leaves a lock behind."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+import matchwood as mw
+from faults import fault_at
+from matchwood.errors import EventError, MatchwoodError
+from matchwood.index.scan.index import Scan
+from matchwood.lang.parser import parse
+from naive import matches
+
+WAIT = 30.0
+
+
+def in_threads(*works: Callable[[], Any]) -> list[Any]:
+    """The results of works that run at the same time; an exception of one is raised here."""
+    results: list[Any] = [None] * len(works)
+    errors: list[BaseException] = []
+
+    def run(which: int, work: Callable[[], Any]) -> None:
+        try:
+            results[which] = work()
+        except BaseException as error:  # noqa: BLE001 (raised again by the caller)
+            errors.append(error)
+
+    threads = [
+        threading.Thread(target=run, args=(i, work), daemon=True) for i, work in enumerate(works)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(WAIT)
+        assert not thread.is_alive(), "waits forever"
+    for error in errors:
+        raise error
+    return results
+
+
+def small() -> mw.Matcher:
+    m = mw.Matcher()
+    m.add_many([(i, f"x = {i % 3}") for i in range(6)])
+    m.match({"x": 1})
+    return m
+
+
+def test_two_searches_run_at_the_same_time(monkeypatch):
+    m, barrier, search = small(), threading.Barrier(2), Scan.search
+
+    def meeting(self, events, scratch):
+        barrier.wait(WAIT)  # is broken, and raises, unless both searches are here
+        return search(self, events, scratch)
+
+    monkeypatch.setattr(Scan, "search", meeting)
+    assert in_threads(lambda: m.match({"x": 1}), lambda: m.match({"x": 2})) == [[1, 4], [2, 5]]
+
+
+def test_a_change_waits_for_the_search_under_way_and_later_searches_for_the_change(monkeypatch):
+    m, search = small(), Scan.search
+    is_inside, may_go, order = threading.Event(), threading.Event(), []
+
+    def slow(self, events, scratch):
+        if threading.current_thread() is first:
+            is_inside.set()
+            assert may_go.wait(WAIT)
+        hits = search(self, events, scratch)
+        order.append(threading.current_thread().name)
+        return hits
+
+    def change():
+        m.add("new", "x = 1")
+        order.append("change")
+
+    monkeypatch.setattr(Scan, "search", slow)
+    first = threading.Thread(target=lambda: m.match({"x": 1}), name="first", daemon=True)
+    first.start()
+    assert is_inside.wait(WAIT)
+    changing = threading.Thread(target=change, daemon=True)
+    changing.start()
+    while not m._access._is_wanted:
+        changing.join(0.001)
+    late = threading.Thread(target=lambda: m.match({"x": 1}), name="late", daemon=True)
+    late.start()
+    assert order == []
+    may_go.set()
+    for thread in (first, changing, late):
+        thread.join(WAIT)
+    assert order == ["first", "change", "late"]
+
+
+@pytest.mark.parametrize(
+    "index", ["auto", "be_tree", "pst_bloom", "a_tree", "counting", "vcr", "agile"]
+)
+def test_answers_are_those_before_or_after_a_change_and_never_between(index):
+    texts = {i: f"x = {i % 4} AND y > {i % 5}" for i in range(60)}
+    brief = {f"b{i}": f"x = {i % 4} AND y < {i + 4}" for i in range(8)}
+    m = mw.Matcher(index=index)
+    m.add_many(list(texts.items()))
+    events = [{"x": i % 5, "y": i} for i in range(10)]
+    without = [expected(texts, event) for event in events]
+    beside = [expected({**texts, **brief}, event) for event in events]
+    is_over = threading.Event()
+
+    def change():
+        try:
+            for _ in range(12):
+                m.add_many(list(brief.items()))
+                m.remove_many(list(brief))
+        finally:
+            is_over.set()
+
+    def search():
+        n = 0
+        while not is_over.is_set() or not n:
+            found = m.match_many(events)
+            lists = [
+                found.ids[a:b].tolist()
+                for a, b in zip(found.offsets[:-1], found.offsets[1:], strict=True)
+            ]
+            assert lists in (without, beside)
+            at = n % len(events)
+            assert m.match(events[at]) in (without[at], beside[at])
+            n += 1
+        return n
+
+    assert all(in_threads(search, search, change)[:2])
+    assert [m.match(event) for event in events] == without
+
+
+def expected(texts: dict[Any, str], event: dict[str, Any]) -> list[Any]:
+    return [id_ for id_, text in texts.items() if matches(parse(text), event)]
+
+
+def test_events_that_are_made_while_they_are_read_may_use_the_matcher():
+    m = small()
+
+    def events():
+        m.add("new", "x = 7")
+        yield {"x": 7}
+        yield {"x": m.match({"x": 0})[0]}
+
+    found = m.match_many(events())
+    assert found.ids.tolist() == ["new", 0, 3]
+
+
+class Meddling(dict[str, Any]):
+    """An event that does something when it is read."""
+
+    def __init__(self, work: Callable[[], Any]) -> None:
+        super().__init__(x=1)
+        self._work = work
+
+    def items(self) -> Any:
+        self._work()
+        return super().items()
+
+
+def test_a_search_inside_of_a_search_is_answered():
+    m, inner = small(), []
+    assert m.match(Meddling(lambda: inner.append(m.match({"x": 2})))) == [1, 4]
+    assert inner == [[2, 5]]
+
+
+def test_a_change_inside_of_a_search_is_refused_and_changes_nothing():
+    m = small()
+    with pytest.raises(MatchwoodError, match="leave the matcher alone"):
+        m.match(Meddling(lambda: m.add("new", "x = 1")))
+    assert m.match({"x": 1}) == [1, 4]
+    m.add("new", "x = 1")
+    assert m.match({"x": 1}) == [1, 4, "new"]
+
+
+def test_bad_events_cost_no_scratch():
+    m = mw.Matcher(schema={"x": "int"})
+    m.add("s", "x = 1")
+    m.match({"x": 1})
+    before = m._access.readers()
+    for _ in range(5):
+        with pytest.raises(EventError):
+            m.match({"x": "one"})
+    assert m._access.readers() == before
+
+
+@pytest.mark.parametrize("index", ["auto", "be_tree", "agile"])
+def test_an_interrupted_search_leaves_no_lock_behind(index):
+    m = mw.Matcher(index=index)
+    m.add_many([(i, f"x = {i % 3}") for i in range(6)])
+    m.match({"x": 1})
+    step, is_reached = 0, True
+    while is_reached:
+        with fault_at(step, KeyboardInterrupt) as fault:
+            m.match({"x": 1})
+        is_reached = fault.happened
+        step += 1
+        if step % 9 == 0 or not is_reached:
+            in_threads(lambda: m.replace("new", "x = 1"))
+            assert m.match({"x": 1}) == [1, 4, "new"]
+            in_threads(lambda: m.remove("new"))
+        assert in_threads(lambda: m.match({"x": 2})) == [[2, 5]]
+    assert step > 20
+
+
+def test_what_searches_have_learned_is_counted_by_stats():
+    m = mw.Matcher(index="pst_bloom")
+    m.add_many([(i, f"x = {i % 3}") for i in range(60)])
+    for i in range(64):
+        m.match({"x": i % 3})
+    stats = m.stats()
+    assert stats["work"]["events"] == 64
+    assert stats["indexes"][0]["events_counted"] == 4
+
+
+def test_many_threads_share_the_readers_there_are(monkeypatch):
+    monkeypatch.setattr("matchwood.engine.access.MOST_READERS", 3)
+    m = small()
+    works = [lambda: [m.match({"x": 1}) for _ in range(20)]] * 12
+    assert in_threads(*works) == [[[1, 4]] * 20] * 12
+    assert len(m._access.readers()) <= 3

@@ -1,0 +1,248 @@
+"""What is special to blocks: codes of keys, sizes of blocks, forms of columns, equal members."""
+
+from __future__ import annotations
+
+from random import Random
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from encode.world import World, found
+from matchwood.encode.events import EventBatch
+from matchwood.errors import FormatError
+from matchwood.index.blocks.build import make_codes
+from matchwood.index.blocks.index import BlockIndex
+from matchwood.index.blocks.words import code_of
+from matchwood.index.scan.index import Scan
+from matchwood.kernel.interval_kernels import MAX_KEY, MIN_KEY
+from matchwood.kernel.jit import kernel
+from matchwood.kernel.verify_kernels import CANDIDATES, NODES, PREDICATES
+from matchwood.lang import parse
+
+FORMS = [
+    {},
+    {"exact": 1e6, "columns": 0.0},
+    {"exact": 0.0, "columns": 0.0, "sieve": 1e6, "least": 0.0},
+    {"exact": 0.0, "columns": 0.0, "sieve": 0.0, "least": 0.0},
+    {"exact": 0.0, "columns": 1.0},
+]
+"""All, exact columns, coarse columns, columns of presence, rows."""
+
+
+@kernel
+def codes_of(codes, attr, keys, out):
+    for i in range(len(keys)):
+        out[i] = code_of(codes, attr, keys[i])
+
+
+def naive_cuts(intervals: list[tuple[int, int]]) -> list[int]:
+    """The keys where some interval begins or has just ended."""
+    ends = {lo for lo, _ in intervals} | {hi + 1 for _, hi in intervals if hi != MAX_KEY}
+    return sorted(ends - {int(MIN_KEY)})
+
+
+KEYS = st.one_of(
+    st.integers(-40, 40),
+    st.integers(int(MIN_KEY), int(MAX_KEY)),
+    st.sampled_from([int(MIN_KEY), int(MIN_KEY) + 1, int(MAX_KEY) - 1, int(MAX_KEY)]),
+)
+
+
+@given(
+    intervals=st.lists(st.tuples(KEYS, KEYS).map(sorted).map(tuple), min_size=1, max_size=30),
+    keys=st.lists(KEYS, min_size=1, max_size=30),
+)
+def test_the_code_of_a_key_is_one_more_than_the_cuts_up_to_it(intervals, keys):
+    world = World({"x": "int"})
+    world.store([parse(f"x BETWEEN {lo} AND {hi}") for lo, hi in intervals])
+    p = world.table.predicates.layout
+    used = np.flatnonzero(p.attr >= 0)
+    codes = make_codes(p, used, world.table.n_attributes)
+    kept = [i for pred in used.tolist() for i in world.table.predicates.intervals(pred)]
+    cuts, out = naive_cuts(kept), np.empty(len(keys), np.int64)
+    if not kept:
+        return
+    attr = int(p.attr[used[0]])
+    codes_of(codes, attr, np.array(keys, np.int64), out)
+    assert out.tolist() == [1 + sum(cut <= key for cut in cuts) for key in keys]
+    assert codes.n[attr] == len(cuts) + 1
+
+
+def agree(world: World, slots: np.ndarray, raw: list, **config) -> None:
+    """Blocks answer as scan does, by each form, together and one by one, and after a snapshot."""
+    events = world.events(raw)
+    expected = found(Scan.build(world.table, slots).match_batch(events))
+    for form in FORMS:
+        index = BlockIndex.build(world.table, slots, **{**form, **config})
+        assert found(index.match_batch(events)) == expected
+        layout = index.layout()
+        BlockIndex.check(world.table, slots, layout)
+        again = BlockIndex.restore(world.table, layout)
+        assert found(again.match_batch(events)) == expected
+
+
+def texts(n: int, seed: int) -> list[str]:
+    """Members of one space, x = 1, that share y and z and have rare attributes."""
+    rng = Random(seed)
+    shapes = ("y = {0}", "y BETWEEN {0} AND {1}", "y IN ({0}, {1}, {2})", "y <> {0}",
+              "y NOT IN ({0}, {2})", "y IS NOT NULL", "y IS NULL", "z > {1}")  # fmt: skip
+    made = []
+    for i in range(n):
+        a, b, c = sorted(rng.sample(range(40), 3))
+        more = rng.choice(["", f" AND r{rng.randrange(9)} >= {a}", f" AND z < {c}"])
+        made.append(f"x = 1 AND {shapes[i % len(shapes)].format(a, b, c)}{more}")
+    return made
+
+
+RAW = [
+    *[{"x": 1, "y": y, "z": z, "r3": 30} for y in range(-1, 41, 7) for z in (3, 38)],
+    {"x": 1}, {"x": 2, "y": 3}, {"y": 3}, {"x": 1, "z": 20}, {},
+    {"x": 1, "y": 5, **{f"r{i}": 39 for i in range(9)}},
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("n", [1, 63, 64, 65, 200])
+def test_blocks_of_every_size_answer_as_scan_does(n):
+    world = World()
+    slots = world.store([parse(text) for text in texts(n, n)])
+    agree(world, slots, RAW)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("n", [511, 512, 513, 1_100])
+def test_spaces_of_several_blocks_answer_as_scan_does(n):
+    world = World()
+    slots = world.store([parse(text) for text in texts(n, n)])
+    agree(world, slots, RAW, space_size=2_000)
+
+
+def test_equal_subscriptions_are_one_member():
+    world = World()
+    slots = world.store([parse("x = 1 AND y < 5")] * 300 + [parse("x = 1 AND y < 6")])
+    agree(world, slots, [{"x": 1, "y": 4}, {"x": 1, "y": 5}, {"x": 1, "y": 6}, {"x": 1}])
+    index = BlockIndex.build(world.table, slots)
+    assert index.stats()["records"] == 2
+    assert index.stats()["twins"] == 300
+    hits = index.match_batch(world.events([{"x": 1, "y": 4}]))
+    assert len(hits.slots) == 301
+    assert hits.counters[CANDIDATES] == 2
+
+
+def test_attributes_without_another_predicate_match_by_their_space_alone():
+    world = World()
+    slots = world.store([parse("x = 1"), parse("x IN (1, 2)"), parse("x <> 3"), parse("x > 5")])
+    agree(world, slots, [{"x": x} for x in range(8)] + [{}], space_size=0)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("n", "apart"), [(300, 1), (300, 10**12), (70_000, 1), (70_000, 10**9)])
+def test_attributes_with_many_cut_points_answer_as_scan_does(n, apart):
+    """More than 255 and more than 65,535; dense keys have a table of codes, others are searched."""
+    world = World({"x": "int", "y": "int"})
+    exprs = [f"x = {i % 3} AND y BETWEEN {i * apart} AND {(i + i % 7) * apart}" for i in range(n)]
+    some = [f"x = 1 AND y IN ({', '.join(str(j * apart) for j in range(k, n, n // 40))})"
+            for k in range(5)]  # fmt: skip
+    slots = world.store([parse(text) for text in exprs + some])
+    keys = [0, 1, 5, n // 2, n - 1, n, n + 10, -1]
+    raw = [{"x": x, "y": key * apart + off} for x in (0, 1) for key in keys for off in (0, 1)]
+    events = world.events(raw)
+    expected = found(Scan.build(world.table, slots).match_batch(events))
+    for form in ({}, {"exact": 0.0, "columns": 0.0, "sieve": 1.0, "least": 0.0}):
+        assert found(BlockIndex.build(world.table, slots, **form).match_batch(events)) == expected
+
+
+def test_codes_beyond_those_that_fit_into_a_cell_are_in_the_pool():
+    world = World({"x": "int", "y": "int"})
+    wide = ", ".join(str(7 * i) for i in range(400))
+    slots = world.store([parse(f"x = 1 AND y IN ({wide})"), parse("x = 1 AND y > 500")])
+    agree(world, slots, [{"x": 1, "y": y} for y in (0, 6, 7, 8, 490, 497, 504, 2793, 2800)])
+    assert len(BlockIndex.build(world.table, slots, exact=0.0)._built.blocks.pool)
+
+
+def test_keys_at_the_ends_of_int64_are_inside_and_outside():
+    world = World({"x": "int", "y": "int"})
+    low, high = int(MIN_KEY), int(MAX_KEY)
+    slots = world.store(
+        [parse(f"x = 1 AND y {text}") for text in
+         (f"<= {low}", f">= {high}", f"= {low}", f"= {high}", f"> {low}", f"< {high}", "> 0")]
+    )  # fmt: skip
+    agree(world, slots, [{"x": 1, "y": y} for y in (low, low + 1, -1, 0, 1, high - 1, high)])
+    slots = world.store([parse(f"y = {low}"), parse(f"y = {high}"), parse(f"y <> {low}")])
+    agree(world, slots, [{"y": y} for y in (low, low + 1, 0, high - 1, high)], space_size=0)
+
+
+def test_events_of_sets_meet_members_of_all_spaces_once():
+    world = World({"x": "int", "y": "int"})
+    slots = world.store(
+        [parse("x BETWEEN 2 AND 9 AND y IN (1, 5)"), parse("x = 4"), parse("x = 4 AND y = 3")] * 2
+    )
+    agree(world, slots, [parse("x > 3 AND y < 4"), parse("x IN (1, 20) AND y = 1"), parse("y = 5")])
+
+
+def test_a_row_of_bits_answers_for_all_members_of_a_block():
+    """Work is counted in blocks, members and rows, so it does not depend on the machine."""
+    world = World({"x": "int", "y": "int", "z": "int"})
+    exprs = [parse(f"x = 1 AND y <= {i % 8} AND z >= {i // 8}") for i in range(64)]
+    slots = world.store([*exprs, *[parse(f"x = {i}") for i in range(2, 60)]])
+    index = BlockIndex.build(world.table, slots)
+    hits = index.match_batch(world.events([{"x": 1, "y": 7, "z": 7}]))
+    assert hits.counters[NODES] == 1
+    assert hits.counters[CANDIDATES] == 64
+    assert hits.counters[PREDICATES] == 2
+    assert found(hits) == [[i for i in range(64) if i % 8 == 7]]
+
+
+def test_an_event_that_lacks_what_members_need_tests_no_entry():
+    world = World()
+    exprs = [parse(f"x = 1 AND n{i} > 1 AND m{i} > 2") for i in range(50)]
+    many = [parse(f"n{i} > {k} AND m{i} > {k}") for i in range(50) for k in range(3, 9)]
+    slots = world.store([*exprs, *[parse(f"x = {i}") for i in range(2, 60)], *many])
+    index = BlockIndex.build(world.table, slots, exact=0.0)
+    counters = index.match_batch(world.events([{"x": 1}])).counters
+    assert counters[CANDIDATES] == 50
+    assert counters[PREDICATES] == 0
+
+
+def test_matching_writes_to_nothing_but_scratch():
+    world = World()
+    slots = world.store([parse(text) for text in texts(100, 3)])
+    index = BlockIndex.build(world.table, slots)
+    layout = {name: array.copy() for name, array in index.layout().items()}
+    for array in layout.values():
+        array.flags.writeable = False
+    restored = BlockIndex.restore(world.table, layout)
+    events = world.events(RAW)
+    assert found(restored.match_batch(events)) == found(index.match_batch(events))
+
+
+@pytest.mark.slow
+def test_a_damaged_layout_is_refused_or_harmless():
+    """Any word may be changed: either `check` says so, or a search stays inside its arrays."""
+    world = World()
+    slots = world.store([parse(text) for text in texts(150, 5)])
+    layout = BlockIndex.build(world.table, slots, exact=1.0).layout()
+    rng, refused = Random(1), 0
+    events = world.events(RAW)
+    for _ in range(300):
+        damaged = {name: array.copy() for name, array in layout.items()}
+        name = rng.choice([name for name, array in damaged.items() if len(array)])
+        flat = damaged[name].view(np.uint8)
+        flat[rng.randrange(len(flat))] ^= 1 << rng.randrange(8)
+        try:
+            BlockIndex.check(world.table, slots, damaged)
+        except FormatError:
+            refused += 1
+            continue
+        BlockIndex.restore(world.table, damaged).match_batch(events)
+    assert refused > 30
+
+
+def test_an_event_with_an_attribute_that_no_subscription_has_is_taken():
+    world = World({"x": "int"})
+    slots = world.store([parse("x = 1")])
+    index = BlockIndex.build(world.table, slots)
+    keys = np.array([1, 7], np.int64)
+    events = EventBatch(np.array([0, 2]), np.array([0, 900], np.int32), keys, keys)
+    assert found(index.match_batch(events)) == [[0]]

@@ -1,0 +1,141 @@
+"""Every function of computed attributes against Spark SQL, value by value."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections import Counter
+from datetime import UTC, datetime
+from decimal import Decimal
+from random import Random
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from matchwood.errors import ParseError
+from matchwood.lang.functions.evaluate import FUNCTIONS, Failed, Formula, TypeProblem
+from matchwood.lang.general import read_scalar
+from matchwood.lang.lower import settled
+from matchwood.lang.scalars import text_of
+from oracle.functions import CALLS, COLUMNS, Calls, events
+from oracle.spark_oracle import SparkSQL
+
+IS_LONG = os.environ.get("MATCHWOOD_PROFILE") == "long"
+N_EVENTS = 200 if IS_LONG else 80
+PER_FUNCTION = 110 if IS_LONG else 17
+FEWEST = 500
+CHUNK = 40
+UNTESTED = {"map_contains_key"}  # the table of the judge has no map: see test_maps
+FAILED = object()
+
+
+def ours(formula: Formula, event: dict[str, Any]) -> Any:
+    try:
+        return formula([event[name] for name in formula.inputs])
+    except Failed:
+        return FAILED
+
+
+def same(mine: Any, spark: Any) -> bool:
+    if isinstance(mine, list) and isinstance(spark, list):
+        return len(mine) == len(spark) and all(map(same, mine, spark))
+    if mine is None or spark is None:
+        return mine is spark
+    if isinstance(spark, datetime):
+        return bool(mine == spark.replace(tzinfo=UTC) if spark.tzinfo is None else mine == spark)
+    if isinstance(spark, float):
+        return isinstance(mine, float) and (mine == spark or (mine != mine and math.isnan(spark)))
+    if isinstance(spark, Decimal):
+        return isinstance(mine, (Decimal, int)) and mine == spark
+    return type(mine) is type(spark) and bool(mine == spark)
+
+
+def texts(rng: Random) -> list[tuple[str, str, Formula]]:
+    calls = Calls(rng)
+    found = []
+    for name, call in CALLS.items():
+        n_made = 0
+        while n_made < PER_FUNCTION:
+            text = call(calls)
+            try:
+                tree = settled(read_scalar(text))
+                formula = Formula(tree)
+            except ParseError:
+                continue  # a constant that fails, which is refused at the door
+            found.append((name, text, formula))
+            n_made += 1
+    return found
+
+
+def test_every_function_has_a_call_for_the_judge():
+    assert set(FUNCTIONS) - UNTESTED <= set(CALLS)
+
+
+@pytest.mark.spark
+@pytest.mark.slow
+def test_functions_are_what_spark_says(spark_sql: SparkSQL) -> None:
+    rng = Random(19)
+    rows = events(rng, N_EVENTS)
+    table = pa.table(
+        {
+            "id": list(range(N_EVENTS)),
+            **{n: pa.array([r[n] for r in rows], k) for n, k in COLUMNS.items()},
+        }
+    )
+    frame = spark_sql._session.createDataFrame(table).cache()
+    counts: Counter[str] = Counter()
+    n_pairs = 0
+    wrong: list[str] = []
+    failing: list[tuple[str, int]] = []
+    made = texts(rng)
+    skipped: Counter[str] = Counter()
+    for start in range(0, len(made), CHUNK):
+        chunk, answers = [], []
+        for name, text, formula in made[start : start + CHUNK]:
+            try:
+                values = [ours(formula, row) for row in rows]
+            except TypeProblem:
+                skipped[name] += 1
+                continue
+            chunk.append((name, text, values))
+            bad = [row for row, value in enumerate(values) if value is FAILED]
+            failing += [(text, row) for row in bad[:1]]
+            guard = f"CASE WHEN id NOT IN ({', '.join(map(str, bad))}) THEN ({text}) END"
+            answers.append(guard if bad else f"({text})")
+        for (name, text, values), found in zip(chunk, _answers(frame, answers), strict=True):
+            for row, mine in enumerate(values):
+                if mine is FAILED:
+                    continue
+                counts[name] += mine is not None
+                n_pairs += 1
+                if isinstance(found, str):
+                    wrong.append(f"{text}: Spark says {found[:300]}")
+                    break
+                if not same(mine, found[row]):
+                    wrong.append(f"{text} on {rows[row]}: {mine!r}, Spark says {found[row]!r}")
+                    break
+    assert not wrong, f"{len(wrong)} of {len(made)}\n" + "\n".join(wrong[:40])
+    few = {name: counts[name] for name in CALLS if counts[name] < FEWEST}
+    assert not few, (few, skipped)
+    assert n_pairs > (1_900_000 if IS_LONG else 100_000)
+    for text, row in rng.sample(failing, min(25, len(failing))):
+        answer = _answers(frame.where(f"id = {row}"), [text])[0]
+        assert isinstance(answer, str), (text, rows[row], answer)
+
+
+def _answers(frame: Any, selected: list[str]) -> list[Any]:
+    """The values of each text by row; a text alone that fails gives what Spark says."""
+    try:
+        named = [f"{text} AS r{i}" for i, text in enumerate(selected)]
+        return [column.to_pylist() for column in frame.selectExpr(*named).toArrow().columns]
+    except Exception as error:  # noqa: BLE001 - Spark's errors of any kind
+        if len(selected) == 1:
+            return [str(error)]
+        middle = len(selected) // 2
+        return _answers(frame, selected[:middle]) + _answers(frame, selected[middle:])
+
+
+def test_the_canonical_text_of_a_generated_call_reads_back() -> None:
+    for _, _, formula in texts(Random(3)):
+        assert text_of(read_scalar(formula.text)) == formula.text
