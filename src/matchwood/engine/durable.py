@@ -17,7 +17,6 @@ import shutil
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, suppress
-from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
@@ -25,21 +24,15 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from matchwood.encode.schema import Schema
-from matchwood.engine.changes import add_chunks
-from matchwood.engine.collection import texts_of
-from matchwood.engine.fields import FieldColumns, attributes_of, attributes_text
 from matchwood.engine.folder_lock import FolderLock
 from matchwood.engine.generations import remove_dead
-from matchwood.engine.loading import chunks_of_texts
-from matchwood.engine.log import FORMAT, Log, Row, Tail
+from matchwood.engine.log import FORMAT, Log
+from matchwood.engine.replay import add_rows, replay, rows_of, set_values, types_of, values_of
 from matchwood.engine.savepoint import Change
 from matchwood.engine.snapshot import load, read_beside, save
 from matchwood.errors import FormatError, MatchwoodError, StorageError
-from matchwood.lang.parser import parse
-from matchwood.lang.tokens import MAX_TEXT
 
 if TYPE_CHECKING:
-    from matchwood.context.store import ContextStore
     from matchwood.engine.matcher import Matcher
     from matchwood.engine.store import Store
 
@@ -102,7 +95,7 @@ class Durable:
         try:
             gone = [id_ for id_, was_removed in changed.items() if was_removed]
             rows = rows_of(store, [id_ for id_ in changed if id_ in store.subscriptions])
-            values = [(id_, _values(store, id_)) for id_ in contexts]
+            values = [(id_, values_of(store, id_)) for id_ in contexts]
             meta: dict[str, Any] = {"seq": self.seq + 1}
             types = types_of(store)
             if types != self.types:
@@ -143,101 +136,6 @@ def _make(folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise StorageError(f"cannot make the folder {str(folder)!r}: {error}") from error
-
-
-def rows_of(store: Store, ids: list[Any]) -> list[Row]:
-    """Rows of the log, in the order of addition."""
-    subscriptions, contexts = store.subscriptions, store.contexts
-    slots = np.array([subscriptions.slot_of[id_] for id_ in ids], np.int64)
-    slots = slots[np.argsort(subscriptions.order[slots], kind="stable")]
-    columns, each = subscriptions.columns, slots.tolist()
-    names = subscriptions.ids_of(slots).tolist()
-    texts = texts_of(store, slots, names)
-    linked = [None if contexts is None else contexts.context_of(slot) for slot in each]
-    return [
-        Row(*row)
-        for row in zip(
-            names, texts, linked, columns.priorities(slots).tolist(),
-            columns.expiries(slots).tolist(), columns.texts("attributes", slots),
-            columns.texts("payload", slots), columns.added[slots].tolist(), strict=True,
-        )
-    ]  # fmt: skip
-
-
-def _values(store: Store, id_: Any) -> str | None:
-    values = {} if store.contexts is None else store.contexts.values(id_)
-    return attributes_text(values) if values else None
-
-
-def types_of(store: Store) -> dict[str, Any]:
-    """Types that expressions have given to attributes, and those of own attributes."""
-    types: dict[str, Any] = {
-        name: each.type for name, each in store.attributes.by_name.items() if each.type
-    }
-    return {"attributes": types, "own": store.subscriptions.columns.types}
-
-
-def chunks_of(rows: list[Row], own_types: dict[str, str]) -> Any:
-    """Chunks of rows of the log."""
-    texts: list[Any] = [row.text for row in rows]
-    for i, text in enumerate(texts):
-        if len(text) > MAX_TEXT:  # a tree that was built in Python
-            texts[i] = parse(text, limit=len(text))
-    linked = [row.context for row in rows]
-    fields = fields_of_rows(rows, own_types, is_new=True)
-    contexts = linked if any(each is not None for each in linked) else None
-    return chunks_of_texts([row.id for row in rows], texts, contexts, None, fields)
-
-
-def fields_of_rows(rows: list[Row], own_types: dict[str, str], is_new: bool) -> FieldColumns:
-    return FieldColumns(
-        np.array([row.priority for row in rows], np.int64),
-        np.array([row.expires for row in rows], np.int64),
-        [row.attributes for row in rows],
-        [row.payload for row in rows],
-        np.array([row.added for row in rows], np.int64) if is_new else None,
-        own_types,
-    )
-
-
-def add_rows(store: Store, rows: list[Row], own_types: dict[str, str]) -> None:
-    """Add what the log has; a row that is refused is an error."""
-    if rows:
-        for each in add_chunks(store, chunks_of(rows, own_types)).errors:
-            raise StorageError(
-                f"the log has a subscription {each.id!r} that is refused: {each.error}"
-            )
-
-
-def set_values(store: Store, contexts: list[tuple[Any, str | None]]) -> None:
-    """Give contexts the values that the log has, and no others."""
-    for id_, text in contexts:
-        store.set_contexts(partial(_all_values, id_, dict(attributes_of(text) or {})), False)
-
-
-def _all_values(id_: Any, values: dict[str, Any], contexts: ContextStore) -> Any:
-    def apply() -> None:
-        contexts.remove(id_)
-        contexts.set(id_, values)
-
-    return [id_], apply
-
-
-def replay(store: Store, tail: Tail, own_types: dict[str, str]) -> None:
-    """Carry out what the log has beyond a store."""
-    slot_of = store.subscriptions.slot_of
-    gone = [slot_of[id_] for id_ in tail.gone if id_ in slot_of]
-    if gone:
-        store.remove(np.array(gone, np.int32))
-    added: list[Row] = []
-    for row in tail.rows:
-        if row.id not in store.subscriptions:
-            added.append(row)
-            continue
-        expr = parse(row.text, limit=len(row.text)) if len(row.text) > MAX_TEXT else row.text
-        store.replace(row.id, expr, row.context, fields_of_rows([row], own_types, is_new=False))
-    add_rows(store, added, own_types)
-    set_values(store, tail.contexts)
 
 
 def options_of(
