@@ -136,7 +136,7 @@ def test_a_row_that_refuses_is_a_labelled_point_and_the_others_are_measured(
     def expanded(*_: Any, **__: Any) -> Any:
         raise ExpansionError("too many")
 
-    monkeypatch.setattr(KIndex, "match_batch", too_much)
+    monkeypatch.setattr(KIndex, "search", too_much)
     monkeypatch.setattr(Gryphon, "build", expanded)
     monkeypatch.setattr("matchwood.bench.papers.index_rows._warm_up", lambda *_: None)
     paper = tiny("scan", "k_index", "gryphon", "be_tree")
@@ -155,14 +155,14 @@ def test_wrong_answers_are_recorded_and_end_the_run_with_an_error(
     from matchwood.index.baselines.counting import Counting
     from matchwood.index.core.protocol import Hits
 
-    right = Counting.match_batch
+    right = Counting.search
 
-    def one_less(self: Any, events: Any) -> Hits:
-        hits = right(self, events)
+    def one_less(self: Any, events: Any, scratch: Any) -> Hits:
+        hits = right(self, events, scratch)
         offsets = np.minimum(hits.offsets, len(hits.slots) - 1)
         return Hits(offsets, hits.slots[:-1], hits.counters)
 
-    monkeypatch.setattr(Counting, "match_batch", one_less)
+    monkeypatch.setattr(Counting, "search", one_less)
     out = tmp_path / "r.jsonl"
     with pytest.raises(WrongAnswers, match="1 rows with wrong answers"):
         run_papers("paper", out, papers=[tiny("counting", "be_tree")])
