@@ -211,6 +211,8 @@ LONG_SIGNATURES = {
     "matchwood.index.baselines.translation_kernels": 1,
     "matchwood.index.be_tree.cut": 1,
     "matchwood.index.be_tree.match": 2,
+    "matchwood.index.blocks.match": 4,
+    "matchwood.index.blocks.pack": 6,
     "matchwood.index.core.hit_kernels": 1,
     "matchwood.index.pst.bloom_change": 5,
     "matchwood.index.pst.bloom_check_layout": 2,

@@ -282,7 +282,8 @@ def _comparable(left: Any, right: Any) -> tuple[Any, Any]:
 
 
 def _exact(value: float) -> Any:
-    return decimal_of(value) if value == value and abs(value) != float("inf") else value
+    """A double beside decimals; a list of doubles may have ints in it."""
+    return decimal_of(float(value)) if value == value and abs(value) != float("inf") else value
 
 
 def _rank(value: Any) -> Any:
