@@ -7,6 +7,7 @@ missing here compiles at its first use; tests/test_exercise.py says what that is
 
 from __future__ import annotations
 
+import json
 import sys
 import tempfile
 from collections.abc import Callable
@@ -114,6 +115,8 @@ def _match(matcher: Matcher) -> None:
     for event in EVENTS:
         matcher.match(event)
     matcher.match_many(EVENTS * 20)
+    matcher.match_many_json("\n".join([json.dumps(event, default=str) for event in EVENTS * 20]))
+    matcher.match_many_json([json.dumps(event, default=str).encode() for event in EVENTS * 20])
     matcher.match_many(_columns())
     matcher.match_many(_columns().to_batches()[0])
     matcher.match(parse("a BETWEEN 1 AND 9 AND b IN (1, 3)"))
