@@ -111,7 +111,7 @@ def test_more_filters_than_share_a_matcher() -> None:
     [
         (pa.string(), "age <", ParseError),
         (pa.string(), "", ParseError),
-        (pa.string(), "age > 1 AND age = 'x'", SchemaError),
+        (pa.string(), "age IN (1, 'x')", SchemaError),
         (pa.string(), "age > ctx.age", SchemaError),
         (pa.struct([("age", pa.int32())]), "age = 'x'", SchemaError),
         (pa.struct([("of", pa.struct([("age", pa.int32())]))]), "of.age = 'x'", SchemaError),

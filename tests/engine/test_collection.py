@@ -23,7 +23,7 @@ SOON = datetime(2100, 1, 1, tzinfo=UTC)
 
 
 def filled() -> mw.Matcher:
-    m = mw.Matcher()
+    m = mw.Matcher(schema={"z": "int"})
     m.add("s1", "x  >  3", priority=4, attributes={"age": 20, "at": date(2020, 1, 2)}, expires=SOON)
     m.add(7, "x > ctx.c", context="ann", payload={"to": ["a", None, 1.5]})
     m.add("7", "x = 5 OR y = 1", attributes={"user": {"age": 3}, "d": Decimal("1.10")})
@@ -244,12 +244,14 @@ def unknown(b: Any) -> None:
 
 
 def clash(b: Any) -> None:
-    b.add("bad", "x = 'text'")
+    b.add("bad", "z = 'text'")
 
 
 def clash_within(b: Any) -> None:
-    b.add("one", "fresh = 1")
-    b.add("two", "fresh = 'a'")
+    b.add("one", "fresh > ctx.other", context="ann")
+    b.add("two", "fresh.a = 1")
+    b.set_context("ann", {"other": 1})
+    b.set_context("ann", {"other": "a"})
 
 
 def bad_row(b: Any) -> None:

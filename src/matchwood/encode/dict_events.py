@@ -28,6 +28,9 @@ MOST_NAMES = 10_000
 LONGEST = 100
 """Longer strings are no category; they would fill the memory and not come back."""
 
+PLAIN = frozenset((str, int, float, bool, list, dict))
+"""Types of values that are what they look like."""
+
 Made = tuple[tuple[int, ...], tuple[int, ...], int]
 """Attributes, their keys, and how many kinds of predicates the value leaves unknown."""
 
@@ -38,6 +41,14 @@ class Shape(NamedTuple):
     attr: np.ndarray  # ascending
     attrs: tuple[int, ...]  # the same
     in_order: Callable[[list[int]], Any] | None  # keys in that order; None: they are
+
+
+class Entries(NamedTuple):
+    """Entries of an event that is being read."""
+
+    attrs: list[int]
+    keys: list[int]
+    unknown: list[tuple[str, int]]  # attributes whose values leave so many kinds unknown
 
 
 class DictReader:
@@ -61,15 +72,15 @@ class DictReader:
 
     def read(self, event: dict[str, Any]) -> tuple[list[int], list[int]] | None:
         """Attributes and keys of an event; None where it has to go the general way."""
-        attrs: list[int] = []
-        keys: list[int] = []
-        if self._read(event, "", attrs, keys, self._deepest):
-            return attrs, keys
-        return None
+        found = Entries([], [], [])
+        if not self._read(event, "", found, self._deepest):
+            return None
+        for label, n in found.unknown:
+            self._attributes.unknown[label] += n
+        return found.attrs, found.keys
 
-    def _read(
-        self, event: dict[str, Any], prefix: str, attrs: list[int], keys: list[int], deeper: int
-    ) -> bool:
+    def _read(self, event: dict[str, Any], prefix: str, found: Entries, deeper: int) -> bool:
+        attrs, keys, _ = found
         tables = self._tables
         for name, value in event.items():
             if value is None:
@@ -77,9 +88,7 @@ class DictReader:
             if prefix:
                 name = f"{prefix}{name}"
             kind = type(value)
-            if kind is dict and not (
-                deeper and self._read(value, f"{name}.", attrs, keys, deeper - 1)
-            ):
+            if kind is dict and not (deeper and self._read(value, f"{name}.", found, deeper - 1)):
                 return False
             try:
                 table = tables[name]
@@ -88,18 +97,20 @@ class DictReader:
             except TypeError:
                 return False
             if table is None:
+                if kind not in PLAIN:  # it may have fields, which have names of their own
+                    return False
                 continue
             try:
                 made = table[kind][value]
             except (KeyError, TypeError):
-                found = self._work_out(name, kind, value)
-                if found is None:
+                worked_out = self._work_out(name, kind, value)
+                if worked_out is None:
                     return False
-                made = found
+                made = worked_out
             attrs += made[0]
             keys += made[1]
             if made[2]:
-                self._attributes.unknown[self._attributes.by_name[name].label] += made[2]
+                found.unknown.append((self._attributes.by_name[name].label, made[2]))
         return True
 
     def _new_table(self, name: str) -> dict[type, dict[Any, Made]] | None:

@@ -24,7 +24,7 @@ import numpy as np
 
 from matchwood.encode.attributes import Attribute, Attributes
 from matchwood.encode.computed import UNKNOWN, compute, find_value
-from matchwood.encode.dict_events import DictReader, Made, Shape
+from matchwood.encode.dict_events import PLAIN, DictReader, Made, Shape
 from matchwood.encode.interval_events import KeySets, interval_entries
 from matchwood.encode.keys import WrongValue, describe, exact_number, float_place
 from matchwood.encode.kinds import MOMENTS
@@ -147,12 +147,15 @@ def _quick(
 
 def _made(attributes: Attributes, attribute: Attribute, value: Any) -> Made | None:
     """What a value becomes, for a `DictReader`; None where that is no plain keys."""
-    if type(value) not in _OWN:
+    follows_context = any(each.beside_id >= 0 for each in (attribute, *attribute.kinds.values()))
+    if type(value) not in PLAIN or follows_context:  # keys beside a context change with its values
         return None
-    before = attributes.unknown[attribute.label]
+    label = attribute.label
+    before = attributes.unknown.pop(label, 0)
     entries = dict(value_entries(attributes, attribute, value))
-    n_unknown = attributes.unknown[attribute.label] - before
-    attributes.unknown[attribute.label] = before
+    n_unknown = attributes.unknown.pop(label, 0)
+    if before:
+        attributes.unknown[label] = before
     if "." in attribute.name:  # it could come twice
         entries.setdefault(attribute.id, 0)
     keys = tuple(entries.values())
@@ -217,10 +220,6 @@ def _compute(
     return unknown
 
 
-_OWN = frozenset((str, int, float, bool, list, dict))
-"""Types of values that need no second look."""
-
-
 def _read(
     attributes: Attributes,
     event: Mapping[str, Any],
@@ -232,7 +231,7 @@ def _read(
     for name, value in event.items():
         if value is None:
             continue
-        if type(value) not in _OWN:
+        if type(value) not in PLAIN:
             value = plain(value)
             if value is None:
                 continue

@@ -20,8 +20,10 @@ import numpy as np
 
 from matchwood.encode.attributes import Attributes
 from matchwood.encode.domains import existing
+from matchwood.encode.exact import EXACT
 from matchwood.encode.expression_kernels import ALWAYS, CONJUNCTION, NEVER, TREE
 from matchwood.encode.keys import INT_MAX, INT_MIN
+from matchwood.encode.kinds import is_computed
 from matchwood.engine.matches import Id
 from matchwood.kernel.arrays import slices
 
@@ -119,7 +121,11 @@ class _World:
         return source >= 0 and self.attributes.all[source].absence_id == attr
 
     def is_plain(self, attr: int) -> bool:
+        """Whether an attribute has the values of an event, all of them or those of one kind."""
         attribute = self.attributes.all[attr]
+        if attribute.base_id >= 0:
+            is_exact = attribute.name.endswith(EXACT)
+            return not is_exact and not is_computed(self.attributes.all[attribute.base_id].name)
         return not attribute.is_derived and not attribute.is_hidden
 
     def follows_context(self, attr: int) -> bool:
@@ -166,8 +172,10 @@ class _World:
 
     def _excludes(self, attr: int, term: Any) -> bool:
         """Whether an attribute is the absence of one that a term tests."""
-        is_absence = self.is_absence(attr) and not self.follows_context(attr)
-        return is_absence and self.attributes.all[attr].source in term
+        if not self.is_absence(attr) or self.follows_context(attr):
+            return False
+        source = self.attributes.all[attr].source
+        return any(source in (each, self.attributes.all[each].base_id) for each in term)
 
     def includes(self, outer: Term, inner: Term) -> bool | None:
         """Whether all events of `inner` satisfy `outer`; None: not decided."""
