@@ -72,7 +72,8 @@ def node(x: ATreeLayout, op: int, *parts: int) -> int:
 
 def leaf(world: World, index: ATree, i: int, holds: bool = True) -> int:
     """The leaf of Pi, or of its negation."""
-    attr, p_ = world.attributes.by_name[f"p{i}"].id, world.table.predicates.layout
+    (attribute,) = world.attributes.by_name[f"p{i}"].kinds.values()
+    attr, p_ = attribute.id, world.table.predicates.layout
     n = 1 if holds else 2
     (pred,) = np.flatnonzero((p_.attr == attr) & (p_.n_intervals == n))
     return int(index._memory.layout.leaf_of[pred])

@@ -24,6 +24,7 @@ def work(hits) -> dict[str, int]:
 
 def paths(index: Gryphon) -> list[list[int]]:
     """The attributes on the way to every node but the root, from the root down."""
+    index.settle()
     tree, found = index._built.tree, []
     waiting: list[tuple[int, list[int]]] = [(ROOT, [])]
     while waiting:

@@ -28,11 +28,14 @@ def settled(store: Store) -> Store:
 
 
 def rebuilt(damaged: Store) -> Store:
-    """A store that holds what `damaged` holds, which stays as it is.
+    """A store that holds what `damaged` holds.
 
+    That keeps its facts; its indexes are given up first, so that there is memory for new ones.
+    Here memory may have run out: `take` raises where an index of an array by another has crashed.
     Subscriptions keep their order, attributes their types, contexts their values.  Raises
     MatchwoodError when a subscription has no text or is refused; both mean a defect.
     """
+    damaged.routing.give_up()
     attributes, config = _names(damaged)
     table = ExpressionTable()
     fresh = Store(attributes, table, Subscriptions(), Routing(table, damaged.routing.name, config))
@@ -57,7 +60,7 @@ def _facts(store: Store) -> tuple[list[Id], list[Any], list[Id | None] | None]:
     """Ids, texts and contexts of all subscriptions, in their order."""
     subscriptions, contexts = store.subscriptions, store.contexts
     slots = subscriptions.slots()
-    ids = subscriptions.ids[slots].tolist()
+    ids = subscriptions.ids.take(slots).tolist()
     texts: list[Any] = [subscriptions.texts.get(slot) for slot in slots.tolist()]
     if None in texts:
         missing = ids[texts.index(None)]

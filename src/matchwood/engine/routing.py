@@ -190,6 +190,11 @@ class Routing:
     def _wanted(self, n_conjunctions: int, n_trees: int) -> ByRole:
         return _classes(self.name, n_conjunctions, n_trees, self.contexts is not None)
 
+    def give_up(self) -> None:
+        """Let go of the indexes, which nobody will search or change any more."""
+        self.is_settled = False
+        self._by_role = {}
+
     def rebuild(self) -> None:
         """Build every index anew from the expression table."""
         self.is_settled = False

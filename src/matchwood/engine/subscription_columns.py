@@ -111,11 +111,11 @@ class SubscriptionColumns:
     def fields(self, slots: np.ndarray) -> FieldColumns:
         """The fields of slots, as `put` takes them."""
         return FieldColumns(
-            self.priority[slots] if len(self.priority) else None,
-            self.expires[slots] if len(self.expires) else None,
+            self.priority.take(slots) if len(self.priority) else None,
+            self.expires.take(slots) if len(self.expires) else None,
             None if self.attributes is None else self.texts("attributes", slots),
             None if self.payload is None else self.texts("payload", slots),
-            self.added[slots],
+            self.added.take(slots),
             self.types,
         )
 

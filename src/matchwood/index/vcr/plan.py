@@ -59,7 +59,7 @@ class Plan(NamedTuple):
         x, y = self.cut_x, self.cut_y
         while (self.kx + 1) * (self.ky + 1) * len(x) * len(y) > most and max(len(x), len(y)) > 1:
             x, y = (x[::2], y) if len(x) >= len(y) else (x, y[::2])
-        return self._replace(cut_x=x, cut_y=y)
+        return self._replace(cut_x=np.ascontiguousarray(x), cut_y=np.ascontiguousarray(y))
 
     def grid(self) -> Grid:
         shape = np.array([*self.attributes, self.kx, self.ky], np.int64)
