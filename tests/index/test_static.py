@@ -38,9 +38,9 @@ def counted(monkeypatch: pytest.MonkeyPatch, cls: type[StaticFrame]) -> list[int
     return sizes
 
 
-def test_the_baselines_are_static():
-    folder = "matchwood.index.baselines."
-    assert [name for name in sorted(REGISTRY) if REGISTRY[name].startswith(folder)] == STATIC
+def test_blocks_and_the_baselines_are_static():
+    folders = ("matchwood.index.baselines.", "matchwood.index.blocks.")
+    assert [name for name in sorted(REGISTRY) if REGISTRY[name].startswith(folders)] == STATIC
 
 
 @pytest.mark.parametrize("name", STATIC)

@@ -57,7 +57,7 @@ SETTINGS: dict[str, list[dict[str, Any]]] = {
     "propagation": [{"equality_first": False}],
     "pst_bloom": _SPACES,
     "pst_hash": [*_SPACES, {"n_access": 1}, {"n_access": 3, "max_records": 1}],
-    "r_tree": [{"attributes": (0, 1)}, {"library": "shapely"}],
+    "r_tree": [{"attributes": (0, 1)}, {"library": "shapely"}, {"loading": "insert"}],
     "translation": [
         {"base": name, "limit": 1_000}
         for name in ("be_tree", "counting", "k_index", "vcr", "gryphon", "pst_hash", "op_index")

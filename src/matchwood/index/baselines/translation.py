@@ -106,6 +106,7 @@ class Translation(StaticFrame[Translated]):
         by_term = np.sort(np.concatenate(pairs))
         start = np.searchsorted(by_term >> 32, np.arange(len(terms.layout.kind) + 1))
         base = find_index(self.config.base).build(terms, terms.slots_of(CONJUNCTION))
+        base.settle()
         return Translated(terms, base, Lists(start, (by_term & 0xFFFFFFFF).astype(np.int32)))
 
     def _counted(self, slots: np.ndarray) -> np.ndarray:
