@@ -38,9 +38,10 @@ def test_texts_in_shards_give_the_local_answer(spark, tmp_path: Path) -> None:
             shards=shards,
         )  # fmt: skip
         assert lists(found.matches) == expected
-        assert sorted(row.id for row in found.errors.collect()) == ["2501", "2502"]
+        refused = ["2501", "2502"] if shape == "wide" else ["2501"]  # the others declare no types
+        assert sorted(row.id for row in found.errors.collect()) == refused
         assert len(found.shards) == shards
-        assert sum(each.count for each in found.shards) == 2501
+        assert sum(each.count for each in found.shards) == 2503 - len(refused)
         assert found.reused is reused
     counts = sorted(each.count for each in found.shards)
     assert counts[0] > 0

@@ -31,7 +31,7 @@ def test_the_table_function_gives_the_local_answer(spark, tmp_path: Path) -> Non
 
 
 def test_a_bad_event_has_a_row_with_its_error(spark, tmp_path: Path) -> None:
-    matcher = mw.Matcher()
+    matcher = mw.Matcher(schema={"price": "number"})
     matcher.add("cheap", "price < 3")
     matcher.save(tmp_path / "snapshot")
     register_sql(spark, subscription_id="string")
@@ -51,7 +51,7 @@ def test_a_bad_event_has_a_row_with_its_error(spark, tmp_path: Path) -> None:
 def test_the_column_function_gives_lists_and_null_for_bad_events(spark, tmp_path: Path) -> None:
     from pyspark.sql.functions import struct
 
-    matcher = mw.Matcher()
+    matcher = mw.Matcher(schema={"price": "number"})
     matcher.add(7, "price < 3")
     matcher.save(tmp_path / "snapshot")
     found = match_udf(str(tmp_path / "snapshot"))

@@ -66,7 +66,7 @@ def match_events(job: StreamJob, batches: Iterator[pa.RecordBatch]) -> Iterator[
     replica = replica_of(job)
     times.lap("open")
     matcher = replica.matcher
-    versions = matcher.arrow_ids().to_numpy()
+    versions = matcher.arrow_ids().fill_null(-1).to_numpy()
     kind = pa.int64() if job.id_type == "bigint" else pa.string()
     for batch in batches:
         times.lap("wait")
