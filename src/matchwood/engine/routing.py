@@ -193,7 +193,7 @@ class Routing:
     def give_up(self) -> None:
         """Let go of the indexes, which nobody will search or change any more."""
         self.is_settled = False
-        self._by_role = {}
+        self._by_role.clear()
 
     def rebuild(self) -> None:
         """Build every index anew from the expression table."""
