@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
+from zlib import crc32
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -38,8 +39,8 @@ HEAVY = ("dims-30k", "dims-10k", "querylog:")
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Tests are shared among processes: one runs all that need Spark, so that one session will do,
-    and all tests of an index run in the same one, which compiles its kernels once.
+    """Tests are shared among processes: those that need Spark go to two of them, file by file, so
+    that two sessions will do, and all tests of an index run in the same one.
     """
     for item in items:
         index = _index_of(item)
@@ -47,7 +48,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.slow)
         if index is not None and (index not in CHOSEN or "narrow_gaps" in item.nodeid):
             item.add_marker(pytest.mark.slow)
-        group = "spark" if item.get_closest_marker("spark") else _index_of(item)
+        group = _index_of(item)
+        if item.get_closest_marker("spark"):
+            group = f"spark-{crc32(item.path.name.encode()) >> 2 & 1}"
         if group is not None:
             item.add_marker(pytest.mark.xdist_group(group))
 
