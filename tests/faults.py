@@ -49,12 +49,15 @@ class Fault:
 
 
 def _is_end_of_with(frame: FrameType) -> bool:
-    """Whether a `with` statement is about to call `__exit__`.
+    """Whether a `with` statement is about to call `__exit__`, or a `try` is about to begin.
 
     No signal arrives there: the interpreter looks for one after calls, not between the body and
-    the call of `__exit__`.  A trace function can raise there, and then a lock is never given back.
+    the call of `__exit__`, nor at the instruction that does nothing for `try:`.  A trace function
+    can raise there, where no `with` around it is in force, and then a lock is never given back.
     """
     text = linecache.getline(frame.f_code.co_filename, frame.f_lineno).lstrip()
+    if text.startswith("try:"):
+        return True
     lines = dis.findlinestarts(frame.f_code)
     first = min([offset for offset, line in lines if line == frame.f_lineno], default=0)
     return text.startswith("with ") and frame.f_lasti > first
