@@ -221,36 +221,29 @@ def _boolean(node: Scalar, types: Mapping[str, Any]) -> Callable[[Row], Any]:
     return get
 
 
-def _and(node: Call, types: Mapping[str, Any]) -> Bound:
+def _connected(node: Call, types: Mapping[str, Any], decisive: bool) -> Bound:
+    """AND and OR: one value decides, else a NULL leaves it unknown."""
     gets = [_boolean(each, types) for each in node.args]
 
-    def conjunction(row: Row) -> bool | None:
-        found: bool | None = True
+    def connected(row: Row) -> bool | None:
+        found: bool | None = not decisive
         for get in gets:
             value = get(row)
-            if value is False:
-                return False
+            if value is decisive:
+                return decisive
             if value is None:
                 found = None
         return found
 
-    return "boolean", conjunction
+    return "boolean", connected
+
+
+def _and(node: Call, types: Mapping[str, Any]) -> Bound:
+    return _connected(node, types, decisive=False)
 
 
 def _or(node: Call, types: Mapping[str, Any]) -> Bound:
-    gets = [_boolean(each, types) for each in node.args]
-
-    def disjunction(row: Row) -> bool | None:
-        found: bool | None = False
-        for get in gets:
-            value = get(row)
-            if value is True:
-                return True
-            if value is None:
-                found = None
-        return found
-
-    return "boolean", disjunction
+    return _connected(node, types, decisive=True)
 
 
 def _not(node: Call, types: Mapping[str, Any]) -> Bound:
