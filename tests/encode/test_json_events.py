@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import random
+from collections import OrderedDict
 from typing import Any
 
 import pytest
@@ -109,6 +110,18 @@ def test_json_text_gives_what_a_dict_gives(seed: int) -> None:
         assert (number in found.errors) == is_bad, documents[number]
         if not is_bad:
             assert found[number] == expected[number], documents[number]
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_a_dict_gives_what_any_other_mapping_gives(seed: int) -> None:
+    """A dict is read by what is known of its values (`dict_events`), other mappings are not."""
+    rng = random.Random(seed)
+    m = matcher(rng)
+    events = [mapping(rng) for _ in range(800)]
+    found, expected = m.match_many(events), m.match_many([OrderedDict(each) for each in events])
+    assert found.to_pylist() == expected.to_pylist()
+    assert found.errors.keys() == expected.errors.keys()
+    assert sum(map(len, expected)) > 50
 
 
 @pytest.mark.parametrize("n", [1, 3_000])
