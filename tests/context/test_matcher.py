@@ -246,7 +246,7 @@ def test_strings_of_contexts_are_forgotten_with_them():
         m.set_context("c", {"home": f"street {i}"})
     assert m.match({"city": "street 2999"}) == [1]
     assert m.stats()["context_strings"] < 600
-    m._store.compact()
+    m.compact()
     assert m.stats()["context_strings"] == 1
     assert m.match({"city": "street 2999"}) == [1]
     assert m.match({"city": "street 2998"}) == []

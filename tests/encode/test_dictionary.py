@@ -172,7 +172,7 @@ def test_forgetting_constants_changes_no_answer(seed):
             for id_ in rng.sample(sorted(exprs), 3):
                 m.remove(id_)
                 del exprs[id_]
-            m._store.compact()
+            m.compact()
             check(m)
             for value in [*values, "a", "bxx", "z"]:
                 assert m.match({"x": value}) == [

@@ -19,18 +19,35 @@ from matchwood.encode.expressions import ExpressionTable
 from matchwood.encode.keys import DictionaryKeys
 from matchwood.encode.predicate_kernels import FREE, HIGH, SEED
 from matchwood.encode.predicates import PredicateTable
+from matchwood.engine.store import Store
 from matchwood.engine.subscriptions import Subscriptions
 
 MASK = 2**64 - 1
 
 
 def check(matcher: Matcher) -> None:
-    check_subscriptions(matcher._store.subscriptions, matcher._store.table)
-    check_expressions(matcher._store.table)
-    check_predicates(matcher._store.table.predicates)
-    check_dictionaries(matcher._store.attributes)
-    check_derived(matcher._store.attributes, matcher._store.table.predicates)
-    check_routing(matcher)
+    for part in matcher._view.parts:
+        store = part.store
+        check_subscriptions(store.subscriptions, store.table)
+        check_expressions(store.table)
+        check_predicates(store.table.predicates)
+        check_dictionaries(store.attributes)
+        check_derived(store.attributes, store.table.predicates)
+        check_routing(store)
+    check_view(matcher)
+
+
+def check_view(matcher: Matcher) -> None:
+    """Ids and numbers in the order of addition are there once; the counts are right."""
+    view = matcher._view
+    ids = [id_ for p in view.parts for id_ in p.store.subscriptions.ids_of(p.slots()).tolist()]
+    order = [n for p in view.parts for n in p.store.subscriptions.order[p.slots()].tolist()]
+    assert len(set(ids)) == len(ids) == len(view) == len(matcher)
+    assert len(set(order)) == len(order)
+    assert view.is_guarded or max(order, default=-1) < view.n_added
+    for part in view.parts:
+        assert part.n_gone == int(np.unpackbits(part.gone).sum())
+        assert view.is_guarded or not len(part) or part.store.routing.is_settled
 
 
 def check_subscriptions(subscriptions: Subscriptions, table: ExpressionTable) -> None:
@@ -161,14 +178,14 @@ def check_derived(attributes: Attributes, predicates: PredicateTable) -> None:
         assert not tested.is_derived or tested.id in supplied
 
 
-def check_routing(matcher: Matcher) -> None:
+def check_routing(store: Store) -> None:
     """What can match is held exactly once, by an index with the keys of today."""
-    kinds = matcher._store.table.layout.kind
-    held = sum(len(index) for index in matcher._store.routing.indexes)
+    kinds = store.table.layout.kind
+    held = sum(len(index) for index in store.routing.indexes)
     assert held == int(np.isin(kinds, (CONJUNCTION, TREE)).sum())
-    always = matcher._store.routing.always.tolist()
+    always = store.routing.always.tolist()
     assert sorted(always) == np.flatnonzero(kinds == ALWAYS).tolist()
-    assert matcher._store.routing.epoch == matcher._store.table.epoch
+    assert store.routing.epoch == store.table.epoch
 
 
 def trace(m: Matcher) -> str:

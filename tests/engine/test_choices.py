@@ -189,10 +189,10 @@ def test_filters_are_compiled_once() -> None:
     for _ in range(3):
         assert m.match({"x": 1}, where="subscriber.age >= 18") == [1]
         assert m.match({"x": 1}, where=mw.attr("subscriber.age") < 18) == []
-    assert len(m._store.filters) == 2
+    assert len(m._view.filters) == 2
     for n in range(130):
         m.match({"x": 1}, where=f"subscriber.age >= {n}")
-    assert len(m._store.filters) <= 128
+    assert len(m._view.filters) <= 128
 
 
 @pytest.mark.parametrize(

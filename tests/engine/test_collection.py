@@ -128,7 +128,7 @@ def test_fields_survive_a_snapshot_a_compaction_and_a_rebuild(tmp_path) -> None:
     from matchwood.engine.recovery import rebuilt
 
     again = mw.Matcher()
-    again._store = rebuilt(m._store)
+    again._hold(rebuilt(m._store))
     assert dict(again.items()) == expected
 
 

@@ -48,7 +48,7 @@ def test_every_node_has_the_truth_that_sql_gives_it(seed):
                     assert node.text == str(node.expr)
                 assert (explanation.reasons == ()) is explanation.matches
         if round_ == 0:
-            m._store.compact()  # constants that merging made needless are forgotten, and not missed
+            m.compact()  # constants that merging made needless are forgotten, and not missed
 
 
 def three_valued(expr: Expr, truth_of: dict[str, Truth]) -> Truth:
@@ -151,7 +151,7 @@ def test_the_truth_of_a_text(text, event, truth):
         explanation = m.explain(1, event)
         assert explanation.tree.value is truth is evaluate(mw.parse(text), flatten(event))
         assert m.match(event) == ([1] if truth else [])
-        m._store.compact()
+        m.compact()
 
 
 def test_only_events_with_values_are_explained():

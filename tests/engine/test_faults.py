@@ -119,11 +119,6 @@ def remove_all(m: mw.Matcher) -> None:
     m.remove_many([*range(30), *(f"c{i}" for i in range(4) if f"c{i}" in m)])
 
 
-def renumber_in_save(m: mw.Matcher) -> None:
-    m._store.is_whole = False
-    m._store.compact()
-
-
 def set_context(m: mw.Matcher) -> None:
     m.set_context("k", {"c": 2, "w": "new word"})
 

@@ -137,7 +137,7 @@ def test_whatever_is_refused_the_rest_matches_as_scan_says(limited, seed, tmp_pa
             assert matcher.remove_many(chosen).errors == []
             plain.remove_many(chosen)
         elif action == "compact":
-            matcher._store.compact()
+            matcher.compact()
         elif action == "keep":
             folder = tmp_path_factory.mktemp("kept") / "matcher"
             matcher.save(folder)
@@ -242,7 +242,7 @@ def test_expressions_that_wait_count_as_well():
         except mw.IndexBuildError:
             break
     assert n == 62  # 62 * 63 / 2 postings
-    m._store.compact()
+    m.compact()
     m.remove_many(range(0, 60, 2))
     assert m.match({"a": 100}) == [*range(1, 60, 2), 60, 61]
 

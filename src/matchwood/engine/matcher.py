@@ -10,35 +10,41 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from itertools import chain
 from typing import TYPE_CHECKING, Any, TypeVar
 from weakref import ref
 
 import numpy as np
 
 from matchwood.encode.attributes import Attributes
-from matchwood.encode.events import EncodedEvents, encode_event, encode_events
+from matchwood.encode.events import EncodedEvents, encode_events
 from matchwood.encode.expressions import ExpressionTable
 from matchwood.encode.plain_values import as_mapping
 from matchwood.encode.schema import Schema
 from matchwood.engine.access import Access, Reader
-from matchwood.engine.changes import add_chunks, remove_ids, replace_one
+from matchwood.engine.changes import remove_ids, remove_one, replace_one
 from matchwood.engine.choices import ALL, Choice, read_choice
 from matchwood.engine.collection import Collection
 from matchwood.engine.context_values import ContextValues
-from matchwood.engine.durable import Durability, opened
+from matchwood.engine.draft import Draft
+from matchwood.engine.durable import Durability, Durable, opened
 from matchwood.engine.explain import Explanation, explain
 from matchwood.engine.fields import KEEP, fields_of
+from matchwood.engine.head import COPIED_MOST, Spare
 from matchwood.engine.loading import BatchReport, Chunk, load_batches
 from matchwood.engine.matches import Found, Matches
+from matchwood.engine.merge import merged
 from matchwood.engine.metrics import Meter, measured
 from matchwood.engine.moments import Moment
 from matchwood.engine.questions import Questions
-from matchwood.engine.recovery import settled
-from matchwood.engine.routing import Routing, with_ids
+from matchwood.engine.recovery import blank, settled
+from matchwood.engine.routing import AUTO, Routing, with_ids
 from matchwood.engine.savepoint import Change
 from matchwood.engine.store import Store
 from matchwood.engine.subscriptions import Id, Subscriptions
+from matchwood.engine.view import Part, View, encoded_event, guarded
 from matchwood.errors import EventError, MatchwoodError, StorageError
+from matchwood.index.core.scratch import Scratch
 from matchwood.lang.nodes import Boolean, Expr
 
 if TYPE_CHECKING:
@@ -49,6 +55,9 @@ Result = TypeVar("Result")
 
 ABSORB_FROM = 256
 """Events after which a matcher that is idle absorbs what was learned from them."""
+
+FORGET_FROM = 100_000
+"""Events after which a scratch is made anew where nothing absorbs what was learned from them."""
 
 
 class Matcher(Collection, ContextValues, Questions, Durability):
@@ -68,6 +77,7 @@ class Matcher(Collection, ContextValues, Questions, Durability):
     ['cheap']
     """
 
+    _durable: Durable | None
     _loading: ref[BatchReport] | None
     """The report of the add_many that is under way.  An interruption may leave the reference here,
     but not the report, which dies with the call."""
@@ -141,8 +151,8 @@ class Matcher(Collection, ContextValues, Questions, Durability):
         `m[id]` gives all of it back.
         """
         fields = fields_of(priority, attributes, expires, payload)
-        with self._changing():
-            self._store.add(id, expr, context, fields)
+        with self._changing(bound=context is not None) as target:
+            target.add(id, expr, context, fields)
 
     @measured
     def add_many(
@@ -175,11 +185,26 @@ class Matcher(Collection, ContextValues, Questions, Durability):
         self, chunks: Iterable[Chunk], *, progress: Callable[[int, int], None] | None = None
     ) -> BatchReport:
         """Register what was read elsewhere, as `engine.loading` and `engine.parsing` give it."""
-        with self._changing():
+        with self._one_loading() as report:
+            read = iter(chunks)
+            first = next(read, None)
+            if first is None:
+                return report
+            has_contexts = first.contexts is not None
+            with self._changing(bound=has_contexts, report=report) as target:
+                return target.add_chunks(chain([first], read), progress, report)
+
+    @contextmanager
+    def _one_loading(self) -> Iterator[BatchReport]:
+        """No other change until an add_many is over; also what it reads may not change this."""
+        with self._access.writing():
+            self._check_loading()
+            if self._durable is not None:
+                self._follow_log(self._durable)
             report = BatchReport()
             self._loading = ref(report)
             try:
-                return add_chunks(self._store, chunks, progress, report)
+                yield report
             finally:
                 self._loading = None
 
@@ -200,21 +225,21 @@ class Matcher(Collection, ContextValues, Questions, Durability):
         It keeps its context and whatever else is not given, too.
         """
         fields = fields_of(priority, attributes, expires, payload)
-        with self._changing():
-            replace_one(self._store, id, expr, context, fields)
+        with self._changing(bound=context is not None) as target:
+            replace_one(target, id, expr, context, fields)
 
     @measured
     def remove(self, id: Id) -> None:
         """Forget a subscription."""
-        with self._changing():
-            self._store.remove(np.array([self._store.subscriptions.find(id)], np.int32))
+        with self._changing() as target:
+            remove_one(target, id)
 
     @measured
     def remove_many(self, ids: Iterable[Id]) -> BatchReport:
         """Forget many; unknown ids are reported and never stop the others."""
         wanted = list(ids)  # first: an iterable may be one that uses this matcher
-        with self._changing():
-            return remove_ids(self._store, wanted)
+        with self._changing() as target:
+            return remove_ids(target, wanted)
 
     # -- matching ----------------------------------------------------------------------------
 
@@ -239,10 +264,9 @@ class Matcher(Collection, ContextValues, Questions, Durability):
         now    the moment that decides what has expired, as `expires` of `add`; by default this one
         """
 
-        def search(store: Store, reader: Reader) -> list[Id]:
-            choice = read_choice(store, first, limit, where, now)
-            encoded = encode_event(store.attributes, event)
-            return store.match(EncodedEvents(encoded, {}), reader, choice).ids.tolist()
+        def search(view: View, reader: Reader) -> list[Id]:
+            choice = read_choice(view, first, limit, where, now)
+            return view.match(encoded_event(view, event), reader, choice).ids.tolist()
 
         return self._search(search)
 
@@ -263,9 +287,10 @@ class Matcher(Collection, ContextValues, Questions, Durability):
         """
         read = _read(events)
 
-        def search(store: Store, reader: Reader) -> Matches:
-            choice = read_choice(store, first, limit, where, now)
-            return store.match(encode_events(store.attributes, read), reader, choice)
+        def search(view: View, reader: Reader) -> Matches:
+            choice = read_choice(view, first, limit, where, now)
+            events = [encode_events(part.store.attributes, read) for part in view.searched]
+            return view.match(events, reader, choice)
 
         return self._search(search)
 
@@ -292,7 +317,9 @@ class Matcher(Collection, ContextValues, Questions, Durability):
     def encode(self, events: Any) -> EncodedEvents:
         """Events as integers, for `find`; they hold until the next change."""
         read = _read(events)
-        return self._search(lambda store, reader: encode_events(store.attributes, read))
+        if len(self._view.searched) > 1 or self._view.searched[0].n_gone:
+            self._compact()
+        return self._search(lambda view, reader: encode_events(_only(view).attributes, read))
 
     def find(
         self, events: EncodedEvents, moments: Sequence[Moment] = (), choice: Choice = ALL
@@ -305,9 +332,9 @@ class Matcher(Collection, ContextValues, Questions, Durability):
         choice   which of what holds is given (`choices`)
         """
         if moments:
-            with self._changing(is_search=True):
+            with self._changing(is_logged=False, bound=True):
                 return self._store.find(events, self._access.owner, moments, choice)
-        return self._search(lambda store, reader: store.find(events, reader, (), choice))
+        return self._search(lambda view, reader: _only(view).find(events, reader, (), choice))
 
     def arrow_ids(self) -> pa.Array:
         """Ids by slot, as an Arrow array, null for slots without a subscription.
@@ -315,8 +342,8 @@ class Matcher(Collection, ContextValues, Questions, Durability):
         int64 or strings; a struct of `int` and `str` where there are both.  They hold until the
         next change.
         """
-        with self._exclusive():
-            return self._store.subscriptions.to_arrow()
+        with self._as_one() as store:
+            return store.subscriptions.to_arrow()
 
     def renumber(self) -> pa.Array:
         """Make every subscription's id its number in the order they were added, from 0.
@@ -325,46 +352,49 @@ class Matcher(Collection, ContextValues, Questions, Durability):
         """
         if self._durable is not None:
             raise StorageError("expected a matcher in memory, found a folder, whose ids stay")
-        with self._changing():
-            self._store.compact()
-            return self._store.subscriptions.renumber()
+        with self._changing() as target:
+            return target.renumber()
 
     # -- asking ------------------------------------------------------------------------------
 
     def explain(self, id: Id, event: Mapping[str, Any]) -> Explanation:
         """TRUE, FALSE or UNKNOWN for every part of a subscription, and why it does not match."""
-        with self._exclusive():
+        with self._reading() as view:
             values = as_mapping(event)
             if values is None or isinstance(event, Expr):
                 raise EventError(
                     f"expected a mapping to explain, found {type(event).__name__}: "
                     "give one event with values"
                 )
-            context = self._store.context_values(id)
-            return explain(id, self._store.expression(id), self._store.attributes, values, context)
+            store = view.locate(id)[0].store
+            context = store.context_values(id)
+            return explain(id, store.expression(id), store.attributes, values, context)
 
     def validate(self, text: str | Boolean) -> Expr:
         """Parse and type-check without adding; returns the tree, or raises with a position."""
-        with self._exclusive():
-            return self._store.check(text)
+        with self._reading() as view:
+            return view.head.check(text)
 
     def expression(self, id: Id) -> Expr:
         """A subscription's expression as a tree."""
-        with self._exclusive():
-            return self._store.expression(id)
+        with self._reading() as view:
+            return view.locate(id)[0].store.expression(id)
 
     @property
     def schema(self) -> Schema:
-        """The types of all attributes known so far, declared or learned."""
-        with self._exclusive():
-            return self._store.attributes.schema()
+        """The types of all attributes known so far, declared or learned.
+
+        Those of subscriptions that were removed from a segment stay until it is merged.
+        """
+        with self._reading() as view:
+            return view.schema()
 
     def __len__(self) -> int:
-        return len(self._store.subscriptions)
+        return len(self._view)
 
     def __contains__(self, id: object) -> bool:
-        with self._exclusive():
-            return id in self._store.subscriptions
+        with self._reading() as view:
+            return id in view
 
     # -- keeping -----------------------------------------------------------------------------
 
@@ -383,12 +413,8 @@ class Matcher(Collection, ContextValues, Questions, Durability):
         """
         from matchwood.engine.snapshot import save
 
-        with self._exclusive():
-            self._absorb()
-            if not self._store.subscriptions.is_compact:
-                with Change(self._store):
-                    self._store.compact()
-            save(self._store, path, beside)
+        with self._as_one(is_compact=True) as store:
+            save(store, path, beside)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], mmap: bool = True, verify: bool = True) -> Matcher:
@@ -406,20 +432,50 @@ class Matcher(Collection, ContextValues, Questions, Durability):
         return matcher
 
     def _hold(self, store: Store) -> None:
-        self._store = store
+        """Begin with a store: guarded, as the head, or as a segment with an empty head."""
+        if store.routing.name != AUTO or store.contexts is not None:
+            view = guarded(store)
+        else:
+            store.settle()
+            n_added, parts = store.subscriptions.n_added, [Part(store)]
+            if len(store.subscriptions) > COPIED_MOST:
+                parts.append(Part(blank(store)))
+            view = View(parts, {}, Spare(), n_added=n_added)
         self._meter: Meter = {}
         self._durable = None
         self._access = Access()
         self._loading = None
+        self._view: View = view
 
-    def _search(self, search: Callable[[Store, Reader], Result]) -> Result:
-        """Call a search of the store, beside others unless it has to follow contexts."""
+    def _take(self, other: Matcher) -> None:
+        """Hold what another matcher holds, which gives it up."""
+        if hasattr(self, "_access"):
+            self._view = other._view
+        else:
+            vars(self).update(vars(other))
+
+    @property
+    def _store(self) -> Store:
+        """The store of a guarded view, or of one with one part that holds something."""
+        return self._view.searched[-1].store
+
+    # -- access ------------------------------------------------------------------------------
+
+    def _search(self, search: Callable[[View, Reader], Result]) -> Result:
+        """Call a search of the view, beside others unless it has to follow contexts."""
         while True:
-            with self._access.shared() as reader:
-                store = self._store
-                is_ready = store.pending is None and store.routing.is_settled
+            is_guarded = self._view.is_guarded
+            with self._access.shared(is_guarded) as reader:
+                view = self._shown(reader)
+                if not view.is_guarded:
+                    found = search(view, reader)
+                    if reader.n_events >= FORGET_FROM:  # segments do not learn from events
+                        reader.scratch, reader.n_events = Scratch(), 0
+                    return found
+                store = view.head
+                is_ready = is_guarded and store.pending is None and store.routing.is_settled
                 if is_ready and store.contexts is None:
-                    found = search(store, reader)
+                    found = search(view, reader)
                     break
             if store.contexts is not None:
                 return self._search_in_contexts(search)
@@ -430,10 +486,17 @@ class Matcher(Collection, ContextValues, Questions, Durability):
                 self._absorb()
         return found
 
-    def _search_in_contexts(self, search: Callable[[Store, Reader], Result]) -> Result:
+    def _shown(self, reader: Reader) -> View:
+        """The view of a search: a writer that comes later finds it with the reader."""
+        while True:
+            view = reader.view = self._view
+            if view is self._view:
+                return view
+
+    def _search_in_contexts(self, search: Callable[[View, Reader], Result]) -> Result:
         """The same where values change: an index may follow them while it is searched."""
-        with self._changing(is_search=True):
-            return search(self._store, self._access.owner)
+        with self._changing(is_logged=False):
+            return search(self._view, self._access.owner)
 
     def _absorb(self) -> None:
         """Take over what searches have counted and learned; with exclusive access."""
@@ -443,26 +506,116 @@ class Matcher(Collection, ContextValues, Questions, Durability):
                 self._store.absorb(readers)
 
     @contextmanager
-    def _exclusive(self) -> Iterator[None]:
-        """Exclusive access, and behind it a store whose parts agree."""
-        with self._access.exclusive():
-            if self._loading is not None and self._loading() is not None:
-                raise MatchwoodError(
-                    "expected a progress callback that only reports, found one that uses the "
-                    "matcher: it is not ready before add_many returns"
-                )
-            if self._store.pending is not None and not self._store.is_between_events:
-                self._store = settled(self._store)
-            yield
+    def _reading(self) -> Iterator[View]:
+        """A view to ask that nobody changes meanwhile."""
+        while True:
+            if self._view.is_guarded:
+                with self._exclusive():
+                    yield self._view
+                return
+            with self._access.shared(is_guarded=False) as reader:
+                view = self._shown(reader)
+                if not view.is_guarded:
+                    yield view
+                    return
 
     @contextmanager
-    def _changing(self, is_search: bool = False) -> Iterator[None]:
-        """Exclusive access for a change, which happens whole or not at all."""
+    def _as_one(self, is_compact: bool = False) -> Iterator[Store]:
+        """All subscriptions in one store, without gaps if asked for, while nothing changes them."""
         with self._exclusive():
-            self._absorb()  # before nodes and spaces that searches have counted are others
-            durable = None if is_search or self._store.is_between_events else self._durable
-            with Change(self._store) if durable is None else self._logged(durable):
+            if self._view.is_guarded:
+                self._absorb()
+            only, n_parts = self._view.searched[0], len(self._view.searched)
+            has_gaps = is_compact and not only.store.subscriptions.is_compact
+            if n_parts > 1 or only.n_gone or has_gaps:
+                self._compact()
+            yield self._view.searched[0].store
+
+    @contextmanager
+    def _exclusive(self, report: BatchReport | None = None) -> Iterator[None]:
+        """No other change; and, if the view is guarded, no search, and a store whose parts agree."""
+        with self._access.writing():
+            self._check_loading(report)
+            if not self._view.is_guarded:
                 yield
+                return
+            with self._access.alone():
+                store = self._store
+                if store.pending is not None and not store.is_between_events:
+                    self._view = guarded(settled(store), self._view.filters)
+                yield
+
+    def _check_loading(self, report: BatchReport | None = None) -> None:
+        loading = None if self._loading is None else self._loading()
+        if loading is not None and loading is not report:
+            raise MatchwoodError(
+                "expected a progress callback that only reports, found one that uses the "
+                "matcher: it is not ready before add_many returns"
+            )
+
+    @contextmanager
+    def _changing(
+        self, *, is_logged: bool = True, bound: bool = False, report: BatchReport | None = None
+    ) -> Iterator[Store | Draft]:
+        """A change, which happens whole or not at all: of what this gives.
+
+        is_logged  write it to the folder's log; not a search that follows contexts, nor what is
+                   read from the log
+        bound      it speaks of contexts
+        report     of the add_many that it belongs to
+        """
+        with self._access.writing():
+            self._check_loading(report)
+            if bound and not self._view.is_guarded:
+                self._guard()
+            if not self._view.is_guarded:
+                with self._drafted(self._durable if is_logged else None) as draft:
+                    yield draft
+                return
+            with self._exclusive(report):
+                self._absorb()  # before nodes and spaces that searches have counted are others
+                durable = self._durable if is_logged and not self._store.is_between_events else None
+                with Change(self._store) if durable is None else self._logged(durable):
+                    yield self._store
+
+    @contextmanager
+    def _drafted(self, durable: Durable | None) -> Iterator[Draft]:
+        """A change of a view of segments: prepared, logged, published."""
+        if durable is not None:
+            self._follow_log(durable)
+        draft = Draft(self._view, self._access)
+        if durable is not None:
+            draft.changed = {}
+        try:
+            yield draft
+            view = draft.view()
+            if durable is not None and draft.changed:
+                durable.commit(view, draft.changed, {})
+        except BaseException:
+            draft.drop()
+            raise
+        self._view = view
+        if durable is not None:
+            durable.settle()
+
+    def _guard(self) -> None:
+        """Go on with one store that changes in place, because of contexts; while writing."""
+        view = self._view
+        only = view.searched[0]
+        store = only.store
+        if len(view.searched) > 1 or only.n_gone:
+            store = merged(view.parts)
+        self._view = guarded(store, view.filters)
+
+
+def _only(view: View) -> Store:
+    """The store of a view with one part, of which nothing is gone."""
+    if len(view.searched) > 1 or view.searched[0].n_gone:
+        raise MatchwoodError(
+            "expected a matcher that is as it was when events were encoded, found a change since: "
+            "encode them again"
+        )
+    return view.searched[0].store
 
 
 def _read(events: Any) -> Any:
