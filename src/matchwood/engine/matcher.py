@@ -22,6 +22,7 @@ from matchwood.encode.expressions import ExpressionTable
 from matchwood.encode.plain_values import as_mapping
 from matchwood.encode.schema import Schema
 from matchwood.engine.access import Access, Reader
+from matchwood.engine.background import Merger
 from matchwood.engine.changes import remove_ids, remove_one, replace_one
 from matchwood.engine.choices import ALL, Choice, read_choice
 from matchwood.engine.collection import Collection
@@ -36,6 +37,7 @@ from matchwood.engine.matches import Found, Matches
 from matchwood.engine.merge import merged
 from matchwood.engine.metrics import Meter, measured
 from matchwood.engine.moments import Moment
+from matchwood.engine.parallel import check_threads, match_in_threads
 from matchwood.engine.questions import Questions
 from matchwood.engine.recovery import blank, settled
 from matchwood.engine.routing import AUTO, Routing, with_ids
@@ -279,18 +281,24 @@ class Matcher(Collection, ContextValues, Questions, Durability):
         limit: int | None = None,
         where: str | Boolean | None = None,
         now: Any = None,
+        threads: int | None = None,
     ) -> Matches:
         """Matches of many events: a list of them, an Arrow table or batch, or a data frame.
 
         Events that cannot be read are in `Matches.errors`; they match nothing and stop nothing.
         The rest is as for `match`.
+
+        threads  how many search at the same time; by default the calling one alone.  A matcher
+                 with contexts always searches in one
         """
-        read = _read(events)
+        read, n_threads = _read(events), check_threads(threads)
 
         def search(view: View, reader: Reader) -> Matches:
             choice = read_choice(view, first, limit, where, now)
-            events = [encode_events(part.store.attributes, read) for part in view.searched]
-            return view.match(events, reader, choice)
+            encoded = [encode_events(part.store.attributes, read) for part in view.searched]
+            if n_threads == 1 or view.head.contexts is not None:
+                return view.match(encoded, reader, choice)
+            return match_in_threads(view, encoded, reader, choice, n_threads, self._helpers)
 
         return self._search(search)
 
@@ -445,6 +453,8 @@ class Matcher(Collection, ContextValues, Questions, Durability):
         self._durable = None
         self._access = Access()
         self._loading = None
+        self._helpers: list[Reader] = []  # what threads of `match_many` search with
+        self._merger = Merger()
         self._view: View = view
 
     def _take(self, other: Matcher) -> None:
@@ -571,6 +581,7 @@ class Matcher(Collection, ContextValues, Questions, Durability):
             if not self._view.is_guarded:
                 with self._drafted(self._durable if is_logged else None) as draft:
                     yield draft
+                self._merger.wake(self)
                 return
             with self._exclusive(report):
                 self._absorb()  # before nodes and spaces that searches have counted are others

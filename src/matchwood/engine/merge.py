@@ -21,7 +21,7 @@ from matchwood.errors import MatchwoodError
 if TYPE_CHECKING:
     from matchwood.engine.view import Part
 
-STEP = 512
+STEP = 64
 """Subscriptions that are read between two pauses of a merge in the background."""
 
 
