@@ -108,7 +108,9 @@ def test_a_progress_callback_sees_what_was_there_before():
     m = mw.Matcher()
     m.add("before", "x >= 1")
     seen = []
-    m.add_many([(i, "x = 10") for i in range(3)], progress=lambda *_: seen.append(m.match({"x": 10})))
+    m.add_many(
+        [(i, "x = 10") for i in range(3)], progress=lambda *_: seen.append(m.match({"x": 10}))
+    )
     assert seen == [["before"]]
     assert m.match({"x": 10}) == ["before", 0, 1, 2]
 

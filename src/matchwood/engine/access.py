@@ -3,8 +3,8 @@
 Every search has a `Reader`: a scratch, the view that it uses, and a lock that is held while the
 search runs.  A change takes the main lock.  A view of segments is never changed, so nothing more is
 needed: searches take no lock that a change holds, and the writer looks at the readers' views to
-tell what is still in use (`head`).  A change of a guarded view (`view`) also takes the lock of every
-reader: it begins when all searches that were under way are over.
+tell what is still in use (`head`).  A change of a guarded view (`view`) also takes the lock of
+every reader: it begins when all searches that were under way are over.
 
     search              the lock of one free reader
     search, guarded     [main lock, passed through if a change waits] -> the lock of a free reader

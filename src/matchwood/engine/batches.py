@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any, Self
 
 from matchwood.engine.changes import remove_ids, remove_one, replace_chunks, replace_one
 from matchwood.engine.fields import KEEP, fields_of
-from matchwood.engine.loading import BatchReport, load_batches
 from matchwood.engine.given import tree
+from matchwood.engine.loading import BatchReport, load_batches
 from matchwood.engine.subscriptions import Id, check_id
 from matchwood.errors import EventError, MatchwoodError, SubscriptionError
 from matchwood.lang.nodes import Boolean, Expr
@@ -159,7 +159,7 @@ class Batch:
                 store.check(expr)
 
 
-def carry_out(store: Target, check: Callable[[Store], None], steps: Iterable[Step]) -> None:
+def carry_out(store: Target, check: Callable[[Target], None], steps: Iterable[Step]) -> None:
     """The steps of a batch inside an open transaction; an error undoes all of them."""
     check(store)
     try:

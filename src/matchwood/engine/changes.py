@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
@@ -11,16 +11,47 @@ from matchwood.engine.fields import FieldColumns
 from matchwood.engine.loading import BatchReport, Chunk, Refused
 from matchwood.engine.subscriptions import Id, check_id, missing
 from matchwood.errors import MatchwoodError, SubscriptionError
-from matchwood.lang.nodes import Boolean
+from matchwood.lang.nodes import Boolean, Expr
 
 if TYPE_CHECKING:
-    from matchwood.engine.draft import Draft
+    import pyarrow as pa
+
+    from matchwood.engine.given import Given
     from matchwood.engine.store import Store
 
-    Target = Store | Draft
+Progress = Callable[[int, int], None] | None
+
+
+class Target(Protocol):
     """What a change is carried out on: a store that changes in place, or a draft of a view."""
 
-Progress = Callable[[int, int], None] | None
+    def has(self, id_: Any) -> bool: ...
+
+    def check(self, expr: Given) -> Expr:
+        """Parse and type-check; changes nothing."""
+
+    def add(self, id_: Any, expr: Given, context: Any, fields: FieldColumns) -> None: ...
+
+    def replace(self, id_: Id, expr: Given, context: Any, fields: FieldColumns) -> None: ...
+
+    def remove_ids(self, ids: Sequence[Id]) -> None: ...
+
+    def add_chunks(
+        self, chunks: Iterable[Chunk], progress: Progress = None, report: BatchReport | None = None
+    ) -> BatchReport: ...
+
+    def set_contexts(self, read: Any, flips: bool) -> Any: ...
+
+    def sweep(self, now: int | None) -> int: ...
+
+    def clear(self) -> None: ...
+
+    def compact(self) -> None: ...
+
+    def renumber(self) -> pa.Array: ...
+
+    def spoil(self) -> None:
+        """What was done so far must not be seen."""
 
 
 def add_chunks(

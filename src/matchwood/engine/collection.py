@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from matchwood.engine.changes import Target
     from matchwood.engine.store import Store
-    from matchwood.engine.view import Part, View
+    from matchwood.engine.view import View
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,14 +92,14 @@ class Collection:
         """All ids, in the order the subscriptions were added."""
         with self._reading() as view:
             found: list[Id] = _in_order(
-                view, lambda part, slots: part.store.subscriptions.ids_of(slots)
+                view, lambda store, slots: store.subscriptions.ids_of(slots)
             ).tolist()
             return found
 
     def items(self) -> Iterator[tuple[Id, Subscription]]:
         """Pairs of id and subscription, as they are now, in the order they were added."""
         with self._reading() as view:
-            found = _in_order(view, lambda part, slots: _objects(records(part.store, slots)))
+            found = _in_order(view, lambda store, slots: _objects(records(store, slots)))
         return iter([(each.id, each) for each in found.tolist()])
 
     def to_arrow(self) -> pa.Table:
@@ -107,10 +107,7 @@ class Collection:
         import pyarrow as pa
 
         with self._reading() as view:
-            columns = {
-                name: _in_order(view, lambda part, slots, read=read: read(part.store, slots))
-                for name, read in _COLUMNS.items()
-            }
+            columns = {name: _in_order(view, read) for name, read in _COLUMNS.items()}
             found = {
                 "id": ids_to_arrow(columns["id"], view.id_kind),
                 "expr": pa.array(columns["expr"], pa.large_string()),
@@ -227,9 +224,9 @@ _COLUMNS: dict[str, Callable[[Store, np.ndarray], np.ndarray]] = {
 """The columns of `to_arrow`, part by part."""
 
 
-def _in_order(view: View, read: Callable[[Part, np.ndarray], np.ndarray]) -> np.ndarray:
+def _in_order(view: View, read: Callable[[Store, np.ndarray], np.ndarray]) -> np.ndarray:
     """What is read of each part's subscriptions, in the order of all of them."""
-    found = [(read(part, slots), at) for part, slots, at in view.in_order()]
+    found = [(read(part.store, slots), at) for part, slots, at in view.in_order()]
     if len(found) == 1:
         return found[0][0]
     columns = [column for column, _ in found]

@@ -69,9 +69,7 @@ class ContextValues:
         """
         id_ = check_id(id, "a context's id")
         with self._changing(bound=True) as store:
-            return store.set_contexts(
-                lambda contexts: ([id_], lambda: contexts.remove(id_)), flips
-            )
+            return store.set_contexts(lambda contexts: ([id_], lambda: contexts.remove(id_)), flips)
 
     @measured
     def set_context_many(self, contexts: Any, *, flips: bool = False) -> Flips | None:

@@ -67,11 +67,6 @@ class Draft:
     def check(self, expr: Given) -> Expr:
         return self.head.check(expr)
 
-    @property
-    def contexts(self) -> None:
-        """A matcher with contexts has a guarded view."""
-        return None
-
     def _place(self, id_: Any) -> tuple[int, int] | None:
         """The number of the segment that an id is in and its slot; (-1, -1) in the head."""
         if id_ in self.head.subscriptions:
@@ -107,8 +102,8 @@ class Draft:
         at = np.array([slot], np.int32)
         subscriptions = self._parts[number].store.subscriptions
         old = subscriptions.columns.fields(at)
-        pairs = zip(fields, old, strict=True)
-        both = FieldColumns(*[was if given is None else given for given, was in pairs])
+        given = {name: value for name, value in fields._asdict().items() if value is not None}
+        both = old._replace(**given)
         if fields.attributes is not None:
             both = both._replace(types=fields.types)
         self._add(id_, expr, both, subscriptions.order[at])

@@ -88,9 +88,7 @@ class Durable:
                 "forked one: open it there with read_only=True"
             )
 
-    def commit(
-        self, view: View, changed: Mapping[Any, bool], contexts: Mapping[Any, None]
-    ) -> None:
+    def commit(self, view: View, changed: Mapping[Any, bool], contexts: Mapping[Any, None]) -> None:
         """Write what changed, as a view has it.
 
         Memory has it as well only when the caller is done: until then the log may be ahead, and the
@@ -265,7 +263,6 @@ class Durability:
     """The methods of a matcher that has a folder."""
 
     _view: View
-    _store: Store
     _durable: Durable | None
     _exclusive: Callable[[], AbstractContextManager[None]]
     _as_one: Callable[..., AbstractContextManager[Store]]
@@ -305,7 +302,7 @@ class Durability:
     def _logged(self, durable: Durable) -> Iterator[None]:
         """A change inside the lock: applied, then written to the log, else undone."""
         self._follow_log(durable)
-        store = self._store
+        store = self._view.head
         with Change(store):
             store.subscriptions.changed, store.changed_contexts = {}, {}
             yield

@@ -543,7 +543,7 @@ class Matcher(Collection, ContextValues, Questions, Durability):
 
     @contextmanager
     def _exclusive(self, report: BatchReport | None = None) -> Iterator[None]:
-        """No other change; and, if the view is guarded, no search, and a store whose parts agree."""
+        """No other change; if the view is guarded no search either, and a store that is whole."""
         with self._access.writing():
             self._check_loading(report)
             if not self._view.is_guarded:

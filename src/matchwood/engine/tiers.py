@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 HEAD_MOST = 4_096
-"""Subscriptions of the head.  Above it the head is frozen; `add_many` of as many makes a segment."""
+"""Subscriptions from which the head is frozen, and `add_many` makes a segment of its own."""
 
 FACTOR = 8
 """Segments of one tier before they are merged; each tier is so many times larger."""

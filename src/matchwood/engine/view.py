@@ -30,7 +30,7 @@ from matchwood.encode.events import EncodedEvents, encode_event
 from matchwood.encode.schema import Schema
 from matchwood.engine.choices import ALL, Choice, best
 from matchwood.engine.join_kernels import join
-from matchwood.engine.matches import Found, Id, Matches, kept
+from matchwood.engine.matches import Found, Matches, kept
 from matchwood.engine.store import Store, are_marked
 from matchwood.engine.subscription_columns import agreed_types
 from matchwood.engine.subscriptions import check_id, missing
@@ -236,9 +236,7 @@ class View:
 
 def encoded_event(view: View, event: Any) -> list[EncodedEvents]:
     """One event, encoded for each part that is searched; raises what is wrong with it."""
-    return [
-        EncodedEvents(encode_event(part.store.attributes, event), {}) for part in view.searched
-    ]
+    return [EncodedEvents(encode_event(part.store.attributes, event), {}) for part in view.searched]
 
 
 def guarded(store: Store, filters: dict[Any, Any] | None = None) -> View:

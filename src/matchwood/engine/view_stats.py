@@ -24,9 +24,10 @@ def view_stats(view: View, readers: Sequence[Reader]) -> dict[str, Any]:
     kinds = np.concatenate([_kinds(part) for part in parts])
     contexts = view.head.contexts
     names = {name for part in parts for name in part.store.attributes.named}
-    work = sum([part.store.work for part in parts])
-    if not view.is_guarded:
-        work = work + sum([reader.work for reader in readers])
+    counted = [part.store.work for part in parts]
+    if not view.is_guarded:  # else the store has absorbed it
+        counted += [reader.work for reader in readers]
+    work = np.array(counted).sum(axis=0).tolist()
     return {
         "subscriptions": len(view),
         "conjunctions": int((kinds == CONJUNCTION).sum()),
@@ -44,7 +45,7 @@ def view_stats(view: View, readers: Sequence[Reader]) -> dict[str, Any]:
         "bytes_per_subscription": round(sum(memory.values()) / max(1, len(view)), 1),
         "segments": [{"subscriptions": len(part), "gone": part.n_gone} for part in parts],
         "indexes": indexes,
-        "work": dict(zip(COUNTERS, work.tolist(), strict=True)),
+        "work": dict(zip(COUNTERS, work, strict=True)),
         "compile_seconds": round(compile_seconds(), 3),
     }
 
