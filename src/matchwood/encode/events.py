@@ -214,7 +214,7 @@ def _compute(
             problems.append(error)
             value = UNKNOWN
         if value is UNKNOWN:
-            unknown.append(attribute)
+            unknown += [attribute, *attribute.kinds.values()]
         elif value is not None:
             found.update(open_entries(attributes, attribute, value))
     return unknown
