@@ -23,6 +23,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from matchwood.encode.attributes import Attribute, Attributes
+from matchwood.encode.cells import Cell, read_cell
 from matchwood.encode.computed import UNKNOWN, compute, find_value
 from matchwood.encode.dict_events import PLAIN, DictReader, Made, Shape
 from matchwood.encode.interval_events import KeySets, interval_entries
@@ -272,7 +273,9 @@ def open_entries(attributes: Attributes, attribute: Attribute, value: Any) -> li
     entries: list[Entry] = [(attribute.id, 0)] if attribute.is_asked else []
     for kind, each in attribute.kinds.items():
         try:
-            if each.is_plain and each.keys is not None:  # the usual case, without a generator
+            if type(value) is Cell:
+                entries += typed_entries(attributes, each, read_cell(kind, value))
+            elif each.is_plain and each.keys is not None:  # the usual case, without a generator
                 entries.append((each.id, each.keys.key(value)))
             else:
                 entries += typed_entries(attributes, each, as_kind(kind, value))

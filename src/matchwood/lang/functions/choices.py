@@ -1,4 +1,4 @@
-"""One of several values: CASE, if, coalesce, nullif, nvl2.  And round: its digits are constant."""
+"""One of several values: CASE, coalesce, nullif, `a[i]`.  And round, whose digits are constant."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from matchwood.lang.functions.binding import (
 )
 from matchwood.lang.functions.conditions import compare
 from matchwood.lang.functions.numbers import round_bind
-from matchwood.lang.functions.registry import Binding, define
-from matchwood.lang.functions.types import TypeProblem, common, convert
+from matchwood.lang.functions.registry import FUNCTIONS, Binding, define
+from matchwood.lang.functions.types import Arr, Mixed, TypeProblem, common, convert
 from matchwood.lang.scalars import Call, Lit, Scalar
 
 
@@ -86,12 +86,31 @@ def _round(node: Call, types: Types) -> Bound:
     return to, null_out(evaluate, [get])
 
 
+def _item(node: Call, types: Types) -> Bound:
+    """`a[i]` and element_at; in a list of several kinds the position tells the type."""
+    (kind, get), (key, get_key) = (bind(each, types) for each in node.args)
+    if isinstance(kind, Arr) and isinstance(kind.element, Mixed):
+        kind = Arr(_kind_at(kind.element, node))
+    to, evaluate = FUNCTIONS[node.name].bind([kind, key])
+    return to, null_out(evaluate, [get, get_key])
+
+
+def _kind_at(mixed: Mixed, node: Call) -> Any:
+    at = node.args[1]
+    if not isinstance(at, Lit) or type(at.value) is not int:
+        raise TypeProblem("an array of several kinds, whose position is no constant")
+    place = at.value - 1 if node.name == "element_at" and at.value > 0 else at.value
+    n = len(mixed.kinds)
+    return mixed.kinds[place] if -n <= place < n else "void"
+
+
 def _alias_of(build: Callable[[tuple[Scalar, ...]], Call]) -> Callable[..., Bound]:
     return lambda node, types: bind(build(node.args), types)
 
 
 SPECIAL |= {
     "case": _case, "coalesce": _coalesce, "nullif": _null_if, "round": _round,
+    "[]": _item, "element_at": _item,
     "if": _alias_of(lambda args: Call("case", args)),
     "nvl2": _alias_of(
         lambda args: Call("case", (Call("not", (Call("isnull", args[:1]),)), *args[1:]))

@@ -66,7 +66,8 @@ class Formula:
             get = bind(self.tree, named)[1]
         except TypeProblem as problem:
             return str(problem)
-        return get, named.n_unknown > 0 or any(map(is_mixed, types))
+        is_partial = _compares_elements(self.tree) and any(map(is_mixed, types))
+        return get, is_partial or named.n_unknown > 0
 
 
 PATH = "\1"
@@ -85,6 +86,12 @@ def _with_paths(node: Scalar) -> Scalar:
     if isinstance(node, Cast):
         return Cast(_with_paths(node.value), node.type, node.is_try)
     return Lambda(node.names, _with_paths(node.body)) if isinstance(node, Lambda) else node
+
+
+def _compares_elements(node: Scalar) -> bool:
+    if isinstance(node, Call) and node.name in ("array_contains", "arrays_overlap"):
+        return True
+    return any(map(_compares_elements, parts(node)))
 
 
 def _inputs(node: Scalar) -> list[str]:
