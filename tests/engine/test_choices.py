@@ -235,3 +235,29 @@ def test_a_table_of_predicates_has_fields_too() -> None:
     assert m.match({"x": 1, "y": 1}, where="a = 1") == [2]
     with pytest.raises(SchemaError):
         m.match({"x": 1}, where="a = 'text'")
+
+
+def test_a_filter_may_say_whose_attributes_it_means() -> None:
+    m = mw.Matcher()
+    m.add("plain", "x = 1", attributes={"age": 20})
+    m.add("nested", "x = 1", attributes={"subscriber": {"age": 20}, "age": 3})
+    m.add("young", "x = 1", attributes={"age": 3})
+    m.add("none", "x = 1")
+    assert m.match({"x": 1}, where="subscriber.age >= 18") == ["plain", "nested"]
+    assert m.match({"x": 1}, where="subscriber.age >= 18 AND age < 18") == ["nested"]
+    assert m.match({"x": 1}, where="subscriber.age IS NULL") == ["none"]
+    table = pa.table(
+        {
+            "id": [1, 2],
+            "expr": ["x = 1", "x = 1"],
+            "attributes": pa.array(
+                [[("age", "20")], [("age", "3")]], pa.map_(pa.string(), pa.string())
+            ),
+        }
+    )
+    m = mw.Matcher()
+    m.add_many(table)
+    assert m.match({"x": 1}, where="subscriber.age >= 18") == [1]
+    for name in ("age", "subscriber.age"):
+        assert m.match({"x": 1}, where=f"{name} IS NULL") == []
+        assert m.match({"x": 1}, where=f"{name} IS NOT NULL") == [1, 2]
