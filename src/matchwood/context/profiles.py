@@ -7,7 +7,7 @@ the chosen attributes first.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -38,8 +38,13 @@ from matchwood.index.scan.match import Records, append_conjunctions, append_tree
 from matchwood.index.stabbing.marker_kernels import MAX_KEY, MIN_KEY
 from matchwood.kernel.arrays import grown
 
+if TYPE_CHECKING:
+    from matchwood.context.choice import Choice
+
 _OPS = {"=": 0, "<>": 1, "<": 2, "<=": 3, ">": 4, ">=": 5}
 NO_INDEX_ATTR = -1
+OWN = (VALUE, ABSENCE)
+"""Kinds of leaves on one value of the context alone."""
 
 
 class Meanings(NamedTuple):
@@ -205,6 +210,7 @@ def no_profiles() -> Profiles:
         need=np.zeros(16, np.uint8),
         is_tree=np.zeros(16, np.uint8),
         entry=np.zeros((16, 3), np.int32),
+        listed=np.zeros(16, np.int32),
         link=np.empty((16, 5), np.int32),
         loose=np.empty(16, np.int32),
         wrong=np.zeros(16, np.uint8),
@@ -214,15 +220,15 @@ def no_profiles() -> Profiles:
 
 
 def append(
-    profiles: Profiles, compiled: Compiled, attrs: np.ndarray, store: ContextStore | None
+    profiles: Profiles, compiled: Compiled, choice: Choice, store: ContextStore | None
 ) -> Profiles:
-    """Profiles with those of `compiled` after them; `attrs` are the attributes with an index."""
+    """Profiles with those of `compiled` after them; `choice` says which indexes there are."""
     n_old, m_old, _, _, n_loose, _ = profiles.count.tolist()
-    n, m, n_indexes = len(compiled.slots), len(compiled.leaf), len(attrs)
-    rank = np.full(m, n_indexes, np.int64)
-    for k, attr in enumerate(attrs.tolist()):
-        rank[compiled.index_attr == attr] = k
-    order = np.lexsort((rank, compiled.profile))  # stable: trees, whose ranks are equal, stay
+    n, m, n_indexes = len(compiled.slots), len(compiled.leaf), choice.width
+    rank, listed = _places(compiled, choice)
+    is_own = np.isin(compiled.leaf[:, 0] & 7, OWN) & ~compiled.is_tree[compiled.profile]
+    # stable: trees, whose ranks are equal, stay; of an entry, tests of the event come first
+    order = np.lexsort((is_own, rank, compiled.profile))
     rank, owner = rank[order], compiled.profile[order]
     sizes = np.bincount(owner, minlength=n)
     starts = np.concatenate([[0], np.cumsum(sizes)])
@@ -230,7 +236,7 @@ def append(
     np.add.at(held, (owner[rank < n_indexes], rank[rank < n_indexes]), 1)
     need = (held > 0).sum(axis=1)
     kind = compiled.leaf[order, 0] & 7
-    is_relation = ((kind == RELATION) | (kind == BAND)) & (rank < n_indexes)
+    is_relation = ((kind == RELATION) | (kind == BAND) | is_own[order]) & (rank < n_indexes)
 
     p = _with_room(profiles, n, m, n_indexes, int(is_relation.sum()), int((need == 0).sum()))
     p.leaf[m_old : m_old + m] = compiled.leaf[order]
@@ -246,12 +252,49 @@ def append(
         entry[:, :, 0] = m_old + starts[:-1, None] + before
         entry[:, :, 1] = held
         entry[:, :, 2] = -1
+        p.listed[n_old * n_indexes : (n_old + n) * n_indexes] = listed.ravel()
         p.wrong[n_old * n_indexes : (n_old + n) * n_indexes] = 0
         p.spent[n_old * n_indexes : (n_old + n) * n_indexes] = 0
     loose = n_old + np.flatnonzero(need == 0)
     p.loose[n_loose : n_loose + len(loose)] = loose
     p.count[0], p.count[1], p.count[4] = n_old + n, m_old + m, n_loose + len(loose)
     return p
+
+
+def _places(compiled: Compiled, choice: Choice) -> tuple[np.ndarray, np.ndarray]:
+    """By leaf, the number of its entry in its profile, `width` for none; by entry, its index.
+
+    A profile is in the indexes on its most selective attributes.  What the context alone decides
+    goes with its first entry, or is an entry of its own where there is no other.
+    """
+    n, m, width = len(compiled.slots), len(compiled.leaf), choice.width
+    rank, listed = np.full(m, width, np.int64), np.zeros((n, width), np.int32)
+    if not width:
+        return rank, listed
+    lists = choice.lists_of(compiled.index_attr)
+    held = np.flatnonzero(lists >= 0)
+    pairs, which = np.unique(
+        compiled.profile[held] * choice.n_lists + lists[held], return_inverse=True
+    )
+    owner, of_pair = pairs // choice.n_lists, pairs % choice.n_lists
+    order = np.lexsort((of_pair, -choice.score[of_pair], owner))
+    first = np.searchsorted(owner, owner)  # where the pairs of its owner begin
+    place = np.empty(len(pairs), np.int64)
+    place[order] = np.arange(len(pairs)) - first
+    rank[held] = np.minimum(place[which], width)
+    kept = place < width
+    listed[owner[kept], place[kept]] = of_pair[kept]
+    is_own = np.isin(compiled.leaf[:, 0] & 7, OWN) & ~compiled.is_tree[compiled.profile]
+    if choice.every >= 0:
+        alone = np.ones(n, bool)
+        alone[owner] = False
+        listed[alone, 0] = choice.every
+        rank[is_own] = 0
+    else:
+        has_entry = np.zeros(n, bool)
+        has_entry[owner] = True
+        rank[is_own & has_entry[compiled.profile]] = 0
+    return rank, listed
 
 
 def _rows(store: ContextStore | None, slots: np.ndarray) -> np.ndarray:
@@ -294,6 +337,7 @@ def _with_room(p: Profiles, n: int, m: int, n_indexes: int, n_links: int, n_loos
         need=grown(p.need, rows),
         is_tree=grown(p.is_tree, rows),
         entry=grown(p.entry, entries),
+        listed=grown(p.listed, entries),
         link=grown(p.link, size(len(p.link), links + n_links)),
         loose=grown(p.loose, size(len(p.loose), loose + n_loose)),
         wrong=grown(p.wrong, entries),
