@@ -32,7 +32,8 @@ def match_bitmaps(cif: Cif, events: EventBatch, scratch: Scratch) -> Hits:
     n, attrs = choice.width, choice.attrs.tolist()
     live = profiles.slot[: int(profiles.count[N_PROFILES])] >= 0
     held = profiles.entry[: len(live) * n, 1].reshape(-1, n) > 0
-    listed = np.where(held, profiles.listed[: len(live) * n].reshape(-1, n), -1)
+    is_whole = held.sum(axis=1) == profiles.need[: len(live)]  # else any of its indexes will do
+    listed = np.where(held & is_whole[:, None], profiles.listed[: len(live) * n].reshape(-1, n), -1)
     beside = [
         BitMap(np.flatnonzero(live & (listed != k).all(axis=1)).astype(np.uint32))
         for k in range(choice.n_lists)

@@ -2,13 +2,16 @@
 
 Idea.    Context management (`store`) holds the values.  Every attribute that profiles test has an
          index, and a profile is in those on its most selective ones.  They find profiles whose
-         ranges hold the event's key; a merge keeps those that all their indexes have found; a postfilter tests what is left in the context as it is, so an index may be
-         wrong on the safe side.  What an update does to the indexes is the only difference between
-         `no_index`, `eager`, `partial`, `gbu` and `agile`.
+         ranges hold the event's key; a merge keeps those that all their indexes have found; a
+         postfilter tests what is left in the context as it is, so an index may be wrong on the safe
+         side.  What an update does to the indexes is the only difference between `no_index`,
+         `eager`, `partial`, `gbu` and `agile`.
 Source.  The AGILE paper: section 3 (components), figures 3, 4 and 8, section 5.5 (policies),
          section 6.1 (choices: two indexes, bitmaps, short circuit).
-Differs. Only conjunctions are indexed, other expressions are candidates for every event.  What the
-         context alone decides is part of an entry's range: all keys or none.  Indexes
+Differs. A tree is held under the hull of leaves without which it cannot be TRUE (`cover_kernels`),
+         where the paper unites the answers of its conjunctions; what has no such leaves in few
+         indexes is a candidate for every event.  What the context alone decides is part of an
+         entry's range: all keys or none.  Indexes
          are chosen and built at the first match after values or profiles have doubled.  Requests to
          deescalate are carried out after the batch of events that made them.  `auto` weighs recent
          updates and false positives, not all since the start.  The merge counts in a compiled

@@ -138,7 +138,7 @@ def _merge(profiles, s, events, e, lists, adapts, search):
     if n * SPARSE > profiles.count[N_PROFILES]:
         n = 0
         for p in range(profiles.count[N_PROFILES]):
-            if need[p] > 0 and seen[p] == base + need[p]:
+            if need[p] > 0 and seen[p] >= base + need[p]:
                 candidates[n] = p
                 n += 1
     for i in range(profiles.count[N_LOOSE]):
@@ -172,13 +172,15 @@ def _can_probe(events, e, lists):
 
 
 @part
-def _failed_entry(entry, p, at, n_indexes):
-    """The entry whose leaf decided against a profile, -1 when no index holds that leaf."""
-    for k in range(n_indexes):
-        e = p * n_indexes + k
+def _failed_entry(entry, p, at, is_tree, n_indexes):
+    """The entry whose leaf decided against a profile, -1 when no index holds that leaf.
+
+    Of a tree, whose leaves do not decide alone, the first one.
+    """
+    for e in range(p * n_indexes, (p + 1) * n_indexes):
         first = entry[e, 0]
-        if first <= at < first + entry[e, 1]:
-            return e
+        if first <= at < first + entry[e, 1] or (is_tree and entry[e, 1] > 0):
+            return np.int64(e)
     return np.int64(-1)
 
 
@@ -228,7 +230,7 @@ def _postfilter(
             out[used] = profiles.slot[p]
             used += 1
         elif is_probed:
-            e = _failed_entry(profiles.entry, p, at, n_indexes)
+            e = _failed_entry(profiles.entry, p, at, is_tree[p] != 0, n_indexes)
             if e >= 0:
                 search.count[N_WRONG] += 1
                 if adapts:

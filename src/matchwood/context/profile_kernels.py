@@ -4,11 +4,12 @@ Layout   (P profiles, m leaves; a profile is in n indexes at most, p * n .. p * 
          entries)
          leaf   int64[m, 4]    what a predicate tests: see the names below
          jump   int32[m, 2]    next leaf when it holds and when not, or MATCH, or FAIL
-         start  int64[P+1]     slice of leaves that belongs to a profile; those of its entries first
+         start  int64[P+1]     slice of leaves that belongs to a profile; of its entries first, of a
+                               tree copies of them last, which no jump leads to
          slot   int32[P]       expression, -1 when deleted
          row    int32[P]       row of its context in the cells, -1: it has none
          is_tree uint8[P]      0: all leaves must hold, jumps need not be looked at
-         need   uint8[P]       indexes that hold it; 0: a candidate for every event
+         need   uint8[P]       indexes that find it when it matches; 0: a candidate for every event
          entry  int32[P*n, 3]  first leaf, number of leaves, first link; 0 leaves: not held
          listed int32[P*n]     the index that holds an entry
          link   int32[L, 5]    ENTRY, LEAF, NEXT and PREVIOUS of the same cell, SIBLING of the entry
@@ -386,10 +387,17 @@ def leaf_range(leaf, at, row, cells):
 
 @part
 def entry_range(profiles, e, n_indexes, cells):
-    """k(e): the keys that all leaves of an entry allow."""
+    """k(e): the keys that all leaves of an entry allow; of a tree the hull of what one allows."""
+    p = e // n_indexes
+    row, first = profiles.row[p], profiles.entry[e, 0]
+    if profiles.is_tree[p] != 0:
+        lo, hi = np.int64(MAX_KEY), np.int64(MIN_KEY)
+        for at in range(first, first + profiles.entry[e, 1]):
+            low, high = leaf_range(profiles.leaf, at, row, cells)
+            if low <= high:
+                lo, hi = min(lo, low), max(hi, high)
+        return lo, hi
     lo, hi = np.int64(MIN_KEY), np.int64(MAX_KEY)
-    row = profiles.row[e // n_indexes]
-    first = profiles.entry[e, 0]
     for at in range(first, first + profiles.entry[e, 1]):
         low, high = leaf_range(profiles.leaf, at, row, cells)
         lo, hi = max(lo, low), min(hi, high)
