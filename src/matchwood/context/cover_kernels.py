@@ -21,13 +21,13 @@ MOST_LEAVES = 512
 
 
 @part
-def _covers(jump, first, last, chosen, reached):
+def _covers(jump, chosen, reached):
     """Whether the chosen leaves of a tree cover it; a leaf jumps to later ones only."""
-    for i in range(last - first):
-        reached[i] = i == 0
-    for at in range(first, last):
-        if reached[at - first]:
-            for side in range(1 if chosen[at - first] else 0, 2):
+    for at in range(len(jump)):
+        reached[at] = at == 0
+    for at in range(len(jump)):
+        if reached[at]:
+            for side in range(1 if chosen[at] else 0, 2):
                 to = jump[at, side]
                 if to == MATCH:
                     return False
@@ -37,68 +37,62 @@ def _covers(jump, first, last, chosen, reached):
 
 
 @part
-def _choose(lists, first, last, wanted, chosen):
+def _choose(lists, wanted, chosen):
     """Choose the leaves of one index, or of all where `wanted` is NOT_CHOSEN."""
-    for at in range(first, last):
-        k = lists[at]
-        chosen[at - first] = k >= 0 and (wanted == NOT_CHOSEN or k == wanted)
+    for at in range(len(lists)):
+        chosen[at] = lists[at] >= 0 and (wanted == NOT_CHOSEN or lists[at] == wanted)
 
 
 @part
-def _thin_out(jump, first, last, chosen, reached):
+def _thin_out(jump, chosen, reached):
     """Take away chosen leaves while the others cover the tree: the last ones first."""
-    for i in range(last - first - 1, -1, -1):
-        if chosen[i]:
-            chosen[i] = False
-            if not _covers(jump, first, last, chosen, reached):
-                chosen[i] = True
+    for at in range(len(jump) - 1, -1, -1):
+        if chosen[at]:
+            chosen[at] = False
+            if not _covers(jump, chosen, reached):
+                chosen[at] = True
 
 
 @part
-def _keep(place, first, last, chosen, j):
-    for at in range(first, last):
-        if chosen[at - first]:
-            place[at] = j
-
-
-@part
-def _all_of(jump, lists, first, last, rank, place, listed, chosen, reached):
+def _all_of(jump, lists, rank, place, listed, chosen, reached):
     """Indexes each of which finds the tree whenever it is TRUE, the most selective first."""
     n, used = np.int64(0), np.int64(-1)
     while n < len(listed):
         best = np.int64(NOT_CHOSEN)
-        for at in range(first, last):
+        for at in range(len(lists)):
             k = np.int64(lists[at])
             if k >= 0 and rank[k] > used and (best < 0 or rank[k] < rank[best]):
                 best = k
         if best < 0:
             break
         used = rank[best]
-        _choose(lists, first, last, best, chosen)
-        if _covers(jump, first, last, chosen, reached):
-            _thin_out(jump, first, last, chosen, reached)
-            _keep(place, first, last, chosen, n)
+        _choose(lists, best, chosen)
+        if _covers(jump, chosen, reached):
+            _thin_out(jump, chosen, reached)
+            for at in range(len(jump)):
+                if chosen[at]:
+                    place[at] = n
             listed[n] = best
             n += 1
     return n
 
 
 @part
-def _any_of(jump, lists, first, last, place, listed, chosen, reached):
+def _any_of(jump, lists, place, listed, chosen, reached):
     """Indexes one of which finds the tree whenever it is TRUE; 0 when they would be too many."""
-    _choose(lists, first, last, np.int64(NOT_CHOSEN), chosen)
-    if not _covers(jump, first, last, chosen, reached):
+    _choose(lists, np.int64(NOT_CHOSEN), chosen)
+    if not _covers(jump, chosen, reached):
         return np.int64(0)
-    _thin_out(jump, first, last, chosen, reached)
+    _thin_out(jump, chosen, reached)
     n = np.int64(0)
-    for at in range(first, last):
-        if not chosen[at - first]:
+    for at in range(len(jump)):
+        if not chosen[at]:
             continue
         j = np.int64(0)
         while j < n and listed[j] != lists[at]:
             j += 1
         if j == len(listed):
-            _keep(place, first, last, chosen, NOT_CHOSEN)
+            place[:] = NOT_CHOSEN
             return np.int64(0)
         if j == n:
             listed[n] = lists[at]
@@ -118,15 +112,14 @@ def cover_trees(jump, lists, start, rank, place, listed, need, scratch):
     need    written: by tree, in how many of its indexes it is found when it is TRUE; 0: no index
     scratch bool[2, longest tree]
     """
-    chosen, reached = scratch[0], scratch[1]
     for t in range(len(start) - 1):
         first, last = start[t], start[t + 1]
+        need[t] = 0
         if last - first > MOST_LEAVES:
-            need[t] = 0
             continue
-        n = _all_of(jump, lists, first, last, rank, place, listed[t], chosen, reached)
-        if n == 0:
-            n = min(
-                np.int64(1), _any_of(jump, lists, first, last, place, listed[t], chosen, reached)
-            )
+        jumps, mine, to = jump[first:last], lists[first:last], place[first:last]
+        chosen, reached = scratch[0, : last - first], scratch[1, : last - first]
+        n = _all_of(jumps, mine, rank, to, listed[t], chosen, reached)
+        if n == 0 and _any_of(jumps, mine, to, listed[t], chosen, reached) > 0:
+            n = 1
         need[t] = n
