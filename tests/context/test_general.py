@@ -78,3 +78,24 @@ def test_a_tree_without_leaves_that_it_needs_is_tested_for_every_event() -> None
     m.set_context("c", {"a": 4.0})
     assert m.match({"z": 4}) == [1]
     assert state(m)["unindexed"] == 1  # three indexes, and two are what a subscription has
+
+
+def test_after_a_burst_indexes_become_exact_while_values_rest() -> None:
+    m, rng = Matcher("agile"), Random(1)
+    for i in range(300):
+        m.add(i, "x BETWEEN ctx.v - 1 AND ctx.v + 1 AND y >= 0", context=i)
+    m.set_context_many({i: {"v": float(i)} for i in range(300)})
+    m.match({"x": 5, "y": 1})
+    for _ in range(20):
+        m.set_context_many({i: {"v": rng.uniform(0, 300)} for i in range(300)})
+        m.match({"x": 5, "y": 1})
+    escalated = state(m)["false_positives"]
+    events = [{"x": rng.randrange(300), "y": 1} for _ in range(300)]
+    for event in events:
+        m.match(event)
+    m.stats()
+    assert escalated > 20
+    before = state(m)["false_positives"]
+    for event in events[:50]:
+        m.match(event)
+    assert state(m)["false_positives"] - before < 50

@@ -42,7 +42,15 @@ from matchwood.context.choice import EVERY, choose_attributes, no_choice
 from matchwood.context.cif_build import ends_of, structure_for
 from matchwood.context.cif_config import CifConfig
 from matchwood.context.cif_kernels import N_EVENTS, Lists, Search, absorb_notes, filter_batch
-from matchwood.context.policy_kernels import P_ASKED, P_PROFILES, P_UPDATES
+from matchwood.context.policy_kernels import (
+    DECAY,
+    P_ASKED,
+    P_KIND,
+    P_PROFILES,
+    P_UPDATES,
+    RENT,
+    RESTLESS,
+)
 from matchwood.context.profile_kernels import Profiles
 from matchwood.context.profiles import (
     Compiled,
@@ -53,6 +61,8 @@ from matchwood.context.profiles import (
 )
 from matchwood.context.store import ContextStore
 from matchwood.context.update_kernels import (
+    DEESCALATED,
+    ESCALATED,
     N_LOOSE,
     N_PROFILES,
     UPDATES,
@@ -77,6 +87,10 @@ from matchwood.index.stabbing.marker_kernels import KIND, NODES
 REQUESTS = 4096
 NOTES = 2**16
 """Finds and false positives that a scratch can note before its owner absorbs them."""
+SWEEP = 96
+"""Entries that an event at rest brings nearer to their values: 100,000 take some 1,000 events."""
+SWEEP_AFTER = 64
+"""One escalation in so many entries begins a new round."""
 SPARE_NODES = 64
 """Nodes that are never worth looking for those that no range ends at any more."""
 _NO_CELLS = np.full((1, 1, 4), INT_MIN, np.int64)
@@ -117,6 +131,7 @@ class Cif(IndexFrame):
         self._n_dead = 0
         self._types_version = -1
         self._most_nodes = SPARE_NODES
+        self._swept, self._swept_work = 0, (0, 0)
 
     def _new_policy(self) -> np.ndarray:
         return np.ones(7) * (np.arange(7) == P_PROFILES)
@@ -354,10 +369,32 @@ class Cif(IndexFrame):
         if part.version != self._version:
             x.count[:] = 0
         elif x.count[N_EVENTS]:
+            n_events = int(x.count[N_EVENTS])
             absorb_notes(
                 x, self.profiles.wrong, self.profiles.spent, self._policy, self._requests, self.work
             )
             self._deescalate()
+            self._sweep(n_events)
+
+    def _sweep(self, n_events: int) -> None:
+        """While values rest, bring all K(i) nearer to k(i), some entries for every event.
+
+        A false positive finds one entry; after a burst of updates all of them are too large.  A
+        round that changes nothing is the last one until indexes have escalated again.
+        """
+        if self._policy[P_KIND] != RENT or self._policy[P_UPDATES] * (1.0 - DECAY) > (
+            RESTLESS * self._policy[P_PROFILES]
+        ):
+            return
+        n = self.choice.width * int(self.profiles.count[N_PROFILES])
+        if self._swept >= n:  # a round is over
+            is_exact = int(self.work[DEESCALATED]) == self._swept_work[1]
+            if is_exact and int(self.work[ESCALATED]) - self._swept_work[0] <= n // SWEEP_AFTER:
+                return
+            self._swept, self._swept_work = 0, tuple(self.work[:2].tolist())
+        last = min(n, self._swept + SWEEP * n_events)
+        self._deescalate_all(np.arange(self._swept, last, dtype=np.int32))
+        self._swept = last
 
     @property
     def n_attributes(self) -> int:
@@ -391,13 +428,16 @@ class Cif(IndexFrame):
             return
         chosen = self._requests[:asked].copy()
         self._policy[P_ASKED] = 0
+        self._deescalate_all(chosen)
+
+    def _deescalate_all(self, chosen: np.ndarray) -> None:
         n = self.choice.width
         self._repeat(
             lambda done: deescalate_entries(
                 self.profiles, self.structure, self.cells, chosen, done, n, self.mode,
                 self._scope, self._before, self.work,
             ),
-            0, asked,
+            0, len(chosen),
         )  # fmt: skip
         self._give_back_nodes()
 
