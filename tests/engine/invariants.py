@@ -12,6 +12,7 @@ from itertools import pairwise
 
 import numpy as np
 
+from inside import attributes_of, view_of
 from matchwood import Matcher
 from matchwood.encode.attributes import Attributes
 from matchwood.encode.expression_kernels import ALWAYS, CONJUNCTION, N_CODE, NEVER, TREE, UNUSED
@@ -19,27 +20,27 @@ from matchwood.encode.expressions import ExpressionTable
 from matchwood.encode.keys import DictionaryKeys
 from matchwood.encode.predicate_kernels import FREE, HIGH, SEED
 from matchwood.encode.predicates import PredicateTable
-from matchwood.engine.store import Store
+from matchwood.engine.routing import Routing
 from matchwood.engine.subscriptions import Subscriptions
 
 MASK = 2**64 - 1
 
 
 def check(matcher: Matcher) -> None:
-    for part in matcher._view.parts:
+    for part in view_of(matcher).parts:
         store = part.store
         check_subscriptions(store.subscriptions, store.table)
         check_expressions(store.table)
         check_predicates(store.table.predicates)
         check_dictionaries(store.attributes)
         check_derived(store.attributes, store.table.predicates)
-        check_routing(store)
+        check_routing(store.routing, store.table)
     check_view(matcher)
 
 
 def check_view(matcher: Matcher) -> None:
     """Ids and numbers in the order of addition are there once; the counts are right."""
-    view = matcher._view
+    view = view_of(matcher)
     ids = [id_ for p in view.parts for id_ in p.store.subscriptions.ids_of(p.slots()).tolist()]
     order = [n for p in view.parts for n in p.store.subscriptions.order[p.slots()].tolist()]
     assert len(set(ids)) == len(ids) == len(view) == len(matcher)
@@ -178,14 +179,13 @@ def check_derived(attributes: Attributes, predicates: PredicateTable) -> None:
         assert not tested.is_derived or tested.id in supplied
 
 
-def check_routing(store: Store) -> None:
+def check_routing(routing: Routing, table: ExpressionTable) -> None:
     """What can match is held exactly once, by an index with the keys of today."""
-    kinds = store.table.layout.kind
-    held = sum(len(index) for index in store.routing.indexes)
+    kinds = table.layout.kind
+    held = sum(len(index) for index in routing.indexes)
     assert held == int(np.isin(kinds, (CONJUNCTION, TREE)).sum())
-    always = store.routing.always.tolist()
-    assert sorted(always) == np.flatnonzero(kinds == ALWAYS).tolist()
-    assert store.routing.epoch == store.table.epoch
+    assert sorted(routing.always.tolist()) == np.flatnonzero(kinds == ALWAYS).tolist()
+    assert routing.epoch == table.epoch
 
 
 def trace(m: Matcher) -> str:
@@ -195,7 +195,7 @@ def trace(m: Matcher) -> str:
     stats.pop("calls")
     dictionaries = {
         each.name: [str(value) for value in each.keys.dictionary.values]
-        for each in m._store.attributes.all
+        for each in attributes_of(m).all
         if isinstance(each.keys, DictionaryKeys)
     }
-    return json.dumps([stats, dict(m.schema), dictionaries, len(m._store.attributes)], default=str)
+    return json.dumps([stats, dict(m.schema), dictionaries, len(attributes_of(m))], default=str)

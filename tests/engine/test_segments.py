@@ -15,6 +15,7 @@ import pytest
 import matchwood as mw
 from engine.invariants import check
 from faults import fault_at
+from inside import merger_of, view_of
 from matchwood.engine import background, tiers
 from naive import matches
 
@@ -77,11 +78,11 @@ def agree(m: mw.Matcher, model: Model) -> None:
 
 def test_segments_answer_in_the_order_of_addition():
     m, model = filled(23)
-    assert len(m._view.searched) > 3
+    assert len(view_of(m).searched) > 3
     agree(m, model)
     assert m.to_arrow()["id"].to_pylist() == list(model)
     m.compact()
-    assert len(m._view.searched) == 1
+    assert len(view_of(m).searched) == 1
     agree(m, model)
 
 
@@ -306,12 +307,12 @@ def test_merges_in_the_background_leave_few_segments_and_the_same_answers():
         del model[id_]
     m.replace(1, "x = 3")
     model[1] = "x = 3"
-    m._merger.wait()
-    assert m._merger.error is None
-    assert len(m._view.parts) <= 8
+    merger_of(m).wait()
+    assert merger_of(m).error is None
+    assert len(view_of(m).parts) <= 8
     agree(m, model)
     m.add("later", "x = 1")
-    m._merger.wait()
+    merger_of(m).wait()
     agree(m, {**model, "later": "x = 1"})
 
 
@@ -324,8 +325,8 @@ def test_memory_returns_after_churn(monkeypatch):
         m.remove_many(list(range(40)))
     m.add_many([(i, f"x = {i}") for i in range(40)])
     m.add("one more", "x = 1")
-    m._merger.wait()
-    assert sum(part.store.subscriptions.n_slots for part in m._view.parts) <= 41
+    merger_of(m).wait()
+    assert sum(part.store.subscriptions.n_slots for part in view_of(m).parts) <= 41
     assert m.stats()["constants"] <= 41
 
 
@@ -350,15 +351,15 @@ def test_what_is_changed_during_a_merge_counts_in_the_merged_segment(monkeypatch
     model |= {6: "x = 5", 1: "x = 2"}
     agree(m, model)
     may_go.set()
-    m._merger.wait()
-    assert m._merger.error is None
+    merger_of(m).wait()
+    assert merger_of(m).error is None
     agree(m, model)
 
 
 @pytest.mark.usefixtures("_merging")
 def test_a_merge_ends_with_its_matcher():
     m, _ = filled(40)
-    thread = m._merger._thread
+    thread = merger_of(m)._thread
     del m
     gc.collect()
     if thread is not None:
@@ -400,9 +401,9 @@ def test_two_writers_two_readers_and_merges_agree_with_the_naive_evaluator():
     is_over.set()
     for each in readers:
         each.join(WAIT)
-    m._merger.wait()
+    merger_of(m).wait()
     assert wrong == []
-    assert m._merger.error is None
+    assert merger_of(m).error is None
     assert len(m) == 2 * n_turns
     check(m)
 

@@ -24,7 +24,7 @@ from matchwood.engine.merge import STEP, merged
 from matchwood.engine.view import Part, View
 
 if TYPE_CHECKING:
-    from matchwood.engine.matcher import Matcher
+    from matchwood.engine.holding import Holding
 
 PAUSE = 0.0005
 """Seconds that a merge sleeps after each step."""
@@ -46,7 +46,7 @@ class Merger:
         self.error: BaseException | None = None
         """What ended the last thread, if not the end of its work."""
 
-    def wake(self, matcher: Matcher) -> None:
+    def wake(self, matcher: Holding) -> None:
         """Start the thread if there is work and none runs; called while `writing`."""
         if not IS_ON or not _work(matcher._view):
             return
@@ -65,7 +65,7 @@ class Merger:
         if thread is not None and self._pid == os.getpid():
             thread.join()
 
-    def _run(self, owner: ref[Matcher]) -> None:
+    def _run(self, owner: ref[Holding]) -> None:
         try:
             while _merge_once(owner, self):
                 pass
@@ -82,7 +82,7 @@ def _work(view: View) -> list[Part]:
     return [segments[at] for at in tiers.chosen(live, [part.n_gone for part in segments])]
 
 
-def _merge_once(owner: ref[Matcher], merger: Merger) -> bool:
+def _merge_once(owner: ref[Holding], merger: Merger) -> bool:
     """Merge some segments; False if there is nothing more to do."""
     matcher = owner()
     if matcher is None:

@@ -36,6 +36,7 @@ class Questions:
     _changing: Callable[..., AbstractContextManager[Target]]
     _as_one: Callable[..., AbstractContextManager[Store]]
     _absorb: Callable[[], None]
+    _compact: Callable[[], None]
     _search: Callable[[Callable[[View, Reader], Any]], Any]
 
     @measured
@@ -158,10 +159,6 @@ class Questions:
     def compact(self) -> None:
         """Merge all segments into one, without gaps and what is gone; build the indexes anew."""
         self._compact()
-
-    def _compact(self) -> None:
-        with self._changing() as target:
-            target.compact()
 
 
 def _values(event: Any) -> Mapping[str, Any]:
