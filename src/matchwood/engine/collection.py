@@ -187,13 +187,6 @@ class Collection:
         with self._as_one(is_compact=True) as store:
             return new_matcher, (state_of(store),)
 
-    def __copy__(self) -> Any:
-        make, arguments = self.__reduce__()
-        return make(*arguments)
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
-        return self.__copy__()
-
 
 _JSON = ("attributes", "payload")
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TypeVar
+from typing import Any, TypeVar
 from weakref import ref
 
 from matchwood.engine.access import Access, Reader
@@ -233,6 +233,26 @@ class Holding(Durability):
         self._view = view
         if durable is not None:
             durable.settle()
+
+    def __copy__(self) -> Any:
+        """An independent matcher in memory; of segments it shares those there are."""
+        if self._view.is_guarded:
+            make, arguments = self.__reduce__()
+            return make(*arguments)  # type: ignore[operator]
+        with self._access.writing():
+            view = self._view
+            if len(view.parts[-1]) > COPIED_MOST:  # frozen, so that both may have it
+                empty = Part(blank(view.head))
+                view = View([*view.parts, empty], view.filters, Spare(), n_added=view.n_added)
+                self._view = view
+            head = merged(view.parts[-1:])
+        other = type(self).__new__(type(self))
+        other._hold(head)
+        other._view = View([*view.parts[:-1], Part(head)], {}, Spare(), n_added=view.n_added)
+        return other
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+        return self.__copy__()
 
     def _compact(self) -> None:
         """Merge all segments into one."""
