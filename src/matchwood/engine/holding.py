@@ -237,8 +237,10 @@ class Holding(Durability):
     def __copy__(self) -> Any:
         """An independent matcher in memory; of segments it shares those there are."""
         if self._view.is_guarded:
-            make, arguments = self.__reduce__()
-            return make(*arguments)  # type: ignore[operator]
+            from matchwood.engine.copies import new_matcher, state_of
+
+            with self._as_one(is_compact=True) as store:
+                return new_matcher(state_of(store))
         with self._access.writing():
             view = self._view
             if len(view.parts[-1]) > COPIED_MOST:  # frozen, so that both may have it
