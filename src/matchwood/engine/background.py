@@ -14,6 +14,7 @@ from __future__ import annotations
 import os
 import threading
 import time
+from contextlib import suppress
 from typing import TYPE_CHECKING
 from weakref import ref
 
@@ -44,11 +45,12 @@ class Merger:
         self._thread: threading.Thread | None = None
         self._pid = os.getpid()
         self.error: BaseException | None = None
-        """What ended the last thread, if not the end of its work."""
+        """What ended the last thread, if not the end of its work; then nothing is merged any more,
+        and `stats` says why."""
 
     def wake(self, matcher: Holding) -> None:
         """Start the thread if there is work and none runs; called while `writing`."""
-        if not IS_ON or not _work(matcher._view):
+        if not IS_ON or self.error is not None or not _work(matcher._view):
             return
         thread = self._thread
         if self._pid == os.getpid() and thread is not None and thread.is_alive():
@@ -57,12 +59,13 @@ class Merger:
         self._thread = threading.Thread(
             target=self._run, args=(ref(matcher),), name="matchwood-merge", daemon=True
         )
-        self._thread.start()
+        with suppress(RuntimeError):  # no thread can be had: the next change tries again
+            self._thread.start()
 
     def wait(self) -> None:
         """Wait until the thread has no more work."""
         thread = self._thread
-        if thread is not None and self._pid == os.getpid():
+        if thread is not None and self._pid == os.getpid() and thread.ident is not None:
             thread.join()
 
     def _run(self, owner: ref[Holding]) -> None:

@@ -21,6 +21,7 @@ from matchwood.lang.nodes import Boolean, Expr
 
 if TYPE_CHECKING:
     from matchwood.engine.access import Access, Reader
+    from matchwood.engine.background import Merger
     from matchwood.engine.changes import Target
     from matchwood.engine.store import Store
     from matchwood.engine.view import View
@@ -31,6 +32,7 @@ class Questions:
 
     _view: View
     _access: Access
+    _merger: Merger
     _meter: Meter
     _reading: Callable[[], AbstractContextManager[View]]
     _changing: Callable[..., AbstractContextManager[Target]]
@@ -72,7 +74,10 @@ class Questions:
         """Sizes, memory in bytes, and work and durations of calls since this matcher was made."""
         with self._learned() as view:
             calls = {name: each.stats() for name, each in self._meter.items()}
-            return {**view_stats(view, self._access.readers()), "calls": calls}
+            found = {**view_stats(view, self._access.readers()), "calls": calls}
+            if self._merger.error is not None:
+                found["merge_error"] = repr(self._merger.error)
+            return found
 
     def metrics(self) -> str:
         """Sizes, work and durations in the text format of Prometheus."""

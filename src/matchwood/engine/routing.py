@@ -42,13 +42,12 @@ TREE_INDEX = "a_tree"
 GENERAL_INDEX = "scan"
 """What `auto` chooses for many conjunctions, for many other expressions, and for few."""
 
-AUTO_FROM = 2_000
-"""Conjunctions from which `auto` builds an index for them.  Scanning fewer takes some 20 µs, and a
-first match then need not wait for more kernels to be compiled."""
+AUTO_FROM = 600
+"""Conjunctions from which `auto` builds an index for them: from here on it is faster than scanning
+them (`python benchmarks/auto_crossing.py`)."""
 
-TREES_FROM = 2_000
-"""Other expressions from which they get an index.  Scanning fewer takes some 100 µs; an A-Tree is
-faster from a few hundred on, but has the most kernels to compile."""
+TREES_FROM = 250
+"""Other expressions from which they get an index, for the same reason."""
 
 CONTEXT_INDEX = "agile"
 """What holds subscriptions with a context, unless the index that was chosen can."""
