@@ -24,6 +24,7 @@ from matchwood.engine.compressed import is_compressed
 from matchwood.engine.files import EVENT_ID, file_parts
 from matchwood.errors import FormatError, StorageError
 from matchwood.spark.choices import FILTER
+from matchwood.spark.executors import reads_driver_files
 from matchwood.spark.folders import address
 
 if TYPE_CHECKING:
@@ -202,7 +203,7 @@ def _parquet(spark: SparkSession, path: str) -> DataFrame | EventFiles:
     """Workers on this machine can open files themselves; Spark reads what they do not take."""
     from matchwood.spark.event_files import open_events
 
-    if (spark.sparkContext.master or "").split("[")[0] == "local":
+    if reads_driver_files(spark):
         try:
             return open_events(spark, path)
         except (FormatError, StorageError):
