@@ -59,10 +59,10 @@ def check(subscriptions: str, events: str, out: str, lists: bool, contexts: str 
     if kind not in OUT_FORMATS or is_packed or (kind == "csv" and lists):
         refuse(f"expected --out to end in .parquet, .json or .csv (pairs only), found {out!r}")
     for source in filter(None, (subscriptions, events, contexts)):
-        place = local(source)
-        if place is not None and not place.exists():
+        path = local(source)
+        if path is not None and not path.exists():
             refuse(f"expected a file or folder, found nothing at {source!r}")
-        if source == out or _is_inside(place, local(out)):
+        if source == out or _is_inside(path, local(out)):
             refuse(f"expected another file to write to, found an input: {source!r}")
 
 
@@ -141,8 +141,8 @@ def _events(spark: SparkSession, path: str, has_filters: bool) -> DataFrame | Ev
         if EVENT_ID not in files.columns:
             refuse(_without_ids(path))
         return files
-    place = local(path)
-    parts = [] if place is None else file_parts(place)
+    local_path = local(path)
+    parts = [] if local_path is None else file_parts(local_path)
     if kind == "csv":
         found = csv_events(spark, parts, EVENT_ID) if parts else _spark_csv(spark, path)
     elif kind == "json" and parts and any(is_compressed(p) or not is_lines(p) for p in parts):
@@ -267,6 +267,6 @@ def _write_problems(out: str, problems: list[Any]) -> str | None:
         return None
     with target.open("w", encoding="utf-8") as file:
         for each in problems:
-            told = {name: value for name, value in each.items() if value is not None}
-            file.write(json.dumps(told, ensure_ascii=False, default=str) + "\n")
+            fields = {name: value for name, value in each.items() if value is not None}
+            file.write(json.dumps(fields, ensure_ascii=False, default=str) + "\n")
     return f"{out}.errors.jsonl"

@@ -53,7 +53,7 @@ def refuse(message: str) -> NoReturn:
 
 
 def note(message: str) -> None:
-    """Tell what is done, and why, on standard error."""
+    """Print a line on standard error that says what is done, and why."""
     typer.echo(f"matchwood: {message}", err=True)
 
 

@@ -94,7 +94,7 @@ class Bookshop:
     def _fan(self) -> str:
         return (
             f"author = {self._author()} AND language = {self._language()} "
-            f"AND listed_at >= TIMESTAMP '{self._moment()}' "
+            f"AND listed_at >= TIMESTAMP '{self._timestamp()}' "
             "AND format NOT IN ('ebook', 'audiobook')"
         )
 
@@ -169,9 +169,9 @@ class Bookshop:
     def _rating(self) -> str:
         return f"{self._random.randrange(30, 49) / 10}"
 
-    def _moment(self) -> str:
-        moment = TODAY - timedelta(hours=self._random.randrange(1, 24 * 120))
-        return f"{moment:%Y-%m-%d %H:%M:%S}"
+    def _timestamp(self) -> str:
+        since = TODAY - timedelta(hours=self._random.randrange(1, 24 * 120))
+        return f"{since:%Y-%m-%d %H:%M:%S}"
 
     def _day(self) -> str:
         return f"{TODAY - timedelta(days=self._random.randrange(30, 2000)):%Y-%m-%d}"
