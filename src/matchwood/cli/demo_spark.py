@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 SAMPLE_SUBSCRIPTIONS, SAMPLE_EVENTS = 200, 1000
-"""What Spark SQL is asked about: every one of these on every one of those."""
+"""Sizes of the sample; every subscription of it is compared on every event of it."""
 
 ROWS_PER_FILE = 50_000
 COLUMNS = 50

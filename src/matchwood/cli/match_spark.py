@@ -168,7 +168,7 @@ def _events(spark: SparkSession, path: str, has_filters: bool) -> DataFrame | Ev
 def _filtered(
     spark: SparkSession, rows: DataFrame | EventFiles, path: str, where: str, has_attributes: bool
 ) -> DataFrame:
-    """Events with a filter that all of them have; a filter of their own must be TRUE as well."""
+    """Add a filter to all events, by AND to the filter that an event has already."""
     from pyspark.sql import DataFrame
     from pyspark.sql import functions as f
 
@@ -187,7 +187,7 @@ def _filtered(
 
 
 def _spark_csv(spark: SparkSession, path: str) -> DataFrame:
-    """Where workers cannot open the files themselves, see `text_events`."""
+    """CSV that Spark reads, for files that workers cannot open (else `text_events`)."""
     from pyspark.sql import functions as f
 
     reader = spark.read.option("header", True).option("escape", '"').option("multiLine", True)
@@ -200,7 +200,7 @@ def _spark_csv(spark: SparkSession, path: str) -> DataFrame:
 
 
 def _parquet(spark: SparkSession, path: str) -> DataFrame | EventFiles:
-    """Workers on this machine can open files themselves; Spark reads what they do not take."""
+    """Files that workers open themselves, on a local master; else what Spark reads."""
     from matchwood.spark.event_files import open_events
 
     if reads_driver_files(spark):
@@ -219,7 +219,7 @@ def _without_ids(path: str) -> str:
 
 
 def _whole_ids(events: DataFrame) -> DataFrame:
-    """Ids from texts are whole numbers when all of them are; those that lack one are bad anyway."""
+    """Event ids as whole numbers if all that are there are such; else unchanged, as texts."""
     from pyspark.sql import functions as f
 
     number = f.expr(f"try_cast({EVENT_ID} AS BIGINT)")
@@ -230,7 +230,7 @@ def _whole_ids(events: DataFrame) -> DataFrame:
 
 
 def _write(matches: DataFrame, out: str) -> None:
-    """Aside first, where names can be changed in one step: the result is whole or not there."""
+    """Write to a temporary folder and rename it; directly where the target is not local."""
     writer = matches.write.mode("overwrite").format(spark_format(out))
     if spark_format(out) == "csv":
         writer = writer.option("header", True)
@@ -256,7 +256,7 @@ def _is_inside(source: Path | None, out: Path | None) -> bool:
 
 
 def _write_problems(out: str, problems: list[Any]) -> str | None:
-    """Beside the result; where there is nothing to say, no file of an earlier call is left."""
+    """Write OUT.errors.jsonl and return its name; without problems remove an earlier one."""
     target = local(f"{out}.errors.jsonl")
     if target is None:
         if problems:

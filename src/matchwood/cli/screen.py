@@ -47,7 +47,7 @@ def complain(message: str) -> None:
 
 
 def refuse(message: str) -> NoReturn:
-    """End the command: it was called in a way that cannot work."""
+    """Print a message and end the command with the exit code of a wrong call."""
     complain(message)
     raise typer.Exit(USAGE)
 
