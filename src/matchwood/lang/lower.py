@@ -19,7 +19,6 @@ from dataclasses import replace
 from typing import Any
 
 from matchwood.errors import ParseError
-from matchwood.lang.builder import as_value
 from matchwood.lang.functions.evaluate import Failed, TypeProblem, bind
 from matchwood.lang.functions.regex import RegexProblem, regex
 from matchwood.lang.functions.types import literal_type
@@ -43,6 +42,7 @@ from matchwood.lang.nodes import (
     Xor,
 )
 from matchwood.lang.patterns import canonical
+from matchwood.lang.python_values import as_value
 from matchwood.lang.scalars import Attr, Call, Cast, Lambda, Lit, Scalar, Var, named, parts, text_of
 from matchwood.lang.source import Source
 
