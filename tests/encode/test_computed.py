@@ -84,7 +84,9 @@ def test_each_distinct_one_is_computed_once_per_event(monkeypatch):
         m.add(i, f"price * qty > {i} AND x{i} = 1")
     calls = []
     monkeypatch.setattr(
-        attributes_module.Formula, "__call__", lambda self, values: calls.append(self) or 5
+        attributes_module.Formula,
+        "evaluate",
+        lambda self, values: (calls.append(self) or 5, False),
     )
     m.match({"price": 2, "qty": 3})
     assert len(calls) == 1

@@ -20,6 +20,7 @@ from matchwood.engine.fields import attributes_text, declared_types
 from matchwood.engine.matches import Found
 from matchwood.engine.own_attributes import Filters, FilterSet
 from matchwood.errors import ParseError, SchemaError
+from matchwood.lang.nodes import predicates
 from matchwood.lang.parser import parse
 
 LEAST = -(2**63)
@@ -75,10 +76,11 @@ def naively(text: str | None, row: dict) -> bool:
         if row["since"] == "soon":
             return False
         row = {**row, "since": date.fromisoformat(row["since"])}
-    try:
-        return naive.matches(parse(text), row)
-    except TypeError:
+    expr = parse(text)
+    known = [(leaf, row[leaf.name]) for leaf in predicates(expr) if row.get(leaf.name) is not None]
+    if any(naive.test(leaf, value) is None for leaf, value in known):
         return False
+    return naive.matches(expr, row)
 
 
 @given(

@@ -15,6 +15,7 @@ from encode.world import (
     conjunction,
     found,
     mixed_expressions,
+    open_world,
     shared_world,
     small_world,
 )
@@ -48,6 +49,15 @@ def test_agrees_with_the_naive_evaluator(index_class, seed):
     held = world.speaking(index_class.language)
     index = index_class.build(world.table, held)
     assert len(index) == len(held)
+    assert found(search(index, encoded)) == world.expected(held, raw)
+
+
+@FEWER
+@given(seed=st.integers(0, 12))
+def test_values_of_mixed_kinds_agree_with_the_naive_evaluator(index_class, seed):
+    world, encoded, raw = open_world(seed)
+    held = world.speaking(index_class.language)
+    index = index_class.build(world.table, held)
     assert found(search(index, encoded)) == world.expected(held, raw)
 
 
