@@ -33,6 +33,9 @@ settings.load_profile(os.environ.get("MATCHWOOD_PROFILE", "fast"))
 CHOSEN = ("scan", "be_tree", "pst_bloom", "a_tree", "agile")
 """Indexes that are tested all the time; `make test-fast` leaves the others out."""
 
+STATEFUL = ("scan", "be_tree")
+"""Those whose random sequences of changes are in the quick set, too: each takes seconds."""
+
 HEAVY = ("dims-30k", "dims-10k", "querylog:")
 """Workloads that take seconds to make."""
 
@@ -47,6 +50,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         if any(workload in item.nodeid for workload in HEAVY):
             item.add_marker(pytest.mark.slow)
         if index is not None and (index not in CHOSEN or "narrow_gaps" in item.nodeid):
+            item.add_marker(pytest.mark.slow)
+        if item.path.name == "test_stateful.py" and index not in STATEFUL:
             item.add_marker(pytest.mark.slow)
         group = _index_of(item)
         if item.get_closest_marker("spark"):

@@ -138,6 +138,7 @@ def test_version_and_help_load_nothing_heavy() -> None:
     assert done.stdout.splitlines()[-1] == ""
 
 
+@pytest.mark.slow
 def test_bench_lists_and_runs(tmp_path: Path) -> None:
     suites = json.loads(call("bench", "list", "--json").stdout)
     assert "scan" in [each["name"] for each in suites]
