@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from matchwood.encode.attributes import Attribute, Attributes
+from matchwood.encode.cells import Cell, read_cell
 from matchwood.encode.computed import UNKNOWN, compute, find_value
 from matchwood.encode.dict_events import PLAIN, DictReader, Made, Shape
 from matchwood.encode.event_batch import EncodedEvents, EventBatch, batch_of, merged
@@ -218,7 +219,7 @@ def _compute(
             problems.append(error)
             value = UNKNOWN
         if value is UNKNOWN:
-            unknown.append(attribute)
+            unknown += [attribute, *attribute.kinds.values()]
         elif value is not None:
             found.update(open_entries(attributes, attribute, value))
     return unknown
@@ -276,7 +277,9 @@ def open_entries(attributes: Attributes, attribute: Attribute, value: Any) -> li
     entries: list[Entry] = [(attribute.id, 0)] if attribute.is_asked else []
     for kind, each in attribute.kinds.items():
         try:
-            if each.is_plain and each.keys is not None:  # the usual case, without a generator
+            if type(value) is Cell:
+                entries += typed_entries(attributes, each, read_cell(kind, value))
+            elif each.is_plain and each.keys is not None:  # the usual case, without a generator
                 entries.append((each.id, each.keys.key(value)))
             else:
                 entries += typed_entries(attributes, each, as_kind(kind, value))

@@ -14,15 +14,12 @@ from matchwood.index.core.scratch import Part, Scratch
 from matchwood.index.core.with_rest import FrameWithRest
 from matchwood.index.vcr.change import KX, KY, NOT_HELD, PLACED, REST, X_ATTR, Y_ATTR, Grid
 from matchwood.index.vcr.config import AUTO, HASH, OVERLAPPED, SIMPLE, TABLE, Config
-from matchwood.index.vcr.lists import MOST_SLOTS, VCRLists, n_places
+from matchwood.index.vcr.lists import MOST_SLOTS, VCRLists
 from matchwood.index.vcr.match import MINE, VIEW, Mine, View, match_events, new_seen
 from matchwood.index.vcr.plan import EMPTY, make_plan
 
 MOST_PLACES = 2**31
 """VCRs of a table: what would make more gets a coarser grid."""
-
-SMALL_TABLE, TABLE_FACTOR = 2**21, 16
-"""`auto` takes a table of so many VCRs, and of so many more for every expression."""
 
 FEW = 16
 """So many expressions may be placed on a grid that was made for none of them."""
@@ -44,8 +41,9 @@ class VCR(FrameWithRest):
         """An empty structure over a grid."""
         overlapped = self.config.decomposition == OVERLAPPED
         if self.config.decomposition == AUTO:
-            overlapped = lists == HASH
-        self._vcrs = VCRLists(grid, lists == TABLE, overlapped, self.config.most_vcrs)
+            overlapped = lists != TABLE
+        config = self.config
+        self._vcrs = VCRLists(grid, lists, config.places, overlapped, config.most_vcrs)
         self._rest = None
 
     # ── changing ────────────────────────────────────────────────────────────────────────────────
@@ -86,8 +84,7 @@ class VCR(FrameWithRest):
         grid = (plan.coarser(MOST_PLACES) if config.lists == TABLE else plan).grid()
         lists = config.lists
         if lists == AUTO:
-            small = SMALL_TABLE + TABLE_FACTOR * len(slots)
-            lists = TABLE if n_places(grid) <= small else HASH
+            lists = TABLE if plan.suits_table(len(slots)) else HASH
         self._begin(grid, lists)
         self._planned = len(slots)
 
@@ -141,10 +138,11 @@ class VCR(FrameWithRest):
             "cells": [len(grid.cut_x), len(grid.cut_y)],
             "sides": [1 << int(grid.shape[KX]), 1 << int(grid.shape[KY])],
             "decomposition": OVERLAPPED if vcrs.overlapped else SIMPLE,
-            "lists": TABLE if vcrs.has_table else HASH,
+            "lists": vcrs.form,
             "covering_vcrs": len(grid.distance),
             "activated_vcrs": vcrs.n_active,
             "ids_in_lists": vcrs.n_ids,
+            "places": vcrs.n_places,
             "load": vcrs.load,
             "rest": self._n_rest,
             "bytes": vcrs.nbytes + self._rest_bytes,

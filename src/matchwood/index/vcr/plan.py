@@ -40,6 +40,9 @@ MOST_CELLS = 2**20
 LONGEST = 6
 """Log2 of the longest side that is chosen: a point is covered by (2L + log L)^2 VCRs."""
 
+SMALL_TABLE, TABLE_FACTOR = 2**21, 16
+"""`auto` takes a table of so many VCRs, and of so many more for every expression."""
+
 _SAMPLE, _CANDIDATES = 10_000, 24
 _HALF_A_RANGE = 0.01
 """What a predicate that is no range with two ends counts when attributes are chosen."""
@@ -53,6 +56,11 @@ class Plan(NamedTuple):
     cut_y: np.ndarray
     kx: int
     ky: int
+
+    def suits_table(self, n: int) -> bool:
+        """Whether a table of all VCRs is small enough for n expressions."""
+        n_places = (self.kx + 1) * (self.ky + 1) * len(self.cut_x) * len(self.cut_y)
+        return n_places <= SMALL_TABLE + TABLE_FACTOR * n
 
     def coarser(self, most: int) -> Plan:
         """The same with every second line of the finer axis left out, until so many VCRs remain."""

@@ -1,0 +1,151 @@
+"""The planner: which index holds which subscriptions of a part that does not change any more.
+
+    plan(table, slots) ──► Plan ── Choice("blocks",  slots, "94,120 conjunctions of ...")
+                             ├──── Choice("a_tree",  slots, "5,880 trees: ...")
+                             ├──── always   slots that every event satisfies
+                             └──── never    slots that no event satisfies
+
+Only statistics of the expression table decide, so the same table gives the same plan: nothing is
+built, timed or drawn at random.  `Plan.rows` says in words what went where and why.
+
+    few                   scan     entering another index takes longer than testing them all
+    bound to a context    agile    it follows values that change
+    trees                 a_tree   equal parts are one node; a few conjunctions beside them, too
+    two ranges, no more   vcr      on one pair of attributes, if a table of its grid is small enough
+    other conjunctions    blocks   verified where they are listed
+
+`python benchmarks/auto_against_best.py` compares plans with every single index.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from matchwood.encode.expression_kernels import ALWAYS, CONJUNCTION, NEVER, TREE
+from matchwood.encode.expressions import ExpressionTable
+from matchwood.index.core.protocol import Index
+from matchwood.index.core.registry import find_index
+from matchwood.kernel.arrays import slices
+from matchwood.kernel.interval_kernels import MAX_KEY, MIN_KEY
+
+SCAN, BLOCKS, VCR, A_TREE, AGILE = "scan", "blocks", "vcr", "a_tree", "agile"
+
+FEW = 256
+"""Expressions up to which testing all of them is as fast as entering another index."""
+
+FEW_BESIDE = 0.5
+"""Conjunctions for each tree up to which the A-Tree of the trees holds them, too: searching one
+index more takes longer than they do."""
+
+RANGES_FROM = 4_000
+"""Subscriptions of two ranges from which they get an index of their own."""
+
+
+class Choice(NamedTuple):
+    """One index, what it is to hold, and why."""
+
+    name: str  # in the registry of indexes
+    slots: np.ndarray  # int32, ascending
+    reason: str
+
+    def build(self, table: ExpressionTable) -> Index:
+        """The index with its slots, ready for searches."""
+        index = find_index(self.name).build(table, self.slots)
+        index.settle()
+        return index
+
+
+class Plan(NamedTuple):
+    """What goes where: every slot is in one choice, in `always` or in `never`."""
+
+    choices: tuple[Choice, ...]
+    always: np.ndarray
+    never: np.ndarray
+
+    def rows(self) -> list[dict[str, Any]]:
+        """The plan for people: index, number of subscriptions, reason."""
+        found: list[dict[str, Any]] = [
+            {"index": each.name, "subscriptions": len(each.slots), "reason": each.reason}
+            for each in self.choices
+        ]
+        for slots, reason in (
+            (self.always, "every event satisfies them: no index has to look"),
+            (self.never, "no event satisfies them: no index has to look"),
+        ):
+            if len(slots):
+                found.append({"index": None, "subscriptions": len(slots), "reason": reason})
+        return found
+
+
+def plan(table: ExpressionTable, slots: np.ndarray, linked: np.ndarray | None = None) -> Plan:
+    """The plan for different slots of a table.
+
+    linked   for each slot, whether it is bound to a context; none is by default
+    """
+    order = np.argsort(slots, kind="stable")
+    slots = slots[order].astype(np.int32)
+    is_linked = np.zeros(len(slots), bool) if linked is None else np.asarray(linked, bool)[order]
+    kind = table.layout.kind[slots]
+    is_held = (kind == CONJUNCTION) | (kind == TREE)
+    found = [
+        _for_contexts(slots[is_held & is_linked]),
+        *_for_others(
+            table, slots[(kind == CONJUNCTION) & ~is_linked], slots[(kind == TREE) & ~is_linked]
+        ),
+    ]
+    choices = tuple([each for each in found if len(each.slots)])
+    return Plan(choices, slots[kind == ALWAYS], slots[kind == NEVER])
+
+
+def _for_contexts(slots: np.ndarray) -> Choice:
+    return Choice(AGILE, slots, "bound to contexts: the index follows values that change")
+
+
+def _for_others(
+    table: ExpressionTable, conjunctions: np.ndarray, trees: np.ndarray
+) -> list[Choice]:
+    n, n_trees = len(conjunctions), len(trees)
+    both = np.sort(np.concatenate([conjunctions, trees]))
+    if n + n_trees <= FEW:
+        return [Choice(SCAN, both, f"at most {FEW} expressions: testing all is fastest")]
+    if n <= max(FEW_BESIDE * n_trees, FEW if n_trees > FEW else 0):
+        reason = f"{n_trees:,} trees, {n:,} conjunctions: too few for one more index"
+        return [Choice(A_TREE, both, reason if n else "no conjunctions: equal parts are one node")]
+    of_trees = Choice(A_TREE, trees, "no conjunctions: equal parts are one node")
+    return [*_for_conjunctions(table, conjunctions), of_trees]
+
+
+def _for_conjunctions(table: ExpressionTable, slots: np.ndarray) -> list[Choice]:
+    is_pair, pair_reason = _two_ranges(table, slots)
+    mean = float(table.layout.size[slots].mean())
+    rest = slots[~is_pair]
+    reason = f"conjunctions of {mean:.1f} predicates on average: verified where they are listed"
+    return [Choice(VCR, slots[is_pair], pair_reason), Choice(BLOCKS, rest, reason)]
+
+
+def _two_ranges(table: ExpressionTable, slots: np.ndarray) -> tuple[np.ndarray, str]:
+    """Which slots are two ranges with both ends on one pair of attributes, if `vcr` is for them."""
+    none = np.zeros(len(slots), bool)
+    is_two = table.layout.size[slots] == 2
+    if is_two.sum() < RANGES_FROM:
+        return none, ""
+    from matchwood.index.vcr.plan import NONE, choose_attributes, make_plan
+
+    x, p = table.layout, table.predicates.layout
+    two = slots[is_two]
+    preds = x.code[slices(x.start[two], x.size[two])].reshape(-1, 2)
+    is_range = (p.n_intervals[preds] == 1) & (p.lo[preds] != MIN_KEY) & (p.hi[preds] != MAX_KEY)
+    is_range &= p.lo[preds] < p.hi[preds]
+    pair = choose_attributes(table, two[is_range.all(axis=1)]) if is_range.any() else (NONE, NONE)
+    fits = is_range.all(axis=1) & (np.sort(p.attr[preds], axis=1) == np.sort(pair)).all(axis=1)
+    if fits.sum() < RANGES_FROM:
+        return none, ""
+    grid = make_plan(table, two[fits], pair, None, None)
+    if not grid.suits_table(int(fits.sum())):
+        return none, ""
+    found = none.copy()
+    found[np.flatnonzero(is_two)[fits]] = True
+    cells = f"{len(grid.cut_x):,} x {len(grid.cut_y):,}"
+    return found, f"two ranges on one pair of attributes, on a grid of {cells}"

@@ -1,0 +1,104 @@
+"""Laws of the planner: what goes where, and that nothing is lost on the way."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from matchwood.bench.answers import pairs
+from matchwood.encode.attributes import Attributes
+from matchwood.encode.expression_kernels import ALWAYS, NEVER
+from matchwood.encode.expressions import ExpressionTable
+from matchwood.encode.resolve import resolve
+from matchwood.engine.loading import load_batches
+from matchwood.engine.planner import FEW, Plan, plan
+from matchwood.index.core.registry import find_index
+from matchwood.index.core.scratch import Scratch
+from matchwood.workload.loading import load_events, load_subscriptions
+from matchwood.workload.registry import find_workload
+
+MIXED = ("abegen", "ad_trees", "begen", "pstree", "skew2d:figure-7", "skew2d:figure-9")
+
+
+def names(found: Plan) -> dict[str, int]:
+    return {each.name: len(each.slots) for each in found.choices}
+
+
+def table_of(texts: list[str]) -> ExpressionTable:
+    attributes, table = Attributes(None), ExpressionTable()
+    first = 0
+    for chunk in load_batches([(str(i), text) for i, text in enumerate(texts)], None):
+        batch = chunk.batch
+        table.encode(
+            resolve(batch, attributes, table),
+            np.asarray(batch.expr_start, np.int64),
+            np.asarray(batch.code, np.int32),
+            np.arange(first, first + len(batch), dtype=np.int32),
+        )
+        first += len(batch)
+    return table
+
+
+@pytest.mark.parametrize("workload", MIXED)
+@pytest.mark.parametrize("n", [40, 5_000])
+def test_the_indexes_of_a_plan_find_together_what_scan_finds(workload, n):
+    generator = find_workload(workload, n_subscriptions=n, n_events=20)
+    loaded = load_subscriptions(generator)
+    events, table = load_events(generator, loaded.attributes), loaded.table
+    chosen, scratch = plan(table, loaded.slots), Scratch()
+    held = np.concatenate([each.slots for each in chosen.choices])
+    assert np.array_equal(np.sort(held), loaded.slots)
+    hits = [each.build(table).search(events, scratch) for each in chosen.choices]
+    found = np.sort(np.concatenate([pairs(each, 20) for each in hits]))
+    scan = find_index("scan").build(table, loaded.slots).search(events, scratch)
+    assert np.array_equal(found, pairs(scan, 20))
+
+
+def test_the_order_of_slots_does_not_change_a_plan():
+    loaded = load_subscriptions(find_workload("ad_trees", n_subscriptions=2_000, n_events=1))
+    one, other = plan(loaded.table, loaded.slots), plan(loaded.table, loaded.slots[::-1])
+    assert one.rows() == other.rows()
+    assert all(
+        map(np.array_equal, [c.slots for c in one.choices], [c.slots for c in other.choices])
+    )
+
+
+def test_expressions_that_need_no_index_are_in_none():
+    table = table_of(["x = 1", "TRUE", "x > 3 AND x < 2", "y = 2 OR x = 1"])
+    found = plan(table, np.arange(4, dtype=np.int32))
+    assert found.always.tolist() == np.flatnonzero(table.layout.kind == ALWAYS).tolist() == [1]
+    assert found.never.tolist() == np.flatnonzero(table.layout.kind == NEVER).tolist() == [2]
+    assert names(found) == {"scan": 2}
+    assert [row["index"] for row in found.rows()] == ["scan", None, None]
+
+
+def test_what_is_bound_to_a_context_goes_to_the_index_for_contexts():
+    table = table_of(["x = 1", "x = 2", "x = 3 OR y = 1"])
+    linked = np.array([False, True, True])
+    found = plan(table, np.arange(3, dtype=np.int32), linked)
+    assert names(found) == {"agile": 2, "scan": 1}
+
+
+def test_many_expressions_go_to_the_index_that_serves_their_kind():
+    n = 2 * FEW
+    table = table_of(
+        [f"x = {i} AND y = {i}" for i in range(n)] + [f"x = {i} OR y = {i}" for i in range(n)]
+    )
+    slots = np.arange(2 * n, dtype=np.int32)
+    assert names(plan(table, slots)) == {"blocks": n, "a_tree": n}
+    assert names(plan(table, slots[:n])) == {"blocks": n}
+    assert names(plan(table, slots[n:])) == {"a_tree": n}
+    assert names(plan(table, slots[n - 10 :])) == {"a_tree": n + 10}
+    assert names(plan(table, slots[:FEW])) == {"scan": FEW}
+
+
+def test_an_empty_plan_has_no_rows():
+    assert plan(ExpressionTable(), np.empty(0, np.int32)).rows() == []
+
+
+def test_a_plan_says_how_many_went_where_and_why():
+    loaded = load_subscriptions(find_workload("skew2d:figure-7", n_subscriptions=5_000, n_events=1))
+    (row,) = plan(loaded.table, loaded.slots).rows()
+    assert row["index"] == "vcr"
+    assert row["subscriptions"] == 5_000
+    assert "two ranges" in row["reason"]
