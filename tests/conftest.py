@@ -86,11 +86,12 @@ def compiled_functions() -> Iterator[None]:
 def spark() -> Iterator[SparkSession]:
     """The one Spark session of a test run; started by the first test that asks for it."""
     from matchwood.spark import local_session
+    from matchwood.spark.session import SHORT_JOB
 
     # Python workers are processes of their own: they find the package where pytest found it.
     paths = [str(Path(__file__).parents[1] / "src"), os.environ.get("PYTHONPATH", "")]
     os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, paths))
-    session = local_session("matchwood-tests")
+    session = local_session("matchwood-tests", **SHORT_JOB)
     try:
         yield session
     finally:
