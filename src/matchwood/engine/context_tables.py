@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from matchwood.context.store import ContextStore
+from matchwood.encode.frames import collected
 from matchwood.engine.subscriptions import are_plain, check_id
 from matchwood.errors import EventError
 
@@ -15,6 +16,7 @@ COLUMN = "context"
 
 def read_updates(store: ContextStore, contexts: Any) -> tuple[list[Any], Callable[[], None]]:
     """The contexts that an update speaks of, and what carries it out."""
+    contexts = collected(contexts)
     if hasattr(contexts, "__arrow_c_stream__") or hasattr(contexts, "__arrow_c_array__"):
         return _from_table(store, contexts)
     pairs = contexts.items() if isinstance(contexts, Mapping) else contexts
