@@ -39,8 +39,6 @@ def read_updates(store: ContextStore, contexts: Any) -> tuple[list[Any], Callabl
 
 
 def _from_table(store: ContextStore, frame: Any) -> tuple[list[Any], Callable[[], None]]:
-    import pyarrow as pa
-
     from matchwood.encode.arrow_events import as_table, flat_columns
     from matchwood.encode.arrow_values import python_values
 
@@ -51,6 +49,5 @@ def _from_table(store: ContextStore, frame: Any) -> tuple[list[Any], Callable[[]
     ids = python_values(table.column(COLUMN))
     if not are_plain(ids) and ids:
         ids = [check_id(id_, "a context's id") for id_ in ids]
-    flat = dict(flat_columns(table.drop_columns([COLUMN])))
-    columns = {name: each for name, each in flat.items() if not pa.types.is_struct(each.type)}
+    columns = dict(flat_columns(table.drop_columns([COLUMN])))
     return ids, lambda: store.set_many(ids, columns)
