@@ -227,9 +227,9 @@ class Model:
     def check_invariant(self) -> None:
         """k(i) is in K(i), for every entry of every index."""
         cif = routing_of(self.matcher).context_index
-        if not isinstance(cif, Cif) or not len(cif.attrs):
+        if not isinstance(cif, Cif) or not cif.choice.width:
             return
-        n = len(cif.attrs)
+        n = cif.choice.width
         live = [p for p in cif.profile_of.tolist() if p >= 0]
         entries = [p * n + k for p in live for k in range(n) if cif.profiles.entry[p * n + k, 1]]
         lo, hi = np.zeros(len(entries), np.int64), np.zeros(len(entries), np.int64)

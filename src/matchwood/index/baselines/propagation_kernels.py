@@ -115,7 +115,7 @@ def _test_cluster(clusters, which, truth, out, n):
 
 @kernel
 def propagate_batch(
-    clusters, truth, stabbing, segments, on_node, scratch,
+    clusters, truth, full_reset, stabbing, segments, on_node, scratch,
     events, first, stamp, board_event, board_entry, predicates, offsets, out, counters,
 ):  # fmt: skip
     """Match events first..; returns the number of events done (fewer: `out` is full)."""
@@ -138,8 +138,11 @@ def propagate_batch(
                 n_tested += n_read
             if n < 0:
                 break
-        for f in range(n_found):
-            truth[scratch.found[f]] = False
+        if full_reset:
+            truth[:] = False
+        else:
+            for f in range(n_found):
+                truth[scratch.found[f]] = False
         if n < 0:
             return e
         finish_event(e, n, n_nodes, n_candidates, n_found + n_tested, offsets, counters)
