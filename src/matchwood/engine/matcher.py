@@ -18,6 +18,7 @@ import numpy as np
 from matchwood.encode.attributes import Attributes
 from matchwood.encode.events import EncodedEvents, encode_event, encode_events
 from matchwood.encode.expressions import ExpressionTable
+from matchwood.encode.frames import collected, with_nan
 from matchwood.encode.plain_values import as_mapping
 from matchwood.encode.schema import Schema
 from matchwood.engine.access import Access, Reader
@@ -255,13 +256,16 @@ class Matcher(Collection, ContextValues, Questions, Durability):
         limit: int | None = None,
         where: str | Boolean | None = None,
         now: Any = None,
+        nan: str = "absent",
     ) -> Matches:
         """Matches of many events: a list of them, an Arrow table or batch, or a data frame.
 
         Events that cannot be read are in `Matches.errors`; they match nothing and stop nothing.
         The rest is as for `match`.
+
+        nan  what NaN is in a pandas frame's columns of floats: "absent", or a "number"
         """
-        read = _read(events)
+        read = with_nan(_read(events), nan)
 
         def search(store: Store, reader: Reader) -> Matches:
             choice = read_choice(store, first, limit, where, now)
@@ -467,4 +471,4 @@ class Matcher(Collection, ContextValues, Questions, Durability):
 
 def _read(events: Any) -> Any:
     """Events that are made while they are read, as a list: making them may use the matcher."""
-    return list(events) if isinstance(events, Iterator) else events
+    return list(events) if isinstance(events, Iterator) else collected(events)
