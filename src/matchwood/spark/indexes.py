@@ -6,8 +6,9 @@
 
 The fingerprint is computed by Spark from the rows that are let in (`columns`; in any order), the
 index, its settings and the types of the events' columns.  So an unchanged table is not indexed
-twice until something expires, and a changed one never meets an old index.  The folder is made aside
-and renamed: it is whole or not there.
+twice until something expires, and a changed one never meets an old index.  An index that is built
+gets the fingerprint of the rows that were read for it, which are others if the table has changed
+since it was looked up.  The folder is made aside and renamed: it is whole or not there.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import reduce
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -41,9 +43,16 @@ from matchwood.spark.columns import (
     own_types,
     with_readable_attributes,
 )
-from matchwood.spark.context_frames import context_frame, set_values
+from matchwood.spark.context_frames import context_frame, read_values, set_values
 from matchwood.spark.errors import error_row
-from matchwood.spark.fingerprints import fingerprint
+from matchwood.spark.fingerprints import (
+    HASHES,
+    Digest,
+    digest_of,
+    fingerprint,
+    name_of,
+    with_hashes,
+)
 from matchwood.spark.folders import Checked, local_folder, made_aside
 from matchwood.spark.gather import PACKED, bring, gather
 from matchwood.spark.worker import parse_batches
@@ -106,12 +115,16 @@ def build_index(
     settings["column_types"] = types
     settings["format"] = VERSION
     name, _ = fingerprint(table, settings)
-    folder = local_folder(snapshots or _own_folder(), "snapshots") / name
-    found = _find(folder, id_type)
+    home = local_folder(snapshots or _own_folder(), "snapshots")
+    found = _find(home / name, id_type)
     reused = found is not None
     if found is None:
         matcher = Matcher(index=index, schema=declared, column_types=types, **(config or {}))
-        _build(folder, table, matcher, values)
+        refused_ones, read, of_values = _build(table, matcher, values)
+        if values is not None:
+            settings["contexts"] = name_of(values, of_values, {})
+        folder = home / name_of(table, read, settings)
+        _save(folder, matcher, refused_ones)
         found = _find(folder, id_type)
         assert found is not None
     return replace(
@@ -122,13 +135,20 @@ def build_index(
     )
 
 
-def _build(folder: Path, table: DataFrame, matcher: Matcher, values: DataFrame | None) -> None:
-    table, unreadable = with_readable_attributes(table)
-    report = _fill(matcher, table)
+def _build(
+    table: DataFrame, matcher: Matcher, values: DataFrame | None
+) -> tuple[pa.Table, Digest, Digest]:
+    """Fill a matcher; returns error rows of what it refused, and the digests of the subscriptions
+    and of the values that were read.
+    """
+    table, unreadable, left_out = with_readable_attributes(with_hashes(table))
+    report, read = _fill(matcher, table)
+    of_values = Digest()
     if values is not None:
-        set_values(matcher, values)
+        rows, of_values = read_values(values)
+        set_values(matcher, rows)
     errors = [error_row("subscription", each.id, each.error) for each in report.errors]
-    _save(folder, matcher, both(unreadable, error_table(errors)))
+    return both(unreadable, error_table(errors)), read.plus(left_out), of_values
 
 
 def open_index(path: str) -> Index:
@@ -152,18 +172,27 @@ def _opened(folder: Path, name: str, matcher: Matcher, id_type: str, refused: pa
     return Index(folder, name, len(matcher), id_type, refused, True, kind, tested)
 
 
-def _fill(matcher: Matcher, table: DataFrame) -> BatchReport:
-    """Read in the order of ids, so that partitioning decides nothing: not even who came first."""
+def _fill(matcher: Matcher, table: DataFrame) -> tuple[BatchReport, Digest]:
+    """Add a table with HASHES; returns also the digest of the rows that were read.
+
+    Read in the order of ids, so that partitioning decides nothing: not even who came first.
+    """
     if "attribute" in table.columns:
-        return matcher.add_many(gather(table))
+        rows = gather(table)
+        return matcher.add_many(rows.drop_columns(list(HASHES))), digest_of(rows)
     ordered = table.orderBy(*in_order(table))
-    return matcher.add_chunks(_chunks(bring(ordered.mapInArrow(parse_batches, PACKED))))
+    digests: list[Digest] = []
+    packed = bring(ordered.mapInArrow(parse_batches, PACKED))
+    report = matcher.add_chunks(_chunks(packed, digests))
+    return report, reduce(Digest.plus, digests, Digest())
 
 
-def _chunks(pickled: Iterable[bytes]) -> Iterator[Chunk]:
+def _chunks(pickled: Iterable[bytes], digests: list[Digest]) -> Iterator[Chunk]:
+    """Chunks as workers made them; their digests are put into a list."""
     first = 0
     for data in pickled:
-        ids, texts, contexts, fields, leaves, rows, refused = pickle.loads(data)  # noqa: S301 - our workers'
+        read, ids, texts, contexts, fields, leaves, rows, refused = pickle.loads(data)  # noqa: S301 - our workers'
+        digests.append(Digest(*read))
         last = first + len(ids)
         yield Chunk(first, ids, texts, leaves, rows, refused, last, last, contexts, fields)
         first = last

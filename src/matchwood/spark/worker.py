@@ -29,6 +29,7 @@ from matchwood.engine.snapshot import read_manifest
 from matchwood.errors import EventError, MatchwoodError, StorageError
 from matchwood.spark.choices import EVERYTHING, Choice, add_problems
 from matchwood.spark.errors import ERROR_TYPE, error_row
+from matchwood.spark.fingerprints import HASHES, digest_of
 from matchwood.spark.memory import peak
 from matchwood.spark.shapes import named, read_events
 
@@ -196,18 +197,21 @@ def _bad_rows(event_ids: pa.Array, events: EncodedEvents, id_type: pa.DataType) 
 
 
 def parse_batches(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Rows (id, expr, perhaps more) to pickled chunks of leaf rows, in their order."""
+    """Rows (id, expr, perhaps more, HASHES) to pickled chunks of leaf rows, in their order, each
+    with the digest of its rows.
+    """
     import pickle
 
     from matchwood.engine.parsing import parse_texts
 
     for batch in batches:
+        digest, batch = tuple(digest_of(batch)), batch.drop_columns(list(HASHES))
         ids, texts = python_values(batch.column("id")), python_values(batch.column("expr"))
         has_contexts = "context" in batch.schema.names
         contexts = python_values(batch.column("context")) if has_contexts else None
         leaves, rows, refused = parse_texts(texts)
         fields = read_columns(field_columns(pa.Table.from_batches([batch])), refused)
-        parsed = (ids, texts, contexts, fields, leaves, rows, refused)
+        parsed = (digest, ids, texts, contexts, fields, leaves, rows, refused)
         data = pickle.dumps(parsed, pickle.HIGHEST_PROTOCOL)
         yield pa.RecordBatch.from_arrays([pa.array([data], pa.binary())], names=["chunk"])
 
