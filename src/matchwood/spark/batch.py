@@ -170,5 +170,7 @@ def _run(events: DataFrame | EventFiles, job: MatchJob) -> DataFrame:
 
 
 def _locate(spark: SparkSession, index: Index, wanted: bool | None) -> Location:
+    if index.address is not None:  # every host reads it from there
+        return Location(index.address)
     is_shipped = not reads_driver_files(spark) if wanted is None else wanted
     return Location(str(index.folder), ship_to(spark, index.folder) if is_shipped else None)

@@ -55,6 +55,7 @@ from matchwood.spark.fingerprints import (
 )
 from matchwood.spark.folders import Checked, local_folder, made_aside
 from matchwood.spark.gather import PACKED, bring, gather
+from matchwood.spark.stores import exists, is_address, local_copy, read_beside, upload
 from matchwood.spark.worker import parse_batches
 
 if TYPE_CHECKING:
@@ -62,6 +63,7 @@ if TYPE_CHECKING:
 
 _session_folder: str | None = None
 _checked = Checked()
+_REFUSED = "refused.arrow"
 
 
 @dataclass(frozen=True)
@@ -69,7 +71,7 @@ class Index:
     """A snapshot and how it came about."""
 
     folder: Path
-    """The snapshot itself."""
+    """The snapshot itself, on this machine."""
     name: str
     count: int
     id_type: str
@@ -79,6 +81,8 @@ class Index:
     """Types that the subscriptions' own attributes declare, where they have some."""
     tests_filter: bool
     """Whether a subscription tests an attribute of events that is called `filter`."""
+    address: str | None = None
+    """Where the snapshot is on a store that workers can read, if it is on one."""
 
 
 def build_index(
@@ -115,7 +119,10 @@ def build_index(
     settings["column_types"] = types
     settings["format"] = VERSION
     name, _ = fingerprint(table, settings)
-    home = local_folder(snapshots or _own_folder(), "snapshots")
+    store = snapshots.rstrip("/") if snapshots and is_address(snapshots) else None
+    home = local_folder(_own_folder() if store else snapshots or _own_folder(), "snapshots")
+    if store is not None:
+        _bring(store, home, name)
     found = _find(home / name, id_type)
     reused = found is not None
     if found is None:
@@ -127,6 +134,10 @@ def build_index(
         _save(folder, matcher, refused_ones)
         found = _find(folder, id_type)
         assert found is not None
+        if store is not None:
+            _put(folder, f"{store}/{folder.name}")
+    if store is not None:
+        found = replace(found, address=f"{store}/{found.name}")
     return replace(
         found,
         refused=both(refused, found.refused),
@@ -153,7 +164,8 @@ def _build(
 
 def open_index(path: str) -> Index:
     """A snapshot that somebody saved; every file is verified here, once for all workers."""
-    folder = local_folder(path, "a snapshot")
+    is_remote = is_address(path)
+    folder = local_copy(path) if is_remote else local_folder(path, "a snapshot")
     matcher = _verified(folder)
     kind = matcher.arrow_ids().type
     if pa.types.is_struct(kind):
@@ -163,7 +175,8 @@ def open_index(path: str) -> Index:
         )
     id_type = "long" if pa.types.is_integer(kind) else "string"
     generation = str(read_manifest(folder)["generation"])
-    return _opened(folder, f"{folder.name}-{generation}", matcher, id_type, error_table([]))
+    found = _opened(folder, f"{folder.name}-{generation}", matcher, id_type, error_table([]))
+    return replace(found, address=path) if is_remote else found
 
 
 def _opened(folder: Path, name: str, matcher: Matcher, id_type: str, refused: pa.Table) -> Index:
@@ -201,8 +214,24 @@ def _chunks(pickled: Iterable[bytes], digests: list[Digest]) -> Iterator[Chunk]:
 def _save(folder: Path, matcher: Matcher, refused: pa.Table) -> None:
     with made_aside(folder, lambda found: _find(found, "") is not None) as aside:
         matcher.save(aside / "snapshot")
-        with pa.ipc.new_file(str(aside / "refused.arrow"), refused.schema) as writer:
+        with pa.ipc.new_file(str(aside / _REFUSED), refused.schema) as writer:
             writer.write_table(refused)
+
+
+def _put(folder: Path, address: str) -> None:
+    """An index on a store: the snapshot, and with it what was refused."""
+    refused = folder / _REFUSED
+    upload(folder / "snapshot", address, {_REFUSED: refused.read_bytes()})
+
+
+def _bring(store: str, home: Path, name: str) -> None:
+    """Make a folder of this machine from the index of a name on a store, if there is one."""
+    address = f"{store}/{name}"
+    if (home / name).exists() or not exists(address):
+        return
+    with made_aside(home / name, lambda found: _find(found, "") is not None) as aside:
+        shutil.copytree(local_copy(address), aside / "snapshot")
+        (aside / _REFUSED).write_bytes(read_beside(address, _REFUSED))
 
 
 def _find(folder: Path, id_type: str) -> Index | None:
@@ -211,7 +240,7 @@ def _find(folder: Path, id_type: str) -> Index | None:
         return None
     try:
         matcher = _verified(folder / "snapshot")
-        with pa.memory_map(str(folder / "refused.arrow")) as file:
+        with pa.memory_map(str(folder / _REFUSED)) as file:
             refused = pa.ipc.open_file(file).read_all()
         return _opened(folder / "snapshot", folder.name, matcher, id_type, refused)
     except (FormatError, StorageError, OSError, pa.ArrowException):

@@ -22,6 +22,7 @@ from matchwood.errors import EventError, StorageError, SubscriptionError
 from matchwood.spark.column_types import types_of_arrow
 from matchwood.spark.folders import local_folder
 from matchwood.spark.shapes import read_events, shape_of_arrow
+from matchwood.spark.stores import is_address
 from matchwood.spark.worker import Location, Times, match_parts, opened, refuse_nameless
 
 if TYPE_CHECKING:
@@ -64,7 +65,7 @@ def match_udf(snapshot: str, subscription_id: str = "bigint") -> Any:
 
 
 def _match_structs(snapshot: str, event: pa.Array, subscription_id: str) -> pa.Array:
-    matcher, ids = opened(Location(snapshot))
+    matcher, ids = opened(_located(snapshot))
     kind = "bigint" if pa.types.is_integer(ids.type) else "string"
     if kind != subscription_id and len(ids):
         raise SubscriptionError(
@@ -81,6 +82,11 @@ def _match_structs(snapshot: str, event: pa.Array, subscription_id: str) -> pa.A
     return pa.concat_arrays(parts) if parts else pa.array([], pa.list_(ids.type))
 
 
+def _located(path: str) -> Location:
+    """A snapshot by its path, or by its address on a store."""
+    return Location(path if is_address(path) else str(local_folder(path, "a snapshot")))
+
+
 class MatchFunction:
     """The table function: rows (event_id, subscription_ids, error), one per event."""
 
@@ -92,7 +98,7 @@ class MatchFunction:
         place = path[0].as_py()
         if place is None:
             raise StorageError("expected the path of a snapshot, found NULL")
-        matcher, ids = opened(Location(str(local_folder(place, "a snapshot"))))
+        matcher, ids = opened(_located(place))
         shape = shape_of_arrow(batch.schema)
         events = matcher.encode(read_events(batch, shape))
         event_ids = batch.column(EVENT_ID)

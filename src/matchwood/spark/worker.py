@@ -32,6 +32,7 @@ from matchwood.spark.errors import ERROR_TYPE, error_row
 from matchwood.spark.fingerprints import HASHES, digest_of
 from matchwood.spark.memory import peak
 from matchwood.spark.shapes import named, read_events
+from matchwood.spark.stores import is_address, local_copy
 
 MATCHES_AT_ONCE = 2_000_000
 """Matches that a worker holds at a time, about; events are matched in parts of such a size."""
@@ -45,14 +46,16 @@ _opened: dict[tuple[str, str], tuple[Matcher, pa.Array]] = {}
 
 @dataclass(frozen=True)
 class Location:
-    """Where workers find a snapshot: a path they can read, or a folder shipped with the job."""
+    """Where workers find a snapshot: a path they can read, the address of a store that every host
+    copies it from (`stores`), or a folder shipped with the job.
+    """
 
     path: str
     shipped: str | None = None
 
     def folder(self) -> Path:
         if self.shipped is None:
-            return Path(self.path)
+            return local_copy(self.path) if is_address(self.path) else Path(self.path)
         from pyspark import SparkFiles
 
         return Path(SparkFiles.get(self.shipped))
