@@ -20,10 +20,11 @@ import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from functools import reduce
+from functools import partial, reduce
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pyarrow as pa
 
 from matchwood.encode.schema import Schema
@@ -56,10 +57,12 @@ from matchwood.spark.fingerprints import (
 from matchwood.spark.folders import Checked, local_folder, made_aside
 from matchwood.spark.gather import PACKED, bring, gather
 from matchwood.spark.stores import exists, is_address, local_copy, read_beside, upload
+from matchwood.spark.unknown_names import Names, without_unknown
 from matchwood.spark.worker import parse_batches
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
+    from pyspark.sql.types import DataType, StructType
 
 _session_folder: str | None = None
 _checked = Checked()
@@ -67,7 +70,7 @@ _REFUSED = "refused.arrow"
 
 
 @dataclass(frozen=True)
-class Index:
+class Built:
     """A snapshot and how it came about."""
 
     folder: Path
@@ -95,13 +98,15 @@ def build_index(
     now: datetime | None = None,
     takes: Sequence[str] = OPTIONAL,
     column_types: Mapping[str, str] | None = None,
-) -> Index:
+    names: frozenset[str] | None = None,
+) -> Built:
     """The index of a table of subscriptions, built unless there is one of the same rows.
 
     contexts  values of contexts, a DataFrame or an Arrow table, as for Matcher.set_context_many
     now       the moment for which it is built: what has expired then is left out
     takes     the optional columns that the table may have
     column_types  types of events' attributes (module `column_types`); those of contexts are added
+    names     attributes that events have (`unknown_names`), if that is known
     """
     table, refused = admit(subscriptions, now, takes)
     id_type = id_type_of(table)
@@ -117,6 +122,8 @@ def build_index(
         types |= types_of_contexts(values.schema)
         settings["contexts"], _ = fingerprint(values, {})
     settings["column_types"] = types
+    known = None if names is None else names | declared.keys()
+    settings["names"] = None if known is None else sorted(known)
     settings["format"] = VERSION
     name, _ = fingerprint(table, settings)
     store = snapshots.rstrip("/") if snapshots and is_address(snapshots) else None
@@ -127,7 +134,7 @@ def build_index(
     reused = found is not None
     if found is None:
         matcher = Matcher(index=index, schema=declared, column_types=types, **(config or {}))
-        refused_ones, read, of_values = _build(table, matcher, values)
+        refused_ones, read, of_values = _build(table, matcher, values, known)
         if values is not None:
             settings["contexts"] = name_of(values, of_values, {})
         folder = home / name_of(table, read, settings)
@@ -147,22 +154,22 @@ def build_index(
 
 
 def _build(
-    table: DataFrame, matcher: Matcher, values: DataFrame | None
+    table: DataFrame, matcher: Matcher, values: DataFrame | None, known: Names
 ) -> tuple[pa.Table, Digest, Digest]:
     """Fill a matcher; returns error rows of what it refused, and the digests of the subscriptions
     and of the values that were read.
     """
     table, unreadable, left_out = with_readable_attributes(with_hashes(table))
-    report, read = _fill(matcher, table)
+    report, unknown, read = _fill(matcher, table, known)
     of_values = Digest()
     if values is not None:
         rows, of_values = read_values(values)
         set_values(matcher, rows)
     errors = [error_row("subscription", each.id, each.error) for each in report.errors]
-    return both(unreadable, error_table(errors)), read.plus(left_out), of_values
+    return both(unreadable, error_table(unknown + errors)), read.plus(left_out), of_values
 
 
-def open_index(path: str) -> Index:
+def open_index(path: str) -> Built:
     """A snapshot that somebody saved; every file is verified here, once for all workers."""
     is_remote = is_address(path)
     folder = local_copy(path) if is_remote else local_folder(path, "a snapshot")
@@ -179,25 +186,50 @@ def open_index(path: str) -> Index:
     return replace(found, address=path) if is_remote else found
 
 
-def _opened(folder: Path, name: str, matcher: Matcher, id_type: str, refused: pa.Table) -> Index:
+def used_columns(index: Built, events: StructType, others: Sequence[str]) -> list[str]:
+    """Columns of wide events that a subscription tests, itself or a field inside; and others."""
+    matcher = Matcher.load(index.folder, verify=False)
+    probes = [{each.name: _probe(each.dataType)} for each in events]
+    found = matcher.encode([{}, *probes])
+    sizes = np.diff(found.batch.start)
+    return [
+        each.name
+        for n, each in enumerate(events, 1)
+        if each.name in others or n in found.errors or sizes[n] > sizes[0]
+    ]
+
+
+def _probe(kind: DataType) -> Any:
+    """A value that makes an attribute present, with all fields of a struct."""
+    from pyspark.sql.types import StructType
+
+    if isinstance(kind, StructType):
+        return {field.name: _probe(field.dataType) for field in kind}
+    return "x"
+
+
+def _opened(folder: Path, name: str, matcher: Matcher, id_type: str, refused: pa.Table) -> Built:
     kind = matcher.own_types()
     tested = is_tested(matcher, FILTER)
-    return Index(folder, name, len(matcher), id_type, refused, True, kind, tested)
+    return Built(folder, name, len(matcher), id_type, refused, True, kind, tested)
 
 
-def _fill(matcher: Matcher, table: DataFrame) -> tuple[BatchReport, Digest]:
-    """Add a table with HASHES; returns also the digest of the rows that were read.
+def _fill(
+    matcher: Matcher, table: DataFrame, known: Names
+) -> tuple[BatchReport, list[dict[str, Any]], Digest]:
+    """Add a table with HASHES; returns also error rows, and the digest of the rows that were read.
 
     Read in the order of ids, so that partitioning decides nothing: not even who came first.
     """
     if "attribute" in table.columns:
         rows = gather(table)
-        return matcher.add_many(rows.drop_columns(list(HASHES))), digest_of(rows)
+        good, unknown = without_unknown(rows.drop_columns(list(HASHES)), known)
+        return matcher.add_many(good), unknown, digest_of(rows)
     ordered = table.orderBy(*in_order(table))
     digests: list[Digest] = []
-    packed = bring(ordered.mapInArrow(parse_batches, PACKED))
+    packed = bring(ordered.mapInArrow(partial(parse_batches, known), PACKED))
     report = matcher.add_chunks(_chunks(packed, digests))
-    return report, reduce(Digest.plus, digests, Digest())
+    return report, [], reduce(Digest.plus, digests, Digest())
 
 
 def _chunks(pickled: Iterable[bytes], digests: list[Digest]) -> Iterator[Chunk]:
@@ -234,7 +266,7 @@ def _bring(store: str, home: Path, name: str) -> None:
         (aside / _REFUSED).write_bytes(read_beside(address, _REFUSED))
 
 
-def _find(folder: Path, id_type: str) -> Index | None:
+def _find(folder: Path, id_type: str) -> Built | None:
     """An index that is there and whole; a damaged one counts as absent and is built anew."""
     if not folder.exists():
         return None
