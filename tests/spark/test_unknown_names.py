@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pyarrow as pa
 import pytest
 
+import matchwood as mw
 from matchwood.spark import match
+from matchwood.spark.column_types import types_of_events
+from matchwood.spark.indexes import open_index, used_columns
 from matchwood.spark.unknown_names import parse_known, without_unknown
 
 KNOWN = frozenset({"price", "genre", "user", "user.age", "odd name"})
@@ -37,6 +42,48 @@ def test_rows_of_predicates_with_unknown_names_refuse_their_subscription() -> No
         assert good.column("id").to_pylist() == [2, 3]
         assert [(row["of"], row["id"]) for row in errors] == [("subscription", "1")]
         assert without_unknown(rows, None)[0] is rows
+
+
+TESTED = {
+    "price < 20": {"price"},
+    "tags IS NULL": {"tags"},
+    "gap IS NOT NULL AND n = 1": {"gap", "n"},
+    "price + n > 5": {"price", "n"},
+    "n < small": {"n", "small"},
+    "lower(genre) = concat(genre, 'x') OR n = 3": {"genre", "n"},
+    "user.age + n > 3": {"user", "n"},
+    "user IS NULL": {"user"},
+    "NOT (n < small AND used)": {"n", "small", "used"},
+    "price < ctx.x": {"price"},
+    "CASE WHEN n > 3 THEN price ELSE small END > 2": {"n", "price", "small"},
+    "price = 0.1 AND genre LIKE '%a%b'": {"price", "genre"},
+    "nothing = 5 OR `a.b` = 1": {"nothing", "a.b"},
+    "day >= DATE '2026-01-01'": {"day"},
+}
+
+
+def test_every_column_that_a_subscription_tests_is_used_and_no_other(tmp_path: Path) -> None:
+    from pyspark.sql.types import StructType
+
+    kinds = {
+        "price": "double", "n": "integer", "small": "byte", "genre": "string", "used": "boolean",
+        "day": "date", "nothing": "void", "a.b": "long", "gap": "interval day to second",
+        "tags": {"type": "array", "elementType": "string", "containsNull": True},
+        "user": {"type": "struct", "fields": [
+            {"name": "age", "type": "integer", "nullable": True, "metadata": {}}]},
+    }  # fmt: skip
+    events = StructType.fromJson(
+        {"fields": [{"name": name, "type": kind, "nullable": True, "metadata": {}}
+                    for name, kind in kinds.items()]}
+    )  # fmt: skip
+    types = types_of_events(events, "wide")
+    for number, (text, expected) in enumerate(TESTED.items()):
+        matcher = mw.Matcher(column_types=types)
+        matcher.add(1, text, context="u" if "ctx." in text else None)
+        matcher.save(tmp_path / str(number))
+        index = open_index(str(tmp_path / str(number)))
+        assert set(used_columns(index, events, ())) == expected, text
+        assert set(used_columns(index, events, ("used",))) == expected | {"used"}
 
 
 @pytest.mark.spark

@@ -24,7 +24,6 @@ from functools import partial, reduce
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import pyarrow as pa
 
 from matchwood.encode.schema import Schema
@@ -57,12 +56,12 @@ from matchwood.spark.fingerprints import (
 from matchwood.spark.folders import Checked, local_folder, made_aside
 from matchwood.spark.gather import PACKED, bring, gather
 from matchwood.spark.stores import exists, is_address, local_copy, read_beside, upload
-from matchwood.spark.unknown_names import Names, without_unknown
+from matchwood.spark.unknown_names import Names, UsedNames, without_unknown
 from matchwood.spark.worker import parse_batches
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
-    from pyspark.sql.types import DataType, StructType
+    from pyspark.sql.types import StructType
 
 _session_folder: str | None = None
 _checked = Checked()
@@ -188,24 +187,14 @@ def open_index(path: str) -> Built:
 
 def used_columns(index: Built, events: StructType, others: Sequence[str]) -> list[str]:
     """Columns of wide events that a subscription tests, itself or a field inside; and others."""
-    matcher = Matcher.load(index.folder, verify=False)
-    probes = [{each.name: _probe(each.dataType)} for each in events]
-    found = matcher.encode([{}, *probes])
-    sizes = np.diff(found.batch.start)
+    names = UsedNames()
+    Matcher.load(index.folder, verify=False).encode(names)
     return [
         each.name
-        for n, each in enumerate(events, 1)
-        if each.name in others or n in found.errors or sizes[n] > sizes[0]
+        for each in events
+        if each.name in others
+        or any(name == each.name or name.startswith(f"{each.name}.") for name in names.found)
     ]
-
-
-def _probe(kind: DataType) -> Any:
-    """A value that makes an attribute present, with all fields of a struct."""
-    from pyspark.sql.types import StructType
-
-    if isinstance(kind, StructType):
-        return {field.name: _probe(field.dataType) for field in kind}
-    return "x"
 
 
 def _opened(folder: Path, name: str, matcher: Matcher, id_type: str, refused: pa.Table) -> Built:

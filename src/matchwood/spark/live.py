@@ -4,9 +4,10 @@
     micro-batch b of events ──► matched with that version alone ──► out/matches/batch=b
 
 Idea.    Events need no order among themselves, so they may come from any number of partitions.
-         Each micro-batch is matched with one version of the subscriptions: what the table held when the
-         batch was first tried.  The version is recorded before it is used and is a column of the
-         output, so an attempt after a crash uses the same one, whatever the table holds by then.
+         Each micro-batch is matched with one version of the subscriptions: what the table held
+         when the batch was first tried.  The version is recorded before it is used and is a column
+         of the output, so an attempt after a crash uses the same one, whatever the table holds by
+         then.
 Order.   A change of the table takes effect with a later micro-batch, not at a certain event; where
          that is needed, `match_stream` takes one ordered log of both.
 Once.    As in `match_stream`: one driver at a time, own folders for attempts, a rename commits.

@@ -48,10 +48,10 @@ def local_copy(address: str) -> Path:
             manifest = file.read()
     except FileNotFoundError as error:
         raise StorageError(
-            f"expected a snapshot at {address!r}, found none: save one there first"
+            f"expected a snapshot at {shown(address)!r}, found none: save one there first"
         ) from error
     except OSError as error:
-        raise StorageError(f"{address!r} cannot be read: {error}") from error
+        raise StorageError(f"{shown(address)!r} cannot be read: {error}") from error
     name = hashlib.blake2b(address.encode() + b"\0" + manifest, digest_size=12).hexdigest()
     home = _copies()
     folder = home / name
@@ -66,7 +66,7 @@ def local_copy(address: str) -> Path:
             aside.rename(folder)
         except OSError as error:
             if not folder.exists():  # otherwise another worker was faster
-                raise StorageError(f"{address!r} cannot be copied: {error}") from error
+                raise StorageError(f"{shown(address)!r} cannot be copied: {error}") from error
         finally:
             shutil.rmtree(aside, ignore_errors=True)
     os.utime(folder)
@@ -81,7 +81,7 @@ def exists(address: str) -> bool:
     try:
         return bool(store.get_file_info(f"{path}/{_MANIFEST}").type == FileType.File)
     except OSError as error:
-        raise StorageError(f"{address!r} cannot be read: {error}") from error
+        raise StorageError(f"{shown(address)!r} cannot be read: {error}") from error
 
 
 def read_beside(address: str, name: str) -> bytes:
@@ -91,7 +91,7 @@ def read_beside(address: str, name: str) -> bytes:
         with store.open_input_stream(f"{path}/{name}") as file:
             return bytes(file.read())
     except OSError as error:
-        raise StorageError(f"{address!r}: {name} cannot be read: {error}") from error
+        raise StorageError(f"{shown(address)!r}: {name} cannot be read: {error}") from error
 
 
 def upload(folder: Path, address: str, beside: Mapping[str, bytes] | None = None) -> None:
@@ -109,7 +109,12 @@ def upload(folder: Path, address: str, beside: Mapping[str, bytes] | None = None
             with store.open_output_stream(f"{path}/{name}") as file:
                 file.write(content)
     except OSError as error:
-        raise StorageError(f"{address!r} cannot be written: {error}") from error
+        raise StorageError(f"{shown(address)!r} cannot be written: {error}") from error
+
+
+def shown(address: str) -> str:
+    """An address without a password in it."""
+    return re.sub(r"//[^/@]*@", "//...@", address)
 
 
 def _open(address: str) -> tuple[Any, str]:
@@ -123,7 +128,7 @@ def _open(address: str) -> tuple[Any, str]:
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
         pass  # a scheme that pyarrow does not know
     except OSError as error:
-        raise StorageError(f"{address!r} cannot be opened: {error}") from error
+        raise StorageError(f"{shown(address)!r} cannot be opened: {error}") from error
     try:
         core = import_module("fsspec.core")
         scheme, _, rest = address.partition(":")
@@ -131,21 +136,26 @@ def _open(address: str) -> tuple[Any, str]:
         found, path = core.url_to_fs(address if rest[:2] == "//" else f"{scheme}://{rest}")
     except (ImportError, ValueError, TypeError, KeyError, OSError) as error:
         raise StorageError(
-            f"expected the address of a store that pyarrow or fsspec opens, found {address!r} "
-            f"({error}): install fsspec and the package for this scheme, or mount the store and "
-            "give the path of the mount"
+            "expected the address of a store that pyarrow or fsspec opens, found "
+            f"{shown(address)!r} ({error}): install fsspec and the package for this scheme, or "
+            "mount the store and give the path of the mount"
         ) from error
     return PyFileSystem(FSSpecHandler(found)), path.rstrip("/")
 
 
 def _copy_folder(source: Any, path: str, target: Any, to: str) -> None:
     """Copy the files of a folder; None is the local file system."""
-    from pyarrow.fs import LocalFileSystem, copy_files
+    from pyarrow.fs import LocalFileSystem, PyFileSystem, copy_files
 
     here = LocalFileSystem()
     if target is None:
         Path(to).mkdir(parents=True)
-    copy_files(path, to, source_filesystem=source or here, destination_filesystem=target or here)
+    # one at a time where a file system is Python's: its connection may not be shared by threads
+    is_native = not isinstance(source, PyFileSystem) and not isinstance(target, PyFileSystem)
+    copy_files(
+        path, to, source_filesystem=source or here, destination_filesystem=target or here,
+        use_threads=is_native,
+    )  # fmt: skip
 
 
 def _copies() -> Path:

@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from matchwood.encode.attributes import Attributes
+from matchwood.encode.events import EncodedEvents, encode_events
 from matchwood.encode.leaves import LeafBatch
 from matchwood.engine.parsing import parse_texts
 from matchwood.errors import SchemaError
@@ -84,6 +86,22 @@ def _unknown(name: str, known: Names) -> str | None:
         return None
     used = attributes_of(tree_of(name)) if is_computed(name) else [name]
     return next((each for each in used if each not in known and not is_context(each)), None)
+
+
+class UsedNames:
+    """Given to `Matcher.encode` in place of events: finds the attributes that subscriptions test,
+    those inside of computed ones among them.
+    """
+
+    def __init__(self) -> None:
+        self.found: set[str] = set()
+
+    def encode_entries(self, attributes: Attributes) -> EncodedEvents:
+        for name in attributes.by_name:
+            # the name of an attribute of one kind, or of exact values, ends with a mark
+            plain = name[:1] + name[1:].partition("\0")[0]
+            self.found.update(attributes_of(tree_of(plain)))
+        return encode_events(attributes, [])
 
 
 def _error(name: str, known: Collection[str]) -> SchemaError:
