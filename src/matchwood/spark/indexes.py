@@ -55,7 +55,14 @@ from matchwood.spark.fingerprints import (
 )
 from matchwood.spark.folders import Checked, local_folder, made_aside
 from matchwood.spark.gather import PACKED, bring, gather
-from matchwood.spark.stores import exists, is_address, local_copy, read_beside, upload
+from matchwood.spark.stores import (
+    exists,
+    inside,
+    is_address,
+    local_copy,
+    read_beside,
+    upload,
+)
 from matchwood.spark.unknown_names import Names, UsedNames, without_unknown
 from matchwood.spark.worker import parse_batches
 
@@ -125,7 +132,7 @@ def build_index(
     settings["names"] = None if known is None else sorted(known)
     settings["format"] = VERSION
     name, _ = fingerprint(table, settings)
-    store = snapshots.rstrip("/") if snapshots and is_address(snapshots) else None
+    store = snapshots if snapshots and is_address(snapshots) else None
     home = local_folder(_own_folder() if store else snapshots or _own_folder(), "snapshots")
     if store is not None:
         _bring(store, home, name)
@@ -141,9 +148,9 @@ def build_index(
         found = _find(folder, id_type)
         assert found is not None
         if store is not None:
-            _put(folder, f"{store}/{folder.name}")
+            _put(folder, inside(store, folder.name))
     if store is not None:
-        found = replace(found, address=f"{store}/{found.name}")
+        found = replace(found, address=inside(store, found.name))
     return replace(
         found,
         refused=both(refused, found.refused),
@@ -247,7 +254,7 @@ def _put(folder: Path, address: str) -> None:
 
 def _bring(store: str, home: Path, name: str) -> None:
     """Make a folder of this machine from the index of a name on a store, if there is one."""
-    address = f"{store}/{name}"
+    address = inside(store, name)
     if (home / name).exists() or not exists(address):
         return
     with made_aside(home / name, lambda found: _find(found, "") is not None) as aside:

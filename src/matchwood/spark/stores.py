@@ -40,6 +40,12 @@ def is_address(path: str) -> bool:
     return found is not None and found[1].lower() != "file"
 
 
+def inside(address: str, name: str) -> str:
+    """The address of something inside a folder; options after `?` stay at the end."""
+    path, mark, options = address.partition("?")
+    return f"{path.rstrip('/')}/{name}{mark}{options}"
+
+
 def local_copy(address: str) -> Path:
     """The folder of this host that has the snapshot of an address, copied now if need be."""
     store, path = _open(address)
