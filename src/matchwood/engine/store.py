@@ -31,7 +31,7 @@ from matchwood.encode.expression_kernels import ALWAYS, CONJUNCTION, NEVER, TREE
 from matchwood.encode.expressions import ExpressionTable
 from matchwood.encode.leaves import LeafBatch
 from matchwood.encode.resolve import learned_types, reference_rows, resolve
-from matchwood.engine.arrange_kernels import arrange
+from matchwood.engine.arranging import arranged
 from matchwood.engine.choices import ALL, Choice, chosen, living
 from matchwood.engine.fields import NO_FIELDS, FieldColumns
 from matchwood.engine.loading import Chunk
@@ -42,7 +42,7 @@ from matchwood.engine.savepoint import Savepoint
 from matchwood.engine.subscriptions import Id, Subscriptions, are_plain, check_id
 from matchwood.engine.tidy import forget, tidy
 from matchwood.errors import MatchwoodError, ParseError, SchemaError, SubscriptionError
-from matchwood.index.core.protocol import Hits, side_by_side
+from matchwood.index.core.protocol import Hits
 from matchwood.kernel.jit import compile_seconds
 from matchwood.kernel.verify_kernels import COUNTERS
 from matchwood.lang.nodes import Boolean, Expr
@@ -371,28 +371,18 @@ class Store:
     ) -> Found:
         """Hits of several indexes as one, in order, with what every event satisfies."""
         n = events.batch.n_events
-        none = Hits(np.zeros(n + 1, np.int64), np.empty(0, np.int32), np.zeros_like(self.work))
-        first, second = (*found, none, none)[:2]
-        if len(found) > 2:
-            second = side_by_side(second, found[2])
-        skip = np.zeros(n, bool)
-        skip[list(events.errors)] = True
+        if not found:
+            found = [Hits(np.zeros(n + 1, np.int64), np.empty(0, np.int32), self.work * 0)]
         subscriptions = self.subscriptions
-        words = subscriptions.n_slots // 64 + 1 if subscriptions.in_order else 0
-        offsets = np.zeros(n + 1, np.int64)
-        total = len(first.slots) + len(second.slots) + n * len(self.routing.always)
-        slots = np.empty(total, np.int32)
-        used = arrange(
-            first.offsets, first.slots, second.offsets, second.slots, self.routing.always,
-            skip, subscriptions.order, reader.scratch.bitmap(words), offsets, slots,
-        )  # fmt: skip
-        work = first.counters + second.counters
+        offsets, slots, work = arranged(
+            found, self.routing.always, events.errors, subscriptions, reader.scratch
+        )
         work[0] = n
-        work[-1] = used
+        work[-1] = len(slots)
         reader.work += work
         reader.n_events += n
         counters = dict(zip(COUNTERS, work.tolist(), strict=True))
-        result = Found(offsets, slots[:used], events.errors, counters, events.warnings)
+        result = Found(offsets, slots, events.errors, counters, events.warnings)
         columns = subscriptions.columns
         if len(columns.expires):
             result = living(columns, result, choice.now)
