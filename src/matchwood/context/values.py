@@ -22,8 +22,8 @@ from matchwood.encode.like import compile_pattern
 from matchwood.encode.relations import compatible, spread
 from matchwood.encode.schema import literal_type
 from matchwood.errors import EventError, ParseError, SchemaError
-from matchwood.lang.builder import as_value
 from matchwood.lang.names import CONTEXT
+from matchwood.lang.python_values import as_value
 
 if TYPE_CHECKING:
     from matchwood.context.store import ContextStore

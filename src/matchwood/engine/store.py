@@ -428,7 +428,7 @@ class Store:
         slots = np.empty(total, np.int32)
         used = arrange(
             first.offsets, first.slots, second.offsets, second.slots, self.routing.always,
-            skip, subscriptions.order, np.zeros(words, np.uint64), offsets, slots,
+            skip, subscriptions.order, reader.scratch.bitmap(words), offsets, slots,
         )  # fmt: skip
         work = first.counters + second.counters
         work[0] = n

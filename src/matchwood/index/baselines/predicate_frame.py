@@ -45,7 +45,7 @@ class PredicateFrame(StaticFrame[Structure]):
         events: EventBatch,
         scratch: Scratch,
         stabbing: StabbingTree,
-        *own: Any,
+        *arguments: Any,
     ) -> Step:
         """The step that calls a kernel: its own arguments, then those that all kernels take."""
         predicates = self._table.predicates.layout
@@ -55,7 +55,7 @@ class PredicateFrame(StaticFrame[Structure]):
             first: int, stamp: int, offsets: np.ndarray, out: np.ndarray, counters: np.ndarray
         ) -> int:
             return kernel(
-                *own, stabbing.arrays, stabbing.segments, stabbing.on_node.lists, found,
+                *arguments, stabbing.arrays, stabbing.segments, stabbing.on_node.lists, found,
                 events, first, stamp, scratch.event, scratch.entry,
                 predicates, offsets, out, counters,
             )  # fmt: skip

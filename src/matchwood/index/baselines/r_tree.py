@@ -93,7 +93,7 @@ class Boxes(NamedTuple):
 
 
 class RTree(StaticFrame[Boxes]):
-    """Owns the tree of a library, and who is in it."""
+    """Owns the tree of a library, and the slots that are in it."""
 
     name: ClassVar[str] = "r_tree"
     Config = Config

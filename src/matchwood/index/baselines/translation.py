@@ -4,7 +4,7 @@ Idea.    (P1 OR P2) AND P3 is P1 AND P3, or P2 AND P3.  Any conjunctive index fi
          that an event satisfies; an expression matches when one of its own is among them.
 Source.  The translation-based method of the A-Tree paper (sections 2 and 6.4).
 Differs. The index below is a setting.  Predicates on one attribute are merged inside a conjunction,
-         and what cannot be true is left out.  Equal conjunctions are held once, whoever has them.
+         and what cannot be true is left out.  Equal conjunctions are held once for all.
          Built again after changes: at once where the index below may refuse something (k_index,
          vcr), so that inserting one by one is slow there.
 Cost.    What the index below costs, for as many conjunctions as there are: 4^4 for an AND of four
@@ -68,7 +68,7 @@ class Translated(NamedTuple):
 
 
 class Translation(StaticFrame[Translated]):
-    """Owns the conjunctions, their index, and who has which."""
+    """Owns the conjunctions, their index, and the expressions that have each of them."""
 
     name: ClassVar[str] = "translation"
     language: ClassVar[str] = ANY

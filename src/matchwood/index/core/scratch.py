@@ -78,6 +78,7 @@ class Scratch:
     def _reset(self) -> None:
         self.board = Board(np.full(64, -1, np.int64), np.zeros(64, np.int64))
         self.out = np.empty(1024, np.int32)
+        self._bitmap = np.zeros(0, np.int64)
         self._stamp = 0
         self._parts: WeakKeyDictionary[Any, Part] = WeakKeyDictionary()
         self.is_busy = False
@@ -96,6 +97,12 @@ class Scratch:
         if part is None:
             part = self._parts[index] = index.new_part()
         return part
+
+    def bitmap(self, n_words: int) -> np.ndarray:
+        """Words without a bit set, n_words or none; who sets bits takes them out again."""
+        if n_words > len(self._bitmap):
+            self._bitmap = np.zeros(n_words + n_words // 8, np.int64)
+        return self._bitmap if n_words else self._bitmap[:0]
 
     def begin(self) -> None:
         """A search begins: forget everything if the last one did not come to its end."""

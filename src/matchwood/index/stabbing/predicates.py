@@ -77,8 +77,8 @@ class StabbingTree:
 
     @property
     def nbytes(self) -> int:
-        own = sum(array.nbytes for array in (*self.arrays, *self.segments))
-        return own + self.on_node.nbytes
+        arrays = sum(array.nbytes for array in (*self.arrays, *self.segments))
+        return arrays + self.on_node.nbytes
 
     def make_ids(self, table: ExpressionTable) -> None:
         """A place for every predicate and attribute of the table."""
@@ -161,8 +161,8 @@ class StabbingTree:
         }
 
     def layout(self) -> dict[str, np.ndarray]:
-        own = {**named(self.arrays, "stabbing_"), **named(self.segments, "stabbing_")}
-        return {**own, **self.on_node.layout("stabbing_node")}
+        arrays = {**named(self.arrays, "stabbing_"), **named(self.segments, "stabbing_")}
+        return {**arrays, **self.on_node.layout("stabbing_node")}
 
     def take(self, layout: Mapping[str, np.ndarray]) -> None:
         self.arrays = taken(Stabbing, layout, "stabbing_")
