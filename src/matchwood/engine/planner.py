@@ -31,6 +31,8 @@ from matchwood.kernel.arrays import slices
 from matchwood.kernel.interval_kernels import MAX_KEY, MIN_KEY
 
 SCAN, BLOCKS, VCR, A_TREE, AGILE = "scan", "blocks", "vcr", "a_tree", "agile"
+PLANNED = (SCAN, BLOCKS, VCR, A_TREE)
+"""Indexes that a segment may have."""
 
 FEW = 256
 """Expressions up to which testing all of them is as fast as entering another index."""

@@ -27,6 +27,7 @@ from matchwood.index.pst.spaces import (
     is_whole,
     make_cut_room,
     n_met,
+    next_places,
     open_dimension,
     place_of,
     put_cut,
@@ -195,9 +196,7 @@ def reserve_all(spaces, records, predicates, dim, pred):
     """Room for a record in every space that a predicate meets."""
     last = np.int64(-1)
     for i in range(predicates.n_intervals[pred]):
-        lo, hi = interval(predicates, pred, i)
-        first = max(place_of(spaces, dim, lo), last + 1)
-        last = max(place_of(spaces, dim, hi), last)
+        first, last = next_places(spaces, dim, predicates, pred, i, last)
         for place in range(first, last + 1):
             space = spaces.item[place]
             if not reserve_records(records, space, np.int64(records.size[space]) + 1):
@@ -211,9 +210,7 @@ def record_all(spaces, records, homes, signatures, expressions, predicates, dim,
     last = np.int64(-1)
     signed = np.int64(-1)
     for i in range(predicates.n_intervals[pred]):
-        lo, hi = interval(predicates, pred, i)
-        first = max(place_of(spaces, dim, lo), last + 1)
-        last = max(place_of(spaces, dim, hi), last)
+        first, last = next_places(spaces, dim, predicates, pred, i, last)
         for place in range(first, last + 1):
             space = spaces.item[place]
             at = records.start[space] + records.size[space]
@@ -298,9 +295,7 @@ def take_out(spaces, records, homes, entries, predicates, slot):
     pred, dim = access_of(homes, slot), dimension_of(homes, predicates, slot)
     last = np.int64(-1)
     for i in range(predicates.n_intervals[pred]):
-        lo, hi = interval(predicates, pred, i)
-        first = max(place_of(spaces, dim, lo), last + 1)
-        last = max(place_of(spaces, dim, hi), last)
+        first, last = next_places(spaces, dim, predicates, pred, i, last)
         for place in range(first, last + 1):
             drop_ref(records, spaces.item[place], homes.ref[slot])
     use_cuts(spaces, dim, predicates, pred, -1)

@@ -10,8 +10,7 @@ from matchwood.index.pst.bloom_change import DONE, ENTRIES_FULL
 from matchwood.index.pst.hash_change import choose_keys, count_keyed, put_keyed, put_keyed_entry
 from matchwood.index.pst.keys import HASH_FULL, MEMBERS_FULL
 from matchwood.index.pst.space_hash import PUT, home_of, key_of, put_ref
-from matchwood.index.pst.spaces import place_of
-from matchwood.index.stabbing.segment_kernels import interval
+from matchwood.index.pst.spaces import next_places, place_of
 from matchwood.kernel.id_list_kernels import insert_id
 from matchwood.kernel.jit import kernel, part, prefetch
 
@@ -45,9 +44,7 @@ def _list_spaces(spaces, predicates, pred, found):
     """The spaces that a predicate meets, in order; returns how many."""
     dim, last, n = 2 * np.int64(predicates.attr[pred]), np.int64(-1), np.int64(0)
     for i in range(predicates.n_intervals[pred]):
-        lo, hi = interval(predicates, pred, i)
-        first = max(place_of(spaces, dim, lo), last + 1)
-        last = max(place_of(spaces, dim, hi), last)
+        first, last = next_places(spaces, dim, predicates, pred, i, last)
         for place in range(first, last + 1):
             found[n] = spaces.item[place]
             n += 1

@@ -40,6 +40,7 @@ from matchwood.index.pst.spaces import (
     is_open,
     is_whole,
     n_met,
+    next_places,
     open_dimension,
     place_of,
     use_cuts,
@@ -149,9 +150,7 @@ def in_members(spaces, members, predicates, pred, ref, is_put):
     """Put a ref into the member list of every space that a predicate meets, or take it out."""
     dim, last = 2 * np.int64(predicates.attr[pred]), np.int64(-1)
     for i in range(predicates.n_intervals[pred]):
-        lo, hi = interval(predicates, pred, i)
-        first = max(place_of(spaces, dim, lo), last + 1)
-        last = max(place_of(spaces, dim, hi), last)
+        first, last = next_places(spaces, dim, predicates, pred, i, last)
         for place in range(first, last + 1):
             if not is_put:
                 remove_id(members, spaces.item[place], np.int32(ref))
