@@ -247,16 +247,7 @@ class KIndex(StaticFrame[Enumerated]):
     def _stepper(self, events: EventBatch, scratch: Scratch) -> Step:
         is_plain = events.lo is events.hi or bool((events.lo == events.hi).all())
         x, cursors = self._built, self._cursors(scratch.of(self), events, is_plain)
-
-        def step(
-            first: int, stamp: int, offsets: np.ndarray, out: np.ndarray, counters: np.ndarray
-        ) -> int:
-            done: int = match_by_size(
-                x.lists, x.segments, is_plain, cursors, events, first, offsets, out, counters
-            )
-            return done
-
-        return step
+        return scratch.step(match_by_size, events, x.lists, x.segments, is_plain, cursors)
 
     def _cursors(self, part: Part, events: EventBatch, is_plain: bool) -> Cursors:
         s: Cursors = part.arrays

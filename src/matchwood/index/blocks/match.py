@@ -39,6 +39,9 @@ from matchwood.kernel.verify_kernels import (
     CANDIDATES,
     NODES,
     PREDICATES,
+    Board,
+    Output,
+    Posted,
     finish_event,
     post_event,
 )
@@ -364,6 +367,7 @@ def match_blocks(codes, places, blocks, scratch, events, first, offsets, out, co
     ~that, with the number in work[NODES], when scratch has no room for the blocks of an event.
     """
     code, block, work = scratch.code, scratch.block, scratch.work
+    output = Output(offsets, out, counters)
     n = offsets[first]
     for e in range(first, len(events.start) - 1):
         for i in range(len(work)):
@@ -389,7 +393,7 @@ def match_blocks(codes, places, blocks, scratch, events, first, offsets, out, co
         _clear_codes(events, e, code)
         if n < 0:
             return e
-        finish_event(e, n, work[NODES], work[CANDIDATES], work[PREDICATES], offsets, counters)
+        finish_event(e, n, work[NODES], work[CANDIDATES], work[PREDICATES], output)
     return len(events.start) - 1
 
 
@@ -402,9 +406,8 @@ def _try_slot(
         return n
     scratch.seen[slot] = scratch.clock[0]
     scratch.work[CANDIDATES] += 1
-    if all_hold(
-        slot, expressions, predicates, events, stamp, board_event, board_entry, scratch.work
-    ):
+    event = Posted(events, stamp, Board(board_event, board_entry), predicates)
+    if all_hold(slot, expressions, event, scratch.work):
         out[n] = slot
         n += 1
     return n
@@ -454,9 +457,10 @@ def match_sets(
     Returns how many events are done (fewer: `out` is full).
     """
     n_attributes = len(places.dim_start) >> 1
+    output = Output(offsets, out, counters)
     n = offsets[first]
     for e in range(first, len(events.start) - 1):
-        post_event(events, e, stamp + e, board_event, board_entry)
+        post_event(events, e, stamp + e, Board(board_event, board_entry))
         for i in range(len(scratch.work)):
             scratch.work[i] = 0
         scratch.clock[0] += 1
@@ -476,5 +480,5 @@ def match_sets(
                 if n < 0:
                     return e
         work = scratch.work
-        finish_event(e, n, work[NODES], work[CANDIDATES], work[PREDICATES], offsets, counters)
+        finish_event(e, n, work[NODES], work[CANDIDATES], work[PREDICATES], output)
     return len(events.start) - 1
