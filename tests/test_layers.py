@@ -114,6 +114,7 @@ KERNEL_MAY_IMPORT = {
     "numba",
     "matchwood.kernel.jit",
     "matchwood.kernel.bound",
+    "matchwood.kernel.objects",
 }
 
 # Which files hold kernels: those whose name ends in _kernels, and in the folder of one structure
@@ -134,7 +135,7 @@ KERNEL_FILES = {
     for folder, names in STRUCTURES.items()
     for name in names.split()
 }
-DECORATORS = {"kernel", "part", "inlined"}
+DECORATORS = {"kernel", "kernel_with_gil", "part", "inlined"}
 
 
 def is_kernel_file(module: str) -> bool:

@@ -12,6 +12,7 @@ from itertools import pairwise
 
 import numpy as np
 
+from inside import attributes_of, routing_of, subscriptions_of, table_of
 from matchwood import Matcher
 from matchwood.encode.attributes import Attributes
 from matchwood.encode.expression_kernels import ALWAYS, CONJUNCTION, N_CODE, NEVER, TREE, UNUSED
@@ -19,18 +20,20 @@ from matchwood.encode.expressions import ExpressionTable
 from matchwood.encode.keys import DictionaryKeys
 from matchwood.encode.predicate_kernels import FREE, HIGH, SEED
 from matchwood.encode.predicates import PredicateTable
+from matchwood.engine.routing import Routing
 from matchwood.engine.subscriptions import Subscriptions
 
 MASK = 2**64 - 1
 
 
 def check(matcher: Matcher) -> None:
-    check_subscriptions(matcher._store.subscriptions, matcher._store.table)
-    check_expressions(matcher._store.table)
-    check_predicates(matcher._store.table.predicates)
-    check_dictionaries(matcher._store.attributes)
-    check_derived(matcher._store.attributes, matcher._store.table.predicates)
-    check_routing(matcher)
+    table, attributes = table_of(matcher), attributes_of(matcher)
+    check_subscriptions(subscriptions_of(matcher), table)
+    check_expressions(table)
+    check_predicates(table.predicates)
+    check_dictionaries(attributes)
+    check_derived(attributes, table.predicates)
+    check_routing(routing_of(matcher), table)
 
 
 def check_subscriptions(subscriptions: Subscriptions, table: ExpressionTable) -> None:
@@ -161,14 +164,13 @@ def check_derived(attributes: Attributes, predicates: PredicateTable) -> None:
         assert not tested.is_derived or tested.id in supplied
 
 
-def check_routing(matcher: Matcher) -> None:
+def check_routing(routing: Routing, table: ExpressionTable) -> None:
     """What can match is held exactly once, by an index with the keys of today."""
-    kinds = matcher._store.table.layout.kind
-    held = sum(len(index) for index in matcher._store.routing.indexes)
+    kinds = table.layout.kind
+    held = sum(len(index) for index in routing.indexes)
     assert held == int(np.isin(kinds, (CONJUNCTION, TREE)).sum())
-    always = matcher._store.routing.always.tolist()
-    assert sorted(always) == np.flatnonzero(kinds == ALWAYS).tolist()
-    assert matcher._store.routing.epoch == matcher._store.table.epoch
+    assert sorted(routing.always.tolist()) == np.flatnonzero(kinds == ALWAYS).tolist()
+    assert routing.epoch == table.epoch
 
 
 def trace(m: Matcher) -> str:
@@ -178,7 +180,7 @@ def trace(m: Matcher) -> str:
     stats.pop("calls")
     dictionaries = {
         each.name: [str(value) for value in each.keys.dictionary.values]
-        for each in m._store.attributes.all
+        for each in attributes_of(m).all
         if isinstance(each.keys, DictionaryKeys)
     }
-    return json.dumps([stats, dict(m.schema), dictionaries, len(m._store.attributes)], default=str)
+    return json.dumps([stats, dict(m.schema), dictionaries, len(attributes_of(m))], default=str)

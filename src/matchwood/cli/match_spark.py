@@ -9,6 +9,7 @@ import uuid
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from matchwood.cli.local_search import NO_ATTRIBUTES
 from matchwood.cli.screen import complain, refuse
 from matchwood.cli.spark_session import job_progress, spark_session
 from matchwood.cli.spark_tables import (
@@ -22,6 +23,8 @@ from matchwood.cli.spark_tables import (
 from matchwood.engine.compressed import is_compressed
 from matchwood.engine.files import EVENT_ID, file_parts
 from matchwood.errors import FormatError, StorageError
+from matchwood.spark.choices import FILTER
+from matchwood.spark.executors import reads_driver_files
 from matchwood.spark.folders import address
 
 if TYPE_CHECKING:
@@ -36,14 +39,17 @@ OUT_FORMATS = ("parquet", "json", "csv")
 def run(
     subscriptions: str, events: str, out: str, lists: bool, master: str | None,
     asked: dict[str, Any], contexts: str | None = None, times: str | None = None,
+    where: str | None = None,
 ) -> Report:  # fmt: skip
     """Match files on Spark, after `check`; returns what the closing lines show.
 
     asked  options that go to `match` as they are
+    where  a filter over the subscriptions' own attributes, for all events
     """
     with spark_session(master) as spark:
         values = None if contexts is None else open_contexts(spark, contexts)
-        return _run(spark, subscriptions, events, out, lists, {**asked, "contexts": values}, times)
+        asked = {**asked, "contexts": values}
+        return _run(spark, subscriptions, events, out, lists, asked, times, where)
 
 
 def check(subscriptions: str, events: str, out: str, lists: bool, contexts: str | None) -> None:
@@ -62,7 +68,7 @@ def check(subscriptions: str, events: str, out: str, lists: bool, contexts: str 
 
 def _run(
     spark: SparkSession, subscriptions: str, events: str, out: str, lists: bool,
-    asked: dict[str, Any], times: str | None,
+    asked: dict[str, Any], times: str | None, where: str | None,
 ) -> Report:  # fmt: skip
     from pyspark.sql import Observation
     from pyspark.sql import functions as f
@@ -73,7 +79,10 @@ def _run(
     run_times = None if times is None else str(Path(times).absolute() / uuid.uuid4().hex)
     start = time.perf_counter()
     table, problems = open_subscriptions(spark, subscriptions)
-    rows = _events(spark, events, has_attributes(table))
+    filtered = has_attributes(table)
+    rows = _events(spark, events, filtered)
+    if where is not None:
+        rows = _filtered(spark, rows, events, where, filtered)
     with job_progress(spark, "subscriptions"):
         found = match(rows, table, profile=run_times, **asked)
     indexed = time.perf_counter()
@@ -156,6 +165,27 @@ def _events(spark: SparkSession, path: str, has_filters: bool) -> DataFrame | Ev
     return _whole_ids(found)
 
 
+def _filtered(
+    spark: SparkSession, rows: DataFrame | EventFiles, path: str, where: str, has_attributes: bool
+) -> DataFrame:
+    """Events with a filter that all of them have; a filter of their own must be TRUE as well."""
+    from pyspark.sql import DataFrame
+    from pyspark.sql import functions as f
+
+    from matchwood.engine.own_attributes import types_in
+
+    if not has_attributes:
+        refuse(NO_ATTRIBUTES)
+    types_in(where, {})  # a bad filter is refused before anything is matched
+    if not isinstance(rows, DataFrame):
+        rows = spark.read.parquet(for_spark(path))
+    every = f.lit(where)
+    if FILTER not in rows.columns:
+        return rows.withColumn(FILTER, every)
+    both = f.concat(f.lit("("), f.col(FILTER), f.lit(f") AND ({where})"))
+    return rows.withColumn(FILTER, f.coalesce(both, every))
+
+
 def _spark_csv(spark: SparkSession, path: str) -> DataFrame:
     """Where workers cannot open the files themselves, see `text_events`."""
     from pyspark.sql import functions as f
@@ -173,7 +203,7 @@ def _parquet(spark: SparkSession, path: str) -> DataFrame | EventFiles:
     """Workers on this machine can open files themselves; Spark reads what they do not take."""
     from matchwood.spark.event_files import open_events
 
-    if (spark.sparkContext.master or "").split("[")[0] == "local":
+    if reads_driver_files(spark):
         try:
             return open_events(spark, path)
         except (FormatError, StorageError):

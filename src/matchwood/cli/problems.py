@@ -38,8 +38,8 @@ def subscription_problems(rows: SubscriptionRows, refused: list[Refused]) -> lis
     """All problems of a file of subscriptions, in its order."""
     found = [unreadable("subscription", each, each.row) for each in rows.unreadable]
     for each in refused:
-        line = rows.lines[each.row] if rows.lines is not None else None
-        found.append(problem("subscription", each.row, line, each.id, each.error))
+        row, line = rows.number(each.row), rows.line(each.row)
+        found.append(problem("subscription", row, line, each.id, each.error))
     return sorted(found, key=lambda one: (one.get("file_line", 0), one["row"]))
 
 

@@ -24,6 +24,14 @@ interrupted; the reader of standard output is gone.
 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object, for machines.")]
 
+Contexts = Annotated[
+    str | None,
+    typer.Option(
+        help="A file of the values of contexts: context and one column per value.",
+        show_default=False,
+    ),
+]
+
 Advance = Callable[[int, int | None], None]
 """Called with what is done so far, and the total where it is known."""
 

@@ -146,6 +146,8 @@ class Attributes:
         """How often attributes, what they supply or their constants may have changed."""
         self.json_plan: Any = None
         """How JSON documents are read, see `json_events`; made when there are enough of them."""
+        self.dict_plan: Any = None
+        """How compiled code reads dicts, see `dict_plan`; made when there are enough of them."""
         self.dict_reader: Any = None
         """What the values of dicts become, see `dict_events`; until the next change."""
         self.n_whole = 0  # JSON documents that were read without a plan since it became old

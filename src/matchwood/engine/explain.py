@@ -224,6 +224,11 @@ class _Leaves:
         attribute = self._attributes.by_name[_renamed(leaf.name)]
         is_absent = attribute.id not in self._keys
         if isinstance(leaf, IsNull):
+            if leaf.kind is not None and attribute.keys is None:
+                of_kind = attribute.kinds.get(leaf.kind)
+                is_absent = of_kind is None or of_kind.id not in self._keys
+                if not is_absent or attribute.id in self._keys:
+                    return is_absent != leaf.negated
             if is_absent and attribute.formula is not None and not self._is_null(attribute):
                 return None
             return is_absent != leaf.negated

@@ -251,7 +251,7 @@ class _Reader:
         word = self._word()
         self._at += 1
         if word in ("NULL", "UNKNOWN"):
-            node = self._call("isnull", first, left)
+            node = self._call("isnull" if word == "NULL" else "isunknown", first, left)
         elif word in ("TRUE", "FALSE"):
             value = self._made(Lit(word == "TRUE"), self._at - 1)
             node = self._call("<=>", first, left, value)

@@ -23,6 +23,8 @@ from matchwood.spark.column_types import types_of_events
 from matchwood.spark.columns import ATTRIBUTES
 from matchwood.spark.errors import ERROR_FIELDS, ERROR_STRUCT
 from matchwood.spark.event_files import EventFiles, open_events
+from matchwood.spark.executors import reads_driver_files
+from matchwood.spark.executors import ship as ship_to
 from matchwood.spark.indexes import Index, build_index, open_index
 from matchwood.spark.session import active_session
 from matchwood.spark.shapes import find_shape, plain_names
@@ -167,31 +169,6 @@ def _run(events: DataFrame | EventFiles, job: MatchJob) -> DataFrame:
     return rows.mapInArrow(partial(match_batches, job), out)
 
 
-def _locate(spark: SparkSession, index: Index, ship: bool | None) -> Location:
-    if ship is None:
-        master = spark.sparkContext.master or ""
-        ship = not (master == "local" or master.startswith("local["))
-    if not ship:
-        return Location(str(index.folder))
-    return Location(str(index.folder), _ship(spark, index))
-
-
-def _ship(spark: SparkSession, index: Index) -> str:
-    """Send a snapshot to every executor, which unpacks it; doing it again is no work.
-
-    As an archive: Spark ships folders only where there is nothing to ship to.
-    """
-    import tempfile
-    import zipfile
-    from pathlib import Path
-
-    name = f"matchwood-{index.name}"
-    context = spark.sparkContext
-    if not any(Path(each).name == f"{name}.zip" for each in context.listArchives):
-        packed = Path(tempfile.mkdtemp(prefix="matchwood-ship-")) / f"{name}.zip"
-        with zipfile.ZipFile(packed, "w", zipfile.ZIP_STORED) as archive:
-            for file in sorted(index.folder.rglob("*")):
-                if file.is_file():
-                    archive.write(file, file.relative_to(index.folder))
-        context.addArchive(f"{packed}#{name}")
-    return name
+def _locate(spark: SparkSession, index: Index, wanted: bool | None) -> Location:
+    is_shipped = not reads_driver_files(spark) if wanted is None else wanted
+    return Location(str(index.folder), ship_to(spark, index.folder) if is_shipped else None)

@@ -24,6 +24,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from matchwood.errors import EventError, FormatError
+from matchwood.spark.executors import parallelism
 from matchwood.spark.folders import local_folder
 from matchwood.spark.shapes import ATTRIBUTES
 
@@ -96,7 +97,7 @@ def open_events(spark: SparkSession, path: str) -> EventFiles:
         schema = from_arrow_schema(first)
     except PySparkException as error:
         raise FormatError(f"expected columns that Spark has a type for, found {error}") from error
-    cores = spark.sparkContext.defaultParallelism
+    cores = parallelism(spark)
     groups = [
         (str(file), group, each.metadata.row_group(group).num_rows)
         for file, each in opened

@@ -60,9 +60,7 @@ def made_aside(target: Path, is_whole: Callable[[Path], bool]) -> Iterator[Path]
     and so does what a killed process left behind a day ago.
     """
     target.parent.mkdir(parents=True, exist_ok=True)
-    for each in target.parent.glob(f"{_ASIDE}*"):
-        if time.time() - each.stat().st_mtime > _DAY:
-            shutil.rmtree(each, ignore_errors=True)
+    remove_old(target.parent, _ASIDE)
     aside = target.with_name(f"{_ASIDE}{uuid.uuid4().hex}")
     aside.mkdir()
     try:
@@ -76,3 +74,10 @@ def made_aside(target: Path, is_whole: Callable[[Path], bool]) -> Iterator[Path]
                 raise
     finally:
         shutil.rmtree(aside, ignore_errors=True)
+
+
+def remove_old(folder: Path, prefix: str) -> None:
+    """Remove what a killed process left behind a day ago under names with a prefix."""
+    for each in folder.glob(f"{prefix}*"):
+        if time.time() - each.stat().st_mtime > _DAY:
+            shutil.rmtree(each, ignore_errors=True)

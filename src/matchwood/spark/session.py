@@ -49,9 +49,7 @@ def local_session(
     builder = SparkSession.builder.master(master or f"local[{cores}]").appName(app_name)
     for name, value in (settings | options).items():
         builder = builder.config(name, value)
-    session = builder.getOrCreate()
-    session.sparkContext.setLogLevel("ERROR")
-    return session
+    return builder.getOrCreate()
 
 
 MOST_HEAP = 4 << 30

@@ -13,12 +13,14 @@
                  └──────► events, matched in any order (workers) ──► out/matches/batch=b     renamed
 
 A batch is done when out/matches/batch=b is there.  A crash before that means: Spark gives the same
-records again, decided changes are read instead of decided, and the output is written anew.
+records again, decided changes are read instead of decided, and the output is written anew.  A batch
+that is done is never replaced, and a second driver is refused (`stream_owner`).
 """
 
 from __future__ import annotations
 
 import shutil
+import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import partial
@@ -35,7 +37,8 @@ from matchwood.errors import (
     StorageError,
 )
 from matchwood.spark.errors import ERROR_FIELDS, ERROR_STRUCT, ERROR_TYPE
-from matchwood.spark.folders import address, local_folder
+from matchwood.spark.executors import parallelism
+from matchwood.spark.folders import address, local_folder, remove_old
 from matchwood.spark.shapes import find_shape
 from matchwood.spark.stream_changes import Decider
 from matchwood.spark.stream_contexts import (
@@ -45,6 +48,7 @@ from matchwood.spark.stream_contexts import (
     RECORD,
     read_records,
 )
+from matchwood.spark.stream_owner import Fence, release, released_after, take
 from matchwood.spark.stream_start import begin, first_replica
 from matchwood.spark.stream_state import END, Changes, Replica, StateFolder
 from matchwood.spark.stream_worker import StreamJob, match_events
@@ -55,6 +59,8 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
 
 LATE = ("refuse", "now")
+_ATTEMPT = ".writing-"
+"""What folders of output that is not committed are called, with batch, epoch and a number."""
 BLOCK = 2048
 """Offsets side by side that one task takes."""
 
@@ -127,18 +133,21 @@ def match_stream(
         str(local_folder(out, "out")), str(local_folder(state, "state")), found, kinds["id"], late,
         snapshot_every, profile,
     )  # fmt: skip
-    begin(
-        log,
-        settings.state,
-        settings.out,
-        found,
-        partial(first_replica, subscriptions, contexts, index, config, schema, kinds["id"]),
-    )
-    writer = log.writeStream.foreachBatch(Stream(settings).process)
-    writer = writer.option("checkpointLocation", address(Path(settings.state, "checkpoint")))
-    if trigger:
-        writer = writer.trigger(**trigger)
-    return writer.start()
+    first = partial(first_replica, subscriptions, contexts, index, config, schema, kinds["id"])
+    fence = take(settings.state)
+    try:
+        begin(log, settings.state, settings.out, found, first)
+        remove_old(Path(settings.out), _ATTEMPT)
+        writer = log.writeStream.foreachBatch(Stream(settings, fence).process)
+        writer = writer.option("checkpointLocation", address(Path(settings.state, "checkpoint")))
+        if trigger:
+            writer = writer.trigger(**trigger)
+        query = writer.start()
+    except BaseException:
+        release(settings.state)
+        raise
+    released_after(settings.state, query)
+    return query
 
 
 def reached(point: str) -> None:
@@ -148,14 +157,15 @@ def reached(point: str) -> None:
 class Stream:
     """The driver's side: decides changes, has events matched, commits batches."""
 
-    def __init__(self, settings: Settings) -> None:
-        self._settings = settings
+    def __init__(self, settings: Settings, fence: Fence) -> None:
+        self._settings, self._fence = settings, fence
         self._folder = StateFolder(settings.state)
         self._replica: Replica | None = None
         self._live: dict[Any, int] = {}
 
     def process(self, records: DataFrame, batch: int) -> None:
         """One micro-batch: `foreachBatch`'s function."""
+        self._fence.check()
         done = Path(self._settings.out, "matches", f"batch={batch}")
         if done.exists():  # all of it was done before a crash; only Spark's own note was missing
             return
@@ -174,6 +184,7 @@ class Stream:
                 changes = self._decider(replica).decide(table, last)
                 reached("decided")
                 times.lap("decide")
+                self._fence.check()
                 self._folder.write_changes(batch, changes)
                 replica.enter(batch, changes, is_added=True)
             times.lap("changes")
@@ -249,24 +260,42 @@ class Stream:
         seen = Observation()
         rows = events.mapInArrow(partial(match_events, job), columns)
         counted = rows.observe(seen, f.count("error").alias("bad"))
-        aside = Path(s.out, f".writing-{batch}")
-        shutil.rmtree(aside, ignore_errors=True)
+        aside = Path(s.out, f"{_ATTEMPT}{batch}-{self._fence.epoch}-{uuid.uuid4().hex}")
         matches = counted.where("error IS NULL").drop("error")
-        matches.write.parquet(address(aside / "matches"))
-        reached("matched")
-        if changes.errors or seen.get["bad"]:
-            errors = records.sparkSession.createDataFrame(
-                pa.Table.from_struct_array(pa.array(changes.errors, ERROR_TYPE)), ERROR_FIELDS
-            )
-            if seen.get["bad"]:
-                again = partial(match_events, replace(job, encode_only=True))
-                errors = errors.union(events.mapInArrow(again, columns).select("error.*"))
-            errors.coalesce(1).write.parquet(address(aside / "errors"))
-            _move(aside / "errors", Path(s.out, "errors", f"batch={batch}"))
-        reached("written")
-        _move(aside / "matches", Path(s.out, "matches", f"batch={batch}"))
-        shutil.rmtree(aside, ignore_errors=True)
+        try:
+            matches.write.parquet(address(aside / "matches"))
+            reached("matched")
+            self._write_errors(events, job, columns, changes, seen.get["bad"], aside)
+            reached("written")
+            self._commit(batch, aside)
+        finally:
+            shutil.rmtree(aside, ignore_errors=True)
         reached("committed")
+
+    def _write_errors(
+        self, events: DataFrame, job: StreamJob, columns: str, changes: Changes, n_bad: int,
+        aside: Path,
+    ) -> None:  # fmt: skip
+        if not changes.errors and not n_bad:
+            return
+        errors = events.sparkSession.createDataFrame(
+            pa.Table.from_struct_array(pa.array(changes.errors, ERROR_TYPE)), ERROR_FIELDS
+        )
+        if n_bad:
+            again = partial(match_events, replace(job, encode_only=True))
+            errors = errors.union(events.mapInArrow(again, columns).select("error.*"))
+        errors.coalesce(1).write.parquet(address(aside / "errors"))
+
+    def _commit(self, batch: int, aside: Path) -> None:
+        """Give the folders of an attempt their names; the last rename makes the batch done."""
+        out, name = Path(self._settings.out), f"batch={batch}"
+        self._fence.check()
+        if (aside / "errors").exists():
+            errors = out / "errors" / name
+            if not (out / "matches" / name).exists():
+                shutil.rmtree(errors, ignore_errors=True)  # of an attempt that was not committed
+            _rename(aside / "errors", errors)
+        _rename(aside / "matches", out / "matches" / name)
 
 
 def _spread(records: DataFrame) -> DataFrame:
@@ -277,14 +306,20 @@ def _spread(records: DataFrame) -> DataFrame:
     """
     from pyspark.sql import functions as f
 
-    n = records.sparkSession.sparkContext.defaultParallelism
+    n = parallelism(records.sparkSession)
     block = f.expr(f"CAST(pmod(coalesce(offset, 0) DIV {BLOCK}, {n}) AS INT)")
     return records.repartitionById(n, block)
 
 
-def _move(source: Path, target: Path) -> None:
-    """Rename a folder; one that a crash left there under the name gives way."""
+def _rename(source: Path, target: Path) -> None:
+    """Rename a folder; StorageError if there is one of this name, which is never replaced."""
     target.parent.mkdir(parents=True, exist_ok=True)
-    if target.exists():
-        shutil.rmtree(target)
-    source.rename(target)
+    try:
+        source.rename(target)
+    except OSError as error:
+        if not target.exists():
+            raise
+        raise StorageError(
+            f"expected no folder {str(target)!r}, found one: another driver has committed this "
+            "batch; stop one of the two"
+        ) from error

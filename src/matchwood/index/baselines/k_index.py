@@ -61,6 +61,7 @@ MOST_COUNTS = 64
 
 
 SEGMENTS, VALUES = "segments", "values"
+CONJUNCTION, COUNTING = "conjunction", "counting"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,14 +74,20 @@ class Config(IndexConfig):
     over           "segments" of keys that predicates tell apart, or every one of the "values"
                    between the smallest and the largest constant of an attribute, as in the paper:
                    more postings, for comparison; what has too many values is refused
+    algorithm      "conjunction" (Algorithm 1), or "counting": every list of the event is read to
+                   its end and counted, whatever its size.  Over values that is SIFT as section 7.2
+                   (2) of the BE-Tree paper runs it; for comparison
     """
 
     max_postings: int = 2**27
     over: str = SEGMENTS
+    algorithm: str = CONJUNCTION
 
     def __post_init__(self) -> None:
         self._expect_integer("max_postings", least=1)
         self._expect("over", self.over in (SEGMENTS, VALUES), f"{SEGMENTS!r} or {VALUES!r}")
+        known = (CONJUNCTION, COUNTING)
+        self._expect("algorithm", self.algorithm in known, f"{CONJUNCTION!r} or {COUNTING!r}")
 
 
 class Counted(NamedTuple):
@@ -246,6 +253,7 @@ class KIndex(StaticFrame[Enumerated]):
 
     def _stepper(self, events: EventBatch, scratch: Scratch) -> Step:
         is_plain = events.lo is events.hi or bool((events.lo == events.hi).all())
+        is_plain = is_plain and self.config.algorithm == CONJUNCTION
         x, cursors = self._built, self._cursors(scratch.of(self), events, is_plain)
         return scratch.step(match_by_size, events, x.lists, x.segments, is_plain, cursors)
 

@@ -12,7 +12,8 @@ Differs. Where an expression has no equality, its most selective other predicate
          is present as often as they name it, and each segment of its keys is equally likely.
          Clusters on several attributes are left out, as there.  Built again after changes (there:
          inserted in place, and reorganised as statistics change).  The bit vector has a byte per
-         predicate.  Clusters are lists of their own, not `postings`, whose entries carry keys where
+         predicate, and only what an event has set is set back (`full_reset`: all of it, as there).
+         Clusters are lists of their own, not `postings`, whose entries carry keys where
          these carry predicate ids.
 Cost.    Match O(satisfied predicates + rows of their clusters), about one lookup a row.  Memory 4
          bytes a predicate of a row, 20 a cluster, 4 a predicate, and the stabbing tree; a matcher 1
@@ -58,12 +59,16 @@ class Config(IndexConfig):
     equality_first   take an equality as access predicate wherever there is one (the paper); without
                      it the most selective predicate of any kind, which wins where equalities are on
                      crowded attributes
+    full_reset       set the whole bit vector back after each event, as in the paper; without it
+                     only what the event has set.  For comparison: it costs a byte a predicate
     """
 
     equality_first: bool = True
+    full_reset: bool = False
 
     def __post_init__(self) -> None:
         self._expect_flag("equality_first")
+        self._expect_flag("full_reset")
 
 
 class Clustered(NamedTuple):
@@ -114,7 +119,8 @@ class Propagation(PredicateFrame[Clustered]):
 
     def _stepper(self, events: EventBatch, scratch: Scratch) -> Step:
         x, truth = self._built, self._arrays_in(scratch)
-        return self._step(propagate_batch, events, scratch, x.stabbing, x.clusters, truth)
+        own = x.clusters, truth, self.config.full_reset
+        return self._step(propagate_batch, events, scratch, x.stabbing, *own)
 
     def _structure(self) -> dict[str, Any]:
         x = self._built

@@ -112,7 +112,7 @@ def _test_cluster(clusters, which, truth, out, n):
 
 
 @kernel
-def propagate_batch(clusters, truth, finder, batch, output):
+def propagate_batch(clusters, truth, full_reset, finder, batch, output):
     """Match events first..; returns the number of events done (fewer: `out` is full)."""
     events, offsets, out = batch.events, output.offsets, output.out
     found = finder.scratch.found
@@ -132,8 +132,11 @@ def propagate_batch(clusters, truth, finder, batch, output):
                 n_tested += n_read
             if n < 0:
                 break
-        for f in range(n_found):
-            truth[found[f]] = False
+        if full_reset:
+            truth[:] = False
+        else:
+            for f in range(n_found):
+                truth[found[f]] = False
         if n < 0:
             return e
         finish_event(e, n, n_nodes, n_candidates, n_found + n_tested, output)

@@ -23,6 +23,7 @@ from matchwood.index.be_tree.nodes import (
     TreeLayout,
     search_p_dir,
 )
+from matchwood.index.be_tree.rank import WATCH
 from matchwood.index.core.layout_kernels import BOARD, EXPRESSION_TABLE, PREDICATE_TABLE
 from matchwood.kernel.bound import Layout
 from matchwood.kernel.jit import inlined, kernel
@@ -76,9 +77,6 @@ _SEARCH = Layout(
 VIEW = Layout(View, tree=_TREE, expressions=EXPRESSION_TABLE, predicates=PREDICATE_TABLE)
 MINE = Layout(Mine, search=_SEARCH, board=BOARD)
 _view_of, _mine_of = VIEW.reader(), MINE.reader()
-
-WATCH = 8
-"""Every so many events the work at each c-node is written down, for ranking."""
 
 
 @inlined

@@ -58,6 +58,7 @@ class Active(NamedTuple):
     """Activated VCRs, apart from their hash and their lists; see `vcr.py`."""
 
     table: np.ndarray
+    chain: np.ndarray
     owner: np.ndarray
     count: np.ndarray
     home: np.ndarray
@@ -253,9 +254,59 @@ def _id_of(grid, piece):
 @part
 def list_of(active, pairs, id_):
     """The list of a VCR, -1 when it is not activated."""
+    if len(active.chain) > 0:
+        which = np.int64(active.table[_chain_of(active, id_)]) - 1
+        while which >= 0 and active.owner[which] != id_:
+            which = np.int64(active.chain[which]) - 1
+        return which
     if len(active.table) > 0:
         return np.int64(active.table[id_]) - 1
     return find_pair(pairs, id_)
+
+
+@part
+def _chain_of(active, id_):
+    """The place of a VCR in the paper's hash (2.2.3): randomised, then divided by a prime."""
+    h = np.uint64(id_) * np.uint64(0x9E3779B97F4A7C15)
+    return np.int64((h >> np.uint64(20)) % np.uint64(len(active.table)))
+
+
+@part
+def _enter(active, pairs, id_, which):
+    """Let a VCR lead to its list."""
+    if len(active.chain) > 0:
+        at = _chain_of(active, id_)
+        active.chain[which] = active.table[at]
+        active.table[at] = which + 1
+    elif len(active.table) > 0:
+        active.table[id_] = which + 1
+    else:
+        put_pair(pairs, id_, which)
+
+
+@part
+def _forget(active, pairs, id_, which):
+    """Let a VCR lead to nothing."""
+    if len(active.chain) > 0:
+        at = _chain_of(active, id_)
+        if active.table[at] == which + 1:
+            active.table[at] = active.chain[which]
+            return
+        before = np.int64(active.table[at]) - 1
+        while active.chain[before] != which + 1:
+            before = np.int64(active.chain[before]) - 1
+        active.chain[before] = active.chain[which]
+    elif len(active.table) > 0:
+        active.table[id_] = 0
+    else:
+        remove_pair(pairs, id_)
+
+
+@kernel
+def enter_all(active, pairs):
+    """Enter all lists into an emptied table of chains."""
+    for which in range(active.count[HIGH]):
+        _enter(active, pairs, active.owner[which], which)
 
 
 @part
@@ -271,19 +322,13 @@ def _activate(active, pairs, id_):
         which = active.count[HIGH]
         active.count[HIGH] += 1
     active.owner[which] = id_
-    if len(active.table) > 0:
-        active.table[id_] = which + 1
-    else:
-        put_pair(pairs, id_, which)
+    _enter(active, pairs, id_, which)
     return which
 
 
 @part
 def _deactivate(active, pairs, id_, which):
-    if len(active.table) > 0:
-        active.table[id_] = 0
-    else:
-        remove_pair(pairs, id_)
+    _forget(active, pairs, id_, which)
     active.owner[which] = ~active.count[FREE]
     active.count[FREE] = which
 

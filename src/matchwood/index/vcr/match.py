@@ -92,7 +92,8 @@ VIEW = Layout(
         step_y="int32", edge="uint8",
     ),
     active=Layout(
-        Active, table="int32", owner="int64", count="int64", home="uint8", box="int64[2]"
+        Active,
+        table="int32", chain="int32", owner="int64", count="int64", home="uint8", box="int64[2]",
     ),
     pairs=Layout(PairMap, key="int64", value="int32", count="int64"),
     lists=ID_LISTS, expressions=EXPRESSION_TABLE, predicates=PREDICATE_TABLE,
