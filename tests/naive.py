@@ -23,6 +23,10 @@ Values compare as Spark SQL compares them, except that numbers are never rounded
     date       by the day; beside a timestamp it is midnight UTC
 
 A string beside a timestamp or a date is read as one.
+
+Attributes may be open: a predicate looks at values of the kind of its constant (number, string,
+bool, date, timestamp), a value of another kind leaves it unknown.  `IsNull` with a kind asks for
+just that.
 """
 
 from __future__ import annotations
@@ -34,6 +38,7 @@ from decimal import Decimal
 from itertools import product
 from typing import Any
 
+from matchwood.lang.literals import LiteralError
 from matchwood.lang.moments import read_date, read_timestamp
 from matchwood.lang.nodes import (
     And,
@@ -91,6 +96,8 @@ def compare(left: Any, right: Any) -> int:
     """Negative, zero or positive, as `left` is below, equal to or above `right`."""
     if isinstance(left, date) and isinstance(right, str):
         right = read_timestamp(right) if isinstance(left, datetime) else read_date(right)
+    if isinstance(left, str) and isinstance(right, date):
+        left = read_timestamp(left) if isinstance(right, datetime) else read_date(left)
     if isinstance(left, Decimal) and isinstance(right, float):
         right = _shortest(right)
     elif isinstance(left, float) and isinstance(right, Decimal):
@@ -123,8 +130,8 @@ def _comparable(value: Any) -> tuple[Any, ...]:
 
 
 def compared(value: Any, op: str, constant: Any) -> Truth:
-    """`value op constant`; unknown when either is NULL."""
-    if value is None or constant is None:
+    """`value op constant`; unknown when either is NULL, or the value is of another kind."""
+    if value is None or constant is None or not is_of_kind(value, constant):
         return None
     order = compare(value, constant)
     return {
@@ -137,9 +144,30 @@ def compared(value: Any, op: str, constant: Any) -> Truth:
     }[op]
 
 
-def like(value: str | None, pattern: str | None) -> Truth:
+SAMPLES: dict[str, Any] = {
+    "number": 0,
+    "string": "",
+    "bool": True,
+    "date": date(1970, 1, 1),
+    "timestamp": datetime(1970, 1, 1, tzinfo=UTC),
+}
+"""A constant of each kind."""
+
+
+def is_of_kind(value: Any, constant: Any) -> bool:
+    """Whether a value is of the kind that a predicate with this constant looks at."""
+    if isinstance(value, (bool, int, float, Decimal, str, date)):
+        try:
+            compare(value, constant)
+        except (TypeError, LiteralError):
+            return False
+        return True
+    return False
+
+
+def like(value: Any, pattern: str | None) -> Truth:
     """% is any run of characters, _ any one, newlines included; backslash makes both literal."""
-    if value is None or pattern is None:
+    if not isinstance(value, str) or pattern is None:
         return None
     regex, escaped = "", False
     for character in pattern:
@@ -197,7 +225,10 @@ def in_context(event: Mapping[str, Any], context: Mapping[str, Any] | None) -> d
 def test(predicate: Predicate, value: Any) -> Truth:
     """One predicate on one value."""
     if isinstance(predicate, IsNull):
-        return (value is None) is not predicate.negated
+        is_null = value is None
+        if predicate.kind is not None and value is not None:
+            is_null = not is_of_kind(value, SAMPLES[predicate.kind])
+        return is_null is not predicate.negated
     if isinstance(predicate, Comparison):
         return compared(value, predicate.op, predicate.value)
     if isinstance(predicate, Between):

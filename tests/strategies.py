@@ -46,6 +46,9 @@ Event = dict[str, Any]
 Workload = tuple[Schema, list[tuple[str, Expr]], list[Event]]
 
 TYPES = ("bool", "int", "float", "number", "string", "timestamp", "date")
+OPEN = "open"
+"""What a schema says of an attribute that nothing declares: values and constants of any kind."""
+OPEN_KINDS = ("bool", "number", "string", "timestamp", "date")
 
 NAMES = (
     "active",
@@ -117,6 +120,9 @@ POOL: dict[str, list[Any]] = {
 }
 """What expressions compare with and events carry, by type."""
 
+STRANGE = ("2024-02-29", "2024-02-29T12:30:00Z", "1970-01-01 00:00:00", [1, "a"], ())
+"""Values of open attributes: strings that are moments as well, and lists."""
+
 
 # ── plain generators ────────────────────────────────────────────────────────────────────────────
 
@@ -140,6 +146,8 @@ def constant(rng: Random, kind: str) -> Any:
 
 def value(rng: Random, kind: str) -> Any:
     """A value that an event may carry for an attribute of type `kind`."""
+    if kind == OPEN:
+        return rng.choice((*(rng.choice(POOL[each]) for each in OPEN_KINDS), *STRANGE))
     return rng.choice(POOL[kind])
 
 
@@ -166,6 +174,12 @@ def predicate(rng: Random, schema: Schema) -> Predicate:
     name = rng.choice(list(schema))
     kind = schema[name]
     negated = rng.random() < 0.4
+    if kind == OPEN:
+        kind = rng.choice(OPEN_KINDS)
+        if rng.random() < 0.2:
+            return IsNull(name, negated, kind=kind)
+        leaf = predicate(rng, {name: kind})
+        return leaf if not _mixes_moments(leaf) else predicate(rng, schema)
     shapes = {"comparison": 45, "between": 15, "in": 18, "is null": 10}
     if kind == "string":
         shapes["like"] = 30
@@ -186,6 +200,12 @@ def predicate(rng: Random, schema: Schema) -> Predicate:
             values.insert(rng.randint(0, len(values)), None)
         return In(name, tuple(values), negated)
     return Comparison(name, rng.choice(("=", "<>", "<", "<=", ">", ">=")), constant(rng, kind))
+
+
+def _mixes_moments(leaf: Predicate) -> bool:
+    """Whether a list has dates and timestamps: beside an open attribute all are timestamps."""
+    kinds = {type(each) for each in leaf.values} if isinstance(leaf, In) else set()
+    return {date, datetime} <= kinds
 
 
 def expression(

@@ -114,6 +114,7 @@ KERNEL_MAY_IMPORT = {
     "numba",
     "matchwood.kernel.jit",
     "matchwood.kernel.bound",
+    "matchwood.kernel.objects",
 }
 
 # Which files hold kernels: those whose name ends in _kernels, and in the folder of one structure
@@ -134,7 +135,7 @@ KERNEL_FILES = {
     for folder, names in STRUCTURES.items()
     for name in names.split()
 }
-DECORATORS = {"kernel", "part", "inlined"}
+DECORATORS = {"kernel", "kernel_with_gil", "part", "inlined"}
 
 
 def is_kernel_file(module: str) -> bool:
@@ -196,36 +197,7 @@ LONG_SIGNATURES = {
     "matchwood.encode.expression_kernels": 1,
     "matchwood.engine.arrange_kernels": 1,
     "matchwood.engine.near_kernels": 2,
-    "matchwood.index.a_tree.insert": 2,
-    "matchwood.index.a_tree.levels": 1,
-    "matchwood.index.a_tree.match": 1,
-    "matchwood.index.baselines.bdd_kernels": 1,
-    "matchwood.index.baselines.bop_kernels": 1,
-    "matchwood.index.baselines.counting_kernels": 1,
-    "matchwood.index.baselines.gryphon_kernels": 1,
-    "matchwood.index.baselines.gryphon_match_kernels": 4,
-    "matchwood.index.baselines.k_index_match_kernels": 3,
-    "matchwood.index.baselines.leaf_id_kernels": 1,
-    "matchwood.index.baselines.op_index_kernels": 4,
-    "matchwood.index.baselines.propagation_kernels": 2,
-    "matchwood.index.baselines.translation_kernels": 1,
-    "matchwood.index.be_tree.cut": 1,
-    "matchwood.index.be_tree.match": 2,
     "matchwood.index.blocks.pack": 6,
-    "matchwood.index.core.hit_kernels": 1,
-    "matchwood.index.pst.bloom_change": 5,
-    "matchwood.index.pst.bloom_check_layout": 2,
-    "matchwood.index.pst.bloom_match": 3,
-    "matchwood.index.pst.hash_build": 3,
-    "matchwood.index.pst.hash_change": 6,
-    "matchwood.index.pst.hash_match": 2,
-    "matchwood.index.pst.keys": 4,
-    "matchwood.index.scan.match": 2,
-    "matchwood.index.stabbing.predicate_kernels": 2,
-    "matchwood.index.vcr.change": 2,
-    "matchwood.index.vcr.match": 5,
-    "matchwood.kernel.posting_kernels": 4,
-    "matchwood.kernel.verify_kernels": 1,
 }
 
 

@@ -29,13 +29,22 @@ def run(*arguments):
     "arguments",
     [
         ("tests/encode/test_merge.py",),
+        ("tests/encode/test_dict_plan.py", "-k", "random or split or room or batches"),
         ("tests/index/test_contract.py", "-k", "naive"),
         ("tests/index/test_be_tree.py",),
         ("tests/index/test_stateful.py", "-k", "be_tree"),
         ("tests/index/test_pst.py", "tests/index/test_ps_tree.py", "-k", "spaces_hold or tree"),
         ("tests/index/test_blocks.py", "-k", "not many_cut and not several and not damaged"),
     ],
-    ids=["merging", "indexes", "be_tree", "be_tree changing", "predicate spaces", "blocks"],
+    ids=[
+        "merging",
+        "dicts",
+        "indexes",
+        "be_tree",
+        "be_tree changing",
+        "predicate spaces",
+        "blocks",
+    ],
 )
 def test_kernels_stay_inside_their_arrays(arguments):
     # Hashes are meant to overflow; only plain NumPy warns of it.

@@ -246,7 +246,7 @@ def test_large_files_are_matched_on_spark_where_it_is_installed(
     assert len(spark_calls) == 1
 
 
-@pytest.mark.parametrize("option", [["--spark"], ["--master", "local[1]"], ["--limit", "1"]])
+@pytest.mark.parametrize("option", [["--spark"], ["--master", "local[1]"], ["--snapshots", "s"]])
 def test_spark_is_used_when_it_is_asked_for(
     option: list[str], folder: Path, spark_calls: list[Any]
 ) -> None:
@@ -260,15 +260,11 @@ def test_spark_is_used_when_it_is_asked_for(
     assert len(spark_calls) == 1
 
 
-def test_subscriptions_that_only_spark_takes_go_there(folder: Path, spark_calls: list[Any]) -> None:
+def test_no_field_of_subscriptions_needs_spark(folder: Path, spark_calls: list[Any]) -> None:
     (folder / "wishes.csv").write_text("id,expr,priority\na,price < 20,1\n")
-    found = call("match", "wishes.csv", "offers.jsonl", "--out", "m.csv")
-    assert found.stderr.splitlines()[-1] == (
-        "matchwood: matching on Spark: column priority in the subscriptions"
-    )
-    assert len(spark_calls) == 1
-    assert call("match", "wishes.csv", "offers.jsonl").exit_code == 2
-    assert call("match", "wishes.csv", "offers.jsonl", "--out", "m.csv", "--local").exit_code == 2
+    found = call("match", "wishes.csv", "offers.jsonl", "--out", "m.csv", "--limit", "1")
+    assert found.exit_code == 0
+    assert spark_calls == []
 
 
 @pytest.mark.slow

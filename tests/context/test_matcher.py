@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 
 import matchwood as mw
+from inside import routing_of
 from matchwood import Matcher, attr, ctx
 from matchwood.errors import EventError, SchemaError, SubscriptionError
 from matchwood.index.stabbing.marker_kernels import MARKERS
@@ -246,7 +247,7 @@ def test_strings_of_contexts_are_forgotten_with_them():
         m.set_context("c", {"home": f"street {i}"})
     assert m.match({"city": "street 2999"}) == [1]
     assert m.stats()["context_strings"] < 600
-    m._store.compact()
+    m.compact()
     assert m.stats()["context_strings"] == 1
     assert m.match({"city": "street 2999"}) == [1]
     assert m.match({"city": "street 2998"}) == []
@@ -256,7 +257,7 @@ def test_plain_matchers_know_nothing_of_contexts():
     m = Matcher()
     m.add(1, "x = 1")
     assert m.match({"x": 1}) == [1]
-    assert m._store.contexts is None
+    assert "contexts" not in m.stats()["bytes"]
     assert [each["index"] for each in m.stats()["indexes"]] == ["scan"]
     assert m.context("c") == {}
 
@@ -311,5 +312,5 @@ def test_half_lines_over_many_nodes_need_few_markers(index: str) -> None:
     assert len(m.match({"x": 0})) == n
     m.set_context_many({i: {"a": 10.0 * i + 3, "b": -7.0 * i - 2} for i in range(0, n, 3)})
     assert m.match({"x": 10.0 * (n - 1)}) == [n - 1]
-    structure = m._store.routing.context_index.structure
+    structure = routing_of(m).context_index.structure
     assert structure.count[MARKERS] < 40 * n

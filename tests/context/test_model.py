@@ -11,6 +11,7 @@ import pyarrow as pa
 import pytest
 
 import naive
+from inside import routing_of, slot_of, table_of
 from matchwood import Matcher
 from matchwood.context.cif import Cif
 from matchwood.context.update_kernels import entry_ranges
@@ -225,10 +226,10 @@ class Model:
 
     def check_invariant(self) -> None:
         """k(i) is in K(i), for every entry of every index."""
-        cif = self.matcher._store.routing.context_index
-        if not isinstance(cif, Cif) or not len(cif.attrs):
+        cif = routing_of(self.matcher).context_index
+        if not isinstance(cif, Cif) or not cif.choice.width:
             return
-        n = len(cif.attrs)
+        n = cif.choice.width
         live = [p for p in cif.profile_of.tolist() if p >= 0]
         entries = [p * n + k for p in live for k in range(n) if cif.profiles.entry[p * n + k, 1]]
         lo, hi = np.zeros(len(entries), np.int64), np.zeros(len(entries), np.int64)
@@ -260,8 +261,7 @@ def can_match(expr: Expr, row: dict[str, Any]) -> bool:
 def is_constant(matcher: Matcher, id_: int) -> bool:
     from matchwood.encode.expression_kernels import ALWAYS, NEVER
 
-    store = matcher._store
-    return store.table.layout.kind[store.subscriptions.find(id_)] in (ALWAYS, NEVER)
+    return table_of(matcher).layout.kind[slot_of(matcher, id_)] in (ALWAYS, NEVER)
 
 
 @pytest.mark.parametrize("index", INDEXES)

@@ -3,6 +3,7 @@
 import numpy as np
 
 import matchwood as mw
+from inside import table_of
 
 MASK = 2**64 - 1
 ODD, MIX = 0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9
@@ -45,7 +46,7 @@ def test_the_way_back_is_right():
 def test_predicates_crafted_against_a_hash_without_seed_are_spread():
     m = mw.Matcher(index="scan", schema={"x": "int"})
     m.add_many([(i, f"x <= {v}") for i, v in enumerate(crafted(0))])
-    table = m._store.table.predicates.layout.table
+    table = table_of(m).predicates.layout.table
     assert (table >= 0).sum() == N
     assert longest_run(table) < 200
 
@@ -55,5 +56,5 @@ def test_each_table_has_a_seed_of_its_own(tmp_path):
     first.add(1, "x = 1")
     first.save(tmp_path / "s")
     loaded = mw.Matcher.load(tmp_path / "s")
-    seeds = {int(m._store.table.predicates.layout.count[-1]) for m in (first, second, loaded)}
+    seeds = {int(table_of(m).predicates.layout.count[-1]) for m in (first, second, loaded)}
     assert len(seeds) == 3

@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given
 
 import matchwood as mw
+from inside import attributes_of
 from matchwood.encode.attributes import Attributes
 from matchwood.encode.events import encode_event, encode_events
 from matchwood.encode.schema import Schema
@@ -192,11 +193,11 @@ def test_entries_of_an_event_ascend_and_say_what_the_event_says_alone(workload):
     m = mw.Matcher(schema=types)
     for id_, expr in subscriptions:
         m.add(id_, expr)
-    batch = encode_events(m._store.attributes, events).batch
+    batch = encode_events(attributes_of(m), events).batch
     for e, event in enumerate(events):
         mine = slice(batch.start[e], batch.start[e + 1])
         assert (np.diff(batch.attr[mine]) > 0).all()
-        single = encode_event(m._store.attributes, event)
+        single = encode_event(attributes_of(m), event)
         assert single.attr.tolist() == batch.attr[mine].tolist()
         assert single.lo.tolist() == batch.lo[mine].tolist() == batch.hi[mine].tolist()
 

@@ -176,7 +176,7 @@ def test_values_of_another_kind_are_counted_as_with_dicts() -> None:
         m = mw.Matcher()
         m.add_many([("n", "a > 1"), ("s", "b = 'x'")])
         m.match_many_json(texts) if is_json else m.match_many([json.loads(text) for text in texts])
-        counts.append(m._store.attributes.unknown)
+        counts.append(m.stats()["unknown"])
     assert counts[0] == counts[1]
 
 

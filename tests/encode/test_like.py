@@ -138,8 +138,9 @@ def test_patterns_that_nobody_uses_are_forgotten():
     m = mw.Matcher()
     m.add("stays", "x LIKE '%stays%'")
     m.add_many((i, f"x LIKE '%{i}%'") for i in range(2_000))
+    full = m.stats()["bytes"]["attributes"]
     m.remove_many(range(2_000))
-    assert len(m._store.attributes.by_name["x"].patterns) < 1_000
+    assert m.stats()["bytes"]["attributes"] < full / 2
     assert m.match({"x": "it stays 7"}) == ["stays"]
     m.add("again", "x LIKE '%7%'")
     assert m.match({"x": "it stays 7"}) == ["stays", "again"]

@@ -20,7 +20,7 @@ from matchwood.encode.schema import Schema
 from matchwood.index.core.protocol import ANY, CONJUNCTIONS, Hits
 from matchwood.lang.nodes import And, Expr
 from naive import matches
-from strategies import Event, expression, predicate, workload
+from strategies import OPEN, Event, expression, predicate, workload
 
 KINDS = {CONJUNCTIONS: (CONJUNCTION,), ANY: (CONJUNCTION, TREE)}
 """The expressions that an index of each language is given."""
@@ -33,7 +33,8 @@ class World:
     """An expression table with its attributes; slot i holds `exprs[i]`, None when released."""
 
     def __init__(self, schema: Mapping[str, str] | None = None) -> None:
-        self.attributes = Attributes(Schema(schema))
+        declared = {name: kind for name, kind in (schema or {}).items() if kind != OPEN}
+        self.attributes = Attributes(Schema(declared))
         self.table = ExpressionTable()
         self.exprs: list[Expr | None] = []
         self._known: dict[tuple[int, int], bool] = {}
@@ -101,6 +102,17 @@ def small_world(
     types, _, events = workload(rng, 0, n_events)
     world = World(types)
     world.store(mixed_expressions(rng, types, n_expressions))
+    return world, world.events(events), events
+
+
+@cache
+def open_world(number: int) -> tuple[World, EventBatch, list[Event]]:
+    """A world whose attributes nothing declares: predicates and values of every kind."""
+    rng = Random(number)
+    types = {"x": OPEN, "y": OPEN, "user.age": OPEN}
+    _, _, events = workload(rng, 0, 16, schema_=types)
+    world = World(types)
+    world.store(mixed_expressions(rng, types, 40))
     return world, world.events(events), events
 
 

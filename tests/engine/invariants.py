@@ -12,6 +12,7 @@ from itertools import pairwise
 
 import numpy as np
 
+from inside import attributes_of, view_of
 from matchwood import Matcher
 from matchwood.encode.attributes import Attributes
 from matchwood.encode.expression_kernels import ALWAYS, CONJUNCTION, N_CODE, NEVER, TREE, UNUSED
@@ -19,18 +20,35 @@ from matchwood.encode.expressions import ExpressionTable
 from matchwood.encode.keys import DictionaryKeys
 from matchwood.encode.predicate_kernels import FREE, HIGH, SEED
 from matchwood.encode.predicates import PredicateTable
+from matchwood.engine.routing import Routing
 from matchwood.engine.subscriptions import Subscriptions
 
 MASK = 2**64 - 1
 
 
 def check(matcher: Matcher) -> None:
-    check_subscriptions(matcher._store.subscriptions, matcher._store.table)
-    check_expressions(matcher._store.table)
-    check_predicates(matcher._store.table.predicates)
-    check_dictionaries(matcher._store.attributes)
-    check_derived(matcher._store.attributes, matcher._store.table.predicates)
-    check_routing(matcher)
+    for part in view_of(matcher).parts:
+        store = part.store
+        check_subscriptions(store.subscriptions, store.table)
+        check_expressions(store.table)
+        check_predicates(store.table.predicates)
+        check_dictionaries(store.attributes)
+        check_derived(store.attributes, store.table.predicates)
+        check_routing(store.routing, store.table)
+    check_view(matcher)
+
+
+def check_view(matcher: Matcher) -> None:
+    """Ids and numbers in the order of addition are there once; the counts are right."""
+    view = view_of(matcher)
+    ids = [id_ for p in view.parts for id_ in p.store.subscriptions.ids_of(p.slots()).tolist()]
+    order = [n for p in view.parts for n in p.store.subscriptions.order[p.slots()].tolist()]
+    assert len(set(ids)) == len(ids) == len(view) == len(matcher)
+    assert len(set(order)) == len(order)
+    assert view.is_guarded or max(order, default=-1) < view.n_added
+    for part in view.parts:
+        assert part.n_gone == int(np.unpackbits(part.gone).sum())
+        assert view.is_guarded or not len(part) or part.store.routing.is_settled
 
 
 def check_subscriptions(subscriptions: Subscriptions, table: ExpressionTable) -> None:
@@ -161,14 +179,13 @@ def check_derived(attributes: Attributes, predicates: PredicateTable) -> None:
         assert not tested.is_derived or tested.id in supplied
 
 
-def check_routing(matcher: Matcher) -> None:
+def check_routing(routing: Routing, table: ExpressionTable) -> None:
     """What can match is held exactly once, by an index with the keys of today."""
-    kinds = matcher._store.table.layout.kind
-    held = sum(len(index) for index in matcher._store.routing.indexes)
+    kinds = table.layout.kind
+    held = sum(len(index) for index in routing.indexes)
     assert held == int(np.isin(kinds, (CONJUNCTION, TREE)).sum())
-    always = matcher._store.routing.always.tolist()
-    assert sorted(always) == np.flatnonzero(kinds == ALWAYS).tolist()
-    assert matcher._store.routing.epoch == matcher._store.table.epoch
+    assert sorted(routing.always.tolist()) == np.flatnonzero(kinds == ALWAYS).tolist()
+    assert routing.epoch == table.epoch
 
 
 def trace(m: Matcher) -> str:
@@ -178,7 +195,7 @@ def trace(m: Matcher) -> str:
     stats.pop("calls")
     dictionaries = {
         each.name: [str(value) for value in each.keys.dictionary.values]
-        for each in m._store.attributes.all
+        for each in attributes_of(m).all
         if isinstance(each.keys, DictionaryKeys)
     }
-    return json.dumps([stats, dict(m.schema), dictionaries, len(m._store.attributes)], default=str)
+    return json.dumps([stats, dict(m.schema), dictionaries, len(attributes_of(m))], default=str)

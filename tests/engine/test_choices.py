@@ -15,11 +15,12 @@ from hypothesis import strategies as st
 
 import matchwood as mw
 import naive
-from matchwood.engine.choices import best
+from matchwood.engine.choices import FILTERS_KEPT, best
 from matchwood.engine.fields import attributes_text, declared_types
 from matchwood.engine.matches import Found
-from matchwood.engine.own_attributes import Filters
+from matchwood.engine.own_attributes import Filters, FilterSet
 from matchwood.errors import ParseError, SchemaError
+from matchwood.lang.nodes import predicates
 from matchwood.lang.parser import parse
 
 LEAST = -(2**63)
@@ -75,10 +76,11 @@ def naively(text: str | None, row: dict) -> bool:
         if row["since"] == "soon":
             return False
         row = {**row, "since": date.fromisoformat(row["since"])}
-    try:
-        return naive.matches(parse(text), row)
-    except TypeError:
+    expr = parse(text)
+    known = [(leaf, row[leaf.name]) for leaf in predicates(expr) if row.get(leaf.name) is not None]
+    if any(naive.test(leaf, value) is None for leaf, value in known):
         return False
+    return naive.matches(expr, row)
 
 
 @given(
@@ -183,16 +185,27 @@ def test_a_matcher_gives_the_best_that_live_and_are_wanted(
         assert each.match_count({"x": x}, **options) == len(expected)
 
 
-def test_filters_are_compiled_once() -> None:
+def test_filters_are_compiled_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    compiled, compile_ = [], FilterSet.of
+
+    def counted(where: Any, declared: Any) -> FilterSet:
+        compiled.append(str(where))
+        return compile_(where, declared)
+
+    monkeypatch.setattr(FilterSet, "of", counted)
     m = mw.Matcher()
     m.add(1, "x = 1", attributes={"subscriber": {"age": 20}})
     for _ in range(3):
         assert m.match({"x": 1}, where="subscriber.age >= 18") == [1]
         assert m.match({"x": 1}, where=mw.attr("subscriber.age") < 18) == []
-    assert len(m._store.filters) == 2
-    for n in range(130):
+    assert len(compiled) == 2
+    for n in range(100, 100 + FILTERS_KEPT):
         m.match({"x": 1}, where=f"subscriber.age >= {n}")
-    assert len(m._store.filters) <= 128
+    assert len(compiled) == 2 + FILTERS_KEPT
+    m.match({"x": 1}, where=f"subscriber.age >= {99 + FILTERS_KEPT}")
+    assert len(compiled) == 2 + FILTERS_KEPT
+    m.match({"x": 1}, where="subscriber.age >= 18")  # the oldest was given up
+    assert len(compiled) == 3 + FILTERS_KEPT
 
 
 @pytest.mark.parametrize(
@@ -224,3 +237,29 @@ def test_a_table_of_predicates_has_fields_too() -> None:
     assert m.match({"x": 1, "y": 1}, where="a = 1") == [2]
     with pytest.raises(SchemaError):
         m.match({"x": 1}, where="a = 'text'")
+
+
+def test_a_filter_may_say_whose_attributes_it_means() -> None:
+    m = mw.Matcher()
+    m.add("plain", "x = 1", attributes={"age": 20})
+    m.add("nested", "x = 1", attributes={"subscriber": {"age": 20}, "age": 3})
+    m.add("young", "x = 1", attributes={"age": 3})
+    m.add("none", "x = 1")
+    assert m.match({"x": 1}, where="subscriber.age >= 18") == ["plain", "nested"]
+    assert m.match({"x": 1}, where="subscriber.age >= 18 AND age < 18") == ["nested"]
+    assert m.match({"x": 1}, where="subscriber.age IS NULL") == ["none"]
+    table = pa.table(
+        {
+            "id": [1, 2],
+            "expr": ["x = 1", "x = 1"],
+            "attributes": pa.array(
+                [[("age", "20")], [("age", "3")]], pa.map_(pa.string(), pa.string())
+            ),
+        }
+    )
+    m = mw.Matcher()
+    m.add_many(table)
+    assert m.match({"x": 1}, where="subscriber.age >= 18") == [1]
+    for name in ("age", "subscriber.age"):
+        assert m.match({"x": 1}, where=f"{name} IS NULL") == []
+        assert m.match({"x": 1}, where=f"{name} IS NOT NULL") == [1, 2]

@@ -125,11 +125,18 @@ def test_fields_survive_a_snapshot_a_compaction_and_a_rebuild(tmp_path) -> None:
         assert dict(loaded.items()) == expected
         loaded.replace("more 1", "x = 1", priority=50)
         assert loaded.match({"x": 1}, limit=1) == ["more 1"]
-    from matchwood.engine.recovery import rebuilt
 
-    again = mw.Matcher()
-    again._store = rebuilt(m._store)
-    assert dict(again.items()) == expected
+
+def test_fields_stay_when_a_matcher_is_built_again_after_an_interruption() -> None:
+    m = filled()
+    expected = dict(m.items())
+
+    def interrupt(done: int, total: int) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        m.add_many([("new", "x = 1")], progress=interrupt)
+    assert dict(m.items()) == expected
 
 
 @pytest.mark.parametrize("version", [1, 2])

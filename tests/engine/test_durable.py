@@ -131,14 +131,14 @@ def test_options_stay_and_others_build_anew(tmp_path: Path) -> None:
         m.add(1, "x > 1")
         m.checkpoint()
     with mw.Matcher.open(tmp_path / "f") as m:
-        assert m._store.routing.name == "be_tree"
-        assert m._store.routing.config["max_cap"] == 5
+        assert m.stats()["indexes"][0]["index"] == "be_tree"
+        assert m.stats()["indexes"][0]["max_cap"] == 5
         assert m.schema["x"] == "int"
     with mw.Matcher.open(tmp_path / "f", "scan") as m:
-        assert m._store.routing.name == "scan"
+        assert m.stats()["indexes"][0]["index"] == "scan"
         assert m.match({"x": 2}) == [1]
     with mw.Matcher.open(tmp_path / "f") as m:
-        assert m._store.routing.name == "scan"
+        assert m.stats()["indexes"][0]["index"] == "scan"
 
 
 # -- faults ------------------------------------------------------------------------------------

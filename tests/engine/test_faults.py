@@ -119,9 +119,8 @@ def remove_all(m: mw.Matcher) -> None:
     m.remove_many([*range(30), *(f"c{i}" for i in range(4) if f"c{i}" in m)])
 
 
-def renumber_in_save(m: mw.Matcher) -> None:
-    m._store.is_whole = False
-    m._store.compact()
+def compact(m: mw.Matcher) -> None:
+    m.compact()
 
 
 def set_context(m: mw.Matcher) -> None:
@@ -163,6 +162,12 @@ def test_an_exception_at_any_step_of_a_change_leaves_the_matcher_as_before(index
 @pytest.mark.parametrize("index", CONTEXTUAL)
 def test_an_exception_at_any_step_of_an_update_leaves_contexts_as_before(index, error):
     interrupt_everywhere(index, set_context, error)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("index", ["auto", "be_tree", "pst_bloom", "agile"])
+def test_an_exception_at_any_step_of_compacting_changes_no_answer(index):
+    interrupt_everywhere(index, compact, KeyboardInterrupt)
 
 
 def interrupt_everywhere(

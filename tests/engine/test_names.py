@@ -86,7 +86,7 @@ def test_a_mention_that_merging_leaves_out_counts(text: str, tmp_path: Path) -> 
     m.add(2, "z = 1")
     m.remove(2)
     assert dict(m.schema) == known
-    m._store.compact()
+    m.compact()
     m.save(tmp_path / "s")
     m = Matcher.load(tmp_path / "s")
     assert dict(m.schema) == known

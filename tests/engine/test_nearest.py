@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 import matchwood as mw
+from inside import attributes_of, routing_of, slot_of, table_of
 from matchwood.encode.decode import decode
 from matchwood.lang.nodes import And, Const, Expr, Or
 from naive import matches
@@ -51,8 +53,7 @@ def test_a_subscription_is_near_exactly_when_one_more_predicate_makes_it_match(t
 
 def _stored(m: mw.Matcher, id_: int) -> Expr:
     """The expression as the table has it, with predicates on one attribute merged."""
-    store = m._store
-    return decode(store.table, store.attributes, store.subscriptions.find(id_))
+    return decode(table_of(m), attributes_of(m), slot_of(m, id_))
 
 
 def test_near_misses_come_by_priority_with_what_was_found() -> None:
@@ -126,8 +127,7 @@ def test_a_scan_follows_contexts_and_changes_nothing() -> None:
 def test_the_first_difference_is_explained() -> None:
     m = mw.Matcher("be_tree")
     m.add_many([(i, f"x >= {i}") for i in range(5)])
-    slot = m._store.subscriptions.find(2)
-    m._store.routing.indexes[0].delete(m._store.subscriptions.slots()[[slot]])
+    routing_of(m).indexes[0].delete(np.array([slot_of(m, 2)], np.int32))
     found = m.verify(EVENTS)
     assert not found
     assert found.difference is not None

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 
 import matchwood as mw
+from inside import routing_of, table_of
 from matchwood.engine.snapshot import read_beside
 from matchwood.kernel.jit import compile_seconds
 from matchwood.workload.bookshop import Bookshop
@@ -58,6 +59,7 @@ def test_a_loaded_matcher_answers_as_the_saved_one(saved, mmap):
     assert any(answers(m))
 
 
+@pytest.mark.slow
 @given(workloads())
 def test_saving_and_loading_change_no_answer(tmp_path_factory, workload):
     schema, subscriptions, events = workload
@@ -131,6 +133,7 @@ def test_an_empty_matcher_can_be_saved_and_filled_after_loading(tmp_path):
     assert loaded.match({"x": 1}) == [1]
 
 
+@pytest.mark.slow
 def test_another_process_maps_the_same_snapshot(saved):
     m, path = saved
     code = (
@@ -288,7 +291,7 @@ def test_readers_see_a_whole_snapshot_while_it_is_saved_again_and_again(tmp_path
 def test_mapped_arrays_are_not_copied(saved):
     _, path = saved
     loaded = mw.Matcher.load(path)
-    code = loaded._store.table.layout.code
+    code = table_of(loaded).layout.code
     mapping = code
     while getattr(mapping, "base", None) is not None and isinstance(mapping.base, np.ndarray):
         mapping = mapping.base
@@ -314,7 +317,7 @@ def test_a_loaded_tree_has_room_to_recycle_while_it_matches(tmp_path: Path, mmap
     expected = list(matcher.match_many(events))
     matcher.save(tmp_path / "books")
     loaded = mw.Matcher.load(tmp_path / "books", mmap=mmap)
-    tree = loaded._store.routing.indexes[0]
+    tree = routing_of(loaded).indexes[0]
     for _ in range(20):
         assert list(loaded.match_many(events)) == expected
     assert tree.stats()["recycled"] > 0

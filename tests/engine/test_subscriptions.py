@@ -98,7 +98,7 @@ def test_matches_come_in_the_order_of_adding_whatever_slots_they_have():
     m.replace(3, "TRUE")
     expected = [*range(1, 600, 2), *range(600, 900)]
     assert m.match({"x": 1}) == expected
-    m._store.compact()
+    m.compact()
     assert m.match({"x": 1}) == expected
     check(m)
 

@@ -104,7 +104,8 @@ def check(index: ATree) -> None:
             assert key not in known
             known[key] = v
         structural = access + others if x.op[v] == OR else ors
-        assert mine or structural or (not index.config.rehang and (ors or access or others))
+        kept = index.config.binary or not index.config.rehang
+        assert mine or structural or (kept and (ors or access or others))
         assert (x.table == v).sum() == 1
     assert links == {(c, v) for v in nodes for c in children_of(x, v)}
     assert len(slots) == len(set(slots)) == len(index)

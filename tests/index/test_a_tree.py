@@ -13,6 +13,7 @@ from index.a_tree_samples import FIGURE_6, built, n_links, p, repeated
 from matchwood.errors import IndexBuildError
 from matchwood.index.a_tree.blocks import AND, ID, SEED
 from matchwood.index.a_tree.config import MATCHING
+from matchwood.index.a_tree.draw import children_of
 from matchwood.index.a_tree.index import ATree
 from matchwood.kernel.verify_kernels import NODES
 from matchwood.lang.nodes import And, Or
@@ -147,3 +148,27 @@ def test_each_tree_has_ids_of_its_own():
     exprs = repeated(Random(3), 5)
     seeds = {int(built(exprs)[1]._memory.layout.count[SEED]) for _ in range(3)}
     assert len(seeds) == 3
+
+
+def test_a_binary_tree_has_two_children_everywhere_and_shares_pairs():
+    a, b, c, d = (p(i) for i in range(1, 5))
+    _, index = built([And((a, b, c, d)), And((a, b, c)), Or((a, b, d))], binary=True)
+
+    def children() -> list[int]:
+        x = index._memory.layout
+        return [len(children_of(x, v)) for v in live_nodes(x) if x.op[v] >= AND]
+
+    assert children() == [2] * 5  # a AND b, and c, and d; a OR b, and d
+    index.delete(np.array([0], np.int32))
+    assert children() == [2] * 4
+    check(index)
+
+
+@pytest.mark.parametrize("n", [3, 1500])
+def test_a_binary_tree_answers_like_another_one(n):
+    exprs = [*repeated(Random(5), 100), And(tuple(p(i) for i in range(n)))]
+    world, index = built(exprs, binary=True)
+    _, other = built(exprs)
+    check(index)
+    raw = [{f"p{i}": (k >> (i % 6)) & 1 for i in range(n)} for k in range(0, 64, 3)]
+    assert found(search(index, world.events(raw))) == found(search(other, world.events(raw)))

@@ -16,6 +16,7 @@ from matchwood.errors import IndexBuildError
 from matchwood.index.be_tree.index import BETree
 from matchwood.index.be_tree.nodes import ATTR, CAP, P_HIGH, ROOT, TOP_BUCKET
 from matchwood.index.be_tree.shape import buckets, held, p_nodes
+from matchwood.index.core.scratch import Scratch
 from matchwood.index.scan.index import Scan
 from matchwood.kernel.verify_kernels import CANDIDATES, PREDICATES
 from matchwood.lang.nodes import Between, Comparison, Expr, IsNull
@@ -360,3 +361,32 @@ def test_a_tree_that_is_sparse_as_built_is_not_built_again_at_every_deletion(mon
         if n % 40 == 0:
             check(index)
     assert 1 <= len(built) <= 5  # at every half
+
+
+def feedback_tree(share: float) -> BETree:
+    """A tree of 200 expressions, of which events match a share."""
+    world = World({"x": "int"})
+    slots = world.store([Between("x", 0, 9 if k < 200 * share else 2) for k in range(200)])
+    index = BETree.build(world.table, slots, capacity="feedback")
+    scratch = Scratch()
+    index.search(world.events([{"x": 5}] * 20), scratch)
+    index.absorb(scratch)
+    return index
+
+
+@pytest.mark.parametrize(("share", "cap"), [(0.005, 5), (0.05, 20), (0.5, 160)])
+def test_feedback_takes_the_capacity_of_table_4(share, cap):
+    assert feedback_tree(share)._rules.max_cap == cap
+
+
+def test_with_windows_of_nodes_a_bad_partition_is_taken_down_and_answers_stay():
+    rng = Random(4)
+    world = World(dict.fromkeys(NAMES, "int"))
+    slots = world.store([small_conjunction(rng) for _ in range(400)])
+    index = BETree.build(
+        world.table, slots, max_cap=4, windows="node", rank_window=0.01, theta=5.0, histogram=False
+    )
+    for _ in range(12):
+        same_answers(index, world, [small_event(rng) for _ in range(40)])
+        check(index)
+    assert index.stats()["recycled"] > 0

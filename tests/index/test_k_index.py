@@ -8,10 +8,12 @@ import numpy as np
 import pytest
 
 import matchwood as mw
-from encode.world import World
+from encode.world import World, found
 from matchwood.index.baselines.k_index import KIndex
-from matchwood.kernel.verify_kernels import COUNTERS
+from matchwood.index.scan.index import Scan
+from matchwood.kernel.verify_kernels import COUNTERS, PREDICATES
 from matchwood.lang.nodes import And, Between, Comparison, In
+from matchwood.workload import BEGen, load_events, load_subscriptions
 from searching import search, slots_of
 
 
@@ -153,3 +155,25 @@ def test_over_values_a_wide_range_is_refused_at_once():
     world.store([Between("x", 0, 10**12), Between("x", 5, 7)])
     with pytest.raises(mw.IndexBuildError, match="postings"):
         KIndex.build(world.table, world.speaking("conjunctions"), over="values")
+
+
+@pytest.mark.parametrize("algorithm", ["conjunction", "counting"])
+def test_over_values_both_algorithms_agree_with_scan(algorithm):
+    workload = BEGen(n_subscriptions=300, n_events=20)
+    loaded = load_subscriptions(workload)
+    events = load_events(workload, loaded.attributes)
+    index = KIndex.build(loaded.table, loaded.slots, over="values", algorithm=algorithm)
+    expected = found(search(Scan.build(loaded.table, loaded.slots), events))
+    assert found(search(index, events)) == expected
+
+
+def test_counting_reads_every_posting_of_the_event():
+    world = World({"x": "int", "y": "int"})
+    slots = world.store([And((Between("x", 0, 9), Between("y", 0, k))) for k in range(50)])
+    events = world.events([{"x": 5, "y": 60}])
+    read = {}
+    for algorithm in ("conjunction", "counting"):
+        index = KIndex.build(world.table, slots, algorithm=algorithm)
+        read[algorithm] = int(search(index, events).counters[PREDICATES])
+    assert read["counting"] == 50
+    assert read["conjunction"] < 50

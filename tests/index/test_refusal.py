@@ -129,15 +129,14 @@ def test_whatever_is_refused_the_rest_matches_as_scan_says(limited, seed, tmp_pa
             next_id += len(rows)
             add_many(matcher, plain, rows, may_fail=name == "bdd")
         elif action == "replace" and len(plain):
-            id_ = rng.choice(plain._store.subscriptions.ids_of(plain._store.subscriptions.slots()))
-            replace(matcher, plain, int(id_), exprs[0])
+            replace(matcher, plain, rng.choice(plain.ids()), exprs[0])
         elif action == "remove" and len(plain):
-            ids = plain._store.subscriptions.ids_of(plain._store.subscriptions.slots()).tolist()
+            ids = plain.ids()
             chosen = rng.sample(ids, rng.randint(1, len(ids)))
             assert matcher.remove_many(chosen).errors == []
             plain.remove_many(chosen)
         elif action == "compact":
-            matcher._store.compact()
+            matcher.compact()
         elif action == "keep":
             folder = tmp_path_factory.mktemp("kept") / "matcher"
             matcher.save(folder)
@@ -242,7 +241,7 @@ def test_expressions_that_wait_count_as_well():
         except mw.IndexBuildError:
             break
     assert n == 62  # 62 * 63 / 2 postings
-    m._store.compact()
+    m.compact()
     m.remove_many(range(0, 60, 2))
     assert m.match({"a": 100}) == [*range(1, 60, 2), 60, 61]
 

@@ -150,7 +150,7 @@ class MatcherAgainstDict(RuleBasedStateMachine):
 
     @rule()
     def compact(self) -> None:
-        self.matcher._store.compact()
+        self.matcher.compact()
 
     @rule(mmap=st.booleans())
     def save_and_load(self, mmap: bool) -> None:

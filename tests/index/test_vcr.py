@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import matchwood as mw
-from encode.world import World
+from encode.world import World, found
 from index.vcr_checks import check_vcr
 from matchwood.index.vcr.index import VCR
 from matchwood.kernel.verify_kernels import COUNTERS
@@ -19,7 +19,9 @@ from naive import matches
 from searching import search
 
 INF, NAN = float("inf"), float("nan")
-VARIANTS = [(how, lists) for how in ("simple", "overlapped") for lists in ("table", "hash")]
+VARIANTS = [
+    (how, lists) for how in ("simple", "overlapped") for lists in ("table", "hash", "chains")
+]
 
 
 # ── answers ─────────────────────────────────────────────────────────────────────────────────────
@@ -357,3 +359,26 @@ def test_a_matcher_takes_the_attributes_by_name(tmp_path) -> None:
 def test_a_wrong_setting_is_explained(settings: dict[str, object], message: str) -> None:
     with pytest.raises(mw.IndexBuildError, match=f"vcr: .*{message}"):
         mw.Matcher(index="vcr", **settings)
+
+
+@pytest.mark.parametrize("places", [2, 1009])
+def test_the_hash_of_the_paper_has_a_fixed_size_and_its_load_grows(places):
+    workload = Skew2D(n_subscriptions=200, n_events=50)
+    loaded = load_subscriptions(workload)
+    events = load_events(workload, loaded.attributes)
+    index = VCR.build(loaded.table, loaded.slots[:100], lists="chains", places=places)
+    before = index.stats()
+    index.insert(loaded.slots[100:])
+    after = index.stats()
+    assert before["places"] == after["places"] == places
+    assert after["load"] == after["activated_vcrs"] / places > before["load"]
+    check_vcr(index, loaded.table)
+    expected = search(VCR.build(loaded.table, loaded.slots), events)
+    assert found(search(index, events)) == found(expected)
+    index.delete(loaded.slots[::2])
+    check_vcr(index, loaded.table)
+
+
+def test_the_hash_of_the_paper_has_a_prime_number_of_places():
+    with pytest.raises(mw.IndexBuildError, match="prime"):
+        VCR.build(World().table, np.empty(0, np.int32), lists="chains", places=1000)

@@ -25,6 +25,7 @@ SETTINGS: dict[str, list[dict[str, Any]]] = {
         {"matching": "three_valued"},
         {"share": False},
         {"reorganise": False, "self_adjust": False, "rehang": False},
+        {"binary": True},
         {"access": "random", "search_limit": 1, "id_bits": 0},
     ],
     "agile": [
@@ -38,6 +39,7 @@ SETTINGS: dict[str, list[dict[str, Any]]] = {
     "be_tree": [
         {"max_cap": 1, "min_size": 1},
         {"max_cap": 2, "rank_window": 1.0, "theta": 0.5, "histogram": False},
+        {"max_cap": 2, "windows": "node", "capacity": "feedback", "rank_window": 0.01},
         {"max_cap": 2, "alpha_s": 0.0, "alpha_c": 0.0, "beta": 0.0, "gamma": 0.0},
     ],
     "blocks": [
@@ -52,11 +54,11 @@ SETTINGS: dict[str, list[dict[str, Any]]] = {
     "eager": _CONTEXT,
     "gbu": _CONTEXT,
     "gryphon": [{"leaf_capacity": 0}, {"leaf_capacity": 1, "rare_first": True}],
-    "k_index": [{"max_postings": 10_000}],
+    "k_index": [{"max_postings": 10_000}, {"algorithm": "counting"}],
     "no_index": _CONTEXT,
     "op_index": [{"sorting": "always"}],
     "partial": [*_CONTEXT, {"low": 2.0, "high": 5.0}],
-    "propagation": [{"equality_first": False}],
+    "propagation": [{"equality_first": False}, {"full_reset": True}],
     "pst_bloom": _SPACES,
     "pst_hash": [*_SPACES, {"n_access": 1}, {"n_access": 3, "max_records": 1}],
     "r_tree": [{"attributes": (0, 1)}, {"library": "shapely"}, {"loading": "insert"}],
@@ -69,5 +71,6 @@ SETTINGS: dict[str, list[dict[str, Any]]] = {
         {"decomposition": "overlapped", "lists": "hash", "cells": (8, 2), "sides": (2, 2)},
         {"attributes": (0, 1), "decomposition": "simple", "lists": "hash"},
         {"decomposition": "overlapped", "lists": "table", "most_vcrs": 1},
+        {"decomposition": "simple", "lists": "chains", "places": 7, "cells": (8, 8)},
     ],
 }

@@ -110,13 +110,20 @@ def check_vcr(index: VCR, table: ExpressionTable, held: np.ndarray) -> None:
     assert len(chain) == n_free
     assert vcrs.n_active == len({owner for owner, _ in expected})
     assert vcrs.n_active == len(by_vcr)
-    if not vcrs.has_table:
+    if vcrs.form == "hash":
         assert pairs.count[0] == vcrs.n_active
         assert 2 * vcrs.n_active <= len(pairs.key)  # bounded load
 
 
 def _lists_by_vcr(active, pairs) -> dict[int, int]:
-    """The list of every activated VCR, as the table or the hash has it."""
+    """The list of every activated VCR, as the table, the hash or its chains have it."""
+    if len(active.chain):
+        found = {}
+        for which in (active.table - 1).tolist():
+            while which >= 0:
+                found[int(active.owner[which])] = which
+                which = int(active.chain[which]) - 1
+        return found
     if len(active.table):
         ids = np.flatnonzero(active.table)
         return dict(zip(ids.tolist(), (active.table[ids] - 1).tolist(), strict=True))

@@ -1,18 +1,25 @@
-"""A driver for a cluster of separate executor processes; one of them is killed during the job.
+"""A cluster of separate executor processes, asked as Classic and as Connect.
 
-python cluster_driver.py WORK
+python cluster_driver.py WORK                  Classic: repeated calls, and an executor is killed
+python cluster_driver.py WORK sc://HOST:PORT   a Connect client of the same cluster
 """
 
 from __future__ import annotations
 
+import json
 import os
+import socket
+import subprocess
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 import pyarrow as pa
 
-from matchwood.spark import local_session, match
+from matchwood.spark import local_session, match, match_sharded, register_sql
 from matchwood.workload.bookshop import Bookshop
+
+N_SUBSCRIPTIONS, N_EVENTS = 1000, 200
 
 
 def kill_once(marker: str):
@@ -37,36 +44,97 @@ def kill_once(marker: str):
     return run
 
 
-def main(work: Path) -> None:
+def executors(batches):
+    import os
+
+    import pyarrow as pa
+
+    for batch in batches:
+        yield pa.RecordBatch.from_pydict({"pid": [os.getppid()] * batch.num_rows})
+
+
+def lists(rows) -> dict[int, list[int]]:
+    return {row.event_id: row.subscription_ids for row in rows.collect()}
+
+
+def frames(spark, parts: int = 4):
     shop = Bookshop(3)
-    texts = [shop.subscription() for _ in range(1000)]
-    events = [shop.event() for _ in range(200)]
-    path = os.environ["PYTHONPATH"]
+    texts = [shop.subscription() for _ in range(N_SUBSCRIPTIONS)]
+    events = [shop.event() for _ in range(N_EVENTS)]
+    wishes = spark.createDataFrame(pa.table({"id": list(range(N_SUBSCRIPTIONS)), "expr": texts}))
+    table = pa.Table.from_struct_array(pa.array(events)).append_column(
+        "event_id", pa.array(range(N_EVENTS), pa.int64())
+    )
+    return spark.createDataFrame(table).repartition(parts), wishes
+
+
+def classic(work: Path) -> None:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
     spark = local_session(
         "cluster",
         2,
         master="local-cluster[2,1,2048]",
         **{
-            "spark.executorEnv.PYTHONPATH": path,
+            "spark.executorEnv.PYTHONPATH": os.environ["PYTHONPATH"],
             "spark.executor.memory": "900m",
             "spark.driver.memory": "1g",
+            "spark.plugins": "org.apache.spark.sql.connect.SparkConnectPlugin",
+            "spark.connect.grpc.binding.address": "127.0.0.1",
+            "spark.connect.grpc.binding.port": port,
         },
     )
     try:
-        wishes = spark.createDataFrame(pa.table({"id": list(range(1000)), "expr": texts}))
-        table = pa.Table.from_struct_array(pa.array(events)).append_column(
-            "event_id", pa.array(range(200), pa.int64())
-        )
-        offers = spark.createDataFrame(table).repartition(4)
+        offers, wishes = frames(spark)
         marker = str(work / "killed")
         hurt = offers.mapInArrow(kill_once(marker), offers.schema)
-        found = match(hurt, wishes)
-        found.matches.write.parquet(str(work / "matches"))
-        pids = spark.sparkContext.parallelize(range(4), 4).map(lambda _: os.getppid()).collect()
-        (work / "facts").write_text(f"{len(set(pids))} {Path(marker).exists()}")
+        match(hurt, wishes).matches.write.parquet(str(work / "matches"))
+        pids = spark.range(0, 4, 1, 4).mapInArrow(executors, "pid long").distinct().count()
+        again = [match(offers, wishes), match(offers, wishes.where("id < 500"))]
+        told = {"executors": pids, "killed": Path(marker).exists(),
+                "again": [lists(each.matches) for each in again],
+                "reused": again[0].index.reused}  # fmt: skip
+        (work / "classic.json").write_text(json.dumps(told))
+        if find_spec("grpc") is not None:
+            asked = [sys.executable, __file__, str(work), f"sc://127.0.0.1:{port}"]
+            subprocess.run(asked, check=True, timeout=400)
+    finally:
+        spark.stop()
+
+
+def connect(work: Path, address: str) -> None:
+    from pyspark.sql import SparkSession
+
+    spark = SparkSession.builder.remote(address).getOrCreate()
+    try:
+        offers, wishes = frames(spark)
+        found = [match(offers, wishes), match(offers, wishes),
+                 match(offers, wishes.where("id < 500"), pairs=True)]  # fmt: skip
+        pairs: dict[int, list[int]] = {}
+        for row in found[2].matches.orderBy("event_id", "subscription_id").collect():
+            pairs.setdefault(row.event_id, []).append(row.subscription_id)
+        shards = match_sharded(offers, wishes, str(work / "shards"), shards=3)
+        kept = match_sharded(offers, wishes, str(work / "shards"), shards=3)
+        register_sql(spark)
+        offers.createOrReplaceTempView("offers")
+        asked = f"SELECT * FROM matchwood_match(TABLE(offers), '{found[0].index.folder}')"
+        told = {
+            "kind": type(spark).__module__,
+            "match": [lists(each.matches) for each in found[:2]],
+            "pairs": pairs,
+            "errors": [each.errors.count() for each in found],
+            "sharded": lists(shards.matches),
+            "kept": [kept.reused, lists(kept.matches)],
+            "sql": lists(spark.sql(asked)),
+        }
+        (work / "connect.json").write_text(json.dumps(told))
     finally:
         spark.stop()
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    if len(sys.argv) > 2:
+        connect(Path(sys.argv[1]), sys.argv[2])
+    else:
+        classic(Path(sys.argv[1]))

@@ -1,11 +1,13 @@
-"""Separate executor processes, one of which is killed in the middle of the job."""
+"""Separate executor processes: one is killed, calls are repeated, and a Connect client asks."""
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
@@ -15,25 +17,74 @@ from matchwood.workload.bookshop import Bookshop
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
+Lists = dict[int, list[int]]
 
-def test_a_killed_executor_changes_nothing(tmp_path: Path) -> None:
+
+@pytest.fixture(scope="module")
+def work(tmp_path_factory) -> Path:
+    """What the driver of one cluster wrote."""
+    folder = tmp_path_factory.mktemp("cluster")
     driver = str(Path(__file__).with_name("cluster_driver.py"))
     src = str(Path(__file__).parents[2] / "src")
+    path = os.pathsep.join(filter(None, [src, os.environ.get("PYTHONPATH", "")]))
     done = subprocess.run(
-        [sys.executable, driver, str(tmp_path)],
-        env={**os.environ, "PYTHONPATH": src, "MATCHWOOD_QUIET": "1"},
+        [sys.executable, driver, str(folder)],
+        env={**os.environ, "PYTHONPATH": path, "MATCHWOOD_QUIET": "1"},
         capture_output=True,
         text=True,
         timeout=600,
         check=False,
     )
     assert done.returncode == 0, done.stderr[-3000:]
-    assert (tmp_path / "facts").read_text() == "2 True"  # two executors, one killed and replaced
+    return folder
+
+
+@pytest.fixture(scope="module")
+def expected() -> Lists:
     shop = Bookshop(3)
     matcher = mw.Matcher()
     matcher.add_many([(n, shop.subscription()) for n in range(1000)])
-    expected = dict(enumerate(matcher.match_many([shop.event() for _ in range(200)])))
-    rows = pq.read_table(tmp_path / "matches", partitioning=None).to_pylist()
+    found = dict(enumerate(matcher.match_many([shop.event() for _ in range(200)])))
+    assert sum(map(len, found.values())) > 20
+    return found
+
+
+def read(file: Path) -> dict[str, Any]:
+    return json.loads(file.read_text())
+
+
+def numbered(found: dict[str, list[int]]) -> Lists:
+    return {int(event): ids for event, ids in found.items()}
+
+
+def halved(lists: Lists) -> Lists:
+    return {event: [id_ for id_ in ids if id_ < 500] for event, ids in lists.items()}
+
+
+def test_a_killed_executor_changes_nothing(work: Path, expected: Lists) -> None:
+    told = read(work / "classic.json")
+    assert (told["executors"], told["killed"]) == (2, True)  # one was killed and replaced
+    rows = pq.read_table(work / "matches", partitioning=None).to_pylist()
     assert len(rows) == 200
     assert {row["event_id"]: row["subscription_ids"] for row in rows} == expected
-    assert sum(map(len, expected.values())) > 20
+
+
+def test_match_can_be_called_again_on_a_cluster(work: Path, expected: Lists) -> None:
+    # before: "already registered with a different path" at the second call
+    told = read(work / "classic.json")
+    assert told["reused"]
+    assert [numbered(each) for each in told["again"]] == [expected, halved(expected)]
+
+
+def test_a_connect_client_gets_the_same_lists_from_every_door(work: Path, expected: Lists) -> None:
+    pytest.importorskip("grpc", reason="Spark Connect needs pyspark[connect]")
+    # before: JVM_ATTRIBUTE_NOT_SUPPORTED, a Connect session has no sparkContext
+    told = read(work / "connect.json")
+    assert "connect" in told["kind"]
+    assert [numbered(each) for each in told["match"]] == [expected, expected]
+    assert numbered(told["pairs"]) == {event: ids for event, ids in halved(expected).items() if ids}
+    assert numbered(told["sharded"]) == expected
+    assert told["kept"][0]
+    assert numbered(told["kept"][1]) == expected
+    assert numbered(told["sql"]) == expected
+    assert told["errors"] == [0, 0, 0]

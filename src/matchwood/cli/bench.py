@@ -20,9 +20,9 @@ app = typer.Typer(
 def list_suites(as_json: Json = False) -> None:
     """List the suites and their presets."""
     from matchwood import bench
-    from matchwood.bench import papers, spark_suite
+    from matchwood.bench import papers, spark_suite, speed
 
-    suites = [*bench.list_suites(), *papers.LISTED, spark_suite.LISTED]
+    suites = [*bench.list_suites(), *papers.LISTED, spark_suite.LISTED, speed.LISTED]
     if as_json:
         print_json([{"name": each.name, "description": each.description,
                      "presets": list(each.presets)} for each in suites])  # fmt: skip
@@ -40,7 +40,9 @@ def run(
     ] = None,
     case: Annotated[
         list[str] | None,
-        typer.Option(help="Suite papers: only this case (be_tree/5a) or paper; again for more."),
+        typer.Option(
+            help="Suites papers and speed: only this case (be_tree/5a, json); again for more."
+        ),
     ] = None,
     minutes: Annotated[
         float | None, typer.Option(help="Suite papers: stop after so long; run again to go on.")
@@ -57,7 +59,7 @@ def run(
 ) -> None:
     """Run a suite, show its table and write its result as JSON."""
     from matchwood import bench
-    from matchwood.bench import papers, spark_suite
+    from matchwood.bench import papers, spark_suite, speed
 
     if suite in (papers.NAME, papers.EXTERNAL):
         from matchwood.bench.papers.summary import as_data, as_text
@@ -81,6 +83,14 @@ def run(
         with progress("benchmark") as advance:
             found = spark_suite.run_spark_suite(preset, out, advance, tuple(index or ()))
         typer.echo(found.to_json() if as_json else found.table())
+        return
+    if suite == speed.NAME:
+        from matchwood.bench.speed.runner import run_speed
+
+        with progress("benchmark") as advance:
+            one = (index or ["auto"])[0]
+            timed = run_speed(preset, out, advance, one, tuple(case or ()))
+        typer.echo(timed.to_json() if as_json else timed.table())
         return
     with progress("benchmark") as advance:
         report = bench.run_suite(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from matchwood.cli.screen import Json, print_json, progress, refuse
+from matchwood.cli.screen import Contexts, Json, print_json, refuse
 from matchwood.cli.validate import read_schema
 
 if TYPE_CHECKING:
@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 def explain(
     event: Annotated[str, typer.Option(help="The event as a JSON object.")],
     subscriptions: Annotated[
-        Path | None, typer.Option(help="A file of subscriptions, or a snapshot.")
+        str | None,
+        typer.Option(help="A file of subscriptions, or a snapshot; - is standard input."),
     ] = None,
     subscription_id: Annotated[
         str | None, typer.Option("--id", help="The subscription to explain.")
@@ -28,6 +29,7 @@ def explain(
     schema: Annotated[
         Path | None, typer.Option(help="A JSON object: the type of each attribute.")
     ] = None,
+    contexts: Contexts = None,
     as_json: Json = False,
 ) -> None:
     """Show TRUE, FALSE or UNKNOWN for every part of an expression, and why it does not match.
@@ -48,31 +50,17 @@ def explain(
         chosen: int | str = "--expr"
     else:
         assert subscriptions is not None
-        matcher = open_matcher(subscriptions, schema=read_schema(schema))
+        from matchwood.cli.subscriptions import open_subscriptions
+
+        matcher = open_subscriptions(
+            subscriptions, contexts=contexts, schema=read_schema(schema)
+        ).matcher
         chosen = _find_id(matcher, str(subscription_id))
     found = matcher.explain(chosen, with_moments(values, matcher.schema))
     if as_json:
         print_json(found.to_dict())
     else:
         typer.echo(str(found))
-
-
-def is_snapshot(path: Path) -> bool:
-    return (path / "manifest.json").is_file()
-
-
-def open_matcher(path: Path, **settings: Any) -> Matcher:
-    """A matcher from a snapshot or from a file; refused subscriptions are left out."""
-    from matchwood.engine.files import read_subscriptions
-    from matchwood.engine.matcher import Matcher
-
-    is_empty = path.is_dir() and not any(path.iterdir())
-    if is_snapshot(path) or is_empty:  # an empty folder: the error says what a snapshot has
-        return Matcher.load(path)
-    matcher = Matcher(**settings)
-    with progress("adding") as advance:
-        matcher.add_many(read_subscriptions(path).rows, progress=advance)
-    return matcher
 
 
 def _read_event(text: str) -> dict[str, Any]:

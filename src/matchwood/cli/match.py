@@ -6,19 +6,19 @@ from typing import Annotated, Any
 
 import typer
 
-from matchwood.cli.match_choice import SPARKS_OWN, choose
-from matchwood.cli.screen import NO, Json, complain, note, print_json, refuse, screen
+from matchwood.cli.match_choice import SPARK_OPTIONS, choose
+from matchwood.cli.screen import NO, Contexts, Json, complain, note, print_json, refuse, screen
 from matchwood.cli.spark_session import Master
 
 
 def match(
     rules_file: Annotated[
         str | None,
-        typer.Argument(metavar="[SUBSCRIPTIONS]", help="As --subscriptions.", show_default=False),
+        typer.Argument(metavar="SUBSCRIPTIONS", help="As --subscriptions.", show_default=False),
     ] = None,
     events_file: Annotated[
         str | None,
-        typer.Argument(metavar="[EVENTS]", help="As --events.", show_default=False),
+        typer.Argument(metavar="EVENTS", help="As --events.", show_default=False),
     ] = None,
     subscriptions: Annotated[
         str | None,
@@ -72,17 +72,21 @@ def match(
         int | None,
         typer.Option(
             min=1,
-            help="Spark: at most so many subscriptions an event, those of the highest priority.",
+            help="At most so many subscriptions an event, those of the highest priority.",
             show_default=False,
         ),
     ] = None,
-    contexts: Annotated[
+    where: Annotated[
         str | None,
         typer.Option(
-            help="Spark: a file of the values of contexts: context and one column per value.",
+            help="Only subscriptions for whose own attributes this expression is TRUE.",
             show_default=False,
         ),
     ] = None,
+    payload: Annotated[
+        bool, typer.Option("--payload", help="Write the payload of the subscription to every pair.")
+    ] = False,
+    contexts: Contexts = None,
     master: Master = None,
     as_json: Json = False,
 ) -> None:
@@ -95,23 +99,24 @@ def match(
     """
     rules = _one_of("SUBSCRIPTIONS", rules_file, "--subscriptions", subscriptions)
     source = _one_of("EVENTS", events_file, "--events", events)
-    own = {"--master": master, "--snapshots": snapshots, "--times": times, "--limit": limit,
-           "--contexts": contexts}  # fmt: skip
-    wanted = [name for name in SPARKS_OWN if own[name] is not None]
-    choice = choose(rules, source, out, local, spark, wanted)
+    if payload and lists:
+        refuse("expected --payload with pairs, found --lists: leave one out")
+    for_spark = {"--master": master, "--snapshots": snapshots, "--times": times}
+    wanted = [name for name in SPARK_OPTIONS if for_spark[name] is not None]
+    choice = choose(rules, source, out, local, spark, wanted, payload)
     if choice.is_spark:
+        from matchwood.cli import match_spark
+
+        match_spark.check(rules, source, out, lists, contexts)
+        note(f"matching on Spark: {choice.reason}")
         asked = {"index": index, "snapshots": snapshots, "limit": limit}
-        found = _on_spark(choice.reason, rules, source, out, lists, master, asked, contexts, times)
+        found = match_spark.run(rules, source, out, lists, master, asked, contexts, times, where)
     else:
         from matchwood.cli import match_job
 
-        try:
-            note(f"matching in this process: {choice.reason}")
-            found = match_job.run(rules, source, out, index, lists)
-        except match_job.NeedsSpark as needs:
-            reason = _leave(str(needs), local, rules, source, out)
-            asked = {"index": index, "snapshots": None, "limit": None}
-            found = _on_spark(reason, rules, source, out, lists, None, asked, None, None)
+        note(f"matching in this process: {choice.reason}")
+        options = match_job.Asked(index, lists, limit, where, contexts, payload)
+        found = match_job.run(rules, source, out, options)
     _conclude(found, out, as_json)
     if strict and found["problems"]:
         raise typer.Exit(NO)
@@ -122,29 +127,6 @@ def _one_of(position: str, first: str | None, option: str, second: str | None) -
         found = "neither" if first is None else "both"
         refuse(f"expected {position} or {option}, found {found}")
     return str(first if second is None else second)
-
-
-def _leave(reason: str, local: bool, rules: str, events: str, out: str) -> str:
-    """The reason to match on Spark after all; the command ends where that cannot be."""
-    from matchwood.cli.match_choice import has_spark, only_local
-
-    if local or not has_spark() or only_local(rules, events, out):
-        refuse(
-            f"expected no {reason} when matching in this process: "
-            "match files on Spark, or drop it if it may be ignored"
-        )
-    return reason
-
-
-def _on_spark(
-    reason: str, rules: str, events: str, out: str, lists: bool, master: str | None,
-    asked: dict[str, Any], contexts: str | None, times: str | None,
-) -> dict[str, Any]:  # fmt: skip
-    from matchwood.cli import match_spark
-
-    match_spark.check(rules, events, out, lists, contexts)
-    note(f"matching on Spark: {reason}")
-    return match_spark.run(rules, events, out, lists, master, asked, contexts, times)
 
 
 def _conclude(found: dict[str, Any], out: str, as_json: bool) -> None:

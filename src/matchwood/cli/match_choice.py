@@ -11,7 +11,7 @@ from matchwood.cli.screen import refuse
 SPARK_FROM = 2**30
 """Bytes of subscriptions and events from which Spark is worth its start: a gibibyte."""
 
-SPARKS_OWN = ("--master", "--snapshots", "--times", "--limit", "--contexts")
+SPARK_OPTIONS = ("--master", "--snapshots", "--times")
 STREAM = "-"
 _ARROW = (".arrow", ".feather", ".ipc")
 
@@ -22,11 +22,13 @@ class Choice(NamedTuple):
 
 
 def choose(
-    subscriptions: str, events: str, out: str, local: bool, spark: bool, wanted: list[str]
-) -> Choice:
+    subscriptions: str, events: str, out: str, local: bool, spark: bool, wanted: list[str],
+    payload: bool = False,
+) -> Choice:  # fmt: skip
     """Local, unless Spark is asked for or the files are large.
 
-    wanted  options that only Spark has
+    wanted   options that only Spark has
+    payload  whether payloads are written, which Spark does not do
     """
     if subscriptions == events == STREAM:
         refuse("expected one of SUBSCRIPTIONS and EVENTS on standard input, found both")
@@ -36,6 +38,8 @@ def choose(
             refuse(f"expected {others} without --local: it is Spark's")
         return Choice(False, "--local")
     here = only_local(subscriptions, events, out)
+    if here is None and payload:
+        here = "--payload is given"
     if others:
         if here:
             refuse(f"expected files that Spark takes, but {here}: leave out {others}")
@@ -69,8 +73,8 @@ def has_spark() -> bool:
 
 def _size(path: str) -> int:
     """Bytes of a file, or of all files in a folder; 0 where there is none."""
-    place = Path(path)
-    files = [each for each in place.rglob("*") if each.is_file()] if place.is_dir() else [place]
+    source = Path(path)
+    files = [each for each in source.rglob("*") if each.is_file()] if source.is_dir() else [source]
     return sum(each.stat().st_size for each in files if each.exists())
 
 

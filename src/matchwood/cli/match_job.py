@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -14,30 +16,19 @@ import numpy as np
 import pyarrow as pa
 
 from matchwood.cli.event_ids import EventIds
-from matchwood.cli.explain import is_snapshot
-from matchwood.cli.problems import (
-    Problem,
-    in_one_line,
-    problem,
-    subscription_problems,
-    unreadable,
-)
+from matchwood.cli.local_search import Search
+from matchwood.cli.problems import Problem, in_one_line, problem, unreadable
 from matchwood.cli.screen import complain, progress, refuse
-from matchwood.engine.files import (
-    EVENT_ID,
-    EventRows,
-    count_rows,
-    read_events,
-    read_stream,
-    read_stream_subscriptions,
-    read_subscriptions,
-)
+from matchwood.cli.subscriptions import STREAM, open_subscriptions
+from matchwood.engine.files import EventRows, count_rows, read_events, read_stream
 from matchwood.engine.matcher import Matcher
 from matchwood.engine.matches import Matches
 from matchwood.engine.result_files import (
     TEXTS,
+    PayloadOf,
     WriteTexts,
     check_result,
+    json_text,
     open_result,
     open_text_result,
 )
@@ -46,36 +37,41 @@ from matchwood.kernel.jit import compile_seconds
 
 Report = dict[str, Any]
 
-
-STREAM = "-"
-"""Stands for standard input or standard output."""
-
-
-class NeedsSpark(Exception):
-    """The subscriptions have something that only Spark takes."""
+PAYLOADS_KEPT = 100_000
+"""Payloads that are kept while matches are written, by id."""
 
 
-def run(subscriptions: str, events: str, out: str, index: str, lists: bool) -> Report:
-    """Match files or streams; returns what the closing lines show.
+@dataclass(frozen=True)
+class Asked:
+    """The options of a match that change what is found or written."""
 
-    NeedsSpark is raised before anything is written.
-    """
+    index: str = "auto"
+    lists: bool = False
+    limit: int | None = None
+    where: str | None = None
+    contexts: str | None = None
+    payload: bool = False
+
+
+def run(subscriptions: str, events: str, out: str, asked: Asked) -> Report:
+    """Match files or streams; returns what the closing lines show."""
     target = None if out == STREAM else Path(out)
     errors = None if target is None else target.with_name(f"{target.name}.errors.jsonl")
-    for source in (subscriptions, events):
-        if source == STREAM:
+    for source in (subscriptions, events, asked.contexts):
+        if source in (STREAM, None):
             continue
         if not Path(source).exists():
             refuse(f"expected a file or folder, found nothing at {source!r}")
         if target is not None and Path(source).resolve() in (target.resolve(), errors.resolve()):  # type: ignore[union-attr]
             refuse(f"expected another file to write to, found an input: {source!r}")
     if target is not None:
-        check_result(target, lists)
+        check_result(target, asked.lists)
     before = compile_seconds()
-    matcher, added, found = _add(subscriptions, index)
+    matcher, added, found = _add(subscriptions, asked)
+    search = Search(matcher, asked.limit, asked.where)
     with _Problems(errors) as problems:
         problems.write(found)
-        matched = _match(matcher, events, target, lists, problems)
+        matched = _match(matcher, search, events, target, asked, problems)
     return {
         "subscriptions": added,
         "events": {key: matched[key] for key in ("used", "bad", "seconds", "per_second")},
@@ -100,7 +96,7 @@ class _Clock:
 
 
 class _Problems:
-    """The side file, there only when there is something to say; standard error beside a stream."""
+    """The file of problems, created with the first one; without a path, standard error."""
 
     def __init__(self, path: Path | None) -> None:
         self._path = path
@@ -136,48 +132,35 @@ class _Problems:
             self._file.write(json.dumps(each, ensure_ascii=False, default=str) + "\n")
 
 
-def _add(source: str, index: str) -> tuple[Matcher, Report, list[Problem]]:
+def _add(source: str, asked: Asked) -> tuple[Matcher, Report, list[Problem]]:
     clock = _Clock()
-    path = Path(source)
-    if source != STREAM and is_snapshot(path):
-        if index != "auto":
-            refuse("expected no --index beside a snapshot: it has its own")
-        matcher, found = Matcher.load(path), []
-    else:
-        matcher = Matcher(index=index)
-        rows = (
-            read_stream_subscriptions(sys.stdin.buffer)
-            if source == STREAM
-            else read_subscriptions(path)
-        )
-        others = [name for name in rows.optional() if name != "context"]
-        if others:
-            raise NeedsSpark(f"column {', '.join(others)} in the subscriptions")
-        with progress("subscriptions") as advance:
-            refused = matcher.add_many(rows.rows, progress=advance).errors
-        found = subscription_problems(rows, refused)
+    matcher, found = open_subscriptions(source, asked.index, asked.contexts)
     used = {"used": len(matcher), "refused": len(found)}
     return matcher, used | clock.report(len(matcher) + len(found)), found
 
 
+def read_batches(events: str, types: Mapping[str, str]) -> Iterator[EventRows]:
+    """Events of a file, a folder of files, or standard input."""
+    return read_stream(sys.stdin.buffer, types) if events == STREAM else read_events(events, types)
+
+
 def _match(
-    matcher: Matcher, events: str, target: Path | None, lists: bool, problems: _Problems
-) -> Report:
+    matcher: Matcher, search: Search, events: str, target: Path | None, asked: Asked,
+    problems: _Problems,
+) -> Report:  # fmt: skip
     first, n_bad, n_matches = 0, 0, 0
     clock = _Clock()
     is_stream = events == STREAM
     total = None if is_stream else count_rows(events)
-    if is_stream:
-        batches = read_stream(sys.stdin.buffer, matcher.schema)
-    else:
-        batches = read_events(events, matcher.schema)
+    batches = read_batches(events, matcher.schema)
     head = next(batches, EventRows([], None, []))
     ids = EventIds(head, as_they_are=is_stream)
     with ExitStack() as stack:
         advance = stack.enter_context(progress("events"))
-        write = stack.enter_context(_result(target, lists, ids))
+        payload_of = _payloads(matcher) if asked.payload else None
+        write = stack.enter_context(_result(target, asked.lists, ids, payload_of))
         for batch in _chain(head, batches):
-            found = matcher.match_many(_shaped(batch.events))
+            found = search(batch.events)
             keep = ids.check(batch, first, found)
             bad = _event_problems(batch, first, found)
             problems.write(bad)
@@ -190,10 +173,16 @@ def _match(
     return counts | clock.report(first)
 
 
+def _payloads(matcher: Matcher) -> PayloadOf:
+    return lru_cache(PAYLOADS_KEPT)(lambda id_: matcher[id_].payload)
+
+
 @contextmanager
-def _result(target: Path | None, lists: bool, ids: EventIds) -> Iterator[WriteTexts]:
+def _result(
+    target: Path | None, lists: bool, ids: EventIds, payload_of: PayloadOf | None
+) -> Iterator[WriteTexts]:
     if target is None or check_result(target, lists) in TEXTS:
-        with open_text_result(target, lists) as write_texts:
+        with open_text_result(target, lists, payload_of) as write_texts:
             yield write_texts
         return
     with ExitStack() as stack:
@@ -201,34 +190,12 @@ def _result(target: Path | None, lists: bool, ids: EventIds) -> Iterator[WriteTe
 
         def write(events: list[Any], found: Matches, keep: np.ndarray) -> None:
             nonlocal write_table
-            table = _table(found, pa.array(events, ids.type), keep, lists)
+            table = _table(found, pa.array(events, ids.type), keep, lists, payload_of)
             if write_table is None:
                 write_table = stack.enter_context(open_result(target, table.schema))
             write_table(table)
 
         yield write
-
-
-def _shaped(events: Any) -> Any:
-    """Events of a table in the shape that its column `attributes` tells, as on Spark."""
-    if not isinstance(events, pa.Table) or "attributes" not in events.column_names:
-        return events
-    from matchwood.spark.shapes import read_events as read_shape
-
-    beside = set(events.column_names) - {EVENT_ID, "filter", "attributes"}
-    first = events.schema.field("attributes").type
-    if beside == {"values"} and pa.types.is_list(first):
-        shape = "arrays"
-    elif beside:
-        return events
-    elif pa.types.is_map(first):
-        shape = "map"
-    elif pa.types.is_struct(first):
-        shape = "struct"
-    else:
-        shape = "json" if pa.types.is_string(first) else "wide"
-    batches = events.combine_chunks().to_batches()
-    return read_shape(batches[0], shape) if batches else events
 
 
 def _chain(head: EventRows, rest: Iterator[EventRows]) -> Iterator[EventRows]:
@@ -245,19 +212,19 @@ def _event_problems(batch: EventRows, first: int, found: Matches) -> list[Proble
     return [bad[row] for row in sorted(bad)]
 
 
-def _schema(event: pa.DataType, subscription: pa.DataType, lists: bool) -> pa.Schema:
-    if lists:
-        return pa.schema([("event", event), ("subscriptions", pa.large_list(subscription))])
-    return pa.schema([("event", event), ("subscription", subscription)])
-
-
-def _table(found: Matches, events: pa.Array, keep: np.ndarray, lists: bool) -> pa.Table:
-    """Pairs, or lists of all good events."""
+def _table(
+    found: Matches, events: pa.Array, keep: np.ndarray, lists: bool, payload_of: PayloadOf | None
+) -> pa.Table:
+    """Pairs, or lists of all good events; a payload is its JSON text."""
     ids = found.arrow_ids()
-    schema = _schema(events.type, ids.type, lists)
     if lists:
-        columns = [events, pa.LargeListArray.from_arrays(found.offsets, ids)]
-        return pa.table(columns, schema=schema).filter(pa.array(keep))
+        columns = {"event": events,
+                   "subscriptions": pa.LargeListArray.from_arrays(found.offsets, ids)}  # fmt: skip
+        return pa.table(columns).filter(pa.array(keep))
     event = np.repeat(np.arange(len(found)), np.diff(found.offsets))
-    pairs = pa.table([events.take(pa.array(event)), ids], schema=schema)
+    columns = {"event": events.take(pa.array(event)), "subscription": ids}
+    if payload_of is not None:
+        payloads = [json_text(payload_of(id_)) for id_ in found.ids.tolist()]
+        columns["payload"] = pa.array(payloads, pa.string())
+    pairs = pa.table(columns)
     return pairs if keep.all() else pairs.filter(pa.array(keep[event]))

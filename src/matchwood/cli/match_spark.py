@@ -9,6 +9,7 @@ import uuid
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from matchwood.cli.local_search import NO_ATTRIBUTES
 from matchwood.cli.screen import complain, refuse
 from matchwood.cli.spark_session import job_progress, spark_session
 from matchwood.cli.spark_tables import (
@@ -22,6 +23,8 @@ from matchwood.cli.spark_tables import (
 from matchwood.engine.compressed import is_compressed
 from matchwood.engine.files import EVENT_ID, file_parts
 from matchwood.errors import FormatError, StorageError
+from matchwood.spark.choices import FILTER
+from matchwood.spark.executors import reads_driver_files
 from matchwood.spark.folders import address
 
 if TYPE_CHECKING:
@@ -36,14 +39,17 @@ OUT_FORMATS = ("parquet", "json", "csv")
 def run(
     subscriptions: str, events: str, out: str, lists: bool, master: str | None,
     asked: dict[str, Any], contexts: str | None = None, times: str | None = None,
+    where: str | None = None,
 ) -> Report:  # fmt: skip
     """Match files on Spark, after `check`; returns what the closing lines show.
 
     asked  options that go to `match` as they are
+    where  a filter over the subscriptions' own attributes, for all events
     """
     with spark_session(master) as spark:
         values = None if contexts is None else open_contexts(spark, contexts)
-        return _run(spark, subscriptions, events, out, lists, {**asked, "contexts": values}, times)
+        asked = {**asked, "contexts": values}
+        return _run(spark, subscriptions, events, out, lists, asked, times, where)
 
 
 def check(subscriptions: str, events: str, out: str, lists: bool, contexts: str | None) -> None:
@@ -53,16 +59,16 @@ def check(subscriptions: str, events: str, out: str, lists: bool, contexts: str 
     if kind not in OUT_FORMATS or is_packed or (kind == "csv" and lists):
         refuse(f"expected --out to end in .parquet, .json or .csv (pairs only), found {out!r}")
     for source in filter(None, (subscriptions, events, contexts)):
-        place = local(source)
-        if place is not None and not place.exists():
+        path = local(source)
+        if path is not None and not path.exists():
             refuse(f"expected a file or folder, found nothing at {source!r}")
-        if source == out or _is_inside(place, local(out)):
+        if source == out or _is_inside(path, local(out)):
             refuse(f"expected another file to write to, found an input: {source!r}")
 
 
 def _run(
     spark: SparkSession, subscriptions: str, events: str, out: str, lists: bool,
-    asked: dict[str, Any], times: str | None,
+    asked: dict[str, Any], times: str | None, where: str | None,
 ) -> Report:  # fmt: skip
     from pyspark.sql import Observation
     from pyspark.sql import functions as f
@@ -73,7 +79,10 @@ def _run(
     run_times = None if times is None else str(Path(times).absolute() / uuid.uuid4().hex)
     start = time.perf_counter()
     table, problems = open_subscriptions(spark, subscriptions)
-    rows = _events(spark, events, has_attributes(table))
+    filtered = has_attributes(table)
+    rows = _events(spark, events, filtered)
+    if where is not None:
+        rows = _filtered(spark, rows, events, where, filtered)
     with job_progress(spark, "subscriptions"):
         found = match(rows, table, profile=run_times, **asked)
     indexed = time.perf_counter()
@@ -132,8 +141,8 @@ def _events(spark: SparkSession, path: str, has_filters: bool) -> DataFrame | Ev
         if EVENT_ID not in files.columns:
             refuse(_without_ids(path))
         return files
-    place = local(path)
-    parts = [] if place is None else file_parts(place)
+    local_path = local(path)
+    parts = [] if local_path is None else file_parts(local_path)
     if kind == "csv":
         found = csv_events(spark, parts, EVENT_ID) if parts else _spark_csv(spark, path)
     elif kind == "json" and parts and any(is_compressed(p) or not is_lines(p) for p in parts):
@@ -156,8 +165,29 @@ def _events(spark: SparkSession, path: str, has_filters: bool) -> DataFrame | Ev
     return _whole_ids(found)
 
 
+def _filtered(
+    spark: SparkSession, rows: DataFrame | EventFiles, path: str, where: str, has_attributes: bool
+) -> DataFrame:
+    """Add a filter to all events, by AND to the filter that an event has already."""
+    from pyspark.sql import DataFrame
+    from pyspark.sql import functions as f
+
+    from matchwood.engine.own_attributes import types_in
+
+    if not has_attributes:
+        refuse(NO_ATTRIBUTES)
+    types_in(where, {})  # a bad filter is refused before anything is matched
+    if not isinstance(rows, DataFrame):
+        rows = spark.read.parquet(for_spark(path))
+    every = f.lit(where)
+    if FILTER not in rows.columns:
+        return rows.withColumn(FILTER, every)
+    both = f.concat(f.lit("("), f.col(FILTER), f.lit(f") AND ({where})"))
+    return rows.withColumn(FILTER, f.coalesce(both, every))
+
+
 def _spark_csv(spark: SparkSession, path: str) -> DataFrame:
-    """Where workers cannot open the files themselves, see `text_events`."""
+    """CSV that Spark reads, for files that workers cannot open (else `text_events`)."""
     from pyspark.sql import functions as f
 
     reader = spark.read.option("header", True).option("escape", '"').option("multiLine", True)
@@ -170,10 +200,10 @@ def _spark_csv(spark: SparkSession, path: str) -> DataFrame:
 
 
 def _parquet(spark: SparkSession, path: str) -> DataFrame | EventFiles:
-    """Workers on this machine can open files themselves; Spark reads what they do not take."""
+    """Files that workers open themselves, on a local master; else what Spark reads."""
     from matchwood.spark.event_files import open_events
 
-    if (spark.sparkContext.master or "").split("[")[0] == "local":
+    if reads_driver_files(spark):
         try:
             return open_events(spark, path)
         except (FormatError, StorageError):
@@ -189,7 +219,7 @@ def _without_ids(path: str) -> str:
 
 
 def _whole_ids(events: DataFrame) -> DataFrame:
-    """Ids from texts are whole numbers when all of them are; those that lack one are bad anyway."""
+    """Event ids as whole numbers if all that are there are such; else unchanged, as texts."""
     from pyspark.sql import functions as f
 
     number = f.expr(f"try_cast({EVENT_ID} AS BIGINT)")
@@ -200,7 +230,7 @@ def _whole_ids(events: DataFrame) -> DataFrame:
 
 
 def _write(matches: DataFrame, out: str) -> None:
-    """Aside first, where names can be changed in one step: the result is whole or not there."""
+    """Write to a temporary folder and rename it; directly where the target is not local."""
     writer = matches.write.mode("overwrite").format(spark_format(out))
     if spark_format(out) == "csv":
         writer = writer.option("header", True)
@@ -226,7 +256,7 @@ def _is_inside(source: Path | None, out: Path | None) -> bool:
 
 
 def _write_problems(out: str, problems: list[Any]) -> str | None:
-    """Beside the result; where there is nothing to say, no file of an earlier call is left."""
+    """Write OUT.errors.jsonl and return its name; without problems remove an earlier one."""
     target = local(f"{out}.errors.jsonl")
     if target is None:
         if problems:
@@ -237,6 +267,6 @@ def _write_problems(out: str, problems: list[Any]) -> str | None:
         return None
     with target.open("w", encoding="utf-8") as file:
         for each in problems:
-            told = {name: value for name, value in each.items() if value is not None}
-            file.write(json.dumps(told, ensure_ascii=False, default=str) + "\n")
+            fields = {name: value for name, value in each.items() if value is not None}
+            file.write(json.dumps(fields, ensure_ascii=False, default=str) + "\n")
     return f"{out}.errors.jsonl"

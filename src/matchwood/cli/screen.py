@@ -24,6 +24,14 @@ interrupted; the reader of standard output is gone.
 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object, for machines.")]
 
+Contexts = Annotated[
+    str | None,
+    typer.Option(
+        help="A file of the values of contexts: context and one column per value.",
+        show_default=False,
+    ),
+]
+
 Advance = Callable[[int, int | None], None]
 """Called with what is done so far, and the total where it is known."""
 
@@ -39,13 +47,13 @@ def complain(message: str) -> None:
 
 
 def refuse(message: str) -> NoReturn:
-    """End the command: it was called in a way that cannot work."""
+    """Print a message and end the command with the exit code of a wrong call."""
     complain(message)
     raise typer.Exit(USAGE)
 
 
 def note(message: str) -> None:
-    """Tell what is done, and why, on standard error."""
+    """Print a line on standard error that says what is done, and why."""
     typer.echo(f"matchwood: {message}", err=True)
 
 

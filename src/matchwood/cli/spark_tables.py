@@ -1,27 +1,22 @@
 """Files of subscriptions and contexts as DataFrames.
 
-Parquet is read by Spark as it is.  In JSON and CSV texts stand for moments and for JSON: `expires`
-is a date or a timestamp (UTC unless it has a zone), `attributes` an object or its text.  A row that
-cannot be read so is described, and stops nothing.
+Parquet is read by Spark as it is; fields in JSON and CSV are read by `field_texts`.
 """
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from matchwood.cli.explain import is_snapshot
-from matchwood.cli.problems import Problem, problem, unreadable
+from matchwood.cli.field_texts import typed_rows
+from matchwood.cli.problems import Problem, unreadable
 from matchwood.cli.screen import refuse
+from matchwood.cli.subscriptions import is_snapshot
 from matchwood.engine.compressed import bare_name
-from matchwood.engine.files import FORMATS, SubscriptionRows, read_subscriptions
-from matchwood.errors import StorageError, SubscriptionError
-from matchwood.lang.literals import LiteralError
-from matchwood.lang.moments import read_timestamp
+from matchwood.engine.files import FORMATS, read_subscriptions
+from matchwood.errors import StorageError
 from matchwood.spark.folders import address, local_folder
 
 if TYPE_CHECKING:
@@ -38,16 +33,16 @@ def local(path: str) -> Path | None:
 
 def for_spark(path: str) -> str:
     """A path as Spark's readers take it; one without a scheme is of this machine."""
-    place = local(path)
-    return path if place is None else address(place)
+    local_path = local(path)
+    return path if local_path is None else address(local_path)
 
 
 def spark_format(path: str) -> str:
     """By the ending of the name, or of the files in a folder."""
     suffix = bare_name(Path(path)).suffix.lower()
-    place = local(path)
-    if not suffix and place is not None and place.is_dir():
-        names = [each for each in place.iterdir() if each.name[0] not in "._"]
+    local_path = local(path)
+    if not suffix and local_path is not None and local_path.is_dir():
+        names = [each for each in local_path.iterdir() if each.name[0] not in "._"]
         endings = {bare_name(each).suffix.lower() for each in names}
         suffix = endings.pop() if len(endings) == 1 else ""
     if suffix not in FORMATS:
@@ -57,19 +52,23 @@ def spark_format(path: str) -> str:
 
 def open_subscriptions(spark: SparkSession, path: str) -> tuple[Any, list[Problem]]:
     """A DataFrame or a snapshot's path, and rows that were no subscriptions."""
-    place = local(path)
-    if place is not None and is_snapshot(place):
-        return str(place), []
+    local_path = local(path)
+    if local_path is not None and is_snapshot(local_path):
+        return str(local_path), []
     if spark_format(path) == "parquet":
         return spark.read.parquet(for_spark(path)), []
-    if place is None:
+    if local_path is None:
         refuse(f"expected Parquet at an address like {path!r}: copy the file here")
-    rows = read_subscriptions(place)
-    problems = [unreadable("subscription", each, each.row) for each in rows.unreadable]
+    rows, problems = typed_rows(read_subscriptions(local_path))
+    problems += [unreadable("subscription", each, each.row) for each in rows.unreadable]
     table = rows.rows
     if not isinstance(table, pa.Table):
-        table = _as_table(rows, problems)
+        table = _as_table([_named(each) for each in table])
     return spark.createDataFrame(table.combine_chunks()), problems
+
+
+def _named(row: Any) -> dict[str, Any]:
+    return row if isinstance(row, dict) else {"id": row[0], "expr": row[1]}
 
 
 def has_attributes(subscriptions: Any) -> bool:
@@ -85,26 +84,18 @@ def open_contexts(spark: SparkSession, path: str) -> DataFrame:
     kind = spark_format(path)
     if kind not in ("parquet", "json"):
         refuse(f"expected contexts as Parquet or JSON lines, found {path!r}")
-    place = for_spark(path)
-    return spark.read.parquet(place) if kind == "parquet" else spark.read.json(place)
+    source = for_spark(path)
+    return spark.read.parquet(source) if kind == "parquet" else spark.read.json(source)
 
 
-def _as_table(rows: SubscriptionRows, problems: list[Problem]) -> pa.Table:
-    """Pairs and what is beside them as columns; rows that cannot be read join the problems."""
-    optional, kept, more = rows.optional(), [], []
-    beside: list[dict[str, Any]] = rows.more or [{} for _ in rows.rows]
-    for row, ((id_, text), values) in enumerate(zip(rows.rows, beside, strict=True)):
-        try:
-            more.append({name: _READ[name](value) for name, value in values.items()})
-            kept.append((id_, text))
-        except (SubscriptionError, LiteralError) as error:
-            line = rows.lines[row] if rows.lines is not None else None
-            problems.append(problem("subscription", row, line, id_, SubscriptionError(str(error))))
-    columns = {"id": _ids([id_ for id_, _ in kept]),
-               "expr": pa.array([text for _, text in kept], pa.string())}  # fmt: skip
-    for name in optional:
-        cells = [each.get(name) for each in more]
-        columns[name] = _ids(cells) if name == "context" else pa.array(cells, _KINDS[name])
+def _as_table(rows: list[dict[str, Any]]) -> pa.Table:
+    """Rows with id, expr and fields as columns; a payload is of no use to Spark's matches."""
+    columns = {"id": _ids([each["id"] for each in rows]),
+               "expr": pa.array([each["expr"] for each in rows], pa.string())}  # fmt: skip
+    for name in _KINDS:
+        cells = [each.get(name) for each in rows]
+        if any(cell is not None for cell in cells):
+            columns[name] = _ids(cells) if name == "context" else pa.array(cells, _KINDS[name])
     return pa.table(columns)
 
 
@@ -115,25 +106,5 @@ def _ids(ids: list[Any]) -> pa.Array:
     return pa.array([None if id_ is None else str(id_) for id_ in ids], pa.string())
 
 
-def _priority(value: Any) -> int:
-    try:
-        if isinstance(value, bool) or int(value) != float(value):
-            raise ValueError
-        return int(value)
-    except (ValueError, TypeError, OverflowError):
-        raise SubscriptionError(f"priority: expected a whole number, found {value!r}") from None
-
-
-def _moment(value: Any) -> Any:
-    if not isinstance(value, str):
-        raise SubscriptionError(f"expires: expected a date or a timestamp, found {value!r}")
-    return read_timestamp(value)
-
-
-_READ: dict[str, Callable[[Any], Any]] = {
-    "context": lambda value: value,
-    "priority": _priority,
-    "expires": _moment,
-    "attributes": lambda value: value if isinstance(value, str) else json.dumps(value),
-}
-_KINDS = {"priority": pa.int64(), "expires": pa.timestamp("us", "UTC"), "attributes": pa.string()}
+_KINDS = {"context": None, "priority": pa.int64(), "expires": pa.timestamp("us", "UTC"),
+          "attributes": pa.string()}  # fmt: skip

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -12,14 +11,18 @@ from matchwood.cli.screen import Json, print_json, screen
 
 def stats(
     subscriptions: Annotated[
-        Path, typer.Argument(help="A folder written by Matcher.save, or a file of subscriptions.")
+        str,
+        typer.Argument(
+            help="A folder written by Matcher.save, or a file of subscriptions; "
+            "- is standard input."
+        ),
     ],
     as_json: Json = False,
 ) -> None:
     """Show the sizes, the memory and the attributes of a snapshot or of a file."""
-    from matchwood.cli.explain import open_matcher
+    from matchwood.cli.subscriptions import open_subscriptions
 
-    matcher = open_matcher(subscriptions)
+    matcher = open_subscriptions(subscriptions).matcher
     found = matcher.stats()
     del found["work"], found["compile_seconds"]  # those of this process, which did nothing yet
     found["schema"] = dict(matcher.schema)

@@ -3,17 +3,12 @@
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
-from matchwood.cli.screen import NO, Json, print_json, progress, refuse
-
-if TYPE_CHECKING:
-    from matchwood.engine.files import SubscriptionRows
-    from matchwood.engine.matcher import Matcher
+from matchwood.cli.screen import NO, Json, print_json, refuse
 
 
 def validate(
@@ -21,7 +16,7 @@ def validate(
         str | None,
         typer.Argument(
             help="One expression per line (.txt), or a table with the columns id and expr; "
-            "- reads lines, or JSON lines, from standard input."
+            "- is standard input."
         ),
     ] = None,
     expr: Annotated[str | None, typer.Option(help="Check this expression instead.")] = None,
@@ -34,16 +29,22 @@ def validate(
 
     An attribute has one type, so expressions of one file are checked against each other too.
     """
+    from matchwood.cli.subscriptions import add_rows, read_rows
+    from matchwood.engine.files import SubscriptionRows
     from matchwood.engine.matcher import Matcher
 
     if (file is None) == (expr is None):
         refuse("expected either a FILE (or -) or --expr TEXT")
     matcher = Matcher(schema=read_schema(schema))
-    rows = _rows(file, expr)
-    with progress("checking") as advance:
-        report = matcher.add_many(rows.rows, progress=advance)
+    rows = SubscriptionRows([(1, expr)]) if expr is not None else read_rows(str(file))
+    errors = add_rows(matcher, rows, "checking")
     source = "standard input" if file == "-" else file or "--expr"
-    found = _report(matcher, rows, report.errors)
+    found = {
+        "texts": len(matcher) + len(errors),
+        "fine": len(matcher),
+        "errors": errors,
+        "schema": dict(matcher.schema),
+    }
     if as_json:
         print_json(found)
     else:
@@ -71,32 +72,6 @@ def read_schema(path: Path | None) -> dict[str, Any] | None:
     except SchemaError as error:
         refuse(f"cannot use the schema {str(path)!r}: {error}")
     refuse(f"expected a JSON object as the schema {str(path)!r}, found {type(found).__name__}")
-
-
-def _rows(file: str | None, expr: str | None) -> SubscriptionRows:
-    from matchwood.engine.files import (
-        SubscriptionRows,
-        read_stream_subscriptions,
-        read_subscriptions,
-    )
-
-    if expr is not None:
-        return SubscriptionRows([(1, expr)])
-    if file == "-":
-        return read_stream_subscriptions(sys.stdin.buffer)
-    return read_subscriptions(str(file))
-
-
-def _report(matcher: Matcher, rows: SubscriptionRows, refused: list[Any]) -> dict[str, Any]:
-    from matchwood.cli.problems import subscription_problems
-
-    errors = subscription_problems(rows, refused)
-    return {
-        "texts": len(matcher) + len(errors),
-        "fine": len(matcher),
-        "errors": errors,
-        "schema": dict(matcher.schema),
-    }
 
 
 def _show(source: str, found: dict[str, Any]) -> None:

@@ -2,35 +2,40 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from matchwood.cli.screen import NO, Json, complain, print_json, progress, refuse
+from matchwood.cli.screen import NO, Contexts, Json, complain, print_json, progress, refuse
 
 
 def verify(
-    subscriptions: Annotated[str, typer.Argument(help="A file of subscriptions, or a snapshot.")],
-    events: Annotated[str, typer.Argument(help="A file of events.")],
+    subscriptions: Annotated[
+        str, typer.Argument(help="A file of subscriptions, or a snapshot; - is standard input.")
+    ],
+    events: Annotated[
+        str, typer.Argument(help="A file of events; - is standard input, as JSON lines.")
+    ],
     index: Annotated[str, typer.Option(help="Name of the index to check.")] = "auto",
+    contexts: Contexts = None,
     as_json: Json = False,
 ) -> None:
     """Match all events twice, by indexes and by reading every subscription, and compare.
 
     Ends with 1 if an answer differs, which is a defect of Matchwood.
     """
-    from matchwood.cli.explain import is_snapshot, open_matcher
-    from matchwood.engine.files import read_events
+    from matchwood.cli.local_search import shaped
+    from matchwood.cli.match_job import read_batches
+    from matchwood.cli.subscriptions import STREAM, open_subscriptions
 
-    if is_snapshot(Path(subscriptions)) and index != "auto":
-        refuse("expected no --index beside a snapshot: it has its own")
-    matcher = open_matcher(Path(subscriptions), index=index)
+    if subscriptions == events == STREAM:
+        refuse("expected one of SUBSCRIPTIONS and EVENTS on standard input, found both")
+    matcher = open_subscriptions(subscriptions, index, contexts).matcher
     found: dict[str, Any] = {"subscriptions": len(matcher), "events": 0, "matches": 0,
                              "difference": None}  # fmt: skip
     with progress("events") as advance:
-        for batch in read_events(events, matcher.schema):
-            checked = matcher.verify(batch.events)
+        for batch in read_batches(events, matcher.schema):
+            checked = matcher.verify(shaped(batch.events))
             found["matches"] += checked.matches
             if not checked:
                 found |= {"event": found["events"] + checked.events - 1, "difference": str(checked)}

@@ -83,20 +83,22 @@ def new_structure(kind: int, n_lists: int, is_mirrored: np.ndarray | None = None
     return s
 
 
-def renewed(old: Structure, n_lists: int, before: np.ndarray) -> Structure:
+def renewed(old: Structure, n_lists: int, listed: np.ndarray, before: np.ndarray) -> Structure:
     """The same K(i) for every identifier, on no more nodes than they need.
 
     What a structure cannot hold exactly it holds under every key.  Identifier i is in list
-    i % n_lists.
+    listed[i].
     """
     kind, n = int(old.count[KIND]), len(old.ends)
     is_mirrored = old.node[: 2 * n_lists : 2, MIRRORED] if kind == SEARCH_TREE else None
     s = with_identifiers(new_structure(kind, n_lists, is_mirrored), n)
+    order = np.argsort(listed[:n], kind="stable")
+    ends = np.searchsorted(listed[:n][order], np.arange(n_lists + 1))
     for k in range(n_lists if kind == SKIP_LIST else 0):
-        s = _with_nodes(s, k, old.range[k::n_lists], before)
+        s = _with_nodes(s, k, old.range[order[ends[k] : ends[k + 1]]], before)
     done = 0
     while done < n:
-        done = put_again(old, s, n_lists, done, n, before)
+        done = put_again(old, s, listed, done, n, before)
         if done < n:
             s = roomier(s)
     return s

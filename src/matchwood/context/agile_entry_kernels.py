@@ -48,10 +48,11 @@ def probe_one(s, k, key, out):
 
 
 @kernel
-def put_again(old, s, n_lists, first, last, before):
+def put_again(old, s, listed, first, last, before):
     """Put identifiers from `first` on where they were; returns how far it came."""
     for i in range(first, last):
         lo, hi = old.range[i, 0], old.range[i, 1]
-        if lo <= hi and s.ends[i, 0] < 0 and not put(s, i % n_lists, i, lo, hi, before):
+        k = np.int64(listed[i])
+        if lo <= hi and s.ends[i, 0] < 0 and not put(s, k, i, lo, hi, before):
             return i
     return last

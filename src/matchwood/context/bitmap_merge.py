@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from matchwood.context.agile_kernels import AGILE
+from matchwood.context.choice import EVERY
 from matchwood.context.cif_kernels import postfilter_candidates, probe_one
 from matchwood.context.update_kernels import N_PROFILES
 from matchwood.encode.events import EventBatch
@@ -27,10 +28,16 @@ def match_bitmaps(cif: Cif, events: EventBatch, scratch: Scratch) -> Hits:
         raise IndexBuildError(
             "expected pyroaring for merge='bitmap': install it, or use merge='count'"
         ) from None
-    profiles, n = cif.profiles, len(cif.attrs)
+    profiles, choice = cif.profiles, cif.choice
+    n, attrs = choice.width, choice.attrs.tolist()
     live = profiles.slot[: int(profiles.count[N_PROFILES])] >= 0
     held = profiles.entry[: len(live) * n, 1].reshape(-1, n) > 0
-    beside = [BitMap(np.flatnonzero(live & ~held[:, k]).astype(np.uint32)) for k in range(n)]
+    is_whole = held.sum(axis=1) == profiles.need[: len(live)]  # else any of its indexes will do
+    listed = np.where(held & is_whole[:, None], profiles.listed[: len(live) * n].reshape(-1, n), -1)
+    beside = [
+        BitMap(np.flatnonzero(live & (listed != k).all(axis=1)).astype(np.uint32))
+        for k in range(choice.n_lists)
+    ]
     everyone = BitMap(np.flatnonzero(live).astype(np.uint32))
     search, stamp = cif.search_in(scratch), scratch.post(events, cif.n_attributes)
     counters = np.zeros(len(COUNTERS), np.int64)
@@ -44,10 +51,11 @@ def match_bitmaps(cif: Cif, events: EventBatch, scratch: Scratch) -> Hits:
             for attr, low, high in zip(
                 events.attr[entries].tolist(), events.lo[entries], events.hi[entries], strict=True
             )
-            if attr in cif.attrs
+            if attr in attrs
         )
         merged = everyone
-        for k, attr in enumerate(cif.attrs.tolist() if is_probed else ()):
+        keys[EVERY] = 0
+        for k, attr in enumerate(attrs if is_probed else ()):
             found = beside[k]
             if attr in keys:
                 n_found = probe_one(cif.structure, k, keys[attr], search.found)

@@ -1,47 +1,109 @@
-"""Which attributes get an index: those that leave the fewest candidates, by a sample.
+"""Which indexes there are, and which of them hold a profile.
 
-The score of an attribute is the share of all profiles that an index on it is expected to rule out:
-the share that can be indexed on it, times the chance that one profile's range does not hold a
-point of another's.  Profiles whose context has no value yet count by the shape of their ranges.
+Every attribute of the event that profiles test has an index.  A profile is in those on its most
+selective attributes, `width` of them at most.  The selectivity of an attribute is the chance, by a
+sample, that the range of one profile does not hold a point of another's.  Profiles whose context
+has no value yet count by the shape of their ranges.  One more index, `every`, holds profiles that
+test the context alone.
 """
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from matchwood.context.profile_kernels import EQ, RELATION, Profiles
-from matchwood.context.profiles import Compiled, no_profiles
+from matchwood.context.profiles import OWN, Compiled, no_profiles
 from matchwood.context.update_kernels import leaf_ranges
 from matchwood.index.stabbing.marker_kernels import MAX_KEY, MIN_KEY
+
+MOST_LISTS = 4_096
+"""Indexes, at most: those that rule out most."""
+
+EVERY = -1
+"""The attribute of the index that every event asks."""
 
 SAMPLE, POINTS = 4_000, 200
 _GUESS_POINT, _GUESS_RANGE = 0.01, 0.4
 """Chances that a range of unknown values holds a key: of a single key, and of another range."""
 
 
+class Choice(NamedTuple):
+    """The indexes of a filter."""
+
+    attrs: np.ndarray  # int64, the attribute of each; EVERY: asked by every event
+    score: np.ndarray  # float64, how selective each is
+    of_attr: np.ndarray  # int32, by attribute: its index, -1: none
+    width: int  # indexes that a profile is in, at most
+
+    @property
+    def n_lists(self) -> int:
+        return len(self.attrs)
+
+    @property
+    def every(self) -> int:
+        """The index of profiles on the context alone, -1: none."""
+        return self.n_lists - 1 if self.n_lists and self.attrs[-1] == EVERY else -1
+
+    def lists_of(self, attrs: np.ndarray) -> np.ndarray:
+        """The index on each attribute, -1: none."""
+        if not len(self.of_attr):
+            return np.full(len(attrs), -1, np.int32)
+        known = (attrs >= 0) & (attrs < len(self.of_attr))
+        found: np.ndarray = np.where(known, self.of_attr[np.where(known, attrs, 0)], -1)
+        return found
+
+
+def no_choice() -> Choice:
+    """No indexes."""
+    nothing = np.empty(0, np.int64)
+    return Choice(nothing, np.empty(0), np.empty(0, np.int32), 0)
+
+
 def choose_attributes(
-    compiled: Compiled, rows: np.ndarray, cells: np.ndarray, most: int
-) -> np.ndarray:
-    """Up to `most` attribute ids, the best first."""
+    compiled: Compiled, rows: np.ndarray, cells: np.ndarray, width: int
+) -> Choice:
+    """Indexes for these profiles."""
+    if not len(compiled.slots) or not width:
+        return no_choice()
+    scores = _scores(compiled, rows, cells)
+    best = sorted(scores, key=lambda each: (-scores[each][0] * scores[each][1], each))[:MOST_LISTS]
+    best = [each for each in best if scores[each][0] > 0]
+    is_own = np.isin(compiled.leaf[:, 0] & 7, OWN) & ~compiled.is_tree[compiled.profile]
+    attrs = [*best, EVERY] if is_own.any() else best
+    if not attrs:
+        return no_choice()
+    of_attr = np.full(max(attrs) + 1, -1, np.int32)
+    of_attr[best] = np.arange(len(best))
+    score = [*(scores[each][0] for each in best), *([0.0] if is_own.any() else [])]
+    return Choice(np.array(attrs, np.int64), np.array(score), of_attr, width)
+
+
+def _scores(
+    compiled: Compiled, rows: np.ndarray, cells: np.ndarray
+) -> dict[int, tuple[float, int]]:
+    """By attribute: how selective it is, and how many leaves are on it."""
     n = len(compiled.slots)
-    if not n or not most:
-        return np.empty(0, np.int64)
     rng = np.random.default_rng(n)
     chosen = np.zeros(n, bool)
     chosen[rng.choice(n, min(n, SAMPLE), replace=False)] = True
-    at = np.flatnonzero(chosen[compiled.profile] & (compiled.index_attr >= 0))
+    known, counts = np.unique(compiled.index_attr[compiled.index_attr >= 0], return_counts=True)
+    sampled = chosen[compiled.profile] & (compiled.index_attr >= 0)
+    rare = np.setdiff1d(known, compiled.index_attr[sampled])  # few, since the sample has none
+    at = np.flatnonzero(sampled | np.isin(compiled.index_attr, rare))
     lo, hi = np.empty(len(at), np.int64), np.empty(len(at), np.int64)
-    profiles = _view(compiled, rows)
-    leaf_ranges(profiles, cells, at, compiled.profile[at], lo, hi)
-    attr, owner = compiled.index_attr[at], compiled.profile[at]
+    leaf_ranges(_view(compiled, rows), cells, at, compiled.profile[at], lo, hi)
+    owner = compiled.profile[at]
     is_point = (compiled.leaf[at, 0] & 7 == RELATION) & ((compiled.leaf[at, 0] >> 3) & 7 == EQ)
-    scores = {
-        each: _score(owner[mine], lo[mine], hi[mine], is_point[mine], rng) / min(n, SAMPLE)
-        for each in np.unique(attr).tolist()
-        for mine in [attr == each]
-    }
-    best = sorted(scores, key=lambda each: (-scores[each], each))
-    return np.array([each for each in best if scores[each] > 0][:most], np.int64)
+    order = np.argsort(compiled.index_attr[at], kind="stable")
+    ends = np.searchsorted(compiled.index_attr[at][order], known, side="right")
+    found, begin = {}, 0
+    for attr, end, count in zip(known.tolist(), ends.tolist(), counts.tolist(), strict=True):
+        mine = order[begin:end]
+        found[attr] = _score(owner[mine], lo[mine], hi[mine], is_point[mine], rng), count
+        begin = end
+    return found
 
 
 def _score(
@@ -51,7 +113,7 @@ def _score(
     is_point: np.ndarray,
     rng: np.random.Generator,
 ) -> float:
-    """How many profiles of the sample the attribute rules out for one event."""
+    """The share of the profiles that have the attribute that it rules out for one event."""
     profiles, which = np.unique(owner, return_inverse=True)
     low = np.full(len(profiles), MIN_KEY, np.int64)
     high = np.full(len(profiles), MAX_KEY, np.int64)
@@ -70,7 +132,7 @@ def _score(
     unknown = ~known
     rules_out += float((unknown & points_only).sum()) * (1 - _GUESS_POINT)
     rules_out += float((unknown & ~points_only).sum()) * (1 - _GUESS_RANGE)
-    return rules_out
+    return rules_out / len(profiles)
 
 
 def _view(compiled: Compiled, rows: np.ndarray) -> Profiles:

@@ -1,13 +1,17 @@
 """CIF: the context-aware information filter, two input streams and four components.
 
-Idea.    Context management (`store`) holds the values.  Indexes on the most selective attributes
-         find profiles whose ranges hold the event's key; a merge keeps those that all their indexes
-         have found; a postfilter tests what is left in the context as it is, so an index may be
-         wrong on the safe side.  What an update does to the indexes is the only difference between
-         `no_index`, `eager`, `partial`, `gbu` and `agile`.
+Idea.    Context management (`store`) holds the values.  Every attribute that profiles test has an
+         index, and a profile is in those on its most selective ones.  They find profiles whose
+         ranges hold the event's key; a merge keeps those that all their indexes have found; a
+         postfilter tests what is left in the context as it is, so an index may be wrong on the safe
+         side.  What an update does to the indexes is the only difference between `no_index`,
+         `eager`, `partial`, `gbu` and `agile`.
 Source.  The AGILE paper: section 3 (components), figures 3, 4 and 8, section 5.5 (policies),
          section 6.1 (choices: two indexes, bitmaps, short circuit).
-Differs. Only conjunctions are indexed, other expressions are candidates for every event.  Indexes
+Differs. A tree is held under the hull of leaves without which it cannot be TRUE (`cover_kernels`),
+         where the paper unites the answers of its conjunctions; what has no such leaves in few
+         indexes is a candidate for every event.  What the context alone decides is part of an
+         entry's range: all keys or none.  Indexes
          are chosen and built at the first match after values or profiles have doubled.  Requests to
          deescalate are carried out after the batch of events that made them.  `auto` weighs recent
          updates and false positives, not all since the start.  The merge counts in a compiled
@@ -34,11 +38,19 @@ from matchwood.context.agile_kernels import (
     NO_INDEX,
     SKIP_LIST,
 )
-from matchwood.context.choice import choose_attributes
+from matchwood.context.choice import EVERY, choose_attributes, no_choice
 from matchwood.context.cif_build import ends_of, structure_for
 from matchwood.context.cif_config import CifConfig
-from matchwood.context.cif_kernels import N_EVENTS, Search, absorb_notes, filter_batch
-from matchwood.context.policy_kernels import P_ASKED, P_PROFILES, P_UPDATES
+from matchwood.context.cif_kernels import N_EVENTS, Lists, Search, absorb_notes, filter_batch
+from matchwood.context.policy_kernels import (
+    DECAY,
+    P_ASKED,
+    P_KIND,
+    P_PROFILES,
+    P_UPDATES,
+    RENT,
+    RESTLESS,
+)
 from matchwood.context.profile_kernels import Profiles
 from matchwood.context.profiles import (
     Compiled,
@@ -49,6 +61,8 @@ from matchwood.context.profiles import (
 )
 from matchwood.context.store import ContextStore
 from matchwood.context.update_kernels import (
+    DEESCALATED,
+    ESCALATED,
     N_LOOSE,
     N_PROFILES,
     UPDATES,
@@ -73,6 +87,10 @@ from matchwood.index.stabbing.marker_kernels import KIND, NODES
 REQUESTS = 4096
 NOTES = 2**16
 """Finds and false positives that a scratch can note before its owner absorbs them."""
+SWEEP = 96
+"""Entries that an event at rest brings nearer to their values: 100,000 take some 1,000 events."""
+SWEEP_AFTER = 64
+"""One escalation in so many entries begins a new round."""
 SPARE_NODES = 64
 """Nodes that are never worth looking for those that no range ends at any more."""
 _NO_CELLS = np.full((1, 1, 4), INT_MIN, np.int64)
@@ -103,7 +121,7 @@ class Cif(IndexFrame):
         """Forget profiles and indexes, and the links to them that lie beside the values."""
         if self._store is not None and self._store.follower is self:
             self._store.reset_safety()
-        self.attrs = np.empty(0, np.int64)
+        self.choice = no_choice()
         self.profiles: Profiles = no_profiles()
         self.structure = new_structure(0, 1)
         self._scope = np.zeros((0, 2), np.int64)
@@ -113,6 +131,7 @@ class Cif(IndexFrame):
         self._n_dead = 0
         self._types_version = -1
         self._most_nodes = SPARE_NODES
+        self._swept, self._swept_work = 0, (0, 0)
 
     def _new_policy(self) -> np.ndarray:
         return np.ones(7) * (np.arange(7) == P_PROFILES)
@@ -155,7 +174,7 @@ class Cif(IndexFrame):
         self._profile_of[inside] = -1
         chosen = chosen[chosen >= 0]
         leave(
-            self.profiles, self.structure, self.cells, chosen, len(self.attrs), self.mode,
+            self.profiles, self.structure, self.cells, chosen, self.choice.width, self.mode,
             self._scope,
         )  # fmt: skip
         self._n_dead += len(chosen)
@@ -221,9 +240,9 @@ class Cif(IndexFrame):
             if store is not None:
                 linked = store.is_linked(compiled.slots)
                 rows[linked] = store.slot_row[compiled.slots[linked]]
-            self.attrs = choose_attributes(compiled, rows, self.cells, self.config.indexes)
-            if len(self.attrs):
-                self.structure = structure_for(compiled, self.attrs, self.config.structure)
+            self.choice = choose_attributes(compiled, rows, self.cells, self.config.indexes)
+            if self.choice.width:
+                self.structure = structure_for(compiled, self.choice, self.config.structure)
                 self._scope = self._scopes()
         self._is_stale = False
         self._pending = []
@@ -231,7 +250,7 @@ class Cif(IndexFrame):
 
     def _scopes(self) -> np.ndarray:
         """Of partial indexes: first and last key that each holds."""
-        scope = np.empty((len(self.attrs), 2), np.int64)
+        scope = np.empty((self.choice.n_lists, 2), np.int64)
         scope[:, 0], scope[:, 1] = INT_MIN, INT_MAX
         return scope
 
@@ -240,7 +259,7 @@ class Cif(IndexFrame):
         if not len(compiled.slots):
             return
         first = int(self.profiles.count[N_PROFILES])
-        self.profiles = append(self.profiles, compiled, self.attrs, self._store)
+        self.profiles = append(self.profiles, compiled, self.choice, self._store)
         last = int(self.profiles.count[N_PROFILES])
         top = int(compiled.slots.max()) + 1
         if top > len(self._profile_of):
@@ -248,12 +267,13 @@ class Cif(IndexFrame):
             fresh[: len(self._profile_of)] = self._profile_of
             self._profile_of = fresh
         self._profile_of[compiled.slots] = np.arange(first, last)
-        n = len(self.attrs)
+        n = self.choice.width
         if not n:
             return
         self.structure = with_identifiers(self.structure, len(self.profiles.entry))
         if first == 0 and self.structure.count[KIND] == SKIP_LIST:
-            for k, ends in enumerate(ends_of(self.profiles, self.cells, last, n)):
+            n_lists = self.choice.n_lists
+            for k, ends in enumerate(ends_of(self.profiles, self.cells, last, n, n_lists)):
                 self._repeat(
                     lambda done, k=k, ends=ends: make_nodes(
                         self.structure, k, ends, done, self._before
@@ -290,7 +310,7 @@ class Cif(IndexFrame):
 
     def update(self, rows: np.ndarray, cols: np.ndarray, keys: np.ndarray) -> None:
         """Write keys into cells and let the indexes follow."""
-        n = len(self.attrs)
+        n = self.choice.width
         self._repeat(
             lambda done: update_cells(
                 self.profiles, self.structure, self.cells, rows, cols, keys, done, n, self.mode,
@@ -305,7 +325,9 @@ class Cif(IndexFrame):
         made anew.  So many were made since the last time that the work is theirs.
         """
         if self.structure.count[NODES] > self._most_nodes:
-            self.structure = renewed(self.structure, len(self.attrs), self._before)
+            self.structure = renewed(
+                self.structure, self.choice.n_lists, self.profiles.listed, self._before
+            )
             self._most_nodes = SPARE_NODES + 3 * int(self.structure.count[NODES])
 
     def note_updates(self, n: int) -> None:
@@ -347,10 +369,32 @@ class Cif(IndexFrame):
         if part.version != self._version:
             x.count[:] = 0
         elif x.count[N_EVENTS]:
+            n_events = int(x.count[N_EVENTS])
             absorb_notes(
                 x, self.profiles.wrong, self.profiles.spent, self._policy, self._requests, self.work
             )
             self._deescalate()
+            self._sweep(n_events)
+
+    def _sweep(self, n_events: int) -> None:
+        """While values rest, bring all K(i) nearer to k(i), some entries for every event.
+
+        A false positive finds one entry; after a burst of updates all of them are too large.  A
+        round that changes nothing is the last one until indexes have escalated again.
+        """
+        if self._policy[P_KIND] != RENT or self._policy[P_UPDATES] * (1.0 - DECAY) > (
+            RESTLESS * self._policy[P_PROFILES]
+        ):
+            return
+        n = self.choice.width * int(self.profiles.count[N_PROFILES])
+        if self._swept >= n:  # a round is over
+            is_exact = int(self.work[DEESCALATED]) == self._swept_work[1]
+            if is_exact and int(self.work[ESCALATED]) - self._swept_work[0] <= n // SWEEP_AFTER:
+                return
+            self._swept, self._swept_work = 0, tuple(self.work[:2].tolist())
+        last = min(n, self._swept + SWEEP * n_events)
+        self._deescalate_all(np.arange(self._swept, last, dtype=np.int32))
+        self._swept = last
 
     @property
     def n_attributes(self) -> int:
@@ -360,16 +404,17 @@ class Cif(IndexFrame):
 
     @property
     def _uses_bitmaps(self) -> bool:
-        return bool(self.config.merge == "bitmap" and len(self.attrs))
+        return bool(self.config.merge == "bitmap" and self.choice.width)
 
     def _stepper(self, events: EventBatch, scratch: Scratch) -> Step:
-        search = self.search_in(scratch)
+        search, choice = self.search_in(scratch), self.choice
+        lists = Lists(choice.of_attr, choice.every, choice.width)
 
         def step(
             first: int, stamp: int, offsets: np.ndarray, out: np.ndarray, counters: np.ndarray
         ) -> int:
             done: int = filter_batch(
-                self.profiles, self.structure, self.cells, self.attrs, self.mode == AGILE, search,
+                self.profiles, self.structure, self.cells, lists, self.mode == AGILE, search,
                 events, first, stamp, scratch.event, scratch.entry,
                 self._table.predicates.layout, offsets, out, counters,
             )  # fmt: skip
@@ -383,13 +428,16 @@ class Cif(IndexFrame):
             return
         chosen = self._requests[:asked].copy()
         self._policy[P_ASKED] = 0
-        n = len(self.attrs)
+        self._deescalate_all(chosen)
+
+    def _deescalate_all(self, chosen: np.ndarray) -> None:
+        n = self.choice.width
         self._repeat(
             lambda done: deescalate_entries(
                 self.profiles, self.structure, self.cells, chosen, done, n, self.mode,
                 self._scope, self._before, self.work,
             ),
-            0, asked,
+            0, len(chosen),
         )  # fmt: skip
         self._give_back_nodes()
 
@@ -407,7 +455,7 @@ class Cif(IndexFrame):
         done = dict(zip(("escalated", "deescalated", "updates", "false_positives"),
                         self.work.tolist(), strict=True))  # fmt: skip
         return {
-            "index_attributes": self.attrs.tolist(),
+            "index_attributes": [each for each in self.choice.attrs.tolist() if each != EVERY],
             "unindexed": int(self.profiles.count[N_LOOSE]),
             "nodes": int(self.structure.count[NODES]),
             **done,
@@ -416,13 +464,16 @@ class Cif(IndexFrame):
 
     def draw(self) -> str:
         self.settle()
-        n = len(self.attrs)
-        lines = [f"{self.name}: {self._n_live} profiles, {int(self.profiles.count[N_LOOSE])} loose"]
-        live = np.flatnonzero(self.profiles.slot[: int(self.profiles.count[N_PROFILES])] >= 0)
-        for k, attr in enumerate(self.attrs.tolist()):
-            held = live[self.profiles.entry[live * n + k, 1] > 0]
-            branch = "└──" if k == n - 1 else "├──"
-            lines.append(f"{branch} index on attribute {attr}: {len(held)} profiles")
+        p, choice = self.profiles, self.choice
+        lines = [f"{self.name}: {self._n_live} profiles, {int(p.count[N_LOOSE])} loose"]
+        live = p.slot[: int(p.count[N_PROFILES])] >= 0
+        n_entries = choice.width * len(live)
+        held = np.repeat(live, choice.width) & (p.entry[:n_entries, 1] > 0)
+        sizes = np.bincount(p.listed[:n_entries][held], minlength=choice.n_lists)
+        for k, attr in enumerate(choice.attrs.tolist()):
+            branch = "└──" if k == choice.n_lists - 1 else "├──"
+            what = "the context alone" if attr == EVERY else f"attribute {attr}"
+            lines.append(f"{branch} index on {what}: {sizes[k]} profiles")
         return "\n".join(lines)
 
     def _arrays(self) -> dict[str, np.ndarray]:

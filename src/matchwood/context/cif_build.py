@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import pairwise
 
 import numpy as np
 
 from matchwood.context.agile import STRUCTURES, new_structure
 from matchwood.context.agile_kernels import SEARCH_TREE
+from matchwood.context.choice import Choice
 from matchwood.context.profile_kernels import EQ, GE, GT, RELATION, Profiles
 from matchwood.context.profiles import Compiled
 from matchwood.context.update_kernels import entry_ranges
@@ -15,9 +17,10 @@ from matchwood.encode.keys import INT_MAX, INT_MIN
 from matchwood.index.stabbing.marker_kernels import Structure
 
 
-def structure_for(compiled: Compiled, attrs: np.ndarray, name: str) -> Structure:
-    """Empty indexes for the chosen attributes; `auto` chooses by what the profiles ask of them."""
-    mine = np.isin(compiled.index_attr, attrs)
+def structure_for(compiled: Compiled, choice: Choice, name: str) -> Structure:
+    """Empty indexes; `auto` chooses by what the profiles ask of them."""
+    lists = choice.lists_of(compiled.index_attr)
+    mine = lists >= 0
     what = compiled.leaf[mine, 0]
     ops = np.where(what & 7 == RELATION, (what >> 3) & 7, -1)
     is_point = compiled.leaf[mine, 1] == compiled.leaf[mine, 2]
@@ -25,21 +28,23 @@ def structure_for(compiled: Compiled, attrs: np.ndarray, name: str) -> Structure
         is_equality = bool(((ops == EQ) | ((ops == -1) & is_point)).all())
         name = "hash_table" if is_equality else "interval_skip_list"
     kind = STRUCTURES[name]
-    mirrored = np.zeros(len(attrs), np.int64)
+    mirrored = np.zeros(choice.n_lists, np.int64)
     if kind == SEARCH_TREE:
-        for k, attr in enumerate(attrs.tolist()):
-            own = ops[compiled.index_attr[mine] == attr]
-            mirrored[k] = int(np.isin(own, (GE, GT)).mean() > 0.5)
-    return new_structure(kind, len(attrs), mirrored)
+        n = np.bincount(lists[mine], minlength=choice.n_lists)
+        upward = np.bincount(lists[mine], np.isin(ops, (GE, GT)), minlength=choice.n_lists)
+        mirrored[2 * upward > n] = 1
+    return new_structure(kind, choice.n_lists, mirrored)
 
 
 def ends_of(
-    profiles: Profiles, cells: np.ndarray, n_profiles: int, n_indexes: int
+    profiles: Profiles, cells: np.ndarray, n_profiles: int, n_indexes: int, n_lists: int
 ) -> Iterator[np.ndarray]:
     """By index, the ends of all ranges, to be nodes before any range is marked: none is split."""
-    for k in range(n_indexes):
-        entries = np.arange(n_profiles, dtype=np.int64) * n_indexes + k
-        entries = entries[profiles.entry[entries, 1] > 0]
+    held = np.flatnonzero(profiles.entry[: n_profiles * n_indexes, 1] > 0)
+    held = held[np.argsort(profiles.listed[held], kind="stable")]
+    ends = np.searchsorted(profiles.listed[held], np.arange(n_lists + 1))
+    for first, last in pairwise(ends.tolist()):
+        entries = held[first:last]
         lo, hi = np.empty(len(entries), np.int64), np.empty(len(entries), np.int64)
         entry_ranges(profiles, cells, entries, n_indexes, lo, hi)
         known = lo <= hi

@@ -17,6 +17,7 @@ from matchwood.kernel.verify_kernels import (
     MATCHES,
     NODES,
     PREDICATES,
+    Board,
     post_event,
 )
 
@@ -75,44 +76,70 @@ def absorb_notes(search, wrong, spent, policy, requests, work):
         search.count[i] = 0
 
 
+class Lists(NamedTuple):
+    """Which indexes an event is looked up in."""
+
+    of_attr: np.ndarray  # int32[attributes], the index on an attribute, -1: none
+    every: int  # the index of profiles on the context alone, which every event asks; -1: none
+    width: int  # indexes that a profile is in, at most
+
+
 @part
-def _merge(
-    profiles, s, events, stamp, board_event, board_entry, attrs, adapts, search
-):  # fmt: skip
+def _list_of(lists, attr):
+    return np.int64(lists.of_attr[attr]) if attr < len(lists.of_attr) else np.int64(-1)
+
+
+@part
+def _ask(s, k, key, need, width, adapts, base, n, search):
+    """Count the profiles that an index finds under a key; candidates are those found often enough.
+
+    Returns how many candidates there are then.
+    """
+    seen, found, candidates = search.seen, search.found, search.candidates
+    n_found = probe(s, k, key, found, np.int64(0))
+    if adapts and search.clock[0] % SAMPLE == 0:
+        for i in range(n_found):
+            _note(search, ~np.int64(found[i]))
+    for i in range(n_found):
+        e = np.int64(found[i])
+        p = e >> 1 if width == 2 else e // width  # a division costs as much as all this
+        count = max(np.int64(seen[p]), base) + 1
+        seen[p] = count
+        if count == base + need[p]:
+            candidates[n] = p
+            n += 1
+    return n
+
+
+@part
+def _merge(profiles, s, events, e, lists, adapts, search):
     """Candidates of the posted event: profiles that all their indexes have found, and the loose.
 
     `seen` counts, above a base that rises from event to event, so it is cleared once in 31.  Many
     candidates are read off it in order: testing them then runs through memory, not across it.
     """
-    n_indexes = len(attrs)
-    clock, seen, found, candidates = search.clock, search.seen, search.found, search.candidates
+    clock, seen, candidates = search.clock, search.seen, search.candidates
     clock[0] += 1  # an event that has to be repeated counts anew
     if clock[0] % 31 == 0:
         for p in range(len(seen)):
             seen[p] = 0
     base = 8 * (clock[0] % 31)
-    n = np.int64(0)
+    n, n_asked = np.int64(0), np.int64(0)
     need = profiles.need
-    for k in range(n_indexes):
-        attr = attrs[k]
-        if board_event[attr] != stamp:
-            continue
-        n_found = probe(s, k, events.lo[board_entry[attr]], found, np.int64(0))
-        if adapts and clock[0] % SAMPLE == 0:
-            for i in range(n_found):
-                _note(search, ~np.int64(found[i]))
-        for i in range(n_found):
-            e = np.int64(found[i])
-            p = e >> 1 if n_indexes == 2 else e // n_indexes  # a division costs as much as all this
-            count = max(np.int64(seen[p]), base) + 1
-            seen[p] = count
-            if count == base + need[p]:
-                candidates[n] = p
-                n += 1
+    for entry in range(events.start[e], events.start[e + 1]):
+        k = _list_of(lists, events.attr[entry])
+        if k >= 0:
+            key = np.int64(events.lo[entry])
+            n = _ask(s, k, key, need, lists.width, adapts, base, n, search)
+            n_asked += 1
+    if lists.every >= 0:
+        every = np.int64(lists.every)
+        n = _ask(s, every, np.int64(0), need, lists.width, adapts, base, n, search)
+        n_asked += 1
     if n * SPARSE > profiles.count[N_PROFILES]:
         n = 0
         for p in range(profiles.count[N_PROFILES]):
-            if need[p] > 0 and seen[p] == base + need[p]:
+            if need[p] > 0 and seen[p] >= base + need[p]:
                 candidates[n] = p
                 n += 1
     for i in range(profiles.count[N_LOOSE]):
@@ -120,12 +147,12 @@ def _merge(
         if profiles.slot[p] >= 0:
             candidates[n] = p
             n += 1
-    return n
+    return n, n_asked
 
 
 @part
 def _all(profiles, candidates):
-    n = 0
+    n = np.int64(0)
     for p in range(profiles.count[N_PROFILES]):
         if profiles.slot[p] >= 0:
             candidates[n] = p
@@ -134,11 +161,10 @@ def _all(profiles, candidates):
 
 
 @part
-def _can_probe(events, stamp, board_event, board_entry, attrs):
+def _can_probe(events, e, lists):
     """Whether the event has single keys where indexes are asked."""
-    for attr in attrs:
-        if board_event[attr] == stamp:
-            entry = board_entry[attr]
+    for entry in range(events.start[e], events.start[e + 1]):
+        if _list_of(lists, events.attr[entry]) >= 0:
             if events.lo[entry] != events.hi[entry]:
                 return False
             if len(events.more) > 0 and events.more[entry] >= 0:
@@ -147,13 +173,15 @@ def _can_probe(events, stamp, board_event, board_entry, attrs):
 
 
 @part
-def _failed_entry(entry, p, at, n_indexes):
-    """The entry whose leaf decided against a profile, -1 when no index holds that leaf."""
-    for k in range(n_indexes):
-        e = p * n_indexes + k
+def _failed_entry(entry, p, at, is_tree, n_indexes):
+    """The entry whose leaf decided against a profile, -1 when no index holds that leaf.
+
+    Of a tree, whose leaves do not decide alone, the first one.
+    """
+    for e in range(p * n_indexes, (p + 1) * n_indexes):
         first = entry[e, 0]
-        if first <= at < first + entry[e, 1]:
-            return e
+        if first <= at < first + entry[e, 1] or (is_tree and entry[e, 1] > 0):
+            return np.int64(e)
     return np.int64(-1)
 
 
@@ -203,7 +231,7 @@ def _postfilter(
             out[used] = profiles.slot[p]
             used += 1
         elif is_probed:
-            e = _failed_entry(profiles.entry, p, at, n_indexes)
+            e = _failed_entry(profiles.entry, p, at, is_tree[p] != 0, n_indexes)
             if e >= 0:
                 search.count[N_WRONG] += 1
                 if adapts:
@@ -214,31 +242,29 @@ def _postfilter(
 
 @kernel
 def filter_batch(
-    profiles, s, cells, attrs, adapts, search,
+    profiles, s, cells, lists, adapts, search,
     events, first, stamp, board_event, board_entry, predicates, offsets, out, counters,
 ):  # fmt: skip
     """Match events from `first` on; returns how far it came before the output was full."""
-    n_indexes = len(attrs)
     used = offsets[first]
     for e in range(first, events.start.shape[0] - 1):
-        post_event(events, e, stamp + e, board_event, board_entry)
-        is_probed = n_indexes > 0 and _can_probe(events, stamp + e, board_event, board_entry, attrs)
+        post_event(events, e, stamp + e, Board(board_event, board_entry))
+        is_probed = lists.width > 0 and _can_probe(events, e, lists)
+        n_asked = np.int64(0)
         if is_probed:
-            n = _merge(
-                profiles, s, events, stamp + e, board_event, board_entry, attrs, adapts, search
-            )
+            n, n_asked = _merge(profiles, s, events, e, lists, adapts, search)
         else:
             n = _all(profiles, search.candidates)
         if used + n > len(out):
             return e
         search.tested[0] = 0
         used = _postfilter(
-            profiles, cells, search.candidates, n, is_probed, adapts, n_indexes,
+            profiles, cells, search.candidates, n, is_probed, adapts, lists.width,
             events, stamp + e, board_event, board_entry, predicates, out, used, search,
         )  # fmt: skip
         search.count[N_EVENTS] += 1
         counters[EVENTS] += 1
-        counters[NODES] += n_indexes
+        counters[NODES] += n_asked
         counters[CANDIDATES] += n
         counters[PREDICATES] += search.tested[0]
         counters[MATCHES] += used - offsets[e]
@@ -258,7 +284,7 @@ def postfilter_candidates(
     events, e, stamp, board_event, board_entry, predicates, out,
 ):  # fmt: skip
     """Test the candidates of event e; returns how many matched."""
-    post_event(events, e, stamp, board_event, board_entry)
+    post_event(events, e, stamp, Board(board_event, board_entry))
     used = _postfilter(
         profiles, cells, candidates, len(candidates), is_probed, adapts, n_indexes,
         events, stamp, board_event, board_entry, predicates, out, np.int64(0), search,

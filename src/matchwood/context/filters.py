@@ -15,6 +15,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from matchwood.context.agile_kernels import AGILE, EAGER, GBU, NO_INDEX, PARTIAL
+from matchwood.context.choice import EVERY
 from matchwood.context.cif import Cif
 from matchwood.context.cif_config import POLICIES, AgileConfig, PartialConfig
 from matchwood.context.policy_kernels import FIXED, P_KIND, P_LIMIT, RENT
@@ -48,7 +49,9 @@ class Partial(Cif):
         store = self._store
         if store is None:
             return scope
-        for k, attr in enumerate(self.attrs.tolist()):
+        for k, attr in enumerate(self.choice.attrs.tolist()):
+            if attr == EVERY:
+                continue
             keys = store.attributes.all[attr].keys
             for side, bound in enumerate((self.config.low, self.config.high)):
                 if bound is not None and keys is not None:

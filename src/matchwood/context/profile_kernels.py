@@ -1,14 +1,17 @@
 """Kernels over profiles: subscriptions laid out for testing one after the other in their contexts.
 
-Layout   (P profiles, m leaves, n indexes; entry e = p * n + k is profile p in index k)
+Layout   (P profiles, m leaves; a profile is in n indexes at most, p * n .. p * n + n - 1 are its
+         entries)
          leaf   int64[m, 4]    what a predicate tests: see the names below
          jump   int32[m, 2]    next leaf when it holds and when not, or MATCH, or FAIL
-         start  int64[P+1]     slice of leaves that belongs to a profile; those of its entries first
+         start  int64[P+1]     slice of leaves that belongs to a profile; of its entries first, of a
+                               tree copies of them last, which no jump leads to
          slot   int32[P]       expression, -1 when deleted
          row    int32[P]       row of its context in the cells, -1: it has none
          is_tree uint8[P]      0: all leaves must hold, jumps need not be looked at
-         need   uint8[P]       indexes that hold it; 0: a candidate for every event
-         entry  int32[P*n, 3]  first leaf, number of leaves, first link; n = 0 leaves: not held
+         need   uint8[P]       indexes that find it when it matches; 0: a candidate for every event
+         entry  int32[P*n, 3]  first leaf, number of leaves, first link; 0 leaves: not held
+         listed int32[P*n]     the index that holds an entry
          link   int32[L, 5]    ENTRY, LEAF, NEXT and PREVIOUS of the same cell, SIBLING of the entry
          loose  int32[]        profiles that no index holds
          wrong  uint8[P*n]     false positives of an entry since it was escalated
@@ -27,7 +30,7 @@ import numpy as np
 from matchwood.index.stabbing.marker_kernels import MAX_KEY, MIN_KEY
 from matchwood.kernel.interval_kernels import in_set
 from matchwood.kernel.jit import part
-from matchwood.kernel.verify_kernels import holds
+from matchwood.kernel.verify_kernels import Board, Posted, holds
 
 STATIC, VALUE, ABSENCE, RELATION, OWN_RELATION, NEVER, BAND = range(7)
 """Kinds of leaves: event in a set; context's value in a set; context's value absent; event against
@@ -62,6 +65,7 @@ class Profiles(NamedTuple):
     need: np.ndarray
     is_tree: np.ndarray
     entry: np.ndarray
+    listed: np.ndarray
     link: np.ndarray
     loose: np.ndarray
     wrong: np.ndarray
@@ -92,6 +96,36 @@ def leaf_attr(what):
 @part
 def leaf_col(what):
     return what >> 36
+
+
+@part
+def is_own(what):
+    """Whether a leaf is on one value of the context alone."""
+    return leaf_kind(what) == VALUE or leaf_kind(what) == ABSENCE
+
+
+@part
+def is_linked(what):
+    """Whether the range of a leaf depends on a value of the context."""
+    return leaf_kind(what) == RELATION or leaf_kind(what) == BAND or is_own(what)
+
+
+@part
+def linked_col(what):
+    """The column of the value that the range of a leaf depends on."""
+    return leaf_attr(what) if is_own(what) else leaf_col(what)
+
+
+@part
+def own_side(leaf, at, key):
+    """Where a value lies for a leaf on the context alone: 0 where the leaf may hold, -1 below, 1
+    above.  Gaps of a set of intervals count as inside.
+    """
+    if leaf_kind(leaf[at, WHAT]) == ABSENCE:
+        return 0 if key == ABSENT else 1
+    if key == ABSENT or key < leaf[at, LOW]:
+        return -1
+    return 1 if key > leaf[at, HIGH] else 0
 
 
 @part
@@ -225,10 +259,8 @@ def leaf_holds(leaf, at, row, cells, events, stamp, board_event, board_entry, pr
             events, board_entry[attr], key, what, leaf[at, LOW], leaf[at, HIGH]
         )
     if kind == STATIC:
-        return holds(
-            events, stamp, board_event, board_entry, leaf_attr(what),
-            leaf[at, LOW], leaf[at, HIGH], leaf[at, REF], predicates,
-        )  # fmt: skip
+        event = Posted(events, stamp, Board(board_event, board_entry), predicates)
+        return holds(event, leaf_attr(what), leaf[at, LOW], leaf[at, HIGH], leaf[at, REF])
     if kind == NEVER or row < 0:
         return False
     if kind != RELATION:
@@ -314,9 +346,13 @@ def leaf_range(leaf, at, row, cells):
     what = leaf[at, WHAT]
     if leaf_kind(what) == STATIC:
         return leaf[at, LOW], leaf[at, HIGH]
-    if (leaf_kind(what) != RELATION and leaf_kind(what) != BAND) or row < 0:
+    if not is_linked(what) or row < 0:
         return np.int64(MAX_KEY), np.int64(MIN_KEY)
-    key = cells[row, leaf_col(what), KEY]
+    key = cells[row, linked_col(what), KEY]
+    if is_own(what):  # the context alone: every key of the event, or none
+        if own_side(leaf, at, key) == 0:
+            return np.int64(MIN_KEY), np.int64(MAX_KEY)
+        return np.int64(MAX_KEY), np.int64(MIN_KEY)
     if key == ABSENT:
         return np.int64(MAX_KEY), np.int64(MIN_KEY)
     if leaf_kind(what) == BAND:
@@ -349,10 +385,17 @@ def leaf_range(leaf, at, row, cells):
 
 @part
 def entry_range(profiles, e, n_indexes, cells):
-    """k(e): the keys that all leaves of an entry allow."""
+    """k(e): the keys that all leaves of an entry allow; of a tree the hull of what one allows."""
+    p = e // n_indexes
+    row, first = profiles.row[p], profiles.entry[e, 0]
+    if profiles.is_tree[p] != 0:
+        lo, hi = np.int64(MAX_KEY), np.int64(MIN_KEY)
+        for at in range(first, first + profiles.entry[e, 1]):
+            low, high = leaf_range(profiles.leaf, at, row, cells)
+            if low <= high:
+                lo, hi = min(lo, low), max(hi, high)
+        return lo, hi
     lo, hi = np.int64(MIN_KEY), np.int64(MAX_KEY)
-    row = profiles.row[e // n_indexes]
-    first = profiles.entry[e, 0]
     for at in range(first, first + profiles.entry[e, 1]):
         low, high = leaf_range(profiles.leaf, at, row, cells)
         lo, hi = max(lo, low), min(hi, high)

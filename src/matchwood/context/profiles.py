@@ -7,10 +7,11 @@ the chosen attributes first.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from matchwood.context.cover_kernels import NOT_CHOSEN, cover_trees
 from matchwood.context.profile_kernels import (
     ABSENCE,
     BAND,
@@ -38,8 +39,13 @@ from matchwood.index.scan.match import Records, append_conjunctions, append_tree
 from matchwood.index.stabbing.marker_kernels import MAX_KEY, MIN_KEY
 from matchwood.kernel.arrays import grown
 
+if TYPE_CHECKING:
+    from matchwood.context.choice import Choice
+
 _OPS = {"=": 0, "<>": 1, "<": 2, "<=": 3, ">": 4, ">=": 5}
 NO_INDEX_ATTR = -1
+OWN = (VALUE, ABSENCE)
+"""Kinds of leaves on one value of the context alone."""
 
 
 class Meanings(NamedTuple):
@@ -58,7 +64,7 @@ class Compiled(NamedTuple):
     profile: np.ndarray  # int64[m]: number of the expression among `slots`
     leaf: np.ndarray
     jump: np.ndarray  # -1, -1 in conjunctions
-    index_attr: np.ndarray  # int32[m]; -1 in trees
+    index_attr: np.ndarray  # int32[m]
     is_tree: np.ndarray  # bool[n]
 
 
@@ -160,10 +166,9 @@ def _compile(
     index_attr = np.full(n, NO_INDEX_ATTR, np.int32)
     if is_tree:
         jump[:, 0], jump[:, 1] = records.on_true[:n], records.on_false[:n]
-    else:
-        index_attr[:] = meaning.index_attr[attr]
-        is_full = (leaf[:, 1] == MIN_KEY) & (leaf[:, 2] == MAX_KEY) & ~meaning.is_relation[attr]
-        index_attr[is_full] = NO_INDEX_ATTR
+    index_attr[:] = meaning.index_attr[attr]
+    is_full = (leaf[:, 1] == MIN_KEY) & (leaf[:, 2] == MAX_KEY) & ~meaning.is_relation[attr]
+    index_attr[is_full] = NO_INDEX_ATTR
     profile = np.repeat(np.arange(len(slots)), np.diff(records.start))
     compiled = Compiled(slots, profile, leaf, jump, index_attr, np.full(len(slots), is_tree))
     return compiled if is_tree else _banded(compiled)
@@ -205,6 +210,7 @@ def no_profiles() -> Profiles:
         need=np.zeros(16, np.uint8),
         is_tree=np.zeros(16, np.uint8),
         entry=np.zeros((16, 3), np.int32),
+        listed=np.zeros(16, np.int32),
         link=np.empty((16, 5), np.int32),
         loose=np.empty(16, np.int32),
         wrong=np.zeros(16, np.uint8),
@@ -214,23 +220,25 @@ def no_profiles() -> Profiles:
 
 
 def append(
-    profiles: Profiles, compiled: Compiled, attrs: np.ndarray, store: ContextStore | None
+    profiles: Profiles, compiled: Compiled, choice: Choice, store: ContextStore | None
 ) -> Profiles:
-    """Profiles with those of `compiled` after them; `attrs` are the attributes with an index."""
+    """Profiles with those of `compiled` after them; `choice` says which indexes there are."""
     n_old, m_old, _, _, n_loose, _ = profiles.count.tolist()
-    n, m, n_indexes = len(compiled.slots), len(compiled.leaf), len(attrs)
-    rank = np.full(m, n_indexes, np.int64)
-    for k, attr in enumerate(attrs.tolist()):
-        rank[compiled.index_attr == attr] = k
-    order = np.lexsort((rank, compiled.profile))  # stable: trees, whose ranks are equal, stay
+    n, n_indexes = len(compiled.slots), choice.width
+    n_own = np.bincount(compiled.profile, minlength=n)  # without copies
+    compiled, rank, listed, need = _placed(compiled, choice)
+    m, is_tree = len(compiled.leaf), compiled.is_tree[compiled.profile]
+    is_own = np.isin(compiled.leaf[:, 0] & 7, OWN) & ~is_tree
+    # stable: a tree's own leaves stay; of an entry, tests of the event come first
+    order = np.lexsort((is_own, rank, compiled.profile))
     rank, owner = rank[order], compiled.profile[order]
     sizes = np.bincount(owner, minlength=n)
     starts = np.concatenate([[0], np.cumsum(sizes)])
+    is_held = (rank >= 0) & (rank < n_indexes)
     held = np.zeros((n, n_indexes), np.int64)
-    np.add.at(held, (owner[rank < n_indexes], rank[rank < n_indexes]), 1)
-    need = (held > 0).sum(axis=1)
+    np.add.at(held, (owner[is_held], rank[is_held]), 1)
     kind = compiled.leaf[order, 0] & 7
-    is_relation = ((kind == RELATION) | (kind == BAND)) & (rank < n_indexes)
+    is_relation = ((kind == RELATION) | (kind == BAND) | is_own[order]) & is_held
 
     p = _with_room(profiles, n, m, n_indexes, int(is_relation.sum()), int((need == 0).sum()))
     p.leaf[m_old : m_old + m] = compiled.leaf[order]
@@ -242,16 +250,89 @@ def append(
     p.is_tree[n_old : n_old + n] = compiled.is_tree
     if n_indexes:
         entry = p.entry[n_old * n_indexes : (n_old + n) * n_indexes].reshape(n, n_indexes, 3)
-        before = np.cumsum(held, axis=1) - held
+        before = np.cumsum(held, axis=1) - held + np.where(compiled.is_tree, n_own, 0)[:, None]
         entry[:, :, 0] = m_old + starts[:-1, None] + before
         entry[:, :, 1] = held
         entry[:, :, 2] = -1
+        p.listed[n_old * n_indexes : (n_old + n) * n_indexes] = listed.ravel()
         p.wrong[n_old * n_indexes : (n_old + n) * n_indexes] = 0
         p.spent[n_old * n_indexes : (n_old + n) * n_indexes] = 0
     loose = n_old + np.flatnonzero(need == 0)
     p.loose[n_loose : n_loose + len(loose)] = loose
     p.count[0], p.count[1], p.count[4] = n_old + n, m_old + m, n_loose + len(loose)
     return p
+
+
+class Placed(NamedTuple):
+    """Leaves, and the entries that they belong to."""
+
+    compiled: Compiled  # leaves of trees that entries have are there twice
+    rank: np.ndarray  # by leaf: its entry, `width` for none; -1 of a tree's own ones
+    listed: np.ndarray  # int32[n, width], by entry: its index
+    need: np.ndarray  # by profile: indexes that find it when it matches
+
+
+def _placed(compiled: Compiled, choice: Choice) -> Placed:
+    """Which indexes hold each profile."""
+    n, m, width = len(compiled.slots), len(compiled.leaf), choice.width
+    is_tree = compiled.is_tree[compiled.profile]
+    rank = np.where(is_tree, -1, width)
+    listed, need = np.zeros((n, width), np.int32), np.zeros(n, np.int64)
+    if not width:
+        return Placed(compiled, rank, listed, need)
+    lists = choice.lists_of(compiled.index_attr)
+    _place_conjunctions(compiled, choice, np.where(is_tree, -1, lists), rank, listed, need)
+    first = int(np.searchsorted(is_tree, True))  # conjunctions come first
+    if first == m:
+        return Placed(compiled, rank, listed, need)
+    t = int(compiled.profile[first])
+    start = np.searchsorted(compiled.profile, np.arange(t, n + 1))
+    place = np.full(m, NOT_CHOSEN, np.int64)
+    by_score = np.empty(choice.n_lists, np.int64)
+    by_score[np.argsort(-choice.score, kind="stable")] = np.arange(choice.n_lists)
+    scratch = np.zeros((2, int(np.diff(start).max())), np.bool_)
+    cover_trees(compiled.jump, lists, start, by_score, place, listed[t:], need[t:], scratch)
+    copied = np.flatnonzero(place >= 0)
+    compiled = compiled._replace(
+        profile=np.concatenate([compiled.profile, compiled.profile[copied]]),
+        leaf=np.concatenate([compiled.leaf, compiled.leaf[copied]]),
+        jump=np.concatenate([compiled.jump, np.full((len(copied), 2), FAIL, np.int32)]),
+        index_attr=np.concatenate([compiled.index_attr, compiled.index_attr[copied]]),
+    )
+    return Placed(compiled, np.concatenate([rank, place[copied]]), listed, need)
+
+
+def _place_conjunctions(
+    compiled: Compiled,
+    choice: Choice,
+    lists: np.ndarray,
+    rank: np.ndarray,
+    listed: np.ndarray,
+    need: np.ndarray,
+) -> None:
+    """A conjunction is in the indexes on its most selective attributes.
+
+    What the context alone decides goes with its first entry, or is an entry of its own where there
+    is no other.
+    """
+    width = choice.width
+    held = np.flatnonzero(lists >= 0)
+    pairs, which = np.unique(
+        compiled.profile[held] * choice.n_lists + lists[held], return_inverse=True
+    )
+    owner, of_pair = pairs // choice.n_lists, pairs % choice.n_lists
+    order = np.lexsort((of_pair, -choice.score[of_pair], owner))
+    place = np.empty(len(pairs), np.int64)
+    place[order] = np.arange(len(pairs)) - np.searchsorted(owner, owner)
+    rank[held] = np.minimum(place[which], width)
+    kept = place < width
+    listed[owner[kept], place[kept]] = of_pair[kept]
+    np.add.at(need, owner[kept], 1)
+    is_own = np.isin(compiled.leaf[:, 0] & 7, OWN) & ~compiled.is_tree[compiled.profile]
+    if choice.every >= 0:
+        alone = np.intersect1d(compiled.profile[is_own], np.flatnonzero(need == 0))
+        listed[alone, 0], need[alone] = choice.every, 1
+    rank[is_own & (need[compiled.profile] > 0)] = 0
 
 
 def _rows(store: ContextStore | None, slots: np.ndarray) -> np.ndarray:
@@ -294,6 +375,7 @@ def _with_room(p: Profiles, n: int, m: int, n_indexes: int, n_links: int, n_loos
         need=grown(p.need, rows),
         is_tree=grown(p.is_tree, rows),
         entry=grown(p.entry, entries),
+        listed=grown(p.listed, entries),
         link=grown(p.link, size(len(p.link), links + n_links)),
         loose=grown(p.loose, size(len(p.loose), loose + n_loose)),
         wrong=grown(p.wrong, entries),

@@ -22,6 +22,8 @@ from matchwood.context.agile_kernels import (
 )
 from matchwood.context.policy_kernels import growth_of
 from matchwood.context.profile_kernels import (
+    ABSENCE,
+    ABSENT,
     BAND,
     ENTRY,
     EQ,
@@ -41,20 +43,22 @@ from matchwood.context.profile_kernels import (
     NEXT_LINK,
     PLAIN,
     PREVIOUS_LINK,
-    RELATION,
     SAFE_HI,
     SAFE_LO,
     SIBLING,
     WHAT,
     entry_range,
     float_of,
+    is_linked,
+    is_own,
     key_of_float,
-    leaf_col,
     leaf_kind,
     leaf_offset,
     leaf_op,
     leaf_range,
+    linked_col,
     moved,
+    own_side,
 )
 from matchwood.index.stabbing.interval_skip_list_kernels import (
     MOST_MARKERS,
@@ -96,9 +100,26 @@ def _unmoved(c, offset_kind, offset, upward):
 
 
 @part
+def _safe_own(leaf, at, key):
+    """The keys of a cell on the same side of a leaf on the context alone; absent is its own."""
+    if key == ABSENT:
+        return np.int64(ABSENT), np.int64(ABSENT)
+    lo, hi, side = np.int64(MIN_KEY + 1), np.int64(MAX_KEY), own_side(leaf, at, key)
+    if leaf_kind(leaf[at, WHAT]) == ABSENCE:
+        return lo, hi
+    if side < 0:
+        return lo, leaf[at, LOW] - 1
+    if side > 0:
+        return leaf[at, HIGH] + 1, hi
+    return max(lo, leaf[at, LOW]), leaf[at, HIGH]
+
+
+@part
 def _safe(profiles, s, at, e, k, key, row, cells, mode, scope):
     """The keys of a cell for which leaf `at` keeps k(e) inside K(e)."""
     what = profiles.leaf[at, WHAT]
+    if is_own(what):
+        return _safe_own(profiles.leaf, at, key)
     op, kind, offset = leaf_op(what), leaf_offset(what), profiles.leaf[at, LOW]
     other = offset
     if leaf_kind(what) == BAND:
@@ -132,7 +153,7 @@ def _refresh(profiles, s, cells, row, col, n_indexes, mode, scope):
     while at >= 0:
         e = np.int64(profiles.link[at, ENTRY])
         low, high = _safe(
-            profiles, s, profiles.link[at, LEAF], e, e % n_indexes,
+            profiles, s, profiles.link[at, LEAF], e, np.int64(profiles.listed[e]),
             cells[row, col, KEY], row, cells, mode, scope,
         )  # fmt: skip
         lo, hi = max(lo, low), min(hi, high)
@@ -147,7 +168,7 @@ def _refresh_entry(profiles, s, cells, e, n_indexes, mode, scope):
     at = np.int64(profiles.entry[e, 2])
     while at >= 0:
         what = profiles.leaf[profiles.link[at, LEAF], WHAT]
-        _refresh(profiles, s, cells, row, leaf_col(what), n_indexes, mode, scope)
+        _refresh(profiles, s, cells, row, linked_col(what), n_indexes, mode, scope)
         at = np.int64(profiles.link[at, SIBLING])
 
 
@@ -157,7 +178,7 @@ def _link(profiles, cells, e, row):
     first = profiles.entry[e, 0]
     for at in range(first, first + profiles.entry[e, 1]):
         what = profiles.leaf[at, WHAT]
-        if leaf_kind(what) != RELATION and leaf_kind(what) != BAND:
+        if not is_linked(what) or row < 0:
             continue
         link = profiles.count[FREE_LINK]
         if link >= 0:
@@ -165,14 +186,14 @@ def _link(profiles, cells, e, row):
         else:
             link = profiles.count[N_LINKS]
             profiles.count[N_LINKS] += 1
-        head = cells[row, leaf_col(what), LINK]
+        head = cells[row, linked_col(what), LINK]
         profiles.link[link, ENTRY] = e
         profiles.link[link, LEAF] = at
         profiles.link[link, NEXT_LINK] = head
         profiles.link[link, PREVIOUS_LINK] = -1
         profiles.link[link, SIBLING] = profiles.entry[e, 2]
         profiles.entry[e, 2] = link
-        cells[row, leaf_col(what), LINK] = link
+        cells[row, linked_col(what), LINK] = link
         if head >= 0:
             profiles.link[head, PREVIOUS_LINK] = link
 
@@ -182,7 +203,7 @@ def _unlink(profiles, s, cells, e, n_indexes, mode, scope):
     row = profiles.row[e // n_indexes]
     at = np.int64(profiles.entry[e, 2])
     while at >= 0:
-        col = leaf_col(profiles.leaf[profiles.link[at, LEAF], WHAT])
+        col = linked_col(profiles.leaf[profiles.link[at, LEAF], WHAT])
         after, before = profiles.link[at, NEXT_LINK], profiles.link[at, PREVIOUS_LINK]
         if before >= 0:
             profiles.link[before, NEXT_LINK] = after
@@ -211,10 +232,10 @@ def make_nodes(s, k, keys, first, before):
 def enter(profiles, s, cells, first, last, n_indexes, mode, scope, before):
     """Put the entries of profiles first..last into the indexes; returns how far it came."""
     for p in range(first, last):
-        for k in range(n_indexes):
-            e = p * n_indexes + k
+        for e in range(p * n_indexes, (p + 1) * n_indexes):
             if profiles.entry[e, 1] == 0:
                 continue
+            k = np.int64(profiles.listed[e])
             lo, hi = entry_range(profiles, e, n_indexes, cells)
             take_out(s, e)
             if not has_room(s, MOST_MARKERS):
@@ -223,8 +244,7 @@ def enter(profiles, s, cells, first, last, n_indexes, mode, scope, before):
                 put_out_of_scope(s, k, e)
             elif not put(s, k, e, lo, hi, before):
                 return p
-        for k in range(n_indexes):
-            e = p * n_indexes + k
+        for e in range(p * n_indexes, (p + 1) * n_indexes):
             if profiles.entry[e, 1] > 0 and profiles.entry[e, 2] < 0:
                 _link(profiles, cells, e, profiles.row[p])
                 _refresh_entry(profiles, s, cells, e, n_indexes, mode, scope)
@@ -235,10 +255,10 @@ def enter(profiles, s, cells, first, last, n_indexes, mode, scope, before):
 def box_entries(profiles, s, cells, first, last, n_indexes, level, mode, scope):
     """GBU: put entries, which are all in, on the boxes around them."""
     for p in range(first, last):
-        for k in range(n_indexes):
-            e = p * n_indexes + k
+        for e in range(p * n_indexes, (p + 1) * n_indexes):
             if profiles.entry[e, 1] == 0:
                 continue
+            k = np.int64(profiles.listed[e])
             if not has_room(s, MOST_MARKERS):
                 return p
             lo, hi = entry_range(profiles, e, n_indexes, cells)
@@ -269,7 +289,7 @@ def _follow(profiles, s, cells, row, col, n_indexes, mode, scope, before, policy
         e = np.int64(profiles.link[at, ENTRY])
         lo, hi = entry_range(profiles, e, n_indexes, cells)
         growth = growth_of(policy, profiles.spent[e])
-        done = update(s, e % n_indexes, e, lo, hi, mode, scope, before, growth)
+        done = update(s, np.int64(profiles.listed[e]), e, lo, hi, mode, scope, before, growth)
         if done == FULL:
             return False
         if done == MOVED:
@@ -316,7 +336,7 @@ def deescalate_entries(profiles, s, cells, chosen, first, n_indexes, mode, scope
         lo, hi = entry_range(profiles, e, n_indexes, cells)
         if s.range[e, 0] == lo and s.range[e, 1] == hi:
             continue
-        if not deescalate(s, e % n_indexes, e, lo, hi, before):
+        if not deescalate(s, np.int64(profiles.listed[e]), e, lo, hi, before):
             return i
         work[DEESCALATED] += 1
         _refresh_entry(profiles, s, cells, e, n_indexes, mode, scope)

@@ -152,7 +152,8 @@ def computed_rows(
             warnings.setdefault(row, []).append(error)
             value = UNKNOWN
         if value is UNKNOWN:
-            unknown.setdefault(attribute.id, []).append(row)
+            for each in (attribute, *attribute.kinds.values()):
+                unknown.setdefault(each.id, []).append(row)
             continue
         if value is None:
             continue

@@ -53,7 +53,10 @@ def compute(attributes: Attributes, attribute: Attribute, values: list[Any]) -> 
     """
     assert attribute.formula is not None
     try:
-        return attribute.formula(values)
+        value, is_partial = attribute.formula.evaluate(values)
+        if is_partial:
+            attributes.unknown[attribute.label] += 1
+        return value
     except TypeProblem:
         attributes.unknown[attribute.label] += 1
         return UNKNOWN

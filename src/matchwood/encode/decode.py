@@ -7,7 +7,6 @@ merged predicates stay merged).
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from itertools import pairwise
@@ -57,16 +56,6 @@ _DOMAINS = {
 """First and last key that is a value's, where not every key is."""
 
 
-_ALL_OF: dict[str, Callable[[str], Expr]] = {
-    "number": lambda name: Comparison(name, "<=", NAN_VALUE),
-    "string": lambda name: Like(name, "%"),
-    "bool": lambda name: Comparison(name, "<=", True),
-    "date": lambda name: Comparison(name, ">=", date.min),
-    "timestamp": lambda name: Comparison(name, ">=", datetime.min.replace(tzinfo=UTC)),
-}
-"""What all values of a kind satisfy, and no other value of an open attribute."""
-
-
 def decode(table: ExpressionTable, attributes: Attributes, slot: int) -> Expr:
     """The expression in a slot."""
     kind = table.layout.kind[slot]
@@ -94,7 +83,7 @@ def decode_predicate(table: ExpressionTable, attributes: Attributes, pred: int) 
         return _derived(attributes, attribute, intervals)
     name, kind = split(attribute.name)
     if intervals == ((INT_MIN, INT_MAX),) and kind is not None:
-        return _ALL_OF[kind](name)
+        return IsNull(name, negated=True, kind=_asked(kind))
     if name != attribute.name:
         attribute = replace(attribute, name=name)
     if intervals == ((INT_MIN, INT_MAX),):
@@ -109,16 +98,21 @@ def decode_predicate(table: ExpressionTable, attributes: Attributes, pred: int) 
 
 
 def _derived(attributes: Attributes, derived: Attribute, intervals: tuple[Interval, ...]) -> Expr:
-    name = split(attributes.all[derived.source].name)[0]
+    name, kind = split(attributes.all[derived.source].name)
     if derived.term is not None:
         reference = attributes.all[derived.term.context].name
         return Relation(name, derived.term.op, reference.removeprefix("ctx."), derived.term.offset)
     if derived.pattern is None:
-        return IsNull(name)
+        return IsNull(name, kind=None if kind is None else _asked(kind))
     fits, fails = (any(lo <= key <= hi for lo, hi in intervals) for key in (1, 0))
     if fits and fails:  # LIKE or not LIKE: any string
         return Like(name, "%")
     return Like(name, derived.pattern, negated=fails)
+
+
+def _asked(kind: str) -> str:
+    """The kind of constants that look at values of an internal kind."""
+    return "date" if kind == "day" else kind
 
 
 def _holes(intervals: tuple[Interval, ...]) -> list[int] | None:
@@ -151,7 +145,7 @@ def _range(attribute: Attribute, lo: int, hi: int) -> Expr:
         bound = _value(attribute, hi if is_value else max(hi + 1, first))
         bounds.append(Comparison(attribute.name, "<=" if is_value else "<", bound))
     if not bounds and attribute.base_id >= 0:
-        return _ALL_OF[attribute.type or "string"](attribute.name)
+        return IsNull(attribute.name, negated=True, kind=_asked(attribute.type or "string"))
     return _joined(And, bounds) if bounds else IsNull(attribute.name, negated=True)
 
 

@@ -1,30 +1,29 @@
-"""Events as integers.
-
-Layout   (n events, m entries, an entry being one attribute of one event)
-         start  int64[n+1]  slice of entries that belongs to an event
-         attr   int32[m]    attribute ids, ascending within an event
-         lo, hi int64[m]    the value's key (lo == hi), or the hull of an interval-valued entry
-         more   int32[m]    -1, or which set below an entry has; empty when no entry has one
-         more_start int64[k+1], more_lo, more_hi int64[]   those sets: sorted disjoint intervals
+"""Events as integers: an `EventBatch` (`event_batch`).
 
 A nested mapping is present under its own name, and its fields under dotted names.  Attributes that
 no subscription uses are left out; derived attributes (absences, LIKE patterns) are
-filled in here.  A number between two neighbouring doubles, beside a context, has lo = hi + 1:
-the double above it and the one below.  An event with a value of the wrong type becomes an empty
-event and an error beside.
+filled in here.  An event with a value of the wrong type becomes an empty event and an error beside.
+
+A dict goes one of three ways, all with the same result:
+
+    compiled   one walk in a kernel (`dict_plan`), once enough events came since the last change
+    looked up  what names and values became before (`dict_events`)
+    general    everything else, and whatever the other two leave
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from decimal import Decimal
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from matchwood.encode.attributes import Attribute, Attributes
+from matchwood.encode.cells import Cell, read_cell
 from matchwood.encode.computed import UNKNOWN, compute, find_value
 from matchwood.encode.dict_events import PLAIN, DictReader, Made, Shape
+from matchwood.encode.event_batch import EncodedEvents, EventBatch, batch_of, merged
 from matchwood.encode.interval_events import KeySets, interval_entries
 from matchwood.encode.keys import WrongValue, describe, exact_number, float_place
 from matchwood.encode.kinds import MOMENTS
@@ -34,51 +33,33 @@ from matchwood.lang.literals import LiteralError
 from matchwood.lang.moments import read_date, read_timestamp
 from matchwood.lang.nodes import Expr
 
+__all__ = [
+    "EncodedEvents", "EventBatch", "as_kind", "encode_event", "encode_events", "key_of",
+    "open_entries", "typed_entries", "value_entries", "wrong_type",
+]  # fmt: skip
+
+if TYPE_CHECKING:
+    from matchwood.encode.dict_plan import DictPlan
+
 MAX_NESTING = 50
 """Deepest nesting of mappings inside an event."""
-
-_NO_SETS = np.empty(0, np.int32)
-_NO_STARTS = np.zeros(1, np.int64)
-_NO_KEYS = np.empty(0, np.int64)
-
-
-class EventBatch(NamedTuple):
-    """Encoded events; see the module's docstring for the arrays."""
-
-    start: np.ndarray
-    attr: np.ndarray
-    lo: np.ndarray
-    hi: np.ndarray
-    more: np.ndarray = _NO_SETS
-    more_start: np.ndarray = _NO_STARTS
-    more_lo: np.ndarray = _NO_KEYS
-    more_hi: np.ndarray = _NO_KEYS
-
-    @property
-    def n_events(self) -> int:
-        return len(self.start) - 1
-
-
-class EncodedEvents(NamedTuple):
-    """A batch, and what was wrong with the events that could not be encoded.
-
-    warnings  what was wrong with computed attributes of events that are in the batch all the same
-    """
-
-    batch: EventBatch
-    errors: dict[int, EventError]
-    warnings: dict[int, list[EventError]] = {}  # noqa: RUF012 - never written
 
 
 def encode_event(attributes: Attributes, event: Any) -> EventBatch:
     """One event; raises EventError."""
-    quick = _quick(attributes, event, []) if type(event) is dict else None
-    if quick is not None:
-        shape, keys = quick
-        key = np.array(keys, np.int64)
-        return EventBatch(np.array((0, len(key)), np.int64), shape.attr, key, key)
+    if type(event) is dict:
+        plan = _dict_plan(attributes, 1)
+        compiled = None if plan is None else plan.read(attributes, event)
+        if compiled is not None:
+            attr, key = compiled
+            return EventBatch(np.array((0, len(key)), np.int64), attr, key, key)
+        quick = _quick(attributes, event, [])
+        if quick is not None:
+            shape, keys = quick
+            key = np.array(keys, np.int64)
+            return EventBatch(np.array((0, len(key)), np.int64), shape.attr, key, key)
     entries = _entries(attributes, event, [])
-    return _batch([0, len(entries)], [attr for attr, _ in entries], [key for _, key in entries])
+    return batch_of([0, len(entries)], [attr for attr, _ in entries], [key for _, key in entries])
 
 
 def encode_events(attributes: Attributes, events: Any) -> EncodedEvents:
@@ -95,6 +76,30 @@ def encode_events(attributes: Attributes, events: Any) -> EncodedEvents:
             "expected a list of events, an Arrow table or a data frame, found "
             f"{type(events).__name__}: pass a single event to match()"
         )
+    given = list(events)
+    plan = _dict_plan(attributes, len(given))
+    if plan is None:
+        return _encode_list(attributes, given)
+    start, attr, key, is_left = plan.read_many(attributes, given)
+    batch = EventBatch(start, attr, key, key)
+    left = np.flatnonzero(is_left).tolist()
+    if not left:
+        return EncodedEvents(batch, {})
+    return merged(batch, left, _encode_list(attributes, [given[i] for i in left]))
+
+
+def _dict_plan(attributes: Attributes, n: int) -> DictPlan | None:
+    """How compiled code reads n dicts; None: it does not, or not yet."""
+    plan: DictPlan | None = attributes.dict_plan
+    if plan is not None and plan.changes == attributes.changes:
+        return plan
+    from matchwood.encode.dict_plan import dict_plan  # at the first match: it imports Numba
+
+    return dict_plan(attributes, n)
+
+
+def _encode_list(attributes: Attributes, events: Iterable[Any]) -> EncodedEvents:
+    """Events one by one."""
     start, errors = [0], {}
     warnings: dict[int, list[EventError]] = {}
     attrs: list[int] = []
@@ -116,7 +121,7 @@ def encode_events(attributes: Attributes, events: Any) -> EncodedEvents:
         if problems:
             warnings[number] = problems
         start.append(len(attrs))
-    return EncodedEvents(_batch(start, attrs, keys), errors, warnings)
+    return EncodedEvents(batch_of(start, attrs, keys), errors, warnings)
 
 
 def _quick(
@@ -214,7 +219,7 @@ def _compute(
             problems.append(error)
             value = UNKNOWN
         if value is UNKNOWN:
-            unknown.append(attribute)
+            unknown += [attribute, *attribute.kinds.values()]
         elif value is not None:
             found.update(open_entries(attributes, attribute, value))
     return unknown
@@ -272,7 +277,9 @@ def open_entries(attributes: Attributes, attribute: Attribute, value: Any) -> li
     entries: list[Entry] = [(attribute.id, 0)] if attribute.is_asked else []
     for kind, each in attribute.kinds.items():
         try:
-            if each.is_plain and each.keys is not None:  # the usual case, without a generator
+            if type(value) is Cell:
+                entries += typed_entries(attributes, each, read_cell(kind, value))
+            elif each.is_plain and each.keys is not None:  # the usual case, without a generator
                 entries.append((each.id, each.keys.key(value)))
             else:
                 entries += typed_entries(attributes, each, as_kind(kind, value))
@@ -338,35 +345,4 @@ def wrong_type(attribute: Attribute, found: str) -> EventError:
     return EventError(
         f"attribute {attribute.label!r}: expected {attribute.type}, found {found}; "
         "change the event, or declare another type for the attribute with Schema"
-    )
-
-
-def _batch(
-    start: Sequence[int], attrs: Sequence[int], found: Sequence[int | KeySets]
-) -> EventBatch:
-    attr = np.array(attrs, np.int32)
-    starts = np.array(start, np.int64)
-    if set(map(type, found)) <= {int}:
-        keys = np.array(found, np.int64)
-        return EventBatch(starts, attr, keys, keys)
-    lo, hi, more = [], [], []
-    more_start, more_lo, more_hi = [0], [], []
-    for key in found:
-        sets = key if isinstance(key, KeySets) else KeySets(((key, key),))
-        lo.append(sets.intervals[0][0])
-        hi.append(sets.intervals[-1][1])
-        more.append(len(more_start) - 1 if len(sets.intervals) > 1 else -1)
-        if len(sets.intervals) > 1:
-            more_lo += [low for low, _ in sets.intervals]
-            more_hi += [high for _, high in sets.intervals]
-            more_start.append(len(more_lo))
-    return EventBatch(
-        starts,
-        attr,
-        np.array(lo, np.int64),
-        np.array(hi, np.int64),
-        np.array(more, np.int32),
-        np.array(more_start, np.int64),
-        np.array(more_lo, np.int64),
-        np.array(more_hi, np.int64),
     )

@@ -61,7 +61,7 @@ Allowed = dict[str, list[Range]]
 def interval_entries(attributes: Attributes, event: Expr) -> dict[int, KeySets]:
     """Key sets by attribute id, derived attributes included."""
     try:
-        allowed, maybe_absent = _allowed(attributes, nnf(event))
+        allowed, maybe_absent = _allowed(attributes, _of_declared(attributes, nnf(event)))
     except (SchemaError, ExpansionError, EventError, _Contradiction) as error:
         raise EventError(f"event {str(event)[:80]!r}: {error}") from None
     entries: dict[int, KeySets] = dict(_any_value(attributes, allowed))
@@ -83,6 +83,21 @@ def interval_entries(attributes: Attributes, event: Expr) -> dict[int, KeySets]:
         if name in maybe_absent and attribute.absence_id >= 0:
             entries[attribute.absence_id] = KeySets(((1, 1),))
     return entries
+
+
+def _of_declared(attributes: Attributes, node: Expr) -> Expr:
+    """Of a declared attribute what is of no other kind is absent; an open one may be anything."""
+    if isinstance(node, (And, Or)):
+        return type(node)(tuple([_of_declared(attributes, each) for each in node.operands]))
+    if isinstance(node, IsNull) and node.kind is not None:
+        if attributes.is_declared(node.name):
+            return IsNull(node.name, node.negated)
+        if not node.negated:
+            raise EventError(
+                "expected values, ranges or prefixes in an event, found a test for values of "
+                f"another kind: write {node.name} IS NULL, or declare its type with Schema"
+            )
+    return node
 
 
 def _asked(
@@ -128,6 +143,7 @@ def _any_value(attributes: Attributes, allowed: Allowed) -> Iterator[tuple[int, 
             derived = [pattern.attr_id for pattern in each.patterns.values()]
             derived += [each.beside_id] if each.beside_id >= 0 else []
             derived += [exact.id] if exact is not None else []
+            derived += [each.absence_id] if each.absence_id >= 0 else []
             yield from dict.fromkeys((each.id, *derived), everything).items()
 
 

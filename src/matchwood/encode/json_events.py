@@ -20,10 +20,11 @@ from typing import Any
 import numpy as np
 
 from matchwood.encode.attributes import Attributes
-from matchwood.encode.events import EncodedEvents, EventBatch, encode_events
+from matchwood.encode.event_batch import EncodedEvents, EventBatch, merged
+from matchwood.encode.events import encode_events
 from matchwood.encode.json_key_kernels import Entries, encode_documents
 from matchwood.encode.json_paths import new_scratch, walk
-from matchwood.encode.json_plan import JsonPlan, make_plan
+from matchwood.encode.json_plan import JsonPlan, plan_for
 from matchwood.encode.json_walk_kernels import (
     COPIED,
     DOUBLE,
@@ -37,12 +38,8 @@ from matchwood.encode.json_walk_kernels import (
     split_lines,
 )
 from matchwood.errors import EventError
-from matchwood.kernel.arrays import slices
 from matchwood.lang.literals import LiteralError
 from matchwood.lang.moments import read_date, read_timestamp
-
-COST_OF_PLAN = 16
-"""Documents read whole that take as long as planning for 1,000 attributes and constants."""
 
 Buffer = bytes | bytearray | memoryview | str
 _MOMENTS = {"date": read_date, "timestamp": read_timestamp}
@@ -79,7 +76,7 @@ class JsonLines:
 
     def encode_entries(self, attributes: Attributes) -> EncodedEvents:
         """Encode all documents; what is wrong with one never stops the others."""
-        plan = _plan(attributes, len(self))
+        plan = plan_for(attributes, len(self))
         if plan is None:
             return self._by_hand(attributes, range(len(self)), None, None)
         tape = walk(self._data, self._begin, self._end, plan.paths)
@@ -94,7 +91,7 @@ class JsonLines:
         left = np.flatnonzero(entries.is_left).tolist()
         if not left:
             return EncodedEvents(batch, {})
-        return _merged(batch, left, self._by_hand(attributes, left, plan, tape))
+        return merged(batch, left, self._by_hand(attributes, left, plan, tape))
 
     def _by_hand(
         self,
@@ -178,20 +175,6 @@ def _lines(data: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return begin[:n], end[:n]
 
 
-def _plan(attributes: Attributes, n: int) -> JsonPlan | None:
-    """The plan of a matcher; None where it is old, and a new one costs more than reading whole."""
-    plan: JsonPlan | None = attributes.json_plan
-    if plan is not None and plan.changes == attributes.changes:
-        return plan
-    attributes.n_whole += n
-    size = len(attributes.by_name) + attributes.n_new + attributes.n_kept
-    if attributes.n_whole * 1_000 < COST_OF_PLAN * size:
-        return None
-    attributes.n_whole = 0
-    attributes.json_plan = make_plan(attributes)
-    return attributes.json_plan
-
-
 def _encode(plan: JsonPlan, tape: Tape, data: np.ndarray) -> Entries:
     n, n_paths = len(tape.start) - 1, len(plan.names)
     room = 2 * len(tape.path) + n * len(plan.plan.absent)
@@ -225,31 +208,3 @@ def _with_moments(event: Mapping[str, Any], moments: Mapping[str, Any]) -> Mappi
             except LiteralError:
                 continue
     return changed
-
-
-def _merged(batch: EventBatch, numbers: list[int], encoded: EncodedEvents) -> EncodedEvents:
-    """Events of a batch that had no entries get those that were made by hand."""
-    hand = encoded.batch
-    sizes = np.diff(batch.start)
-    sizes[numbers] = np.diff(hand.start)
-    start = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)])
-    is_hand = np.zeros(len(sizes), bool)
-    is_hand[numbers] = True
-    from_hand = slices(start[:-1][is_hand], sizes[is_hand])
-    from_batch = slices(start[:-1][~is_hand], sizes[~is_hand])
-
-    def joined(mine: np.ndarray, theirs: np.ndarray) -> np.ndarray:
-        column = np.empty(int(start[-1]), mine.dtype)
-        column[from_batch], column[from_hand] = mine, theirs
-        return column
-
-    attr, lo, hi = map(joined, batch[1:4], hand[1:4])
-    more = hand.more
-    if len(hand.more):
-        more = np.full(int(start[-1]), -1, np.int32)
-        more[from_hand] = hand.more
-    return EncodedEvents(
-        EventBatch(start, attr, lo, hi, more, hand.more_start, hand.more_lo, hand.more_hi),
-        {numbers[i]: error for i, error in encoded.errors.items()},
-        {numbers[i]: found for i, found in encoded.warnings.items()},
-    )

@@ -221,7 +221,7 @@ def _key_of(plan, path, kind, value, end, data, copied, scratch):
 
 
 @inlined
-def _sort_entries(attr, key, begin, end):
+def sort_entries(attr, key, begin, end):
     """Sort the entries of one event by attribute; there are few."""
     for i in range(begin + 1, end):
         a, k = attr[i], key[i]
@@ -233,9 +233,13 @@ def _sort_entries(attr, key, begin, end):
 
 
 @inlined
-def _encode_document(plan, tape, document, data, entries, n, scratch):
-    """Write the entries of one document from n on; the end of them, or NONE: left to Python."""
-    for i in range(tape.start[document], tape.start[document + 1]):
+def encode_values(plan, tape, values, data, entries, n, scratch):
+    """Write the entries of one document from n on; the end of them, or NONE: left to Python.
+
+    values  the document's slice of the tape, begin and end, and a number that no other one has
+    """
+    begin, end, document = values
+    for i in range(begin, end):
         path, kind = tape.path[i], tape.kind[i]
         of = CLASS_OF[kind]
         action = plan.action[path, of]
@@ -268,10 +272,11 @@ def encode_documents(plan, tape, data, entries, scratch):
         entries.start[document] = n
         end = np.int64(NONE)
         if not tape.is_odd[document]:
-            end = _encode_document(plan, tape, document, data, entries, n, scratch)
+            values = (tape.start[document], tape.start[document + 1], document)
+            end = encode_values(plan, tape, values, data, entries, n, scratch)
         entries.is_left[document] = end == NONE
         if end != NONE:
-            _sort_entries(entries.attr, entries.key, n, end)
+            sort_entries(entries.attr, entries.key, n, end)
             for i in range(tape.start[document], tape.start[document + 1]):
                 path = tape.path[i]
                 entries.unknown[path] += plan.n_unknown[path, CLASS_OF[tape.kind[i]]]

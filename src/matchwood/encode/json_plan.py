@@ -46,6 +46,10 @@ _ACTIONS = {
 """By type: the classes of values that have a key, and how it is made."""
 
 
+COST_OF_PLAN = 16
+"""Documents read whole that take as long as planning for 1,000 attributes and constants."""
+
+
 class JsonPlan(NamedTuple):
     """The paths in use, and what becomes of their values."""
 
@@ -87,6 +91,23 @@ class _Tables:
             return len(self.numbers) - 1
         self.strings.append(keys.dictionary.kept(string_table))
         return len(self.strings) - 1
+
+
+def plan_for(attributes: Attributes, n: int, at_least: int = 0) -> JsonPlan | None:
+    """The plan for n more documents; None where it is old and a new one costs more than it saves.
+
+    at_least  documents since the last change before a new one is made
+    """
+    plan: JsonPlan | None = attributes.json_plan
+    if plan is not None and plan.changes == attributes.changes:
+        return plan
+    attributes.n_whole += n
+    size = len(attributes.by_name) + attributes.n_new + attributes.n_kept
+    if attributes.n_whole < at_least or attributes.n_whole * 1_000 < COST_OF_PLAN * size:
+        return None
+    attributes.n_whole = 0
+    attributes.json_plan = make_plan(attributes)
+    return attributes.json_plan
 
 
 def make_plan(attributes: Attributes) -> JsonPlan:

@@ -22,10 +22,7 @@ A name that begins with NUL is that of a computed attribute: its text follows.
 
 from __future__ import annotations
 
-from typing import Any
-
 from matchwood.encode.exact import EXACT
-from matchwood.encode.schema import literal_type
 
 MARK = "\0"
 KINDS = {
@@ -75,11 +72,3 @@ def is_computed(name: str) -> bool:
 def shown(name: str) -> str:
     """The name as messages show it: that of the attribute, or the text of a computed one."""
     return split(name)[0].removeprefix(MARK)
-
-
-def kind_of_literals(values: Any) -> str | None:
-    """The one kind of a predicate's constants; None when they are of several."""
-    kinds = {literal_type(value) for value in values}
-    if len(kinds) == 1:
-        return kinds.pop()
-    return "timestamp" if kinds == {"date", "timestamp"} else None

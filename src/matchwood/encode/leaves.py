@@ -17,6 +17,7 @@ from copy import copy
 from typing import Any
 
 from matchwood.encode.exact import has_decimal, spelled_out
+from matchwood.encode.kinds import of_kind
 from matchwood.encode.like import LikeKind, classify, successor
 from matchwood.encode.merge_kernels import (
     BETWEEN,
@@ -164,7 +165,8 @@ class LeafBatch:
         self.write_row(node.name, op, node.values, node.position)
 
     def _is_null(self, node: IsNull) -> None:
-        self.write_row(node.name, PRESENT if node.negated else ABSENT, (), node.position)
+        name = node.name if node.kind is None else of_kind(node.name, node.kind)
+        self.write_row(name, PRESENT if node.negated else ABSENT, (), node.position)
 
     def _relation(self, node: Relation) -> None:
         """The value of such a row: operator, name of the context's value, offset."""

@@ -16,13 +16,15 @@ from matchwood.encode.attributes import Attribute, Attributes, Term
 from matchwood.encode.exact import EXACT
 from matchwood.encode.expressions import ExpressionTable
 from matchwood.encode.keys import DictionaryKeys, read_literal_problem
-from matchwood.encode.kinds import KINDS, kind_of_literals, of_kind, shown, split
+from matchwood.encode.kinds import KINDS, of_kind, shown, split
 from matchwood.encode.leaves import ABSENT, OF_STRING, OPERATOR, REFERENCE, LeafBatch
 from matchwood.encode.merge_kernels import EQ, NEGATED, PRESENT, Leaves
 from matchwood.encode.relations import check_relations
+from matchwood.encode.row_kinds import plain_kinds
 from matchwood.encode.schema import TYPES, accepts, coerced, literal_type
 from matchwood.errors import SchemaError
 from matchwood.lang.names import is_context
+from matchwood.lang.truth import kind_of_constants
 
 _SMALL = 64
 """Rows up to which plain Python beats NumPy at sorting them by name: single subscriptions."""
@@ -104,25 +106,33 @@ def learned_types(batch: LeafBatch, attributes: Attributes) -> dict[str, str]:
 
 
 def _by_kind(batch: LeafBatch, attributes: Attributes) -> LeafBatch:
-    """The batch with rows of open attributes on the internal attributes of their kinds."""
+    """The batch with rows of open attributes on the internal attributes of their kinds.
+
+    Rows that name a kind already ask for its presence; a declared attribute has but one kind.
+    """
     names = list(batch.names)
     _check_names(batch, attributes, names)
-    is_open = [not attributes.is_declared(name.removesuffix(EXACT)) for name in names]
-    if not any(is_open):
+    parts = [split(name) for name in names]
+    is_open = [not attributes.is_declared(base) for base, _ in parts]
+    has_kind = [kind is not None for _, kind in parts]
+    if not any(is_open) and not any(has_kind):
         return batch
-    codes: dict[tuple[int, str], int] = {}
+    codes: dict[tuple[int, str | None], int] = {}
     found = dict(batch.names)
     attr = batch.attr.tolist()
     many = isinstance(batch.values, np.ndarray) and batch.values.dtype != object
+    plain = plain_kinds(batch)
     for row, code in enumerate(attr):
-        if not is_open[code]:
+        if is_open[code] == has_kind[code]:
             continue
-        this = _kind_of_row(batch, row, names[code], many)
-        if this is None:
+        this = None
+        if is_open[code]:
+            this = plain[row] or _kind_of_row(batch, row, names[code], many)
+        if this is None and is_open[code]:
             continue
         new = codes.get((code, this))
         if new is None:
-            name = of_kind(names[code].removesuffix(EXACT), this)
+            name = parts[code][0] if this is None else of_kind(parts[code][0], this)
             if names[code].endswith(EXACT):
                 name += EXACT
             new = codes[code, this] = found.setdefault(name, len(found))
@@ -144,7 +154,7 @@ def _kind_of_row(batch: LeafBatch, row: int, name: str, are_numbers: bool) -> st
     first, last = batch.start[row], batch.start[row + 1]
     kind = _KIND_OF.get(type(batch.values[first])) if last - first == 1 else None
     if kind is None:
-        kind = kind_of_literals([_item(each) for each in batch.values[first:last]])
+        kind = kind_of_constants([_item(each) for each in batch.values[first:last]])
     if kind is None:
         raise _mixed(batch, row, name)
     return kind
@@ -155,7 +165,7 @@ def _check_names(batch: LeafBatch, attributes: Attributes, names: list[str]) -> 
     if not attributes.declared.is_strict:
         return
     for row, code in enumerate(batch.attr):
-        name = names[code].removesuffix(EXACT)
+        name = split(names[code])[0]
         problem = None
         if not is_context(name) and name not in attributes.column_types:
             problem = attributes.declared.check_name(name)

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from datetime import date, datetime
-from decimal import Decimal
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
 from matchwood.errors import SchemaError
+from matchwood.lang.truth import kind_of_constant
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -24,6 +23,7 @@ _ACCEPTS = {
     "string": {"string"},
     "timestamp": {"timestamp", "date", "string"},
     "date": {"date", "timestamp", "string"},
+    "object": set(),
 }
 """Which literals an attribute of each type can be compared with.  A string beside a date or a
 timestamp is read as one, as Spark does."""
@@ -91,20 +91,13 @@ class Schema(Mapping[str, str]):
 
 def literal_type(value: object) -> str:
     """The type that a literal gives an attribute at its first use."""
-    if isinstance(value, bool):
-        return "bool"
-    if isinstance(value, (int, float, Decimal)):
-        return "number"
-    if isinstance(value, str):
-        return "string"
-    if isinstance(value, datetime):
-        return "timestamp"
-    if isinstance(value, date):
-        return "date"
-    raise SchemaError(
-        f"expected a bool, int, float, Decimal, str, datetime or date as a constant, "
-        f"found {type(value).__name__} {value!r}"
-    )
+    kind = kind_of_constant(value)
+    if kind is None:
+        raise SchemaError(
+            f"expected a bool, int, float, Decimal, str, datetime or date as a constant, "
+            f"found {type(value).__name__} {value!r}"
+        )
+    return kind
 
 
 _BOOLS = {

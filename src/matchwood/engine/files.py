@@ -21,6 +21,7 @@ import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from io import StringIO
 from itertools import islice
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
@@ -32,6 +33,7 @@ from matchwood.engine.compressed import COMPRESSIONS, bare_name, is_compressed, 
 from matchwood.engine.text_files import (
     Row,
     csv_event,
+    csv_line_rows,
     csv_rows,
     json_event,
     json_line_rows,
@@ -51,8 +53,11 @@ BATCH = 8192
 STREAM = 1 << 20
 """Bytes read at once from standard input, if there are so many."""
 
+HEADER = 2000
+"""Characters of the first line that are looked at, to tell CSV from expressions."""
+
 EVENT_ID = "event_id"
-OPTIONAL = ("context", "priority", "expires", "attributes")
+OPTIONAL = ("context", "priority", "expires", "attributes", "payload")
 """What a subscription may have beside id and expr."""
 _PLAIN_INTEGER = re.compile(r"0|-?[1-9][0-9]{0,17}")
 
@@ -73,12 +78,15 @@ class SubscriptionRows:
     lines: list[int] | None = None  # the line of each row, where the file has lines
     unreadable: list[Unreadable] = field(default_factory=list)
     more: list[dict[str, Any]] | None = None  # what rows that are pairs have of OPTIONAL
+    numbers: list[int] | None = None  # the number of each row, where some are left out
 
-    def optional(self) -> list[str]:
-        """Which of OPTIONAL there are."""
-        if isinstance(self.rows, pa.Table):
-            return [name for name in OPTIONAL if name in self.rows.column_names]
-        return [name for name in OPTIONAL if any(name in each for each in self.more or ())]
+    def number(self, row: int) -> int:
+        """The number of a row in the file, from 0."""
+        return row if self.numbers is None else self.numbers[row]
+
+    def line(self, row: int) -> int | None:
+        """The line of a row in the file, from 1, where it has lines."""
+        return None if self.lines is None else self.lines[row]
 
 
 class EventRows(NamedTuple):
@@ -194,7 +202,7 @@ def _read_subscriptions(path: Path) -> SubscriptionRows:
 
 def _from_rows(rows: Iterable[Row], is_csv: bool) -> SubscriptionRows:
     """Rows with id and expr; StorageError when no row has them: it is a file of something else."""
-    pairs, lines, unreadable, more = [], [], [], []
+    pairs, lines, unreadable, more, numbers = [], [], [], [], []
     names = None
     for row in rows:
         if row.problem is None and not {"id", "expr"} <= row.value.keys():
@@ -207,13 +215,42 @@ def _from_rows(rows: Iterable[Row], is_csv: bool) -> SubscriptionRows:
             continue
         pairs.append((row.value["id"], row.value["expr"]))
         lines.append(row.line)
+        numbers.append(row.number)
         found = {name: row.value.get(name) for name in OPTIONAL}
         more.append({name: value for name, value in found.items() if value is not None})
     if names is not None and not pairs:
         raise StorageError(f"expected objects with id and expr, found {names}")
     if is_csv and all(_PLAIN_INTEGER.fullmatch(id_ or "") for id_, _ in pairs):
         pairs = [(int(id_), text) for id_, text in pairs]
-    return SubscriptionRows(pairs, lines, unreadable, more)
+    return SubscriptionRows(pairs, lines, unreadable, more, numbers)
+
+
+def read_contexts(path: str | os.PathLike[str]) -> tuple[list[Any], Any]:
+    """The ids of contexts in a file, and their values as `Matcher.set_context_many` takes them.
+
+    Parquet, Arrow or JSON: `context` and one column or key per value.
+    """
+    kinds = {format_of(part) for part in file_parts(Path(path))}
+    if kinds <= {"parquet", "arrow"}:
+        with _readable(Path(path)):
+            tables = [each.events for each in read_events(path, {})]
+            table = pa.concat_tables(tables, promote_options="permissive")
+        if "context" not in table.column_names:
+            found = ", ".join(table.column_names)
+            raise StorageError(f"expected the column context in {str(path)!r}, found {found}")
+        return python_values(table.column("context")), table
+    if kinds != {"json"}:
+        raise StorageError(f"expected contexts as Parquet or JSON lines, found {str(path)!r}")
+    pairs = []
+    for part in file_parts(Path(path)):
+        with _readable(part):
+            for row in json_rows(part):
+                if row.problem is not None or "context" not in row.value:
+                    found = row.problem or f"expected the key context, found {', '.join(row.value)}"
+                    raise StorageError(f"cannot read {str(part)!r}, line {row.line}: {found}")
+                values = dict(row.value)
+                pairs.append((values.pop("context"), values))
+    return [id_ for id_, _ in pairs], pairs
 
 
 def read_stream(file: BinaryIO, types: Mapping[str, str]) -> Iterator[EventRows]:
@@ -232,10 +269,15 @@ def read_stream(file: BinaryIO, types: Mapping[str, str]) -> Iterator[EventRows]
 
 
 def read_stream_subscriptions(file: BinaryIO) -> SubscriptionRows:
-    """Subscriptions as JSON lines, or as one expression per line."""
-    lines = file.read().decode("utf-8-sig", "surrogateescape").split("\n")
-    if next((line for line in lines if line.strip()), "").lstrip().startswith("{"):
+    """Subscriptions as JSON lines, CSV with the columns id and expr, or one expression a line."""
+    text = file.read().decode("utf-8-sig", "surrogateescape")
+    lines = text.split("\n")
+    first = next((line for line in lines if line.strip()), "").strip()
+    if first.startswith("{"):
         return _from_rows(json_line_rows(lines, 0, 1), is_csv=False)
+    header = next(csv.reader([first[:HEADER]]), [])
+    if {"id", "expr"} <= set(header):  # no expression begins so
+        return _from_rows(csv_line_rows(StringIO(text, newline=""), "standard input"), is_csv=True)
     return read_lines(lines)
 
 

@@ -7,6 +7,8 @@ Types.   Fields of an Arrow struct have a type, and so do the values of a map un
          a filter that asks for another is a bad filter.  Texts in maps, and texts in JSON that
          stand for moments, are read as what the filter compares them with; where they cannot be,
          the subscription does not match.
+Names.   `subscriber.age` is the own attribute `age`, for who likes to say whose it is, unless a
+         subscription has an own attribute `subscriber`.
 Alone.   Each filter means what it means alone: filters share a matcher only if they give every
          attribute the same type, and a row that one of them cannot read is tried by each alone.
 """
@@ -21,11 +23,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from matchwood.encode.attributes import Attributes
+from matchwood.encode.cells import read_cell
 from matchwood.encode.resolve import learned_types, reference_rows
 from matchwood.encode.schema import Schema
 from matchwood.engine.fields import attributes_of
 from matchwood.engine.matches import Found, kept
-from matchwood.engine.text_files import read_cell, with_moments
+from matchwood.engine.text_files import with_moments
 from matchwood.errors import MatchwoodError, SchemaError
 from matchwood.lang.nodes import Boolean
 
@@ -37,19 +40,26 @@ TOGETHER = 256
 
 ROWS_AT_ONCE = 4096
 
+SUBSCRIBER = "subscriber"
+"""The name under which a filter may refer to all own attributes."""
+
 OwnTexts = Callable[[np.ndarray], list[str | None]]
 """Kept own attributes of slots, see `fields`."""
 
 
 def types_in(text: str, declared: dict[str, str]) -> dict[str, str]:
     """The types that a filter gives to attributes; raises what is wrong with it."""
-    from matchwood.engine.store import single
+    from matchwood.engine.given import single
 
     batch = single(text)
     if reference_rows(batch) or any(name.startswith("ctx.") for name in batch.names):
         raise SchemaError("expected a filter over the subscriptions' own attributes, found ctx.")
     every = declared.get("")
-    known = {name: declared.get(name, every) for name in batch.names}
+    prefix = SUBSCRIBER + "."
+    known = {
+        name: declared.get(name, declared.get(name.removeprefix(prefix), every))
+        for name in batch.names
+    }
     types = {name: kind for name, kind in known.items() if kind is not None}
     try:
         return {**types, **learned_types(batch, Attributes(Schema(types)))}
@@ -118,13 +128,17 @@ class FilterSet:
 def _event(text: str | None, types: dict[str, str]) -> Any:
     """Own attributes as an event of the small matcher."""
     own = attributes_of(text)
+    if own is None:
+        return {}
     if isinstance(own, list):
+        present = {name: value for name, value in own if value is not None}
+        named = {f"{SUBSCRIBER}.{name}": value for name, value in present.items()}
+        found = {**named, **present}
         return {
-            name: read_cell(types[name], value)
-            for name, value in own
-            if value is not None and name in types
+            name: read_cell(types[name], value) if name in types else value
+            for name, value in found.items()
         }
-    return {} if own is None else with_moments(own, types)
+    return with_moments({SUBSCRIBER: own, **own}, types)
 
 
 class Filters:

@@ -33,6 +33,8 @@ from matchwood.kernel.interval_kernels import MAX_KEY, MIN_KEY
 
 SCAN, BLOCKS, PST_BLOOM, VCR = "scan", "blocks", "pst_bloom", "vcr"
 A_TREE, AGILE = "a_tree", "agile"
+PLANNED = (SCAN, BLOCKS, PST_BLOOM, VCR, A_TREE)
+"""Indexes that a segment may have."""
 
 FEW = 256
 """Expressions up to which testing all of them is as fast as entering another index."""

@@ -27,6 +27,9 @@ Write = Callable[[pa.Table], object]
 WriteTexts = Callable[[list[Any], Matches, np.ndarray], object]
 """Called with an id per event, what was found, and which events are good."""
 
+PayloadOf = Callable[[Any], Any]
+"""The payload of a subscription by its id."""
+
 TEXTS = ("json", "csv")
 
 
@@ -40,15 +43,23 @@ def open_result(path: str | os.PathLike[str], schema: pa.Schema) -> Iterator[Wri
 
 
 @contextmanager
-def open_text_result(path: Path | None, lists: bool) -> Iterator[WriteTexts]:
-    """A function that appends matches as text; None is standard output, as JSON lines."""
+def open_text_result(
+    path: Path | None, lists: bool, payload_of: PayloadOf | None = None
+) -> Iterator[WriteTexts]:
+    """A function that appends matches as text; None is standard output, as JSON lines.
+
+    payload_of  adds the payload to every pair
+    """
     if path is None:
-        yield _json_writer(sys.stdout, lists, is_flushed=True)
+        yield _json_writer(sys.stdout, lists, True, payload_of)
         return
     kind = check_result(path, lists)
     compression = path.suffix.lower() if is_compressed(path) else ""
     with _aside(path) as aside, open_text_to_write(aside, compression) as file:
-        yield _csv_writer(file) if kind == "csv" else _json_writer(file, lists, is_flushed=False)
+        if kind == "csv":
+            yield _csv_writer(file, payload_of)
+        else:
+            yield _json_writer(file, lists, False, payload_of)
 
 
 def check_result(path: Path, lists: bool) -> str:
@@ -92,25 +103,40 @@ def _arrow(path: Path, schema: pa.Schema) -> Iterator[Write]:
         yield writer.write_table
 
 
-def _csv_writer(file: IO[str]) -> WriteTexts:
+def json_text(value: Any) -> str | None:
+    """A payload as JSON; None where there is none."""
+    return None if value is None else json.dumps(value, ensure_ascii=False)
+
+
+def _csv_writer(file: IO[str], payload_of: PayloadOf | None) -> WriteTexts:
     writer = csv.writer(file, lineterminator="\n")
-    writer.writerow(["event", "subscription"])
+    writer.writerow(["event", "subscription", *([] if payload_of is None else ["payload"])])
+
+    def row(event: Any, id_: Any) -> tuple[Any, ...]:
+        more = () if payload_of is None else (json_text(payload_of(id_)),)
+        return (event, id_, *more)
 
     def write(events: list[Any], found: Matches, keep: np.ndarray) -> None:
         for number in np.flatnonzero(keep).tolist():
-            writer.writerows([(events[number], id_) for id_ in found[number]])
+            writer.writerows([row(events[number], id_) for id_ in found[number]])
 
     return write
 
 
-def _json_writer(file: IO[str], lists: bool, is_flushed: bool) -> WriteTexts:
+def _json_writer(
+    file: IO[str], lists: bool, is_flushed: bool, payload_of: PayloadOf | None
+) -> WriteTexts:
+    """Writes lines of JSON.  An id and its payload become text once."""
     texts: dict[Any, str] = {}
 
     def as_text(id_: Any) -> str:
         # 1 and True are one key; an id is never a bool
         found = texts.get(id_)
         if found is None:
-            found = texts[id_] = json.dumps(id_, ensure_ascii=False)
+            found = json.dumps(id_, ensure_ascii=False)
+            if payload_of is not None:
+                found += f', "payload": {json.dumps(payload_of(id_), ensure_ascii=False)}'
+            texts[id_] = found
         return found
 
     def write(events: list[Any], found: Matches, keep: np.ndarray) -> None:

@@ -14,15 +14,13 @@ import csv
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from decimal import Decimal
 from functools import partial
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
+from matchwood.encode.cells import CELLS, Cell
 from matchwood.engine.compressed import open_text
 from matchwood.errors import StorageError
-from matchwood.lang.literals import LiteralError
-from matchwood.lang.moments import read_date, read_timestamp
 
 _INTEGER = re.compile(r"[+-]?[0-9]+")
 _BAD_BYTE = re.compile("[\udc80-\udcff]")
@@ -46,27 +44,32 @@ def csv_names(path: Path) -> list[str]:
 
 def csv_rows(path: Path) -> Iterator[Row]:
     with open_text(path, newline="") as file:
-        lines = _RecordLines(file)
-        reader = csv.reader(lines)
-        names = next(reader, [])
-        if problem := bad_byte("".join(names)):
-            raise StorageError(f"cannot read the header of {str(path)!r}: {problem}")
-        number = 0
-        while True:
-            lines.begin()
-            try:
-                cells = next(reader)
-                problem = _cells_problem(cells, names)
-            except StopIteration:
-                return
-            except csv.Error as error:
-                lines.skip()
-                cells, problem = [""], f"expected cells of CSV, found none: {error}"
-            if not cells:
-                continue
-            value = {name: cell or None for name, cell in zip(names, cells, strict=False)}
-            yield Row(number, lines.number, value, problem)
-            number += 1
+        yield from csv_line_rows(file, str(path))
+
+
+def csv_line_rows(file: Iterable[str], source: str) -> Iterator[Row]:
+    """The rows of lines of CSV, the first of which is the header; `source` names it in errors."""
+    lines = _RecordLines(file)
+    reader = csv.reader(lines)
+    names = next(reader, [])
+    if problem := bad_byte("".join(names)):
+        raise StorageError(f"cannot read the header of {source!r}: {problem}")
+    number = 0
+    while True:
+        lines.begin()
+        try:
+            cells = next(reader)
+            problem = _cells_problem(cells, names)
+        except StopIteration:
+            return
+        except csv.Error as error:
+            lines.skip()
+            cells, problem = [""], f"expected cells of CSV, found none: {error}"
+        if not cells:
+            continue
+        value = {name: cell or None for name, cell in zip(names, cells, strict=False)}
+        yield Row(number, lines.number, value, problem)
+        number += 1
 
 
 def _cells_problem(cells: list[str], names: list[str]) -> str | None:
@@ -78,8 +81,8 @@ def _cells_problem(cells: list[str], names: list[str]) -> str | None:
 class _RecordLines:
     """The lines of a CSV file, and whether a record of several lines may have ended."""
 
-    def __init__(self, file: IO[str]) -> None:
-        self._file = file
+    def __init__(self, file: Iterable[str]) -> None:
+        self._file = iter(file)
         self._n_quotes = 0
         self.number = 0
 
@@ -199,22 +202,17 @@ def json_event(types: Mapping[str, str]) -> Callable[[dict[str, Any]], Any]:
 
 
 def csv_event(types: Mapping[str, str]) -> Callable[[dict[str, Any]], Any]:
-    readers = {name: _CELLS.get(kind, str) for name, kind in types.items()}
+    readers = {name: CELLS.get(kind, str) for name, kind in types.items()}
 
     def read(value: dict[str, Any]) -> dict[str, Any]:
-        # a cell without a type stays a text: its presence, or a computed attribute, may need it
+        # a cell without a type is a text, and whatever predicates of several kinds make of it
         return {
-            name: readers[name](cell) if name in readers else cell
+            name: readers[name](cell) if name in readers else Cell(cell)
             for name, cell in value.items()
             if cell is not None
         }
 
     return read
-
-
-def read_cell(kind: str, text: str) -> Any:
-    """A text as the type of its attribute; as it is where it cannot be read so."""
-    return _CELLS.get(kind, str)(text)
 
 
 def with_moments(event: Any, types: Mapping[str, str], prefix: str = "") -> Any:
@@ -226,37 +224,7 @@ def with_moments(event: Any, types: Mapping[str, str], prefix: str = "") -> Any:
         if isinstance(value, Mapping):
             read[name] = with_moments(value, types, f"{prefix}{name}.")
         elif isinstance(value, str) and types.get(prefix + name) in ("date", "timestamp"):
-            read[name] = _CELLS[types[prefix + name]](value)
+            read[name] = CELLS[types[prefix + name]](value)
         else:
             read[name] = value
     return read
-
-
-def _number(text: str) -> Any:
-    body = text.strip()
-    if _INTEGER.fullmatch(body):
-        return int(body) if len(body) < 20 else Decimal(body)
-    try:
-        return text if "_" in body else float(body)
-    except ValueError:
-        return text
-
-
-def _moment(read: Callable[[str], Any]) -> Callable[[str], Any]:
-    def reader(text: str) -> Any:
-        try:
-            return read(text)
-        except LiteralError:
-            return text
-
-    return reader
-
-
-_CELLS: dict[str, Callable[[str], Any]] = {
-    "bool": lambda text: {"true": True, "false": False}.get(text.strip().lower(), text),
-    "number": _number,
-    "int": _number,
-    "float": _number,
-    "timestamp": _moment(read_timestamp),
-    "date": _moment(read_date),
-}

@@ -108,7 +108,7 @@ def _negate(leaf: Predicate) -> Predicate:
     if isinstance(leaf, Relation):
         return Relation(leaf.name, NEGATED_OP[leaf.op], leaf.context, leaf.offset, leaf.position)
     assert isinstance(leaf, IsNull)
-    return IsNull(leaf.name, not leaf.negated, leaf.position)
+    return IsNull(leaf.name, not leaf.negated, leaf.position, leaf.kind)
 
 
 def _positive(leaf: Predicate) -> Expr:

@@ -4,8 +4,8 @@ Laws:
 
     5 < price               ->  price > 5
     x BETWEEN 1 AND 2       ->  x BETWEEN 1 AND 2, one predicate, when the bounds are constants
-    x <=> 5                 ->  x = 5 AND x IS NOT NULL         NULL <=> x  ->  x IS NULL
-    x IS TRUE               ->  x AND x IS NOT NULL
+    x <=> 5                 ->  x = 5 AND (x = 0) IS NOT NULL   NULL <=> x  ->  x IS NULL
+    x IS TRUE               ->  x AND (x = TRUE) IS NOT NULL    see `truth`
     x ILIKE 'A%'            ->  lower(x) LIKE 'a%'
     x LIKE ANY ('a', 'b')   ->  x LIKE 'a' OR x LIKE 'b'        ALL  ->  AND
     a < b + 3               ->  the computed attribute `a < b + 3` is TRUE
@@ -18,12 +18,6 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from matchwood.errors import ParseError
-from matchwood.lang.builder import as_value
-from matchwood.lang.functions.evaluate import Failed, TypeProblem, bind
-from matchwood.lang.functions.regex import RegexProblem, regex
-from matchwood.lang.functions.types import literal_type
-from matchwood.lang.literals import LiteralError
 from matchwood.lang.names import CONTEXT, is_context
 from matchwood.lang.nodes import (
     FLIPPED_OP,
@@ -42,39 +36,15 @@ from matchwood.lang.nodes import (
     Xnor,
     Xor,
 )
-from matchwood.lang.patterns import canonical
-from matchwood.lang.scalars import Attr, Call, Cast, Lambda, Lit, Scalar, Var, named, parts, text_of
-from matchwood.lang.source import Source
+from matchwood.lang.scalars import Attr, Call, Lit, Scalar, is_condition, text_of
+from matchwood.lang.settle import Settling
+from matchwood.lang.truth import is_false, is_simple, is_true, is_unknown
 
 _COMPARISONS = ("=", "<>", "<", "<=", ">", ">=")
-_BOOLEANS = (
-    *_COMPARISONS,
-    "<=>",
-    "and",
-    "or",
-    "not",
-    "isnull",
-    "in",
-    "like",
-    "ilike",
-    "rlike",
-    "between",
-)
-_CASES = ("lower", "upper")
-_NO_REGEX = "write a pattern of characters, . \\d \\w \\s, classes, groups, |, * + ? {m,n}, ^ and $"
 
 
-class Lowering:
+class Lowering(Settling):
     """Makes expressions of the scalar trees of one text."""
-
-    def __init__(self, source: Source | None, place_of: Callable[[Scalar], int]) -> None:
-        self._source = source
-        self._place_of = place_of
-
-    def _error(self, message: str, node: Scalar) -> ParseError:
-        if self._source is None:
-            return ParseError(message)
-        return ParseError(message, self._source.text, max(self._place_of(node), 0))
 
     # ── connectives ─────────────────────────────────────────────────────────────────────────────
 
@@ -149,7 +119,7 @@ class Lowering:
         left, right = node.args
         self._check_chain(left, right)
         for one, other in ((left, right), (right, left)):
-            if node.name == "=" and other == Lit(True) and _is_condition(one):
+            if node.name == "=" and other == Lit(True) and is_condition(one):
                 return self.expression(one)
         left_known, low = self._constant(left)
         right_known, high = self._constant(right)
@@ -171,8 +141,7 @@ class Lowering:
     def _check_chain(self, left: Scalar, right: Scalar) -> None:
         for one, other in ((left, right), (right, left)):
             if (
-                isinstance(one, Call)
-                and one.name in _BOOLEANS
+                is_condition(one)
                 and isinstance(other, Lit)
                 and not isinstance(other.value, (bool, type(None)))
             ):
@@ -202,20 +171,30 @@ class Lowering:
             is_known, value = self._constant(other)
             if not is_known or self._constant(one)[0]:
                 continue
-            name = self._name(one)
             if value is None:
-                return IsNull(name, False, at)
-            there = IsNull(name, True, at)
-            if value is True and _is_condition(one):
-                return And((self.expression(one), there), at)
-            return And((Comparison(name, "=", value, at), there), at)
+                return self._is_null(Call("isnull", (one,)), at)
+            if not isinstance(value, bool):
+                return is_true(Comparison(self._name(one), "=", value, at))
+            inner = self._truth(one)
+            if inner is not None:
+                return is_true(inner) if value else is_false(inner)
         return self._bare(node, at)
 
+    def _truth(self, node: Scalar) -> Expr | None:
+        """The expression whose truth a test asks for; None when it must be computed as a whole."""
+        inner = self.expression(node)
+        return inner if is_simple(inner) else None
+
     def _is_null(self, node: Call, at: int) -> Expr:
-        is_known, value = self._constant(node.args[0])
+        subject = node.args[0]
+        is_known, value = self._constant(subject)
         if is_known:
             return Const(value is None, at)
-        return IsNull(self._name(node.args[0]), False, at)
+        if node.name == "isunknown" or is_condition(subject):
+            inner = self._truth(subject)
+            if inner is not None:
+                return is_unknown(inner, at)
+        return IsNull(self._name(subject), False, at)
 
     def _in(self, node: Call, at: int) -> Expr:
         subject, *items = node.args
@@ -229,150 +208,19 @@ class Lowering:
         return Or(tuple(sides), at) if len(sides) > 1 else sides[0]
 
     def _like(self, node: Call, at: int) -> Expr:
-        subject, pattern_node, escape_node = node.args
-        is_known, pattern = self._constant(pattern_node)
-        _, escape = self._constant(escape_node)
-        if not is_known:
-            raise self._error(
-                "expected a pattern in quotes after LIKE, found a value of the event: use "
-                "contains(), startswith() or endswith()",
-                pattern_node,
-            )
-        if pattern is None:
+        found = self._pattern(node)
+        if found is None:
             return Const(None, at)
-        if not isinstance(escape, str):
-            raise self._error("expected one character in quotes after ESCAPE", escape_node)
-        if not isinstance(pattern, str):
-            raise self._error("expected a pattern in quotes after LIKE", pattern_node)
-        if node.name == "ilike":
-            subject, pattern = Call("lower", (subject,)), pattern.lower()
-        try:
-            text = canonical(pattern, escape)
-        except LiteralError as error:
-            raise self._error(str(error), pattern_node) from None
+        subject, pattern = found
         if self._constant(subject)[0]:
-            return self._bare(Call("like", (subject, Lit(text))), at)
-        return Like(self._name(subject), text, False, at)
+            return self._bare(Call("like", (subject, Lit(pattern))), at)
+        return Like(self._name(subject), pattern, False, at)
 
     def _rlike(self, node: Call, at: int) -> Expr:
-        subject, pattern_node = node.args
-        is_known, pattern = self._constant(pattern_node)
-        if is_known and pattern is None:
+        pattern = self._regex(node.args[1])
+        if pattern is None:
             return Const(None, at)
-        if not is_known or not isinstance(pattern, str):
-            raise self._error("expected a regular expression in quotes after RLIKE", pattern_node)
-        self._check_regex(pattern, pattern_node)
-        return self._bare(Call("rlike", (subject, Lit(pattern))), at)
-
-    def _check_regex(self, pattern: str, node: Scalar) -> None:
-        try:
-            regex(pattern)
-        except RegexProblem as problem:
-            raise self._error(
-                f"expected a regular expression of the kind that is taken, found one where "
-                f"{problem}; {_NO_REGEX}",
-                node,
-            ) from None
-
-    # ── scalars ─────────────────────────────────────────────────────────────────────────────────
-
-    def _name(self, node: Scalar) -> str:
-        """The name of an attribute, or of the computed one that a tree is."""
-        if isinstance(node, Attr):
-            return node.name
-        return named(self._settled(node))
-
-    def _settled(self, node: Scalar) -> Scalar:
-        """A tree as computed attributes keep it: constants folded, patterns canonical, no ctx."""
-        if isinstance(node, Attr):
-            if is_context(node.name):
-                raise self._error(
-                    f"expected values of the event in a computed attribute, found {node.name}: "
-                    "compare a value of the context with an attribute, perhaps with an offset",
-                    node,
-                )
-            return node
-        if isinstance(node, (Lit, Var)):
-            return node
-        folded = self._folded(node)
-        if folded is not None:
-            return folded
-        if isinstance(node, Cast):
-            return Cast(self._settled(node.value), node.type, node.is_try)
-        if isinstance(node, Lambda):
-            return Lambda(node.names, self._settled(node.body))
-        assert isinstance(node, Call)
-        return self._settled_call(node)
-
-    def _settled_call(self, node: Call) -> Scalar:
-        name, args = node.name, node.args
-        if name in ("xor", "xnor"):
-            return self._settled(Call("<>" if name == "xor" else "=", args))
-        if name in ("likeany", "likeall"):
-            return self._settled(Call("or" if name == "likeany" else "and", args))
-        if name == "between":
-            subject, low, high = (self._settled(each) for each in args)
-            return Call("and", (Call(">=", (subject, low)), Call("<=", (subject, high))))
-        if name == "isnot":
-            inner = args[0]
-            if isinstance(inner, Call) and inner.name in ("likeany", "likeall"):
-                sides = tuple([Call("not", (each,)) for each in inner.args])
-                return self._settled(Call("or" if inner.name == "likeany" else "and", sides))
-            return Call("not", (self._settled(inner),))
-        if name in ("like", "ilike") and len(args) == 3:
-            leaf = self._like(node, -1)
-            if isinstance(leaf, Const):
-                return Lit(leaf.value)
-            assert isinstance(leaf, Like)
-            subject = Call("lower", args[:1]) if name == "ilike" else args[0]
-            return Call("like", (self._settled(subject), Lit(leaf.pattern)))
-        if name == "rlike":
-            is_known, pattern = self._constant(args[1])
-            if not is_known or not isinstance(pattern, str):
-                raise self._error("expected a regular expression in quotes after RLIKE", args[1])
-            self._check_regex(pattern, args[1])
-        settled_args = tuple([self._settled(each) for each in args])
-        if name in _CASES and isinstance(settled_args[0], Call) and settled_args[0].name in _CASES:
-            return Call(name, settled_args[0].args)  # as Spark's optimiser: it differs for 'ß'
-        return Call(name, settled_args)
-
-    def _folded(self, node: Scalar) -> Lit | None:
-        """The literal that a constant tree is, if a literal has the very same type."""
-        if _reads(node):
-            return None
-        kind, value = self._evaluated(node)
-        if value is None or isinstance(value, (list, dict)):
-            return None
-        return Lit(value) if literal_type(value) == kind else None
-
-    def _constant(self, node: Scalar) -> tuple[bool, Any]:
-        """Whether a tree is a constant, and the value as predicates have it."""
-        if isinstance(node, Lit):
-            return True, self._value(node.value, node)
-        if isinstance(node, Attr) or _reads(node):
-            return False, None
-        _, value = self._evaluated(node)
-        if isinstance(value, (list, dict)):
-            return False, None
-        return True, self._value(value, node)
-
-    def _value(self, value: Any, node: Scalar) -> Any:
-        try:
-            return None if value is None else as_value(value)
-        except ParseError as error:
-            raise self._error(str(error.args[0] if error.args else error), node) from None
-
-    def _evaluated(self, node: Scalar) -> tuple[Any, Any]:
-        try:
-            kind, compute = bind(_plain(node), {})
-            return kind, compute({})
-        except (Failed, TypeProblem) as problem:
-            word = "fails" if isinstance(problem, Failed) else "is not taken"
-            raise self._error(
-                f"expected a constant that has a value, found {text_of(node)[:60]}, which {word}: "
-                f"{problem}",
-                node,
-            ) from None
+        return self._bare(Call("rlike", (node.args[0], Lit(pattern))), at)
 
 
 def lowered(tree: Scalar) -> Expr:
@@ -383,52 +231,6 @@ def lowered(tree: Scalar) -> Expr:
 def settled(tree: Scalar) -> Scalar:
     """The tree of a computed attribute that was built in Python, as names have it."""
     return Lowering(None, lambda node: -1)._settled(tree)
-
-
-def _plain(node: Scalar) -> Scalar:
-    """A constant tree without the forms that only texts have."""
-    if isinstance(node, Call):
-        args = tuple([_plain(each) for each in node.args])
-        if node.name in ("likeany", "likeall"):
-            return Call("or" if node.name == "likeany" else "and", args)
-        if node.name == "isnot":
-            return Call("not", args)
-        if node.name == "between":
-            return Call("and", (Call(">=", args[:2]), Call("<=", (args[0], args[2]))))
-        if node.name in ("xor", "xnor"):
-            return Call("<>" if node.name == "xor" else "=", args)
-        if node.name in ("like", "ilike") and len(args) == 3:
-            subject, pattern = args[0], args[1]
-            if not (isinstance(pattern, Lit) and isinstance(args[2], Lit)):
-                raise TypeProblem("a pattern that is no literal")
-            if pattern.value is None:
-                return Lit(None)
-            text = str(pattern.value)
-            if node.name == "ilike":
-                subject, text = Call("lower", (subject,)), text.lower()
-            try:
-                return Call("like", (subject, Lit(canonical(text, str(args[2].value)))))
-            except LiteralError as error:
-                raise TypeProblem(str(error)) from None
-        return Call(node.name, args)
-    if isinstance(node, Cast):
-        return Cast(_plain(node.value), node.type, node.is_try)
-    return Lambda(node.names, _plain(node.body)) if isinstance(node, Lambda) else node
-
-
-def _reads(node: Scalar) -> bool:
-    """Whether a tree reads an event, or a lambda's parameter from outside."""
-    pending = [node]
-    while pending:
-        each = pending.pop()
-        if isinstance(each, Attr | Var | Lambda):
-            return True
-        pending += parts(each)
-    return False
-
-
-def _is_condition(node: Scalar) -> bool:
-    return isinstance(node, Call) and node.name in (*_BOOLEANS, "isnot", "xor", "xnor")
 
 
 def _is_reference(node: Scalar) -> bool:
@@ -452,6 +254,7 @@ def _negated(node: Expr, at: int) -> Expr:
 _TESTS: dict[str, Callable[[Lowering, Call, int], Expr]] = {
     "<=>": Lowering._safe_equal,
     "isnull": Lowering._is_null,
+    "isunknown": Lowering._is_null,
     "in": Lowering._in,
     "between": Lowering._between,
     "like": Lowering._like,

@@ -10,7 +10,7 @@
         ├── In(name, values, negated)
         ├── Like(name, pattern, negated)   % and _ are wild, backslash escapes
         ├── Relation(name, op, context, offset)  against a value of the context: x < ctx.y + 5
-        └── IsNull(name, negated)
+        └── IsNull(name, negated, kind)  absent; with a kind: absent or of another kind
 
 A bare boolean attribute `active` is `Comparison("active", "=", True)`; it prints bare again.
 Values are bool, int, float, Decimal (what neither an int of 64 bits nor a float holds), str,
@@ -272,9 +272,17 @@ class Like(Predicate):
 
 @dataclass(frozen=True, slots=True)
 class IsNull(Predicate):
+    """`name IS NULL`.
+
+    kind  None, or number, string, bool, date or timestamp: then it is TRUE where a comparison with
+          a constant of this kind is unknown.  An attribute with a declared type is then absent, an
+          open one may have a value of another kind as well.
+    """
+
     name: str
     negated: bool = False
     position: int = field(default=-1, compare=False, repr=False)
+    kind: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

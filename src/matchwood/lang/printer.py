@@ -34,7 +34,8 @@ from matchwood.lang.nodes import (
     Xor,
     children,
 )
-from matchwood.lang.scalars import COMPARED, is_computed, text_of, tree_of
+from matchwood.lang.scalars import COMPARED, is_computed, is_condition, text_of, tree_of
+from matchwood.lang.truth import SAMPLES
 
 _OR, _XOR, _AND, _NOT, _LEAF = range(1, 6)
 _BINDS: dict[type[Expr], int] = {Or: _OR, Xor: _XOR, Xnor: _XOR, And: _AND, Not: _NOT}
@@ -108,8 +109,16 @@ class Printer:
         if isinstance(node, Relation):
             return f"{self.name(node.name)} {node.op} {self.reference(node)}"
         if isinstance(node, IsNull):
-            return f"{self.name(node.name)} IS{_not(node.negated)} NULL"
+            return f"{self.tested(node)} IS{_not(node.negated)} NULL"
         raise TypeError(f"expected an expression, found {type(node).__name__}: use parse or attr")
+
+    def tested(self, node: IsNull) -> str:
+        """What is NULL: the attribute, or any comparison of it with a constant of a kind."""
+        if node.kind is None:
+            return self.name(node.name)
+        if node.kind == "bool" and is_computed(node.name) and is_condition(tree_of(node.name)):
+            return f"({self.bare(node.name)})"
+        return f"({self.name(node.name)} = {self.value(SAMPLES[node.kind])})"
 
     def name(self, name: str) -> str:
         """The name where it is compared; a computed one in parentheses if it needs them."""

@@ -74,6 +74,18 @@ _NOT, _PREDICATE, COMPARED, _SUM, _UNARY, _ATOM = 3, 4, 6, 6, 8, 9
 """COMPARED is what an operand of a comparison needs."""
 
 
+CONDITIONS = (
+    "=", "<>", "<", "<=", ">", ">=", "<=>", "and", "or", "not", "isnull", "isunknown", "in", "like",
+    "ilike", "rlike", "between", "isnot", "xor", "xnor", "likeany", "likeall",
+)  # fmt: skip
+"""Operators whose value is a truth."""
+
+
+def is_condition(node: Scalar) -> bool:
+    """Whether a tree is TRUE, FALSE or unknown by its form."""
+    return isinstance(node, Call) and node.name in CONDITIONS
+
+
 def is_computed(name: str) -> bool:
     """Whether a name is that of a computed attribute."""
     return name.startswith(COMPUTED)

@@ -35,7 +35,8 @@ def import_rules(
     """Rules of another system as `(id, text)` pairs for `Matcher.add_many`, and what was refused.
 
     rules   a mapping from ids to rules, `(id, rule)` pairs, objects with an id and a rule, or rules
-            alone, whose ids are then their numbers from 1; a rule may also be its JSON text
+            alone, whose ids are then their numbers from 1; a rule may also be its JSON text.  A
+            mapping that can only be one rule is taken as that
     format  eventbridge, mongo, jsonlogic or sql; guessed from the rules unless given
     arrays  whether attributes may hold lists, of which any element counts: all, none, or these;
             not for JSONLogic, where a list equals nothing
@@ -88,5 +89,5 @@ def _from_sql(text: Any) -> str:
     try:
         return str(parse(text))
     except ParseError as error:
-        place = (f"line {error.line}, column {error.column}",) if error.line else ()
-        raise Untranslatable("the text", place, error.message) from None
+        position = (f"line {error.line}, column {error.column}",) if error.line else ()
+        raise Untranslatable("the text", position, error.message) from None

@@ -21,11 +21,19 @@ _LOGIC = {
 }  # fmt: skip
 
 
+_ENVELOPE = {
+    "version", "id", "detail-type", "source", "account", "time", "region", "resources", "detail",
+}  # fmt: skip
+"""The fields of an EventBridge event."""
+
+
 def numbered(rules: Any) -> list[tuple[Any, Any]]:
     """Ids and rules; a rule that is the JSON text of an object is read."""
     if isinstance(rules, Mapping):
         if isinstance(rules.get("Rules"), list):  # as `aws events list-rules` prints them
             return numbered(rules["Rules"])
+        if _is_one_rule(rules):
+            return [(1, rules)]
         return [(id_, _loaded(rule)) for id_, rule in rules.items()]
     if isinstance(rules, (str, bytes)) or not isinstance(rules, Iterable):
         raise SubscriptionError(
@@ -33,6 +41,25 @@ def numbered(rules: Any) -> list[tuple[Any, Any]]:
             "put a single rule in a list"
         )
     return [_numbered(row, each) for row, each in enumerate(rules, 1)]
+
+
+def _is_one_rule(rules: Mapping[Any, Any]) -> bool:
+    """Whether a mapping cannot be one from ids to rules, or has the fields of an event alone."""
+    if not rules:
+        return False
+    if len(rules) == 1 and next(iter(rules)) in _LOGIC:
+        return True
+    if not all(isinstance(rule, (str, bytes, Mapping)) for rule in rules.values()):
+        return True
+    if any(isinstance(rule, (str, bytes)) for rule in rules.values()):
+        return False
+    return set(rules) <= _ENVELOPE or any(map(_tests_one_field, rules.values()))
+
+
+def _tests_one_field(value: Mapping[Any, Any]) -> bool:
+    """Whether an object has operators that only stand below a field of a query document."""
+    operators = {str(key) for key in value if str(key).startswith("$")}
+    return bool(operators - {"$and", "$or", "$nor", "$expr", "$comment", "$text", "$where"})
 
 
 def _numbered(row: int, each: Any) -> tuple[Any, Any]:

@@ -10,23 +10,24 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from matchwood.errors import StorageError
+from matchwood.spark.stores import is_address
 
 _DAY = 24 * 3600
 _ASIDE = ".building-"
 
 
 def local_folder(path: str, what: str) -> Path:
-    """A path as an absolute one; `file:` before it may be left out.
+    """A path as an absolute one; `file:` before it may be left out.  StorageError for addresses of
+    other stores: `dbfs:/x` is no folder of that name.
 
     Absolute, because workers begin in another folder than the driver may be in by now.
     """
-    plain = path.removeprefix("file://").removeprefix("file:")
-    if "://" in plain:
+    if is_address(path):
         raise StorageError(
             f"expected {what} as a path that the driver and all workers can open as a file, found "
             f"{path!r}: mount it, or choose another folder"
         )
-    return Path(plain).absolute()
+    return Path(path.removeprefix("file://").removeprefix("file:")).absolute()
 
 
 def address(folder: Path) -> str:
@@ -60,9 +61,7 @@ def made_aside(target: Path, is_whole: Callable[[Path], bool]) -> Iterator[Path]
     and so does what a killed process left behind a day ago.
     """
     target.parent.mkdir(parents=True, exist_ok=True)
-    for each in target.parent.glob(f"{_ASIDE}*"):
-        if time.time() - each.stat().st_mtime > _DAY:
-            shutil.rmtree(each, ignore_errors=True)
+    remove_old(target.parent, _ASIDE)
     aside = target.with_name(f"{_ASIDE}{uuid.uuid4().hex}")
     aside.mkdir()
     try:
@@ -76,3 +75,10 @@ def made_aside(target: Path, is_whole: Callable[[Path], bool]) -> Iterator[Path]
                 raise
     finally:
         shutil.rmtree(aside, ignore_errors=True)
+
+
+def remove_old(folder: Path, prefix: str) -> None:
+    """Remove what a killed process left behind a day ago under names with a prefix."""
+    for each in folder.glob(f"{prefix}*"):
+        if time.time() - each.stat().st_mtime > _DAY:
+            shutil.rmtree(each, ignore_errors=True)

@@ -15,6 +15,14 @@ if TYPE_CHECKING:
 
 LOOPBACK = "127.0.0.1"
 
+SHORT_JOB: dict[str, str | int | bool] = {
+    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+}
+"""Options of a session on this machine for a job of seconds: the JVM uses its quick compiler alone.
+
+`matchwood demo --subscriptions 20000 --events 50000`: 24 s of CPU in the JVM instead of 40.
+"""
+
 
 def local_session(
     app_name: str = "matchwood",
@@ -49,9 +57,7 @@ def local_session(
     builder = SparkSession.builder.master(master or f"local[{cores}]").appName(app_name)
     for name, value in (settings | options).items():
         builder = builder.config(name, value)
-    session = builder.getOrCreate()
-    session.sparkContext.setLogLevel("ERROR")
-    return session
+    return builder.getOrCreate()
 
 
 MOST_HEAP = 4 << 30

@@ -20,6 +20,7 @@ from matchwood.engine.matcher import Matcher
 from matchwood.engine.snapshot import verify
 from matchwood.errors import EventError, FormatError, StorageError
 from matchwood.spark.choices import EVERYTHING, Choice, add_problems
+from matchwood.spark.executors import parallelism
 from matchwood.spark.folders import Checked
 from matchwood.spark.home_keys import ANY, event_keys
 from matchwood.spark.shapes import named, read_events
@@ -76,7 +77,7 @@ def check_shards(spark: SparkSession, home: Path, manifest: dict[str, Any]) -> N
     n = len(manifest["shards"])
     if not n or home in _checked:
         return
-    numbers = spark.range(0, n, 1, min(n, 4 * spark.sparkContext.defaultParallelism))
+    numbers = spark.range(0, n, 1, min(n, 4 * parallelism(spark)))
     told = numbers.mapInArrow(partial(_check, str(home)), "problem string").collect()
     problems = [row.problem for row in told]
     if [checksum(home / name) for name in ROUTE_FILES] != manifest["routes"]:

@@ -13,7 +13,8 @@
                  └──────► events, matched in any order (workers) ──► out/matches/batch=b     renamed
 
 A batch is done when out/matches/batch=b is there.  A crash before that means: Spark gives the same
-records again, decided changes are read instead of decided, and the output is written anew.
+records again, decided changes are read instead of decided, and the output is written anew.  A batch
+that is done is never replaced, and a second driver is refused (`stream_owner`).
 """
 
 from __future__ import annotations
@@ -35,9 +36,11 @@ from matchwood.errors import (
     StorageError,
 )
 from matchwood.spark.errors import ERROR_FIELDS, ERROR_STRUCT, ERROR_TYPE
+from matchwood.spark.executors import parallelism
 from matchwood.spark.folders import address, local_folder
 from matchwood.spark.shapes import find_shape
 from matchwood.spark.stream_changes import Decider
+from matchwood.spark.stream_commit import commit, is_done, new_attempt, remove_old_attempts
 from matchwood.spark.stream_contexts import (
     ADD,
     CONTEXT_OF,
@@ -45,6 +48,7 @@ from matchwood.spark.stream_contexts import (
     RECORD,
     read_records,
 )
+from matchwood.spark.stream_owner import Fence, release, released_after, take
 from matchwood.spark.stream_start import begin, first_replica
 from matchwood.spark.stream_state import END, Changes, Replica, StateFolder
 from matchwood.spark.stream_worker import StreamJob, match_events
@@ -127,18 +131,21 @@ def match_stream(
         str(local_folder(out, "out")), str(local_folder(state, "state")), found, kinds["id"], late,
         snapshot_every, profile,
     )  # fmt: skip
-    begin(
-        log,
-        settings.state,
-        settings.out,
-        found,
-        partial(first_replica, subscriptions, contexts, index, config, schema, kinds["id"]),
-    )
-    writer = log.writeStream.foreachBatch(Stream(settings).process)
-    writer = writer.option("checkpointLocation", address(Path(settings.state, "checkpoint")))
-    if trigger:
-        writer = writer.trigger(**trigger)
-    return writer.start()
+    first = partial(first_replica, subscriptions, contexts, index, config, schema, kinds["id"])
+    fence = take(settings.state)
+    try:
+        begin(log, settings.state, settings.out, found, first)
+        remove_old_attempts(settings.out)
+        writer = log.writeStream.foreachBatch(Stream(settings, fence).process)
+        writer = writer.option("checkpointLocation", address(Path(settings.state, "checkpoint")))
+        if trigger:
+            writer = writer.trigger(**trigger)
+        query = writer.start()
+    except BaseException:
+        release(settings.state)
+        raise
+    released_after(settings.state, query)
+    return query
 
 
 def reached(point: str) -> None:
@@ -148,16 +155,18 @@ def reached(point: str) -> None:
 class Stream:
     """The driver's side: decides changes, has events matched, commits batches."""
 
-    def __init__(self, settings: Settings) -> None:
-        self._settings = settings
+    def __init__(self, settings: Settings, fence: Fence) -> None:
+        self._settings, self._fence = settings, fence
         self._folder = StateFolder(settings.state)
         self._replica: Replica | None = None
         self._live: dict[Any, int] = {}
 
     def process(self, records: DataFrame, batch: int) -> None:
         """One micro-batch: `foreachBatch`'s function."""
-        done = Path(self._settings.out, "matches", f"batch={batch}")
-        if done.exists():  # all of it was done before a crash; only Spark's own note was missing
+        self._fence.check()
+        if is_done(
+            self._settings.out, batch
+        ):  # all of it was done before a crash; only Spark's own note was missing
             return
         times = Times()
         records = _spread(records).persist()
@@ -174,6 +183,7 @@ class Stream:
                 changes = self._decider(replica).decide(table, last)
                 reached("decided")
                 times.lap("decide")
+                self._fence.check()
                 self._folder.write_changes(batch, changes)
                 replica.enter(batch, changes, is_added=True)
             times.lap("changes")
@@ -249,24 +259,31 @@ class Stream:
         seen = Observation()
         rows = events.mapInArrow(partial(match_events, job), columns)
         counted = rows.observe(seen, f.count("error").alias("bad"))
-        aside = Path(s.out, f".writing-{batch}")
-        shutil.rmtree(aside, ignore_errors=True)
+        aside = new_attempt(s.out, batch, self._fence)
         matches = counted.where("error IS NULL").drop("error")
-        matches.write.parquet(address(aside / "matches"))
-        reached("matched")
-        if changes.errors or seen.get["bad"]:
-            errors = records.sparkSession.createDataFrame(
-                pa.Table.from_struct_array(pa.array(changes.errors, ERROR_TYPE)), ERROR_FIELDS
-            )
-            if seen.get["bad"]:
-                again = partial(match_events, replace(job, encode_only=True))
-                errors = errors.union(events.mapInArrow(again, columns).select("error.*"))
-            errors.coalesce(1).write.parquet(address(aside / "errors"))
-            _move(aside / "errors", Path(s.out, "errors", f"batch={batch}"))
-        reached("written")
-        _move(aside / "matches", Path(s.out, "matches", f"batch={batch}"))
-        shutil.rmtree(aside, ignore_errors=True)
+        try:
+            matches.write.parquet(address(aside / "matches"))
+            reached("matched")
+            self._write_errors(events, job, columns, changes, seen.get["bad"], aside)
+            reached("written")
+            commit(s.out, batch, aside, self._fence)
+        finally:
+            shutil.rmtree(aside, ignore_errors=True)
         reached("committed")
+
+    def _write_errors(
+        self, events: DataFrame, job: StreamJob, columns: str, changes: Changes, n_bad: int,
+        aside: Path,
+    ) -> None:  # fmt: skip
+        if not changes.errors and not n_bad:
+            return
+        errors = events.sparkSession.createDataFrame(
+            pa.Table.from_struct_array(pa.array(changes.errors, ERROR_TYPE)), ERROR_FIELDS
+        )
+        if n_bad:
+            again = partial(match_events, replace(job, encode_only=True))
+            errors = errors.union(events.mapInArrow(again, columns).select("error.*"))
+        errors.coalesce(1).write.parquet(address(aside / "errors"))
 
 
 def _spread(records: DataFrame) -> DataFrame:
@@ -277,14 +294,6 @@ def _spread(records: DataFrame) -> DataFrame:
     """
     from pyspark.sql import functions as f
 
-    n = records.sparkSession.sparkContext.defaultParallelism
+    n = parallelism(records.sparkSession)
     block = f.expr(f"CAST(pmod(coalesce(offset, 0) DIV {BLOCK}, {n}) AS INT)")
     return records.repartitionById(n, block)
-
-
-def _move(source: Path, target: Path) -> None:
-    """Rename a folder; one that a crash left there under the name gives way."""
-    target.parent.mkdir(parents=True, exist_ok=True)
-    if target.exists():
-        shutil.rmtree(target)
-    source.rename(target)

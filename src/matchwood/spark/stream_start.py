@@ -31,14 +31,15 @@ def begin(log: DataFrame, state: str, out: str, shape: str, first: Callable[[], 
             "stream": uuid.uuid4().hex}  # fmt: skip
     if note.exists():
         before = json.loads(note.read_text())
-        if before["log"] != told["log"] or before["shape"] != told["shape"]:
+        if not _goes_on(before["log"], told["log"]) or before["shape"] != told["shape"]:
             raise FormatError(
-                f"expected a log with the columns that {state!r} began with, found "
-                f"{log.schema.simpleString()}: start a new stream, or bring back the columns"
+                f"expected a log with the columns that {state!r} began with, and perhaps new ones "
+                f"that may be null, found {log.schema.simpleString()}: start a new stream, or "
+                "bring back the columns"
             )
-        _claim(Path(out), before.get("stream", ""))
+        claim(Path(out), before.get("stream", ""))
         return
-    _claim(Path(out), "")
+    claim(Path(out), "")
     if not folder.snapshots():
         replica = first()
         (folder.path / "snapshots").mkdir(parents=True, exist_ok=True)
@@ -46,10 +47,24 @@ def begin(log: DataFrame, state: str, out: str, shape: str, first: Callable[[], 
     aside = note.with_name(".log.json")
     aside.write_text(json.dumps(told))
     aside.replace(note)
-    _claim(Path(out), str(told["stream"]))
+    claim(Path(out), str(told["stream"]))
 
 
-def _claim(out: Path, stream: str) -> None:
+def _goes_on(before: Any, now: Any) -> bool:
+    """Whether a type, as JSON, is that of before, perhaps with new fields that may be null."""
+    if not isinstance(before, dict) or not isinstance(now, dict) or before["type"] != "struct":
+        return bool(before == now)
+    old = {field["name"]: field for field in before["fields"]}
+    new = {field["name"]: field for field in now.get("fields", ())}
+    return (
+        now["type"] == "struct"
+        and old.keys() <= new.keys()
+        and all(_goes_on(old[name]["type"], new[name]["type"]) for name in old)
+        and all(new[name]["nullable"] for name in new.keys() - old.keys())
+    )
+
+
+def claim(out: Path, stream: str) -> None:
     """See that the output is nobody else's, and say whose it is.
 
     Batches are known by their numbers: those of another stream would pass for done, and their

@@ -84,7 +84,13 @@ class StateFolder:
             "errors": changes.errors,
         }
         rows = changes.rows.replace_schema_metadata({"matchwood": json.dumps(told)})
-        write_arrow(self._changes(batch), rows)
+        try:
+            write_arrow(self._changes(batch), rows, replaces=False)
+        except FileExistsError:
+            raise StorageError(
+                f"expected no decided changes of batch {batch} in {str(self.path)!r}, found some: "
+                "another driver runs this stream; stop one of the two"
+            ) from None
 
     def read_changes(self, batch: int) -> Changes:
         rows = read_arrow(self._changes(batch))
@@ -258,8 +264,11 @@ class Replica:
         return self._ids.take(pa.array(np.searchsorted(self._versions, versions)))
 
 
-def write_arrow(target: Path, table: pa.Table) -> None:
-    """A file that is whole or not there, also after the power is gone."""
+def write_arrow(target: Path, table: pa.Table, replaces: bool = True) -> None:
+    """A file that is whole or not there, also after the power is gone.
+
+    replaces  a file of this name; otherwise FileExistsError
+    """
     target.parent.mkdir(parents=True, exist_ok=True)
     aside = target.with_name(f".{target.name}.{uuid.uuid4().hex}")
     try:
@@ -267,7 +276,10 @@ def write_arrow(target: Path, table: pa.Table) -> None:
             writer.write_table(table)
         with aside.open("rb+") as file:
             os.fsync(file.fileno())
-        aside.replace(target)
+        if replaces:
+            aside.replace(target)
+        else:
+            os.link(aside, target)
     finally:
         aside.unlink(missing_ok=True)
 

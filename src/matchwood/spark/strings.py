@@ -19,6 +19,7 @@ import pyarrow as pa
 from matchwood.errors import MatchwoodError
 from matchwood.lang.builder import attr
 from matchwood.lang.nodes import And
+from matchwood.spark.executors import parallelism
 from matchwood.workload.dblp import ELEMENTS, read_dblp
 from matchwood.workload.qgrams_text import string_grams
 from matchwood.workload.querylog_text import text_pairs
@@ -42,7 +43,7 @@ def read_strings(spark: SparkSession, path: str, kind: str = "lines") -> DataFra
     elif kind in ELEMENTS:
         files = spark.createDataFrame([(path,)], "path string")
         rows = files.mapInArrow(partial(_read_files, kind), "text string")
-        rows = rows.repartition(spark.sparkContext.defaultParallelism)
+        rows = rows.repartition(parallelism(spark))
     else:
         known = ", ".join(["lines", *ELEMENTS])
         raise MatchwoodError(f"expected a kind among {known}, found {kind!r}")

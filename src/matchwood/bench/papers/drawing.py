@@ -28,7 +28,7 @@ UNITS = {
     "candidates_per_event": "profiles a message",
     "process_megabytes": "MB that the process grew by",
     "paper_megabytes": "MB, reckoned as in the paper",
-    "paper_load": "load of a hash of 1,800,017",
+    "load": "load of the hash",
     "sharing": "occurrences",
     "query_ms": "querying, ms",
     "build_ms": "construction, ms",

@@ -184,7 +184,7 @@ def steps(contender: Contender, arena: Arena, limits: Limits) -> Iterator[Any]:
             "process_megabytes": grown / 1e6,
             "build_us_per_subscription": build_seconds / max(1, len(arena.slots)) * 1e6,
             "bytes_per_subscription": stats["bytes"] / max(1, len(arena.slots)),
-            **vcr_storage(stats, len(arena.slots)),
+            **vcr_storage(stats),
             **{f"{name}_per_event": work[name] / max(1, work["events"])
                for name in ("nodes", "candidates", "predicates", "matches") if name in work},
             **{name: stats[name] for name in ("load", "activated_vcrs", "nodes", "conjunctions")
@@ -212,23 +212,16 @@ def build(contender: Contender, table: ExpressionTable, slots: np.ndarray) -> In
     return index
 
 
-PLACES = 1_800_017
-"""The VCR paper's hash table in Figure 9."""
+def vcr_storage(stats: Mapping[str, Any]) -> dict[str, float]:
+    """Storage of a VCR index as its paper reckons it (section 3.1), from its counters.
 
-
-def vcr_storage(stats: Mapping[str, Any], n: int) -> dict[str, float]:
-    """Storage and load of a VCR index as its paper reckons them (section 3.1), from its counters.
-
-    Pointers to the lists of all VCRs, or a hash table of 10 n pointers whose entries hold a number,
-    a list and the next entry; lists are chains of an id and a pointer.  All of 4 bytes.
+    Pointers to the lists of all VCRs, or a hash table of pointers whose entries hold a number, a
+    list and the next entry; lists are chains of an id and a pointer.  All of 4 bytes.
     """
     if "activated_vcrs" not in stats:
         return {}
-    active, ids = stats["activated_vcrs"], stats["ids_in_lists"]
-    (columns, rows), (x, y) = stats["cells"], stats["sides"]
-    n_vcrs = columns * rows * x.bit_length() * y.bit_length()
-    finder = 4 * n_vcrs if stats["lists"] == "table" else 40 * n + 12 * active
-    return {"paper_megabytes": (finder + 8 * ids) / 1e6, "paper_load": active / PLACES}
+    entries = 0 if stats["lists"] == "table" else 12 * stats["activated_vcrs"]
+    return {"paper_megabytes": (4 * stats["places"] + entries + 8 * stats["ids_in_lists"]) / 1e6}
 
 
 def _resident() -> int:

@@ -23,6 +23,9 @@ class ATreeConfig(IndexConfig):
     share         equal subexpressions are one node; without it the other three have no effect
     reorganise    a new expression is built from existing nodes where they fit (algorithm 2)
     self_adjust   existing nodes are built anew around a new one that fits into them (algorithm 3)
+    binary        every operator has two children: elements of a node are paired one by one, in the
+                  order of their numbers, and pairs are shared (section 6.2).  Takes `share`; the
+                  two above have no effect, and nodes stay as they are.  For comparison
     rehang        a node that is no longer used gives its children to its parents
     access        which child of an AND gives access to it: the rarest by "selectivity", or "random"
     search_limit  parents of a child looked at in a search: more find more to share, in more time
@@ -38,6 +41,7 @@ class ATreeConfig(IndexConfig):
     share: bool = True
     reorganise: bool = True
     self_adjust: bool = True
+    binary: bool = False
     rehang: bool = True
     access: str = SELECTIVITY
     search_limit: int = 128
@@ -46,8 +50,9 @@ class ATreeConfig(IndexConfig):
     predicates: str = STABBING
 
     def __post_init__(self) -> None:
-        for name in ("share", "reorganise", "self_adjust", "rehang"):
+        for name in ("share", "reorganise", "self_adjust", "binary", "rehang"):
             self._expect_flag(name)
+        self._expect("binary", self.share or not self.binary, "False without share")
         self._expect("access", self.access in (SELECTIVITY, RANDOM), "'selectivity' or 'random'")
         self._expect("matching", self.matching in MATCHING, f"one of {', '.join(MATCHING)}")
         self._expect("predicates", self.predicates in PREDICATES, "'stabbing' or 'ps_tree'")
@@ -62,9 +67,10 @@ class ATreeConfig(IndexConfig):
     def for_kernels(self) -> Settings:
         return Settings(
             int(self.share),
-            int(self.share and self.reorganise),
-            int(self.share and self.self_adjust),
-            int(self.rehang),
+            int(self.share and self.reorganise and not self.binary),
+            int(self.share and self.self_adjust and not self.binary),
+            int(self.binary),
+            int(self.rehang and not self.binary),
             int(self.access == RANDOM),
             self.search_limit,
             self.id_bits,

@@ -51,13 +51,16 @@ from matchwood.index.a_tree.nodes import (
     next_mark,
     put_node,
 )
-from matchwood.index.a_tree.search import find_around, reorganise
+from matchwood.index.a_tree.search import MOST_LEVELS, find_around, reorganise
 from matchwood.kernel.jit import kernel, part
 
 DONE, NODES_FULL, WORDS_FULL, TABLE_FULL = range(4)
 """How a batch ended; after growing what was full, the owner goes on where it stopped."""
 
 _FULL = -2
+
+MOST_PAIRED = 1024
+"""Elements of a node that a binary tree holds: each is a level, and levels are 16 bits wide."""
 
 
 @part
@@ -147,10 +150,11 @@ def _words_needed(x, n_child, n_found, scratch):
 
 
 @part
-def _find_or_make(x, op, n, scratch, mark, settings):
+def _find_or_make(x, op, n, before, scratch, mark, settings):
     """The node for the n marked elements: found, or made; _FULL and a status when there is no room.
 
-    Nothing changes before it is known that all changes fit.
+    Nothing changes before it is known that all changes fit.  With a node `before`, which stands for
+    all elements but the last, the children are that node and the last element.
     """
     id_ = expression_id(x, op, scratch.element, n, settings.id_bits)
     if settings.share:
@@ -162,7 +166,9 @@ def _find_or_make(x, op, n, scratch, mark, settings):
     if 4 * (x.count[N_NODES] - x.count[N_LEAVES] + 1) > 3 * len(x.table):
         return np.int64(_FULL), TABLE_FULL
     n_child, n_found = n, np.int64(0)
-    if settings.reorganise and n > 2:
+    if before != NOTHING:
+        scratch.child[0], scratch.child[1], n_child = before, scratch.element[n - 1], np.int64(2)
+    elif settings.reorganise and n > 2:
         n_child = reorganise(x, op, n, scratch, mark, settings.search_limit)
     else:
         for i in range(n):
@@ -187,6 +193,31 @@ def _find_or_make(x, op, n, scratch, mark, settings):
 
 
 @part
+def _sort_elements(scratch, n):
+    for i in range(1, n):
+        moved, k = scratch.element[i], i
+        while k > 0 and scratch.element[k - 1] > moved:
+            scratch.element[k] = scratch.element[k - 1]
+            k -= 1
+        scratch.element[k] = moved
+
+
+@part
+def _pairs(x, op, n, scratch, settings):
+    """A binary tree for n elements: the first two, then one more at a time."""
+    _sort_elements(scratch, n)
+    v, status = np.int64(NOTHING), DONE
+    for size in range(2, n + 1):
+        mark = next_mark(scratch)
+        for i in range(size):
+            scratch.mark[scratch.element[i]] = mark
+        v, status = _find_or_make(x, op, np.int64(size), v, scratch, mark, settings)
+        if status != DONE:
+            break
+    return v, status
+
+
+@part
 def _operator(x, op, first, last, scratch, settings):
     """The node of an operator whose operands are operand[first:last]."""
     mark = next_mark(scratch)
@@ -195,7 +226,10 @@ def _operator(x, op, first, last, scratch, settings):
         n = gather_elements(x, scratch.operand[i], op, scratch, mark, n)
     if n == 1:
         return np.int64(scratch.element[0]), DONE
-    v, status = _find_or_make(x, op, n, scratch, mark, settings)
+    if settings.binary and 2 < n <= MOST_PAIRED and x.count[MAX_LEVEL] + n < MOST_LEVELS:
+        v, status = _pairs(x, op, n, scratch, settings)
+    else:
+        v, status = _find_or_make(x, op, n, np.int64(NOTHING), scratch, mark, settings)
     if status == DONE:
         for i in range(first, last):  # an operand of the same operator was there for its elements
             c = scratch.operand[i]
@@ -218,11 +252,11 @@ def _abandon(x, top, scratch, settings):
 
 
 @part
-def _root(x, code, begin, end, is_conjunction, predicates, hull, scratch, changed, settings):
+def _root(x, expressions, slot, predicates, hull, scratch, changed, settings):
     """The node of an expression; its code is read backwards, so operands come first."""
-    top = np.int64(0)
-    for k in range(end - 1, begin - 1, -1):
-        token = code[k]
+    top, begin = np.int64(0), expressions.start[slot]
+    for k in range(begin + expressions.size[slot] - 1, begin - 1, -1):
+        token = expressions.code[k]
         if token >= 0:
             v = _leaf(x, token, predicates, hull, scratch, changed)
             status = DONE if v != NOTHING else NODES_FULL
@@ -237,26 +271,21 @@ def _root(x, code, begin, end, is_conjunction, predicates, hull, scratch, change
         top -= n
         scratch.operand[top] = v
         top += 1
-    if is_conjunction and top > 1:
-        return _operator(
-            x, np.int64(AND), np.int64(0), top, scratch, settings
-        )  # of leaves: none to abandon
+    if expressions.kind[slot] == CONJUNCTION and top > 1:
+        # of leaves: none to abandon
+        return _operator(x, np.int64(AND), np.int64(0), top, scratch, settings)
     return np.int64(scratch.operand[0]), DONE
 
 
 @kernel
-def insert_batch(expressions, predicates, slots, first, x, scratch, settings, hull, changed):
-    """Insert expressions first..; returns how many are done, and a status.
+def insert_batch(expressions, predicates, slots, x, scratch, settings, hull, changed):
+    """Insert expressions; returns how many are done, and a status.
 
     What a stopped expression has made is found again when it is inserted once more.
     """
-    for i in range(first, len(slots)):
+    for i in range(len(slots)):
         slot = slots[i]
-        begin = expressions.start[slot]
-        root, status = _root(
-            x, expressions.code, begin, begin + expressions.size[slot],
-            expressions.kind[slot] == CONJUNCTION, predicates, hull, scratch, changed, settings,
-        )  # fmt: skip
+        root, status = _root(x, expressions, slot, predicates, hull, scratch, changed, settings)
         if status == DONE and not has_words(x, most_words(n_slots(x, root) + 2) + 3):
             status = WORDS_FULL
         if status != DONE:

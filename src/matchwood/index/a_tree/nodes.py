@@ -43,6 +43,7 @@ class Settings(NamedTuple):
     share: int
     reorganise: int
     self_adjust: int
+    binary: int
     rehang: int
     random_access: int
     search_limit: int

@@ -5,7 +5,8 @@ Idea.    Find the predicates that the event satisfies, each once for all express
          None left: a match.
 Source.  SIFT (Yan and Garcia-Molina 1999), as used in section 7.2 (2) of the BE-Tree paper.
 Differs. Ranges are found by stabbing, not enumerated, so memory does not grow with cardinality, and
-         inequality has the strong semantics at no extra price.  Built again after changes (there:
+         inequality has the strong semantics at no extra price (enumerated, it is `k_index` with
+         algorithm="counting" and over="values").  Built again after changes (there:
          a profile is posted and taken out in place).
 Cost.    Match O(satisfied predicates + their postings).  Memory 4 bytes a posting, 8 a predicate,
          and the stabbing tree; a matcher 2 an expression.
@@ -83,8 +84,7 @@ class Counting(PredicateFrame[Postings]):
     def _stepper(self, events: EventBatch, scratch: Scratch) -> Step:
         x, mine = self._built, self._arrays_in(scratch)
         most = int(np.iinfo(x.counter.dtype).max)
-        own = x.posts, mine.counter, mine.clock, x.width, most, mine.opened
-        return self._step(count_batch, events, scratch, x.stabbing, *own)
+        return self._step(count_batch, events, scratch, x.stabbing, x.posts, mine, x.width, most)
 
     def _structure(self) -> dict[str, Any]:
         x = self._built

@@ -12,7 +12,8 @@ Differs. Where an expression has no equality, its most selective other predicate
          is present as often as they name it, and each segment of its keys is equally likely.
          Clusters on several attributes are left out, as there.  Built again after changes (there:
          inserted in place, and reorganised as statistics change).  The bit vector has a byte per
-         predicate.  Clusters are lists of their own, not `postings`, whose entries carry keys where
+         predicate, and only what an event has set is set back (`full_reset`: all of it, as there).
+         Clusters are lists of their own, not `postings`, whose entries carry keys where
          these carry predicate ids.
 Cost.    Match O(satisfied predicates + rows of their clusters), about one lookup a row.  Memory 4
          bytes a predicate of a row, 20 a cluster, 4 a predicate, and the stabbing tree; a matcher 1
@@ -37,7 +38,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from matchwood.encode.events import EventBatch
-from matchwood.index.baselines.list_kernels import starts
+from matchwood.index.baselines.list_kernels import Lists, starts
 from matchwood.index.baselines.predicate_frame import PredicateFrame
 from matchwood.index.baselines.propagation_kernels import (
     Clusters,
@@ -58,12 +59,16 @@ class Config(IndexConfig):
     equality_first   take an equality as access predicate wherever there is one (the paper); without
                      it the most selective predicate of any kind, which wins where equalities are on
                      crowded attributes
+    full_reset       set the whole bit vector back after each event, as in the paper; without it
+                     only what the event has set.  For comparison: it costs a byte a predicate
     """
 
     equality_first: bool = True
+    full_reset: bool = False
 
     def __post_init__(self) -> None:
         self._expect_flag("equality_first")
+        self._expect_flag("full_reset")
 
 
 class Clustered(NamedTuple):
@@ -90,8 +95,9 @@ class Propagation(PredicateFrame[Clustered]):
         order = np.empty(int(start[-1]), np.int32)
         odds = np.empty(int(width.max(initial=0)), np.float64)
         arrange(
-            by_attr, stabbing.segments, x, p, slots, self.config.equality_first, start, order, odds
-        )
+            by_attr, stabbing.segments, x, p, slots, self.config.equality_first,
+            Lists(start, order), odds,
+        )  # fmt: skip
         keys = order[start[:-1]].astype(np.int64) << 32 | width
         rows = np.argsort(keys, kind="stable")
         found, size = np.unique(keys[rows], return_counts=True)
@@ -113,7 +119,8 @@ class Propagation(PredicateFrame[Clustered]):
 
     def _stepper(self, events: EventBatch, scratch: Scratch) -> Step:
         x, truth = self._built, self._arrays_in(scratch)
-        return self._step(propagate_batch, events, scratch, x.stabbing, x.clusters, truth)
+        own = x.clusters, truth, self.config.full_reset
+        return self._step(propagate_batch, events, scratch, x.stabbing, *own)
 
     def _structure(self) -> dict[str, Any]:
         x = self._built

@@ -10,7 +10,8 @@ Differs. Keys are 64-bit, so a p-node halves the span of the interval ends it kn
          either side, and levels of the grid that separate nothing have no bucket; a half is made
          when something goes there.
          An extended l-node grows by a quarter at least.  The window is checked for the tree as a
-         whole.  See docs/decisions/0004-be-tree-what-the-paper-leaves-open.md.
+         whole (`windows = "node"`: for each p-node).
+         See docs/decisions/0004-be-tree-what-the-paper-leaves-open.md.
 Cost.    Insert and delete O(predicates * depth); a path has each attribute once and at most 64
          buckets of it.  Match O(nodes reached + candidates).  Memory: postings, and per c-node 72
          bytes, per p-node 56, per slot 8; 80 to 100 bytes an expression of 7

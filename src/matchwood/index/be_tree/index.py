@@ -38,14 +38,30 @@ MIN_WINDOW = 64
 """Fewest operations between two looks at the ranks: fewer would say nothing."""
 
 
+FIXED, FEEDBACK = "fixed", "feedback"
+TREE, NODE = "tree", "node"
+
+TABLE_4 = ((0.01, 5), (0.1, 20), (1.0, 160))
+"""Shares of expressions that events match, and max_cap up to each."""
+
+NODE_LOOKS = 16
+"""With windows of nodes: how often in a window of the tree they are looked at."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Config(IndexConfig):
     """What can be tuned.
 
     max_cap      expressions in an l-node before it is cut; raise it when events match much
     min_size     expressions that an attribute needs to become a partition; raise it for fewer nodes
+    capacity     "fixed": max_cap.  "feedback": by the share of expressions that events match, 5
+                 below 1 %, 20 up to 10 %, 160 above (the paper's Table 4), for cuts to come
     rank_window  operations, as a share of the expressions, between two looks at the ranks; raise
                  it to adapt more slowly and cheaply
+    windows      "tree": all p-nodes are ranked when the tree's window is over.  "node": each when
+                 events have reached it as often as its own window, a share of the expressions below
+                 it, says; and an inner node has a loss of its own beside that of its l-nodes, both
+                 as in section 5.  For comparison
     theta        p-nodes that rank below are taken down and inserted again; raise it to do so early
     alpha_s      what a subsumed predicate gains
     alpha_c      what a covered predicate gains
@@ -58,7 +74,9 @@ class Config(IndexConfig):
 
     max_cap: int = 100
     min_size: int = 3
+    capacity: str = FIXED
     rank_window: float = 0.1
+    windows: str = TREE
     theta: float = 0.0
     alpha_s: float = 1.0
     alpha_c: float = 1.0
@@ -75,6 +93,8 @@ class Config(IndexConfig):
         self._expect_number("rank_window", 0, math.inf)
         self._expect("rank_window", self.rank_window > 0, "a share above 0")
         self._expect_flag("histogram")
+        self._expect("capacity", self.capacity in (FIXED, FEEDBACK), f"{FIXED!r} or {FEEDBACK!r}")
+        self._expect("windows", self.windows in (TREE, NODE), f"{TREE!r} or {NODE!r}")
 
     def rules(self) -> Rules:
         """The settings as kernels take them."""
@@ -87,6 +107,7 @@ class Config(IndexConfig):
             beta=float(self.beta),
             gamma=float(self.gamma),
             histogram=self.histogram,
+            node_window=float(self.rank_window) if self.windows == NODE else 0.0,
         )
 
 
@@ -156,11 +177,25 @@ class BETree(IndexFrame):
             part.arrays, part.version, part.n_events = new_search(), self._version, 0
         arrays = part.arrays = with_room(part.arrays, len(tree.c), n_attributes)
         part.n_events += events.n_events
-        return self._bound_step(match_events, events, scratch, lambda: Mine(arrays, scratch.board))
+        step = self._bound_step(match_events, events, scratch, lambda: Mine(arrays, scratch.board))
+        return step if self.config.capacity == FIXED else self._counting_matches(step, part)
+
+    def _counting_matches(self, step: Step, part: Part) -> Step:
+        def counting(
+            first: int, stamp: int, offsets: np.ndarray, out: np.ndarray, counters: np.ndarray
+        ) -> int:
+            done = step(first, stamp, offsets, out, counters)
+            part.learned = (part.learned or 0) + int(offsets[done] - offsets[first])
+            return done
+
+        return counting
 
     def _learn(self, part: Part) -> None:
         """Count visits of nodes; when a window of operations is over, recycle."""
         n_events, part.n_events = part.n_events, 0
+        n_matches, part.learned = part.learned or 0, None
+        if self.config.capacity == FEEDBACK and n_events and len(self):
+            self._rules = self._rules._replace(max_cap=_best_cap(n_matches / n_events / len(self)))
         if n_events == 0 or part.version != self._version:
             return
         absorb_visits(part.arrays, self._memory.scratch)
@@ -230,7 +265,9 @@ class BETree(IndexFrame):
     def _after(self, n_operations: int) -> None:
         """When a window of operations is over, recycle p-nodes that cost more than they save."""
         self._n_operations += n_operations
-        if self._n_operations < max(MIN_WINDOW, self.config.rank_window * len(self)):
+        window = self.config.rank_window * len(self)
+        window /= NODE_LOOKS if self.config.windows == NODE else 1
+        if self._n_operations < max(MIN_WINDOW, window):
             return
         self._n_operations = 0
         if self._memory.is_writeable and self._memory.scratch.visits.any():
@@ -246,3 +283,8 @@ class BETree(IndexFrame):
         fresh = type(self).build(self._table, held, **asdict(self.config))
         self._memory, self._n_most = fresh._memory, len(held)
         self._version = new_version()
+
+
+def _best_cap(share: float) -> int:
+    """max_cap for a share of expressions that events match."""
+    return next((cap for most, cap in TABLE_4 if share < most), TABLE_4[-1][1])

@@ -44,6 +44,7 @@ class Rules(NamedTuple):
     beta: float
     gamma: float
     histogram: bool
+    node_window: float  # a share of the expressions below a p-node; 0: the tree has one window
 
 
 class Scratch(NamedTuple):

@@ -22,6 +22,9 @@ from matchwood.kernel.jit import kernel, part
 from matchwood.kernel.posting_cell_kernels import cell_words
 from matchwood.kernel.posting_kernels import START, USED, N, entry_slot, entry_words
 
+WATCH = 8
+"""Every so many events the work at each c-node is written down, for ranking."""
+
 MIN_VISITS = 4
 """Watched events that must have reached an l-node before its loss counts."""
 
@@ -55,7 +58,11 @@ def _loss(scratch, c):
 
 @part
 def _rank_p_node(tree, expressions, p, scratch, rules):
-    """Rank and loss of a p-node: over all l-nodes below it."""
+    """Rank and loss of a p-node: over all l-nodes below it.
+
+    And its own loss: predicates evaluated in vain below it, for each event that reached it.  The
+    most events that reached one l-node stand for those; returned as well.
+    """
     stack = scratch.stack
     n_above = np.int64(0)
     q = p
@@ -63,6 +70,7 @@ def _rank_p_node(tree, expressions, p, scratch, rules):
         n_above += 1
         q = tree.c[tree.p[q, HOME], OWNER]
     rank, loss = 0.0, 0.0
+    discarded, reached = np.int64(0), np.int64(0)
     stack[0] = tree.p[p, TOP_BUCKET]
     top = np.int64(1)
     while top > 0:
@@ -74,6 +82,8 @@ def _rank_p_node(tree, expressions, p, scratch, rules):
         rank += rules.beta * _gain(tree, expressions, c, n_above, rules)
         rank -= rules.gamma * _loss(scratch, c)
         loss += _loss(scratch, c)
+        discarded += scratch.discarded[c]
+        reached = max(reached, scratch.visits[c])
         for side in (LEFT, RIGHT):
             if tree.c[c, side] >= 0:
                 stack[top] = tree.c[c, side]
@@ -87,12 +97,34 @@ def _rank_p_node(tree, expressions, p, scratch, rules):
                 stack[top] = tree.p[q, TOP_BUCKET]
                 top += 1
                 q = tree.p[q, NEXT]
-    return rank, loss
+    return rank, loss, discarded / max(reached, 1), reached
+
+
+@part
+def _begin_windows(tree, p, scratch):
+    """Forget what events have done below a p-node."""
+    stack = scratch.stack
+    stack[0] = tree.p[p, TOP_BUCKET]
+    top = np.int64(1)
+    while top > 0:
+        top -= 1
+        c = stack[top]
+        scratch.visits[c], scratch.discarded[c] = 0, 0
+        for side in (LEFT, RIGHT):
+            if tree.c[c, side] >= 0:
+                stack[top] = tree.c[c, side]
+                top += 1
+        q = tree.c[c, HEAD]
+        while q >= 0:
+            stack[top] = tree.p[q, TOP_BUCKET]
+            top += 1
+            q = tree.p[q, NEXT]
 
 
 @kernel
 def recycle(tree, expressions, scratch, rules):
-    """Rank every p-node; take down those below theta, and let losses speak in later insertions.
+    """Rank every p-node; take down those below theta, and use losses in the scores of later
+    insertions.  With `node_window`, only p-nodes whose own window is over.
 
     Returns how many were taken down; their expressions are pending.
     """
@@ -102,7 +134,12 @@ def recycle(tree, expressions, scratch, rules):
     for p in range(tree.count[P_HIGH]):
         if tree.p[p, ATTR] < 0:
             continue
-        rank, loss = _rank_p_node(tree, expressions, p, scratch, rules)
+        rank, loss, own_loss, reached = _rank_p_node(tree, expressions, p, scratch, rules)
+        if rules.node_window > 0.0:
+            if WATCH * reached < max(WATCH * MIN_VISITS, rules.node_window * tree.p[p, BELOW]):
+                continue
+            rank -= rules.gamma * own_loss
+            _begin_windows(tree, p, scratch)
         scratch.score[p] = -rules.gamma * loss
         if rank >= rules.theta or tree.p[p, BELOW] == 0:
             continue
@@ -111,6 +148,7 @@ def recycle(tree, expressions, scratch, rules):
         take_down(tree, tree.p[p, TOP_BUCKET], scratch.stack)
         free_p_node(tree, p)
         taken += 1
-    scratch.visits[:] = 0
-    scratch.discarded[:] = 0
+    if rules.node_window == 0.0:
+        scratch.visits[:] = 0
+        scratch.discarded[:] = 0
     return taken

@@ -11,10 +11,10 @@ from matchwood.encode.predicate_kernels import PredicateLayout
 from matchwood.index.blocks.reach import clear_codes, find_blocks, find_spaces, post_codes
 from matchwood.index.blocks.verify import ask_for_rows, test_block, test_entries
 from matchwood.index.blocks.words import Blocks, Codes, Places
-from matchwood.index.core.layout_kernels import BOARD, EXPRESSION_TABLE, PREDICATE_TABLE, Board
+from matchwood.index.core.layout_kernels import BOARD, EXPRESSION_TABLE, PREDICATE_TABLE
 from matchwood.kernel.bound import Layout
 from matchwood.kernel.jit import kernel, prefetch
-from matchwood.kernel.verify_kernels import CANDIDATES, NODES, PREDICATES, finish_event
+from matchwood.kernel.verify_kernels import CANDIDATES, NODES, PREDICATES, Board, finish_event
 
 AHEAD, FAR_AHEAD = 2, 8
 """How many blocks before its turn the rows of a block, and its header, are asked for."""
@@ -123,7 +123,5 @@ def match_blocks(bound, bound_mine, events, first, stamp, output):
         clear_codes(events, e, code)
         if n < 0:
             return e
-        finish_event(
-            e, n, work[NODES], work[CANDIDATES], work[PREDICATES], output.offsets, output.counters
-        )
+        finish_event(e, n, work[NODES], work[CANDIDATES], work[PREDICATES], output)
     return len(events.start) - 1

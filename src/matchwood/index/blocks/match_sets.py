@@ -23,35 +23,32 @@ from matchwood.kernel.verify_kernels import (
     CANDIDATES,
     NODES,
     PREDICATES,
+    Posted,
     finish_event,
     post_event,
 )
 
 
 @part
-def _try_slot(slot, view, mine, events, stamp, out, n):
+def _try_slot(slot, view, scratch, event, out, n):
     """Append a slot that the event of sets has not met yet, if it holds; there is room."""
-    scratch, board = mine.memory, mine.board
     if scratch.seen[slot] == scratch.clock[0]:
         return n
     scratch.seen[slot] = scratch.clock[0]
     scratch.work[CANDIDATES] += 1
-    if all_hold(
-        slot, view.expressions, view.predicates, events, stamp, board.event, board.entry,
-        scratch.work,
-    ):  # fmt: skip
+    if all_hold(slot, view.expressions, event, scratch.work):
         out[n] = slot
         n += 1
     return n
 
 
 @part
-def _try_block(b, view, mine, events, stamp, out, n):
+def _try_block(b, view, scratch, event, out, n):
     """Test every slot of a block; returns the end of `out`, or FULL."""
     blocks = view.blocks
     at = blocks.at[b]
     head = blocks.word[at]
-    mine.memory.work[NODES] += 1
+    scratch.work[NODES] += 1
     first = items_of(blocks.word, at)
     having = at + HEAD + columns_of(head) * (1 + ((members_of(head) + 63) >> 6))
     for i in range(first, first + members_of(head)):
@@ -69,7 +66,7 @@ def _try_block(b, view, mine, events, stamp, out, n):
             return np.int64(FULL)
         for k in range(begin, last):
             slot = item if item >= 0 else np.int64(blocks.twin[k])
-            n = _try_slot(slot, view, mine, events, stamp, out, n)
+            n = _try_slot(slot, view, scratch, event, out, n)
     return n
 
 
@@ -84,7 +81,8 @@ def match_sets(bound, bound_mine, events, first, stamp, output):
     n_attributes = len(places.dim_start) >> 1
     n = output.offsets[first]
     for e in range(first, len(events.start) - 1):
-        post_event(events, e, stamp + e, mine.board.event, mine.board.entry)
+        post_event(events, e, stamp + e, mine.board)
+        event = Posted(events, stamp + e, mine.board, view.predicates)
         for i in range(len(work)):
             work[i] = 0
         mine.memory.clock[0] += 1
@@ -98,10 +96,8 @@ def match_sets(bound, bound_mine, events, first, stamp, output):
                 low = place_of(places, dim, min(events.lo[entry], events.hi[entry]))
                 high = place_of(places, dim, max(events.lo[entry], events.hi[entry]))
                 for b in range(places.block[low], places.block[high + 1]):
-                    n = _try_block(b, view, mine, events, stamp + e, output.out, n)
+                    n = _try_block(b, view, mine.memory, event, output.out, n)
                     if n < 0:
                         return e
-        finish_event(
-            e, n, work[NODES], work[CANDIDATES], work[PREDICATES], output.offsets, output.counters
-        )
+        finish_event(e, n, work[NODES], work[CANDIDATES], work[PREDICATES], output)
     return len(events.start) - 1

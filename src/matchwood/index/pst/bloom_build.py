@@ -102,8 +102,9 @@ def reserve_spaces(records, n_records):
 
 
 @kernel
-def fill_all(spaces, records, homes, entries, signatures, expressions, predicates, slots):
+def fill_all(division, signatures, expressions, predicates, slots):
     """Write entries and records; there is room for all of them."""
+    spaces, homes, entries = division.spaces, division.homes, division.entries
     for i in range(len(slots)):
         look_ahead(expressions, predicates, slots, i)
         slot = slots[i]
@@ -111,5 +112,5 @@ def fill_all(spaces, records, homes, entries, signatures, expressions, predicate
         entries.skipped[0] = pred
         n_skipped = np.int64(is_whole(spaces, dim, predicates, pred))
         homes.ref[slot] = put_entry(entries, expressions, predicates, slot, n_skipped)
-        record_all(spaces, records, homes, signatures, expressions, predicates, dim, pred, slot)
+        record_all(division, signatures, expressions, predicates, dim, pred, slot)
         use_cuts(spaces, dim, predicates, pred, 1)

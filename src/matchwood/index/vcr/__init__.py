@@ -15,8 +15,8 @@ Differs. - Grid lines are keys, chosen from the ends of the ranges (`vcr_plan`),
          - What has no range on both attributes, or would be cut into more than `most_vcrs` pieces,
            is held by a BE-Tree inside.
          - An event whose x or y is a set of values is tested against every expression.
-         - The hash has 2^k places, half of them free at least, and grows and shrinks; the paper
-           takes the remainder of a prime and a fixed size.
+         - The hash has 2^k places, half of them free at least, and grows and shrinks; the paper's
+           has a fixed prime number of them, and chains (`lists = "chains"`, for comparison).
          - Lists are sorted arrays and not chains: deletion searches by halving.
          - What is `auto` is decided again whenever the number of expressions has doubled.
          docs/decisions/0010-vcr-a-grid-of-keys.md gives the reasons.
@@ -30,7 +30,9 @@ Layout   (R_x, R_y grid points, B = (kx + 1)(ky + 1) VCRs at each, S slots, L li
          distance  int64[|Cov|]    numbers of the VCRs that cover a point, from its pivot's on
          step_x    int32[|Cov|]    how far their corners are from the pivot's; step_y likewise
          edge      uint8[|Cov|]    the point is on the RIGHT or TOP side of the VCR, or INNER
-         table     int32[B R_x R_y]  list of a VCR + 1, 0 for none; empty with the hash
+         table     int32[B R_x R_y]  list of a VCR + 1, 0 for none; empty with the hash; with chains
+                                   int32[places], the first list of a place + 1
+         chain     int32[L]        with chains only: the next list of the same place + 1
          pairs                     the hash: number of a VCR -> its list (see pair_map_kernels)
          owner     int64[L]        number of the VCR that has a list; ~next for a free one
          count     int64[3]        HIGH, FREE, N_INEXACT

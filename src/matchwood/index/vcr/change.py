@@ -6,10 +6,17 @@ from typing import NamedTuple
 
 import numpy as np
 
-from matchwood.kernel.id_list_kernels import capacity, insert_id, remove_id, reserve, room_for
+from matchwood.kernel.id_list_kernels import (
+    IdLists,
+    capacity,
+    insert_id,
+    remove_id,
+    reserve,
+    room_for,
+)
 from matchwood.kernel.interval_kernels import MAX_KEY
 from matchwood.kernel.jit import kernel, part
-from matchwood.kernel.pair_map_kernels import find_pair, has_places, put_pair, remove_pair
+from matchwood.kernel.pair_map_kernels import PairMap, find_pair, has_places, put_pair, remove_pair
 
 X_ATTR, Y_ATTR, KX, KY = range(4)
 """Positions in `Grid.shape`: the two attributes, log2 of the longest sides."""
@@ -51,10 +58,27 @@ class Active(NamedTuple):
     """Activated VCRs, apart from their hash and their lists; see `vcr.py`."""
 
     table: np.ndarray
+    chain: np.ndarray
     owner: np.ndarray
     count: np.ndarray
     home: np.ndarray
     box: np.ndarray
+
+
+class Vcrs(NamedTuple):
+    """The grid, the VCRs that are activated, and the ids in them."""
+
+    grid: Grid
+    active: Active
+    pairs: PairMap
+    lists: IdLists
+
+
+class Parts(NamedTuple):
+    """Scratch of a decomposition."""
+
+    rectangle: np.ndarray  # int64[4]
+    pieces: np.ndarray  # int64[most, 4]
 
 
 # ── rectangles ──────────────────────────────────────────────────────────────────────────────────
@@ -230,9 +254,59 @@ def _id_of(grid, piece):
 @part
 def list_of(active, pairs, id_):
     """The list of a VCR, -1 when it is not activated."""
+    if len(active.chain) > 0:
+        which = np.int64(active.table[_chain_of(active, id_)]) - 1
+        while which >= 0 and active.owner[which] != id_:
+            which = np.int64(active.chain[which]) - 1
+        return which
     if len(active.table) > 0:
         return np.int64(active.table[id_]) - 1
     return find_pair(pairs, id_)
+
+
+@part
+def _chain_of(active, id_):
+    """The place of a VCR in the paper's hash (2.2.3): randomised, then divided by a prime."""
+    h = np.uint64(id_) * np.uint64(0x9E3779B97F4A7C15)
+    return np.int64((h >> np.uint64(20)) % np.uint64(len(active.table)))
+
+
+@part
+def _enter(active, pairs, id_, which):
+    """Let a VCR lead to its list."""
+    if len(active.chain) > 0:
+        at = _chain_of(active, id_)
+        active.chain[which] = active.table[at]
+        active.table[at] = which + 1
+    elif len(active.table) > 0:
+        active.table[id_] = which + 1
+    else:
+        put_pair(pairs, id_, which)
+
+
+@part
+def _forget(active, pairs, id_, which):
+    """Let a VCR lead to nothing."""
+    if len(active.chain) > 0:
+        at = _chain_of(active, id_)
+        if active.table[at] == which + 1:
+            active.table[at] = active.chain[which]
+            return
+        before = np.int64(active.table[at]) - 1
+        while active.chain[before] != which + 1:
+            before = np.int64(active.chain[before]) - 1
+        active.chain[before] = active.chain[which]
+    elif len(active.table) > 0:
+        active.table[id_] = 0
+    else:
+        remove_pair(pairs, id_)
+
+
+@kernel
+def enter_all(active, pairs):
+    """Enter all lists into an emptied table of chains."""
+    for which in range(active.count[HIGH]):
+        _enter(active, pairs, active.owner[which], which)
 
 
 @part
@@ -248,19 +322,13 @@ def _activate(active, pairs, id_):
         which = active.count[HIGH]
         active.count[HIGH] += 1
     active.owner[which] = id_
-    if len(active.table) > 0:
-        active.table[id_] = which + 1
-    else:
-        put_pair(pairs, id_, which)
+    _enter(active, pairs, id_, which)
     return which
 
 
 @part
 def _deactivate(active, pairs, id_, which):
-    if len(active.table) > 0:
-        active.table[id_] = 0
-    else:
-        remove_pair(pairs, id_)
+    _forget(active, pairs, id_, which)
     active.owner[which] = ~active.count[FREE]
     active.count[FREE] = which
 
@@ -281,16 +349,15 @@ def _inexact(active):
 
 
 @kernel
-def insert_more(
-    grid, active, pairs, lists, uses, expressions, predicates, slots, first,
-    overlapped, rectangle, pieces,
-):  # fmt: skip
+def insert_more(vcrs, uses, expressions, predicates, slots, first, overlapped, parts):
     """Insert expressions first..; returns how many are done, and what is full or DONE.
 
     One that did not get in whole is inserted again: what is in a list already stays.  `home` says
     which expressions have no place here.  With `uses`, VCRs are activated and their ids counted
     there, and nothing is put into lists yet.
     """
+    grid, active, pairs, lists = vcrs.grid, vcrs.active, vcrs.pairs, vcrs.lists
+    rectangle, pieces = parts.rectangle, parts.pieces
     is_count = len(uses) > 0
     inexact = BOX if is_count else _inexact(active)
     for s in range(first, len(slots)):
@@ -338,20 +405,14 @@ def needed_room(uses):
 
 
 @kernel
-def remove_all(
-    grid, active, pairs, lists, expressions, predicates, slots, overlapped, rectangle, pieces
-):
+def remove_all(vcrs, expressions, predicates, slots, overlapped, parts):
     """Delete expressions that are PLACED: decompose again, and leave every list."""
+    grid, active, pairs, lists = vcrs.grid, vcrs.active, vcrs.pairs, vcrs.lists
+    rectangle, pieces = parts.rectangle, parts.pieces
+    inexact = _inexact(active)
     for slot in slots:
         tests = _place(
-            grid,
-            expressions,
-            predicates,
-            slot,
-            _inexact(active),
-            overlapped,
-            len(pieces),
-            rectangle,
+            grid, expressions, predicates, slot, inexact, overlapped, len(pieces), rectangle
         )
         n = _decompose(grid, rectangle, overlapped, pieces)
         for p in range(n):

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import isqrt
 from typing import Any, ClassVar
 
 from matchwood.index.core.config import IndexConfig
 
 AUTO = "auto"
 SIMPLE, OVERLAPPED = "simple", "overlapped"
-TABLE, HASH = "table", "hash"
+TABLE, HASH, CHAINS = "table", "hash", "chains"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -21,7 +22,9 @@ class Config(IndexConfig):
     sides          longest sides of a VCR, powers of two.  Longer: fewer pieces, more to look at
     decomposition  "simple", or "overlapped": fewer activated VCRs, more ids read twice.  Auto:
                    simple with a table, overlapped with a hash, as in the paper's figures 7 and 8
-    lists          "table" of all VCRs, or "hash" of the activated ones: less memory, more time
+    lists          "table" of all VCRs, or "hash" of the activated ones: less memory, more time;
+                   "chains" is the paper's hash, of a fixed number of places, for comparison
+    places         of the paper's hash: a prime number; more of them make chains shorter
     most_vcrs      what would be cut into more pieces is held elsewhere
     """
 
@@ -32,6 +35,7 @@ class Config(IndexConfig):
     sides: Any = AUTO
     decomposition: str = AUTO
     lists: str = AUTO
+    places: int = 1_800_017
     most_vcrs: int = 256
 
     def __post_init__(self) -> None:
@@ -47,11 +51,17 @@ class Config(IndexConfig):
             self._expect(name, is_pair and _fits(name, *value), f'{what}, or "auto",')
             object.__setattr__(self, name, tuple(value))
         self._expect_one("decomposition", AUTO, SIMPLE, OVERLAPPED)
-        self._expect_one("lists", AUTO, TABLE, HASH)
+        self._expect_one("lists", AUTO, TABLE, HASH, CHAINS)
+        self._expect_integer("places", 1, 2**31 - 1)
+        self._expect("places", _is_prime(self.places), "a prime number")
         self._expect_integer("most_vcrs", 1, 2**16)
 
     def _expect_one(self, name: str, *known: str) -> None:
         self._expect(name, getattr(self, name) in known, f"one of {', '.join(known)}")
+
+
+def _is_prime(n: int) -> bool:
+    return n > 1 and all(n % k for k in range(2, isqrt(n) + 1))
 
 
 def _fits(name: str, first: Any, second: Any) -> bool:

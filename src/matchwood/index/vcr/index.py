@@ -41,8 +41,9 @@ class VCR(FrameWithRest):
         """An empty structure over a grid."""
         overlapped = self.config.decomposition == OVERLAPPED
         if self.config.decomposition == AUTO:
-            overlapped = lists == HASH
-        self._vcrs = VCRLists(grid, lists == TABLE, overlapped, self.config.most_vcrs)
+            overlapped = lists != TABLE
+        config = self.config
+        self._vcrs = VCRLists(grid, lists, config.places, overlapped, config.most_vcrs)
         self._rest = None
 
     # ── changing ────────────────────────────────────────────────────────────────────────────────
@@ -137,10 +138,11 @@ class VCR(FrameWithRest):
             "cells": [len(grid.cut_x), len(grid.cut_y)],
             "sides": [1 << int(grid.shape[KX]), 1 << int(grid.shape[KY])],
             "decomposition": OVERLAPPED if vcrs.overlapped else SIMPLE,
-            "lists": TABLE if vcrs.has_table else HASH,
+            "lists": vcrs.form,
             "covering_vcrs": len(grid.distance),
             "activated_vcrs": vcrs.n_active,
             "ids_in_lists": vcrs.n_ids,
+            "places": vcrs.n_places,
             "load": vcrs.load,
             "rest": self._n_rest,
             "bytes": vcrs.nbytes + self._rest_bytes,

@@ -21,11 +21,15 @@ from matchwood.index.vcr.change import (
     N_INEXACT,
     Active,
     Grid,
+    Parts,
+    Vcrs,
+    enter_all,
     insert_more,
     needed_room,
     remove_all,
     reserve_all,
 )
+from matchwood.index.vcr.config import CHAINS, HASH, TABLE
 from matchwood.kernel.arrays import doubled, grown, named, taken, writable
 from matchwood.kernel.id_list_kernels import IdLists
 from matchwood.kernel.id_lists import IdListStore
@@ -41,11 +45,15 @@ BOXES = 8
 class VCRLists:
     """Owns the arrays over one grid: fills them, grows them, empties them."""
 
-    def __init__(self, grid: Grid, has_table: bool, overlapped: bool, most_vcrs: int) -> None:
+    def __init__(
+        self, grid: Grid, lists: str, places: int, overlapped: bool, most_vcrs: int
+    ) -> None:
         self.grid = grid
         self.pairs = new_pair_map()
+        size = {TABLE: n_places(grid), CHAINS: places}.get(lists, 0)
         self.active = Active(
-            table=np.zeros(n_places(grid) if has_table else 0, np.int32),
+            table=np.zeros(size, np.int32),
+            chain=np.zeros(16 if lists == CHAINS else 0, np.int32),
             owner=np.zeros(16, np.int64),
             count=np.array([0, -1, 0], np.int64),
             home=np.zeros(16, np.uint8),
@@ -71,7 +79,10 @@ class VCRLists:
         active, n = self.active, int(self.active.count[HIGH])
         order = np.argsort(active.owner[:n], kind="stable")
         active.owner[:n] = active.owner[:n][order]
-        if len(active.table):
+        if len(active.chain):
+            active.table[:] = 0
+            enter_all(active, self.pairs)
+        elif len(active.table):
             active.table[active.owner[:n]] = np.arange(1, n + 1, dtype=np.int32)
         else:
             rank = np.empty(n, np.int32)
@@ -90,13 +101,11 @@ class VCRLists:
     def _run(self, table: ExpressionTable, slots: np.ndarray, is_count: bool) -> np.ndarray:
         """Put ids into lists, or count how many each list will get; returns the counts."""
         uses = np.zeros(len(self.active.owner) if is_count else 0, np.int32)
-        pieces, rectangle = self._scratch()
-        done = 0
+        parts, done = self._parts(), 0
         while done < len(slots):
             done, full = insert_more(
-                self.grid, self.active, self.pairs, self._store.lists, uses,
-                table.layout, table.predicates.layout, slots, done,
-                self.overlapped, rectangle, pieces,
+                self._vcrs(), uses, table.layout, table.predicates.layout, slots, done,
+                self.overlapped, parts,
             )  # fmt: skip
             self._grow(full)
             uses = grown(uses, len(self.active.owner)) if is_count else uses
@@ -104,11 +113,8 @@ class VCRLists:
 
     def remove(self, table: ExpressionTable, slots: np.ndarray) -> None:
         """Take out expressions that are placed; lists shrink, VCRs without ids are deactivated."""
-        pieces, rectangle = self._scratch()
-        remove_all(
-            self.grid, self.active, self.pairs, self._store.lists,
-            table.layout, table.predicates.layout, slots, self.overlapped, rectangle, pieces,
-        )  # fmt: skip
+        p, parts = table.predicates.layout, self._parts()
+        remove_all(self._vcrs(), table.layout, p, slots, self.overlapped, parts)
         self._store.trim()
 
     def _grow(self, full: int) -> None:
@@ -116,7 +122,8 @@ class VCRLists:
         if full == LISTS_FULL:
             self._store.make_lists(max(2 * len(active.owner), int(active.count[HIGH]) + self._most))
             size = len(self._store.lists.size)
-            self.active = active._replace(owner=grown(active.owner, size))
+            chain = grown(active.chain, size) if len(active.chain) else active.chain
+            self.active = active._replace(owner=grown(active.owner, size), chain=chain)
         elif full == MAP_FULL:
             fresh = new_pair_map(doubled(16, 2 * (int(self.pairs.count[0]) + self._most)))
             move_pairs(self.pairs, fresh)
@@ -131,8 +138,11 @@ class VCRLists:
             home=grown(self.active.home, size), box=grown(box, size) if len(box) else box
         )
 
-    def _scratch(self) -> tuple[np.ndarray, np.ndarray]:
-        return np.zeros((self._most, 4), np.int64), np.zeros(4, np.int64)
+    def _parts(self) -> Parts:
+        return Parts(np.zeros(4, np.int64), np.zeros((self._most, 4), np.int64))
+
+    def _vcrs(self) -> Vcrs:
+        return Vcrs(self.grid, self.active, self.pairs, self._store.lists)
 
     # ── telling and keeping ─────────────────────────────────────────────────────────────────────
 
@@ -141,8 +151,11 @@ class VCRLists:
         return self._store.lists
 
     @property
-    def has_table(self) -> bool:
-        return len(self.active.table) > 0
+    def form(self) -> str:
+        """What finds a list: see `Config.lists`."""
+        if len(self.active.chain):
+            return CHAINS
+        return TABLE if len(self.active.table) else HASH
 
     @property
     def n_active(self) -> int:
@@ -153,9 +166,14 @@ class VCRLists:
         return self._store.n_ids
 
     @property
+    def n_places(self) -> int:
+        """Places of the table or of the hash."""
+        return len(self.active.table) or len(self.pairs.key)
+
+    @property
     def load(self) -> float:
-        """The share of the places of table or hash that are taken."""
-        return self.n_active / (len(self.active.table) or len(self.pairs.key))
+        """Activated VCRs by places."""
+        return self.n_active / self.n_places
 
     @property
     def nbytes(self) -> int:

@@ -10,10 +10,12 @@ from matchwood.lang.functions.registry import Binding, define
 from matchwood.lang.functions.types import (
     Arr,
     Failed,
+    Mixed,
     Mp,
     TypeProblem,
     common,
     convert,
+    type_of,
 )
 
 _GROUP = "arrays and maps"
@@ -24,6 +26,8 @@ def _element(kind: Any) -> Any:
         return kind
     if not isinstance(kind, Arr):
         raise TypeProblem(f"{kind}, where it takes an array")
+    if isinstance(kind.element, Mixed):
+        raise TypeProblem("an array of several kinds")
     return kind.element
 
 
@@ -36,11 +40,43 @@ def same(left: Any, right: Any) -> bool:
     return bool(order_key(left) == order_key(right))
 
 
+def _kinds(kind: Any) -> tuple[Any, ...]:
+    """The types of an array's elements."""
+    if isinstance(kind, Arr) and isinstance(kind.element, Mixed):
+        return kind.element.kinds
+    return (_element(kind),)
+
+
+def _of_one_kind(left: Any, right: Any) -> bool:
+    try:
+        common(left, right)
+    except TypeProblem:
+        return False
+    return True
+
+
+def _comparable_elements(lefts: tuple[Any, ...], rights: tuple[Any, ...]) -> bool:
+    """Whether all elements compare with each other; TypeProblem when none do."""
+    found = {_of_one_kind(a, b) for a in lefts for b in rights}
+    if found == {False}:
+        raise TypeProblem(f"{lefts[0]} beside {rights[0]}")
+    return False not in found
+
+
+def _equal(left: Any, right: Any) -> bool | None:
+    """Whether two elements are equal; None for NULL and for elements of two kinds."""
+    if left is None or right is None or not _of_one_kind(type_of(left), type_of(right)):
+        return None
+    return same(left, right)
+
+
 def _array_contains(types: Sequence[Any]) -> Binding:
-    if types[0] != "void":
-        common(_element(types[0]), types[1])
+    are_comparable = types[0] == "void" or _comparable_elements(_kinds(types[0]), (types[1],))
+    equal = _equal if not are_comparable else None
 
     def contains(values: list[Any], wanted: Any) -> bool | None:
+        if equal is not None:
+            return _any([equal(each, wanted) for each in values])
         if any(each is not None and same(each, wanted) for each in values):
             return True
         return None if None in values else False
@@ -48,11 +84,16 @@ def _array_contains(types: Sequence[Any]) -> Binding:
     return "boolean", contains
 
 
+def _any(found: list[bool | None]) -> bool | None:
+    return True if True in found else None if None in found else False
+
+
 def _arrays_overlap(types: Sequence[Any]) -> Binding:
-    if "void" not in types:
-        common(_element(types[0]), _element(types[1]))
+    are_comparable = "void" in types or _comparable_elements(*map(_kinds, types))
 
     def overlap(left: list[Any], right: list[Any]) -> bool | None:
+        if not are_comparable:
+            return _any([_equal(a, b) for a in left for b in right])
         for each in left:
             if each is not None and any(b is not None and same(each, b) for b in right):
                 return True

@@ -166,9 +166,12 @@ def _unary(integers: Callable[[int], int], others: Callable[[Any], Any]) -> Any:
 
 def _whole(rounding: str, of_double: Callable[[float], int]) -> Any:
     def doubles(value: float) -> int:
-        if value != value or math.isinf(value):
-            raise Failed(f"{value} does not fit bigint")
-        return checked(of_double(value), "bigint")
+        """As Java's conversion to long: NaN is 0, what is out of range the nearest long."""
+        if value != value:
+            return 0
+        if math.isinf(value):
+            return LONG_MAX if value > 0 else LONG_MIN
+        return max(LONG_MIN, min(LONG_MAX, of_double(value)))
 
     def bind(types: Sequence[Any]) -> Binding:
         (kind,) = types

@@ -46,6 +46,15 @@ class Mp(NamedTuple):
         return "map"
 
 
+class Mixed(NamedTuple):
+    """The elements of a list of several kinds, as JSON has them; Spark has no such array."""
+
+    kinds: tuple[Any, ...]
+
+    def __str__(self) -> str:
+        return "several kinds"
+
+
 class TypeProblem(Exception):
     """Arguments of types that a function does not take."""
 
@@ -72,10 +81,7 @@ def type_of(value: Any) -> Any:
     if isinstance(value, Mapping):
         return Mp()
     if isinstance(value, (list, tuple)):
-        element: Any = "void"
-        for each in value:
-            element = common(element, type_of(each))
-        return Arr(element)
+        return Arr(_element_type([type_of(each) for each in value]))
     if isinstance(value, int):
         return "bigint"
     if isinstance(value, float):
@@ -83,6 +89,22 @@ def type_of(value: Any) -> Any:
     if isinstance(value, str):
         return "string"
     raise TypeProblem(f"a value of type {type(value).__name__}")
+
+
+def _element_type(kinds: list[Any]) -> Any:
+    """The type of all elements, Mixed if they have none in common."""
+    element: Any = "void"
+    try:
+        for kind in kinds:
+            element = common(element, kind)
+    except TypeProblem:
+        return Mixed(tuple(kinds))
+    return element
+
+
+def is_mixed(kind: Any) -> bool:
+    """Whether a type is that of a list of several kinds."""
+    return isinstance(kind, Arr) and (isinstance(kind.element, Mixed) or is_mixed(kind.element))
 
 
 _PLAIN: dict[type, str] = {

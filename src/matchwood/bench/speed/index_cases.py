@@ -1,0 +1,192 @@
+"""A million conjunctions: our matcher, counting with NumPy, DuckDB and `scan` on the same events.
+
+Subscriptions come from a table of predicates and events are encoded before a time is taken: what is
+measured is a search, and the arranging of what it found.  The others take fewer events, and their
+answers must be the same.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from matchwood import Matcher
+from matchwood.bench.speed.roofline import Reading, reading
+from matchwood.bench.speed.sizes import Sizes
+from matchwood.bench.speed.user_cases import Measured, agree, matcher_of, seconds
+from matchwood.encode.events import EncodedEvents, EventBatch
+from matchwood.encode.expressions import ExpressionTable
+from matchwood.index.core.scratch import Scratch
+from matchwood.index.scan.index import Scan
+from matchwood.kernel.arrays import slices
+from matchwood.workload import Workload, find_workload
+from matchwood.workload.loading import load_events
+
+COUNTED = 5
+"""Events that the others are given."""
+
+WORKLOADS: dict[str, tuple[str, dict[str, Any]]] = {
+    "begen": ("begen", {}),
+    "zipf": ("begen:zipf", {}),
+    "pstree": ("pstree", {}),
+    "sparse": ("pstree:dims-30k", {}),
+}
+
+
+class Counting:
+    """NumPy counting: subscriptions of the predicates that hold, counted by `bincount`."""
+
+    def __init__(self, table: ExpressionTable, slots: np.ndarray) -> None:
+        x, p = table.layout, table.predicates.layout
+        self.need = x.size[slots].astype(np.int64)
+        code = x.code[slices(x.start[slots], x.size[slots])]
+        order = np.argsort(code, kind="stable")
+        self.posting = np.repeat(np.arange(len(slots), dtype=np.int32), x.size[slots])[order]
+        self.start = np.searchsorted(code[order], np.arange(len(p.attr) + 1))
+        self.slots = slots
+        used = np.flatnonzero(p.attr >= 0)
+        sizes = p.n_intervals[used]
+        one = sizes == 1
+        pred = np.concatenate([used[one], np.repeat(used[~one], sizes[~one])])
+        at = slices(p.interval_start[used[~one]], sizes[~one])
+        lo = np.concatenate([p.lo[used[one]], p.interval_lo[at]])
+        hi = np.concatenate([p.hi[used[one]], p.interval_hi[at]])
+        by_attr = np.argsort(p.attr[pred], kind="stable")
+        self.pred, self.lo, self.hi = pred[by_attr], lo[by_attr], hi[by_attr]
+        self.first = np.searchsorted(p.attr[self.pred], np.arange(table.n_attributes + 1))
+
+    def match(self, attrs: np.ndarray, keys: np.ndarray) -> np.ndarray:
+        held = []
+        for attr, key in zip(attrs.tolist(), keys.tolist(), strict=True):
+            part = slice(self.first[attr], self.first[attr + 1])
+            held.append(self.pred[part][(self.lo[part] <= key) & (key <= self.hi[part])])
+        found = np.concatenate(held)
+        lists = slices(self.start[found], self.start[found + 1] - self.start[found])
+        counts = np.bincount(self.posting[lists], minlength=len(self.need))
+        return self.slots[counts == self.need]
+
+
+class Database:
+    """DuckDB: events joined with the intervals of predicates, grouped and counted."""
+
+    def __init__(self, counting: Counting, attr: np.ndarray) -> None:
+        import duckdb
+        import pyarrow as pa
+
+        self._database = duckdb.connect()
+        self._database.execute("SET threads = 1")
+        start, pred = counting.start, counting.pred
+        sizes = start[pred + 1] - start[pred]
+        held = pa.table(
+            {
+                "attr": np.repeat(attr[pred], sizes),
+                "lo": np.repeat(counting.lo, sizes),
+                "hi": np.repeat(counting.hi, sizes),
+                "sub": counting.posting[slices(start[pred], sizes)],
+            }
+        )
+        need = pa.table({"sub": np.arange(len(counting.need), dtype=np.int32), "n": counting.need})
+        for name, table in (("p", held), ("need", need)):
+            self._database.register("given", table)
+            self._database.execute(f"CREATE TABLE {name} AS FROM given")
+
+    def match(self, attrs: np.ndarray, keys: np.ndarray) -> np.ndarray:
+        import pyarrow as pa
+
+        self._database.register("e", pa.table({"attr": attrs, "v": keys}))
+        found = self._database.execute(
+            "SELECT sub FROM (SELECT p.sub, count(*) AS c FROM e JOIN p ON e.attr = p.attr AND "
+            "e.v BETWEEN p.lo AND p.hi GROUP BY ALL) JOIN need USING (sub) WHERE c = n ORDER BY sub"
+        ).fetchnumpy()["sub"]
+        return np.asarray(found)
+
+
+def one_event(events: EventBatch, e: int) -> EventBatch:
+    """An event of a batch as a batch."""
+    part = slice(events.start[e], events.start[e + 1])
+    keys = np.ascontiguousarray(events.lo[part])
+    return EventBatch(np.array([0, len(keys)]), events.attr[part].copy(), keys, keys)
+
+
+def index_case(name: str, sizes: Sizes, index: str) -> Iterator[Measured | Reading]:
+    """One of WORKLOADS."""
+    workload = _workload(name, sizes.subscriptions, sizes.events)
+    matcher = matcher_of(workload, index)
+    store = matcher._store
+    events = load_events(workload, store.attributes)
+    batch = EncodedEvents(events, {})
+    found = matcher.find(batch)
+    alone = [one_event(events, e) for e in range(events.n_events)]
+    beside = _others(name, store.table, alone, found.slots, found.offsets)
+    n = events.n_events
+    batched = seconds(lambda: matcher.find(batch), sizes.rounds) / n * 1e6
+    yield Measured(f"{name} batch", batched, beside)
+    yield reading(name, matcher, found, batched)
+    if name in ("begen", "zipf"):
+        each = [EncodedEvents(event, {}) for event in alone]
+        single = seconds(lambda: [matcher.find(event) for event in each], sizes.rounds)
+        yield Measured(f"{name} alone", single / n * 1e6)
+    if name == "begen":
+        yield Measured("begen counting", beside["NumPy counting"] / batched)
+        stats = matcher.stats()["bytes"]
+        yield Measured("memory", sum(stats.values()) / workload.n_subscriptions, _shares(stats, n))
+
+
+def _shares(stats: dict[str, int], n: int) -> dict[str, float]:
+    total = sum(stats.values())
+    return {f"% {name}": 100 * size / total for name, size in stats.items()}
+
+
+def _workload(name: str, n: int, n_events: int) -> Workload:
+    preset, changes = WORKLOADS[name]
+    return find_workload(preset, **{**changes, "n_subscriptions": n, "n_events": n_events})
+
+
+def _others(
+    case: str,
+    table: ExpressionTable,
+    events: list[EventBatch],
+    slots: np.ndarray,
+    offsets: np.ndarray,
+) -> dict[str, float]:
+    """µs an event of the other ways, whose answers are ours."""
+    held = np.flatnonzero(table.layout.size > 0).astype(np.int32)
+    counting = Counting(table, held)
+    scan, scratch = Scan.build(table, held), Scratch()
+    ways: dict[str, Callable[[EventBatch], np.ndarray]] = {
+        "NumPy counting": lambda event: counting.match(event.attr, event.lo),
+        "scan": lambda event: np.sort(scan.search(event, scratch).slots),
+    }
+    try:
+        database = Database(counting, table.predicates.layout.attr)
+        ways["DuckDB"] = lambda event: held[database.match(event.attr, event.lo)]
+    except ImportError:
+        pass  # the table then says nothing of it
+    few, found = events[:COUNTED], {}
+    for name, match in ways.items():
+        match(few[0])
+        began = time.thread_time()
+        answers = [match(event) for event in few]
+        found[name] = (time.thread_time() - began) / len(few) * 1e6
+        for e, answer in enumerate(answers):
+            agree(f"{case}, {name}", slots[offsets[e] : offsets[e + 1]].tolist(), answer.tolist())
+    return found
+
+
+def growth_case(sizes: Sizes, index: str) -> Iterator[Measured]:
+    """Ten times as many subscriptions at equal matches; 40 bytes of memory a predicate."""
+    took = []
+    for n in (sizes.subscriptions, sizes.grown):
+        workload = find_workload(
+            "pstree", n_subscriptions=n, n_events=sizes.events, n_attributes=1_000,
+            min_predicates=5, match_probability=1_000 / n,
+        )  # fmt: skip
+        matcher: Matcher = matcher_of(workload, index)
+        batch = EncodedEvents(load_events(workload, matcher._store.attributes), {})
+        matcher.find(batch)
+        took.append(seconds(partial(matcher.find, batch), sizes.rounds))
+    yield Measured("growth", took[1] / took[0])

@@ -1,0 +1,207 @@
+"""The plan by which compiled code reads dicts (`dict_walk_kernels`), and the memory of its walks.
+
+It is made of the plan for JSON documents: the same paths, the same keys.  What it reads never
+changes; a walk writes to a `_Memory`, which one thread has at a time.
+"""
+
+from __future__ import annotations
+
+from datetime import date, datetime, time, timedelta
+from decimal import Decimal
+from typing import Any, NamedTuple
+from uuid import UUID
+
+import numpy as np
+
+from matchwood.encode.attributes import Attributes
+from matchwood.encode.dict_walk_kernels import (
+    FULL,
+    HAS_UNKNOWN,
+    LEFT,
+    VIEW,
+    WALK,
+    Names,
+    Output,
+    View,
+    Walk,
+    fill_ways,
+    read_dict,
+    read_dicts,
+)
+from matchwood.encode.json_plan import JsonPlan, plan_for
+from matchwood.encode.json_walk_kernels import MAX_DEPTH, NONE
+from matchwood.kernel.arrays import grown
+from matchwood.kernel.bound import Binding
+from matchwood.kernel.objects import IS_USABLE
+
+WORTH_IT = 64
+"""Dicts since the last change of attributes before a plan is made for dicts alone."""
+
+MOST_STEPS = 6
+"""Parts of a dotted name: with more there would be too many ways to write it."""
+
+COPIED = 4_096
+MOST_COPIED = 2**28
+"""Bytes of strings that a walk begins with, and that an event may have at most."""
+
+_NAMED = (type(None), str, int, float, bool, list, dict)
+_FLAT = (bytes, tuple, datetime, date, time, timedelta, Decimal, UUID, set, frozenset, complex)
+"""Types whose values have no fields."""
+
+
+class DictPlan:
+    """Reads dicts; see the module's docstring."""
+
+    def __init__(self, plan: JsonPlan) -> None:
+        self.changes = plan.changes
+        self._paths = plan.names
+        self._texts, names = _names(plan)
+        self._view = View(names, plan.plan)
+        self._bound = Binding(VIEW).of(self._view)
+        self._most = 2 * len(plan.names) + len(plan.plan.absent)
+        self._free: list[_Memory] = []
+
+    def read(self, attributes: Attributes, event: dict[Any, Any]) -> tuple[Any, Any] | None:
+        """Attributes, ascending, and keys of an event; None: it goes the general way."""
+        try:
+            memory = self._free.pop()
+        except IndexError:
+            memory = self._new()
+        n = read_dict(self._bound, memory.bound, id(event), memory.attr, memory.key)
+        while n == FULL and memory.make_room():
+            n = read_dict(self._bound, memory.bound, id(event), memory.attr, memory.key)
+        if n < 0:
+            self._free.append(memory)
+            return None
+        if n >= HAS_UNKNOWN:
+            n -= HAS_UNKNOWN
+            self._count(attributes, memory)
+        found = memory.attr[:n].copy(), memory.key[:n].copy()
+        self._free.append(memory)
+        return found
+
+    def read_many(self, attributes: Attributes, events: list[Any]) -> Output:
+        """The entries of all events; those that are left have none.
+
+        events  a list that no other code can change
+        """
+        memory = self._free.pop() if self._free else self._new()
+        n = len(events)
+        room = self._most + min(self._most, 32) * n
+        output = Output(
+            np.zeros(n + 1, np.int64), np.empty(room, np.int32), np.empty(room, np.int64),
+            np.zeros(n, np.bool_),
+        )  # fmt: skip
+        done = 0
+        while done < n:
+            before = done
+            done = read_dicts(self._bound, memory.bound, id(events), done, self._most, output)
+            if done == n:
+                break
+            if int(output.start[done]) + self._most > len(output.attr):
+                room = 2 * len(output.attr)
+                output = output._replace(attr=grown(output.attr, room), key=grown(output.key, room))
+            elif done == before and not memory.make_room():
+                output.is_left[done], output.start[done + 1] = True, output.start[done]
+                done += 1
+        self._count(attributes, memory)
+        self._free.append(memory)
+        used = int(output.start[n])
+        return output._replace(attr=output.attr[:used], key=output.key[:used])
+
+    def _count(self, attributes: Attributes, memory: _Memory) -> None:
+        unknown = memory.walk.unknown
+        for path in np.flatnonzero(unknown).tolist():
+            attributes.unknown[self._paths[path]] += int(unknown[path])
+        unknown[:] = 0
+
+    def _new(self) -> _Memory:
+        return _Memory(len(self._paths), len(self._view.names.path), self._most)
+
+
+class _Memory:
+    """What one walk writes to."""
+
+    def __init__(self, n_paths: int, n_nodes: int, most: int) -> None:
+        double = np.zeros(1)
+        deep = MAX_DEPTH + 1
+        self.walk = Walk(
+            np.zeros(deep, np.int64), np.zeros(deep, np.int64), np.zeros(deep, np.int32),
+            np.zeros(n_nodes, np.int64), np.zeros(n_paths, np.int64),
+            np.zeros(n_paths, np.int32), np.zeros(n_paths, np.uint8),
+            np.zeros(n_paths, np.int64), np.zeros(n_paths, np.int64),
+            np.zeros(COPIED, np.uint8), double, double.view(np.int64),
+            np.zeros(n_paths, np.int64), np.zeros(1, np.int64),
+        )  # fmt: skip
+        self.attr, self.key = np.empty(most, np.int32), np.empty(most, np.int64)
+        self._binding = Binding(WALK)
+        self.bound = self._binding.of(self.walk)
+
+    def make_room(self) -> bool:
+        """Double the room for strings; False where an event has more than is reasonable."""
+        size = 2 * len(self.walk.copied)
+        if size > MOST_COPIED:
+            return False
+        self.walk = self.walk._replace(copied=np.zeros(size, np.uint8))
+        self.bound = self._binding.of(self.walk)
+        return True
+
+
+class _Way(NamedTuple):
+    parent: int
+    text: str
+    node: int
+
+
+def _names(plan: JsonPlan) -> tuple[list[str], Names]:
+    """All ways to reach the paths, and their texts, which have to be kept."""
+    nodes: dict[tuple[str, ...], int] = {(): 0}
+    ways: dict[tuple[int, str], int] = {}
+    path, is_inner = [NONE], [False]
+    for number, name in enumerate(plan.names):
+        steps = tuple(name.split("."))
+        for i in range(1, len(steps) + 1):
+            if steps[:i] not in nodes:
+                nodes[steps[:i]] = len(path)
+                path.append(NONE)
+                is_inner.append(False)
+        for i in range(len(steps)):
+            is_inner[nodes[steps[:i]]] = True
+            for j in range(i + 1, len(steps) + 1):
+                ways[nodes[steps[:i]], ".".join(steps[i:j])] = nodes[steps[:j]]
+        path[nodes[steps]] = number
+    texts = [text for _, text in ways]
+    known = [*_NAMED, *_FLAT]
+    addresses = [id(each) for each in known]
+    addresses.insert(len(_NAMED), id(True))
+    names = Names(
+        np.array([parent for parent, _ in ways], np.int32),
+        np.array(list(ways.values()), np.int32),
+        np.array([id(text) for text in texts], np.int64),
+        np.array([hash(text) for text in texts], np.int64),
+        np.full(1 << (2 * len(ways) + 1).bit_length(), NONE, np.int32),
+        np.array(path, np.int32),
+        np.array(is_inner, np.bool_),
+        np.array(addresses, np.int64),
+    )
+    fill_ways(names)
+    return texts, names
+
+
+def dict_plan(attributes: Attributes, n: int) -> DictPlan | None:
+    """The plan by which n dicts are read; None where there is none, or it is not worth making."""
+    found: DictPlan | None = attributes.dict_plan
+    if found is not None and found.changes == attributes.changes:
+        return found
+    if not IS_USABLE:
+        return None
+    plan = plan_for(attributes, n, WORTH_IT)
+    if plan is None or plan.is_by_hand:
+        return None
+    if any(name.count(".") >= MOST_STEPS for name in plan.names):
+        return None
+    attributes.dict_plan = DictPlan(plan)
+    return attributes.dict_plan
+
+
+__all__ = ["LEFT", "DictPlan", "dict_plan"]

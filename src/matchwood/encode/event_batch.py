@@ -1,0 +1,115 @@
+"""The integers of events, and how they are put together.
+
+Layout   (n events, m entries, an entry being one attribute of one event)
+         start  int64[n+1]  slice of entries that belongs to an event
+         attr   int32[m]    attribute ids, ascending within an event
+         lo, hi int64[m]    the value's key (lo == hi), or the hull of an interval-valued entry
+         more   int32[m]    -1, or which set below an entry has; empty when no entry has one
+         more_start int64[k+1], more_lo, more_hi int64[]   those sets: sorted disjoint intervals
+
+A number between two neighbouring doubles, beside a context, has lo = hi + 1: the double above it
+and the one below.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from matchwood.encode.interval_events import KeySets
+from matchwood.errors import EventError
+from matchwood.kernel.arrays import slices
+
+_NO_SETS = np.empty(0, np.int32)
+_NO_STARTS = np.zeros(1, np.int64)
+_NO_KEYS = np.empty(0, np.int64)
+
+
+class EventBatch(NamedTuple):
+    """Encoded events; see the module's docstring for the arrays."""
+
+    start: np.ndarray
+    attr: np.ndarray
+    lo: np.ndarray
+    hi: np.ndarray
+    more: np.ndarray = _NO_SETS
+    more_start: np.ndarray = _NO_STARTS
+    more_lo: np.ndarray = _NO_KEYS
+    more_hi: np.ndarray = _NO_KEYS
+
+    @property
+    def n_events(self) -> int:
+        return len(self.start) - 1
+
+
+class EncodedEvents(NamedTuple):
+    """A batch, and what was wrong with the events that could not be encoded.
+
+    warnings  what was wrong with computed attributes of events that are in the batch all the same
+    """
+
+    batch: EventBatch
+    errors: dict[int, EventError]
+    warnings: dict[int, list[EventError]] = {}  # noqa: RUF012 - never written
+
+
+def batch_of(
+    start: Sequence[int], attrs: Sequence[int], found: Sequence[int | KeySets]
+) -> EventBatch:
+    """Events from lists: where each begins, and attributes and keys of all entries."""
+    attr = np.array(attrs, np.int32)
+    starts = np.array(start, np.int64)
+    if set(map(type, found)) <= {int}:
+        keys = np.array(found, np.int64)
+        return EventBatch(starts, attr, keys, keys)
+    lo, hi, more = [], [], []
+    more_start, more_lo, more_hi = [0], [], []
+    for key in found:
+        sets = key if isinstance(key, KeySets) else KeySets(((key, key),))
+        lo.append(sets.intervals[0][0])
+        hi.append(sets.intervals[-1][1])
+        more.append(len(more_start) - 1 if len(sets.intervals) > 1 else -1)
+        if len(sets.intervals) > 1:
+            more_lo += [low for low, _ in sets.intervals]
+            more_hi += [high for _, high in sets.intervals]
+            more_start.append(len(more_lo))
+    return EventBatch(
+        starts,
+        attr,
+        np.array(lo, np.int64),
+        np.array(hi, np.int64),
+        np.array(more, np.int32),
+        np.array(more_start, np.int64),
+        np.array(more_lo, np.int64),
+        np.array(more_hi, np.int64),
+    )
+
+
+def merged(batch: EventBatch, numbers: list[int], encoded: EncodedEvents) -> EncodedEvents:
+    """Events of a batch that had no entries get those that were made by hand."""
+    hand = encoded.batch
+    sizes = np.diff(batch.start)
+    sizes[numbers] = np.diff(hand.start)
+    start = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)])
+    is_hand = np.zeros(len(sizes), bool)
+    is_hand[numbers] = True
+    from_hand = slices(start[:-1][is_hand], sizes[is_hand])
+    from_batch = slices(start[:-1][~is_hand], sizes[~is_hand])
+
+    def joined(mine: np.ndarray, theirs: np.ndarray) -> np.ndarray:
+        column = np.empty(int(start[-1]), mine.dtype)
+        column[from_batch], column[from_hand] = mine, theirs
+        return column
+
+    attr, lo, hi = map(joined, batch[1:4], hand[1:4])
+    more = hand.more
+    if len(hand.more):
+        more = np.full(int(start[-1]), -1, np.int32)
+        more[from_hand] = hand.more
+    return EncodedEvents(
+        EventBatch(start, attr, lo, hi, more, hand.more_start, hand.more_lo, hand.more_hi),
+        {numbers[i]: error for i, error in encoded.errors.items()},
+        {numbers[i]: found for i, found in encoded.warnings.items()},
+    )

@@ -1,0 +1,148 @@
+"""One driver at a time for the state of a stream.
+
+    state/driver.lock            locked while a query runs; unlocked by the kernel at its death
+    state/epochs/0000000004      one file per start: host, process and time of the driver
+
+Lock.    A second driver on the same machine, or on a file system whose locks work between machines,
+         is refused when it starts.
+Epochs.  Where locks do not reach, every start creates the file of the next epoch, and the highest
+         epoch is the owner.  A driver of a lower one stops with an error before it writes changes
+         or commits a batch; an attempt writes to a folder of its own, and a committed batch cannot
+         be replaced (renaming a folder over one with content fails).
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import socket
+import threading
+import time
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any
+
+from matchwood.errors import StorageError
+
+_ADVICE = "stop one of the two drivers; a stream that should run twice needs two states"
+_owned: dict[str, tuple[IO[str], Any]] = {}
+"""By state: the locked file, and the query that runs on it (None until it has started)."""
+_guard = threading.Lock()
+
+
+@dataclass(frozen=True)
+class Fence:
+    """The right to write to a state, as long as no later driver has started."""
+
+    state: str
+    epoch: int
+
+    def check(self) -> None:
+        """Raise StorageError if a later driver has taken the state."""
+        newest = max(_epochs(Path(self.state)), default=0)
+        if newest != self.epoch:
+            raise StorageError(
+                f"expected to be the only driver of the stream in {self.state!r} (epoch "
+                f"{self.epoch}), found epoch {newest}, {_owner(Path(self.state), newest)}: "
+                f"{_ADVICE}"
+            )
+
+
+def take(state: str) -> Fence:
+    """Become the driver of a state; StorageError while another one runs.  Call `release`, or
+    `released_after` the query, at the end.
+    """
+    folder = Path(state)
+    (folder / "epochs").mkdir(parents=True, exist_ok=True)
+    with _guard:
+        _release_ended(state)
+        file = (folder / "driver.lock").open("a+", encoding="utf-8")
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            file.close()
+            newest = max(_epochs(folder), default=0)
+            raise StorageError(
+                f"expected no other driver of the stream in {state!r}, found one, "
+                f"{_owner(folder, newest)}: {_ADVICE}"
+            ) from None
+        except OSError:
+            pass  # a file system without locks: epochs decide
+        _owned[state] = (file, None)
+    return Fence(state, _next_epoch(folder))
+
+
+def release(state: str) -> None:
+    """Give the state back."""
+    with _guard:
+        _unlock(state)
+
+
+def released_after(state: str, query: Any) -> None:
+    """Give the state back when a query ends."""
+    with _guard:
+        file, _ = _owned[state]
+        _owned[state] = (file, query)
+
+    def wait() -> None:
+        with suppress(Exception):  # how the query ended is told to who asks the query
+            query.awaitTermination()
+        with _guard:
+            if _owned.get(state, (None, None))[1] is query:
+                _unlock(state)
+
+    threading.Thread(target=wait, name="matchwood-stream-owner", daemon=True).start()
+
+
+def _release_ended(state: str) -> None:
+    """Release a state of this process whose query has ended and whose thread has not yet run."""
+    query = _owned.get(state, (None, None))[1]
+    if query is None:
+        return
+    is_active = False
+    with suppress(Exception):  # a session that is gone has no active queries
+        is_active = bool(query.isActive)
+    if not is_active:
+        _unlock(state)
+
+
+def _unlock(state: str) -> None:
+    file, _ = _owned.pop(state, (None, None))
+    if file is not None:
+        file.close()
+
+
+def _next_epoch(folder: Path) -> int:
+    """Create the file of the next epoch; if another driver is faster, that of the one after."""
+    note = {"host": socket.gethostname(), "process": os.getpid(), "started": time.time()}
+    while True:
+        known = sorted(_epochs(folder))
+        epoch = known[-1] + 1 if known else 1
+        try:
+            with _file(folder, epoch).open("x", encoding="utf-8") as file:
+                json.dump(note, file)
+        except FileExistsError:
+            continue
+        for each in known[:-8]:  # some are kept, to say who the drivers were
+            _file(folder, each).unlink(missing_ok=True)
+        return epoch
+
+
+def _epochs(folder: Path) -> list[int]:
+    found = (folder / "epochs").iterdir() if (folder / "epochs").exists() else iter(())
+    return [int(each.name) for each in found if each.name.isdecimal()]
+
+
+def _file(folder: Path, epoch: int) -> Path:
+    return folder / "epochs" / f"{epoch:010}"
+
+
+def _owner(folder: Path, epoch: int) -> str:
+    try:
+        note = json.loads(_file(folder, epoch).read_text(encoding="utf-8"))
+        started = time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime(note["started"]))
+        return f"process {note['process']} on {note['host']!r} since {started} UTC"
+    except (OSError, ValueError, KeyError, TypeError):
+        return "of a driver that left no note"

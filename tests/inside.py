@@ -1,0 +1,57 @@
+"""The parts inside a matcher, for tests that check a layout on purpose.
+
+The only file of the tests that names private attributes of `Matcher`: if the engine keeps its parts
+elsewhere, this file changes and no test does.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from matchwood import Matcher
+from matchwood.encode.attributes import Attributes
+from matchwood.encode.expressions import ExpressionTable
+from matchwood.engine.background import Merger
+from matchwood.engine.routing import Routing
+from matchwood.engine.subscriptions import Subscriptions
+from matchwood.engine.view import View
+
+
+def view_of(m: Matcher) -> View:
+    """The segments and the head."""
+    return m._view
+
+
+def merger_of(m: Matcher) -> Merger:
+    """The thread that merges segments."""
+    return m._merger
+
+
+def attributes_of(m: Matcher) -> Attributes:
+    """Names, types and dictionaries."""
+    return m._store.attributes
+
+
+def table_of(m: Matcher) -> ExpressionTable:
+    """Expressions and predicates as integers, by slot."""
+    return m._store.table
+
+
+def subscriptions_of(m: Matcher) -> Subscriptions:
+    """Ids, texts and order, by slot."""
+    return m._store.subscriptions
+
+
+def routing_of(m: Matcher) -> Routing:
+    """The indexes, and the slots that every event satisfies."""
+    return m._store.routing
+
+
+def context_cells(m: Matcher) -> int:
+    """Cells of the table of context values; 0 before the first context."""
+    return 0 if m._store.contexts is None else m._store.contexts.cells.size
+
+
+def slot_of(m: Matcher, id_: Any) -> int:
+    """The slot of a subscription."""
+    return m._store.subscriptions.find(id_)
