@@ -142,6 +142,7 @@ def test_a_batch_and_single_additions_refuse_the_same():
     assert dict(m.schema) == dict(one_by_one.schema)
 
 
+@pytest.mark.slow
 def test_parsing_in_processes_equals_parsing_here():
     texts: list[tuple[Any, Any]] = [(i, f"x >= {i} AND y LIKE '%{i}%'") for i in range(60)]
     texts[7] = (7, "x = ")

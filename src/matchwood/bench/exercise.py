@@ -41,7 +41,8 @@ SETTINGS: dict[str, list[dict[str, Any]]] = {
     "pst_bloom": [{"space_size": 1, "max_spaces": 4, "max_records": 2, "learn_every": 1}],
     "pst_hash": [{"n_access": 1, "max_records": 1, "learn_every": 1}],
     "vcr": [{"decomposition": "simple", "lists": "table", "cells": (4, 4)},
-            {"decomposition": "overlapped", "lists": "hash", "cells": (8, 2), "sides": (2, 2)}],
+            {"decomposition": "overlapped", "lists": "hash", "cells": (8, 2), "sides": (2, 2)},
+            {"decomposition": "simple", "lists": "chains", "places": 7}],
 }  # fmt: skip
 """Settings that lead to other kernels than the defaults."""
 

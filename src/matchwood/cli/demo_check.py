@@ -1,6 +1,6 @@
 """SQLite as a second opinion: the same texts, the same rows, another program.
 
-A text of the bookshop is SQL that SQLite reads too, once moments are written as plain text (whose
+A text of the bookshop is SQL that SQLite reads too, once timestamps are plain text (whose
 order is that of time) and a dotted name is quoted.
 """
 

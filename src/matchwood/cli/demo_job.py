@@ -1,4 +1,4 @@
-"""The demo's work: generate, add, match, check; every figure is measured in this run."""
+"""The demo without Spark: generate, add, match, check; every figure is measured in this run."""
 
 from __future__ import annotations
 
@@ -10,15 +10,17 @@ from random import Random
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 from matchwood.cli.demo_check import matches_in_sqlite
 from matchwood.cli.screen import progress
 from matchwood.engine.explain import Explanation
 from matchwood.engine.matcher import Matcher
 from matchwood.kernel.jit import compile_seconds
-from matchwood.workload.bookshop import Bookshop, Event
+from matchwood.workload.bookshop import Bookshop, offer_events
+from matchwood.workload.bookshop_offers import offers
 
-CHUNK = 1000
+CHUNK = 2000
 PREFIX = "reader-"
 SAMPLE = 1000
 """Subscriptions, and events, that SQLite is asked about."""
@@ -73,9 +75,9 @@ def run(n_subscriptions: int, n_events: int, seed: int) -> Demo:
     clock = _Clock(demo.seconds)
     with clock("generate"):
         texts = list(_shown("writing wishes", n_subscriptions, shop.subscription))
-        events = list(_shown("writing offers", n_events, shop.event))
+        events = offers(seed, np.arange(n_events))
     with clock("start"):
-        _warm_up(texts[0], events[0])
+        _warm_up(texts[0], events.slice(0, 1))
     matcher = Matcher()
     with clock("add"), progress("adding") as advance:
         matcher.add_many([(f"{PREFIX}{n}", text) for n, text in enumerate(texts)], progress=advance)
@@ -112,19 +114,19 @@ def _shown(what: str, n: int, draw: Callable[[], Any]) -> Iterable[Any]:
                 advance(done, n)
 
 
-def _warm_up(text: str, event: Event) -> None:
+def _warm_up(text: str, events: pa.Table) -> None:
     """Load or compile the kernels, so that what follows measures work."""
     matcher = Matcher()
     matcher.add_many([(0, text), (1, "a = 1 OR b = 'x'")])
-    matcher.match_many([event, {}])
+    matcher.match_many(events)
 
 
-def _match(matcher: Matcher, events: list[Event]) -> tuple[np.ndarray, np.ndarray]:
+def _match(matcher: Matcher, events: pa.Table) -> tuple[np.ndarray, np.ndarray]:
     """Offsets and ids of all events, matched in chunks so that progress can be shown."""
     counts, ids = [], []
     with progress("matching") as advance:
         for first in range(0, len(events), CHUNK):
-            found = matcher.match_many(events[first : first + CHUNK])
+            found = matcher.match_many(events.slice(first, CHUNK))
             counts.append(np.diff(found.offsets))
             ids.append(found.ids)
             advance(min(first + CHUNK, len(events)), len(events))
@@ -132,7 +134,7 @@ def _match(matcher: Matcher, events: list[Event]) -> tuple[np.ndarray, np.ndarra
 
 
 def _check(
-    texts: list[str], events: list[Event], offsets: np.ndarray, ids: np.ndarray, random: Random
+    texts: list[str], events: pa.Table, offsets: np.ndarray, ids: np.ndarray, random: Random
 ) -> dict[str, Any]:
     """Compare a sample with SQLite: every chosen subscription on every chosen event.
 
@@ -150,7 +152,8 @@ def _check(
         for id_ in each:
             if id_ in ours:
                 ours[id_].add(number)
-    theirs = matches_in_sqlite([texts[n] for n in sorted(chosen)], [events[row] for row in rows])
+    asked = offer_events(events.take(pa.array(rows)))
+    theirs = matches_in_sqlite([texts[n] for n in sorted(chosen)], asked)
     pairs = list(zip(ours.values(), theirs, strict=True))
     return {
         "against": "SQLite",
@@ -178,7 +181,7 @@ def _explain(
     demo: Demo,
     matcher: Matcher,
     texts: list[str],
-    events: list[Event],
+    events: pa.Table,
     offsets: np.ndarray,
     ids: np.ndarray,
 ) -> None:
@@ -188,9 +191,10 @@ def _explain(
         return
     row = int(matched[0])
     held = ids[offsets[row] : offsets[row + 1]].tolist()
-    demo.hit = matcher.explain(held[0], events[row])
-    author = f"author = '{events[row]['author']}'"
+    (event,) = offer_events(events.slice(row, 1))
+    demo.hit = matcher.explain(held[0], event)
+    author = "author = '" + event["author"].replace("'", "''") + "'"
     for n, text in enumerate(texts):
         if author in text and f"{PREFIX}{n}" not in held:
-            demo.miss = matcher.explain(f"{PREFIX}{n}", events[row])
+            demo.miss = matcher.explain(f"{PREFIX}{n}", event)
             return

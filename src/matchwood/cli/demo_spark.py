@@ -6,6 +6,7 @@ import shutil
 import tempfile
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from random import Random
@@ -13,17 +14,25 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
 
 from matchwood.cli.demo_job import Demo
 from matchwood.cli.spark_session import job_progress, spark_session
 from matchwood.engine.matcher import Matcher
+from matchwood.spark.session import SHORT_JOB
+from matchwood.workload import plain_tables
+from matchwood.workload.bookshop import offer_events
+from matchwood.workload.bookshop_offers import offers
+from matchwood.workload.bookshop_rows import BookshopRows
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 SAMPLE_SUBSCRIPTIONS, SAMPLE_EVENTS = 200, 1000
-"""What Spark SQL is asked about: every one of these on every one of those."""
+"""Sizes of the sample; every subscription of it is compared on every event of it."""
 
+ROWS_PER_FILE = 50_000
 COLUMNS = 50
 """Expressions in one query: Spark compiles them together, and hundreds exhaust it."""
 
@@ -32,11 +41,17 @@ def run(n_subscriptions: int, n_events: int, seed: int, master: str | None) -> D
     demo = Demo(seed)
     folder = Path(tempfile.mkdtemp(prefix="matchwood-demo-"))
     clock = _Clock(demo.seconds)
+    workload = BookshopRows(n_subscriptions=n_subscriptions, n_events=n_events, seed=seed)
     try:
-        with clock("start"):
-            opened = spark_session(master, folder / "spark.log")
-            spark = opened.__enter__()
+        with ThreadPoolExecutor(1) as writer:  # Spark starts in a process of its own meanwhile
+            written = writer.submit(_write, workload, folder, clock)
+            with clock("start"):
+                is_here = master is None or master.startswith("local")
+                options = SHORT_JOB if is_here else {}
+                opened = spark_session(master, folder / "spark.log", **options)
+                spark = opened.__enter__()
         try:
+            written.result()
             _run(spark, demo, clock, folder, (n_subscriptions, n_events))
         finally:
             opened.__exit__(None, None, None)
@@ -45,27 +60,34 @@ def run(n_subscriptions: int, n_events: int, seed: int, master: str | None) -> D
     return demo
 
 
+def _write(workload: BookshopRows, folder: Path, clock: _Clock) -> None:
+    """Subscriptions and events as folders of Parquet files, at least four so that tasks share."""
+    with clock("generate"):
+        for name, make, n in (
+            ("subscriptions", plain_tables.texts, workload.n_subscriptions),
+            ("events", plain_tables.wide, workload.n_events),
+        ):
+            (folder / name).mkdir()
+            step = min(ROWS_PER_FILE, -(-n // 4))
+            for first in range(0, n, step):
+                rows = make(workload, first, min(first + step, n))
+                pq.write_table(rows, folder / name / f"{first:09}.parquet")
+
+
 def _run(
     spark: SparkSession, demo: Demo, clock: _Clock, folder: Path, sizes: tuple[int, int]
 ) -> None:
-    from matchwood.spark import match, read_workload
+    from matchwood.spark import match
 
-    options = {"subscriptions": sizes[0], "events": sizes[1], "seed": demo.seed}
-    with clock("generate"):
-        for table in ("subscriptions", "events"):
-            rows = read_workload(spark, "bookshop", table, partitions=4, **options)
-            with job_progress(spark, f"writing {table}"):
-                rows.write.parquet(str(folder / table))
     wishes = spark.read.parquet(str(folder / "subscriptions"))
-    offers = spark.read.parquet(str(folder / "events"))
     with clock("add"), job_progress(spark, "indexing"):
-        found = match(offers, wishes, snapshots=str(folder / "indexes"))
+        found = match(str(folder / "events"), wishes, snapshots=str(folder / "indexes"))
     with clock("match"), job_progress(spark, "matching"):
         found.matches.write.parquet(str(folder / "matches"))
-    matches = spark.read.parquet(str(folder / "matches"))
     with clock("check"), job_progress(spark, "checking"):
+        matches = spark.read.parquet(str(folder / "matches"))
         demo.check = _check(spark, wishes, matches, demo.seed, sizes)
-    _count(demo, matches, Matcher.load(found.index.folder), sizes)
+    _count(demo, pq.read_table(folder / "matches"), Matcher.load(found.index.folder), sizes)
 
 
 class _Clock:
@@ -112,16 +134,14 @@ def _among(name: str, values: list[int]) -> str:
 
 def _as_structs(rows: list[int], seed: int) -> pa.Table:
     """Events as columns of their own types, nested where they are, as an engine keeps them."""
-    from matchwood.workload.bookshop import Bookshop
-
-    shop = Bookshop(0)
-    events = [shop.at(f"{seed}/offer/{row}").event() for row in rows]
-    table = pa.Table.from_struct_array(pa.array(events))
-    for name, kind in (("signed", pa.bool_()), ("damaged", pa.bool_()), ("rating", pa.float64()),
-                       ("discount", pa.int64())):  # fmt: skip
-        if name not in table.column_names:  # a small sample may have none
-            table = table.append_column(name, pa.nulls(len(rows), kind))
-    return table.append_column("event_id", pa.array(rows, pa.int64()))
+    table = offers(seed, np.array(rows))
+    inner = [name for name in table.column_names if name.startswith("seller.")]
+    seller = pa.StructArray.from_arrays(
+        [table.column(name).combine_chunks() for name in inner],
+        [name.removeprefix("seller.") for name in inner],
+    )
+    flat = table.drop_columns(inner).append_column("seller", seller)
+    return flat.append_column("event_id", pa.array(rows, pa.int64()))
 
 
 def in_spark_sql(
@@ -146,30 +166,30 @@ def in_spark_sql(
     return found
 
 
-def _count(demo: Demo, matches: DataFrame, matcher: Matcher, sizes: tuple[int, int]) -> None:
+def _count(demo: Demo, matches: pa.Table, matcher: Matcher, sizes: tuple[int, int]) -> None:
     stats = matcher.stats()
     demo.subscriptions, demo.events = len(matcher), sizes[1]
     demo.conjunctions, demo.predicates = stats["conjunctions"], stats["predicates"]
     demo.bytes_per_subscription = stats["bytes_per_subscription"]
-    counts = matches.selectExpr("event_id", "size(subscription_ids) AS n").toArrow()
-    demo.per_event = counts.column("n").to_numpy().astype(np.int64)
+    lists = matches.column("subscription_ids")
+    demo.per_event = pc.list_value_length(lists).to_numpy().astype(np.int64)
     demo.matches = int(demo.per_event.sum())
-    often = matches.selectExpr("explode(subscription_ids) AS id").groupBy("id").count()
-    for row in often.orderBy("count", "id", ascending=[False, True]).limit(3).collect():
-        demo.busiest.append((str(row["id"]), row["count"], str(matcher.expression(row["id"]))))
+    often = np.bincount(pc.list_flatten(lists).to_numpy(), minlength=sizes[0])
+    for n in np.argsort(-often, kind="stable")[:3].tolist():
+        demo.busiest.append((str(n), int(often[n]), str(matcher.expression(n))))
     _explain(demo, matches, matcher)
 
 
-def _explain(demo: Demo, matches: DataFrame, matcher: Matcher) -> None:
+def _explain(demo: Demo, matches: pa.Table, matcher: Matcher) -> None:
     """One match, and one wish for the same author that the offer does not meet."""
-    from matchwood.workload.bookshop import Bookshop
-
-    first = matches.where("size(subscription_ids) > 0").orderBy("event_id").first()
-    if first is None:
+    matched = np.flatnonzero(demo.per_event)
+    if not len(matched):
         return
-    event = Bookshop(0).at(f"{demo.seed}/offer/{first.event_id}").event()
-    held = set(first.subscription_ids)
-    demo.hit = matcher.explain(first.subscription_ids[0], event)
+    numbers = matches.column("event_id").to_numpy()
+    row = int(matched[np.argmin(numbers[matched])])
+    (event,) = offer_events(offers(demo.seed, numbers[[row]]))
+    held = matches.column("subscription_ids")[row].as_py()
+    demo.hit = matcher.explain(held[0], event)
     author = event["author"].replace("'", "''")
     for n in range(demo.subscriptions):
         if n not in held and f"author = '{author}'" in str(matcher.expression(n)):

@@ -71,7 +71,7 @@ def _state() -> dict[str, Any]:
 
 
 def _times(processes: int | None) -> dict[str, Any]:
-    """One process unless told otherwise: several disturb each other's times."""
+    """One process unless --processes is given: several would distort the times."""
     from matchwood.bench.compile_ahead import compile_kernels
     from matchwood.kernel import store
 

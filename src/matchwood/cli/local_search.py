@@ -96,7 +96,7 @@ class Search:
 
 
 def shaped(events: Any) -> Any:
-    """Events of a table in the shape that its column `attributes` tells, as on Spark."""
+    """Events of a table whose column `attributes` holds them, in any shape that Spark takes."""
     if not isinstance(events, pa.Table) or "attributes" not in events.column_names:
         return events
     others = set(events.column_names) - {EVENT_ID, "attributes"}

@@ -14,11 +14,11 @@ from matchwood.cli.spark_session import Master
 def match(
     rules_file: Annotated[
         str | None,
-        typer.Argument(metavar="[SUBSCRIPTIONS]", help="As --subscriptions.", show_default=False),
+        typer.Argument(metavar="SUBSCRIPTIONS", help="As --subscriptions.", show_default=False),
     ] = None,
     events_file: Annotated[
         str | None,
-        typer.Argument(metavar="[EVENTS]", help="As --events.", show_default=False),
+        typer.Argument(metavar="EVENTS", help="As --events.", show_default=False),
     ] = None,
     subscriptions: Annotated[
         str | None,
@@ -101,8 +101,8 @@ def match(
     source = _one_of("EVENTS", events_file, "--events", events)
     if payload and lists:
         refuse("expected --payload with pairs, found --lists: leave one out")
-    options = {"--master": master, "--snapshots": snapshots, "--times": times}
-    wanted = [name for name in SPARK_OPTIONS if options[name] is not None]
+    for_spark = {"--master": master, "--snapshots": snapshots, "--times": times}
+    wanted = [name for name in SPARK_OPTIONS if for_spark[name] is not None]
     choice = choose(rules, source, out, local, spark, wanted, payload)
     if choice.is_spark:
         from matchwood.cli import match_spark
@@ -115,8 +115,8 @@ def match(
         from matchwood.cli import match_job
 
         note(f"matching in this process: {choice.reason}")
-        wishes = match_job.Asked(index, lists, limit, where, contexts, payload)
-        found = match_job.run(rules, source, out, wishes)
+        options = match_job.Asked(index, lists, limit, where, contexts, payload)
+        found = match_job.run(rules, source, out, options)
     _conclude(found, out, as_json)
     if strict and found["problems"]:
         raise typer.Exit(NO)

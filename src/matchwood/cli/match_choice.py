@@ -73,8 +73,8 @@ def has_spark() -> bool:
 
 def _size(path: str) -> int:
     """Bytes of a file, or of all files in a folder; 0 where there is none."""
-    place = Path(path)
-    files = [each for each in place.rglob("*") if each.is_file()] if place.is_dir() else [place]
+    source = Path(path)
+    files = [each for each in source.rglob("*") if each.is_file()] if source.is_dir() else [source]
     return sum(each.stat().st_size for each in files if each.exists())
 
 

@@ -96,7 +96,7 @@ class _Clock:
 
 
 class _Problems:
-    """The side file, there only when there is something to say; standard error beside a stream."""
+    """The file of problems, created with the first one; without a path, standard error."""
 
     def __init__(self, path: Path | None) -> None:
         self._path = path

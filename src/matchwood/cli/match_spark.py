@@ -59,10 +59,10 @@ def check(subscriptions: str, events: str, out: str, lists: bool, contexts: str 
     if kind not in OUT_FORMATS or is_packed or (kind == "csv" and lists):
         refuse(f"expected --out to end in .parquet, .json or .csv (pairs only), found {out!r}")
     for source in filter(None, (subscriptions, events, contexts)):
-        place = local(source)
-        if place is not None and not place.exists():
+        path = local(source)
+        if path is not None and not path.exists():
             refuse(f"expected a file or folder, found nothing at {source!r}")
-        if source == out or _is_inside(place, local(out)):
+        if source == out or _is_inside(path, local(out)):
             refuse(f"expected another file to write to, found an input: {source!r}")
 
 
@@ -141,8 +141,8 @@ def _events(spark: SparkSession, path: str, has_filters: bool) -> DataFrame | Ev
         if EVENT_ID not in files.columns:
             refuse(_without_ids(path))
         return files
-    place = local(path)
-    parts = [] if place is None else file_parts(place)
+    local_path = local(path)
+    parts = [] if local_path is None else file_parts(local_path)
     if kind == "csv":
         found = csv_events(spark, parts, EVENT_ID) if parts else _spark_csv(spark, path)
     elif kind == "json" and parts and any(is_compressed(p) or not is_lines(p) for p in parts):
@@ -168,7 +168,7 @@ def _events(spark: SparkSession, path: str, has_filters: bool) -> DataFrame | Ev
 def _filtered(
     spark: SparkSession, rows: DataFrame | EventFiles, path: str, where: str, has_attributes: bool
 ) -> DataFrame:
-    """Events with a filter that all of them have; a filter of their own must be TRUE as well."""
+    """Add a filter to all events, by AND to the filter that an event has already."""
     from pyspark.sql import DataFrame
     from pyspark.sql import functions as f
 
@@ -187,7 +187,7 @@ def _filtered(
 
 
 def _spark_csv(spark: SparkSession, path: str) -> DataFrame:
-    """Where workers cannot open the files themselves, see `text_events`."""
+    """CSV that Spark reads, for files that workers cannot open (else `text_events`)."""
     from pyspark.sql import functions as f
 
     reader = spark.read.option("header", True).option("escape", '"').option("multiLine", True)
@@ -200,7 +200,7 @@ def _spark_csv(spark: SparkSession, path: str) -> DataFrame:
 
 
 def _parquet(spark: SparkSession, path: str) -> DataFrame | EventFiles:
-    """Workers on this machine can open files themselves; Spark reads what they do not take."""
+    """Files that workers open themselves, on a local master; else what Spark reads."""
     from matchwood.spark.event_files import open_events
 
     if reads_driver_files(spark):
@@ -219,7 +219,7 @@ def _without_ids(path: str) -> str:
 
 
 def _whole_ids(events: DataFrame) -> DataFrame:
-    """Ids from texts are whole numbers when all of them are; those that lack one are bad anyway."""
+    """Event ids as whole numbers if all that are there are such; else unchanged, as texts."""
     from pyspark.sql import functions as f
 
     number = f.expr(f"try_cast({EVENT_ID} AS BIGINT)")
@@ -230,7 +230,7 @@ def _whole_ids(events: DataFrame) -> DataFrame:
 
 
 def _write(matches: DataFrame, out: str) -> None:
-    """Aside first, where names can be changed in one step: the result is whole or not there."""
+    """Write to a temporary folder and rename it; directly where the target is not local."""
     writer = matches.write.mode("overwrite").format(spark_format(out))
     if spark_format(out) == "csv":
         writer = writer.option("header", True)
@@ -256,7 +256,7 @@ def _is_inside(source: Path | None, out: Path | None) -> bool:
 
 
 def _write_problems(out: str, problems: list[Any]) -> str | None:
-    """Beside the result; where there is nothing to say, no file of an earlier call is left."""
+    """Write OUT.errors.jsonl and return its name; without problems remove an earlier one."""
     target = local(f"{out}.errors.jsonl")
     if target is None:
         if problems:
@@ -267,6 +267,6 @@ def _write_problems(out: str, problems: list[Any]) -> str | None:
         return None
     with target.open("w", encoding="utf-8") as file:
         for each in problems:
-            told = {name: value for name, value in each.items() if value is not None}
-            file.write(json.dumps(told, ensure_ascii=False, default=str) + "\n")
+            fields = {name: value for name, value in each.items() if value is not None}
+            file.write(json.dumps(fields, ensure_ascii=False, default=str) + "\n")
     return f"{out}.errors.jsonl"

@@ -52,15 +52,15 @@ def in_one_line(found: Problem) -> str:
 
 
 def as_text(source: str, found: Problem) -> str:
-    """`wishes.txt:3: column 17: expected ...`, the line and a caret under the place."""
-    place = source
+    """`wishes.txt:3: column 17: expected ...`, the line and a caret under the column."""
+    where = source
     if found.get("file_line"):
-        place += f":{found['file_line']}"
+        where += f":{found['file_line']}"
     elif found["id"] is not None:
-        place += f", id {found['id']!r}"
-    spot = ""
+        where += f", id {found['id']!r}"
+    position = ""
     if "column" in found:
         line = f"line {found['line']}, " if found["line"] > 1 else ""
-        spot = f" {line}column {found['column']}:"
+        position = f" {line}column {found['column']}:"
     excerpt = f"\n{found['excerpt']}" if found.get("excerpt") else ""
-    return f"{place}:{spot} {found['message']}{excerpt}"
+    return f"{where}:{position} {found['message']}{excerpt}"

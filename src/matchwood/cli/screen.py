@@ -47,13 +47,13 @@ def complain(message: str) -> None:
 
 
 def refuse(message: str) -> NoReturn:
-    """End the command: it was called in a way that cannot work."""
+    """Print a message and end the command with the exit code of a wrong call."""
     complain(message)
     raise typer.Exit(USAGE)
 
 
 def note(message: str) -> None:
-    """Tell what is done, and why, on standard error."""
+    """Print a line on standard error that says what is done, and why."""
     typer.echo(f"matchwood: {message}", err=True)
 
 

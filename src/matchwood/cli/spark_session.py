@@ -51,7 +51,7 @@ def spark_session(
 
 @contextmanager
 def _stderr_to(log: Path) -> Iterator[None]:
-    """Let processes that start in the block write to a file: Java's first lines know no setting."""
+    """Redirect standard error to a file, of child processes too: Java logs before any setting."""
     sys.stderr.flush()
     screen = os.dup(2)
     try:

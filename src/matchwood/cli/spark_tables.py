@@ -33,16 +33,16 @@ def local(path: str) -> Path | None:
 
 def for_spark(path: str) -> str:
     """A path as Spark's readers take it; one without a scheme is of this machine."""
-    place = local(path)
-    return path if place is None else address(place)
+    local_path = local(path)
+    return path if local_path is None else address(local_path)
 
 
 def spark_format(path: str) -> str:
     """By the ending of the name, or of the files in a folder."""
     suffix = bare_name(Path(path)).suffix.lower()
-    place = local(path)
-    if not suffix and place is not None and place.is_dir():
-        names = [each for each in place.iterdir() if each.name[0] not in "._"]
+    local_path = local(path)
+    if not suffix and local_path is not None and local_path.is_dir():
+        names = [each for each in local_path.iterdir() if each.name[0] not in "._"]
         endings = {bare_name(each).suffix.lower() for each in names}
         suffix = endings.pop() if len(endings) == 1 else ""
     if suffix not in FORMATS:
@@ -52,14 +52,14 @@ def spark_format(path: str) -> str:
 
 def open_subscriptions(spark: SparkSession, path: str) -> tuple[Any, list[Problem]]:
     """A DataFrame or a snapshot's path, and rows that were no subscriptions."""
-    place = local(path)
-    if place is not None and is_snapshot(place):
-        return str(place), []
+    local_path = local(path)
+    if local_path is not None and is_snapshot(local_path):
+        return str(local_path), []
     if spark_format(path) == "parquet":
         return spark.read.parquet(for_spark(path)), []
-    if place is None:
+    if local_path is None:
         refuse(f"expected Parquet at an address like {path!r}: copy the file here")
-    rows, problems = typed_rows(read_subscriptions(place))
+    rows, problems = typed_rows(read_subscriptions(local_path))
     problems += [unreadable("subscription", each, each.row) for each in rows.unreadable]
     table = rows.rows
     if not isinstance(table, pa.Table):
@@ -84,8 +84,8 @@ def open_contexts(spark: SparkSession, path: str) -> DataFrame:
     kind = spark_format(path)
     if kind not in ("parquet", "json"):
         refuse(f"expected contexts as Parquet or JSON lines, found {path!r}")
-    place = for_spark(path)
-    return spark.read.parquet(place) if kind == "parquet" else spark.read.json(place)
+    source = for_spark(path)
+    return spark.read.parquet(source) if kind == "parquet" else spark.read.json(source)
 
 
 def _as_table(rows: list[dict[str, Any]]) -> pa.Table:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from matchwood.kernel.jit import kernel, part
+from matchwood.kernel.jit import kernel, lowest_bit, part
 
 SMALL = 256
 """Segments up to this size are sorted; larger ones are marked in a bitmap and read off, which costs
@@ -29,23 +29,47 @@ def _sort_by_order(slots, first, last, order):
 
 
 @part
+def _sort(slots, first, last):
+    """As `_sort_by_order` where slots ascend as their order does: without a look at it."""
+    n = last - first
+    gap = 1
+    while gap < n // 3:
+        gap = 3 * gap + 1
+    while gap > 0:
+        for i in range(first + gap, last):
+            slot = slots[i]
+            j = i - gap
+            while j >= first and slots[j] > slot:
+                slots[j + gap] = slots[j]
+                j -= gap
+            slots[j + gap] = slot
+        gap //= 3
+
+
+@part
 def _read_off_bitmap(slots, first, last, bitmap):
     low, high = len(bitmap), -1
     for i in range(first, last):
         word = slots[i] >> 6
-        bitmap[word] |= np.uint64(1) << np.uint64(slots[i] & 63)
+        bitmap[word] |= np.int64(1) << np.int64(slots[i] & 63)
         low, high = min(low, word), max(high, word)
     at = first
     for word in range(low, high + 1):
         bits = bitmap[word]
-        bitmap[word] = np.uint64(0)
-        slot = word << 6
-        while bits:
-            if bits & np.uint64(1):
-                slots[at] = slot
+        if bits != 0:
+            bitmap[word] = 0
+            while bits != 0:
+                slots[at] = (word << 6) + lowest_bit(bits)
                 at += 1
-            bits >>= np.uint64(1)
-            slot += 1
+                bits &= bits - np.int64(1)
+
+
+@part
+def _is_ascending(slots, first, last):
+    for i in range(first + 1, last):
+        if slots[i - 1] > slots[i]:
+            return False
+    return True
 
 
 @part
@@ -56,11 +80,25 @@ def _is_sorted(slots, first, last, order):
     return True
 
 
+@part
+def _arrange_event(slots, first, last, order, bitmap):
+    """Put the slots of one event in order."""
+    if len(bitmap) == 0:
+        if not _is_sorted(slots, first, last, order):
+            _sort_by_order(slots, first, last, order)
+    elif not _is_ascending(slots, first, last):
+        if last - first > SMALL:
+            _read_off_bitmap(slots, first, last, bitmap)
+        else:
+            _sort(slots, first, last)
+
+
 @kernel
 def arrange(offsets_a, slots_a, offsets_b, slots_b, always, skip, order, bitmap, offsets, slots):
     """Write `offsets` and `slots`: both sources and `always`, by order; nothing for skipped events.
 
-    `bitmap` is uint64, zero, one bit per slot; empty when slots do not ascend as `order` does.
+    `bitmap` is int64, zero before and after, one bit per slot; empty when slots do not ascend as
+    `order` does.
     """
     at = 0
     for e in range(len(skip)):
@@ -75,10 +113,13 @@ def arrange(offsets_a, slots_a, offsets_b, slots_b, always, skip, order, bitmap,
             for i in range(len(always)):
                 slots[at] = always[i]
                 at += 1
-            if not _is_sorted(slots, first, at, order):
-                if at - first > SMALL and len(bitmap) > 0:
-                    _read_off_bitmap(slots, first, at, bitmap)
-                else:
-                    _sort_by_order(slots, first, at, order)
+            _arrange_event(slots, first, at, order, bitmap)
         offsets[e + 1] = at
     return at
+
+
+@kernel
+def put_in_order(offsets, slots, order, bitmap):
+    """Sort the slots of every event by order; `bitmap` as for `arrange`."""
+    for e in range(len(offsets) - 1):
+        _arrange_event(slots, offsets[e], offsets[e + 1], order, bitmap)

@@ -140,7 +140,7 @@ class Draft:
     def _add_segment(
         self, chunks: Iterable[Chunk], progress: Progress, report: BatchReport | None
     ) -> BatchReport:
-        store = blank(self.head)
+        store = blank(self.head, is_segment=True)
         store.subscriptions.changed = self.changed
         report = add_chunks(store, map(self._numbered, chunks), progress, report)
         store.subscriptions.changed = None

@@ -66,7 +66,7 @@ def writable(view: View, access: Access) -> Store | None:
     if not len(view.head.subscriptions):
         return blank(view.head)
     if len(view.head.subscriptions) <= COPIED_MOST:
-        return merged(view.parts[-1:])
+        return merged(view.parts[-1:], is_segment=False)
     return None
 
 

@@ -24,6 +24,7 @@ from matchwood.engine.head import COPIED_MOST, Spare
 from matchwood.engine.loading import BatchReport
 from matchwood.engine.merge import merged
 from matchwood.engine.metrics import Meter
+from matchwood.engine.planned import Planned
 from matchwood.engine.recovery import blank, settled
 from matchwood.engine.routing import AUTO
 from matchwood.engine.savepoint import Change
@@ -57,7 +58,8 @@ class Holding(Durability):
         else:
             store.settle()
             n_added, parts = store.subscriptions.n_added, [Part(store)]
-            if len(store.subscriptions) > COPIED_MOST:
+            is_segment = isinstance(store.routing, Planned) and len(store.subscriptions)
+            if is_segment or len(store.subscriptions) > COPIED_MOST:
                 parts.append(Part(blank(store)))
             view = View(parts, {}, Spare(), n_added=n_added)
         self._meter: Meter = {}
@@ -266,6 +268,6 @@ class Holding(Durability):
         view = self._view
         only = view.searched[0]
         store = only.store
-        if len(view.searched) > 1 or only.n_gone:
-            store = merged(view.parts)
+        if len(view.searched) > 1 or only.n_gone or isinstance(store.routing, Planned):
+            store = merged(view.parts, is_segment=False)
         self._view = guarded(store, view.filters)

@@ -17,6 +17,7 @@ import numpy as np
 from matchwood.encode.attributes import Attributes
 from matchwood.encode.events import EncodedEvents, encode_events
 from matchwood.encode.expressions import ExpressionTable
+from matchwood.encode.frames import collected, with_nan
 from matchwood.encode.plain_values import as_mapping
 from matchwood.encode.schema import Schema
 from matchwood.engine.access import Reader
@@ -245,6 +246,7 @@ class Matcher(Holding, Collection, ContextValues, Questions):
         limit: int | None = None,
         where: str | Boolean | None = None,
         now: Any = None,
+        nan: str = "absent",
         threads: int | None = None,
     ) -> Matches:
         """Matches of many events: a list of them, an Arrow table or batch, or a data frame.
@@ -252,10 +254,11 @@ class Matcher(Holding, Collection, ContextValues, Questions):
         Events that cannot be read are in `Matches.errors`; they match nothing and stop nothing.
         The rest is as for `match`.
 
+        nan      what NaN is in a pandas frame's columns of floats: "absent", or a "number"
         threads  how many search at the same time; by default the calling one alone.  A matcher
                  with contexts always searches in one
         """
-        read, n_threads = _read(events), check_threads(threads)
+        read, n_threads = with_nan(_read(events), nan), check_threads(threads)
 
         def search(view: View, reader: Reader) -> Matches:
             choice = read_choice(view, first, limit, where, now)
@@ -416,4 +419,4 @@ def _only(view: View) -> Store:
 
 def _read(events: Any) -> Any:
     """Events that are made while they are read, as a list: making them may use the matcher."""
-    return list(events) if isinstance(events, Iterator) else events
+    return list(events) if isinstance(events, Iterator) else collected(events)

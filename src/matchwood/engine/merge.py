@@ -26,13 +26,17 @@ STEP = 64
 
 
 def merged(
-    parts: Sequence[Part], pause: Callable[[], None] | None = None, step: int | None = None
+    parts: Sequence[Part],
+    pause: Callable[[], None] | None = None,
+    step: int | None = None,
+    is_segment: bool = True,
 ) -> Store:
     """A store of what is left in some parts.
 
+    is_segment  it will only be searched
     pause  called after every `step` subscriptions; may raise to give up
     """
-    store = blank(parts[-1].store)
+    store = blank(parts[-1].store, is_segment)
     slots = []
     for chunk in _chunks(parts, step):
         slots += store.add_chunk(store.admit(chunk.ids, chunk.refused), chunk)

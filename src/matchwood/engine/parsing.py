@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from matchwood.encode.leaves import LeafBatch
+from matchwood.encode.quick_texts import write_text
 from matchwood.errors import MatchwoodError
 from matchwood.lang.nodes import Boolean
 from matchwood.lang.parser import parse
@@ -39,7 +40,8 @@ def parse_texts(texts: Iterable[str | Boolean]) -> Parsed:
     refused: dict[int, Exception] = {}
     for row, text in enumerate(texts):
         try:
-            batch.add(text.expression() if isinstance(text, Boolean) else parse(text))
+            if type(text) is not str or not write_text(batch, text):
+                batch.add(text.expression() if isinstance(text, Boolean) else parse(text))
             rows.append(row)
         except MatchwoodError as error:
             refused[row] = error

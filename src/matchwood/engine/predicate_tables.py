@@ -21,44 +21,38 @@ numbers that neither an int of 64 bits nor a float holds.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from decimal import Decimal
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from matchwood.encode.arrow_events import readable
 from matchwood.encode.arrow_values import is_text, python_values
 from matchwood.encode.exact import has_decimal
 from matchwood.encode.leaves import ABSENT, OPERATORS, LeafBatch
 from matchwood.encode.merge_kernels import BETWEEN, IN, NEGATED, PRESENT, and_token
 from matchwood.engine.fields import NO_FIELDS, FieldColumns, read_columns
 from matchwood.engine.loading import Chunk, field_columns
+from matchwood.engine.predicate_columns import (
+    OPERATOR_OF,
+    UNKNOWN,
+    are_plain,
+    attribute_codes,
+    constants,
+    context_codes,
+    is_exact,
+    operator_codes,
+    subscription_rows,
+)
 from matchwood.engine.predicate_texts import LIKE, TableTexts
 from matchwood.errors import MatchwoodError, SubscriptionError
 from matchwood.kernel.arrays import slices
-from matchwood.lang.builder import as_value, attr
-from matchwood.lang.literals import INT_MAX, INT_MIN
+from matchwood.lang.builder import attr
 from matchwood.lang.nodes import Between, Comparison, In, IsNull, Like, Predicate
+from matchwood.lang.python_values import as_value
 
 SUBSCRIPTIONS_PER_CHUNK = 500_000
 
-_OPERATORS = {
-    **OPERATORS,
-    "==": OPERATORS["="],
-    "!=": OPERATORS["<>"],
-    "IN": IN,
-    "NOT IN": IN | NEGATED,
-    "BETWEEN": BETWEEN,
-    "NOT BETWEEN": BETWEEN | NEGATED,
-    "IS NULL": ABSENT,
-    "IS NOT NULL": PRESENT,
-    "LIKE": LIKE,
-    "NOT LIKE": LIKE | NEGATED,
-}
 _SIGNS = {op: sign for sign, op in OPERATORS.items()}
-_UNKNOWN = 255
 
 
 def load_predicates(table: pa.Table) -> Iterator[Chunk]:
@@ -80,8 +74,8 @@ class _Columns:
                 "expected columns id, attribute, operator and value or values, "
                 f"found {', '.join(table.column_names)}"
             )
-        self.ids, self.row_start, self.order = _subscriptions(table.column("id"))
-        names, self.is_named = _named(table.column("attribute"))
+        self.ids, self.row_start, self.order = subscription_rows(table.column("id"))
+        names, self.is_named = attribute_codes(table.column("attribute"))
         if not (is_text(names.dictionary.type) or pa.types.is_null(names.dictionary.type)):
             raise SubscriptionError(
                 f"expected strings in the column attribute, found {names.dictionary.type}"
@@ -93,9 +87,9 @@ class _Columns:
         self.names = {name: code for code, name in enumerate(named)}
         self.attr = names.indices.to_numpy(zero_copy_only=False).astype(np.int32)
         self.is_named &= is_name[self.attr]
-        self.op = _operators(table.column("operator"))
-        self.n_values, self.values = _values(table)
-        self.contexts, self.context = _contexts(table)
+        self.op = operator_codes(table.column("operator"))
+        self.n_values, self.values = constants(table)
+        self.contexts, self.context = context_codes(table)
         self.fields = field_columns(table)
         if self.order is not None:
             self._sort(self.order)
@@ -126,8 +120,8 @@ class _Columns:
         refused = self._refused(first, last)
         kept: list[int] = list(range(last - first))
         has_like = ((batch.op & ~np.uint8(NEGATED)) == LIKE).any()
-        if has_like or refused or not _are_plain(batch.values):
-            batch, kept = _row_by_row(batch, refused, lambda row: self._place(rows.start + row))
+        if has_like or refused or not are_plain(batch.values):
+            batch, kept = _row_by_row(batch, refused, lambda row: self._table_row(rows.start + row))
         ids, texts = self.ids[first:last], TableTexts(plain)
         contexts = None
         if self.contexts:
@@ -143,7 +137,7 @@ class _Columns:
         at = pa.array(rows if self.order is None else self.order[rows])
         return read_columns({name: each.take(at) for name, each in self.fields.items()}, refused)
 
-    def _place(self, row: int) -> int:
+    def _table_row(self, row: int) -> int:
         """The row of the table that a row of the sorted columns was."""
         return row if self.order is None else int(self.order[row])
 
@@ -157,24 +151,26 @@ class _Columns:
         two = plain == BETWEEN
         wrong = np.where(none, n != 0, np.where(many, n == 0, np.where(two, n != 2, n != 1)))
         is_named = self.is_named[rows]
-        wrong |= (op == _UNKNOWN) | ~is_named
+        wrong |= (op == UNKNOWN) | ~is_named
         refused: dict[int, Exception] = {}
         for row in np.flatnonzero(wrong).tolist():
             expression = int(np.searchsorted(self.row_start, rows.start + row, side="right")) - 1
             if not is_named[row]:
                 problem = "expected an attribute, found null, or a text that is no UTF-8"
-            elif op[row] == _UNKNOWN:
-                problem = f"expected an operator among {', '.join(_OPERATORS)}, found another"
+            elif op[row] == UNKNOWN:
+                problem = f"expected an operator among {', '.join(OPERATOR_OF)}, found another"
             else:
                 problem = (
                     f"expected one constant (two for BETWEEN, none for IS NULL), found {n[row]}"
                 )
-            refused.setdefault(expression - first, _at_row(self._place(rows.start + row), problem))
+            refused.setdefault(
+                expression - first, _at_row(self._table_row(rows.start + row), problem)
+            )
         if not self.contexts:
             return refused
         starts = self.row_start[first:last]
-        own = np.repeat(self.context[starts], np.diff(self.row_start[first : last + 1]))
-        for row in np.flatnonzero(self.context[rows] != own).tolist():
+        expected = np.repeat(self.context[starts], np.diff(self.row_start[first : last + 1]))
+        for row in np.flatnonzero(self.context[rows] != expected).tolist():
             expression = int(np.searchsorted(self.row_start, rows.start + row, side="right")) - 1
             problem = "expected one context in all rows of an id, found another"
             refused.setdefault(expression - first, SubscriptionError(problem))
@@ -183,147 +179,6 @@ class _Columns:
 
 def _at_row(row: int, problem: object) -> SubscriptionError:
     return SubscriptionError(f"predicate table, row {row}: {problem}")
-
-
-def _subscriptions(column: pa.ChunkedArray) -> tuple[list[Any], np.ndarray, np.ndarray | None]:
-    """The ids in order of appearance, where the rows of each begin, and the order of rows that
-    brings them together (None where they come so).
-    """
-    if pa.types.is_integer(column.type) and not column.null_count:
-        ids = column.to_numpy()
-        if (ids[1:] >= ids[:-1]).all():  # as generators and sorted files have them: no hashing
-            first = np.flatnonzero(np.append(True, ids[1:] != ids[:-1])[: len(ids)])
-            return ids[first].tolist(), np.append(first, len(ids)), None
-    encoded = _distinct(column)
-    expression = encoded.indices.to_numpy(zero_copy_only=False)
-    counts = np.bincount(expression, minlength=len(encoded.dictionary))
-    is_sorted = bool((expression[1:] >= expression[:-1]).all())
-    order = None if is_sorted else np.argsort(expression, kind="stable")
-    return python_values(encoded.dictionary), np.concatenate([[0], np.cumsum(counts)]), order
-
-
-def _distinct(column: pa.ChunkedArray) -> pa.DictionaryArray:
-    """A column as codes of its distinct values, null among them, in order of first appearance."""
-    if pa.types.is_dictionary(column.type):  # it may hold values that no row has
-        column = column.cast(column.type.value_type)
-    return pc.dictionary_encode(column.combine_chunks(), null_encoding="encode")
-
-
-def _named(column: pa.ChunkedArray) -> tuple[pa.DictionaryArray, np.ndarray]:
-    """Attributes as codes, and which rows have one; a row without spoils its subscription alone."""
-    is_named = column.is_valid().to_numpy(zero_copy_only=False)
-    if column.null_count:
-        if pa.types.is_dictionary(column.type):
-            column = column.cast(column.type.value_type)
-        if pa.types.is_null(column.type):
-            column = column.cast(pa.string())
-        if is_text(column.type):
-            column = column.fill_null("")
-    return _words(column), is_named
-
-
-def _words(column: pa.ChunkedArray) -> pa.DictionaryArray:
-    """A column as codes; a dictionary is taken as it is, words that no row uses do no harm."""
-    if not pa.types.is_dictionary(column.type):
-        return _distinct(column)
-    words = column.unify_dictionaries().combine_chunks()
-    has_null = column.null_count or words.dictionary.null_count
-    return _distinct(column) if has_null else words
-
-
-def _operators(column: pa.ChunkedArray) -> np.ndarray:
-    if column.null_count and pa.types.is_null(column.type):
-        column = column.cast(pa.string())
-    encoded = _words(column)
-    codes = [
-        _OPERATORS.get(" ".join(name.upper().split()), _UNKNOWN)
-        for name in map(str, python_values(encoded.dictionary))
-    ]
-    return np.array(codes, np.uint8)[encoded.indices.to_numpy(zero_copy_only=False)]
-
-
-def _contexts(table: pa.Table) -> tuple[list[Any], np.ndarray]:
-    """The contexts that rows name, and which of them each row does; -1, the last, is none."""
-    column = _column(table, "context")
-    if column is None:
-        return [], np.empty(0, np.int32)
-    if not pa.types.is_dictionary(column.type):
-        column = pc.dictionary_encode(column)
-    codes = column.indices.fill_null(-1).to_numpy(zero_copy_only=False)
-    return [*python_values(column.dictionary), None], codes
-
-
-def _values(table: pa.Table) -> tuple[np.ndarray, Any]:
-    """How many constants each row has, and all of them in row order."""
-    scalar = _column(table, "value")
-    lists = _column(table, "values")
-    if lists is None:
-        assert scalar is not None
-        present = scalar.is_valid().to_numpy(zero_copy_only=False)
-        return present.astype(np.int64), _plain(scalar.drop_null())
-    sizes = pc.list_value_length(lists).fill_null(0).to_numpy(zero_copy_only=False).astype(np.int64)
-    flat = _plain(lists.flatten())
-    if scalar is None:
-        return sizes, flat
-    single = scalar.is_valid().to_numpy(zero_copy_only=False) & (sizes == 0)
-    total = sizes + single
-    merged = np.empty(int(total.sum()), object)
-    starts = np.cumsum(total) - total
-    merged[slices(starts, sizes)] = _objects(flat)
-    merged[starts[single]] = _objects(_plain(scalar.filter(pa.array(single))))
-    return total, _narrowed(merged)
-
-
-def _column(table: pa.Table, name: str) -> pa.Array | None:
-    if name not in table.column_names:
-        return None
-    column = table.column(name).combine_chunks()
-    return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
-
-
-def _plain(array: pa.Array) -> np.ndarray:
-    """Constants as int64 or float64 where that is exact, else as Python objects."""
-    array = readable(array)
-    if pa.types.is_dictionary(array.type):
-        array = array.dictionary_decode()
-    if pa.types.is_struct(array.type):
-        merged = np.empty(len(array), object)
-        for field in array.flatten():
-            at = np.flatnonzero(field.is_valid().to_numpy(zero_copy_only=False))
-            merged[at] = _objects(_plain(field.drop_null()))
-        return merged
-    if array.null_count:  # a null in a list: refused with its subscription, further down
-        return _objects(python_values(array))
-    if pa.types.is_integer(array.type) and array.type != pa.uint64():
-        return array.cast(pa.int64()).to_numpy(zero_copy_only=False)
-    if pa.types.is_floating(array.type):
-        return array.cast(pa.float64()).to_numpy(zero_copy_only=False)
-    return _objects(python_values(array))
-
-
-def _objects(values: Any) -> np.ndarray:
-    merged = np.empty(len(values), object)
-    merged[:] = values.tolist() if isinstance(values, np.ndarray) else values
-    return merged
-
-
-def _narrowed(merged: np.ndarray) -> np.ndarray:
-    """As one numeric type where all constants have it."""
-    kinds = {type(value) for value in merged.tolist()}
-    if kinds == {int} and _are_plain(merged):
-        return merged.astype(np.int64)
-    return merged.astype(np.float64) if kinds == {float} else merged
-
-
-def _are_plain(values: Any) -> bool:
-    """Whether no constant is a decimal or an int of more than 64 bits."""
-    if isinstance(values, np.ndarray) and values.dtype != object:
-        return True
-    return not any(_is_exact(value) for value in values)
-
-
-def _is_exact(value: Any) -> bool:
-    return isinstance(value, Decimal) or (type(value) is int and not INT_MIN <= value <= INT_MAX)
 
 
 def _conjunction_code(batch: LeafBatch, row_start: np.ndarray) -> None:
@@ -343,7 +198,7 @@ def _conjunction_code(batch: LeafBatch, row_start: np.ndarray) -> None:
 def _row_by_row(
     batch: LeafBatch,
     refused: dict[int, Exception],
-    place: Callable[[int], int],
+    table_row: Callable[[int], int],
 ) -> tuple[LeafBatch, list[int]]:
     """Leave out refused subscriptions, write LIKE and decimals as the parser would; slow."""
     fresh, kept = LeafBatch(), []
@@ -358,7 +213,7 @@ def _row_by_row(
             for row in rows:
                 leaves.append(_leaf(batch, names, row))
         except MatchwoodError as error:
-            refused[expression] = _at_row(place(row), error)
+            refused[expression] = _at_row(table_row(row), error)
             continue
         fresh.code.append(and_token(len(leaves)))
         for leaf in leaves:
@@ -383,7 +238,7 @@ def _leaf(
         for value in batch.values[batch.start[row] : batch.start[row + 1]]
     ]
     if op & ~NEGATED != LIKE:
-        values = [as_value(value) if _is_exact(value) else value for value in values]
+        values = [as_value(value) if is_exact(value) else value for value in values]
         predicate = _predicate(name, op, values)
         return predicate if has_decimal(predicate) else (name, op, tuple(values))
     if not isinstance(values[0], str):

@@ -22,8 +22,8 @@ import pyarrow.compute as pc
 
 from matchwood.encode.leaves import ABSENT, OPERATORS, LeafBatch
 from matchwood.encode.merge_kernels import BETWEEN, IN, NEGATED, PRESENT
-from matchwood.lang.builder import as_value
 from matchwood.lang.printer import Printer
+from matchwood.lang.python_values import as_value
 
 LIKE = 40
 """The operator of LIKE in a predicate table; the others are those of leaf rows."""

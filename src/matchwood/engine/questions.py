@@ -7,15 +7,19 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING, Any
 
+from matchwood.engine.changes import add_chunks
 from matchwood.engine.choices import check_limit, read_choice
 from matchwood.engine.fields import read_moment
+from matchwood.engine.loading import load_batches
 from matchwood.engine.matches import Id
 from matchwood.engine.metrics import Meter, measured, prometheus
 from matchwood.engine.nearest import NearMiss, near_misses, reasons
 from matchwood.engine.proof import Verification, sampled, verified
+from matchwood.engine.recovery import blank
 from matchwood.engine.relations import Related, duplicates, overlapping, subsumes
+from matchwood.engine.routing import AUTO
 from matchwood.engine.view import encoded_event
-from matchwood.engine.view_stats import view_stats
+from matchwood.engine.view_stats import view_plan, view_stats
 from matchwood.errors import EventError
 from matchwood.lang.nodes import Boolean, Expr
 
@@ -78,6 +82,19 @@ class Questions:
             if self._merger.error is not None:
                 found["merge_error"] = repr(self._merger.error)
             return found
+
+    def plan(self, subscriptions: Any = None) -> list[dict[str, Any]]:
+        """Which index holds how many subscriptions, and why: a row for each index of each segment.
+
+        subscriptions  as for `add_many`: tell what would hold these, and add none of them.  What
+                       is wrong with some of them is left to `add_many`
+        """
+        with self._reading() as view:
+            if subscriptions is None:
+                return view_plan(view)
+            store = blank(view.head, is_segment=view.head.routing.name == AUTO)
+        add_chunks(store, load_batches(subscriptions, None))
+        return store.routing.planned()
 
     def metrics(self) -> str:
         """Sizes, work and durations in the text format of Prometheus."""

@@ -10,6 +10,7 @@ from matchwood.encode.attributes import Attributes
 from matchwood.encode.expressions import ExpressionTable
 from matchwood.encode.schema import Schema
 from matchwood.engine.loading import chunks_of_texts
+from matchwood.engine.planned import Planned
 from matchwood.engine.routing import Routing, attribute_settings
 from matchwood.engine.store import Store
 from matchwood.engine.subscriptions import Id, Subscriptions
@@ -59,11 +60,15 @@ def rebuilt(damaged: Store) -> Store:
     return fresh
 
 
-def blank(like: Store) -> Store:
-    """An empty store with the declared types, the index and the settings of another."""
+def blank(like: Store, is_segment: bool = False) -> Store:
+    """An empty store with the declared types, the index and the settings of another.
+
+    is_segment  it is filled once and then only searched, so its indexes are planned
+    """
     attributes, config = _names(like)
     table = ExpressionTable()
-    return Store(attributes, table, Subscriptions(), Routing(table, like.routing.name, config))
+    routing = Planned(table) if is_segment else Routing(table, like.routing.name, config)
+    return Store(attributes, table, Subscriptions(), routing)
 
 
 def readable(store: Store, slots: np.ndarray, ids: list[Id]) -> list[Any]:

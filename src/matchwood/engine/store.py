@@ -30,7 +30,7 @@ from matchwood.encode.events import EncodedEvents
 from matchwood.encode.expressions import ExpressionTable
 from matchwood.encode.leaves import LeafBatch
 from matchwood.encode.resolve import learned_types, reference_rows, resolve
-from matchwood.engine.arrange_kernels import arrange
+from matchwood.engine.arranging import arranged
 from matchwood.engine.changes import Progress, add_chunks
 from matchwood.engine.choices import ALL, Choice, chosen, living
 from matchwood.engine.expiry import expired_slots
@@ -44,7 +44,7 @@ from matchwood.engine.savepoint import Savepoint
 from matchwood.engine.subscriptions import Id, Subscriptions, are_plain, check_id
 from matchwood.engine.tidy import forget, tidy
 from matchwood.errors import MatchwoodError, SchemaError, SubscriptionError
-from matchwood.index.core.protocol import Hits, side_by_side
+from matchwood.index.core.protocol import Hits
 from matchwood.kernel.verify_kernels import COUNTERS
 from matchwood.lang.nodes import Expr
 from matchwood.lang.parser import parse
@@ -415,30 +415,20 @@ class Store:
     ) -> Found:
         """Hits of several indexes as one, in order, with what every event satisfies."""
         n = events.batch.n_events
-        none = Hits(np.zeros(n + 1, np.int64), np.empty(0, np.int32), np.zeros_like(self.work))
-        first, second = (*found, none, none)[:2]
-        if len(found) > 2:
-            second = side_by_side(second, found[2])
-        skip = np.zeros(n, bool)
-        skip[list(events.errors)] = True
+        if not found:
+            found = [Hits(np.zeros(n + 1, np.int64), np.empty(0, np.int32), self.work * 0)]
         subscriptions = self.subscriptions
-        words = subscriptions.n_slots // 64 + 1 if subscriptions.in_order else 0
-        offsets = np.zeros(n + 1, np.int64)
-        total = len(first.slots) + len(second.slots) + n * len(self.routing.always)
-        slots = np.empty(total, np.int32)
-        used = arrange(
-            first.offsets, first.slots, second.offsets, second.slots, self.routing.always,
-            skip, subscriptions.order, np.zeros(words, np.uint64), offsets, slots,
-        )  # fmt: skip
-        work = first.counters + second.counters
+        offsets, slots, work = arranged(
+            found, self.routing.always, events.errors, subscriptions, reader.scratch
+        )
         work[0] = n
-        work[-1] = used
+        work[-1] = len(slots)
         reader.work += work
         reader.n_events += n
         counters = dict(zip(COUNTERS, work.tolist(), strict=True))
-        result = Found(offsets, slots[:used], events.errors, counters, events.warnings)
-        if gone is not None and used:
-            result = kept(result, ~are_marked(gone, result.slots))
+        result = Found(offsets, slots, events.errors, counters, events.warnings)
+        if gone is not None and len(slots):
+            result = kept(result, ~are_marked(gone, slots))
         columns = subscriptions.columns
         if len(columns.expires):
             result = living(columns, result, choice.now)

@@ -44,10 +44,20 @@ def view_stats(view: View, readers: Sequence[Reader]) -> dict[str, Any]:
         "bytes": memory,
         "bytes_per_subscription": round(sum(memory.values()) / max(1, len(view)), 1),
         "segments": [{"subscriptions": len(part), "gone": part.n_gone} for part in parts],
+        "plan": view_plan(view),
         "indexes": indexes,
         "work": dict(zip(COUNTERS, work, strict=True)),
         "compile_seconds": round(compile_seconds(), 3),
     }
+
+
+def view_plan(view: View) -> list[dict[str, Any]]:
+    """What is where and why, part by part."""
+    return [
+        {"segment": number, **row}
+        for number, part in enumerate(view.searched)
+        for row in part.store.routing.rows()
+    ]
 
 
 def _kinds(part: Part) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""What a normal form will cost, known before it is paid for."""
+"""Sizes of normal forms, estimated before they are built."""
 
 from __future__ import annotations
 

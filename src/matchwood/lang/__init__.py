@@ -9,7 +9,7 @@
 docs/language.md describes the language; the nodes are in `matchwood.lang.nodes`.
 """
 
-from matchwood.lang.builder import Attribute, as_value, attr, ctx, fn
+from matchwood.lang.builder import Attribute, attr, ctx, fn
 from matchwood.lang.names import CONTEXT, is_context
 from matchwood.lang.nodes import (
     COMPARISONS,
@@ -42,6 +42,7 @@ from matchwood.lang.nodes import (
 )
 from matchwood.lang.parser import parse
 from matchwood.lang.printer import Printer, to_text
+from matchwood.lang.python_values import as_value
 from matchwood.lang.tokens import MAX_TEXT
 
 __all__ = [

@@ -7,21 +7,13 @@ pattern that the language cannot hold is a ParseError, as it would be in text.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from datetime import UTC, date, datetime
 from decimal import Decimal
-from math import isnan
 from typing import Any
 
 from matchwood.errors import ParseError
 from matchwood.lang.literals import (
-    INT_MAX,
-    INT_MIN,
-    MAX_NUMBER,
-    NAN,
     LiteralError,
     as_offset,
-    held,
-    number,
 )
 from matchwood.lang.names import CONTEXT, is_context, problem, written
 from matchwood.lang.nodes import (
@@ -39,6 +31,7 @@ from matchwood.lang.nodes import (
     Value,
 )
 from matchwood.lang.patterns import canonical, starts_with
+from matchwood.lang.python_values import as_text, as_value
 from matchwood.lang.scalars import Call, Lit, Scalar, named, tree_of
 
 
@@ -142,12 +135,12 @@ class Attribute(Boolean):
 
     def rlike(self, pattern: str) -> Expr:
         """Holds a part that fits the regular expression."""
-        return _lowered(Call("rlike", (_scalar(self), Lit(_text(pattern, "a pattern")))))
+        return _lowered(Call("rlike", (_scalar(self), Lit(as_text(pattern, "a pattern")))))
 
     def ilike(self, pattern: str) -> Expr:
         """As `like`, whatever the case."""
         escape = Lit("\\")
-        return _lowered(Call("ilike", (_scalar(self), Lit(_text(pattern, "a pattern")), escape)))
+        return _lowered(Call("ilike", (_scalar(self), Lit(as_text(pattern, "a pattern")), escape)))
 
     def eq_null_safe(self, value: object) -> Expr:
         """Equal, where NULL equals NULL: `<=>`."""
@@ -179,13 +172,13 @@ class Attribute(Boolean):
     def like(self, pattern: str) -> Expr:
         r"""Matches the pattern: % is any text, _ any character, a backslash makes them plain."""
         try:
-            return Like(self.name, canonical(_text(pattern, "a pattern")))
+            return Like(self.name, canonical(as_text(pattern, "a pattern")))
         except LiteralError as error:
             raise ParseError(str(error)) from None
 
     def startswith(self, prefix: str) -> Expr:
         """Starts with this very text."""
-        return Like(self.name, starts_with(_text(prefix, "a prefix")))
+        return Like(self.name, starts_with(as_text(prefix, "a prefix")))
 
     def is_null(self) -> Expr:
         return IsNull(self.name)
@@ -334,90 +327,3 @@ class ContextValue(Attribute):
     def __repr__(self) -> str:
         moved = f" + {self.offset!r}" if self.offset else ""
         return f"ctx({self.name.removeprefix(CONTEXT)!r}){moved}"
-
-
-def as_value(value: object) -> Value:
-    """The value as the tree keeps it: plain Python types, timestamps in UTC."""
-    if isinstance(value, bool):
-        return value
-    if isinstance(value, str):
-        return _text(value, "a value")
-    if isinstance(value, int):
-        return _integer(int(value))
-    if isinstance(value, float):
-        return NAN if isnan(value) else float(value)
-    if isinstance(value, datetime):
-        return _moment(value)
-    if isinstance(value, date):
-        return date(value.year, value.month, value.day)
-    if isinstance(value, Decimal):
-        return _decimal(value)
-    if type(value).__module__ == "numpy" and getattr(value, "ndim", 1) == 0:
-        return as_value(_from_numpy(value))
-    raise TypeError(
-        f"expected bool, int, float, str, datetime or date, found {type(value).__name__}: "
-        + _advice(value)
-    )
-
-
-def _advice(value: object) -> str:
-    if value is None:
-        return "write .is_null() or .is_not_null()"
-    if isinstance(value, Boolean):
-        return "compare an attribute with a value"
-    if isinstance(value, bytes):
-        return "decode it to str first"
-    if isinstance(value, Iterable):
-        return "write .isin(values) to test for several values"
-    return "convert it to one of these first"
-
-
-def _text(value: object, what: str) -> str:
-    if not isinstance(value, str):
-        raise TypeError(f"expected {what} as str, found {type(value).__name__}")
-    try:
-        value.encode()
-    except UnicodeEncodeError:
-        raise ParseError(
-            f"expected {what} in Unicode, found a lone surrogate in {value!r}"
-        ) from None
-    return str(value)
-
-
-def _integer(value: int) -> int | float | Decimal:
-    if INT_MIN <= value <= INT_MAX:
-        return value
-    try:
-        return held(Decimal(value), float(value))
-    except OverflowError:
-        raise ParseError("expected a number up to 1.8e308, found a larger integer") from None
-
-
-def _decimal(value: Decimal) -> int | float | Decimal:
-    if not value.is_finite():
-        return NAN if value.is_nan() else float(value)
-    try:
-        if abs(value.adjusted()) > MAX_NUMBER:
-            raise LiteralError(f"expected a number up to 1.8e308, found {value}: it cannot be held")
-        return number(format(value, "f"))
-    except LiteralError as error:
-        raise ParseError(str(error)) from None
-
-
-def _moment(value: datetime) -> datetime:
-    try:
-        moment = value.astimezone(UTC) if value.tzinfo else value
-        return datetime(
-            moment.year, moment.month, moment.day,
-            moment.hour, moment.minute, moment.second, moment.microsecond, UTC,
-        )  # fmt: skip
-    except (ValueError, TypeError, OverflowError):
-        raise TypeError(f"expected a moment from year 1 to 9999, found {value!r}") from None
-
-
-def _from_numpy(scalar: Any) -> object:
-    """A NumPy scalar as a Python object; datetime64 in microseconds, but days stay dates."""
-    plain = scalar.item()
-    if type(scalar).__name__ == "datetime64" and not isinstance(plain, date):
-        plain = scalar.astype("datetime64[us]").item()
-    return plain

@@ -13,13 +13,13 @@ from collections.abc import Callable
 from typing import Any
 
 from matchwood.errors import ParseError
-from matchwood.lang.builder import as_value
 from matchwood.lang.functions.evaluate import Failed, TypeProblem, Types, bind
 from matchwood.lang.functions.regex import RegexProblem, regex
 from matchwood.lang.functions.types import literal_type
 from matchwood.lang.literals import LiteralError
 from matchwood.lang.names import is_context
 from matchwood.lang.patterns import canonical
+from matchwood.lang.python_values import as_value
 from matchwood.lang.scalars import (
     Attr,
     Call,

@@ -89,5 +89,5 @@ def _from_sql(text: Any) -> str:
     try:
         return str(parse(text))
     except ParseError as error:
-        place = (f"line {error.line}, column {error.column}",) if error.line else ()
-        raise Untranslatable("the text", place, error.message) from None
+        position = (f"line {error.line}, column {error.column}",) if error.line else ()
+        raise Untranslatable("the text", position, error.message) from None

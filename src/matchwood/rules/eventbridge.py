@@ -83,7 +83,7 @@ def _values(name: str, values: list[Object], path: Path) -> Condition:
             parts.append(_operator(name, value, here))
         elif value is None:
             raise Untranslatable(
-                "null", here, "null is an absent attribute here, and cannot be told from no field"
+                "null", here, "null means an absent attribute here, the same as a missing field"
             )
         elif isinstance(value, (str, int, float)):
             exact.append(value)

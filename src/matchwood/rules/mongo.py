@@ -67,7 +67,7 @@ def _queries(key: str, value: Object, path: Path) -> tuple[Condition, ...]:
 
 def _name(name: str, path: Path) -> str:
     if any(part.isdecimal() for part in name.split(".")):
-        raise Untranslatable(name, path, "a number in a path may be the place in a list")
+        raise Untranslatable(name, path, "a number in a path may be a position in a list")
     return name
 
 

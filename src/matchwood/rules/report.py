@@ -23,8 +23,8 @@ class RefusedRule(NamedTuple):
     message: str
 
     def __str__(self) -> str:
-        place = f" at {self.path}" if self.path else ""
-        return f"rule {self.id!r}: {self.construct}{place}: {self.message}"
+        at_path = f" at {self.path}" if self.path else ""
+        return f"rule {self.id!r}: {self.construct}{at_path}: {self.message}"
 
 
 @dataclass

@@ -262,11 +262,11 @@ def _kind(value: Object) -> str:
 
 
 def _name(name: str) -> str:
-    trouble = problem(name)
+    message = problem(name)
     if is_context(name):
-        trouble = "names that begin with ctx. are values of a context here"
-    if trouble:
-        raise Untranslatable(f"the name {name!r}", (), trouble)
+        message = "names that begin with ctx. are values of a context here"
+    if message:
+        raise Untranslatable(f"the name {name!r}", (), message)
     return written(name)
 
 

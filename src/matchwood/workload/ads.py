@@ -1,8 +1,8 @@
 """Ads: conditions of advertisements as subscriptions, sessions of users as events.
 
-Idea.    An advertisement names where and to whom it is shown: channel, region, position, age,
+Idea.    An advertisement names the sessions it is shown in: channel, region, position, age,
          interests.  A session has some of these attributes.  Few attributes are named by nearly
-         everybody, and most by few: a dense workload.
+         all advertisements, and most by few: a dense workload.
 Source.  PS-Tree, sections 7.1 and 7.4: 3 million subscriptions of 1 to 56 predicates, 8 on average,
          over 122 dimensions; events of 20 pairs on average.
 Differs. The data of the shop are not public.  This generator keeps every number that is published;

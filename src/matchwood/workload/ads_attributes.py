@@ -47,7 +47,7 @@ _TOPICS = (
     "theatre photo bikes running hiking skiing fishing camping yoga football tennis golf watches "
     "bags office school stationery crafts science history finance property insurance"
 )
-"""Fifty of them: what somebody is interested in, and what somebody bought."""
+"""Fifty topics: a user's interests, and what the user bought."""
 
 
 class AdAttribute(NamedTuple):

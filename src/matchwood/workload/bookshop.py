@@ -13,47 +13,29 @@ from itertools import accumulate
 from random import Random
 from typing import Any, TypeVar
 
+import numpy as np
+import pyarrow as pa
+
+from matchwood.workload.bookshop_offers import (
+    AUTHORS,
+    COUNTRIES,
+    FORMATS,
+    GENRES,
+    LANGUAGES,
+    OPENINGS,
+    THINGS,
+    offers,
+)
+
 Event = dict[str, Any]
 T = TypeVar("T")
 
-GENRES = (
-    "crime", "fantasy", "romance", "classics", "history", "science fiction", "biography",
-    "children", "cookery", "poetry", "travel", "horror", "art", "philosophy", "nature",
-    "politics", "short stories", "drama", "music", "mathematics", "humour", "essays",
-    "religion", "comics",
-)  # fmt: skip
-FORMATS = ("paperback", "hardcover", "ebook", "audiobook", "leather", "box set")
-LANGUAGES = ("en", "de", "fr", "es", "it", "pl", "sv", "ja")
-COUNTRIES = ("GB", "US", "DE", "FR", "ES", "IT", "PL", "SE", "NL", "IE", "CA", "JP")
-OPENINGS = (
-    "The",
-    "A",
-    "My",
-    "Last",
-    "First",
-    "Little",
-    "Secret",
-    "Lost",
-    "Letters from",
-    "Return to",
-)
-THINGS = (
-    "Garden", "River", "Winter", "Orchard", "Harbour", "Library", "Mountain", "Mirror", "Voyage",
-    "Summer", "Island", "House", "Forest", "Clock", "Painter", "Road", "Daughter", "Sea",
-)  # fmt: skip
-GIVEN = (
-    "Ada", "Boris", "Clara", "David", "Elena", "Felix", "Greta", "Hugo", "Ines", "Jonas", "Klara",
-    "Leo", "Maria", "Nils", "Olga", "Paul", "Rosa", "Stefan", "Thea", "Viktor",
-)  # fmt: skip
-FAMILY = (
-    "Abbot", "Berger", "Castle", "Dumont", "Eriksson", "Fischer", "Grant", "Holm", "Ivanova",
-    "Jansen", "Keller", "Lindqvist", "Moreau", "Novak", "O''Brien", "Petrov", "Quinn", "Rossi",
-    "Sato", "Thorne",
-)  # fmt: skip
-AUTHORS = tuple(f"{given} {family}" for family in FAMILY for given in GIVEN)
+QUOTED_AUTHORS = tuple(author.replace("'", "''") for author in AUTHORS)
 """As texts write them: an apostrophe is doubled."""
 
 TODAY = datetime(2026, 6, 1, tzinfo=UTC)
+DRAWN_TOGETHER = 256
+"""Events that are drawn at once."""
 
 
 class Bookshop:
@@ -65,16 +47,19 @@ class Bookshop:
     """
 
     def __init__(self, seed: int) -> None:
+        self._seed = seed
         self._random = Random(seed)
+        self._events: list[Event] = []
+        self._n_events = 0
         self._popularity: dict[int, list[float]] = {}
         self._templates: tuple[Callable[[], str], ...] = (
             self._budget, self._collector, self._fan, self._two_genres, self._bargain,
             self._unreviewed, self._gift, self._title, self._reading_list,
         )  # fmt: skip
 
-    def at(self, place: str) -> Bookshop:
-        """Draw as if from a seed of this name: what is drawn next depends on nothing else."""
-        self._random.seed(place)
+    def at(self, name: str) -> Bookshop:
+        """Draw subscriptions from a seed of this name: the next one depends on nothing else."""
+        self._random.seed(name)
         return self
 
     def subscription(self) -> str:
@@ -83,33 +68,11 @@ class Bookshop:
 
     def event(self) -> Event:
         """One book on offer; what a seller did not say is absent."""
-        random = self._random
-        is_used = random.random() < 0.4
-        event: Event = {
-            "genre": self._popular(GENRES),
-            "author": self._popular(AUTHORS).replace("''", "'"),
-            "title": f"{random.choice(OPENINGS)} {random.choice(THINGS)}",
-            "format": self._popular(FORMATS),
-            "language": self._popular(LANGUAGES),
-            "price": round(random.lognormvariate(2.9, 0.6), 2),
-            "pages": random.randrange(40, 1200),
-            "used": is_used,
-            "seller": {
-                "country": self._popular(COUNTRIES),
-                "sales": int(random.paretovariate(0.7)),
-            },
-            "listed_at": TODAY - timedelta(minutes=random.randrange(60 * 24 * 365)),
-            "published": (TODAY - timedelta(days=int(random.expovariate(1 / 4000)))).date(),
-        }
-        if random.random() < 0.7:
-            event["rating"] = round(random.triangular(1, 5, 4.2), 1)
-        if random.random() < 0.3:
-            event["discount"] = random.randrange(5, 75, 5)
-        if is_used:
-            event["damaged"] = random.random() < 0.2
-        if random.random() < 0.1:
-            event["signed"] = True
-        return event
+        if not self._events:
+            rows = self._n_events + np.arange(DRAWN_TOGETHER)
+            self._events = offer_events(offers(self._seed, rows))[::-1]
+            self._n_events += DRAWN_TOGETHER
+        return self._events.pop()
 
     # -- the templates -----------------------------------------------------------------------
 
@@ -131,7 +94,7 @@ class Bookshop:
     def _fan(self) -> str:
         return (
             f"author = {self._author()} AND language = {self._language()} "
-            f"AND listed_at >= TIMESTAMP '{self._moment()}' "
+            f"AND listed_at >= TIMESTAMP '{self._timestamp()}' "
             "AND format NOT IN ('ebook', 'audiobook')"
         )
 
@@ -198,7 +161,7 @@ class Bookshop:
         return _quoted(self._popular(GENRES))
 
     def _author(self) -> str:
-        return _quoted(self._random.choice(AUTHORS))
+        return _quoted(self._random.choice(QUOTED_AUTHORS))
 
     def _language(self) -> str:
         return _quoted(self._popular(LANGUAGES))
@@ -206,9 +169,9 @@ class Bookshop:
     def _rating(self) -> str:
         return f"{self._random.randrange(30, 49) / 10}"
 
-    def _moment(self) -> str:
-        moment = TODAY - timedelta(hours=self._random.randrange(1, 24 * 120))
-        return f"{moment:%Y-%m-%d %H:%M:%S}"
+    def _timestamp(self) -> str:
+        since = TODAY - timedelta(hours=self._random.randrange(1, 24 * 120))
+        return f"{since:%Y-%m-%d %H:%M:%S}"
 
     def _day(self) -> str:
         return f"{TODAY - timedelta(days=self._random.randrange(30, 2000)):%Y-%m-%d}"
@@ -216,3 +179,20 @@ class Bookshop:
 
 def _quoted(text: str) -> str:
     return f"'{text}'"
+
+
+def offer_events(table: pa.Table) -> list[Event]:
+    """Offers as nested events, without what is absent."""
+    found: list[Event] = []
+    for row in table.to_pylist():
+        event: Event = {"seller": {}}
+        for name, value in row.items():
+            outer, _, inner = name.partition(".")
+            if isinstance(value, datetime):
+                value = value.replace(tzinfo=UTC)
+            if inner:
+                event[outer][inner] = value
+            elif value is not None:
+                event[name] = value
+        found.append(event)
+    return found

@@ -7,14 +7,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Any, ClassVar
 
+import numpy as np
 import pyarrow as pa
 
 from matchwood.encode.schema import Schema
-from matchwood.workload.bookshop import Bookshop, Event
+from matchwood.workload.bookshop import Bookshop
+from matchwood.workload.bookshop_offers import offers
 from matchwood.workload.interface import Workload
+from matchwood.workload.tables import coded, entry_table
 
 _TEXTS = ("genre", "author", "title", "format", "language", "seller.country")
 _NUMBERS = ("price", "pages", "rating", "discount", "seller.sales")
@@ -55,30 +57,35 @@ class BookshopRows(Workload):
         return pa.table({"id": ids, "expr": pa.array(texts, pa.string())})
 
     def events(self, first: int, last: int) -> pa.Table:
-        shop = Bookshop(0)
-        rows: list[int] = []
-        names: list[str] = []
-        values: list[dict[str, Any]] = []
-        for row in range(first, last):
-            for name, value in _flat(shop.at(f"{self.seed}/offer/{row}").event()):
-                rows.append(row)
-                names.append(name)
-                values.append({_field(value): value})
-        attribute = pa.array(names, pa.string()).dictionary_encode()
-        columns = [pa.array(rows, pa.int64()), attribute, pa.array(values, _VALUE)]
-        return pa.table(columns, names=["event", "attribute", "value"])
+        table = offers(self.seed, np.arange(first, last))
+        rows, codes, values = [], [], []
+        for code, column in enumerate(table.columns):
+            there = np.flatnonzero(column.is_valid().to_numpy())
+            rows.append(there)
+            codes.append(np.full(len(there), code, np.int32))
+            values.append(_as_value(column.combine_chunks().drop_null()))
+        row = np.concatenate(rows)
+        order = np.argsort(row, kind="stable")
+        attribute = coded(np.concatenate(codes)[order], table.column_names)
+        return entry_table(
+            first + row[order], attribute, pa.concat_arrays(values).take(pa.array(order))
+        )
 
 
-def _flat(event: Event) -> list[tuple[str, Any]]:
-    seller = event.pop("seller")
-    return [*event.items(), *((f"seller.{name}", value) for name, value in seller.items())]
+def _as_value(column: pa.Array) -> pa.StructArray:
+    """Values of one type as structs with a field per type, the others of which are null."""
+    field = next(name for name, is_kind in _FIELDS.items() if is_kind(column.type))
+    parts = [
+        column.cast(each.type) if each.name == field else pa.nulls(len(column), each.type)
+        for each in _VALUE
+    ]
+    return pa.StructArray.from_arrays(parts, fields=list(_VALUE))
 
 
-def _field(value: Any) -> str:
-    if isinstance(value, bool):
-        return "flag"
-    if isinstance(value, (int, float)):
-        return "number"
-    if isinstance(value, str):
-        return "text"
-    return "moment" if isinstance(value, datetime) else "day"
+_FIELDS = {
+    "text": pa.types.is_string,
+    "flag": pa.types.is_boolean,
+    "moment": pa.types.is_timestamp,
+    "day": pa.types.is_date,
+    "number": lambda _: True,
+}

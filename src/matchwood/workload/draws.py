@@ -68,8 +68,8 @@ class Draws:
         drawn = self.below(column, np.where(inside, last + 1, 1), width)
         chosen = np.full(drawn.shape, -1, np.int64)
         for i in range(width):
-            taken = (chosen[:, :i] == drawn[:, i : i + 1]).any(axis=1)
-            chosen[:, i] = np.where(taken, last[:, i], drawn[:, i])
+            is_repeated = (chosen[:, :i] == drawn[:, i : i + 1]).any(axis=1)
+            chosen[:, i] = np.where(is_repeated, last[:, i], drawn[:, i])
             chosen[~inside[:, i], i] = -1
         return chosen
 

@@ -100,9 +100,9 @@ def log(workload: Workload, first: int, last: int, every: int) -> pa.Table:
     events = number[~is_change]
     lo, hi = (int(events[0]), int(events[-1]) + 1) if len(events) else (0, 0)
     found = arrays(workload, lo, hi)
-    place = np.full(len(offset), -1, np.int64)
-    place[~is_change] = events - lo
-    rows = pa.array(place, mask=place < 0)
+    position = np.full(len(offset), -1, np.int64)
+    position[~is_change] = events - lo
+    rows = pa.array(position, mask=position < 0)
     return pa.table(
         {
             "offset": offset,

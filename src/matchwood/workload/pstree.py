@@ -40,7 +40,7 @@ PRESETS: Mapping[str, Mapping[str, Any]] = {
     "dims-30k": {"n_attributes": _SPARSE},
     **{f"zipf-{alpha}": _zipf(alpha) for alpha in range(1, 6)},
 }
-"""The number of dimensions and the exponent of Zipf's law: what tells the algorithms apart."""
+"""The number of dimensions and the exponent of Zipf's law: what the algorithms differ by."""
 
 
 def _points(name: str, *values: Any) -> tuple[Mapping[str, Any], ...]:
@@ -75,8 +75,8 @@ SWEEPS: Mapping[str, tuple[Mapping[str, Any], ...]] = {
     "match_probability": _points("match_probability", 0.001, 0.005, 0.01, 0.05, 0.1, 0.5),
     "equality": _points("equality", 0.0, 0.2, 0.4, 0.6, 0.8, 1.0),
 }
-"""Table 1, row by row: changes for `find_workload`, for 100 dimensions and for 30,000 alike; what
-30,000 dimensions reach at 0.1 % and 100 do not has a sweep of its own."""
+"""Table 1, row by row: changes for `find_workload`, both for 100 dimensions and for 30,000.  A
+probability that 30,000 dimensions reach at 0.1 % and 100 do not has another sweep."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -134,16 +134,16 @@ class Skew2D(Workload):
         number = draws.below("place", np.where(inside, width * height, outside)[:, None])[:, 0]
         x, y = left + number % width, bottom + number // width
         away_x, away_y = self._outside(number)
-        place = np.stack([np.where(inside, x, away_x), np.where(inside, y, away_y)], axis=1)
-        return place if self.whole else place + draws.unit("part", 2)
+        point = np.stack([np.where(inside, x, away_x), np.where(inside, y, away_y)], axis=1)
+        return point if self.whole else point + draws.unit("part", 2)
 
     def _outside(self, number: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Grid points outside of the region by number: rows of the plane that skip it."""
         left, bottom, width, height = self.region
-        beside = self.range_x - width
-        below, between = bottom * self.range_x, height * beside
+        n_left = self.range_x - width
+        below, between = bottom * self.range_x, height * n_left
         passed = np.clip(number - below, 0, max(between - 1, 0))
-        row, column = passed // max(beside, 1), passed % max(beside, 1)
+        row, column = passed // max(n_left, 1), passed % max(n_left, 1)
         skipped = np.where(
             number < below,
             number,

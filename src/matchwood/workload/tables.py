@@ -71,9 +71,9 @@ def wide_events(table: pa.Table, first: int, last: int) -> pa.Table:
     columns = {}
     for code, name in enumerate(entries.names):
         at, values = entries.part(code)
-        place = np.full(entries.n_events, -1, np.int64)
-        place[entries.event[at]] = np.arange(len(at))
-        columns[name] = values.take(pa.array(place, mask=place < 0))
+        position = np.full(entries.n_events, -1, np.int64)
+        position[entries.event[at]] = np.arange(len(at))
+        columns[name] = values.take(pa.array(position, mask=position < 0))
     if not columns:
         return pa.table({"": pa.nulls(entries.n_events)})
     return pa.table(columns)

@@ -101,7 +101,7 @@ class BDD(PredicateFrame[Compiled]):
     # ── what it refuses ─────────────────────────────────────────────────────────────────────────
 
     def refusals(self, slots: np.ndarray) -> dict[int, MatchwoodError]:
-        """Expressions whose diagrams take too many steps, found out on diagrams of their own."""
+        """Expressions whose diagrams take too many steps, found by building them apart."""
         refused: dict[int, MatchwoodError] = {}
         chosen = self._large(slots)
         if not len(chosen):
@@ -238,8 +238,8 @@ class BDD(PredicateFrame[Compiled]):
 
     def _stepper(self, events: EventBatch, scratch: Scratch) -> Step:
         x = self._built
-        own = x.diagrams, x.held, *self._arrays_in(scratch)
-        return self._step(match_diagrams, events, scratch, x.stabbing, *own)
+        arguments = x.diagrams, x.held, *self._arrays_in(scratch)
+        return self._step(match_diagrams, events, scratch, x.stabbing, *arguments)
 
     def _structure(self) -> dict[str, Any]:
         x = self._built

@@ -1,8 +1,8 @@
 """BoP: an expression is evaluated once enough of its predicates are satisfied.
 
 Idea.    For every tree one knows how many predicates must hold at least: 1 for a leaf, the sum for
-         AND, the least for OR.  Count satisfied predicates by expression; who has enough is a
-         candidate, and its compact code is evaluated.
+         AND, the least for OR.  Count satisfied predicates by expression; one with enough of them
+         is a candidate, and its compact code is evaluated.
 
              (P1 OR P2 OR P3) AND P4 AND (P5 OR P6)     needs 3;  P1, P2, P3 make it a candidate
              code  AND 3  OR 3  P1 P2 P3  P4  OR 2  P5 P6

@@ -114,11 +114,11 @@ def _every_value(segments: Segments) -> Segments:
     """The same, with a segment for every value between its first and its last cut."""
     cuts, starts = [np.empty(0, np.int64)], [0]
     for first, last in pairwise(segments.attr_start.tolist()):
-        own = segments.cut[first:last]
-        if len(own) > 1:
-            own = np.concatenate([own[:1], np.arange(own[1], own[-1] + 1)])
-        cuts.append(own)
-        starts.append(starts[-1] + len(own))
+        cut = segments.cut[first:last]
+        if len(cut) > 1:
+            cut = np.concatenate([cut[:1], np.arange(cut[1], cut[-1] + 1)])
+        cuts.append(cut)
+        starts.append(starts[-1] + len(cut))
     return Segments(np.array(starts, np.int64), np.concatenate(cuts))
 
 
@@ -188,7 +188,7 @@ class KIndex(StaticFrame[Enumerated]):
         if self.config.over == VALUES:
             n_values = _n_values(segments)
             if n_values > self._most_postings:
-                return Counted(segments, np.array([0, n_values]))  # too many, whoever has them
+                return Counted(segments, np.array([0, n_values]))  # too many in all
             segments = _every_value(segments)
         start = np.zeros(len(segments.cut) + 2, np.int64)
         count_postings(segments, p, used, uses, start[1:])
@@ -255,16 +255,7 @@ class KIndex(StaticFrame[Enumerated]):
         is_plain = events.lo is events.hi or bool((events.lo == events.hi).all())
         is_plain = is_plain and self.config.algorithm == CONJUNCTION
         x, cursors = self._built, self._cursors(scratch.of(self), events, is_plain)
-
-        def step(
-            first: int, stamp: int, offsets: np.ndarray, out: np.ndarray, counters: np.ndarray
-        ) -> int:
-            done: int = match_by_size(
-                x.lists, x.segments, is_plain, cursors, events, first, offsets, out, counters
-            )
-            return done
-
-        return step
+        return scratch.step(match_by_size, events, x.lists, x.segments, is_plain, cursors)
 
     def _cursors(self, part: Part, events: EventBatch, is_plain: bool) -> Cursors:
         s: Cursors = part.arrays

@@ -55,5 +55,5 @@ class LeafIds(ExpressionPostings):
     def _stepper(self, events: EventBatch, scratch: Scratch) -> Step:
         x = self._built
         gathering, last_point = self._arrays_in(scratch)
-        own = x.posts, x.words, last_point, self.is_dewey, gathering
-        return self._step(match_leaf_ids, events, scratch, x.stabbing, *own)
+        arguments = x.posts, x.words, last_point, self.is_dewey, gathering
+        return self._step(match_leaf_ids, events, scratch, x.stabbing, *arguments)

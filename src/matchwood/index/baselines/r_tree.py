@@ -93,7 +93,7 @@ class Boxes(NamedTuple):
 
 
 class RTree(StaticFrame[Boxes]):
-    """Owns the tree of a library, and who is in it."""
+    """Owns the tree of a library, and the slots that are in it."""
 
     name: ClassVar[str] = "r_tree"
     Config = Config
@@ -160,17 +160,10 @@ class RTree(StaticFrame[Boxes]):
         if len(events.more):  # the box of a set with gaps is more than the set
             is_tested = np.ones_like(is_tested)
         work = np.zeros(len(COUNTERS), np.int64)
-
-        def step(
-            first: int, stamp: int, offsets: np.ndarray, out: np.ndarray, counters: np.ndarray
-        ) -> int:
-            done: int = give_out(
-                found, starts, is_tested, work, table.layout, table.predicates.layout,
-                events, first, stamp, scratch.event, scratch.entry, offsets, out, counters,
-            )  # fmt: skip
-            return done
-
-        return step
+        return scratch.step(
+            give_out, events, found, starts, is_tested, work,
+            table.layout, table.predicates.layout,
+        )  # fmt: skip
 
     def _found(self, events: EventBatch) -> tuple[np.ndarray, np.ndarray]:
         """The candidates of all events, one event after the other, and where each begins."""

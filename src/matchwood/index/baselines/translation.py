@@ -4,7 +4,7 @@ Idea.    (P1 OR P2) AND P3 is P1 AND P3, or P2 AND P3.  Any conjunctive index fi
          that an event satisfies; an expression matches when one of its own is among them.
 Source.  The translation-based method of the A-Tree paper (sections 2 and 6.4).
 Differs. The index below is a setting.  Predicates on one attribute are merged inside a conjunction,
-         and what cannot be true is left out.  Equal conjunctions are held once, whoever has them.
+         and what cannot be true is left out.  Equal conjunctions are held once for all.
          Built again after changes: at once where the index below may refuse something (k_index,
          vcr), so that inserting one by one is slow there.
 Cost.    What the index below costs, for as many conjunctions as there are: 4^4 for an AND of four
@@ -27,7 +27,7 @@ from matchwood.encode.merge_kernels import BETWEEN, Leaves
 from matchwood.errors import ExpansionError, MatchwoodError
 from matchwood.forms.cost import MAX_DNF_TERMS
 from matchwood.index.baselines.list_kernels import Lists
-from matchwood.index.baselines.translation_kernels import count_terms, expand
+from matchwood.index.baselines.translation_kernels import Terms, count_terms, expand
 from matchwood.index.core.config import IndexConfig
 from matchwood.index.core.frame import IndexFrame, Step
 from matchwood.index.core.protocol import ANY, CONJUNCTIONS, Hits, Index
@@ -68,7 +68,7 @@ class Translated(NamedTuple):
 
 
 class Translation(StaticFrame[Translated]):
-    """Owns the conjunctions, their index, and who has which."""
+    """Owns the conjunctions, their index, and the expressions that have each of them."""
 
     name: ClassVar[str] = "translation"
     language: ClassVar[str] = ANY
@@ -173,13 +173,13 @@ class Translation(StaticFrame[Translated]):
         x, p = self._table.layout, self._table.predicates.layout
         longest = int(x.size[slots].max())
         terms, size = np.empty((2, longest), np.int64)
-        stack = np.empty((longest + 1, 2), np.int64)
+        scratch = Terms(terms, size, np.empty((longest + 1, 2), np.int64))
         buffer = np.empty(1 << 16, np.int32)
         codes, starts, base = [], [np.zeros(1, np.int64)], 0
         for slot, n in zip(slots.tolist(), counts.tolist(), strict=True):
             code_start = np.zeros(n + 1, np.int64)
             while True:
-                used = expand(x, slot, p, row_of, terms, size, stack, buffer, code_start)
+                used = expand(x, slot, p, row_of, scratch, buffer, code_start)
                 if used >= 0:
                     break
                 buffer = np.empty(2 * len(buffer), np.int32)

@@ -20,9 +20,8 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from matchwood.encode.events import EventBatch
-from matchwood.index.core.layout_kernels import Board
 from matchwood.kernel.arrays import doubled, grown
-from matchwood.kernel.verify_kernels import COUNTERS
+from matchwood.kernel.verify_kernels import COUNTERS, Batch, Board, Output
 
 KEPT_OUT = 2**22
 """Slots of output that a scratch keeps for the next search; more are given back."""
@@ -78,6 +77,7 @@ class Scratch:
     def _reset(self) -> None:
         self.board = Board(np.full(64, -1, np.int64), np.zeros(64, np.int64))
         self.out = np.empty(1024, np.int32)
+        self._bitmap = np.zeros(0, np.int64)
         self._stamp = 0
         self._parts: WeakKeyDictionary[Any, Part] = WeakKeyDictionary()
         self.is_busy = False
@@ -96,6 +96,12 @@ class Scratch:
         if part is None:
             part = self._parts[index] = index.new_part()
         return part
+
+    def bitmap(self, n_words: int) -> np.ndarray:
+        """Words without a bit set, n_words or none; who sets bits takes them out again."""
+        if n_words > len(self._bitmap):
+            self._bitmap = np.zeros(n_words + n_words // 8, np.int64)
+        return self._bitmap if n_words else self._bitmap[:0]
 
     def begin(self) -> None:
         """A search begins: forget everything if the last one did not come to its end."""
@@ -116,6 +122,19 @@ class Scratch:
         stamp = self._stamp
         self._stamp += events.n_events
         return stamp
+
+    def step(
+        self, kernel: Callable[..., int], events: EventBatch, *arguments: Any
+    ) -> Callable[..., int]:
+        """The step that calls kernel(*arguments, batch, output)."""
+
+        def step(
+            first: int, stamp: int, offsets: np.ndarray, out: np.ndarray, counters: np.ndarray
+        ) -> int:
+            batch = Batch(events, first, stamp, self.board)
+            return kernel(*arguments, batch, Output(offsets, out, counters))
+
+        return step
 
     def run(self, events: EventBatch, n_attributes: int, step: Callable[..., int]) -> Hits:
         """Search a batch: `step(first, stamp, offsets, out, counters)` returns how far it came.

@@ -191,7 +191,7 @@ class IntervalSkipList:
         return sum(array.nbytes for array in self.structure)
 
     def draw(self) -> str:
-        """One line a level, from the top: nodes, and between them who is marked on the range."""
+        """One line a level, from the top: nodes, and between them the identifiers on the range."""
         s = self.structure
         on: dict[int, list[int]] = {}
         for i in self._interval:

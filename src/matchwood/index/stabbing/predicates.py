@@ -39,6 +39,7 @@ from matchwood.index.stabbing.predicate_kernels import (
     N_HELD,
     N_PENDING,
     NOT_PENDING,
+    Finder,
     Scratch,
     Stabbing,
     count_on_nodes,
@@ -75,10 +76,14 @@ class StabbingTree:
     def __len__(self) -> int:
         return int(self.arrays.count[N_HELD])
 
+    def finder(self, predicates: Any, found: Scratch) -> Finder:
+        """What a kernel needs to find predicates, of a table with this layout."""
+        return Finder(self.arrays, self.segments, self.on_node.lists, predicates, found)
+
     @property
     def nbytes(self) -> int:
-        own = sum(array.nbytes for array in (*self.arrays, *self.segments))
-        return own + self.on_node.nbytes
+        arrays = sum(array.nbytes for array in (*self.arrays, *self.segments))
+        return arrays + self.on_node.nbytes
 
     def make_ids(self, table: ExpressionTable) -> None:
         """A place for every predicate and attribute of the table."""
@@ -161,8 +166,8 @@ class StabbingTree:
         }
 
     def layout(self) -> dict[str, np.ndarray]:
-        own = {**named(self.arrays, "stabbing_"), **named(self.segments, "stabbing_")}
-        return {**own, **self.on_node.layout("stabbing_node")}
+        arrays = {**named(self.arrays, "stabbing_"), **named(self.segments, "stabbing_")}
+        return {**arrays, **self.on_node.layout("stabbing_node")}
 
     def take(self, layout: Mapping[str, np.ndarray]) -> None:
         self.arrays = taken(Stabbing, layout, "stabbing_")

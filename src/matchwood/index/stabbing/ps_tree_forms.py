@@ -150,8 +150,8 @@ class Elements:
     def find_elements(self, rows: list[np.ndarray]) -> np.ndarray:
         sizes = np.array([len(row) for row in rows], np.int64)
         padded = np.zeros((len(rows), int(sizes.max(initial=1))), np.uint8)
-        for row, place in zip(rows, padded, strict=True):
-            place[: len(row)] = row
+        for row, cells in zip(rows, padded, strict=True):
+            cells[: len(row)] = row
         found = np.empty(len(rows), np.int64)
         find_values(self._trie, padded, sizes, self._path, self._last_leaf, found)
         return found

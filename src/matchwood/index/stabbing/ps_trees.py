@@ -40,8 +40,8 @@ class _Intervals:
 
     @property
     def nbytes(self) -> int:
-        own = sum(each.nbytes for each in (self.pred, self.lo, self.hi, self.is_held))
-        return own + self.tree.nbytes
+        arrays = sum(each.nbytes for each in (self.pred, self.lo, self.hi, self.is_held))
+        return arrays + self.tree.nbytes
 
     def held(self) -> np.ndarray:
         return np.flatnonzero(self.is_held[: self.n])

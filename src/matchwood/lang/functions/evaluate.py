@@ -110,13 +110,13 @@ def _plain(value: Any) -> Any:
     if value is None or type(value) in (int, float, str, bool, list):
         return value
     if isinstance(value, datetime):
-        from matchwood.lang.builder import as_value
+        from matchwood.lang.python_values import as_value
 
         return as_value(value)
     if isinstance(value, tuple):
         return list(value)
     if type(value).__module__ == "numpy":
-        from matchwood.lang.builder import as_value
+        from matchwood.lang.python_values import as_value
 
         try:
             return value.tolist() if getattr(value, "ndim", 0) else as_value(value)

@@ -1,0 +1,168 @@
+"""Texts that go straight to leaf rows give the rows that the parser gives, or are left to it."""
+
+from __future__ import annotations
+
+import os
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import matchwood as mw
+from matchwood.encode import quick_texts
+from matchwood.encode.leaves import LeafBatch
+from matchwood.encode.quick_texts import write_text
+from matchwood.engine.parsing import parse_texts
+from matchwood.errors import MatchwoodError
+from matchwood.lang.parser import parse
+
+N_TEXTS = {"long": 200_000, "ci": 4_000}.get(os.environ.get("MATCHWOOD_PROFILE", ""), 1_500)
+COLUMNS = ("names", "attr", "op", "position", "start", "values", "code", "expr_start", "row_start")
+
+NAMES = ["price", "a", "b_1", "user.age", "x.y.z", "date", "_", "timestamp", "IN", "not", "ctx.a",
+         "`a b`", "`NOT`", "TRUE", "double", "é", "a.in", "isx", "like", "NULLs"]  # fmt: skip
+LITERALS = ["5", "0", "007", "-3", "'x'", "12.5", "'a%'", "-0.0", "+4", "1e5", "1.", ".5",
+            "9" * 18, "9" * 19,
+            "9" * 40, "0.10000000000000000001", "'x'", "''", "'it''s'", "'a\\'b'", "'--'", "'/*'",
+            "'AND'", "' IN (1) '", "NULL", "TRUE", "DATE '2024-01-01'", '"q"', "'é'", "5L", "a",
+            "1.5BD", "- 3", "'x' 'y'", "'%'", "'a%'", "'_b'", "'a\nb'", "0.1", "1_000"]  # fmt: skip
+VERBS = ["=", "==", "<>", "!=", "<", "<=", ">", ">=", "<=>", "!<", "IN", "NOT IN", "LIKE", "is",
+         "BETWEEN", "not  between", "NOT\tLIKE", "In", "nOt In", "IS NOT", "RLIKE"]  # fmt: skip
+BLANKS = [" ", " ", " ", "", "  ", "\t", "\n", " -- c\n", "/* c */", "\u00a0", "\x1c"]
+
+
+def usual(rng: random.Random, choices: list[str], n: int) -> str:
+    """Mostly one of the first n."""
+    return rng.choice(choices[:n] if rng.random() < 0.9 else choices)
+
+
+def predicate(rng: random.Random) -> str:
+    verb = rng.choice(VERBS)
+    word = verb.upper()
+    one = usual(rng, LITERALS, 7)
+    if "BETWEEN" in word:
+        rest = one + rng.choice([" AND ", " and ", "  AND\t", "AND"]) + usual(rng, LITERALS, 7)
+    elif "IN" in word.split():
+        inside = rng.choice([", ", ",", " ,\n"]).join(
+            [usual(rng, LITERALS, 7) for _ in range(rng.randrange(4))]
+        )
+        rest = f"({inside})"
+    elif word.startswith("IS"):
+        rest = rng.choice(["NULL", "not null", "NULLs", "TRUE", "5"])
+    else:
+        rest = one
+    gap = rng.choice(BLANKS) if rng.random() < 0.3 else " "
+    return f"{usual(rng, NAMES, 8)}{gap}{verb}{gap}{rest}"
+
+
+def text_of(rng: random.Random) -> str:
+    joint = [" AND ", " AND ", " AND ", " and ", "  AND\n", " OR ", "AND", " AND NOT ", " AND ("]
+    parts = [predicate(rng) for _ in range(rng.randrange(1, 5))]
+    text = parts[0]
+    for part in parts[1:]:
+        text += (rng.choice(joint) if rng.random() < 0.4 else " AND ") + part
+    if rng.random() < 0.2:
+        at = rng.randrange(len(text) + 1)
+        text = text[:at] + rng.choice("'\"()=<>!.-+ \n5aN\\\0`,") + text[at + rng.randrange(2) :]
+    return rng.choice(["", " "]) * (rng.random() < 0.1) + text + rng.choice(["", "", " ", "\n"])
+
+
+def columns(batch: LeafBatch) -> list[Any]:
+    return [list(getattr(batch, name)) for name in COLUMNS]
+
+
+def slowly(text: str) -> LeafBatch | None:
+    batch = LeafBatch()
+    try:
+        batch.add(parse(text))
+    except MatchwoodError:
+        return None
+    return batch
+
+
+def check(text: str) -> bool:
+    """Compare both ways; whether the quick one took the text."""
+    batch, expected = LeafBatch(), slowly(text)
+    if not write_text(batch, text):
+        assert columns(batch) == columns(LeafBatch()), text
+        return False
+    assert expected is not None, text
+    assert columns(batch) == columns(expected), text
+    assert list(map(type, batch.values)) == list(map(type, expected.values)), text
+    return True
+
+
+def test_random_texts_give_the_rows_of_the_parser() -> None:
+    rng = random.Random(3)
+    taken = sum(check(text_of(rng)) for _ in range(N_TEXTS))
+    assert taken > N_TEXTS // 20
+
+
+@given(st.text(alphabet="ab1 .='<>(),ANDINOT\n\\-", max_size=30))
+def test_any_text_gives_the_rows_of_the_parser_or_is_left(text: str) -> None:
+    check(text)
+
+
+@pytest.mark.parametrize("name", ["lang_errors.txt", "lang_print.txt"])
+def test_the_texts_of_the_language_give_the_rows_of_the_parser(name: str) -> None:
+    for line in (Path(__file__).parents[1] / "fixtures" / name).read_text().splitlines():
+        check(line)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a = 1", "a=1", "price BETWEEN 20 AND 40 AND genre IN ('x', 'y')", "a.b.c <> 'x'",
+        "a IS NULL and b is not null", "a NOT LIKE 'x%'", "a = -1.5 AND b >= 2", "a IN(1)",
+        "a = 1 AND a = 2 AND a = 1\n",
+    ],
+)  # fmt: skip
+def test_the_usual_texts_are_taken(text: str) -> None:
+    assert check(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "", " a = 1", "a", "a = 1 OR b = 2", "NOT a = 1", "(a = 1)", "a = 1 AND", "a = 1 AND 5",
+        "a = 1 AND 5 AND b = 2", "a = 'x' AND 'y' AND b = 2", "IN = 1", "a BETWEEN5 AND 6",
+        "aIN (1)", "ctx.x = 1", "a = b", "a = 1 -- x", "a = 'it''s'", "a = 'a\\n'", "é = 1",
+        "a BETWEEN 5 AND b = 2", "a = 0.10000000000000000001", "a IN ()", "a = NULL",
+    ],
+)  # fmt: skip
+def test_other_texts_are_left_to_the_parser(text: str) -> None:
+    assert not check(text)
+
+
+def test_a_name_in_back_ticks_does_not_allow_the_reserved_word() -> None:
+    batch, rows, refused = parse_texts(["`IN` = 1", "IN = 1", "`IN` = 2 AND a = 1"])
+    assert rows == [0, 2]
+    assert list(refused) == [1]
+    assert list(batch.names) == ["IN", "a"]
+
+
+def test_what_is_kept_is_forgotten_when_it_becomes_much(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(quick_texts, "MOST_KEPT", 3)
+    for i in range(20):
+        assert check(f"kept_{i} = {i} AND kept_{i} LIKE 'w{i}%'")
+    assert len(quick_texts._names) <= 3
+    assert len(quick_texts._verbs["="]) <= 3
+
+
+def test_a_bulk_of_texts_matches_as_texts_added_one_by_one() -> None:
+    rng = random.Random(11)
+    texts = [text_of(rng) for _ in range(300)]
+    one, many = mw.Matcher(), mw.Matcher()
+    refused = {each.row for each in many.add_many(enumerate(texts), processes=1).errors}
+    for i, text in enumerate(texts):
+        try:
+            one.add(i, text)
+        except MatchwoodError:
+            assert i in refused
+        else:
+            assert i not in refused
+    events = [{"a": 5, "price": 0, "b_1": "x", "user": {"age": 12.5}}, {"a": "x"}, {}]
+    assert many.match_many(events).to_pylist() == one.match_many(events).to_pylist()
