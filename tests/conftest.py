@@ -33,6 +33,9 @@ settings.load_profile(os.environ.get("MATCHWOOD_PROFILE", "fast"))
 CHOSEN = ("scan", "be_tree", "pst_bloom", "a_tree", "agile")
 """Indexes that are tested all the time; `make test-fast` leaves the others out."""
 
+STATEFUL = ("scan", "be_tree")
+"""Those whose random sequences of changes are in the quick set, too: each takes seconds."""
+
 HEAVY = ("dims-30k", "dims-10k", "querylog:")
 """Workloads that take seconds to make."""
 
@@ -47,6 +50,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         if any(workload in item.nodeid for workload in HEAVY):
             item.add_marker(pytest.mark.slow)
         if index is not None and (index not in CHOSEN or "narrow_gaps" in item.nodeid):
+            item.add_marker(pytest.mark.slow)
+        if item.path.name == "test_stateful.py" and index not in STATEFUL:
             item.add_marker(pytest.mark.slow)
         group = _index_of(item)
         if item.get_closest_marker("spark"):
@@ -81,11 +86,12 @@ def compiled_functions() -> Iterator[None]:
 def spark() -> Iterator[SparkSession]:
     """The one Spark session of a test run; started by the first test that asks for it."""
     from matchwood.spark import local_session
+    from matchwood.spark.session import SHORT_JOB
 
     # Python workers are processes of their own: they find the package where pytest found it.
     paths = [str(Path(__file__).parents[1] / "src"), os.environ.get("PYTHONPATH", "")]
     os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, paths))
-    session = local_session("matchwood-tests")
+    session = local_session("matchwood-tests", **SHORT_JOB)
     try:
         yield session
     finally:

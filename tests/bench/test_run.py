@@ -114,6 +114,7 @@ def test_the_result_file_tells_everything(tmp_path: Path) -> None:
     assert Report.read(tmp_path / "r.json").table() == report.table()
 
 
+@pytest.mark.slow
 def test_runs_with_one_seed_have_the_same_answers(tmp_path: Path) -> None:
     def fingerprint(seed: int) -> str:
         data = run_suite(suite(), "smoke", tmp_path, seed=seed).data

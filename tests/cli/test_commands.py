@@ -105,6 +105,7 @@ def test_explain_wants_an_expression_or_an_id() -> None:
     assert call("explain", "--event", "{}", "--id", 1, "--expr", "a").exit_code == 2
 
 
+@pytest.mark.slow
 def test_an_error_is_one_message_without_a_traceback() -> None:
     done = run("explain", "--expr", "price <", "--event", "{}")
     assert done.returncode == 1
@@ -137,6 +138,7 @@ def test_version_and_help_load_nothing_heavy() -> None:
     assert done.stdout.splitlines()[-1] == ""
 
 
+@pytest.mark.slow
 def test_bench_lists_and_runs(tmp_path: Path) -> None:
     suites = json.loads(call("bench", "list", "--json").stdout)
     assert "scan" in [each["name"] for each in suites]

@@ -77,6 +77,7 @@ def test_a_wrong_answer_ends_with_1(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "differ" in result.stderr
 
 
+@pytest.mark.slow
 def test_the_demo_runs_without_a_terminal() -> None:
     env = {
         **os.environ,

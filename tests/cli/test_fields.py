@@ -197,3 +197,14 @@ def test_other_commands_take_fields_contexts_and_standard_input(folder: Path) ->
     found = call("validate", "-", "--json", text=rows)
     assert found.exit_code == 1
     assert [each["id"] for each in json.loads(found.stdout)["errors"]] == [6, 7, 9]
+
+
+def test_standard_input_may_hold_csv(folder: Path) -> None:
+    text = 'id,expr,priority\n1,"price < 9 AND x IN (1, 2)",5\n2,price <,1\n3,price < 7,9\n'
+    found = call("match", "-", "offers.jsonl", "--limit", 1, text=text)
+    assert parsed(found.stdout)[0] == {"event": 1, "subscription": 3}
+    found = call("validate", "-", "--json", text=text)
+    assert [(each["id"], each["file_line"]) for each in json.loads(found.stdout)["errors"]] == [
+        (2, 3)
+    ]
+    assert call("validate", "-", text="price < 9\nid = 3\n").exit_code == 0

@@ -29,6 +29,7 @@ def nodes(node: Node) -> Iterator[Node]:
         yield from nodes(child)
 
 
+@pytest.mark.slow
 @FEWER
 @given(seed=seeds())
 def test_every_node_has_the_truth_that_sql_gives_it(seed):
@@ -79,6 +80,7 @@ def said(explanation: Explanation) -> dict[str, Truth]:
     return claimed
 
 
+@pytest.mark.slow
 @given(seed=seeds())
 def test_reasons_are_true_and_enough(seed):
     """Whatever the other predicates were: with these as they are, the whole is not TRUE."""

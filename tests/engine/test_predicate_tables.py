@@ -96,6 +96,7 @@ def joined(leaves: list[Predicate]) -> Expr:
     return leaves[0] if len(leaves) == 1 else And(tuple(leaves))
 
 
+@pytest.mark.slow
 @settings(max_examples=max(10, settings.default.max_examples // 2))
 @given(seed=seeds())
 def test_a_table_says_what_the_texts_say(seed):

@@ -59,6 +59,7 @@ def test_a_loaded_matcher_answers_as_the_saved_one(saved, mmap):
     assert any(answers(m))
 
 
+@pytest.mark.slow
 @given(workloads())
 def test_saving_and_loading_change_no_answer(tmp_path_factory, workload):
     schema, subscriptions, events = workload
@@ -132,6 +133,7 @@ def test_an_empty_matcher_can_be_saved_and_filled_after_loading(tmp_path):
     assert loaded.match({"x": 1}) == [1]
 
 
+@pytest.mark.slow
 def test_another_process_maps_the_same_snapshot(saved):
     m, path = saved
     code = (

@@ -319,6 +319,7 @@ def test_attributes_that_come_later_than_the_index(index_class):
     assert found(search(index, world.events([{"b499": 1}]))) == [[500]]
 
 
+@pytest.mark.slow
 def test_in_lists_of_thousands(index_class):
     world = World({"a": "int", "b": "string"})
     numbers = tuple(range(0, 20_000, 2))
@@ -331,6 +332,7 @@ def test_in_lists_of_thousands(index_class):
     assert found(search(index, world.events(raw))) == world.expected(held, raw)
 
 
+@pytest.mark.slow
 def test_conjunctions_of_a_thousand_predicates(index_class):
     n = 1_000
     world = World()

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from matchwood.spark import local_session, match_stream
 from matchwood.spark import stream as stream_module
+from matchwood.spark.session import SHORT_JOB
 
 
 def main(work: Path, point: str = "", nth: str = "1") -> None:
@@ -28,7 +29,7 @@ def main(work: Path, point: str = "", nth: str = "1") -> None:
     from spark import context_logs, logs
 
     kind = context_logs if (work / "contexts").exists() else logs
-    spark = local_session("killed", **{"spark.driver.memory": "1g"})
+    spark = local_session("killed", **{"spark.driver.memory": "1g", **SHORT_JOB})
     try:
         log = kind.read_log(spark, work / "log")
         query = match_stream(

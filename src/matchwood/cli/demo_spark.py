@@ -20,6 +20,7 @@ import pyarrow.parquet as pq
 from matchwood.cli.demo_job import Demo
 from matchwood.cli.spark_session import job_progress, spark_session
 from matchwood.engine.matcher import Matcher
+from matchwood.spark.session import SHORT_JOB
 from matchwood.workload import plain_tables
 from matchwood.workload.bookshop import offer_events
 from matchwood.workload.bookshop_offers import offers
@@ -45,7 +46,9 @@ def run(n_subscriptions: int, n_events: int, seed: int, master: str | None) -> D
         with ThreadPoolExecutor(1) as writer:  # Spark starts in a process of its own meanwhile
             written = writer.submit(_write, workload, folder, clock)
             with clock("start"):
-                opened = spark_session(master, folder / "spark.log")
+                is_here = master is None or master.startswith("local")
+                options = SHORT_JOB if is_here else {}
+                opened = spark_session(master, folder / "spark.log", **options)
                 spark = opened.__enter__()
         try:
             written.result()

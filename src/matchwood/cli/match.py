@@ -14,11 +14,11 @@ from matchwood.cli.spark_session import Master
 def match(
     rules_file: Annotated[
         str | None,
-        typer.Argument(metavar="[SUBSCRIPTIONS]", help="As --subscriptions.", show_default=False),
+        typer.Argument(metavar="SUBSCRIPTIONS", help="As --subscriptions.", show_default=False),
     ] = None,
     events_file: Annotated[
         str | None,
-        typer.Argument(metavar="[EVENTS]", help="As --events.", show_default=False),
+        typer.Argument(metavar="EVENTS", help="As --events.", show_default=False),
     ] = None,
     subscriptions: Annotated[
         str | None,

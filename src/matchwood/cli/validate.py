@@ -16,7 +16,7 @@ def validate(
         str | None,
         typer.Argument(
             help="One expression per line (.txt), or a table with the columns id and expr; "
-            "- reads lines, or JSON lines, from standard input."
+            "- is standard input."
         ),
     ] = None,
     expr: Annotated[str | None, typer.Option(help="Check this expression instead.")] = None,

@@ -397,9 +397,9 @@ class Attributes:
         }
 
     @property
-    def n_named(self) -> int:
-        """How many attributes there are that users know."""
-        return len([name for name in self.by_name if not is_internal(name) or is_computed(name)])
+    def named(self) -> list[str]:
+        """The names of attributes that users know."""
+        return [name for name in self.by_name if not is_internal(name) or is_computed(name)]
 
     @property
     def n_derived(self) -> int:

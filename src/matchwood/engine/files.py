@@ -21,6 +21,7 @@ import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from io import StringIO
 from itertools import islice
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
@@ -32,6 +33,7 @@ from matchwood.engine.compressed import COMPRESSIONS, bare_name, is_compressed, 
 from matchwood.engine.text_files import (
     Row,
     csv_event,
+    csv_line_rows,
     csv_rows,
     json_event,
     json_line_rows,
@@ -50,6 +52,9 @@ BATCH = 8192
 """Events read at once."""
 STREAM = 1 << 20
 """Bytes read at once from standard input, if there are so many."""
+
+HEADER = 2000
+"""Characters of the first line that are looked at, to tell CSV from expressions."""
 
 EVENT_ID = "event_id"
 OPTIONAL = ("context", "priority", "expires", "attributes", "payload")
@@ -264,10 +269,15 @@ def read_stream(file: BinaryIO, types: Mapping[str, str]) -> Iterator[EventRows]
 
 
 def read_stream_subscriptions(file: BinaryIO) -> SubscriptionRows:
-    """Subscriptions as JSON lines, or as one expression per line."""
-    lines = file.read().decode("utf-8-sig", "surrogateescape").split("\n")
-    if next((line for line in lines if line.strip()), "").lstrip().startswith("{"):
+    """Subscriptions as JSON lines, CSV with the columns id and expr, or one expression a line."""
+    text = file.read().decode("utf-8-sig", "surrogateescape")
+    lines = text.split("\n")
+    first = next((line for line in lines if line.strip()), "").strip()
+    if first.startswith("{"):
         return _from_rows(json_line_rows(lines, 0, 1), is_csv=False)
+    header = next(csv.reader([first[:HEADER]]), [])
+    if {"id", "expr"} <= set(header):  # no expression begins so
+        return _from_rows(csv_line_rows(StringIO(text, newline=""), "standard input"), is_csv=True)
     return read_lines(lines)
 
 

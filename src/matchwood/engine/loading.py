@@ -71,6 +71,8 @@ class Chunk:
     total: int
     contexts: Sequence[Any] | None = None
     fields: FieldColumns = NO_FIELDS
+    order: Any = None
+    """Numbers in the order of addition, where they are not the next ones."""
 
     def texts_of(self, rows: Sequence[int]) -> list[str] | pa.Array:
         """The texts of some rows; those of a predicate table are written now."""

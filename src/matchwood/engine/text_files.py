@@ -44,27 +44,32 @@ def csv_names(path: Path) -> list[str]:
 
 def csv_rows(path: Path) -> Iterator[Row]:
     with open_text(path, newline="") as file:
-        lines = _RecordLines(file)
-        reader = csv.reader(lines)
-        names = next(reader, [])
-        if problem := bad_byte("".join(names)):
-            raise StorageError(f"cannot read the header of {str(path)!r}: {problem}")
-        number = 0
-        while True:
-            lines.begin()
-            try:
-                cells = next(reader)
-                problem = _cells_problem(cells, names)
-            except StopIteration:
-                return
-            except csv.Error as error:
-                lines.skip()
-                cells, problem = [""], f"expected cells of CSV, found none: {error}"
-            if not cells:
-                continue
-            value = {name: cell or None for name, cell in zip(names, cells, strict=False)}
-            yield Row(number, lines.number, value, problem)
-            number += 1
+        yield from csv_line_rows(file, str(path))
+
+
+def csv_line_rows(file: Iterable[str], source: str) -> Iterator[Row]:
+    """The rows of lines of CSV, the first of which is the header; `source` names it in errors."""
+    lines = _RecordLines(file)
+    reader = csv.reader(lines)
+    names = next(reader, [])
+    if problem := bad_byte("".join(names)):
+        raise StorageError(f"cannot read the header of {source!r}: {problem}")
+    number = 0
+    while True:
+        lines.begin()
+        try:
+            cells = next(reader)
+            problem = _cells_problem(cells, names)
+        except StopIteration:
+            return
+        except csv.Error as error:
+            lines.skip()
+            cells, problem = [""], f"expected cells of CSV, found none: {error}"
+        if not cells:
+            continue
+        value = {name: cell or None for name, cell in zip(names, cells, strict=False)}
+        yield Row(number, lines.number, value, problem)
+        number += 1
 
 
 def _cells_problem(cells: list[str], names: list[str]) -> str | None:
@@ -76,8 +81,8 @@ def _cells_problem(cells: list[str], names: list[str]) -> str | None:
 class _RecordLines:
     """The lines of a CSV file, and whether a record of several lines may have ended."""
 
-    def __init__(self, file: IO[str]) -> None:
-        self._file = file
+    def __init__(self, file: Iterable[str]) -> None:
+        self._file = iter(file)
         self._n_quotes = 0
         self.number = 0
 

@@ -15,6 +15,14 @@ if TYPE_CHECKING:
 
 LOOPBACK = "127.0.0.1"
 
+SHORT_JOB: dict[str, str | int | bool] = {
+    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+}
+"""Options of a session on this machine for a job of seconds: the JVM uses its quick compiler alone.
+
+`matchwood demo --subscriptions 20000 --events 50000`: 24 s of CPU in the JVM instead of 40.
+"""
+
 
 def local_session(
     app_name: str = "matchwood",

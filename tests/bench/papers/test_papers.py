@@ -201,6 +201,7 @@ claims = [{ rule = "faster", who = "b", says = "so" }]
         )
 
 
+@pytest.mark.slow
 def test_programs_that_are_not_ours_give_the_same_answers(tmp_path: Path) -> None:
     results = run_papers("smoke", tmp_path, suite="external")
     rows = {(row["point"], row["series"]): row for row in results}
