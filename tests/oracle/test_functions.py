@@ -24,7 +24,7 @@ from oracle.spark_oracle import SparkSQL
 
 IS_LONG = os.environ.get("MATCHWOOD_PROFILE") == "long"
 N_EVENTS = 200 if IS_LONG else 80
-PER_FUNCTION = 110 if IS_LONG else 17
+PER_FUNCTION = 112 if IS_LONG else 17
 FEWEST = 500
 CHUNK = 40
 FAILED = object()
@@ -119,7 +119,7 @@ def test_functions_are_what_spark_says(spark_sql: SparkSQL) -> None:
     assert not wrong, f"{len(wrong)} of {len(made)}\n" + "\n".join(wrong[:40])
     few = {name: counts[name] for name in CALLS if counts[name] < FEWEST}
     assert not few, (few, skipped)
-    assert n_pairs > (1_900_000 if IS_LONG else 100_000)
+    assert n_pairs > (2_000_000 if IS_LONG else 100_000)
     for text, row in [rng.choice(each) for each in failing.values()]:
         answer = _answers(frame.where(f"id = {row}"), [text])[0]
         assert isinstance(answer, str), (text, rows[row], answer)
