@@ -225,7 +225,8 @@ def test_a_report_of_problems_is_of_this_call(spark, tmp_path: Path) -> None:
     report = tmp_path / "found.parquet.errors.jsonl"
     assert report.exists()
     wishes.write_text("id,expr\n1,price < 2\n")
-    pq.write_table(pa.table({"event_id": pa.array([], pa.int64())}), offers)  # and no event at all
+    none = pa.array([], pa.int64())
+    pq.write_table(pa.table({"event_id": none, "price": none}), offers)  # and no event at all
     done = call(*given, "--json")
     assert done.exit_code == 0, done.stderr
     assert json.loads(done.stdout)["events"]["used"] == 0

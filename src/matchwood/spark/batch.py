@@ -27,7 +27,7 @@ from matchwood.spark.fingerprints import column_of
 from matchwood.spark.index import locate
 from matchwood.spark.indexes import Built, build_index, open_index, used_columns
 from matchwood.spark.session import active_session
-from matchwood.spark.shapes import find_shape, plain_names
+from matchwood.spark.shapes import check_once, find_shape, plain_names
 from matchwood.spark.unknown_names import names_of_events
 from matchwood.spark.worker import MatchJob, match_batches
 
@@ -140,6 +140,7 @@ def match(
     found = find_shape(columns, shape, (event_id, *choice.others))
     check_filter(choice, columns, found, built.tests_filter)
     check_kept(keep, source.columns)
+    check_once(source.columns)
     if found == "wide":  # no other column has to leave the JVM, or can keep a job from running
         source = _select(source, used_columns(built, columns, (event_id, *choice.others, *keep)))
     job = MatchJob(

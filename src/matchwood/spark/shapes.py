@@ -43,15 +43,20 @@ def plain_names(events: DataFrame, taken: Sequence[str] = ()) -> DataFrame:
     are names that are needed beside.
     """
     names = events.columns
+    check_once(names)
+    is_odd = any(set(name) & {".", "`"} for name in names)
+    if is_odd or len({name.lower() for name in [*names, *taken]}) < len(names) + len(taken):
+        return events.toDF(*[f"matchwood_{n}" for n in range(len(names))])
+    return events
+
+
+def check_once(names: Sequence[str]) -> None:
+    """Refuse events with two columns of one name."""
     twice = [name for name, n in Counter(names).items() if n > 1]
     if twice:
         raise EventError(
             f"expected every column once, found {twice[0]!r} twice: rename one with toDF()"
         )
-    is_odd = any(set(name) & {".", "`"} for name in names)
-    if is_odd or len({name.lower() for name in [*names, *taken]}) < len(names) + len(taken):
-        return events.toDF(*[f"matchwood_{n}" for n in range(len(names))])
-    return events
 
 
 def named(batch: pa.RecordBatch, names: Sequence[str]) -> pa.RecordBatch:
