@@ -19,6 +19,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.encode.test_json_events import NAMES, SCALARS, TEXTS, TYPES
+from tests.inside import attributes_of
 
 import matchwood as mw
 from matchwood.encode import dict_plan as planning
@@ -81,14 +82,14 @@ def numbered(seed: int) -> mw.Matcher:
 
 
 def plan_of(m: mw.Matcher) -> DictPlan:
-    plan = dict_plan(m._store.attributes, 10**9)
+    plan = dict_plan(attributes_of(m), 10**9)
     assert plan is not None
     return plan
 
 
 def generally(m: mw.Matcher, event: Any) -> tuple[list[int] | str, Counter[str]]:
     """Entries, or the error; and what stayed unknown: by the general way."""
-    attributes = m._store.attributes
+    attributes = attributes_of(m)
     attributes.unknown.clear()
     try:
         entries = _entries(attributes, event, [])
@@ -108,7 +109,7 @@ def flat(batch: EventBatch) -> list[int]:
 
 def check(m: mw.Matcher, event: dict[Any, Any]) -> bool:
     """Compare both ways; whether compiled code has read the event."""
-    plan, attributes = plan_of(m), m._store.attributes
+    plan, attributes = plan_of(m), attributes_of(m)
     expected, unknown = generally(m, event)
     attributes.unknown.clear()
     found = plan.read(attributes, event)
@@ -155,8 +156,8 @@ def test_batches_give_what_events_one_by_one_give() -> None:
     rng = random.Random(8)
     m = matcher(rng)
     many = [draw(rng) for _ in range(400)] + [7, None, "x", Record(), OrderedDict(a=7)]
-    left = set(np.flatnonzero(plan_of(m).read_many(m._store.attributes, many).is_left).tolist())
-    found = encode_events(m._store.attributes, many)
+    left = set(np.flatnonzero(plan_of(m).read_many(attributes_of(m), many).is_left).tolist())
+    found = encode_events(attributes_of(m), many)
     assert left >= found.errors.keys()
     assert m.match_many(many).to_pylist() == [
         m.match(event) if number not in found.errors else [] for number, event in enumerate(many)
@@ -190,6 +191,13 @@ def test_a_name_that_comes_twice_is_refused() -> None:
     assert m.match({"p": {"q": 1}, "p.q": None}) == ["s"]
 
 
+def test_a_number_without_constants_has_the_key_of_the_general_way() -> None:
+    m = mw.Matcher(schema={"a": "number"})
+    m.add("s", "a IS NULL")
+    assert check(m, {"a": -1.25})
+    assert check(m, {"a": 7})
+
+
 def test_names_that_are_equal_but_not_the_same_object_are_found() -> None:
     m = mw.Matcher()
     m.add("s", "some_name = 'some value'")
@@ -211,7 +219,7 @@ def test_nesting_without_end_is_refused() -> None:
         for _ in range(depth):
             deep = {"x": deep}
         expected, _ = generally(m, deep)
-        found = encode_events(m._store.attributes, [deep])
+        found = encode_events(attributes_of(m), [deep])
         assert bool(found.errors) == isinstance(expected, str)
 
 
@@ -238,14 +246,14 @@ def test_a_plan_is_made_for_enough_events_and_dropped_by_a_change() -> None:
     m = mw.Matcher()
     m.add("s", "a = 1")
     m.match({"a": 1})
-    assert m._store.attributes.dict_plan is None
+    assert attributes_of(m).dict_plan is None
     m.match_many([{"a": 1}] * 200)
-    first = m._store.attributes.dict_plan
+    first = attributes_of(m).dict_plan
     assert first is not None
     m.add("t", "a = 2 AND b = 'new'")
     assert m.match({"a": 2, "b": "new"}) == ["t"]
     m.match_many([{"a": 1}] * 200)
-    assert m._store.attributes.dict_plan is not first
+    assert attributes_of(m).dict_plan is not first
 
 
 def test_threads_read_dicts_at_the_same_time() -> None:

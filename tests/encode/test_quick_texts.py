@@ -130,7 +130,7 @@ def test_the_usual_texts_are_taken(text: str) -> None:
         "", " a = 1", "a", "a = 1 OR b = 2", "NOT a = 1", "(a = 1)", "a = 1 AND", "a = 1 AND 5",
         "a = 1 AND 5 AND b = 2", "a = 'x' AND 'y' AND b = 2", "IN = 1", "a BETWEEN5 AND 6",
         "aIN (1)", "ctx.x = 1", "a = b", "a = 1 -- x", "a = 'it''s'", "a = 'a\\n'", "é = 1",
-        "a BETWEEN 5 AND b = 2", "a = 0.10000000000000000001", "a IN ()", "a = NULL",
+        "a BETWEEN 5 AND b = 2", "a = 0.10000000000000000001", "a IN ()", "a = NULL", "a = '\0'",
     ],
 )  # fmt: skip
 def test_other_texts_are_left_to_the_parser(text: str) -> None:

@@ -200,7 +200,7 @@ def _filled(
         _joined([_padded(each.int_ceil, len(each.labels)) for each in numbers], np.int64),
         _joined([_padded(each.int_exact, len(each.labels)) for each in numbers], np.bool_),
         np.array([len(each.int_ceil) for each in numbers], np.int64),
-        np.array([each.nan_key - 1 for each in numbers], np.int64),
+        np.zeros(len(numbers), np.int64),  # as `OrderedDictionary.gap` without constants
         _starts(n_strings),
         _joined([each.labels for each in strings], np.int64),
         _starts(lengths),

@@ -22,7 +22,7 @@ from matchwood.errors import MatchwoodError
 from matchwood.lang.names import is_context
 from matchwood.lang.nodes import Comparison
 from matchwood.lang.parser import parse
-from matchwood.lang.tokens import MAX_TEXT, OPERATORS
+from matchwood.lang.tokens import END, MAX_TEXT, OPERATORS
 
 MOST_KEPT = 50_000
 """Names, and constants of each verb, that are kept; when there are more they are forgotten."""
@@ -71,7 +71,7 @@ class _Verb(dict[str, Row]):
 
 def write_text(batch: LeafBatch, text: str) -> bool:
     """Write the rows of a text; False, with nothing written, where it is left to the parser."""
-    if not text.isascii() or len(text) > MAX_TEXT:
+    if not text.isascii() or len(text) > MAX_TEXT or END in text:  # END: the parser refuses it
         return False
     pieces = _PIECE.findall(text)
     known, verbs = _names, _verbs

@@ -61,6 +61,7 @@ def matcher_of(workload: Workload, index: str) -> Matcher:
         report = matcher.add_many(workload.subscriptions(first, last))
         if report.errors:
             raise MatchwoodError(f"expected a workload without faults, found {report.errors[0]}")
+    matcher.compact()
     return matcher
 
 
