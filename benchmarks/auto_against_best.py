@@ -1,16 +1,15 @@
-"""What `auto` plans for a frozen part, against every single index: all workloads of the suites.
+"""What `auto` plans for a frozen part, against every single index: the workloads of the papers.
 
-    python benchmarks/auto_against_best.py [most subscriptions] [suite,...] [preset,...]
+    python benchmarks/auto_against_best.py [most subscriptions] [beginning of a workload,...]
 
-Each case of a suite's presets once, cut to so many subscriptions (200,000 by default; 0: as many as
-the suite has).  All must give the same answers.  Times are those of the thread, the least of some
-rounds in which all take turns, in µs an event of a batch and of an event alone.  "ratio" is `auto`
-by the best single index; the goal is 1.2.
+Each workload once, cut to so many subscriptions (200,000 by default; 0: all).  All must give the
+same answers.  Times are those of the thread, the least of some rounds in which all take turns, in
+µs an event of a batch and of an event alone.  "ratio" is `auto` by the best single index; the goal
+is 1.2.
 """
 
 from __future__ import annotations
 
-import json
 import sys
 import time
 
@@ -18,7 +17,6 @@ import numpy as np
 
 from matchwood.bench.answers import check, first_events, pairs
 from matchwood.bench.searching import searched
-from matchwood.bench.suite import INDEX, find_suite, list_suites
 from matchwood.encode.events import EventBatch
 from matchwood.encode.expression_kernels import TREE
 from matchwood.engine.planner import plan
@@ -27,10 +25,26 @@ from matchwood.index.core.protocol import ANY
 from matchwood.index.core.registry import find_index
 from matchwood.index.core.scratch import Scratch
 from matchwood.workload.loading import load_events, load_subscriptions
+from matchwood.workload.registry import find_workload
 
 SINGLE = ("blocks", "pst_bloom", "pst_hash", "be_tree", "vcr", "a_tree", "scan")
 FOR_TREES = ("a_tree", "interval_id", "translation", "scan")
 MOST, N_EVENTS, ROUNDS, GOAL = 200_000, 100, 5, 1.2
+SPARSE = {"n_attributes": 400, "min_predicates": 3, "max_predicates": 3, "event_size": 60}
+WORKLOADS = (
+    ("uniform:smoke", {}), ("uniform:small", {}), ("uniform:small", SPARSE),
+    ("begen:smoke", {}), ("begen:default", {}), ("begen:zipf", {}),
+    ("begen:default", {"match_probability": 0.001}),
+    ("pstree:smoke", {}), ("pstree:dims-100", {}), ("pstree:dims-30k", {}), ("pstree:zipf-1", {}),
+    ("ads:small", {}), ("querylog", {"n_subscriptions": 300_000}),
+    ("abegen:smoke", {}), ("abegen:default", {}), ("ad_trees:small", {}), ("ad_trees:default", {}),
+    ("skew2d:smoke", {}), ("skew2d:figure-6a", {}), ("skew2d:figure-6b", {}),
+    ("skew2d:figure-7", {"n_subscriptions": 128_000}),
+    ("skew2d:figure-7-uniform", {"n_subscriptions": 128_000}),
+    ("skew2d:figure-8", {"n_subscriptions": 128_000}),
+    ("skew2d:figure-9", {"n_subscriptions": 128_000}),
+)  # fmt: skip
+
 SCANNED = 3_000
 """Subscriptions up to which `scan` takes part."""
 
@@ -65,23 +79,15 @@ class Contestant:
         self.alone.append((time.thread_time() - began) / len(singles))
 
 
-def cases(suites: list[str], presets: list[str], most: int):
-    """Every different workload of the suites, with the case's name."""
-    seen = set()
-    for name in suites:
-        suite = find_suite(name)
-        if suite.runner != INDEX:
+def cases(wanted: list[str], most: int):
+    """The workloads to measure, and what to call them."""
+    for workload, changes in WORKLOADS:
+        if not any(workload.startswith(each) for each in wanted):
             continue
-        for preset in presets:
-            for case in suite.presets[preset].cases if preset in suite.presets else ():
-                n = case.generator().n_subscriptions
-                changes = {**case.changes, "n_events": N_EVENTS}
-                changes["n_subscriptions"] = min(n, most) if most else n
-                key = json.dumps([case.workload, changes], sort_keys=True, default=str)
-                if key not in seen:
-                    seen.add(key)
-                    label = case.label or preset
-                    yield f"{name}: {label}", case.generator().with_parameters(**changes)
+        whole = find_workload(workload, **{"n_events": N_EVENTS, **changes})
+        n = min(whole.n_subscriptions, most) if most else whole.n_subscriptions
+        label = ", ".join([workload, *[f"{key} {value}" for key, value in changes.items()]])
+        yield label, whole.with_parameters(n_subscriptions=n)
 
 
 def contestants(table, slots) -> list[Contestant]:
@@ -136,9 +142,8 @@ def measure(label: str, workload) -> tuple[float, float]:
 if __name__ == "__main__":
     given = dict(enumerate(sys.argv[1:]))
     most = int(given.get(0, MOST))
-    suites = given[1].split(",") if 1 in given else [each.name for each in list_suites()]
-    presets = given.get(2, "smoke,small").split(",")
-    table = [(label, *measure(label, workload)) for label, workload in cases(suites, presets, most)]
+    wanted = given.get(1, "").split(",")
+    table = [(label, *measure(label, workload)) for label, workload in cases(wanted, most)]
     print(f"\n{'case':<40}{'batch':>8}{'alone':>8}    auto by the best single index")
     for label, batch, alone in table:
         missed = "" if max(batch, alone) <= GOAL else "  missed"

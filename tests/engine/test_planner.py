@@ -11,9 +11,11 @@ from matchwood.encode.expression_kernels import ALWAYS, NEVER
 from matchwood.encode.expressions import ExpressionTable
 from matchwood.encode.resolve import resolve
 from matchwood.engine.loading import load_batches
-from matchwood.engine.planner import FEW, Plan, plan
+from matchwood.engine.planner import FEW, MOST_ATTRIBUTES, MOST_SLOTS, Plan, plan
+from matchwood.index.blocks import words
 from matchwood.index.core.registry import find_index
 from matchwood.index.core.scratch import Scratch
+from matchwood.index.vcr import lists
 from matchwood.workload.loading import load_events, load_subscriptions
 from matchwood.workload.registry import find_workload
 
@@ -100,6 +102,10 @@ def test_conjunctions_of_wide_ranges_alone_are_sieved_by_signatures(workload, in
     (row,) = plan(loaded.table, loaded.slots).rows()
     assert row["index"] == index
     assert "an event reaches" in row["reason"]
+
+
+def test_a_plan_knows_what_indexes_refuse():
+    assert (MOST_ATTRIBUTES, MOST_SLOTS) == (words.MOST_ATTRIBUTES, lists.MOST_SLOTS)
 
 
 def test_an_empty_plan_has_no_rows():

@@ -48,6 +48,9 @@ WEAK, SEVERAL = 0.008, 2.5
 most candidates fail by another predicate: `pst_bloom` takes less time for one that fails.  With
 `uniform`, where it wins, 0.071 and 0.009 are reached; with `pstree` and `ads` 0.007."""
 
+MOST_ATTRIBUTES, MOST_SLOTS = 2**24, 2**27
+"""What `blocks` and `vcr` refuse more of: a plan gives to an index only what it takes."""
+
 EVENT_SIZE, SAMPLE = 16, 10_000
 """Attributes that an event is taken to have; conjunctions that statistics are made of."""
 
@@ -140,6 +143,8 @@ def _for_any_conjunctions(table: ExpressionTable, slots: np.ndarray) -> Choice:
         return Choice(BLOCKS, slots, "")
     mean, reach = float(table.layout.size[slots].mean()), reached(table, slots)
     what = f"{mean:.1f} predicates on average, an event reaches {reach:.2%} of them by ranges"
+    if table.n_attributes > MOST_ATTRIBUTES:
+        return Choice(PST_BLOOM, slots, f"more than {MOST_ATTRIBUTES:,} attributes")
     if reach >= WEAK and mean >= SEVERAL:
         return Choice(PST_BLOOM, slots, f"{what}: many candidates, signatures exclude most")
     return Choice(BLOCKS, slots, f"{what}: few candidates, verified where they are listed")
@@ -178,7 +183,7 @@ def _two_ranges(table: ExpressionTable, slots: np.ndarray) -> tuple[np.ndarray, 
     """Which slots are two ranges with both ends on one pair of attributes, if `vcr` is for them."""
     none = np.zeros(len(slots), bool)
     is_two = table.layout.size[slots] == 2
-    if is_two.sum() < RANGES_FROM:
+    if is_two.sum() < RANGES_FROM or slots[-1] >= MOST_SLOTS:
         return none, ""
     from matchwood.index.vcr.plan import NONE, choose_attributes, make_plan
 
