@@ -11,8 +11,20 @@ from typing import Any
 from matchwood import Matcher
 from matchwood.encode.attributes import Attributes
 from matchwood.encode.expressions import ExpressionTable
+from matchwood.engine.background import Merger
 from matchwood.engine.routing import Routing
 from matchwood.engine.subscriptions import Subscriptions
+from matchwood.engine.view import View
+
+
+def view_of(m: Matcher) -> View:
+    """The segments and the head."""
+    return m._view
+
+
+def merger_of(m: Matcher) -> Merger:
+    """The thread that merges segments."""
+    return m._merger
 
 
 def attributes_of(m: Matcher) -> Attributes:

@@ -16,6 +16,30 @@ from matchwood.kernel import cache as kernel_cache
 from matchwood.kernel import jit, store
 
 
+def test_parts_have_no_machine_code_and_kernels_carry_that_of_parts_inside_parts():
+    @jit.part
+    def doubled(values, at):
+        return values[at] + values[at]
+
+    @jit.inlined
+    def tripled(values, at):
+        return doubled(values, at) + values[at]
+
+    @jit.kernel
+    def total(values):
+        found = np.int64(0)
+        for at in range(len(values)):
+            found += doubled(values, at) * tripled(values, at)
+        return found
+
+    values = np.arange(5)
+    assert total(values) == 6 * (values * values).sum()
+    for part in (doubled, tripled):
+        (result,) = part.overloads.values()
+        assert result.library.get_pointer_to_function(result.fndesc.llvm_func_name) == 0
+        assert list(result.library.get_defined_functions())  # what kernels are linked with
+
+
 def test_a_kernel_that_allocates_does_not_compile():
     def allocates(n):
         return np.zeros(n)[0]

@@ -109,3 +109,24 @@ def test_nan_as_the_only_constant_is_above_every_value_of_a_column(kind):
     assert list(m.match_many(pa.table({"x": pa.array([0, 1, -5], kind)}))) == 3 * [["below", "not"]]
     assert m.match_many(pa.table({"x": [math.nan]}))[0] == ["from"]
     assert m.match({"x": 0}) == ["below", "not"]
+
+
+def test_a_lazy_frame_is_carried_out():
+    subscriptions = pl.LazyFrame({"id": ["a", "b"], "expr": ["x > 1", "ctx.y = x"]})
+    events = pl.LazyFrame({"x": [1, 2, 3]}).filter(pl.col("x") > 1)
+    m = mw.Matcher()
+    m.add_many(subscriptions.with_columns(context=pl.lit("c")))
+    m.set_context_many(pl.LazyFrame({"context": ["c"], "y": [3]}))
+    assert m.match_many(events).to_pylist() == [["a"], ["a", "b"]]
+
+
+def test_nan_of_a_pandas_frame_is_absent_unless_it_is_asked_for_as_a_number():
+    m = mw.Matcher()
+    m.add("absent", "x IS NULL")
+    m.add("number", "x > 5")
+    frame = pd.DataFrame({"x": [math.nan, 1.0], "name": ["a", None]})
+    assert m.match_many(frame).to_pylist() == [["absent"], []]
+    assert m.match_many(frame, nan="number").to_pylist() == [["number"], []]
+    assert m.match({"x": math.nan}) == ["number"]
+    with pytest.raises(mw.EventError, match="absent, number"):
+        m.match_many(frame, nan="zero")

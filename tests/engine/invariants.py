@@ -12,7 +12,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from inside import attributes_of, routing_of, subscriptions_of, table_of
+from inside import attributes_of, view_of
 from matchwood import Matcher
 from matchwood.encode.attributes import Attributes
 from matchwood.encode.expression_kernels import ALWAYS, CONJUNCTION, N_CODE, NEVER, TREE, UNUSED
@@ -27,13 +27,28 @@ MASK = 2**64 - 1
 
 
 def check(matcher: Matcher) -> None:
-    table, attributes = table_of(matcher), attributes_of(matcher)
-    check_subscriptions(subscriptions_of(matcher), table)
-    check_expressions(table)
-    check_predicates(table.predicates)
-    check_dictionaries(attributes)
-    check_derived(attributes, table.predicates)
-    check_routing(routing_of(matcher), table)
+    for part in view_of(matcher).parts:
+        store = part.store
+        check_subscriptions(store.subscriptions, store.table)
+        check_expressions(store.table)
+        check_predicates(store.table.predicates)
+        check_dictionaries(store.attributes)
+        check_derived(store.attributes, store.table.predicates)
+        check_routing(store.routing, store.table)
+    check_view(matcher)
+
+
+def check_view(matcher: Matcher) -> None:
+    """Ids and numbers in the order of addition are there once; the counts are right."""
+    view = view_of(matcher)
+    ids = [id_ for p in view.parts for id_ in p.store.subscriptions.ids_of(p.slots()).tolist()]
+    order = [n for p in view.parts for n in p.store.subscriptions.order[p.slots()].tolist()]
+    assert len(set(ids)) == len(ids) == len(view) == len(matcher)
+    assert len(set(order)) == len(order)
+    assert view.is_guarded or max(order, default=-1) < view.n_added
+    for part in view.parts:
+        assert part.n_gone == int(np.unpackbits(part.gone).sum())
+        assert view.is_guarded or not len(part) or part.store.routing.is_settled
 
 
 def check_subscriptions(subscriptions: Subscriptions, table: ExpressionTable) -> None:

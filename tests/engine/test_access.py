@@ -43,8 +43,8 @@ def in_threads(*works: Callable[[], Any]) -> list[Any]:
     return results
 
 
-def small() -> mw.Matcher:
-    m = mw.Matcher()
+def small(index: str = "auto") -> mw.Matcher:
+    m = mw.Matcher(index=index)
     m.add_many([(i, f"x = {i % 3}") for i in range(6)])
     m.match({"x": 1})
     return m
@@ -74,37 +74,77 @@ def test_two_searches_run_at_the_same_time(monkeypatch):
     assert in_threads(lambda: m.match({"x": 1}), lambda: m.match({"x": 2})) == [[1, 4], [2, 5]]
 
 
-def test_a_change_waits_for_the_search_under_way_and_later_searches_for_the_change(monkeypatch):
-    m, search = small(), Scan.search
-    is_inside, may_go, order = threading.Event(), threading.Event(), []
+def test_a_change_of_a_named_index_waits_for_the_search_under_way(monkeypatch):
+    m, search = small("scan"), Scan.search
+    is_inside, may_go, found = threading.Event(), threading.Event(), {}
 
     def slow(self, events, scratch):
         if threading.current_thread() is first:
             is_inside.set()
             assert may_go.wait(WAIT)
-        hits = search(self, events, scratch)
-        order.append(threading.current_thread().name)
-        return hits
+        return search(self, events, scratch)
 
-    def change():
-        m.add("new", "x = 1")
-        order.append("change")
+    def match():
+        found[threading.current_thread().name] = m.match({"x": 1})
 
     monkeypatch.setattr(Scan, "search", slow)
-    first = threading.Thread(target=lambda: m.match({"x": 1}), name="first", daemon=True)
+    first = threading.Thread(target=match, name="first", daemon=True)
     first.start()
     assert is_inside.wait(WAIT)
-    changing = threading.Thread(target=change, daemon=True)
+    changing = threading.Thread(target=lambda: m.add("new", "x = 1"), daemon=True)
     changing.start()
     while not m._access._is_wanted:
         changing.join(0.001)
-    late = threading.Thread(target=lambda: m.match({"x": 1}), name="late", daemon=True)
+    late = threading.Thread(target=match, name="late", daemon=True)
     late.start()
-    assert order == []
+    assert found == {}
     may_go.set()
     for thread in (first, changing, late):
         thread.join(WAIT)
-    assert order == ["first", "change", "late"]
+    assert found == {"first": [1, 4], "late": [1, 4, "new"]}
+
+
+def test_a_change_of_auto_waits_for_no_search_and_later_searches_see_it(monkeypatch):
+    m, search = small(), Scan.search
+    is_inside, may_go, found = threading.Event(), threading.Event(), []
+
+    def slow(self, events, scratch):
+        if threading.current_thread() is first:
+            is_inside.set()
+            assert may_go.wait(WAIT)
+        return search(self, events, scratch)
+
+    monkeypatch.setattr(Scan, "search", slow)
+    first = threading.Thread(target=lambda: found.append(m.match({"x": 1})), daemon=True)
+    first.start()
+    assert is_inside.wait(WAIT)
+    for i in range(5):  # both stores of the head, the one in use among them
+        in_threads(lambda i=i: m.add(f"new {i}", "x = 1"))
+        assert m.match({"x": 1}) == [1, 4, *[f"new {n}" for n in range(i + 1)]]
+    in_threads(lambda: m.remove(1))
+    assert m.match({"x": 1}) == [4, *[f"new {n}" for n in range(5)]]
+    may_go.set()
+    first.join(WAIT)
+    assert found == [[1, 4]]
+
+
+def test_a_search_is_answered_while_a_change_is_stuck_in_the_middle():
+    m = small()
+    is_inside, may_go = threading.Event(), threading.Event()
+
+    def stuck(done, total):
+        is_inside.set()
+        assert may_go.wait(WAIT)
+
+    rows = [(f"n{i}", "x = 1") for i in range(3)]
+    writer = threading.Thread(target=lambda: m.add_many(rows, progress=stuck), daemon=True)
+    writer.start()
+    assert is_inside.wait(WAIT)
+    assert in_threads(lambda: m.match({"x": 1}), lambda: m.match({"x": 2})) == [[1, 4], [2, 5]]
+    assert in_threads(lambda: len(m), lambda: 4 in m, lambda: m[4].text) == [6, True, "x = 1"]
+    may_go.set()
+    writer.join(WAIT)
+    assert m.match({"x": 1}) == [1, 4, "n0", "n1", "n2"]
 
 
 @pytest.mark.parametrize(

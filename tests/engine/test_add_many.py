@@ -104,10 +104,23 @@ def test_a_batch_that_is_interrupted_leaves_the_matcher_as_it_was():
     check(m)
 
 
-def test_a_progress_callback_cannot_use_a_matcher_that_is_not_ready():
+def test_a_progress_callback_sees_what_was_there_before():
     m = mw.Matcher()
+    m.add("before", "x >= 1")
+    seen = []
+    m.add_many(
+        [(i, "x = 10") for i in range(3)], progress=lambda *_: seen.append(m.match({"x": 10}))
+    )
+    assert seen == [["before"]]
+    assert m.match({"x": 10}) == ["before", 0, 1, 2]
+
+
+@pytest.mark.parametrize("index", ["auto", "scan"])
+def test_a_progress_callback_cannot_change_a_matcher_that_is_not_ready(index):
+    m = mw.Matcher(index=index)
     rows = [(i, f"x >= {i * 7 % 10}") for i in range(12)]
-    for use in (lambda: m.match({"x": 10}), lambda: m.add("new", "x = 1"), lambda: m.remove(0)):
+    uses = [lambda: m.add("new", "x = 1"), lambda: m.remove(0)]
+    for use in [*uses, lambda: m.match({"x": 10})] if index == "scan" else uses:
         with pytest.raises(mw.MatchwoodError, match="progress"):
             m.add_many(rows, progress=lambda done, total, use=use: use())
         assert m.match({"x": 10}) == []

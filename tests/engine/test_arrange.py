@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from matchwood.engine.arrange_kernels import SMALL, arrange
+from matchwood.engine.arrange_kernels import SMALL, arrange, put_in_order
 from matchwood.index.core.scratch import Scratch
 
 
@@ -55,6 +55,12 @@ def test_slots_come_in_the_order_of_addition(seed: int, is_in_order: bool, most:
         for a, b, skipped in zip(first, second, skip, strict=True)
     ]
     assert arranged(first, second, always, skip, order, is_in_order) == expected
+    offsets = np.cumsum([0, *map(len, first)])
+    slots = np.array([slot for each in first for slot in each], np.int32)
+    put_in_order(offsets, slots, order, Scratch().bitmap(n_slots // 64 + 1 if is_in_order else 0))
+    assert [part.tolist() for part in np.split(slots, offsets[1:-1])] == [
+        sorted(each, key=lambda slot: order[slot]) for each in first
+    ]
 
 
 @pytest.mark.parametrize("n", [SMALL, SMALL + 1, 64 * 20])

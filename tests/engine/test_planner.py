@@ -92,6 +92,16 @@ def test_many_expressions_go_to_the_index_that_serves_their_kind():
     assert names(plan(table, slots[:FEW])) == {"scan": FEW}
 
 
+@pytest.mark.parametrize(
+    ("workload", "index"), [("uniform", "pst_bloom"), ("begen", "blocks"), ("pstree", "blocks")]
+)
+def test_conjunctions_of_wide_ranges_alone_are_sieved_by_signatures(workload, index):
+    loaded = load_subscriptions(find_workload(workload, n_subscriptions=3_000, n_events=1))
+    (row,) = plan(loaded.table, loaded.slots).rows()
+    assert row["index"] == index
+    assert "an event reaches" in row["reason"]
+
+
 def test_an_empty_plan_has_no_rows():
     assert plan(ExpressionTable(), np.empty(0, np.int32)).rows() == []
 

@@ -76,6 +76,7 @@ def test_auto_answers_as_scan_does_while_it_grows_shrinks_and_is_kept(tmp_path):
     assert names(loaded) == names(auto) == ["pst_bloom", "scan"]
     assert list(loaded.match_many(EVENTS)) == list(scan.match_many(EVENTS))
     auto.remove_many(list(range(3 * AUTO_FROM)))
+    auto.compact()
     assert names(auto) == ["scan"]
     assert auto.match({"c": 5}) == [-1 - i for i in range(50)]
 

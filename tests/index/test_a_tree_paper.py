@@ -15,7 +15,14 @@ from matchwood.index.a_tree.config import MATCHING
 from matchwood.index.a_tree.draw import children_of
 from matchwood.index.a_tree.index import ATree
 from matchwood.index.a_tree.levels import FALSE, NOT, TRUE, UNDEFINED, XNOR, XOR, evaluate
-from matchwood.index.a_tree.match import Matching, _evaluate, _make_ready, _open, _propagate
+from matchwood.index.a_tree.match import (
+    Matching,
+    _evaluate,
+    _make_ready,
+    _open,
+    _propagate,
+    next_signature,
+)
 from matchwood.index.a_tree.memory import new_matching
 from matchwood.index.a_tree.three_valued import ThreeValuedATree
 from matchwood.kernel.verify_kernels import CANDIDATES, MATCHES
@@ -138,7 +145,7 @@ def test_figure_6_step_by_step():
     figure = Figure6()
     x, n = figure.x, figure.n
     m, out = new_matching(x), np.empty(8, np.int32)
-    now, truth = np.uint8(1), m.truth[len(x.root_of) :]
+    now, truth = next_signature.py_func(m), m.truth[len(x.root_of) :]
     for i, leaf_number in enumerate((1, 9, 10)):
         m.queue[i], truth[n[leaf_number]] = n[leaf_number], now
     # level 1: node 1 tells node 11 alone, node 9 node 14; node 10 keeps its result
@@ -147,17 +154,13 @@ def test_figure_6_step_by_step():
     assert figure.names(m.sole[:n_sole]) == [11]
     assert figure.names(m.pending[:n_pending]) == [14]
     assert truth[n[10]] == now
-    tail, n_pending, n_out = _propagate.py_func(
-        x, m, now, n_sole, n_opened, 3, n_pending, out, n_out
-    )
+    tail, n_pending, n_out = _propagate.py_func(x, m, n_sole, n_opened, 3, n_pending, out, n_out)
     assert figure.names(m.queue[3:tail]) == [11]
     # level 2: node 11 is an OR, true at once, and tells node 15 alone
     n_out, n_sole, n_pending, n_opened = _open.py_func(x, m, 3, tail, out, n_out, n_pending)
     assert (n_out, n_opened, figure.names(m.sole[:n_sole])) == (0, 0, [15])
     head = tail
-    tail, n_pending, n_out = _propagate.py_func(
-        x, m, now, n_sole, n_opened, tail, n_pending, out, n_out
-    )
+    tail, n_pending, n_out = _propagate.py_func(x, m, n_sole, n_opened, tail, n_pending, out, n_out)
     assert figure.names(m.queue[head:tail]) == [15]
     # level 3, already: only ANDs have to wait for their level.  Node 15 is an OR, true, and S3's
     n_out, n_sole, n_pending, n_opened = _open.py_func(x, m, head, tail, out, n_out, n_pending)

@@ -28,8 +28,9 @@ FORMS = [
     {"exact": 0.0, "columns": 0.0, "sieve": 1e6, "least": 0.0},
     {"exact": 0.0, "columns": 0.0, "sieve": 0.0, "least": 0.0},
     {"exact": 0.0, "columns": 1.0},
+    {"exact": 0.0, "columns": 1.0, "ungated": 1, "gated": 3},
 ]
-"""All, exact columns, coarse columns, columns of presence, rows."""
+"""All, exact columns, coarse columns, columns of presence, rows, rows behind gates."""
 
 
 @kernel
@@ -204,6 +205,36 @@ def test_an_event_that_lacks_what_members_need_tests_no_entry():
     counters = search(index, world.events([{"x": 1}])).counters
     assert counters[CANDIDATES] == 50
     assert counters[PREDICATES] == 0
+
+
+def test_members_behind_a_closed_gate_are_not_looked_at():
+    world = World({"x": "int", "y": "int"})
+    exprs = [parse(f"x = 1 AND y BETWEEN {i} AND {i + 40}") for i in range(200)]
+    slots = world.store([*exprs, *[parse(f"x = {i}") for i in range(2, 60)]])
+    index = BlockIndex.build(world.table, slots, exact=0.0, ungated=8, gated=8)
+    counters = search(index, world.events([{"x": 1}])).counters
+    assert counters[NODES] == counters[CANDIDATES] == 0
+    hits = search(index, world.events([{"x": 1, "y": 100}]))
+    assert found(hits) == [list(range(60, 101))]
+    assert 41 <= hits.counters[CANDIDATES] <= 41 + 2 * 8
+
+
+@pytest.mark.parametrize("n", [40, 300])
+def test_gates_let_every_event_through_that_a_member_accepts(n):
+    """Sets, one-sided ranges and codes that no cell has room for, one event for every key."""
+    world = World({"x": "int", "y": "int"})
+    rng, exprs = Random(n), []
+    for i in range(n):
+        a, b, c = sorted(rng.sample(range(60), 3))
+        shape = rng.choice(("= {0}", "< {1}", ">= {1}", "<> {1}", "IN ({0}, {1}, {2})"))
+        exprs.append(parse(f"x = {1 + i % 2} AND y {shape.format(a, b, c)}"))
+    slots = world.store(exprs)
+    raw = [{"x": x, "y": y} for x in (1, 2) for y in range(-1, 61)]
+    events = world.events(raw)
+    expected = found(search(Scan.build(world.table, slots), events))
+    for gated in (1, 5, 64):
+        index = BlockIndex.build(world.table, slots, exact=0.0, ungated=1, gated=gated)
+        assert found(search(index, events)) == expected
 
 
 def test_matching_writes_to_nothing_but_scratch():

@@ -48,6 +48,8 @@ SETTINGS: dict[str, list[dict[str, Any]]] = {
         {"exact": 0.0, "columns": 0.0, "sieve": 1000.0, "least": 0.0},
         {"exact": 0.0, "columns": 0.0, "sieve": 0.0, "least": 0.0},
         {"exact": 0.0, "columns": 1.0},
+        {"exact": 0.0, "ungated": 1, "gated": 2},
+        {"columns": 0.0, "ungated": 1, "gated": 1},
     ],
     "eager": _CONTEXT,
     "gbu": _CONTEXT,

@@ -30,6 +30,7 @@ MIXED = {
     "arrays_overlap(a, array('x', 'y'))": (True, None, None, None),
     "exists(a, e -> e > 1)": (True, True, True, None),
     "exists(a, e -> e = 'x')": (True, None, None, None),
+    "exists(a, e -> upper(e) = 'X')": (True, None, None, None),
     "forall(a, e -> e > 1)": (None, None, False, None),
     "a[0] = 'x'": (True, None, None, False),
     "element_at(a, -1) = 2": (True, True, True, None),

@@ -16,6 +16,7 @@ COLUMNS: dict[str, pa.DataType] = {
     "c": pa.decimal128(10, 2), "s": pa.string(), "t": pa.string(), "b": pa.bool_(), "p": pa.bool_(),
     "d": pa.date32(), "e": pa.date32(), "ts": pa.timestamp("us", "UTC"),
     "tags": pa.list_(pa.string()), "nums": pa.list_(pa.int64()),
+    "m": pa.map_(pa.string(), pa.int64()),
 }  # fmt: skip
 INTS = [
     0,
@@ -84,10 +85,12 @@ MOMENTS = [
 MOMENTS += [datetime(2023, 12, 31, 23, 59, 59, 999999), datetime(2000, 1, 1, 0, 0, 1)]
 LISTS = [[], ["a"], ["a", "b"], ["b", None], [None], ["abc", "a", "é"]]
 NUMBER_LISTS = [[], [1], [1, 2, 3], [3, None, 1], [None], [10, -1]]
+MAPS = [{}, {"a": 1}, {"a": 1, "b": None}, {"b": -3, "é": 2**40, "": 7}, {"abc": 0}]
 POOLS: dict[str, list[Any]] = {
     "i": INTS, "j": INTS[:9], "x": FLOATS, "y": FLOATS[:9], "c": DECIMALS, "s": STRINGS, "t": STRINGS,  # noqa: E501
     "b": [True, False], "p": [True, False], "d": DATES, "e": DATES,
     "ts": [each.replace(tzinfo=UTC) for each in MOMENTS], "tags": LISTS, "nums": NUMBER_LISTS,
+    "m": MAPS,
 }  # fmt: skip
 
 
@@ -208,7 +211,8 @@ CALLS: dict[str, Callable[[Calls], str]] = {
     "%": lambda c: f"{c.pick(c.integer(), c.double())} % {c.pick(c.integer(), c.double(), '1.5')}",
     "div": lambda c: f"{c.integer()} DIV {c.integer()}",
     "||": lambda c: f"{c.string()} || {c.pick(c.string(), c.integer(), 'b')}",
-    "[]": lambda c: c.pick("nums[0]", "tags[0]", f"array(i, j)[{c.pick('0', '1', '2')}]",
+    "[]": lambda c: c.pick("nums[0]", "tags[0]", "m['a']", "m['b']",
+                           f"array(i, j)[{c.pick('0', '1', '2')}]",
                            "array(s, 'a')[0]", "array(x, 1.5D)[1]", "array(d, e)[0]"),
     "and": lambda c: f"{c.boolean()} AND {c.boolean()}",
     "or": lambda c: f"({c.boolean()} OR {c.boolean()})",
@@ -283,15 +287,17 @@ CALLS: dict[str, Callable[[Calls], str]] = {
         f"arrays_overlap(tags, array({c.string()}, {c.string()}))",
         f"arrays_overlap(nums, array({c.integer()}, {c.small()}))",
     ),
-    "size": lambda c: c.pick("size(tags)", "size(nums)", f"size(array({c.number()}))"),
+    "size": lambda c: c.pick("size(tags)", "size(nums)", "size(m)", f"size(array({c.number()}))"),
     "array_size": lambda c: c.pick("array_size(tags)", "array_size(nums)"),
     "array": lambda c: c.pick(
         f"array({c.integer()}, {c.integer()})", f"tags = array({c.string()}, {c.string()})",
         f"nums < array({c.integer()})",
     ),
     "element_at": lambda c: c.pick("element_at(nums, 1)", "element_at(tags, -1)",
+                                   "element_at(m, 'b')",
                                    f"element_at(array(i, j, 3), {c.pick('1', '2', '-1', '-3', '4')})",  # noqa: E501
                                    "element_at(array(s, t), 2)"),
+    "map_contains_key": lambda c: f"map_contains_key(m, {c.pick(c.string(), 's', 't')})",
     "array_min": lambda c: c.pick("array_min(nums)", "array_min(tags)"),
     "array_max": lambda c: c.pick("array_max(nums)", "array_max(tags)"),
     "exists": lambda c: c.pick(f"exists(nums, v -> v > {c.small()})", "exists(tags, v -> v = s)"),

@@ -108,6 +108,29 @@ def test_attributes_that_are_only_tested_for_presence_are_routed(
     assert lists(found.matches) == {0: [0, 1], 1: [0, 2], 2: [2]}
 
 
+@pytest.mark.slow
+def test_computed_attributes_in_shards_give_the_local_answer(spark, tmp_path: Path) -> None:
+    computed = [
+        "lower(genre) = 'classics'", "price * 2 BETWEEN 20 AND 60", "length(genre) > 5",
+        "coalesce(rating, 0) > 3", "price = rating", "(price > 20) IS UNKNOWN",
+        "CASE WHEN price > 20 THEN 'dear' ELSE 'cheap' END = 'dear'", "price / 0 > 1",
+        "genre RLIKE '^c' AND price < 30", "rating IS DISTINCT FROM 4",
+    ]  # fmt: skip
+    texts = [*TEXTS[:500], *computed]
+    matcher = mw.Matcher()
+    matcher.add_many(list(enumerate(texts)))
+    expected = dict(enumerate(matcher.match_many(EVENTS)))
+    ids = {id_ for found in expected.values() for id_ in found}
+    assert len(ids & set(range(500, len(texts)))) >= 6
+    for shards in (1, 5):
+        found = match_sharded(
+            events_frame(spark, EVENTS, "wide"), texts_frame(spark, texts), str(tmp_path),
+            shards=shards,
+        )  # fmt: skip
+        assert found.errors.collect() == []
+        assert lists(found.matches) == expected
+
+
 def test_an_id_that_comes_twice_is_taken_once(spark, tmp_path: Path) -> None:
     rows = [(1, "price = 5"), (1, "genre = 'art'"), (2, "price = 5")]
     wishes = spark.createDataFrame(rows, "id bigint, expr string").repartition(3)

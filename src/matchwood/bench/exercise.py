@@ -22,6 +22,7 @@ from typing import Any
 import pyarrow as pa
 
 from matchwood.context import CONTEXT_INDEXES
+from matchwood.engine import tiers
 from matchwood.engine.matcher import Matcher
 from matchwood.errors import MatchwoodError
 from matchwood.index.core.registry import REGISTRY as INDEXES
@@ -40,7 +41,8 @@ SETTINGS: dict[str, list[dict[str, Any]]] = {
     "pst_bloom": [{"space_size": 1, "max_spaces": 4, "max_records": 2, "learn_every": 1}],
     "pst_hash": [{"n_access": 1, "max_records": 1, "learn_every": 1}],
     "vcr": [{"decomposition": "simple", "lists": "table", "cells": (4, 4)},
-            {"decomposition": "overlapped", "lists": "hash", "cells": (8, 2), "sides": (2, 2)}],
+            {"decomposition": "overlapped", "lists": "hash", "cells": (8, 2), "sides": (2, 2)},
+            {"decomposition": "simple", "lists": "chains", "places": 7}],
 }  # fmt: skip
 """Settings that lead to other kernels than the defaults."""
 
@@ -65,7 +67,7 @@ def steps() -> dict[str, Step]:
     found: dict[str, Step] = {"matcher": _matcher}
     for name in WORKLOADS:
         found[f"workload {name}"] = partial(_workload, name)
-    found |= {"stabbing": _stabbing, "trees": _trees, "contexts": _contexts}
+    found |= {"stabbing": _stabbing, "trees": _trees, "contexts": _contexts, "segments": _segments}
     for name in INDEXES:
         if name != "r_tree" or find_spec("rtree") is not None:
             found[f"index {name}"] = partial(_index, name)
@@ -183,6 +185,18 @@ def _matcher() -> None:
     _whole_life(Matcher(), _conjunctions(40, Random(1)) + _tree_texts(20, Random(1)))
     _whole_life(Matcher(), _conjunctions(3_000, Random(1)))
     _typed()
+
+
+def _segments() -> None:
+    """Several segments and a head: their hits are joined."""
+    matcher = Matcher()
+    for first in range(3):
+        texts = _conjunctions(tiers.HEAD_MOST, Random(first))
+        matcher.add_many([(f"{first} {i}", text) for i, text in enumerate(texts)])
+    _match(matcher)
+    _change(matcher)
+    matcher.match_many(EVENTS, threads=2)
+    matcher.compact()
 
 
 def _trees() -> None:

@@ -93,8 +93,6 @@ class Report:
             for each in _COLUMNS
             if each[1] in _ALWAYS or any(m.get(each[1]) for *_, m in shown)
         ]
-        if any(name == "updates_per_event" for _, name, _ in columns):
-            columns = [each for each in columns if each[1] not in _LEFT_TO_THE_FILE]
         heads = ["case", "index", *[title for title, *_ in columns], "answers"]
         lines = [
             [
@@ -189,8 +187,6 @@ def _cell(value: float | None, shape: _Cell) -> str:
 _LOADING = ("generate", "read", "resolve", "store", "events", "encode events")
 _WORDS = ("case", "index", "answers")
 _ALWAYS = ("us_per_event", "spread", "build_seconds", "megabytes", "compile_seconds")
-_LEFT_TO_THE_FILE = ("predicates_per_event", "nodes_per_event")
-"""Where there are columns for updates, a screen has no room for these."""
 
 _COLUMNS: tuple[tuple[str, str, _Cell], ...] = (
     ("µs per\nevent", "us_per_event", _significant),
@@ -199,10 +195,6 @@ _COLUMNS: tuple[tuple[str, str, _Cell], ...] = (
     ("tried per\nmatch", "candidates_per_match", _significant),
     ("predicates\nper event", "predicates_per_event", _significant),
     ("nodes per\nevent", "nodes_per_event", _significant),
-    ("activated\nVCRs", "activated_vcrs", _significant),
-    ("load", "load", _percent),
-    ("updates\nper event", "updates_per_event", _significant),
-    ("to indexes\nper event", "index_updates_per_event", _significant),
     ("build\ns", "build_seconds", _significant),
     ("MB", "megabytes", _significant),
     ("compile\ns", "compile_seconds", _significant),

@@ -63,7 +63,7 @@ def metrics(row: Mapping[str, Any], case: Mapping[str, Any]) -> dict[str, float 
     events = work.get("events") or 0
     per_event = {
         f"{name}_per_event": work[name] / events if events else None
-        for name in ("nodes", "candidates", "predicates", "matches", "updates", "index_updates")
+        for name in ("nodes", "candidates", "predicates", "matches")
         if name in work
     }
     times = row["times"]
@@ -77,8 +77,6 @@ def metrics(row: Mapping[str, Any], case: Mapping[str, Any]) -> dict[str, float 
         "build_seconds": row["build_seconds"],
         "megabytes": None if row["bytes"] is None else row["bytes"] / 1e6,
         "bytes_per_subscription": _ratio(row["bytes"], case["subscriptions"]["indexed"]),
-        "activated_vcrs": row["stats"].get("activated_vcrs"),
-        "load": row["stats"].get("load"),
         "compile_seconds": row["compile_seconds"],
         "deletes_per_second": _ratio(row["n_deleted"], row["delete_seconds"]),
     }

@@ -20,7 +20,7 @@ from matchwood.bench.contender import Arena, Contender
 from matchwood.bench.null import Null
 from matchwood.bench.report import Report
 from matchwood.bench.results import CaseResult
-from matchwood.bench.suite import CONTEXT, Case, IndexSpec, Preset, Suite, find_suite
+from matchwood.bench.suite import Case, IndexSpec, Preset, Suite, find_suite
 from matchwood.bench.surroundings import commit, machine, versions
 from matchwood.encode.expression_kernels import ALWAYS, CONJUNCTION, NEVER, TREE
 from matchwood.encode.expressions import ExpressionTable
@@ -54,16 +54,11 @@ def run_suite(
     only = tuple(only_indexes or ())
     rows = [found.rows(preset, case, only) for case in chosen.cases]
     classes = _classes(found, rows, only, extra_indexes or {})
-    if found.runner == CONTEXT:
-        from matchwood.bench.context_runner import run_cases
-
-        cases = run_cases(chosen.cases, rows, seed, _Steps(progress, sum(map(len, rows))))
-    else:
-        steps = _Steps(progress, sum(map(_n_steps, chosen.cases, rows, [chosen] * len(rows))))
-        cases = [
-            _run_case(case, specs, chosen, seed, classes, steps)
-            for case, specs in zip(chosen.cases, rows, strict=True)
-        ]
+    steps = _Steps(progress, sum(map(_n_steps, chosen.cases, rows, [chosen] * len(rows))))
+    cases = [
+        _run_case(case, specs, chosen, seed, classes, steps)
+        for case, specs in zip(chosen.cases, rows, strict=True)
+    ]
     report = Report(
         {
             "format": FORMAT,

@@ -3,7 +3,6 @@
 A suite is a TOML file in `bench/suites`; its name is the file's.
 
     description = "..."
-    runner      = "index"           or "context": filters on messages and context updates
 
     [[indexes]]                     one row of the table each
     index   = "be_tree"             a name of the registry, or "null"
@@ -42,8 +41,6 @@ from matchwood.errors import MatchwoodError
 from matchwood.workload import Workload, find_workload
 
 BULK, INSERT = "bulk", "insert"
-INDEX, CONTEXT = "index", "context"
-"""What drives a suite: indexes on events, or filters on a stream of messages and updates."""
 
 Made = TypeVar("Made")
 
@@ -93,7 +90,6 @@ class Suite:
     description: str
     indexes: tuple[IndexSpec, ...]
     presets: Mapping[str, Preset]
-    runner: str = INDEX
 
     def preset(self, name: str) -> Preset:
         if name not in self.presets:
@@ -160,15 +156,12 @@ def read_suite(name: str, text: str) -> Suite:
     except tomllib.TOMLDecodeError as error:
         raise MatchwoodError(f"suite {name!r}: expected TOML, found an error: {error}") from None
     where = f"suite {name!r}"
-    _check_keys(where, data, {"description", "indexes", "presets", "runner"})
+    _check_keys(where, data, {"description", "indexes", "presets"})
     if not (data.get("indexes") and data.get("presets")):
         raise MatchwoodError(f"{where}: expected [[indexes]] and [presets.NAME], found none")
     indexes = tuple(_index(where, each) for each in data["indexes"])
     presets = {key: _preset(f"{where}, preset {key!r}", v) for key, v in data["presets"].items()}
-    runner = data.get("runner", INDEX)
-    if runner not in (INDEX, CONTEXT):
-        raise MatchwoodError(f"{where}: expected runner = 'index' or 'context', found {runner!r}")
-    suite = Suite(name, data.get("description", ""), indexes, presets, runner)
+    suite = Suite(name, data.get("description", ""), indexes, presets)
     _check_names(where, suite)
     return suite
 

@@ -17,6 +17,7 @@ from matchwood.kernel.verify_kernels import (
     MATCHES,
     NODES,
     PREDICATES,
+    Board,
     post_event,
 )
 
@@ -247,7 +248,7 @@ def filter_batch(
     """Match events from `first` on; returns how far it came before the output was full."""
     used = offsets[first]
     for e in range(first, events.start.shape[0] - 1):
-        post_event(events, e, stamp + e, board_event, board_entry)
+        post_event(events, e, stamp + e, Board(board_event, board_entry))
         is_probed = lists.width > 0 and _can_probe(events, e, lists)
         n_asked = np.int64(0)
         if is_probed:
@@ -283,7 +284,7 @@ def postfilter_candidates(
     events, e, stamp, board_event, board_entry, predicates, out,
 ):  # fmt: skip
     """Test the candidates of event e; returns how many matched."""
-    post_event(events, e, stamp, board_event, board_entry)
+    post_event(events, e, stamp, Board(board_event, board_entry))
     used = _postfilter(
         profiles, cells, candidates, len(candidates), is_probed, adapts, n_indexes,
         events, stamp, board_event, board_entry, predicates, out, np.int64(0), search,

@@ -30,7 +30,7 @@ import numpy as np
 from matchwood.index.stabbing.marker_kernels import MAX_KEY, MIN_KEY
 from matchwood.kernel.interval_kernels import in_set
 from matchwood.kernel.jit import part
-from matchwood.kernel.verify_kernels import holds
+from matchwood.kernel.verify_kernels import Board, Posted, holds
 
 STATIC, VALUE, ABSENCE, RELATION, OWN_RELATION, NEVER, BAND = range(7)
 """Kinds of leaves: event in a set; context's value in a set; context's value absent; event against
@@ -259,10 +259,8 @@ def leaf_holds(leaf, at, row, cells, events, stamp, board_event, board_entry, pr
             events, board_entry[attr], key, what, leaf[at, LOW], leaf[at, HIGH]
         )
     if kind == STATIC:
-        return holds(
-            events, stamp, board_event, board_entry, leaf_attr(what),
-            leaf[at, LOW], leaf[at, HIGH], leaf[at, REF], predicates,
-        )  # fmt: skip
+        event = Posted(events, stamp, Board(board_event, board_entry), predicates)
+        return holds(event, leaf_attr(what), leaf[at, LOW], leaf[at, HIGH], leaf[at, REF])
     if kind == NEVER or row < 0:
         return False
     if kind != RELATION:

@@ -26,7 +26,7 @@ from matchwood.context.table import (
     empty_cells,
     renumbered,
 )
-from matchwood.context.values import ABSENT, Id, ValueEncoder, fits, value_of
+from matchwood.context.values import ABSENT, Id, ValueEncoder, fits, value_of, without_objects
 from matchwood.encode.attributes import Attribute, Attributes
 from matchwood.encode.dictionary import Relabelling
 from matchwood.encode.expressions import ExpressionTable
@@ -153,7 +153,7 @@ class ContextStore(ContextTable):
             key = int(self.cells[row, col, KEY])
             if key != ABSENT:
                 found[attribute.name.removeprefix(CONTEXT)] = value_of(attribute, key)
-        return found
+        return without_objects(found)
 
     def _has_values(self, attr: int) -> bool:
         """Whether some context has a value of an attribute."""

@@ -1,5 +1,9 @@
 """What an update of the context says, in keys.
 
+A nested mapping sets its fields under dotted names, and its own name to an *object*: present, of
+no value.  A field that is set makes its objects present as well, an object that is set to None
+loses its fields.
+
 An update is taken whole or not at all, so everything is checked before anything is learned: first
 the types of names that are new, then every value, and only then the types and the strings.
 """
@@ -17,7 +21,14 @@ import numpy as np
 from matchwood.encode.attributes import Attribute
 from matchwood.encode.events import key_of
 from matchwood.encode.expressions import ExpressionTable
-from matchwood.encode.keys import EPOCH_DAY, INT_MIN, DictionaryKeys, FloatKeys, float_of_key
+from matchwood.encode.keys import (
+    EPOCH_DAY,
+    INT_MIN,
+    OBJECT,
+    DictionaryKeys,
+    FloatKeys,
+    float_of_key,
+)
 from matchwood.encode.like import compile_pattern
 from matchwood.encode.relations import compatible, spread
 from matchwood.encode.schema import literal_type
@@ -55,6 +66,8 @@ class ValueEncoder:
                 attribute is None
                 or attribute.type is None
                 or attribute.keys is self._strings
+                or attribute.type == OBJECT
+                or "." in name
                 or isinstance(value, Mapping)
                 or attribute.id not in columns
             ):
@@ -64,15 +77,17 @@ class ValueEncoder:
 
     def prepare(self, updates: Iterable[Mapping[str, Any]]) -> None:
         """Refuse what cannot be set; learn the types and strings of the rest at once."""
-        self._learn([each for values in updates for each in _flat(values, CONTEXT)])
+        self._learn([each for values in updates for each in self._flat(values)])
 
     def _changes_of_any(self, values: Mapping[str, Any]) -> list[tuple[int, int]]:
         """The same for new attributes, nested mappings and strings."""
-        flat = list(_flat(values, CONTEXT))
+        flat = self._flat(values)
         self._learn(flat)
         changes: list[tuple[int, int]] = []
         for name, value in flat:
             attribute = self._attributes.get(name, None)
+            if value is None and attribute.type == OBJECT:
+                changes += [(col, ABSENT) for col in self._columns_below(name)]
             if value is not None and attribute.keys is self._strings:
                 key = self._strings.dictionary.label_of[value]
             else:
@@ -81,6 +96,26 @@ class ValueEncoder:
             for pattern, col in self._store.patterns.get(attribute.id, {}).items():
                 changes.append((col, ABSENT if value is None else int(fits(pattern, value))))
         return changes
+
+    def _flat(self, values: Mapping[str, Any]) -> list[tuple[str, Any]]:
+        """Names and values; {} stands for an object, unless its name has values of its own."""
+        found = []
+        for name, value in _flat(values, CONTEXT):
+            if not isinstance(value, Mapping) or self._may_be_object(name):
+                found.append((name, value))
+        return found
+
+    def _may_be_object(self, name: str) -> bool:
+        known = self._attributes.by_name.get(name)
+        return known is None or (known.type in (None, OBJECT) and not known.n_references)
+
+    def _columns_below(self, name: str) -> list[int]:
+        """The columns of an object's fields, and of patterns on them."""
+        found = []
+        for attr, col in self._store.column_of.items():
+            if self._attributes.all[attr].name.startswith(f"{name}."):
+                found += [col, *self._store.patterns.get(attr, {}).values()]
+        return found
 
     def _learn(self, flat: Sequence[tuple[str, Any]]) -> None:
         types: dict[str, str] = {}
@@ -108,10 +143,14 @@ class ValueEncoder:
 
         types: dict[str, str] = {}
         found: list[tuple[str, Any, np.ndarray]] = []
+        objects: dict[str, np.ndarray] = {}
         for name, each in columns.items():
-            column = readable(each)
+            column = each if _is_struct(each) else readable(each)
             at = np.flatnonzero(column.is_valid().to_numpy(zero_copy_only=False))
-            if len(at):
+            for parent in (*_objects_above(name), *([name] if _is_struct(each) else [])):
+                is_there = objects.setdefault(CONTEXT + parent, np.zeros(len(column), bool))
+                is_there[at] = True
+            if len(at) and not _is_struct(each):
                 known = column if len(at) == len(column) else column.drop_null()
                 found.append((CONTEXT + name, known, at))
                 if self._is_new(CONTEXT + name):
@@ -133,7 +172,18 @@ class ValueEncoder:
             encoded.append((col, at, keys.each(label_of.__getitem__)))
             for pattern, its_col in self._store.patterns.get(attribute.id, {}).items():
                 encoded.append((its_col, at, keys.each(partial(fits, pattern))))
-        return encoded
+        return encoded + self._object_columns(objects)
+
+    def _object_columns(self, objects: Mapping[str, np.ndarray]) -> list[Column]:
+        """Objects that fields or structs make present."""
+        found: list[Column] = []
+        for name, is_there in objects.items():
+            at = np.flatnonzero(is_there)
+            if len(at) and self._may_be_object(name):
+                self._learn_types({name: OBJECT})
+                col = self._store.column(self._attributes.get(name, None).id)
+                found.append((col, at, np.zeros(len(at), np.int64)))
+        return found
 
     # -- what is new -------------------------------------------------------------------------
 
@@ -254,13 +304,43 @@ def _flat(values: Mapping[str, Any], prefix: str) -> Iterable[tuple[str, Any]]:
     for name, value in values.items():
         if not isinstance(name, str):
             raise EventError(f"expected names of values as str, found {type(name).__name__}")
+        if value is not None:
+            for above in _objects_above(name):
+                yield prefix + above, {}
         if isinstance(value, Mapping):
+            yield prefix + name, {}
             yield from _flat(value, f"{prefix}{name}.")
         else:
             yield prefix + name, value
 
 
+def _objects_above(name: str) -> list[str]:
+    """The objects that a dotted name goes through."""
+    parts = name.split(".")
+    return [".".join(parts[:n]) for n in range(1, len(parts))]
+
+
+def _is_struct(column: Any) -> bool:
+    import pyarrow as pa
+
+    return bool(pa.types.is_struct(column.type))
+
+
+def with_objects(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Flat values of a context and {} for the objects above them, unless these have values."""
+    above: dict[str, Any] = {each: {} for name in values for each in _objects_above(name)}
+    return {**above, **values}
+
+
+def without_objects(values: dict[str, Any]) -> dict[str, Any]:
+    """Flat values of a context without objects that have a field among them."""
+    above = {each for name in values for each in _objects_above(name)}
+    return {name: value for name, value in values.items() if value != {} or name not in above}
+
+
 def _type_of(name: str, value: Any) -> str:
+    if isinstance(value, Mapping):
+        return OBJECT
     try:
         return literal_type(as_value(value))
     except (TypeError, SchemaError, ParseError) as error:
@@ -293,6 +373,8 @@ def value_of(attribute: Attribute, key: int) -> Any:
         return int(number) if is_whole else number
     if attribute.type == "bool":
         return bool(key)
+    if attribute.type == OBJECT:
+        return {}
     if attribute.type in ("date", "timestamp"):
         return _moment_of(attribute.type, key)
     return key

@@ -34,7 +34,7 @@ import numpy as np
 
 from matchwood.encode.dictionary import Relabelling
 from matchwood.encode.exact import EXACT
-from matchwood.encode.keys import DictionaryKeys, FloatKeys, Keys, keys_for
+from matchwood.encode.keys import OBJECT, DictionaryKeys, FloatKeys, Keys, keys_for
 from matchwood.encode.kinds import KINDS, is_computed, is_internal, of_kind, shown, split
 from matchwood.encode.like import compile_pattern
 from matchwood.encode.predicates import PredicateTable
@@ -397,9 +397,9 @@ class Attributes:
         }
 
     @property
-    def n_named(self) -> int:
-        """How many attributes there are that users know."""
-        return len([name for name in self.by_name if not is_internal(name) or is_computed(name)])
+    def named(self) -> list[str]:
+        """The names of attributes that users know."""
+        return [name for name in self.by_name if not is_internal(name) or is_computed(name)]
 
     @property
     def n_derived(self) -> int:
@@ -455,7 +455,7 @@ class Attributes:
         for name, each in self.by_name.items():
             if is_internal(name):
                 continue
-            if each.type is not None:
+            if each.type is not None and each.type != OBJECT:
                 types[name] = each.type
             elif len(each.kinds) == 1:
                 types[name] = next(iter(each.kinds)).replace("day", "date")

@@ -30,7 +30,7 @@ from __future__ import annotations
 import math
 import struct
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import UTC, date, datetime, timedelta
 from decimal import ROUND_FLOOR, Decimal
 from typing import Any
@@ -184,8 +184,28 @@ class DictionaryKeys(Keys):
         return self.dictionary.key(self._event_value(value))
 
 
+OBJECT = "object"
+"""The type of a context's value that has fields: it is present, and compares with nothing."""
+
+
+class ObjectKeys(Keys):
+    """object: one key, that of being there."""
+
+    type = OBJECT
+
+    def literals(self, values: Values) -> np.ndarray:
+        raise AssertionError("an object has no constants")
+
+    def key(self, value: Any) -> int:
+        if not isinstance(value, Mapping):
+            raise WrongValue(describe(value))
+        return 0
+
+
 def keys_for(type_: str) -> Keys:
     """A fresh mapping for a type."""
+    if type_ == OBJECT:
+        return ObjectKeys()
     if type_ in _ORDINALS:
         return OrdinalKeys(type_)
     return FloatKeys() if type_ == "float" else DictionaryKeys(type_)

@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from matchwood.encode.attributes import Attributes
+from matchwood.encode.keys import OBJECT
 from matchwood.encode.leaves import LeafBatch
 from matchwood.encode.schema import TYPES
 from matchwood.errors import SchemaError
@@ -35,6 +36,8 @@ def check_relations(
         pairs[name, reference] = row
         for each in (name, reference):
             _take_column_type(batch, attributes, types, each, row)
+            if _type(attributes, types, each) == OBJECT:
+                raise _not_comparable(batch, each, OBJECT, row)
         if offset != 0 or isinstance(offset, float):
             _need_numbers(batch, attributes, types, (name, reference), offset, row)
     spread(attributes, types, pairs)
@@ -89,12 +92,16 @@ def _take_column_type(
     if kind is None or _type(attributes, types, name) is not None:
         return
     if kind not in TYPES:
-        raise SchemaError(
-            f"attribute {name!r} is of type {kind}: expected a type that can be compared; "
-            "compare a column of another type",
-            position=batch.position[row],
-        )
+        raise _not_comparable(batch, name, kind, row)
     types[name] = kind
+
+
+def _not_comparable(batch: LeafBatch, name: str, kind: str, row: int) -> SchemaError:
+    return SchemaError(
+        f"attribute {name!r} is of type {kind}: expected a type that can be compared; "
+        "compare a column of another type, or a field",
+        position=batch.position[row],
+    )
 
 
 def _need_numbers(

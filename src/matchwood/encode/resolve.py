@@ -20,6 +20,7 @@ from matchwood.encode.kinds import KINDS, of_kind, shown, split
 from matchwood.encode.leaves import ABSENT, OF_STRING, OPERATOR, REFERENCE, LeafBatch
 from matchwood.encode.merge_kernels import EQ, NEGATED, PRESENT, Leaves
 from matchwood.encode.relations import check_relations
+from matchwood.encode.row_kinds import plain_kinds
 from matchwood.encode.schema import TYPES, accepts, coerced, literal_type
 from matchwood.errors import SchemaError
 from matchwood.lang.names import is_context
@@ -120,10 +121,13 @@ def _by_kind(batch: LeafBatch, attributes: Attributes) -> LeafBatch:
     found = dict(batch.names)
     attr = batch.attr.tolist()
     many = isinstance(batch.values, np.ndarray) and batch.values.dtype != object
+    plain = plain_kinds(batch)
     for row, code in enumerate(attr):
         if is_open[code] == has_kind[code]:
             continue
-        this = _kind_of_row(batch, row, names[code], many) if is_open[code] else None
+        this = None
+        if is_open[code]:
+            this = plain[row] or _kind_of_row(batch, row, names[code], many)
         if this is None and is_open[code]:
             continue
         new = codes.get((code, this))

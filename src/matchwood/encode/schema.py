@@ -23,6 +23,7 @@ _ACCEPTS = {
     "string": {"string"},
     "timestamp": {"timestamp", "date", "string"},
     "date": {"date", "timestamp", "string"},
+    "object": set(),
 }
 """Which literals an attribute of each type can be compared with.  A string beside a date or a
 timestamp is read as one, as Spark does."""

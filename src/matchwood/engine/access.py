@@ -1,11 +1,15 @@
-"""Access: searches share a matcher, a change has it for itself.
+"""Access: one change at a time; searches beside it, or, where the view is guarded, between changes.
 
-Every search has a `Reader`: a scratch, and a lock that is held while the search runs.  A change
-takes the main lock, which stops new readers, and then the lock of every reader: it begins when all
-searches that were under way are over.
+Every search has a `Reader`: a scratch, the view that it uses, and a lock that is held while the
+search runs.  A change takes the main lock.  A view of segments is never changed, so nothing more is
+needed: searches take no lock that a change holds, and the writer looks at the readers' views to
+tell what is still in use (`head`).  A change of a guarded view (`view`) also takes the lock of
+every reader: it begins when all searches that were under way are over.
 
-    search    [main lock, passed through if a change waits] -> the lock of one free reader
-    change    main lock -> the locks of all readers
+    search              the lock of one free reader
+    search, guarded     [main lock, passed through if a change waits] -> the lock of a free reader
+    change              main lock
+    change, guarded     main lock -> the locks of all readers
 
 There is no counter of readers: an exception can arrive between any two lines, and a counter that it
 has left behind would block all later changes.  Locks are only ever held by `with`.
@@ -17,6 +21,7 @@ import threading
 import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -24,6 +29,9 @@ from matchwood.engine import forks
 from matchwood.errors import MatchwoodError
 from matchwood.index.core.scratch import Scratch
 from matchwood.kernel.verify_kernels import COUNTERS
+
+if TYPE_CHECKING:
+    from matchwood.engine.view import View
 
 MOST_READERS = 32
 """Searches that run at the same time; more wait for one of them."""
@@ -36,6 +44,8 @@ class Reader:
         self.lock = threading.RLock()
         self.scratch = Scratch()
         self.work = np.zeros(len(COUNTERS), np.int64)
+        self.view: View | None = None
+        """The view that the search under way uses."""
         self.n_events = 0
         """Events since the matcher last absorbed what was learned from them."""
 
@@ -50,6 +60,7 @@ class Access:
     def reset(self) -> None:
         """Begin anew, with locks that nobody holds: in a child process, after a fork."""
         self._main = threading.RLock()
+        self._listing = threading.Lock()  # held while the list of readers is made anew
         self._is_wanted = False  # a hint alone: if it is wrong, a search goes the longer way
         self._readers: list[weakref.ref[Reader]] = []
         self._free: list[Reader] = []
@@ -57,37 +68,46 @@ class Access:
         self._owner = Reader()
 
     @contextmanager
-    def shared(self) -> Iterator[Reader]:
-        """For a search: no change runs meanwhile."""
+    def shared(self, is_guarded: bool = True) -> Iterator[Reader]:
+        """For a search; if the view is guarded no change runs meanwhile."""
         if self._is_reading:  # a search inside of one, which keeps changes away from both
             reader, is_own = Reader(), False
+            if not is_guarded:
+                with self._listing:
+                    self._readers = [weakref.ref(each) for each in (*self.readers(), reader)]
         else:
-            if self._is_wanted:
+            if is_guarded and self._is_wanted:
                 with self._main:  # lets the change that waits go first
                     pass
-            reader, is_own = self._reader()
+            reader, is_own = self._reader(is_guarded)
         with reader.lock:
             try:
                 yield reader
             finally:
+                reader.view = None
                 if is_own and not reader.scratch.is_busy:  # else what an exception left is dropped
                     self._free.append(reader)
 
     @contextmanager
-    def exclusive(self) -> Iterator[None]:
-        """For a change: no search and no other change runs meanwhile."""
+    def writing(self) -> Iterator[None]:
+        """For a change: no other change runs meanwhile."""
         if not _is_held(self._main) and self._is_reading:
             raise MatchwoodError(
                 "expected events that leave the matcher alone, found ones that change it while "
                 "they are read: change it before or after the search"
             )
         with self._main:
-            self._is_wanted = True
-            try:
-                with _all_held(self.readers()):
-                    yield
-            finally:
-                self._is_wanted = False
+            yield
+
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        """For a change of a guarded view, while `writing`: no search runs meanwhile."""
+        self._is_wanted = True
+        try:
+            with _all_held(self.readers()):
+                yield
+        finally:
+            self._is_wanted = False
 
     @property
     def is_mine(self) -> bool:
@@ -111,6 +131,10 @@ class Access:
         found = [each() for each in self._readers]
         return [reader for reader in found if reader is not None]
 
+    def views(self) -> list[View | None]:
+        """The views that searches under way use."""
+        return [reader.view for reader in self.readers()]
+
     def hold(self) -> None:
         """Take every lock, for a fork."""
         self._main.acquire()
@@ -129,13 +153,19 @@ class Access:
         """Whether the calling thread is inside of a search."""
         return any(_is_held(reader.lock) for reader in self.readers())
 
-    def _reader(self) -> tuple[Reader, bool]:
+    def _reader(self, is_guarded: bool) -> tuple[Reader, bool]:
         """A reader, and whether it is the caller's alone until its lock is given back."""
         try:
             return self._free.pop(), True
         except IndexError:
             pass
-        with self._main:
+        if is_guarded:
+            with self._main:  # a change that runs has not locked a reader that is new
+                return self._new_reader()
+        return self._new_reader()
+
+    def _new_reader(self) -> tuple[Reader, bool]:
+        with self._listing:
             live = self.readers()
             if len(live) >= MOST_READERS:
                 return live[threading.get_ident() % MOST_READERS], False

@@ -116,3 +116,10 @@ def arrange(offsets_a, slots_a, offsets_b, slots_b, always, skip, order, bitmap,
             _arrange_event(slots, first, at, order, bitmap)
         offsets[e + 1] = at
     return at
+
+
+@kernel
+def put_in_order(offsets, slots, order, bitmap):
+    """Sort the slots of every event by order; `bitmap` as for `arrange`."""
+    for e in range(len(offsets) - 1):
+        _arrange_event(slots, offsets[e], offsets[e + 1], order, bitmap)

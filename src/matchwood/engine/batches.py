@@ -15,20 +15,19 @@ from collections.abc import Callable, Iterable, Mapping
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
-import numpy as np
-
-from matchwood.engine.changes import add_chunks, remove_ids, replace_chunks, replace_one
+from matchwood.engine.changes import remove_ids, remove_one, replace_chunks, replace_one
 from matchwood.engine.fields import KEEP, fields_of
+from matchwood.engine.given import tree
 from matchwood.engine.loading import BatchReport, load_batches
-from matchwood.engine.store import Store, tree
 from matchwood.engine.subscriptions import Id, check_id
 from matchwood.errors import EventError, MatchwoodError, SubscriptionError
 from matchwood.lang.nodes import Boolean, Expr
 
 if TYPE_CHECKING:
+    from matchwood.engine.changes import Target
     from matchwood.engine.matcher import Matcher
 
-Step = Callable[[Store], object]
+Step = Callable[["Target"], object]
 
 
 class Batch:
@@ -39,6 +38,8 @@ class Batch:
         self._steps: list[Step] = []
         self._checks: list[tuple[str, Id, Expr | None]] = []
         self._is_open = False
+        self._has_context = False
+        """Whether a change speaks of contexts."""
 
     def __enter__(self) -> Self:
         self._is_open = True
@@ -52,7 +53,7 @@ class Batch:
     ) -> None:
         self._is_open = False
         if error is None and self._steps:
-            self._matcher._carry_out(self._check, self._steps)
+            self._matcher._carry_out(self._check, self._steps, self._has_context)
 
     def __len__(self) -> int:
         return len(self._steps)
@@ -63,6 +64,7 @@ class Batch:
     ) -> None:  # fmt: skip
         """As `Matcher.add`."""
         fields = fields_of(priority, attributes, expires, payload)
+        self._has_context |= context is not None
         self._note(
             lambda store: store.add(id, expr, context, fields), ("add", check_id(id), tree(expr))
         )
@@ -73,6 +75,7 @@ class Batch:
     ) -> None:  # fmt: skip
         """As `Matcher.replace`."""
         fields = fields_of(priority, attributes, expires, payload)
+        self._has_context |= context is not None
         self._note(
             lambda store: replace_one(store, id, expr, context, fields),
             ("replace", check_id(id), tree(expr)),
@@ -81,18 +84,20 @@ class Batch:
     def remove(self, id: Id) -> None:
         """As `Matcher.remove`."""
         self._note(
-            lambda store: store.remove(np.array([store.subscriptions.find(id)], np.int32)),
+            lambda store: remove_one(store, id),
             ("remove", check_id(id), None),
         )
 
     def add_many(self, subscriptions: Any, *, processes: int | None = None) -> None:
         """As `Matcher.add_many`, but one that is refused undoes the batch."""
         chunks = list(load_batches(subscriptions, processes))
-        self._note(lambda store: _all(add_chunks(store, chunks)))
+        self._has_context |= any(chunk.contexts is not None for chunk in chunks)
+        self._note(lambda store: _all(store.add_chunks(chunks)))
 
     def replace_many(self, subscriptions: Any, *, processes: int | None = None) -> None:
         """As `Matcher.replace_many`, but one that is refused undoes the batch."""
         chunks = list(load_batches(subscriptions, processes))
+        self._has_context |= any(chunk.contexts is not None for chunk in chunks)
         self._note(lambda store: _all(replace_chunks(store, chunks)))
 
     def remove_many(self, ids: Iterable[Id]) -> None:
@@ -108,6 +113,7 @@ class Batch:
                 f"expected a mapping from names to values, found {type(values).__name__}"
             )
         given = dict(values)
+        self._has_context = True
         self._note(
             lambda store: store.set_contexts(
                 lambda contexts: ([id_], lambda: contexts.set(id_, given)), False
@@ -117,6 +123,7 @@ class Batch:
     def remove_context(self, id: Id) -> None:
         """As `Matcher.remove_context`."""
         id_ = check_id(id, "a context's id")
+        self._has_context = True
         self._note(
             lambda store: store.set_contexts(
                 lambda contexts: ([id_], lambda: contexts.remove(id_)), False
@@ -132,13 +139,13 @@ class Batch:
         if check is not None:
             self._checks.append(check)
 
-    def _check(self, store: Store) -> None:
+    def _check(self, store: Target) -> None:
         """Raise what can be told before anything changes: undoing then costs nothing."""
         if len(self._checks) < len(self._steps):
             return  # changes of many: what they do to ids is not known here
         known: dict[Id, bool] = {}
         for verb, id_, expr in self._checks:
-            is_there = known.get(id_, id_ in store.subscriptions)
+            is_there = known.get(id_, store.has(id_))
             if verb == "add" and is_there:
                 raise SubscriptionError(
                     f"expected a new id, found {id_!r}, which is taken: use replace() to change it"
@@ -152,14 +159,14 @@ class Batch:
                 store.check(expr)
 
 
-def carry_out(store: Store, check: Callable[[Store], None], steps: Iterable[Step]) -> None:
+def carry_out(store: Target, check: Callable[[Target], None], steps: Iterable[Step]) -> None:
     """The steps of a batch inside an open transaction; an error undoes all of them."""
     check(store)
     try:
         for step in steps:
             step(store)
     except BaseException:
-        store.is_whole = False  # what was done so far is undone with the rest
+        store.spoil()  # what was done so far is undone with the rest
         raise
 
 

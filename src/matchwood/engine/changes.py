@@ -2,19 +2,56 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import Any
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
 from matchwood.engine.fields import FieldColumns
 from matchwood.engine.loading import BatchReport, Chunk, Refused
-from matchwood.engine.store import Store
-from matchwood.engine.subscriptions import Id, check_id
+from matchwood.engine.subscriptions import Id, check_id, missing
 from matchwood.errors import MatchwoodError, SubscriptionError
-from matchwood.lang.nodes import Boolean
+from matchwood.lang.nodes import Boolean, Expr
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from matchwood.engine.given import Given
+    from matchwood.engine.store import Store
 
 Progress = Callable[[int, int], None] | None
+
+
+class Target(Protocol):
+    """What a change is carried out on: a store that changes in place, or a draft of a view."""
+
+    def has(self, id_: Any) -> bool: ...
+
+    def check(self, expr: Given) -> Expr:
+        """Parse and type-check; changes nothing."""
+
+    def add(self, id_: Any, expr: Given, context: Any, fields: FieldColumns) -> None: ...
+
+    def replace(self, id_: Id, expr: Given, context: Any, fields: FieldColumns) -> None: ...
+
+    def remove_ids(self, ids: Sequence[Id]) -> None: ...
+
+    def add_chunks(
+        self, chunks: Iterable[Chunk], progress: Progress = None, report: BatchReport | None = None
+    ) -> BatchReport: ...
+
+    def set_contexts(self, read: Any, flips: bool) -> Any: ...
+
+    def sweep(self, now: int | None) -> int: ...
+
+    def clear(self) -> None: ...
+
+    def compact(self) -> None: ...
+
+    def renumber(self) -> pa.Array: ...
+
+    def spoil(self) -> None:
+        """What was done so far must not be seen."""
 
 
 def add_chunks(
@@ -42,15 +79,22 @@ def add_chunks(
 
 
 def replace_one(
-    store: Store, id_: Any, expr: str | Boolean, context: Any, fields: FieldColumns
+    store: Target, id_: Any, expr: str | Boolean, context: Any, fields: FieldColumns
 ) -> None:
     """Another expression for an id; adds it when it is new."""
     id_ = check_id(id_)
-    change = store.replace if id_ in store.subscriptions else store.add
+    change = store.replace if store.has(id_) else store.add
     change(id_, expr, context, fields)
 
 
-def replace_chunks(store: Store, chunks: Iterable[Chunk]) -> BatchReport:
+def remove_one(store: Target, id_: Id) -> None:
+    """Forget a subscription; SubscriptionError if there is none."""
+    if not store.has(check_id(id_)):
+        raise missing(id_)
+    store.remove_ids([id_])
+
+
+def replace_chunks(store: Target, chunks: Iterable[Chunk]) -> BatchReport:
     """Replace those whose id is there, in their place; add the others, in bulk."""
     report, n_replaced = BatchReport(), 0
     known: list[Chunk] = list(chunks)  # all read before the first change
@@ -61,7 +105,7 @@ def replace_chunks(store: Store, chunks: Iterable[Chunk]) -> BatchReport:
             id_ = chunk.ids[row]
             if row in chunk.refused:
                 continue
-            if not isinstance(id_, (int, str)) or id_ not in store.subscriptions:
+            if not isinstance(id_, (int, str)) or not store.has(id_):
                 kept.append(number)
                 continue
             try:
@@ -78,7 +122,7 @@ def replace_chunks(store: Store, chunks: Iterable[Chunk]) -> BatchReport:
         replaced = set(chunk.rows) - {chunk.rows[number] for number in kept}
         for row in replaced - chunk.refused.keys():
             chunk.refused[row] = _DONE
-    report = add_chunks(store, known)
+    report = store.add_chunks(known)
     report.errors = [each for each in report.errors if each.error is not _DONE]
     report.count += n_replaced
     return report
@@ -93,19 +137,21 @@ def _text(chunk: Chunk, row: int) -> str:
     return text if isinstance(text, str) else str(text.as_py())
 
 
-def remove_ids(store: Store, ids: Iterable[Any]) -> BatchReport:
+def remove_ids(store: Target, ids: Iterable[Any]) -> BatchReport:
     """Forget many; unknown ids are reported and never stop the others."""
     report = BatchReport()
-    slots: dict[int, None] = {}
+    found: dict[Id, None] = {}
     for row, id_ in enumerate(ids):
         try:
-            slot = store.subscriptions.find(id_)
-            if slot in slots:
+            checked = check_id(id_)
+            if checked in found:
                 raise SubscriptionError(f"expected id {id_!r} once, found it again")
-            slots[slot] = None
+            if not store.has(checked):
+                raise missing(checked)
+            found[checked] = None
         except SubscriptionError as error:
             report.errors.append(Refused(row, id_, error))
-    if slots:
-        store.remove(np.array(list(slots), np.int32))
-    report.count = len(slots)
+    if found:
+        store.remove_ids(list(found))
+    report.count = len(found)
     return report

@@ -18,8 +18,8 @@ from matchwood.engine.own_attributes import Filters, FilterSet
 from matchwood.errors import MatchwoodError
 
 if TYPE_CHECKING:
-    from matchwood.engine.store import Store
     from matchwood.engine.subscription_columns import SubscriptionColumns
+    from matchwood.engine.view import View
 
 FILTERS_KEPT = 128
 """Compiled filters that a matcher keeps."""
@@ -46,7 +46,7 @@ class Choice:
 ALL = Choice()
 
 
-def read_choice(store: Store, first: Any, limit: Any, where: Any, now: Any) -> Choice:
+def read_choice(view: View, first: Any, limit: Any, where: Any, now: Any) -> Choice:
     """The arguments of `match`, checked."""
     if first is False and limit is None and where is None and now is None:
         return ALL
@@ -57,21 +57,21 @@ def read_choice(store: Store, first: Any, limit: Any, where: Any, now: Any) -> C
         limit = wanted
     return Choice(
         check_limit(limit),
-        None if where is None else _compiled(store, where),
+        None if where is None else _compiled(view, where),
         now=None if now is None else read_moment(now, "now"),
     )
 
 
-def _compiled(store: Store, where: Any) -> FilterSet:
-    declared = store.subscriptions.columns.types
+def _compiled(view: View, where: Any) -> FilterSet:
+    declared, filters = view.own_types or {}, view.filters
     key = (where if isinstance(where, str) else str(where.expression()), tuple(declared.items()))
-    found = store.filters.get(key)
+    found = filters.get(key)
     if found is None:
         found = FilterSet.of(where, declared)
-        while len(store.filters) >= FILTERS_KEPT:
-            for oldest in list(store.filters)[:1]:  # other threads do the same at the same time
-                store.filters.pop(oldest, None)
-        store.filters[key] = found
+        while len(filters) >= FILTERS_KEPT:
+            for oldest in list(filters)[:1]:  # other threads do the same at the same time
+                filters.pop(oldest, None)
+        filters[key] = found
     return found
 
 

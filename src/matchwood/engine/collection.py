@@ -20,7 +20,9 @@ from matchwood.engine.subscriptions import Id
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from matchwood.engine.changes import Target
     from matchwood.engine.store import Store
+    from matchwood.engine.view import View
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,53 +74,49 @@ def texts_of(store: Store, slots: np.ndarray, ids: list[Id]) -> list[str]:
 class Collection:
     """The methods of a matcher that treat it as a collection; iterating gives ids."""
 
-    _store: Store
-    _exclusive: Callable[[], AbstractContextManager[None]]
-    _changing: Callable[[], AbstractContextManager[None]]
+    _view: View
+    _reading: Callable[[], AbstractContextManager[View]]
+    _changing: Callable[..., AbstractContextManager[Target]]
+    _as_one: Callable[..., AbstractContextManager[Store]]
 
     def __iter__(self) -> Iterator[Id]:
         return iter(self.ids())
 
     def __getitem__(self, id: Id) -> Subscription:
         """The subscription of an id; SubscriptionError if there is none."""
-        with self._exclusive():
-            slot = self._store.subscriptions.find(id)
-            return records(self._store, np.array([slot], np.int32))[0]
+        with self._reading() as view:
+            part, slot = view.locate(id)
+            return records(part.store, np.array([slot], np.int32))[0]
 
     def ids(self) -> list[Id]:
         """All ids, in the order the subscriptions were added."""
-        with self._exclusive():
-            subscriptions = self._store.subscriptions
-            found: list[Id] = subscriptions.ids[subscriptions.slots()].tolist()
+        with self._reading() as view:
+            found: list[Id] = _in_order(
+                view, lambda store, slots: store.subscriptions.ids_of(slots)
+            ).tolist()
             return found
 
     def items(self) -> Iterator[tuple[Id, Subscription]]:
         """Pairs of id and subscription, as they are now, in the order they were added."""
-        with self._exclusive():
-            found = records(self._store, self._store.subscriptions.slots())
-        return iter([(each.id, each) for each in found])
+        with self._reading() as view:
+            found = _in_order(view, lambda store, slots: _objects(records(store, slots)))
+        return iter([(each.id, each) for each in found.tolist()])
 
     def to_arrow(self) -> pa.Table:
         """All subscriptions as a table that `add_many` takes: id, expr, context and fields."""
         import pyarrow as pa
 
-        with self._exclusive():
-            store, subscriptions = self._store, self._store.subscriptions
-            columns, slots = subscriptions.columns, subscriptions.slots()
-            ids = subscriptions.ids[slots]
-            linked: list[Id | None] = [None] * len(slots)
-            if store.contexts is not None:
-                linked = [store.contexts.context_of(slot) for slot in slots.tolist()]
-            expires = columns.expiries(slots)
+        with self._reading() as view:
+            columns = {name: _in_order(view, read) for name, read in _COLUMNS.items()}
             found = {
-                "id": ids_to_arrow(ids, subscriptions.id_kind),
-                "expr": pa.array(texts_of(store, slots, ids.tolist()), pa.large_string()),
-                "context": _contexts(linked),
-                "priority": pa.array(columns.priorities(slots)),
-                "expires": _moments(expires, expires == NEVER),
-                "attributes": pa.array(columns.texts("attributes", slots), pa.string()),
-                "payload": pa.array(columns.texts("payload", slots), pa.string()),
-                "added": _moments(columns.added[slots], None),
+                "id": ids_to_arrow(columns["id"], view.id_kind),
+                "expr": pa.array(columns["expr"], pa.large_string()),
+                "context": _contexts(columns["context"].tolist()),
+                "priority": pa.array(columns["priority"]),
+                "expires": _moments(columns["expires"], columns["expires"] == NEVER),
+                "attributes": pa.array(columns["attributes"], pa.string()),
+                "payload": pa.array(columns["payload"], pa.string()),
+                "added": _moments(columns["added"], None),
             }
         fields = [
             pa.field(name, column.type, metadata=JSON_COLUMN if name in _JSON else None)
@@ -128,15 +126,15 @@ class Collection:
 
     def priorities(self) -> np.ndarray:
         """Priorities by slot, for owners of columns (see `find`)."""
-        with self._exclusive():
-            subscriptions = self._store.subscriptions
+        with self._as_one() as store:
+            subscriptions = store.subscriptions
             return subscriptions.columns.priorities(np.arange(subscriptions.n_slots))
 
     def own_types(self) -> dict[str, str] | None:
         """The types that tables of own attributes declared; None where there are no attributes."""
-        with self._exclusive():
-            columns = self._store.subscriptions.columns
-            return None if columns.attributes is None else dict(columns.types)
+        with self._reading() as view:
+            types = view.own_types
+            return None if types is None else dict(types)
 
     def replace_many(self, subscriptions: Any, *, processes: int | None = None) -> BatchReport:
         """As `add_many`, but an id that is there gets the new expression and keeps its place.
@@ -144,34 +142,39 @@ class Collection:
         It keeps its context and the fields that the rows do not give.
         """
         chunks = list(load_batches(subscriptions, processes))  # may use this matcher
-        with self._changing():
-            return replace_chunks(self._store, chunks)
+        has_contexts = any(chunk.contexts is not None for chunk in chunks)
+        with self._changing(bound=has_contexts) as target:
+            return replace_chunks(target, chunks)
 
     def clear(self) -> None:
         """Forget all subscriptions; contexts keep their values."""
-        with self._changing():
-            slots = self._store.subscriptions.slots()
-            if len(slots):
-                self._store.remove(slots)
+        with self._changing() as target:
+            target.clear()
 
     def batch(self) -> Batch:
         """Changes that happen together, all or none, when the `with` block ends (`batches`)."""
         return Batch(self)  # type: ignore[arg-type]
 
-    def _carry_out(self, check: Callable[[Store], None], steps: Iterable[Step]) -> None:
-        with self._changing():
-            carry_out(self._store, check, steps)
+    def _carry_out(
+        self, check: Callable[[Target], None], steps: Iterable[Step], has_context: bool
+    ) -> None:
+        with self._changing(bound=has_context) as target:
+            carry_out(target, check, steps)
 
     def __repr__(self) -> str:
-        n = len(self._store.subscriptions)
-        contexts = self._store.contexts
+        n, store = len(self._view), self._view.head
+        contexts = store.contexts
         more = f", {len(contexts):,} contexts" if contexts is not None else ""
-        name = self._store.routing.name
+        name = store.routing.name
         return f"<{type(self).__name__}: {n:,} subscriptions, index {name!r}{more}>"
 
     def _repr_html_(self) -> str:
-        with self._exclusive():
-            rows = records(self._store, self._store.subscriptions.slots()[:10])
+        with self._reading() as view:
+            first = [(part, slots[at < 10], at[at < 10]) for part, slots, at in view.in_order()]
+            ranked: dict[int, Subscription] = {}
+            for part, slots, at in first:
+                ranked |= dict(zip(at.tolist(), records(part.store, slots), strict=True))
+            rows = [each for _, each in sorted(ranked.items())]
         shown = [(repr(each.id), each.text[:200], each.priority) for each in rows]
         return html_table(repr(self).strip("<>"), ("id", "expression", "priority"), shown)
 
@@ -181,18 +184,50 @@ class Collection:
         """Pickling carries the whole matcher; the copy is independent and lives in memory."""
         from matchwood.engine.copies import new_matcher, state_of
 
-        with self._exclusive():
-            return new_matcher, (state_of(self._store),)
-
-    def __copy__(self) -> Any:
-        make, arguments = self.__reduce__()
-        return make(*arguments)
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
-        return self.__copy__()
+        with self._as_one(is_compact=True) as store:
+            return new_matcher, (state_of(store),)
 
 
 _JSON = ("attributes", "payload")
+
+
+def _objects(values: list[Any]) -> np.ndarray:
+    array = np.empty(len(values), object)
+    array[:] = values
+    return array
+
+
+def _linked(store: Store, slots: np.ndarray) -> np.ndarray:
+    contexts = store.contexts
+    return _objects([None if contexts is None else contexts.context_of(s) for s in slots.tolist()])
+
+
+_COLUMNS: dict[str, Callable[[Store, np.ndarray], np.ndarray]] = {
+    "id": lambda store, slots: store.subscriptions.ids_of(slots),
+    "expr": lambda store, slots: _objects(
+        texts_of(store, slots, store.subscriptions.ids_of(slots).tolist())
+    ),
+    "context": _linked,
+    "priority": lambda store, slots: store.subscriptions.columns.priorities(slots),
+    "expires": lambda store, slots: store.subscriptions.columns.expiries(slots),
+    "attributes": lambda s, slots: _objects(s.subscriptions.columns.texts("attributes", slots)),
+    "payload": lambda s, slots: _objects(s.subscriptions.columns.texts("payload", slots)),
+    "added": lambda store, slots: store.subscriptions.columns.added[slots],
+}
+"""The columns of `to_arrow`, part by part."""
+
+
+def _in_order(view: View, read: Callable[[Store, np.ndarray], np.ndarray]) -> np.ndarray:
+    """What is read of each part's subscriptions, in the order of all of them."""
+    found = [(read(part.store, slots), at) for part, slots, at in view.in_order()]
+    if len(found) == 1:
+        return found[0][0]
+    columns = [column for column, _ in found]
+    kinds = {column.dtype for column in columns}
+    whole = np.empty(sum(map(len, columns)), columns[0].dtype if len(kinds) == 1 else object)
+    for column, at in found:
+        whole[at] = column
+    return whole
 
 
 def _contexts(linked: list[Id | None]) -> pa.Array:

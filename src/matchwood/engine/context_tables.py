@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from matchwood.context.store import ContextStore
+from matchwood.encode.frames import collected
 from matchwood.engine.subscriptions import are_plain, check_id
 from matchwood.errors import EventError
 
@@ -15,6 +16,7 @@ COLUMN = "context"
 
 def read_updates(store: ContextStore, contexts: Any) -> tuple[list[Any], Callable[[], None]]:
     """The contexts that an update speaks of, and what carries it out."""
+    contexts = collected(contexts)
     if hasattr(contexts, "__arrow_c_stream__") or hasattr(contexts, "__arrow_c_array__"):
         return _from_table(store, contexts)
     pairs = contexts.items() if isinstance(contexts, Mapping) else contexts
@@ -37,8 +39,6 @@ def read_updates(store: ContextStore, contexts: Any) -> tuple[list[Any], Callabl
 
 
 def _from_table(store: ContextStore, frame: Any) -> tuple[list[Any], Callable[[], None]]:
-    import pyarrow as pa
-
     from matchwood.encode.arrow_events import as_table, flat_columns
     from matchwood.encode.arrow_values import python_values
 
@@ -49,6 +49,5 @@ def _from_table(store: ContextStore, frame: Any) -> tuple[list[Any], Callable[[]
     ids = python_values(table.column(COLUMN))
     if not are_plain(ids) and ids:
         ids = [check_id(id_, "a context's id") for id_ in ids]
-    flat = dict(flat_columns(table.drop_columns([COLUMN])))
-    columns = {name: each for name, each in flat.items() if not pa.types.is_struct(each.type)}
+    columns = dict(flat_columns(table.drop_columns([COLUMN])))
     return ids, lambda: store.set_many(ids, columns)

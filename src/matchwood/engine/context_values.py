@@ -13,15 +13,14 @@ from matchwood.errors import EventError
 
 if TYPE_CHECKING:
     from matchwood.engine.flips import Flips
-    from matchwood.engine.store import Store
+    from matchwood.engine.view import View
 
 
 class ContextValues:
     """Changes of contexts; every later match sees them."""
 
-    _store: Store
-    _exclusive: Callable[[], AbstractContextManager[None]]
-    _changing: Callable[[], AbstractContextManager[None]]
+    _reading: Callable[[], AbstractContextManager[View]]
+    _changing: Callable[..., AbstractContextManager[Any]]
 
     @measured
     def set_context(
@@ -46,8 +45,8 @@ class ContextValues:
             raise EventError(
                 f"expected a mapping from names to values, found {type(values).__name__}"
             )
-        with self._changing():
-            return self._store.set_contexts(
+        with self._changing(bound=True) as store:
+            return store.set_contexts(
                 lambda contexts: ([id_], lambda: contexts.set(id_, values)), flips
             )
 
@@ -69,10 +68,8 @@ class ContextValues:
         ([], {})
         """
         id_ = check_id(id, "a context's id")
-        with self._changing():
-            return self._store.set_contexts(
-                lambda contexts: ([id_], lambda: contexts.remove(id_)), flips
-            )
+        with self._changing(bound=True) as store:
+            return store.set_contexts(lambda contexts: ([id_], lambda: contexts.remove(id_)), flips)
 
     @measured
     def set_context_many(self, contexts: Any, *, flips: bool = False) -> Flips | None:
@@ -83,26 +80,26 @@ class ContextValues:
         """
         from matchwood.engine.context_tables import read_updates
 
-        with self._changing():
-            return self._store.set_contexts(lambda store: read_updates(store, contexts), flips)
+        with self._changing(bound=True) as store:
+            return store.set_contexts(lambda known: read_updates(known, contexts), flips)
 
     def hold_strings(self) -> None:
         """Forget strings that no context has any more, and from here to the next call none.
 
         For owners that set earlier values again between encoded events, see `find`.
         """
-        with self._changing():
-            self._store.is_whole = False
-            hold_strings(self._store)
+        with self._changing(bound=True) as store:
+            store.spoil()
+            hold_strings(store)
 
     def context(self, id: Id) -> dict[str, Any]:
         """The values of a context that are set now."""
-        with self._exclusive():
-            contexts = self._store.contexts
+        with self._reading() as view:
+            contexts = view.head.contexts
             return {} if contexts is None else contexts.values(check_id(id, "a context's id"))
 
     def context_ids(self) -> list[Id]:
         """The contexts that have a value or a subscription."""
-        with self._exclusive():
-            contexts = self._store.contexts
+        with self._reading() as view:
+            contexts = view.head.contexts
             return [] if contexts is None else contexts.ids()

@@ -6,7 +6,6 @@ import copy
 from typing import TYPE_CHECKING, Any
 
 from matchwood.engine.parts import collect, rebuild
-from matchwood.engine.savepoint import Change
 from matchwood.errors import FormatError
 
 if TYPE_CHECKING:
@@ -17,10 +16,7 @@ FORM = 1
 
 
 def state_of(store: Store) -> dict[str, Any]:
-    """What a copy is made of: independent of the store."""
-    if not store.subscriptions.is_compact:
-        with Change(store):
-            store.compact()
+    """What a copy is made of: independent of the store, which has no gaps."""
     settings, arrays = collect(store)
     return {
         "form": FORM,

@@ -30,11 +30,12 @@ from matchwood.engine.log import FORMAT, Log
 from matchwood.engine.replay import add_rows, replay, rows_of, set_values, types_of, values_of
 from matchwood.engine.savepoint import Change
 from matchwood.engine.snapshot import load, read_beside, save
+from matchwood.engine.store import Store
 from matchwood.errors import FormatError, MatchwoodError, StorageError
 
 if TYPE_CHECKING:
     from matchwood.engine.matcher import Matcher
-    from matchwood.engine.store import Store
+    from matchwood.engine.view import View
 
 SNAPSHOT = "snapshot"
 REPLACED_AT_MOST = 10_000
@@ -66,6 +67,8 @@ class Durable:
         self.is_closed = False
         self.is_unsure = False
         """Whether the log may hold a change that memory does not: writing it was interrupted."""
+        self.written: tuple[int, dict[str, Any], int] | None = None
+        """What `seq` and `types` are, and by how much `n_tail` grows, once memory has it too."""
         self.pid = os.getpid()
 
     # -- changes -----------------------------------------------------------------------------
@@ -85,35 +88,37 @@ class Durable:
                 "forked one: open it there with read_only=True"
             )
 
-    def commit(self, store: Store) -> None:
-        """Write what changed; if it cannot be written the change is undone."""
-        changed, contexts = store.subscriptions.changed or {}, store.changed_contexts or {}
-        store.subscriptions.changed = store.changed_contexts = None
+    def commit(self, view: View, changed: Mapping[Any, bool], contexts: Mapping[Any, None]) -> None:
+        """Write what changed, as a view has it.
+
+        Memory has it as well only when the caller is done: until then the log may be ahead, and the
+        caller sets `is_unsure` back.
+        """
         if not changed and not contexts:
             return
         self.is_unsure = True
-        try:
-            gone = [id_ for id_, was_removed in changed.items() if was_removed]
-            rows = rows_of(store, [id_ for id_ in changed if id_ in store.subscriptions])
-            values = [(id_, values_of(store, id_)) for id_ in contexts]
-            meta: dict[str, Any] = {"seq": self.seq + 1}
-            types = types_of(store)
-            if types != self.types:
-                meta["types"] = types
-            self.log.write(meta, gone, rows, values)
-        except BaseException:
-            store.is_whole = False
-            raise
-        self.seq, self.types, self.is_unsure = self.seq + 1, types, False
-        self.n_tail += len(changed) + len(contexts)
+        gone = [id_ for id_, was_removed in changed.items() if was_removed]
+        rows = rows_of(view, [id_ for id_ in changed if id_ in view])
+        values = [(id_, values_of(view, id_)) for id_ in contexts]
+        meta: dict[str, Any] = {"seq": self.seq + 1}
+        types = types_of(view)
+        if types != self.types:
+            meta["types"] = types
+        self.log.write(meta, gone, rows, values)
+        self.written = self.seq + 1, types, len(changed) + len(contexts)
+
+    def settle(self) -> None:
+        """Memory has what was written last."""
+        if self.is_unsure and self.written is not None:
+            self.seq, self.types, n = self.written
+            self.n_tail += n
+        self.written = None
+        self.is_unsure = False
 
     # -- snapshots ---------------------------------------------------------------------------
 
     def write_snapshot(self, store: Store) -> None:
         before = self.log.meta().get("checkpoint", 0)
-        if not store.subscriptions.is_compact:
-            with Change(store):
-                store.compact()
         save(store, self.folder / SNAPSHOT, {"log": np.array([self.seq], np.int64)})
         meta = {"seq": self.seq, "checkpoint": self.seq, "gone_from": before}
         self.log.write(meta, forget_gone=before)
@@ -172,33 +177,30 @@ def opened(
                 f"expected a folder that was written to, found {str(folder)!r} empty"
             )
         durable.types = meta.get("types", {"attributes": {}, "own": {}})
-        store = _from_snapshot(durable, options) if is_same else None
-        if store is None:
-            store = _from_log(durable, options)
+        if not is_same or not _from_snapshot(matcher, durable, options):
+            _from_log(matcher, durable, options)
         if not read_only and not is_same:
             if meta:  # the snapshot is of other options
                 shutil.rmtree(durable.folder / SNAPSHOT, ignore_errors=True)
             durable.log.write({"format": FORMAT, "seq": durable.seq, **options})
-        matcher._hold(store)
         return durable
     except BaseException:
         durable.close()
         raise
 
 
-def _from_snapshot(durable: Durable, options: dict[str, Any]) -> Store | None:
-    """The store of the snapshot, brought up to date; None if it has to be built from the log."""
+def _from_snapshot(matcher: Matcher, durable: Durable, options: dict[str, Any]) -> bool:
+    """Take over the snapshot and bring it up to date; False if it has to be built from the log."""
     folder = durable.folder / SNAPSHOT
     if not (folder / "manifest.json").exists():
-        return None
+        return False
     try:
         state = read_beside(folder, verify=True)["log"]
         store = load(folder, mmap=True, verify=True)
         store.attributes.column_types = dict(options["column_types"])
         durable.seq = int(state[0])
-        if follow(durable, store) is None:
-            return None
-        return store
+        matcher._hold(store)
+        return follow(matcher, durable) is not None
     except (FormatError, StorageError, KeyError, IndexError) as error:
         warnings.warn(
             f"the snapshot in {durable.folder.name!r} cannot be used and is built again from the "
@@ -206,23 +208,25 @@ def _from_snapshot(durable: Durable, options: dict[str, Any]) -> Store | None:
             RuntimeWarning,
             stacklevel=5,
         )
-        return None
+        return False
 
 
-def follow(durable: Durable, store: Store) -> int | None:
+def follow(matcher: Matcher, durable: Durable) -> int | None:
     """Carry out what the log has beyond `durable.seq`; None if only building anew can."""
     tail = durable.log.tail(durable.seq)
     if tail is None:
         return None
-    known = store.subscriptions.slot_of.keys()
-    if sum(row.id in known for row in tail.rows) > max(REPLACED_AT_MOST, len(known) // 4):
+    view = matcher._view
+    if sum(row.id in view for row in tail.rows) > max(REPLACED_AT_MOST, len(view) // 4):
         return None
     meta = durable.log.meta()
     own = meta.get("types", {}).get("own", {})
     n = len(tail.gone) + len(tail.rows) + len(tail.contexts)
+    bound = bool(tail.contexts) or any(row.context is not None for row in tail.rows)
     try:
-        with Change(store):
-            replay(store, tail, own)
+        if n:
+            with matcher._changing(bound=bound, is_logged=False) as target:
+                replay(target, tail, own)
     except MatchwoodError:
         return None  # the order of changes matters, and only the last state is known
     durable.seq = tail.seq
@@ -231,8 +235,8 @@ def follow(durable: Durable, store: Store) -> int | None:
     return n
 
 
-def _from_log(durable: Durable, options: dict[str, Any]) -> Store:
-    """A store from all rows of the log."""
+def _from_log(matcher: Matcher, durable: Durable, options: dict[str, Any]) -> None:
+    """Fill a matcher with all rows of the log."""
     from matchwood.engine.matcher import Matcher
 
     meta = durable.log.meta()
@@ -241,38 +245,43 @@ def _from_log(durable: Durable, options: dict[str, Any]) -> Store:
         options["index"], schema=options["schema"], column_types=options["column_types"],
         **options["config"],
     )  # fmt: skip
-    store = fresh._store
-    for name, kind in types["attributes"].items():
-        store.attributes.get(name, kind)
-    add_rows(store, durable.log.rows(), types["own"])
-    set_values(store, durable.log.all_contexts())
+    rows, contexts = durable.log.rows(), durable.log.all_contexts()
+    bound = bool(contexts) or any(row.context is not None for row in rows)
+    with fresh._changing(bound=bound) as target:
+        if isinstance(target, Store):  # types that contexts taught, or a user who relies on them
+            for name, kind in types["attributes"].items():
+                target.attributes.get(name, kind)
+        add_rows(target, rows, types["own"])
+        set_values(target, contexts)
+    matcher._take(fresh)
     durable.seq = meta.get("seq", 0)
     durable.types = types
-    durable.n_tail = len(store.subscriptions)
-    return store
+    durable.n_tail = len(matcher)
 
 
 class Durability:
     """The methods of a matcher that has a folder."""
 
-    _store: Store
+    _view: View
     _durable: Durable | None
     _exclusive: Callable[[], AbstractContextManager[None]]
+    _as_one: Callable[..., AbstractContextManager[Store]]
 
     def checkpoint(self) -> None:
         """Write the snapshot of an open folder, so that opening it replays nothing."""
-        with self._exclusive():
-            self._folder().write_snapshot(self._store)
+        with self._as_one(is_compact=True) as store:
+            self._folder().write_snapshot(store)
 
     def refresh(self) -> int:
         """Take over what the folder's writer has changed since; returns how much that was."""
         with self._exclusive():
             durable = self._folder()
-            n = follow(durable, self._store)
+            n = follow(self, durable)  # type: ignore[arg-type]
             if n is None:
-                meta = durable.log.meta()
-                self._store = _from_log(durable, options_of(meta, None, None, None, {}))
-                n = len(self._store.subscriptions)
+                options = options_of(durable.log.meta(), None, None, None, {})
+                _from_log(self, durable, options)  # type: ignore[arg-type]
+                n = len(self._view)
+            durable.written, durable.is_unsure = None, False
             return n
 
     def close(self) -> None:
@@ -284,22 +293,33 @@ class Durability:
             try:
                 is_mine = not durable.is_read_only and durable.pid == os.getpid()
                 if is_mine and durable.n_tail >= CHECKPOINT_FROM and not durable.is_unsure:
-                    durable.write_snapshot(self._store)
+                    with self._as_one(is_compact=True) as store:
+                        durable.write_snapshot(store)
             finally:
                 durable.close()
 
     @contextmanager
     def _logged(self, durable: Durable) -> Iterator[None]:
         """A change inside the lock: applied, then written to the log, else undone."""
-        durable.check()
-        if durable.is_unsure:
-            self.refresh()
-            durable.is_unsure = False
-        store = self._store
+        self._follow_log(durable)
+        store = self._view.head
         with Change(store):
             store.subscriptions.changed, store.changed_contexts = {}, {}
             yield
-            durable.commit(store)
+            changed, contexts = store.subscriptions.changed, store.changed_contexts
+            store.subscriptions.changed = store.changed_contexts = None
+            try:
+                durable.commit(self._view, changed, contexts)
+            except BaseException:
+                store.is_whole = False
+                raise
+        durable.settle()
+
+    def _follow_log(self, durable: Durable) -> None:
+        """Before a change: refuse one that cannot be logged; take over what memory may not have."""
+        durable.check()
+        if durable.is_unsure:
+            self.refresh()
 
     def _folder(self) -> Durable:
         durable = self._durable

@@ -13,11 +13,13 @@ from typing import Any
 
 import numpy as np
 
+from matchwood.context.values import with_objects
 from matchwood.encode.attributes import Attribute, Attributes, formula_of
 from matchwood.encode.computed import find_value
 from matchwood.encode.events import encode_event
 from matchwood.encode.exact import EXACT, has_decimal, spelled_out
 from matchwood.encode.expressions import ExpressionTable
+from matchwood.encode.keys import OBJECT
 from matchwood.encode.kinds import is_computed, is_internal
 from matchwood.encode.leaves import LeafBatch
 from matchwood.encode.merge_kernels import leaf_intervals
@@ -113,7 +115,7 @@ def explain(
     context: Mapping[str, Any],
 ) -> Explanation:
     """Evaluate every node of an expression that is registered with these attributes."""
-    values = {f"{CONTEXT}{name}": value for name, value in context.items()}
+    values = {f"{CONTEXT}{name}": value for name, value in with_objects(context).items()}
     leaves = _Leaves(expr, attributes, event, values)
     tree = _evaluate(expr, leaves, {**_flat(event), **values})
     reasons = () if tree.value is True else tuple(dict.fromkeys(_why_not(tree, True)))
@@ -199,7 +201,7 @@ class _Leaves:
         declared = {
             _renamed(name): each.type
             for name, each in known.by_name.items()
-            if each.type is not None and not is_internal(name)
+            if each.type not in (None, OBJECT) and not is_internal(name)
         }
         self._attributes = Attributes(Schema(declared))
         self._types = known.schema()

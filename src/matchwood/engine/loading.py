@@ -11,6 +11,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from matchwood.encode.frames import collected
 from matchwood.encode.leaves import LeafBatch
 from matchwood.engine.fields import FIELDS, JSON_COLUMN, NO_FIELDS, FieldColumns, read_columns
 from matchwood.engine.parsing import parse_chunks
@@ -70,6 +71,8 @@ class Chunk:
     total: int
     contexts: Sequence[Any] | None = None
     fields: FieldColumns = NO_FIELDS
+    order: Any = None
+    """Numbers in the order of addition, where they are not the next ones."""
 
     def texts_of(self, rows: Sequence[int]) -> list[str] | pa.Array:
         """The texts of some rows; those of a predicate table are written now."""
@@ -84,6 +87,7 @@ class Chunk:
 
 def load_batches(subscriptions: Any, processes: int | None) -> Iterator[Chunk]:
     """Cut any accepted form of subscriptions into chunks."""
+    subscriptions = collected(subscriptions)
     if hasattr(subscriptions, "__arrow_c_stream__") or hasattr(subscriptions, "__arrow_c_array__"):
         from matchwood.encode.arrow_events import as_table, readable_table
         from matchwood.encode.arrow_values import python_values

@@ -1,43 +1,44 @@
 """Matcher: what users hold.
 
-Searches share a matcher, and a change has it for itself (`access`): an `add` that has returned is
-seen by every later `match`, from any thread.  What the methods do is in `store`.  A change happens
-whole or not at all, whatever is raised in the middle of it (`savepoint`).
+What it holds is a view (`view`): an `add` that has returned is seen by every later `match`, from
+any thread, and no search waits for it.  A change happens whole or not at all, whatever is raised in
+the middle of it (`draft`, `savepoint`).
 """
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, TypeVar
-from weakref import ref
+from itertools import chain
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from matchwood.encode.attributes import Attributes
-from matchwood.encode.events import EncodedEvents, encode_event, encode_events
+from matchwood.encode.events import EncodedEvents, encode_events
 from matchwood.encode.expressions import ExpressionTable
+from matchwood.encode.frames import collected, with_nan
 from matchwood.encode.plain_values import as_mapping
 from matchwood.encode.schema import Schema
-from matchwood.engine.access import Access, Reader
-from matchwood.engine.changes import add_chunks, remove_ids, replace_one
+from matchwood.engine.access import Reader
+from matchwood.engine.changes import remove_ids, remove_one, replace_one
 from matchwood.engine.choices import ALL, Choice, read_choice
 from matchwood.engine.collection import Collection
 from matchwood.engine.context_values import ContextValues
-from matchwood.engine.durable import Durability, opened
+from matchwood.engine.durable import opened
 from matchwood.engine.explain import Explanation, explain
 from matchwood.engine.fields import KEEP, fields_of
+from matchwood.engine.holding import Holding
 from matchwood.engine.loading import BatchReport, Chunk, load_batches
 from matchwood.engine.matches import Found, Matches
-from matchwood.engine.metrics import Meter, measured
+from matchwood.engine.metrics import measured
 from matchwood.engine.moments import Moment
+from matchwood.engine.parallel import check_threads, match_in_threads
 from matchwood.engine.questions import Questions
-from matchwood.engine.recovery import settled
 from matchwood.engine.routing import Routing, with_ids
-from matchwood.engine.savepoint import Change
 from matchwood.engine.store import Store
 from matchwood.engine.subscriptions import Id, Subscriptions
+from matchwood.engine.view import View, encoded_event
 from matchwood.errors import EventError, MatchwoodError, StorageError
 from matchwood.lang.nodes import Boolean, Expr
 
@@ -45,13 +46,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
-Result = TypeVar("Result")
-
-ABSORB_FROM = 256
-"""Events after which a matcher that is idle absorbs what was learned from them."""
-
-
-class Matcher(Collection, ContextValues, Questions, Durability):
+class Matcher(Holding, Collection, ContextValues, Questions):
     """Keeps subscriptions and tells, for every event, which of them hold.
 
     index   "auto", or a name from the registry; settings of that index follow as keywords
@@ -67,10 +62,6 @@ class Matcher(Collection, ContextValues, Questions, Durability):
     >>> m.match({"price": 19.99, "genre": "classics"})
     ['cheap']
     """
-
-    _loading: ref[BatchReport] | None
-    """The report of the add_many that is under way.  An interruption may leave the reference here,
-    but not the report, which dies with the call."""
 
     def __init__(
         self,
@@ -141,8 +132,8 @@ class Matcher(Collection, ContextValues, Questions, Durability):
         `m[id]` gives all of it back.
         """
         fields = fields_of(priority, attributes, expires, payload)
-        with self._changing():
-            self._store.add(id, expr, context, fields)
+        with self._changing(bound=context is not None) as target:
+            target.add(id, expr, context, fields)
 
     @measured
     def add_many(
@@ -175,13 +166,14 @@ class Matcher(Collection, ContextValues, Questions, Durability):
         self, chunks: Iterable[Chunk], *, progress: Callable[[int, int], None] | None = None
     ) -> BatchReport:
         """Register what was read elsewhere, as `engine.loading` and `engine.parsing` give it."""
-        with self._changing():
-            report = BatchReport()
-            self._loading = ref(report)
-            try:
-                return add_chunks(self._store, chunks, progress, report)
-            finally:
-                self._loading = None
+        with self._one_loading() as report:
+            read = iter(chunks)
+            first = next(read, None)
+            if first is None:
+                return report
+            has_contexts = first.contexts is not None
+            with self._changing(bound=has_contexts, report=report) as target:
+                return target.add_chunks(chain([first], read), progress, report)
 
     @measured
     def replace(
@@ -200,21 +192,21 @@ class Matcher(Collection, ContextValues, Questions, Durability):
         It keeps its context and whatever else is not given, too.
         """
         fields = fields_of(priority, attributes, expires, payload)
-        with self._changing():
-            replace_one(self._store, id, expr, context, fields)
+        with self._changing(bound=context is not None) as target:
+            replace_one(target, id, expr, context, fields)
 
     @measured
     def remove(self, id: Id) -> None:
         """Forget a subscription."""
-        with self._changing():
-            self._store.remove(np.array([self._store.subscriptions.find(id)], np.int32))
+        with self._changing() as target:
+            remove_one(target, id)
 
     @measured
     def remove_many(self, ids: Iterable[Id]) -> BatchReport:
         """Forget many; unknown ids are reported and never stop the others."""
         wanted = list(ids)  # first: an iterable may be one that uses this matcher
-        with self._changing():
-            return remove_ids(self._store, wanted)
+        with self._changing() as target:
+            return remove_ids(target, wanted)
 
     # -- matching ----------------------------------------------------------------------------
 
@@ -239,10 +231,9 @@ class Matcher(Collection, ContextValues, Questions, Durability):
         now    the moment that decides what has expired, as `expires` of `add`; by default this one
         """
 
-        def search(store: Store, reader: Reader) -> list[Id]:
-            choice = read_choice(store, first, limit, where, now)
-            encoded = encode_event(store.attributes, event)
-            return store.match(EncodedEvents(encoded, {}), reader, choice).ids.tolist()
+        def search(view: View, reader: Reader) -> list[Id]:
+            choice = read_choice(view, first, limit, where, now)
+            return view.match(encoded_event(view, event), reader, choice).ids.tolist()
 
         return self._search(search)
 
@@ -255,17 +246,26 @@ class Matcher(Collection, ContextValues, Questions, Durability):
         limit: int | None = None,
         where: str | Boolean | None = None,
         now: Any = None,
+        nan: str = "absent",
+        threads: int | None = None,
     ) -> Matches:
         """Matches of many events: a list of them, an Arrow table or batch, or a data frame.
 
         Events that cannot be read are in `Matches.errors`; they match nothing and stop nothing.
         The rest is as for `match`.
-        """
-        read = _read(events)
 
-        def search(store: Store, reader: Reader) -> Matches:
-            choice = read_choice(store, first, limit, where, now)
-            return store.match(encode_events(store.attributes, read), reader, choice)
+        nan      what NaN is in a pandas frame's columns of floats: "absent", or a "number"
+        threads  how many search at the same time; by default the calling one alone.  A matcher
+                 with contexts always searches in one
+        """
+        read, n_threads = with_nan(_read(events), nan), check_threads(threads)
+
+        def search(view: View, reader: Reader) -> Matches:
+            choice = read_choice(view, first, limit, where, now)
+            encoded = [encode_events(part.store.attributes, read) for part in view.searched]
+            if n_threads == 1 or view.head.contexts is not None:
+                return view.match(encoded, reader, choice)
+            return match_in_threads(view, encoded, reader, choice, n_threads, self._helpers)
 
         return self._search(search)
 
@@ -292,7 +292,9 @@ class Matcher(Collection, ContextValues, Questions, Durability):
     def encode(self, events: Any) -> EncodedEvents:
         """Events as integers, for `find`; they hold until the next change."""
         read = _read(events)
-        return self._search(lambda store, reader: encode_events(store.attributes, read))
+        if len(self._view.searched) > 1 or self._view.searched[0].n_gone:
+            self._compact()
+        return self._search(lambda view, reader: encode_events(_only(view).attributes, read))
 
     def find(
         self, events: EncodedEvents, moments: Sequence[Moment] = (), choice: Choice = ALL
@@ -305,9 +307,9 @@ class Matcher(Collection, ContextValues, Questions, Durability):
         choice   which of what holds is given (`choices`)
         """
         if moments:
-            with self._changing(is_search=True):
+            with self._changing(is_logged=False, bound=True):
                 return self._store.find(events, self._access.owner, moments, choice)
-        return self._search(lambda store, reader: store.find(events, reader, (), choice))
+        return self._search(lambda view, reader: _only(view).find(events, reader, (), choice))
 
     def arrow_ids(self) -> pa.Array:
         """Ids by slot, as an Arrow array, null for slots without a subscription.
@@ -315,8 +317,8 @@ class Matcher(Collection, ContextValues, Questions, Durability):
         int64 or strings; a struct of `int` and `str` where there are both.  They hold until the
         next change.
         """
-        with self._exclusive():
-            return self._store.subscriptions.to_arrow()
+        with self._as_one() as store:
+            return store.subscriptions.to_arrow()
 
     def renumber(self) -> pa.Array:
         """Make every subscription's id its number in the order they were added, from 0.
@@ -325,46 +327,49 @@ class Matcher(Collection, ContextValues, Questions, Durability):
         """
         if self._durable is not None:
             raise StorageError("expected a matcher in memory, found a folder, whose ids stay")
-        with self._changing():
-            self._store.compact()
-            return self._store.subscriptions.renumber()
+        with self._changing() as target:
+            return target.renumber()
 
     # -- asking ------------------------------------------------------------------------------
 
     def explain(self, id: Id, event: Mapping[str, Any]) -> Explanation:
         """TRUE, FALSE or UNKNOWN for every part of a subscription, and why it does not match."""
-        with self._exclusive():
+        with self._reading() as view:
             values = as_mapping(event)
             if values is None or isinstance(event, Expr):
                 raise EventError(
                     f"expected a mapping to explain, found {type(event).__name__}: "
                     "give one event with values"
                 )
-            context = self._store.context_values(id)
-            return explain(id, self._store.expression(id), self._store.attributes, values, context)
+            store = view.locate(id)[0].store
+            context = store.context_values(id)
+            return explain(id, store.expression(id), store.attributes, values, context)
 
     def validate(self, text: str | Boolean) -> Expr:
         """Parse and type-check without adding; returns the tree, or raises with a position."""
-        with self._exclusive():
-            return self._store.check(text)
+        with self._reading() as view:
+            return view.head.check(text)
 
     def expression(self, id: Id) -> Expr:
         """A subscription's expression as a tree."""
-        with self._exclusive():
-            return self._store.expression(id)
+        with self._reading() as view:
+            return view.locate(id)[0].store.expression(id)
 
     @property
     def schema(self) -> Schema:
-        """The types of all attributes known so far, declared or learned."""
-        with self._exclusive():
-            return self._store.attributes.schema()
+        """The types of all attributes known so far, declared or learned.
+
+        Those of subscriptions that were removed from a segment stay until it is merged.
+        """
+        with self._reading() as view:
+            return view.schema()
 
     def __len__(self) -> int:
-        return len(self._store.subscriptions)
+        return len(self._view)
 
     def __contains__(self, id: object) -> bool:
-        with self._exclusive():
-            return id in self._store.subscriptions
+        with self._reading() as view:
+            return id in view
 
     # -- keeping -----------------------------------------------------------------------------
 
@@ -383,12 +388,8 @@ class Matcher(Collection, ContextValues, Questions, Durability):
         """
         from matchwood.engine.snapshot import save
 
-        with self._exclusive():
-            self._absorb()
-            if not self._store.subscriptions.is_compact:
-                with Change(self._store):
-                    self._store.compact()
-            save(self._store, path, beside)
+        with self._as_one(is_compact=True) as store:
+            save(store, path, beside)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], mmap: bool = True, verify: bool = True) -> Matcher:
@@ -405,66 +406,17 @@ class Matcher(Collection, ContextValues, Questions, Durability):
         matcher._hold(load(path, mmap, verify))
         return matcher
 
-    def _hold(self, store: Store) -> None:
-        self._store = store
-        self._meter: Meter = {}
-        self._durable = None
-        self._access = Access()
-        self._loading = None
 
-    def _search(self, search: Callable[[Store, Reader], Result]) -> Result:
-        """Call a search of the store, beside others unless it has to follow contexts."""
-        while True:
-            with self._access.shared() as reader:
-                store = self._store
-                is_ready = store.pending is None and store.routing.is_settled
-                if is_ready and store.contexts is None:
-                    found = search(store, reader)
-                    break
-            if store.contexts is not None:
-                return self._search_in_contexts(search)
-            with self._exclusive():
-                self._store.settle()
-        if reader.n_events >= ABSORB_FROM and self._access.is_idle:
-            with self._exclusive():
-                self._absorb()
-        return found
-
-    def _search_in_contexts(self, search: Callable[[Store, Reader], Result]) -> Result:
-        """The same where values change: an index may follow them while it is searched."""
-        with self._changing(is_search=True):
-            return search(self._store, self._access.owner)
-
-    def _absorb(self) -> None:
-        """Take over what searches have counted and learned; with exclusive access."""
-        readers = [each for each in self._access.readers() if each.n_events]
-        if readers and self._store.pending is None:
-            with Change(self._store):
-                self._store.absorb(readers)
-
-    @contextmanager
-    def _exclusive(self) -> Iterator[None]:
-        """Exclusive access, and behind it a store whose parts agree."""
-        with self._access.exclusive():
-            if self._loading is not None and self._loading() is not None:
-                raise MatchwoodError(
-                    "expected a progress callback that only reports, found one that uses the "
-                    "matcher: it is not ready before add_many returns"
-                )
-            if self._store.pending is not None and not self._store.is_between_events:
-                self._store = settled(self._store)
-            yield
-
-    @contextmanager
-    def _changing(self, is_search: bool = False) -> Iterator[None]:
-        """Exclusive access for a change, which happens whole or not at all."""
-        with self._exclusive():
-            self._absorb()  # before nodes and spaces that searches have counted are others
-            durable = None if is_search or self._store.is_between_events else self._durable
-            with Change(self._store) if durable is None else self._logged(durable):
-                yield
+def _only(view: View) -> Store:
+    """The store of a view with one part, of which nothing is gone."""
+    if len(view.searched) > 1 or view.searched[0].n_gone:
+        raise MatchwoodError(
+            "expected a matcher that is as it was when events were encoded, found a change since: "
+            "encode them again"
+        )
+    return view.searched[0].store
 
 
 def _read(events: Any) -> Any:
     """Events that are made while they are read, as a list: making them may use the matcher."""
-    return list(events) if isinstance(events, Iterator) else events
+    return list(events) if isinstance(events, Iterator) else collected(events)

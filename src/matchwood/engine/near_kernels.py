@@ -10,7 +10,7 @@ import numpy as np
 
 from matchwood.encode.merge_kernels import token_is_and, token_operands
 from matchwood.kernel.jit import kernel, part
-from matchwood.kernel.verify_kernels import holds, post_event
+from matchwood.kernel.verify_kernels import Board, Posted, holds_in_table, post_event
 
 MANY = 2
 """Two or more missing predicates are not told apart."""
@@ -18,11 +18,8 @@ MANY = 2
 
 @part
 def _is_missing(events, board_event, board_entry, predicates, pred):
-    ref = pred if predicates.n_intervals[pred] == 1 else ~pred
-    return not holds(
-        events, np.int64(0), board_event, board_entry,
-        predicates.attr[pred], predicates.lo[pred], predicates.hi[pred], ref, predicates,
-    )  # fmt: skip
+    event = Posted(events, np.int64(0), Board(board_event, board_entry), predicates)
+    return not holds_in_table(event, pred)
 
 
 @part
@@ -74,7 +71,7 @@ def lacking_one(
     scratch  int32[2, longest code]
     """
     board_event, board_entry = board[0], board[1]
-    post_event(events, 0, np.int64(0), board_event, board_entry)
+    post_event(events, 0, np.int64(0), Board(board_event, board_entry))
     n = np.int64(0)
     for slot in conjunctions:
         begin = expressions.start[slot]

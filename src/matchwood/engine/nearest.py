@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from matchwood.encode.decode import decode_predicate
-from matchwood.encode.events import EventBatch
+from matchwood.encode.events import EventBatch, encode_event
 from matchwood.encode.expression_kernels import CONJUNCTION, TREE
 from matchwood.engine.explain import absence_or_value, explain
 from matchwood.engine.fields import moment_of
@@ -25,6 +25,7 @@ from matchwood.lang.nodes import Expr
 
 if TYPE_CHECKING:
     from matchwood.engine.store import Store
+    from matchwood.engine.view import Part, View
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,26 +42,35 @@ class NearMiss:
         return f"{self.id!r} lacks {self.missing}: {self.found}"
 
 
-def near_misses(
-    store: Store, event: Mapping[str, Any], encoded: EventBatch, k: int
-) -> list[NearMiss]:
+def near_misses(view: View, event: Mapping[str, Any], k: int) -> list[NearMiss]:
     """At most k subscriptions that lack exactly one predicate: highest priority, then order."""
-    slots, preds = _lacking_one(store, encoded)
-    columns, order = store.subscriptions.columns, store.subscriptions.order
-    alive = columns.expiries(slots) > time.time_ns() // 1000
-    slots, preds = slots[alive], preds[alive]
-    best = np.lexsort((order[slots], ~columns.priorities(slots)))[:k]
-    ids = store.subscriptions.ids_of(slots[best]).tolist()
-    found = []
-    for id_, pred in zip(ids, preds[best].tolist(), strict=True):
+    found: list[tuple[int, int, Store, int, int]] = []
+    now = time.time_ns() // 1000
+    for part in view.searched:
+        store = part.store
+        slots, preds = _lacking_one(part, encode_event(store.attributes, event))
+        columns, order = store.subscriptions.columns, store.subscriptions.order
+        alive = columns.expiries(slots) > now
+        slots, preds = slots[alive], preds[alive]
+        priority = columns.priorities(slots)
+        first = np.lexsort((order[slots], ~priority))[:k]
+        found += [
+            (-int(priority[at]), int(order[slots[at]]), store, int(slots[at]), int(preds[at]))
+            for at in first.tolist()
+        ]
+    found.sort(key=lambda each: each[:2])
+    misses = []
+    for _, _, store, slot, pred in found[:k]:
+        id_ = store.subscriptions.ids_of(np.array([slot])).tolist()[0]
         missing = decode_predicate(store.table, store.attributes, pred)
-        found.append(NearMiss(id_, missing, absence_or_value(missing, event)))
-    return found
+        misses.append(NearMiss(id_, missing, absence_or_value(missing, event)))
+    return misses
 
 
-def _lacking_one(store: Store, encoded: EventBatch) -> tuple[np.ndarray, np.ndarray]:
+def _lacking_one(part: Part, encoded: EventBatch) -> tuple[np.ndarray, np.ndarray]:
+    store = part.store
     layout = store.table.layout
-    groups = [store.table.slots_of(kind) for kind in (CONJUNCTION, TREE)]
+    groups = [part.living(store.table.slots_of(kind)) for kind in (CONJUNCTION, TREE)]
     if store.contexts is not None:
         groups = [slots[~store.contexts.is_linked(slots)] for slots in groups]
     conjunctions, trees = (np.ascontiguousarray(slots, np.int32) for slots in groups)

@@ -49,7 +49,7 @@ OwnTexts = Callable[[np.ndarray], list[str | None]]
 
 def types_in(text: str, declared: dict[str, str]) -> dict[str, str]:
     """The types that a filter gives to attributes; raises what is wrong with it."""
-    from matchwood.engine.store import single
+    from matchwood.engine.given import single
 
     batch = single(text)
     if reference_rows(batch) or any(name.startswith("ctx.") for name in batch.names):

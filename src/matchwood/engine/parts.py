@@ -30,6 +30,7 @@ from matchwood.encode.like import compile_pattern
 from matchwood.encode.predicates import PredicateTable
 from matchwood.encode.schema import Schema
 from matchwood.engine.part_checks import DECIMAL, FLOAT, INT, NAN_KIND, TEXT, Arrays, check_tables
+from matchwood.engine.planned import Planned
 from matchwood.engine.routing import Routing
 from matchwood.engine.settings import check_settings
 from matchwood.engine.store import Store
@@ -63,6 +64,8 @@ def collect(store: Store) -> tuple[dict[str, Any], Arrays]:
     if store.contexts is not None:
         settings["context"], values = store.contexts.layout(n)
         arrays |= {f"context_{name}": array for name, array in values.items()}
+    if isinstance(routing, Planned):
+        arrays["planned"] = routing.choice_of(n)
     for i, index in enumerate(routing.indexes):
         if is_checked(type(index)):
             arrays |= {f"index{i}_{name}": array for name, array in index.layout().items()}
@@ -91,9 +94,12 @@ def rebuild(settings: dict[str, Any], arrays: Arrays, verify: bool, is_current: 
         (name, _with_prefix(arrays, f"index{i}_") if is_current else None)
         for i, name in enumerate(settings["indexes"])
     ]
-    routing = Routing.restore(
-        table, settings["index"], settings["config"], layouts, contexts, verify
-    )
+    if "planned" in arrays:
+        routing: Routing = Planned.restored(table, layouts, arrays["planned"], verify)
+    else:
+        routing = Routing.restore(
+            table, settings["index"], settings["config"], layouts, contexts, verify
+        )
     subscriptions = Subscriptions.restore(_with_prefix(arrays, "subscription_"))
     subscriptions.columns.types = settings.get("own_types", {})
     return Store(attributes, table, subscriptions, routing)

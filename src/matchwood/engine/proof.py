@@ -20,6 +20,7 @@ from matchwood.index.core.scratch import Scratch
 if TYPE_CHECKING:
     from matchwood.engine.access import Reader
     from matchwood.engine.store import Store
+    from matchwood.engine.view import View
 
 EVERYBODY = Choice(now=-(2**62))
 """Expired subscriptions are compared, too."""
@@ -71,19 +72,29 @@ def sampled(events: Any, sample: int | None, seed: int) -> Any:
     return events.iloc[rows] if hasattr(events, "iloc") else [events[row] for row in rows]
 
 
-def verified(store: Store, events: Any, reader: Reader) -> Verification:
-    """Compare; the first difference is explained."""
-    encoded = encode_events(store.attributes, events)
-    found = store.find(encoded, reader, (), EVERYBODY)
-    expected = _scanned(store, encoded)
-    total = len(found.slots)
-    for e in range(len(found.offsets) - 1):
-        by_index = set(found.slots[found.offsets[e] : found.offsets[e + 1]].tolist())
-        by_scan = set() if e in encoded.errors else expected[e]
-        if by_index != by_scan:
-            slot = min(by_index ^ by_scan)
-            return Verification(e + 1, total, _explained(store, events, e, slot, slot in by_index))
-    return Verification(len(found.offsets) - 1, total)
+def verified(view: View, events: Any, reader: Reader) -> Verification:
+    """Compare, part by part; the first difference is explained."""
+    n, total = 0, 0
+    first: tuple[int, Store, int, bool] | None = None
+    for part in view.searched:
+        store = part.store
+        encoded = encode_events(store.attributes, events)
+        found = part.find(encoded, reader, EVERYBODY)
+        expected = _scanned(store, encoded)
+        n, total = len(found.offsets) - 1, total + len(found.slots)
+        for e in range(n):
+            by_index = set(found.slots[found.offsets[e] : found.offsets[e + 1]].tolist())
+            by_scan = set() if e in encoded.errors else expected[e]
+            differ = np.array(sorted(by_index ^ by_scan), np.int32)
+            differ = part.living(differ) if len(differ) else differ
+            if len(differ) and (first is None or e < first[0]):
+                slot = int(differ[0])
+                first = e, store, slot, slot in by_index
+                break
+    if first is None:
+        return Verification(n, total)
+    e, store, slot, is_found = first
+    return Verification(e + 1, total, _explained(store, events, e, slot, is_found))
 
 
 def _scanned(store: Store, encoded: EncodedEvents) -> Sequence[set[int]]:

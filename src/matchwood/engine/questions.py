@@ -3,36 +3,45 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING, Any
 
-from matchwood.encode.events import EncodedEvents, encode_event
+from matchwood.engine.changes import add_chunks
 from matchwood.engine.choices import check_limit, read_choice
-from matchwood.engine.expiry import expired_slots
 from matchwood.engine.fields import read_moment
+from matchwood.engine.loading import load_batches
 from matchwood.engine.matches import Id
 from matchwood.engine.metrics import Meter, measured, prometheus
 from matchwood.engine.nearest import NearMiss, near_misses, reasons
 from matchwood.engine.proof import Verification, sampled, verified
+from matchwood.engine.recovery import blank
 from matchwood.engine.relations import Related, duplicates, overlapping, subsumes
+from matchwood.engine.routing import AUTO
+from matchwood.engine.view import encoded_event
+from matchwood.engine.view_stats import view_plan, view_stats
 from matchwood.errors import EventError
 from matchwood.lang.nodes import Boolean, Expr
 
 if TYPE_CHECKING:
-    from matchwood.engine.access import Reader
+    from matchwood.engine.access import Access, Reader
+    from matchwood.engine.changes import Target
     from matchwood.engine.store import Store
+    from matchwood.engine.view import View
 
 
 class Questions:
     """The methods of a matcher that are not about one change or one search."""
 
-    _store: Store
+    _view: View
+    _access: Access
     _meter: Meter
-    _exclusive: Callable[[], AbstractContextManager[None]]
-    _changing: Callable[[], AbstractContextManager[None]]
+    _reading: Callable[[], AbstractContextManager[View]]
+    _changing: Callable[..., AbstractContextManager[Target]]
+    _as_one: Callable[..., AbstractContextManager[Store]]
     _absorb: Callable[[], None]
-    _search: Callable[[Callable[[Store, Reader], Any]], Any]
+    _compact: Callable[[], None]
+    _search: Callable[[Callable[[View, Reader], Any]], Any]
 
     @measured
     def match_count(
@@ -57,31 +66,49 @@ class Questions:
         return self._count(event, where, now) > 0
 
     def _count(self, event: Mapping[str, Any] | Expr, where: Any, now: Any) -> int:
-        def search(store: Store, reader: Reader) -> int:
-            choice = read_choice(store, False, None, where, now)
-            encoded = EncodedEvents(encode_event(store.attributes, event), {})
-            return len(store.find(encoded, reader, (), choice).slots)
+        def search(view: View, reader: Reader) -> int:
+            choice = read_choice(view, False, None, where, now)
+            return view.count(encoded_event(view, event), reader, choice)
 
         return int(self._search(search))
 
     def stats(self) -> dict[str, Any]:
         """Sizes, memory in bytes, and work and durations of calls since this matcher was made."""
-        with self._exclusive():
-            self._absorb()
+        with self._learned() as view:
             calls = {name: each.stats() for name, each in self._meter.items()}
-            return {**self._store.stats(), "calls": calls}
+            return {**view_stats(view, self._access.readers()), "calls": calls}
+
+    def plan(self, subscriptions: Any = None) -> list[dict[str, Any]]:
+        """Which index holds how many subscriptions, and why: a row for each index of each segment.
+
+        subscriptions  as for `add_many`: tell what would hold these, and add none of them.  What
+                       is wrong with some of them is left to `add_many`
+        """
+        with self._reading() as view:
+            if subscriptions is None:
+                return view_plan(view)
+            store = blank(view.head, is_segment=view.head.routing.name == AUTO)
+        add_chunks(store, load_batches(subscriptions, None))
+        return store.routing.planned()
 
     def metrics(self) -> str:
         """Sizes, work and durations in the text format of Prometheus."""
-        with self._exclusive():
-            self._absorb()
-            return prometheus(self._store.stats(), self._meter)
+        with self._learned() as view:
+            return prometheus(view_stats(view, self._access.readers()), self._meter)
 
     def draw(self) -> str:
         """The structure of every index as text."""
-        with self._exclusive():
-            self._absorb()
-            return "\n".join([index.draw() for index in self._store.routing.indexes])
+        with self._learned() as view:
+            indexes = [index for part in view.searched for index in part.store.routing.indexes]
+            return "\n".join([index.draw() for index in indexes])
+
+    @contextmanager
+    def _learned(self) -> Iterator[View]:
+        """A view to ask whose indexes have absorbed what searches learned."""
+        with self._reading() as view:
+            if view.is_guarded:
+                self._absorb()
+            yield view
 
     @measured
     def why_not(self, id: Id, event: Mapping[str, Any], *, now: Any = None) -> list[str]:
@@ -90,8 +117,8 @@ class Questions:
         Empty if it matches.  `explain` shows the whole expression.
         """
         micros = time.time_ns() // 1000 if now is None else read_moment(now, "now")
-        with self._exclusive():
-            return reasons(self._store, id, _values(event), micros)
+        with self._reading() as view:
+            return reasons(view.locate(id)[0].store, id, _values(event), micros)
 
     @measured
     def near(self, event: Mapping[str, Any], k: int = 10) -> list[NearMiss]:
@@ -101,9 +128,8 @@ class Questions:
         a context are left out.
         """
         limit = check_limit(k, "k") or 1
-        with self._exclusive():
-            encoded = encode_event(self._store.attributes, _values(event))
-            return near_misses(self._store, event, encoded, limit)
+        with self._reading() as view:
+            return near_misses(view, _values(event), limit)
 
     @measured
     def verify(self, events: Any, *, sample: int | None = None, seed: int = 0) -> Verification:
@@ -114,7 +140,7 @@ class Questions:
         The result is true if they agree.
         """
         some = sampled(events, check_limit(sample, "sample"), seed)
-        found: Verification = self._search(lambda store, reader: verified(store, some, reader))
+        found: Verification = self._search(lambda view, reader: verified(view, some, reader))
         return found
 
     @measured
@@ -123,37 +149,33 @@ class Questions:
 
         What cannot be decided is in `unknown` of the list.
         """
-        with self._exclusive():
-            return overlapping(self._store, self._store.subscriptions.find(id))
+        with self._as_one() as store:
+            return overlapping(store, store.subscriptions.find(id))
 
     @measured
     def subsumes(self, id: Id, other: Id) -> bool | None:
         """Whether every event that `other` matches is matched by `id`; None: not decided."""
-        with self._exclusive():
-            find = self._store.subscriptions.find
-            return subsumes(self._store, find(id), find(other))
+        with self._as_one() as store:
+            find = store.subscriptions.find
+            return subsumes(store, find(id), find(other))
 
     @measured
     def duplicates(self) -> list[list[Id]]:
         """Groups of subscriptions whose expressions say the same, by their normal form."""
-        with self._exclusive():
-            return duplicates(self._store)
+        with self._as_one() as store:
+            return duplicates(store)
 
     @measured
     def sweep(self, now: Any = None) -> int:
         """Remove the subscriptions that have expired; returns how many."""
         micros = None if now is None else read_moment(now, "now")
-        with self._changing():
-            slots = expired_slots(self._store.subscriptions, micros)
-            if len(slots):
-                self._store.remove(slots)
-            return len(slots)
+        with self._changing() as target:
+            return target.sweep(micros)
 
     @measured
     def compact(self) -> None:
-        """Renumber slots without gaps, shrink every table and build the indexes anew."""
-        with self._changing():
-            self._store.compact()
+        """Merge all segments into one, without gaps and what is gone; build the indexes anew."""
+        self._compact()
 
 
 def _values(event: Any) -> Mapping[str, Any]:

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from matchwood.encode.attributes import Attributes
 from matchwood.encode.expressions import ExpressionTable
 from matchwood.encode.schema import Schema
 from matchwood.engine.loading import chunks_of_texts
+from matchwood.engine.planned import Planned
 from matchwood.engine.routing import Routing, attribute_settings
 from matchwood.engine.store import Store
 from matchwood.engine.subscriptions import Id, Subscriptions
@@ -36,9 +39,10 @@ def rebuilt(damaged: Store) -> Store:
     MatchwoodError when a subscription has no text or is refused; both mean a defect.
     """
     damaged.routing.give_up()
-    attributes, config = _names(damaged)
-    table = ExpressionTable()
-    fresh = Store(attributes, table, Subscriptions(), Routing(table, damaged.routing.name, config))
+    fresh = blank(damaged)
+    for each in damaged.attributes.by_name.values():
+        if each.type is not None:
+            fresh.attributes.get(each.name, each.type)
     fresh.work = damaged.work
     ids, texts, contexts = _facts(damaged)
     fields = damaged.subscriptions.columns.fields(damaged.subscriptions.slots())
@@ -54,6 +58,28 @@ def rebuilt(damaged: Store) -> Store:
         values.set_each([(id_, damaged.contexts.values(id_)) for id_ in damaged.contexts.ids()])
     fresh.routing.rebuild()
     return fresh
+
+
+def blank(like: Store, is_segment: bool = False) -> Store:
+    """An empty store with the declared types, the index and the settings of another.
+
+    is_segment  it is filled once and then only searched, so its indexes are planned
+    """
+    attributes, config = _names(like)
+    table = ExpressionTable()
+    routing = Planned(table) if is_segment else Routing(table, like.routing.name, config)
+    return Store(attributes, table, Subscriptions(), routing)
+
+
+def readable(store: Store, slots: np.ndarray, ids: list[Id]) -> list[Any]:
+    """What subscriptions are read again from: texts, or trees where a text is too long."""
+    texts: list[Any] = [store.subscriptions.texts.get(slot) for slot in slots.tolist()]
+    for i, text in enumerate(texts):
+        if text is None:
+            texts[i] = store.expression(ids[i])
+        elif len(text) > MAX_TEXT:  # a tree that was built in Python
+            texts[i] = parse(text, limit=len(text))
+    return texts
 
 
 def _facts(store: Store) -> tuple[list[Id], list[Any], list[Id | None] | None]:
@@ -76,9 +102,9 @@ def _facts(store: Store) -> tuple[list[Id], list[Any], list[Id | None] | None]:
 
 
 def _names(store: Store) -> tuple[Attributes, dict[str, Any]]:
-    """The attributes with their types, and the settings of the index with their new ids.
+    """Attributes that stay when nothing uses them, and the settings of the index with their ids.
 
-    Declared attributes and those that a setting names come first: they stay when nothing uses them.
+    These are the declared ones and those that a setting names.
     """
     known = store.attributes.by_name.values()
     is_declared = store.attributes.n_pinned.__gt__
@@ -94,7 +120,4 @@ def _names(store: Store) -> tuple[Attributes, dict[str, Any]]:
         names = [store.attributes.all[id_].name for id_ in config[setting]]
         config[setting] = [attributes.get(name, None).id for name in names]
     attributes.n_pinned = len(attributes)
-    for each in known:
-        if each.type is not None:
-            attributes.get(each.name, each.type)
     return attributes, config

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from matchwood.engine.changes import add_chunks
 from matchwood.engine.collection import texts_of
 from matchwood.engine.fields import FieldColumns, attributes_of, attributes_text
 from matchwood.engine.loading import chunks_of_texts
@@ -18,39 +17,45 @@ from matchwood.lang.tokens import MAX_TEXT
 
 if TYPE_CHECKING:
     from matchwood.context.store import ContextStore
-    from matchwood.engine.store import Store
+    from matchwood.engine.changes import Target
+    from matchwood.engine.view import View
 
 
-def rows_of(store: Store, ids: list[Any]) -> list[Row]:
+def rows_of(view: View, ids: list[Any]) -> list[Row]:
     """Rows of the log, in the order of addition."""
-    subscriptions, contexts = store.subscriptions, store.contexts
-    slots = np.array([subscriptions.slot_of[id_] for id_ in ids], np.int64)
-    slots = slots[np.argsort(subscriptions.order[slots], kind="stable")]
-    columns, each = subscriptions.columns, slots.tolist()
-    names = subscriptions.ids_of(slots).tolist()
-    texts = texts_of(store, slots, names)
-    linked = [None if contexts is None else contexts.context_of(slot) for slot in each]
-    return [
-        Row(*row)
-        for row in zip(
-            names, texts, linked, columns.priorities(slots).tolist(),
-            columns.expiries(slots).tolist(), columns.texts("attributes", slots),
-            columns.texts("payload", slots), columns.added[slots].tolist(), strict=True,
-        )
-    ]  # fmt: skip
+    places = [view.locate(id_) for id_ in ids]
+    rows: list[tuple[int, Row]] = []
+    for part in view.parts:
+        slots = np.array([slot for each, slot in places if each is part], np.int64)
+        subscriptions, contexts = part.store.subscriptions, part.store.contexts
+        columns = subscriptions.columns
+        names = subscriptions.ids_of(slots).tolist()
+        linked = [None if contexts is None else contexts.context_of(s) for s in slots.tolist()]
+        columns_of_rows = zip(
+            names, texts_of(part.store, slots, names), linked,
+            columns.priorities(slots).tolist(), columns.expiries(slots).tolist(),
+            columns.texts("attributes", slots), columns.texts("payload", slots),
+            columns.added[slots].tolist(), strict=True,
+        )  # fmt: skip
+        order = subscriptions.order[slots].tolist()
+        rows += [(at, Row(*row)) for at, row in zip(order, columns_of_rows, strict=True)]
+    rows.sort(key=lambda each: each[0])
+    return [row for _, row in rows]
 
 
-def values_of(store: Store, id_: Any) -> str | None:
-    values = {} if store.contexts is None else store.contexts.values(id_)
+def values_of(view: View, id_: Any) -> str | None:
+    contexts = view.head.contexts
+    values = {} if contexts is None else contexts.values(id_)
     return attributes_text(values) if values else None
 
 
-def types_of(store: Store) -> dict[str, Any]:
+def types_of(view: View) -> dict[str, Any]:
     """Types that expressions have given to attributes, and those of own attributes."""
-    types: dict[str, Any] = {
-        name: each.type for name, each in store.attributes.by_name.items() if each.type
-    }
-    return {"attributes": types, "own": store.subscriptions.columns.types}
+    types: dict[str, Any] = {}
+    for part in view.parts:
+        named = part.store.attributes.by_name.items()
+        types |= {name: each.type for name, each in named if each.type}
+    return {"attributes": types, "own": view.own_types or {}}
 
 
 def chunks_of(rows: list[Row], own_types: dict[str, str]) -> Any:
@@ -76,16 +81,16 @@ def fields_of_rows(rows: list[Row], own_types: dict[str, str], is_new: bool) -> 
     )
 
 
-def add_rows(store: Store, rows: list[Row], own_types: dict[str, str]) -> None:
+def add_rows(store: Target, rows: list[Row], own_types: dict[str, str]) -> None:
     """Add what the log has; a row that is refused is an error."""
     if rows:
-        for each in add_chunks(store, chunks_of(rows, own_types)).errors:
+        for each in store.add_chunks(chunks_of(rows, own_types)).errors:
             raise StorageError(
                 f"the log has a subscription {each.id!r} that is refused: {each.error}"
             )
 
 
-def set_values(store: Store, contexts: list[tuple[Any, str | None]]) -> None:
+def set_values(store: Target, contexts: list[tuple[Any, str | None]]) -> None:
     """Give contexts the values that the log has, and no others."""
     for id_, text in contexts:
         store.set_contexts(partial(_all_values, id_, dict(attributes_of(text) or {})), False)
@@ -99,15 +104,14 @@ def _all_values(id_: Any, values: dict[str, Any], contexts: ContextStore) -> Any
     return [id_], apply
 
 
-def replay(store: Store, tail: Tail, own_types: dict[str, str]) -> None:
-    """Carry out what the log has beyond a store."""
-    slot_of = store.subscriptions.slot_of
-    gone = [slot_of[id_] for id_ in tail.gone if id_ in slot_of]
+def replay(store: Target, tail: Tail, own_types: dict[str, str]) -> None:
+    """Carry out what the log has beyond a matcher."""
+    gone = [id_ for id_ in tail.gone if store.has(id_)]
     if gone:
-        store.remove(np.array(gone, np.int32))
+        store.remove_ids(gone)
     added: list[Row] = []
     for row in tail.rows:
-        if row.id not in store.subscriptions:
+        if not store.has(row.id):
             added.append(row)
             continue
         expr = parse(row.text, limit=len(row.text)) if len(row.text) > MAX_TEXT else row.text

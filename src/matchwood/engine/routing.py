@@ -180,6 +180,19 @@ class Routing:
         """All indexes in the order of their roles, each once."""
         return list({id(index): index for index in self._by_role.values()}.values())
 
+    def rows(self) -> list[dict[str, Any]]:
+        """What is where and why, for people."""
+        chosen = "chosen by name" if self.name != AUTO else "can be changed in place"
+        return [
+            {"index": index.name, "subscriptions": len(index), "reason": chosen}
+            for index in self.indexes
+            if len(index)
+        ]
+
+    def planned(self) -> list[dict[str, Any]]:
+        """The same before anything is built."""
+        return self.rows()
+
     def follow(self, contexts: ContextStore | None) -> None:
         """Have values that subscriptions refer to, or others than before."""
         self.contexts = contexts

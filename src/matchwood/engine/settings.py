@@ -10,6 +10,7 @@ import math
 from typing import Any
 
 from matchwood.encode.exact import EXACT
+from matchwood.encode.keys import OBJECT
 from matchwood.encode.kinds import KINDS, is_computed, split
 from matchwood.encode.relations import compatible
 from matchwood.encode.schema import TYPES
@@ -80,7 +81,8 @@ def _checked_dropped(settings: dict[str, Any]) -> set[int]:
 def _check_attribute(attributes: list[dict[str, Any]], id_: int) -> None:
     each = attributes[id_]
     where = f"attributes[{id_}]"
-    _expect(each["type"] in (None, *TYPES), f"a type at {where}", each["type"])
+    taken = (None, *TYPES, OBJECT) if is_context(each["name"]) else (None, *TYPES)
+    _expect(each["type"] in taken, f"a type at {where}", each["type"])
     if each["source"] >= 0:
         is_plain = each["source"] < len(attributes) and attributes[each["source"]]["source"] < 0
         _expect(is_plain, f"an attribute as source at {where}", each["source"])

@@ -18,7 +18,7 @@ them (`recovery`) before it is used again.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -27,28 +27,31 @@ import numpy as np
 from matchwood.encode.attributes import Attributes
 from matchwood.encode.decode import decode
 from matchwood.encode.events import EncodedEvents
-from matchwood.encode.expression_kernels import ALWAYS, CONJUNCTION, NEVER, TREE
 from matchwood.encode.expressions import ExpressionTable
 from matchwood.encode.leaves import LeafBatch
 from matchwood.encode.resolve import learned_types, reference_rows, resolve
-from matchwood.engine.arrange_kernels import arrange
+from matchwood.engine.arranging import arranged
+from matchwood.engine.changes import Progress, add_chunks
 from matchwood.engine.choices import ALL, Choice, chosen, living
+from matchwood.engine.expiry import expired_slots
 from matchwood.engine.fields import NO_FIELDS, FieldColumns
-from matchwood.engine.loading import Chunk
-from matchwood.engine.matches import Found, Matches
+from matchwood.engine.given import Given, placed, single, text_of, tree
+from matchwood.engine.loading import BatchReport, Chunk
+from matchwood.engine.matches import Found, kept
 from matchwood.engine.moments import Moment
 from matchwood.engine.routing import Routing
 from matchwood.engine.savepoint import Savepoint
 from matchwood.engine.subscriptions import Id, Subscriptions, are_plain, check_id
 from matchwood.engine.tidy import forget, tidy
-from matchwood.errors import MatchwoodError, ParseError, SchemaError, SubscriptionError
-from matchwood.index.core.protocol import Hits, side_by_side
-from matchwood.kernel.jit import compile_seconds
+from matchwood.errors import MatchwoodError, SchemaError, SubscriptionError
+from matchwood.index.core.protocol import Hits
 from matchwood.kernel.verify_kernels import COUNTERS
-from matchwood.lang.nodes import Boolean, Expr
+from matchwood.lang.nodes import Expr
 from matchwood.lang.parser import parse
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from matchwood.context.store import ContextStore
     from matchwood.engine.access import Reader
     from matchwood.engine.flips import Flips
@@ -77,26 +80,28 @@ class Store:
     """Whether strings of contexts stay though nothing has them, see `Matcher.hold_strings`."""
     changed_contexts: dict[Id, None] | None = None
     """Contexts that changed, where a log asks for them."""
-    filters: dict[Any, Any] = field(default_factory=dict)
-    """Compiled filters over own attributes, by text (`choices`)."""
     is_between_events: bool = False
     """Whether contexts are being changed between encoded events, whose integers have to hold."""
 
     # -- changing ----------------------------------------------------------------------------
 
+    def has(self, id_: Any) -> bool:
+        return id_ in self.subscriptions
+
     def add(
         self,
         id_: Any,
-        expr: str | Boolean,
+        expr: Given,
         context: Any = None,
         fields: FieldColumns = NO_FIELDS,
+        order: np.ndarray | None = None,
     ) -> None:
-        """One new subscription."""
+        """One new subscription; `order` is its number in the order of addition, if not the next."""
         id_ = self.check_new(id_)
         batch = single(expr)
         context = self._check_context(batch, context, expr)
         leaves = self._resolve(batch, expr)
-        slots = self.subscriptions.add([id_], [_text(expr)], fields)
+        slots = self.subscriptions.add([id_], [text_of(expr)], fields, order)
         self._encode(batch, leaves, slots)
         self.link(slots, [context])
         for error in self.insert(slots).values():
@@ -133,7 +138,7 @@ class Store:
     def replace(
         self,
         id_: Id,
-        expr: str | Boolean,
+        expr: Given,
         context: Any = None,
         fields: FieldColumns = NO_FIELDS,
     ) -> None:
@@ -168,7 +173,7 @@ class Store:
             self.routing.insert(slots)
             self.is_whole = True
             raise
-        self.subscriptions.texts.put(slots, [_text(expr)])
+        self.subscriptions.texts.put(slots, [text_of(expr)])
         self.subscriptions.columns.put(slots, fields, is_new=False)
         self.subscriptions.note([id_])
         tidy(self)
@@ -177,17 +182,15 @@ class Store:
         """A valid id that is not taken."""
         id_ = check_id(id_)
         if id_ in self.subscriptions:
-            raise SubscriptionError(
-                f"expected a new id, found {id_!r}, which is taken: use replace() to change it"
-            )
+            raise taken(id_)
         return id_
 
     def admit(self, ids: Sequence[Any], refused: dict[int, Exception]) -> list[Id]:
         """Check the ids of a chunk; those that cannot be taken join the refused ones."""
         checked: list[Any] = list(ids)
-        taken = self.subscriptions.slot_of.keys()
+        known = self.subscriptions.slot_of.keys()
         is_plain = not refused and are_plain(checked) and len(set(checked)) == len(checked)
-        if is_plain and taken.isdisjoint(checked):
+        if is_plain and known.isdisjoint(checked):
             return checked  # the usual case: all new, in a few passes of C
         seen: set[Id] = set()
         for row, id_ in enumerate(ids):
@@ -228,6 +231,34 @@ class Store:
                 pending += [(middle, last), (first, middle)]
         return slots
 
+    def add_chunks(
+        self, chunks: Iterable[Chunk], progress: Progress = None, report: BatchReport | None = None
+    ) -> BatchReport:
+        """Add what was read; rows that are refused never stop the others."""
+        return add_chunks(self, chunks, progress, report)
+
+    def sweep(self, now: int | None) -> int:
+        """Forget what has expired; returns how many."""
+        slots = expired_slots(self.subscriptions, now)
+        if len(slots):
+            self.remove(slots)
+        return len(slots)
+
+    def clear(self) -> None:
+        """Forget all subscriptions."""
+        slots = self.subscriptions.slots()
+        if len(slots):
+            self.remove(slots)
+
+    def renumber(self) -> pa.Array:
+        """Number subscriptions from 0 in their order, as slots and as ids; returns the old ids."""
+        self.compact()
+        return self.subscriptions.renumber()
+
+    def remove_ids(self, ids: Sequence[Id]) -> None:
+        """Forget subscriptions by id, each once; all of them are there."""
+        self.remove(np.array([self.subscriptions.find(id_) for id_ in ids], np.int32))
+
     def remove(self, slots: np.ndarray) -> None:
         """Forget subscriptions."""
         self.is_whole = False
@@ -249,6 +280,16 @@ class Store:
             self.contexts.compact(old)
         forget(self)
         self.routing.rebuild()
+
+    def spoil(self) -> None:
+        """What was done so far has to be undone."""
+        self.is_whole = False
+
+    def settled_change(self) -> None:
+        """A change is over: all parts agree, and nothing will be undone."""
+        self.is_whole = True
+        self.subscriptions.journal.clear()
+        self.attributes.journal.clear()
 
     # -- context -----------------------------------------------------------------------------
 
@@ -292,11 +333,11 @@ class Store:
         if self.contexts is not None or any(id_ is not None for id_ in contexts):
             self.with_contexts().link(slots, contexts)
 
-    def _check_context(self, batch: LeafBatch, context: Any, expr: str | Boolean) -> Id | None:
+    def _check_context(self, batch: LeafBatch, context: Any, expr: Given) -> Id | None:
         try:
             contexts = self._check_contexts(batch, [context], [0])
         except SchemaError as error:
-            raise _placed(error, expr) from None
+            raise placed(error, expr) from None
         return None if contexts is None else contexts[0]
 
     def _check_contexts(
@@ -335,75 +376,70 @@ class Store:
                 reader.work[:] = 0
         self.is_whole = was_whole
 
-    def match(self, events: EncodedEvents, reader: Reader, choice: Choice = ALL) -> Matches:
-        """The matches of encoded events, in the order subscriptions were added."""
-        found = self.find(events, reader, (), choice)
-        ids = self.subscriptions.ids_of(found.slots)
-        kind = self.subscriptions.id_kind
-        return Matches(found.offsets, ids, found.errors, found.counters, kind, found.warnings)
-
     def find(
         self,
         events: EncodedEvents,
         reader: Reader,
         moments: Sequence[Moment] = (),
         choice: Choice = ALL,
+        gone: np.ndarray | None = None,
     ) -> Found:
-        """The same as slots, without what has expired; reads the store, and writes to the reader.
+        """The slots that hold for events, in the order of addition, without what has expired.
+
+        Reads the store, and writes to the reader.
+
+        gone  marks of slots that are left out, see `view.Part`
 
         With contexts it needs the store for itself: these may change between events, and their
         index because of them.
         """
         if self.contexts is None and not moments:
             hits = self.routing.search(events.batch, reader.scratch)
-            return self._arranged(events, reader, hits, choice)
+            return self._arranged(events, reader, hits, choice, gone)
         self.is_whole = self.pending is None
         self.is_between_events = bool(moments)
         self.settle()
         hits = self.routing.search(events.batch, reader.scratch, moments)
         self.is_between_events = False
-        found = self._arranged(events, reader, hits, choice)
+        found = self._arranged(events, reader, hits, choice, gone)
         self.absorb([reader])
         return found
 
     def _arranged(
-        self, events: EncodedEvents, reader: Reader, found: list[Hits], choice: Choice
+        self,
+        events: EncodedEvents,
+        reader: Reader,
+        found: list[Hits],
+        choice: Choice,
+        gone: np.ndarray | None,
     ) -> Found:
         """Hits of several indexes as one, in order, with what every event satisfies."""
         n = events.batch.n_events
-        none = Hits(np.zeros(n + 1, np.int64), np.empty(0, np.int32), np.zeros_like(self.work))
-        first, second = (*found, none, none)[:2]
-        if len(found) > 2:
-            second = side_by_side(second, found[2])
-        skip = np.zeros(n, bool)
-        skip[list(events.errors)] = True
+        if not found:
+            found = [Hits(np.zeros(n + 1, np.int64), np.empty(0, np.int32), self.work * 0)]
         subscriptions = self.subscriptions
-        words = subscriptions.n_slots // 64 + 1 if subscriptions.in_order else 0
-        offsets = np.zeros(n + 1, np.int64)
-        total = len(first.slots) + len(second.slots) + n * len(self.routing.always)
-        slots = np.empty(total, np.int32)
-        used = arrange(
-            first.offsets, first.slots, second.offsets, second.slots, self.routing.always,
-            skip, subscriptions.order, reader.scratch.bitmap(words), offsets, slots,
-        )  # fmt: skip
-        work = first.counters + second.counters
+        offsets, slots, work = arranged(
+            found, self.routing.always, events.errors, subscriptions, reader.scratch
+        )
         work[0] = n
-        work[-1] = used
+        work[-1] = len(slots)
         reader.work += work
         reader.n_events += n
         counters = dict(zip(COUNTERS, work.tolist(), strict=True))
-        result = Found(offsets, slots[:used], events.errors, counters, events.warnings)
+        result = Found(offsets, slots, events.errors, counters, events.warnings)
+        if gone is not None and len(slots):
+            result = kept(result, ~are_marked(gone, slots))
         columns = subscriptions.columns
         if len(columns.expires):
             result = living(columns, result, choice.now)
         return result if choice is ALL else chosen(columns, result, choice)
 
-    def check(self, expr: str | Boolean) -> Expr:
+    def check(self, expr: Given) -> Expr:
         """Parse and type-check; changes nothing."""
         try:
             learned_types(single(expr), self.attributes)
         except SchemaError as error:
-            raise _placed(error, expr) from None
+            raise placed(error, expr) from None
         return tree(expr)
 
     def expression(self, id_: Id) -> Expr:
@@ -421,50 +457,16 @@ class Store:
         context = self.contexts.context_of(self.subscriptions.find(id_))
         return {} if context is None else self.contexts.values(context)
 
-    def stats(self) -> dict[str, Any]:
-        """Sizes, memory and work."""
-        kinds = self.table.layout.kind
-        indexes = [index.stats() for index in self.routing.indexes]
-        contexts = {} if self.contexts is None else {"contexts": self.contexts.nbytes}
-        memory = {
-            "subscriptions": self.subscriptions.nbytes,
-            "expressions": self.table.nbytes,
-            "attributes": self.attributes.nbytes,
-            **contexts,
-            "indexes": sum([each["bytes"] for each in indexes]),
-        }
-        return {
-            "subscriptions": len(self.subscriptions),
-            "conjunctions": int((kinds == CONJUNCTION).sum()),
-            "trees": int((kinds == TREE).sum()),
-            "always_true": int((kinds == ALWAYS).sum()),
-            "never_true": int((kinds == NEVER).sum()),
-            "attributes": self.attributes.n_named,
-            "constants": self.attributes.n_constants,
-            "contexts": 0 if self.contexts is None else len(self.contexts),
-            "context_strings": self.attributes.context_strings.n_constants,
-            "predicates": len(self.table.predicates),
-            "unknown": dict(self.attributes.unknown),
-            "failed": dict(self.attributes.failed),
-            "bytes": memory,
-            "bytes_per_subscription": round(
-                sum(memory.values()) / max(1, len(self.subscriptions)), 1
-            ),
-            "indexes": indexes,
-            "work": dict(zip(COUNTERS, self.work.tolist(), strict=True)),
-            "compile_seconds": round(compile_seconds(), 3),
-        }
-
     # -- the steps ---------------------------------------------------------------------------
 
-    def _resolve(self, batch: LeafBatch, expr: str | Boolean | None = None) -> Any:
+    def _resolve(self, batch: LeafBatch, expr: Given | None = None) -> Any:
         was_whole = self.is_whole
         self.is_whole = False
         try:
             return resolve(batch, self.attributes, self.table)
         except SchemaError as error:
             self.is_whole = was_whole
-            raise _placed(error, expr) from None
+            raise placed(error, expr) from None
 
     def _encode(self, batch: LeafBatch, leaves: Any, slots: np.ndarray) -> None:
         expr_start = np.array(batch.expr_start, np.int64)
@@ -473,8 +475,9 @@ class Store:
     def _store(
         self, batch: LeafBatch, leaves: Any, ids: list[Id], chunk: Chunk, rows: Sequence[int]
     ) -> np.ndarray:
+        order = None if chunk.order is None else chunk.order[list(rows)]
         slots = self.subscriptions.add(
-            [ids[row] for row in rows], chunk.texts_of(rows), chunk.fields.part(rows)
+            [ids[row] for row in rows], chunk.texts_of(rows), chunk.fields.part(rows), order
         )
         self._encode(batch, leaves, slots)
         return slots
@@ -495,23 +498,12 @@ class Store:
         self.attributes.drop_unused(mentioned, self.table.uses)
 
 
-def tree(expr: str | Boolean) -> Expr:
-    """The tree of a text, an expression or an attribute."""
-    return expr.expression() if isinstance(expr, Boolean) else parse(expr)
+def taken(id_: Any) -> SubscriptionError:
+    return SubscriptionError(
+        f"expected a new id, found {id_!r}, which is taken: use replace() to change it"
+    )
 
 
-def single(expr: str | Boolean) -> LeafBatch:
-    """A batch of one expression."""
-    batch = LeafBatch()
-    batch.add(tree(expr))
-    return batch
-
-
-def _text(expr: str | Boolean) -> str:
-    """What is kept to show it again, and to build the store again."""
-    return str(expr.expression()) if isinstance(expr, Boolean) else expr
-
-
-def _placed(error: SchemaError, expr: str | Boolean | None) -> SchemaError | ParseError:
-    """The error with its place in the text; built trees have none."""
-    return error.at(expr) if isinstance(expr, str) else error  # type: ignore[return-value]
+def are_marked(marks: np.ndarray, slots: np.ndarray) -> np.ndarray:
+    """Which slots have a bit in a bitmap of uint8."""
+    return (marks[slots >> 3] >> (slots & 7).astype(np.uint8) & 1).astype(bool)

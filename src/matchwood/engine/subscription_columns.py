@@ -79,7 +79,7 @@ class SubscriptionColumns:
     def _put_texts(self, name: str, slots: np.ndarray, texts: Any, types: Any) -> None:
         arena = getattr(self, name)
         if name == "attributes":
-            self.types = (types or {}) if arena is None else _agreed(self.types, types)
+            self.types = (types or {}) if arena is None else agreed_types(self.types, types)
         if arena is None:
             arena = TextArena(self._journal)
             setattr(self, name, arena)
@@ -167,7 +167,7 @@ class SubscriptionColumns:
         return self
 
 
-def _agreed(types: dict[str, str], more: dict[str, str] | None) -> dict[str, str]:
+def agreed_types(types: dict[str, str], more: dict[str, str] | None) -> dict[str, str]:
     """Types that both declare alike, or one alone; that of every attribute only if both do."""
     both = {**types, **(more or {})}
     differ = {name for name in both if types.get(name, both[name]) != both[name]}

@@ -44,7 +44,8 @@ class Subscriptions:
         self.n_strings = 0  # ids that are strings
         self.in_order = True  # slots ascend as `order` does: true until a slot is reused
         self._n_slots = 0
-        self._n_added = 0
+        self.n_added = 0
+        """The next number in the order of addition."""
         self._free: list[int] = []
         self._slot_of: dict[Id, int] | None = {}
 
@@ -134,15 +135,19 @@ class Subscriptions:
         try:
             return self.slot_of[id_]
         except KeyError:
-            raise SubscriptionError(
-                f"expected the id of a subscription, found {id_!r}: no such subscription; "
-                "add it first, or use replace()"
-            ) from None
+            raise missing(id_) from None
 
     def add(
-        self, ids: list[Id], texts: Iterable[str | None], fields: FieldColumns = NO_FIELDS
+        self,
+        ids: list[Id],
+        texts: Iterable[str | None],
+        fields: FieldColumns = NO_FIELDS,
+        order: np.ndarray | None = None,
     ) -> np.ndarray:
-        """Slots for new ids, which must be checked and free."""
+        """Slots for new ids, which must be checked and free.
+
+        order  their numbers in the order of addition; None: after all that were given out so far
+        """
         slot_of = self.slot_of  # before slots are taken: it may be made from them
         slots = np.array(self._take_slots(len(ids)), np.int32)
         self._make_room(int(slots.max(initial=-1)) + 1)
@@ -157,8 +162,11 @@ class Subscriptions:
         self.columns.put(slots, fields, is_new=True)
         self.note(ids)
         self.n_strings += _n_strings(ids)
-        order = np.arange(self._n_added, self._n_added + len(ids))
-        self._n_added += len(ids)
+        if order is None:
+            order = np.arange(self.n_added, self.n_added + len(ids))
+        elif len(order):
+            self.in_order &= bool(order[0] >= self.n_added and (np.diff(order) > 0).all())
+        self.n_added = max(self.n_added, int(order.max(initial=-1)) + 1)
         slot_of.update(zip(ids, slots.tolist(), strict=True))
         self.journal.write(self.order, slots, order)
         return slots
@@ -189,13 +197,16 @@ class Subscriptions:
         self._slot_of = None
 
     def compact(self) -> np.ndarray:
-        """Renumber slots in order without gaps; returns the old slot of each new one."""
+        """Renumber slots in order without gaps; returns the old slot of each new one.
+
+        Numbers in the order of addition stay: other parts of a view have numbers between them.
+        """
         old = self.slots()
         self._ids = grown(self.ids[old], doubled(64, len(old)))
-        self.order = grown(np.arange(len(old), dtype=np.int64), doubled(64, len(old)), -1)
+        self.order = grown(self.order[old], doubled(64, len(old)), -1)
         self.texts.compact(old)
         self.columns.compact(old)
-        self._n_slots = self._n_added = len(old)
+        self._n_slots = len(old)
         self._free = []
         self._slot_of = None
         self.in_order = True
@@ -212,7 +223,7 @@ class Subscriptions:
     def layout(self) -> dict[str, np.ndarray]:
         """Arrays for a snapshot; call after `compact`."""
         n = self._n_slots
-        layout = {"order": self.order[:n], **self.texts.layout(n), **self.columns.layout(n)}
+        layout = {"order": np.arange(n), **self.texts.layout(n), **self.columns.layout(n)}
         if self.ids.dtype != object:
             return {**layout, "id_int": self.ids[:n]}
         ids = self.ids[:n].tolist()
@@ -225,7 +236,7 @@ class Subscriptions:
     def restore(cls, layout: Mapping[str, np.ndarray]) -> Subscriptions:
         self = cls()
         self.order, self._ids = layout["order"], layout["id_int"]
-        self._n_slots = self._n_added = len(self.order)
+        self._n_slots = self.n_added = len(self.order)
         self.texts = TextArena.restore(layout, "", self.journal)
         self.columns = SubscriptionColumns.restore(layout, self._n_slots, self.journal)
         self._slot_of = None
@@ -253,6 +264,13 @@ class Subscriptions:
 def _n_strings(ids: list[Id]) -> int:
     kinds = list(map(type, ids))
     return kinds.count(str)
+
+
+def missing(id_: Any) -> SubscriptionError:
+    return SubscriptionError(
+        f"expected the id of a subscription, found {id_!r}: no such subscription; "
+        "add it first, or use replace()"
+    )
 
 
 def check_id(id_: Any, what: str = "a subscription's id") -> Id:

@@ -30,6 +30,7 @@ from numba.core import event as numba_event
 from numba.extending import intrinsic
 
 from matchwood.kernel.cache import cache_root, keep_on_disk
+from matchwood.kernel.part_code import PartCompiler
 from matchwood.kernel.store import unfit
 
 Kernel = TypeVar("Kernel", bound=Callable[..., Any])
@@ -37,19 +38,25 @@ Kernel = TypeVar("Kernel", bound=Callable[..., Any])
 
 def kernel(function: Kernel) -> Kernel:
     """Compile at first call, without the interpreter's lock, cached on disk."""
-    compiled: Kernel = numba.njit(nogil=True, _nrt=False)(function)
+    compiled: Kernel = numba.njit(nogil=True, _nrt=False, no_cfunc_wrapper=True)(function)
     keep_on_disk(compiled)
     return compiled
 
 
-_PART = {"nogil": True, "_nrt": False, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+_PART: dict[str, Any] = {
+    "nogil": True,
+    "_nrt": False,
+    "no_cpython_wrapper": True,
+    "no_cfunc_wrapper": True,
+    "pipeline_class": PartCompiler,
+}
 
 
 def part(function: Kernel) -> Kernel:
     """A piece of kernels, called from compiled code only.
 
-    Without an entry for Python it compiles a third faster, and the kernels that use it carry its
-    code in their own cache.
+    It has no entry for Python and no machine code: the kernels that use it carry its code in
+    theirs, and are optimised with it (part_code.py).
     """
     compiled: Kernel = numba.njit(**_PART)(function)
     return compiled

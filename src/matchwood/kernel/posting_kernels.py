@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from matchwood.kernel.jit import kernel, part
+from matchwood.kernel.jit import inlined, kernel, part
 from matchwood.kernel.posting_cell_kernels import (
     ATTR,
     INSIDE,
@@ -24,7 +24,7 @@ from matchwood.kernel.posting_cell_kernels import (
     wide_pred,
     write_cell,
 )
-from matchwood.kernel.verify_kernels import CANDIDATES, PREDICATES, holds
+from matchwood.kernel.verify_kernels import CANDIDATES, PREDICATES, holds, holds_in_table
 
 START, USED, ROOM, N = range(4)
 """Columns of `PostingLayout.lists`."""
@@ -235,7 +235,7 @@ def drop_entry(postings, which, slot):
 # ── verification ────────────────────────────────────────────────────────────────────────────────
 
 
-@part
+@inlined
 def post_offsets(postings, events, e, posted):
     """Post an event's keys as offsets, after `verify_kernels.post_event`."""
     for i in range(events.start[e], events.start[e + 1]):
@@ -244,41 +244,32 @@ def post_offsets(postings, events, e, posted):
             posted[attr] = offset(postings.origin[attr], events.lo[i])
 
 
-@part
+@inlined
 def clear_offsets(events, e, posted):
     for i in range(events.start[e], events.start[e + 1]):
         posted[events.attr[i]] = -1
 
 
-@part
-def _by_table(events, stamp, board_event, board_entry, expressions, predicates, slot, attr):
+@inlined
+def _by_table(event, expressions, slot, attr):
     """An interval event: look the predicate up and compare whole sets."""
     begin = expressions.start[slot]
     for k in range(begin, begin + expressions.size[slot]):
-        pred = expressions.code[k]
-        if predicates.attr[pred] == attr:
-            ref = pred if predicates.n_intervals[pred] == 1 else ~pred
-            return holds(
-                events, stamp, board_event, board_entry,
-                attr, predicates.lo[pred], predicates.hi[pred], ref, predicates,
-            )  # fmt: skip
+        if event.predicates.attr[expressions.code[k]] == attr:
+            return holds_in_table(event, expressions.code[k])
     return False
 
 
-@part
-def _wide_holds(events, stamp, board_event, board_entry, predicates, word, at):
+@inlined
+def _wide_holds(event, word, at):
     pred = wide_pred(word[at])
     ref = pred if word[at] >> KIND == WIDE else ~pred
-    return holds(
-        events, stamp, board_event, board_entry,
-        cell_attr(word[at]), word[at + np.uint64(1)], word[at + np.uint64(2)], ref, predicates,
-    )  # fmt: skip
+    low, high = word[at + np.uint64(1)], word[at + np.uint64(2)]
+    return holds(event, cell_attr(word[at]), low, high, ref)
 
 
-@part
-def first_failing(
-    word, at, end, events, stamp, board_event, board_entry, posted, predicates, tested
-):
+@inlined
+def first_failing(word, at, end, event, posted, tested):
     """The first cell that does not hold for an event of values, or `end`; and the tests so far.
 
     Positions are unsigned: Numba then leaves out the check for negative ones, a third of the time.
@@ -293,7 +284,7 @@ def first_failing(
                 return at, tested
             at += np.uint64(1)
         elif kind == WIDE or kind == WIDE_SET:
-            if not _wide_holds(events, stamp, board_event, board_entry, predicates, word, at):
+            if not _wide_holds(event, word, at):
                 return at, tested
             at += np.uint64(3)
         else:
@@ -307,49 +298,38 @@ def first_failing(
     return at, tested
 
 
-@part
-def first_impossible(
-    word, at, end, events, stamp, board_event, board_entry, expressions, predicates, slot, tested
-):
+@inlined
+def first_impossible(word, at, end, event, expressions, slot, tested):
     """The same for an event of sets, by the predicate table: hulls alone do not decide."""
     while at < end:
         tested += 1
         w = word[at]
         attr = cell_attr(w)
-        if board_event[attr] != stamp or not _by_table(
-            events, stamp, board_event, board_entry, expressions, predicates, slot, attr
-        ):
+        if not _by_table(event, expressions, slot, attr):
             return at, tested
         at += np.uint64(cell_words(w))
     return at, tested
 
 
-@part
-def emit_watched(
-    postings, which, events, stamp, board_event, board_entry, posted, expressions, predicates,
-    n, out, counters,
-):  # fmt: skip
+@inlined
+def emit_watched(postings, which, event, posted, expressions, n, output):
     """As `emit_list`; also returns the predicate evaluations spent on what does not hold."""
-    word = postings.word
+    word, out, counters = postings.word, output.out, output.counters
     entry = np.uint64(postings.lists[which, START])
     end_of_list = entry + np.uint64(postings.lists[which, USED])
     one = np.uint64(1)
-    is_plain = len(events.more) == 0
+    is_plain = len(event.events.more) == 0
     tested, useful = np.int64(0), np.int64(0)
     while entry < end_of_list:
         before = tested
         head = word[entry]
         end = entry + np.uint64(head >> 32)
         if is_plain:
-            at, tested = first_failing(
-                word, entry + one, end, events, stamp, board_event, board_entry, posted,
-                predicates, tested,
-            )  # fmt: skip
+            at, tested = first_failing(word, entry + one, end, event, posted, tested)
         else:
             at, tested = first_impossible(
-                word, entry + one, end, events, stamp, board_event, board_entry,
-                expressions, predicates, entry_slot(head), tested,
-            )  # fmt: skip
+                word, entry + one, end, event, expressions, entry_slot(head), tested
+            )
         if at >= end:
             if n == len(out):
                 return np.int64(-1), np.int64(0)
@@ -362,17 +342,11 @@ def emit_watched(
     return n, tested - useful
 
 
-@part
-def emit_list(
-    postings, which, events, stamp, board_event, board_entry, posted, expressions, predicates,
-    n, out, counters,
-):  # fmt: skip
+@inlined
+def emit_list(postings, which, event, posted, expressions, n, output):
     """Append the expressions of a list that hold to `out`; returns its end, or -1 when it is full.
 
     Counts candidates and predicates.
     """
-    n, _ = emit_watched(
-        postings, which, events, stamp, board_event, board_entry, posted, expressions, predicates,
-        n, out, counters,
-    )  # fmt: skip
+    n, _ = emit_watched(postings, which, event, posted, expressions, n, output)
     return n

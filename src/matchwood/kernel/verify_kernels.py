@@ -1,9 +1,7 @@
 """Verification: does a predicate hold for the event at hand?  The piece that all indexes end in.
 
-An event is first *posted* to a board, so that a predicate finds its attribute's entry in one step:
-
-    board_event int64[A]   the event that last had this attribute  (nothing to clear between events)
-    board_entry int64[A]   where its entry is
+An event is first *posted* to a board, so that a predicate finds its attribute's entry in one step;
+what every test needs of it travels as one tuple, `Posted`.
 
 A predicate travels *inline* with its expression, so that testing it touches no other memory:
 
@@ -14,8 +12,12 @@ A predicate travels *inline* with its expression, so that testing it touches no 
 
 from __future__ import annotations
 
+from typing import Any, NamedTuple
+
+import numpy as np
+
 from matchwood.kernel.interval_kernels import in_set
-from matchwood.kernel.jit import part
+from matchwood.kernel.jit import inlined, part
 
 COUNTERS = ("events", "nodes", "candidates", "predicates", "matches")
 """Machine-independent work: events matched, structure nodes visited, expressions looked at,
@@ -24,17 +26,51 @@ predicates evaluated, matches emitted."""
 EVENTS, NODES, CANDIDATES, PREDICATES, MATCHES = range(len(COUNTERS))
 
 
-@part
-def post_event(events, e, stamp, board_event, board_entry):
+class Board(NamedTuple):
+    """Where the event at hand has each attribute; nothing has to be cleared between events."""
+
+    event: np.ndarray  # int64[A], the stamp of the event that last had it
+    entry: np.ndarray  # int64[A], where its entry is
+
+
+class Posted(NamedTuple):
+    """The event at hand, and the table of the predicates that it is tested with."""
+
+    events: Any  # the arrays of its batch
+    stamp: int
+    board: Board
+    predicates: Any
+
+
+class Batch(NamedTuple):
+    """What a search is to match: the events from `first` on."""
+
+    events: Any
+    first: int
+    stamp: int  # of event 0; event e has stamp + e
+    board: Board
+
+
+class Output(NamedTuple):
+    """What a search gives out: event e has found out[offsets[e]:offsets[e + 1]]."""
+
+    offsets: np.ndarray  # int64[n + 1]
+    out: np.ndarray  # int32, doubled when it is full
+    counters: np.ndarray  # int64[len(COUNTERS)]
+
+
+@inlined
+def post_event(events, e, stamp, board):
     """Post the entries of event e under a stamp that no event before it had."""
     for i in range(events.start[e], events.start[e + 1]):
-        board_event[events.attr[i]] = stamp
-        board_entry[events.attr[i]] = i
+        board.event[events.attr[i]] = stamp
+        board.entry[events.attr[i]] = i
 
 
-@part
-def finish_event(e, n, nodes, candidates, predicates, offsets, counters):
+@inlined
+def finish_event(e, n, nodes, candidates, predicates, output):
     """The matches of event e end at n of the output; this is the work that found them."""
+    offsets, counters = output.offsets, output.counters
     counters[EVENTS] += 1
     counters[NODES] += nodes
     counters[CANDIDATES] += candidates
@@ -43,17 +79,25 @@ def finish_event(e, n, nodes, candidates, predicates, offsets, counters):
     offsets[e + 1] = n
 
 
-@part
-def holds(events, stamp, board_event, board_entry, attr, lo, hi, ref, predicates):
+@inlined
+def holds(event, attr, lo, hi, ref):
     """Whether the posted event satisfies an inline predicate: has a key of its set."""
-    if board_event[attr] != stamp:
+    if event.board.event[attr] != event.stamp:
         return False
-    entry = board_entry[attr]
+    entry, events = event.board.entry[attr], event.events
     if lo > events.hi[entry] or events.lo[entry] > hi:
         return False
     if ref >= 0 and len(events.more) == 0:
         return True
-    return _sets_meet(events, entry, ref, predicates)
+    return _sets_meet(events, entry, ref, event.predicates)
+
+
+@inlined
+def holds_in_table(event, pred):
+    """Whether the posted event satisfies a predicate of the table."""
+    predicates = event.predicates
+    ref = pred if predicates.n_intervals[pred] == 1 else ~pred
+    return holds(event, predicates.attr[pred], predicates.lo[pred], predicates.hi[pred], ref)
 
 
 @part

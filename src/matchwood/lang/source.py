@@ -7,24 +7,37 @@ from matchwood.lang.names import problem
 from matchwood.lang.tokens import END, MAX_TEXT, PART, WORDS, tokenize
 
 _CHAINED = "compare one attribute with one literal, and join comparisons with AND"
-_ARITHMETIC = "arithmetic is not part of the language, write the result as a literal"
+_ARITHMETIC = "it needs a value on both sides, and the result a comparison"
+_REGEX = "write an attribute before it and a pattern in quotes after it"
 _HINTS = {
-    "<=>": "write x = 1 for a value, and x IS NULL for NULL",
+    "<=>": "write a value on both sides",
     "&&": "write AND",
-    "||": "write OR; joining strings is not part of the language",
+    "||": "write OR; || joins strings",
     "&": "write AND",
     "|": "write OR",
     "^": "write XOR",
-    "::": "casts are not part of the language, write the literal in its own type",
+    "~": "write NOT for a negation, RLIKE for a regular expression",
+    "::": "write cast(x AS type)",
     ";": "write one expression, without a semicolon",
-    "RLIKE": "regular expressions are not part of the language, write LIKE with % and _",
-    "REGEXP": "regular expressions are not part of the language, write LIKE with % and _",
-    "ILIKE": "write LIKE; it minds the case",
+    **dict.fromkeys(("RLIKE", "REGEXP", "ILIKE"), _REGEX),
     "!": "write NOT",
+    **dict.fromkeys(
+        ("CONTAINS", "STARTSWITH", "ENDSWITH"), "write contains(x, 'a'), startswith(x, 'a')"
+    ),
+    **dict.fromkeys(("MATCHES", "=~"), "write RLIKE for a regular expression"),
+    "ISNULL": "write IS NULL",
+    "NOTNULL": "write IS NOT NULL",
     **dict.fromkeys(("=", "==", "<>", "!=", "<", "<=", ">", ">=", "!<", "!>"), _CHAINED),
     **dict.fromkeys(("IN", "LIKE", "BETWEEN", "IS"), "start it with the name of an attribute"),
-    **dict.fromkeys("+-*/%~", _ARITHMETIC),
+    **dict.fromkeys("+-*/%", _ARITHMETIC),
 }
+
+
+_BEFORE = {
+    "SELECT": "a condition sees one event: it has no subqueries",
+    "INTERVAL": "intervals are not part of the language: use date_add, or compare with a literal",
+}
+"""What is wrong with the word before a token that nothing fits."""
 
 
 class Source:
@@ -67,6 +80,8 @@ class Source:
             return _ARITHMETIC
         if token[0] in "'\"" and i and self.tokens[i - 1][-1] in "'\"":
             return "write the two strings as one"
+        if i and self.tokens[i - 1].upper() in _BEFORE:
+            return _BEFORE[self.tokens[i - 1].upper()]
         if not token.isprintable() and token != END:
             return "remove it, or put it inside a string"
         return ""

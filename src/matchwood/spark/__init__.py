@@ -13,6 +13,8 @@ from matchwood.spark.session import local_session
 
 if TYPE_CHECKING:
     from matchwood.spark.batch import Matched, match
+    from matchwood.spark.index import Index
+    from matchwood.spark.live import match_live
     from matchwood.spark.sharded import Sharded, match_sharded
     from matchwood.spark.source import read_workload, register_source
     from matchwood.spark.sql import match_udf, register_sql
@@ -20,8 +22,10 @@ if TYPE_CHECKING:
     from matchwood.spark.strings import read_strings
 
 _HOME = {
+    "Index": "index",
     "Matched": "batch",
     "match": "batch",
+    "match_live": "live",
     "match_sharded": "sharded",
     "Sharded": "sharded",
     "match_stream": "stream",
@@ -33,12 +37,14 @@ _HOME = {
 }
 
 __all__ = [
+    "Index",
     "Matched",
     "Sharded",
     "ensure_java",
     "java_home",
     "local_session",
     "match",
+    "match_live",
     "match_sharded",
     "match_stream",
     "match_udf",

@@ -9,7 +9,7 @@ events ────────────────────────�
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
@@ -23,16 +23,20 @@ from matchwood.spark.column_types import types_of_events
 from matchwood.spark.columns import ATTRIBUTES
 from matchwood.spark.errors import ERROR_FIELDS, ERROR_STRUCT
 from matchwood.spark.event_files import EventFiles, open_events
-from matchwood.spark.executors import reads_driver_files
-from matchwood.spark.executors import ship as ship_to
-from matchwood.spark.indexes import Index, build_index, open_index
+from matchwood.spark.fingerprints import column_of
+from matchwood.spark.index import locate
+from matchwood.spark.indexes import Built, build_index, open_index, used_columns
 from matchwood.spark.session import active_session
 from matchwood.spark.shapes import find_shape, plain_names
-from matchwood.spark.worker import Location, MatchJob, match_batches
+from matchwood.spark.unknown_names import names_of_events
+from matchwood.spark.worker import MatchJob, match_batches
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import DataFrame
     from pyspark.sql.types import StructType
+
+_OUT = ("event_id", "subscription_ids", "subscription_id", "error")
+"""Columns of results."""
 
 
 @dataclass(frozen=True)
@@ -44,12 +48,28 @@ class Matched:
     errors   of, id, error, message, line, column, excerpt: what was left out, and why
     rows     event_id, subscription_ids, error: both in one pass, for those who write and count
     index    where the index is, how many subscriptions it holds, whether it was built now
+
+    `errors` reads and encodes the events again, without matching them; after `persist` it does not.
     """
 
     matches: DataFrame
     errors: DataFrame
     rows: DataFrame
-    index: Index
+    index: Built
+    pairs: bool = False
+
+    def persist(self) -> Matched:
+        """The same result from one pass over the events, kept by Spark; call `unpersist` at the
+        end.
+        """
+        rows = self.rows.persist()
+        bad = rows.where("error IS NOT NULL").select("error.*")
+        errors = _with_refused(bad, self.index)
+        return replace(self, rows=rows, matches=_matches(rows, self.pairs), errors=errors)
+
+    def unpersist(self) -> None:
+        """Forget what `persist` kept."""
+        self.rows.unpersist()
 
 
 def match(
@@ -64,6 +84,7 @@ def match(
     schema: Schema | Mapping[str, Any] | None = None,
     contexts: Any = None,
     limit: int | None = None,
+    keep: Sequence[str] = (),
     now: datetime | None = None,
     snapshots: str | None = None,
     ship: bool | None = None,
@@ -84,6 +105,7 @@ def match(
                    first, ties in the order of ids
     now            a moment, with its time zone: what has expired then does not match; by default
                    the moment of the call
+    keep           columns of events that matches have, too, after event_id
     pairs          a row per match instead of a list per event
     index, config, schema    as for Matcher
     snapshots      a folder that keeps indexes between sessions; within one they are always kept
@@ -109,24 +131,64 @@ def match(
         built = open_index(subscriptions)
     else:
         types = column_types(columns, shape, event_id, subscriptions)
+        names = names_of_events(columns, find_shape(columns, shape, columns.names))
         built = build_index(
-            subscriptions, index, config, schema, snapshots, contexts, now, column_types=types
-        )
+            subscriptions, index, config, schema, snapshots, contexts, now, column_types=types,
+            names=names,
+        )  # fmt: skip
     choice = plan_choice(columns, built.attributes, limit)
     found = find_shape(columns, shape, (event_id, *choice.others))
     check_filter(choice, columns, found, built.tests_filter)
+    check_kept(keep, source.columns)
+    if found == "wide":  # no other column has to leave the JVM, or can keep a job from running
+        source = _select(source, used_columns(built, columns, (event_id, *choice.others, *keep)))
     job = MatchJob(
-        _locate(spark, built, ship), found, event_id, built.id_type, False, profile,
-        tuple(source.columns), choice,
+        locate(spark, built, ship), found, event_id, built.id_type, False, profile,
+        tuple(source.columns), choice, tuple(keep),
     )  # fmt: skip
     rows = _run(source, job)
-    matches = rows.where("error IS NULL").select("event_id", "subscription_ids")
-    if pairs:
-        matches = matches.selectExpr("event_id", "explode(subscription_ids) AS subscription_id")
-    bad = _run(source, replace(job, encode_only=True, profile=None)).select("error.*")
-    refused = spark.createDataFrame(built.refused, ERROR_FIELDS) if built.refused.num_rows else None
-    errors = bad if refused is None else refused.union(bad)
-    return Matched(matches, errors, rows, built)
+    bad = _run(source, replace(job, encode_only=True, profile=None, keep=())).select("error.*")
+    return Matched(_matches(rows, pairs), _with_refused(bad, built), rows, built, pairs)
+
+
+def _matches(rows: DataFrame, pairs: bool) -> DataFrame:
+    from pyspark.sql import functions as f
+
+    good = rows.where("error IS NULL").drop("error")
+    if not pairs:
+        return good
+    others = [column_of(name) for name in good.columns if name != "subscription_ids"]
+    return good.select(*others, f.explode("subscription_ids").alias("subscription_id"))
+
+
+def _with_refused(bad: DataFrame, built: Built) -> DataFrame:
+    if not built.refused.num_rows:
+        return bad
+    return bad.sparkSession.createDataFrame(built.refused, ERROR_FIELDS).union(bad)
+
+
+def _select(events: DataFrame | EventFiles, names: Sequence[str]) -> DataFrame | EventFiles:
+    if isinstance(events, EventFiles):
+        return events.only(names)
+    return events.select(*[column_of(name) for name in events.columns if name in names])
+
+
+def check_kept(keep: Sequence[str], columns: Sequence[str]) -> None:
+    """Refuse columns that cannot be kept."""
+    if isinstance(keep, str):
+        raise EventError(f"expected a list of columns to keep, found the text {keep!r}")
+    missing = [name for name in keep if name not in columns]
+    if missing:
+        raise EventError(
+            f"expected columns of the events to keep, found {missing[0]!r}, which is none of "
+            f"{', '.join(columns[:20])}"
+        )
+    taken = [name for name in keep if name.lower() in _OUT]
+    if taken or len({name.lower() for name in keep}) < len(keep):
+        raise EventError(
+            f"expected columns to keep once, and other names than {', '.join(_OUT)}, found "
+            f"{', '.join(keep)}: rename them before"
+        )
 
 
 def column_types(
@@ -166,9 +228,11 @@ def _run(events: DataFrame | EventFiles, job: MatchJob) -> DataFrame:
     id_type = events.schema[job.event_id].dataType.simpleString()
     out = f"event_id {id_type}, subscription_ids array<{job.id_type}>, error {ERROR_STRUCT}"
     rows = events if isinstance(events, EventFiles) else plain_names(events)
-    return rows.mapInArrow(partial(match_batches, job), out)
-
-
-def _locate(spark: SparkSession, index: Index, wanted: bool | None) -> Location:
-    is_shipped = not reads_driver_files(spark) if wanted is None else wanted
-    return Location(str(index.folder), ship_to(spark, index.folder) if is_shipped else None)
+    if not job.keep:
+        return rows.mapInArrow(partial(match_batches, job), out)
+    kept = [f"kept_{n} {events.schema[name].dataType.simpleString()}"
+            for n, name in enumerate(job.keep)]  # fmt: skip
+    found = rows.mapInArrow(partial(match_batches, job), ", ".join([out, *kept]))
+    ordered = found.select("event_id", *[f"kept_{n}" for n in range(len(kept))],
+                           "subscription_ids", "error")  # fmt: skip
+    return ordered.toDF("event_id", *job.keep, "subscription_ids", "error")

@@ -26,7 +26,7 @@ import pyarrow as pa
 from matchwood.engine.fields import declared_types
 from matchwood.errors import MatchwoodError, SubscriptionError
 from matchwood.spark.errors import ERROR_TYPE, error_row
-from matchwood.spark.fingerprints import entries, hashed_parts
+from matchwood.spark.fingerprints import HASHES, Digest, digest_of, entries, hashed_parts
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -177,7 +177,7 @@ def in_order(table: DataFrame) -> list[Column]:
 
     return [
         entries(f.col(name)) if isinstance(table.schema[name].dataType, MapType) else f.col(name)
-        for name in ("id", *[each for each in table.columns if each != "id"])
+        for name in ("id", *[each for each in table.columns if each not in ("id", *HASHES)])
     ]
 
 
@@ -213,23 +213,37 @@ def _living(table: DataFrame, now: datetime) -> DataFrame:
     return table.where(f"{EXPIRES} IS NULL OR {EXPIRES} > {literal}").drop(EXPIRES)
 
 
-def with_readable_attributes(table: DataFrame) -> Admitted:
+class Readable(NamedTuple):
+    """Subscriptions whose attributes can be read, error rows of the others, and their digest, where
+    the table has the columns HASHES.
+    """
+
+    table: DataFrame
+    refused: pa.Table
+    digest: Digest
+
+
+def with_readable_attributes(table: DataFrame) -> Readable:
     """Without subscriptions whose attributes are a text that is no JSON object."""
     if dict(table.dtypes).get(ATTRIBUTES) != "string":
-        return Admitted(table, error_table([]))
+        return Readable(table, error_table([]), Digest())
     texts = table.select(ATTRIBUTES).where(f"{ATTRIBUTES} IS NOT NULL").distinct()
     found = texts.mapInArrow(no_objects, "attributes string, problem string")
     bad = found.toArrow().combine_chunks()  # see `both`
     if not bad.num_rows:
-        return Admitted(table, error_table([]))
+        return Readable(table, error_table([]), Digest())
     problems = table.sparkSession.createDataFrame(bad)
-    rows = table.join(problems, ATTRIBUTES).select("id", "problem").distinct()
+    hashes = [name for name in HASHES if name in table.columns]
+    rows = table.join(problems, ATTRIBUTES).select("id", "problem", *hashes)
+    found = rows.toArrow().combine_chunks()
+    told = zip(found.column("id").to_pylist(), found.column("problem").to_pylist(), strict=True)
     refused = [
-        error_row("subscription", row.id, SubscriptionError(row.problem))
-        for row in rows.toLocalIterator()
+        error_row("subscription", id_, SubscriptionError(problem))
+        for id_, problem in dict.fromkeys(told)
     ]
     others = table.join(problems, ATTRIBUTES, "left_anti").select(*table.columns)
-    return Admitted(others, error_table(refused))
+    digest = digest_of(found) if hashes else Digest()
+    return Readable(others, error_table(refused), digest)
 
 
 def no_objects(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

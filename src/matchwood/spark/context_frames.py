@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 from matchwood.engine.context_tables import COLUMN
 from matchwood.engine.matcher import Matcher
 from matchwood.errors import EventError
+from matchwood.spark.fingerprints import HASHES, Digest, digest_of, with_hashes
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -80,9 +81,14 @@ def set_values_beside(matcher: Matcher, subscriptions: pa.Table) -> None:
     matcher.set_context_many(values.append_column(COLUMN, rows.column(COLUMN)))
 
 
-def set_values(matcher: Matcher, contexts: DataFrame) -> None:
+def read_values(contexts: DataFrame) -> tuple[pa.Table, Digest]:
+    """The values, and the digest of what was read."""
+    table = with_hashes(contexts).toArrow().combine_chunks()
+    return table.drop_columns(list(HASHES)), digest_of(table)
+
+
+def set_values(matcher: Matcher, table: pa.Table) -> None:
     """Give a matcher the values; a context that comes twice would make order decide."""
-    table = contexts.toArrow()
     counts = pc.value_counts(table.column(COLUMN).combine_chunks())
     twice = counts.field("values").filter(pc.greater(counts.field("counts"), 1))
     if len(twice):

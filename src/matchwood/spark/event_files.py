@@ -14,8 +14,8 @@ Pieces.  A row group is read by one task.  Files with fewer row groups than core
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -61,6 +61,17 @@ class EventFiles:
     sparkSession: SparkSession  # noqa: N815 - as a DataFrame has it
     schema: StructType
     pieces: list[Piece]
+    read: tuple[str, ...] | None = None
+    """Columns that are read; None: all."""
+
+    def only(self, names: Sequence[str]) -> EventFiles:
+        """The same files with some columns alone."""
+        from pyspark.sql.types import StructType
+
+        fields = [field for field in self.schema if field.name in names]
+        if any("." in field.name for field in self.schema):
+            return self  # the reader of files takes a dot for a field of a struct
+        return replace(self, schema=StructType(fields), read=tuple(each.name for each in fields))
 
     @property
     def columns(self) -> list[str]:
@@ -71,7 +82,7 @@ class EventFiles:
     ) -> DataFrame:
         n = len(self.pieces)
         numbers = self.sparkSession.range(0, n, 1, max(n, 1))
-        return numbers.mapInArrow(partial(_over_pieces, function, self.pieces), schema)
+        return numbers.mapInArrow(partial(_over_pieces, function, self.pieces, self.read), schema)
 
 
 def open_events(spark: SparkSession, path: str) -> EventFiles:
@@ -117,11 +128,14 @@ def cut_groups(groups: list[tuple[str, int, int]], least: int) -> list[Piece]:
     return pieces
 
 
-def read_piece(piece: Piece) -> Batches:
-    """The rows of a piece, some at a time."""
+def read_piece(piece: Piece, columns: Sequence[str] | None = None) -> Batches:
+    """The rows of a piece, some at a time; all columns unless some are named."""
     with _open(Path(piece.file)) as file:
         at = 0
-        for batch in file.iter_batches(ROWS, row_groups=[piece.group], use_threads=False):
+        names = None if columns is None else list(columns)
+        for batch in file.iter_batches(
+            ROWS, row_groups=[piece.group], columns=names, use_threads=False
+        ):
             first, last = max(piece.first - at, 0), min(piece.last - at, batch.num_rows)
             at += batch.num_rows
             if first < last:
@@ -131,11 +145,14 @@ def read_piece(piece: Piece) -> Batches:
 
 
 def _over_pieces(
-    function: Callable[[Batches], Batches], pieces: list[Piece], numbers: Batches
+    function: Callable[[Batches], Batches],
+    pieces: list[Piece],
+    columns: Sequence[str] | None,
+    numbers: Batches,
 ) -> Batches:
     """Run a function of batches of events on the pieces that a task is given."""
     mine = (pieces[each] for batch in numbers for each in batch.column(0).to_pylist())
-    return function(batch for piece in mine for batch in read_piece(piece))
+    return function(batch for piece in mine for batch in read_piece(piece, columns))
 
 
 def _files(path: str) -> list[Path]:

@@ -10,23 +10,24 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from matchwood.errors import StorageError
+from matchwood.spark.stores import is_address
 
 _DAY = 24 * 3600
 _ASIDE = ".building-"
 
 
 def local_folder(path: str, what: str) -> Path:
-    """A path as an absolute one; `file:` before it may be left out.
+    """A path as an absolute one; `file:` before it may be left out.  StorageError for addresses of
+    other stores: `dbfs:/x` is no folder of that name.
 
     Absolute, because workers begin in another folder than the driver may be in by now.
     """
-    plain = path.removeprefix("file://").removeprefix("file:")
-    if "://" in plain:
+    if is_address(path):
         raise StorageError(
             f"expected {what} as a path that the driver and all workers can open as a file, found "
             f"{path!r}: mount it, or choose another folder"
         )
-    return Path(plain).absolute()
+    return Path(path.removeprefix("file://").removeprefix("file:")).absolute()
 
 
 def address(folder: Path) -> str:

@@ -6,8 +6,9 @@
 
 The fingerprint is computed by Spark from the rows that are let in (`columns`; in any order), the
 index, its settings and the types of the events' columns.  So an unchanged table is not indexed
-twice until something expires, and a changed one never meets an old index.  The folder is made aside
-and renamed: it is whole or not there.
+twice until something expires, and a changed one never meets an old index.  An index that is built
+gets the fingerprint of the rows that were read for it, which are others if the table has changed
+since it was looked up.  The folder is made aside and renamed: it is whole or not there.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import partial, reduce
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -41,26 +43,44 @@ from matchwood.spark.columns import (
     own_types,
     with_readable_attributes,
 )
-from matchwood.spark.context_frames import context_frame, set_values
+from matchwood.spark.context_frames import context_frame, read_values, set_values
 from matchwood.spark.errors import error_row
-from matchwood.spark.fingerprints import fingerprint
+from matchwood.spark.fingerprints import (
+    HASHES,
+    Digest,
+    digest_of,
+    fingerprint,
+    name_of,
+    with_hashes,
+)
 from matchwood.spark.folders import Checked, local_folder, made_aside
 from matchwood.spark.gather import PACKED, bring, gather
+from matchwood.spark.stores import (
+    exists,
+    inside,
+    is_address,
+    local_copy,
+    read_beside,
+    upload,
+)
+from matchwood.spark.unknown_names import Names, UsedNames, without_unknown
 from matchwood.spark.worker import parse_batches
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
+    from pyspark.sql.types import StructType
 
 _session_folder: str | None = None
 _checked = Checked()
+_REFUSED = "refused.arrow"
 
 
 @dataclass(frozen=True)
-class Index:
+class Built:
     """A snapshot and how it came about."""
 
     folder: Path
-    """The snapshot itself."""
+    """The snapshot itself, on this machine."""
     name: str
     count: int
     id_type: str
@@ -70,6 +90,8 @@ class Index:
     """Types that the subscriptions' own attributes declare, where they have some."""
     tests_filter: bool
     """Whether a subscription tests an attribute of events that is called `filter`."""
+    address: str | None = None
+    """Where the snapshot is on a store that workers can read, if it is on one."""
 
 
 def build_index(
@@ -82,13 +104,15 @@ def build_index(
     now: datetime | None = None,
     takes: Sequence[str] = OPTIONAL,
     column_types: Mapping[str, str] | None = None,
-) -> Index:
+    names: frozenset[str] | None = None,
+) -> Built:
     """The index of a table of subscriptions, built unless there is one of the same rows.
 
     contexts  values of contexts, a DataFrame or an Arrow table, as for Matcher.set_context_many
     now       the moment for which it is built: what has expired then is left out
     takes     the optional columns that the table may have
     column_types  types of events' attributes (module `column_types`); those of contexts are added
+    names     attributes that events have (`unknown_names`), if that is known
     """
     table, refused = admit(subscriptions, now, takes)
     id_type = id_type_of(table)
@@ -104,16 +128,29 @@ def build_index(
         types |= types_of_contexts(values.schema)
         settings["contexts"], _ = fingerprint(values, {})
     settings["column_types"] = types
+    known = None if names is None else names | declared.keys()
+    settings["names"] = None if known is None else sorted(known)
     settings["format"] = VERSION
     name, _ = fingerprint(table, settings)
-    folder = local_folder(snapshots or _own_folder(), "snapshots") / name
-    found = _find(folder, id_type)
+    store = snapshots if snapshots and is_address(snapshots) else None
+    home = local_folder(_own_folder() if store else snapshots or _own_folder(), "snapshots")
+    if store is not None:
+        _bring(store, home, name)
+    found = _find(home / name, id_type)
     reused = found is not None
     if found is None:
         matcher = Matcher(index=index, schema=declared, column_types=types, **(config or {}))
-        _build(folder, table, matcher, values)
+        refused_ones, read, of_values = _build(table, matcher, values, known)
+        if values is not None:
+            settings["contexts"] = name_of(values, of_values, {})
+        folder = home / name_of(table, read, settings)
+        _save(folder, matcher, refused_ones)
         found = _find(folder, id_type)
         assert found is not None
+        if store is not None:
+            _put(folder, inside(store, folder.name))
+    if store is not None:
+        found = replace(found, address=inside(store, found.name))
     return replace(
         found,
         refused=both(refused, found.refused),
@@ -122,18 +159,26 @@ def build_index(
     )
 
 
-def _build(folder: Path, table: DataFrame, matcher: Matcher, values: DataFrame | None) -> None:
-    table, unreadable = with_readable_attributes(table)
-    report = _fill(matcher, table)
+def _build(
+    table: DataFrame, matcher: Matcher, values: DataFrame | None, known: Names
+) -> tuple[pa.Table, Digest, Digest]:
+    """Fill a matcher; returns error rows of what it refused, and the digests of the subscriptions
+    and of the values that were read.
+    """
+    table, unreadable, left_out = with_readable_attributes(with_hashes(table))
+    report, unknown, read = _fill(matcher, table, known)
+    of_values = Digest()
     if values is not None:
-        set_values(matcher, values)
+        rows, of_values = read_values(values)
+        set_values(matcher, rows)
     errors = [error_row("subscription", each.id, each.error) for each in report.errors]
-    _save(folder, matcher, both(unreadable, error_table(errors)))
+    return both(unreadable, error_table(unknown + errors)), read.plus(left_out), of_values
 
 
-def open_index(path: str) -> Index:
+def open_index(path: str) -> Built:
     """A snapshot that somebody saved; every file is verified here, once for all workers."""
-    folder = local_folder(path, "a snapshot")
+    is_remote = is_address(path)
+    folder = local_copy(path) if is_remote else local_folder(path, "a snapshot")
     matcher = _verified(folder)
     kind = matcher.arrow_ids().type
     if pa.types.is_struct(kind):
@@ -143,27 +188,52 @@ def open_index(path: str) -> Index:
         )
     id_type = "long" if pa.types.is_integer(kind) else "string"
     generation = str(read_manifest(folder)["generation"])
-    return _opened(folder, f"{folder.name}-{generation}", matcher, id_type, error_table([]))
+    found = _opened(folder, f"{folder.name}-{generation}", matcher, id_type, error_table([]))
+    return replace(found, address=path) if is_remote else found
 
 
-def _opened(folder: Path, name: str, matcher: Matcher, id_type: str, refused: pa.Table) -> Index:
+def used_columns(index: Built, events: StructType, others: Sequence[str]) -> list[str]:
+    """Columns of wide events that a subscription tests, itself or a field inside; and others."""
+    names = UsedNames()
+    Matcher.load(index.folder, verify=False).encode(names)
+    return [
+        each.name
+        for each in events
+        if each.name in others
+        or any(name == each.name or name.startswith(f"{each.name}.") for name in names.found)
+    ]
+
+
+def _opened(folder: Path, name: str, matcher: Matcher, id_type: str, refused: pa.Table) -> Built:
     kind = matcher.own_types()
     tested = is_tested(matcher, FILTER)
-    return Index(folder, name, len(matcher), id_type, refused, True, kind, tested)
+    return Built(folder, name, len(matcher), id_type, refused, True, kind, tested)
 
 
-def _fill(matcher: Matcher, table: DataFrame) -> BatchReport:
-    """Read in the order of ids, so that partitioning decides nothing: not even who came first."""
+def _fill(
+    matcher: Matcher, table: DataFrame, known: Names
+) -> tuple[BatchReport, list[dict[str, Any]], Digest]:
+    """Add a table with HASHES; returns also error rows, and the digest of the rows that were read.
+
+    Read in the order of ids, so that partitioning decides nothing: not even who came first.
+    """
     if "attribute" in table.columns:
-        return matcher.add_many(gather(table))
+        rows = gather(table)
+        good, unknown = without_unknown(rows.drop_columns(list(HASHES)), known)
+        return matcher.add_many(good), unknown, digest_of(rows)
     ordered = table.orderBy(*in_order(table))
-    return matcher.add_chunks(_chunks(bring(ordered.mapInArrow(parse_batches, PACKED))))
+    digests: list[Digest] = []
+    packed = bring(ordered.mapInArrow(partial(parse_batches, known), PACKED))
+    report = matcher.add_chunks(_chunks(packed, digests))
+    return report, [], reduce(Digest.plus, digests, Digest())
 
 
-def _chunks(pickled: Iterable[bytes]) -> Iterator[Chunk]:
+def _chunks(pickled: Iterable[bytes], digests: list[Digest]) -> Iterator[Chunk]:
+    """Chunks as workers made them; their digests are put into a list."""
     first = 0
     for data in pickled:
-        ids, texts, contexts, fields, leaves, rows, refused = pickle.loads(data)  # noqa: S301 - our workers'
+        read, ids, texts, contexts, fields, leaves, rows, refused = pickle.loads(data)  # noqa: S301 - our workers'
+        digests.append(Digest(*read))
         last = first + len(ids)
         yield Chunk(first, ids, texts, leaves, rows, refused, last, last, contexts, fields)
         first = last
@@ -172,17 +242,33 @@ def _chunks(pickled: Iterable[bytes]) -> Iterator[Chunk]:
 def _save(folder: Path, matcher: Matcher, refused: pa.Table) -> None:
     with made_aside(folder, lambda found: _find(found, "") is not None) as aside:
         matcher.save(aside / "snapshot")
-        with pa.ipc.new_file(str(aside / "refused.arrow"), refused.schema) as writer:
+        with pa.ipc.new_file(str(aside / _REFUSED), refused.schema) as writer:
             writer.write_table(refused)
 
 
-def _find(folder: Path, id_type: str) -> Index | None:
+def _put(folder: Path, address: str) -> None:
+    """An index on a store: the snapshot, and with it what was refused."""
+    refused = folder / _REFUSED
+    upload(folder / "snapshot", address, {_REFUSED: refused.read_bytes()})
+
+
+def _bring(store: str, home: Path, name: str) -> None:
+    """Make a folder of this machine from the index of a name on a store, if there is one."""
+    address = inside(store, name)
+    if (home / name).exists() or not exists(address):
+        return
+    with made_aside(home / name, lambda found: _find(found, "") is not None) as aside:
+        shutil.copytree(local_copy(address), aside / "snapshot")
+        (aside / _REFUSED).write_bytes(read_beside(address, _REFUSED))
+
+
+def _find(folder: Path, id_type: str) -> Built | None:
     """An index that is there and whole; a damaged one counts as absent and is built anew."""
     if not folder.exists():
         return None
     try:
         matcher = _verified(folder / "snapshot")
-        with pa.memory_map(str(folder / "refused.arrow")) as file:
+        with pa.memory_map(str(folder / _REFUSED)) as file:
             refused = pa.ipc.open_file(file).read_all()
         return _opened(folder / "snapshot", folder.name, matcher, id_type, refused)
     except (FormatError, StorageError, OSError, pa.ArrowException):

@@ -93,7 +93,7 @@ def build_shards(
     column_types: Mapping[str, str], id_type: str, contexts: DataFrame | None = None,
 ) -> None:  # fmt: skip
     """Build all shards of a table of subscriptions in the folder `home`."""
-    table, unreadable = with_readable_attributes(table)
+    table, unreadable, _ = with_readable_attributes(table)
     sampled = look_at(draw_sample(table, n_rows), index, config, schema, column_types)
     repeated: list[dict[str, Any]] = []
     if not grouped:

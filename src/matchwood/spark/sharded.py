@@ -30,7 +30,7 @@ from typing import TYPE_CHECKING, Any
 from matchwood.encode.schema import Schema
 from matchwood.engine.choices import check_limit
 from matchwood.engine.manifest import VERSION
-from matchwood.errors import MatchwoodError
+from matchwood.errors import MatchwoodError, StorageError
 from matchwood.spark.batch import column_types, with_id
 from matchwood.spark.choices import check_filter, plan_choice
 from matchwood.spark.column_types import check_types, types_of_contexts
@@ -139,6 +139,11 @@ def match_sharded(
                 {**types, **({} if values is None else types_of_contexts(values.schema))},
                 id_type_of(table), values if CONTEXT in table.columns else None,
             )  # fmt: skip
+            if n_rows is not None and fingerprint(table, settings) != (name, n_rows):
+                raise StorageError(
+                    "expected a table of subscriptions that stays as it is while shards are built, "
+                    "found other rows afterwards: match a version of it, or a copy"
+                )
     manifest = read_manifest(home)
     if reused:
         check_shards(events.sparkSession, home, manifest)

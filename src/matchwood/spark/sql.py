@@ -18,11 +18,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from matchwood.engine.matcher import Matcher
-from matchwood.errors import EventError, StorageError, SubscriptionError
+from matchwood.errors import EventError, StorageError
 from matchwood.spark.column_types import types_of_arrow
-from matchwood.spark.folders import local_folder
+from matchwood.spark.index import located, match_structs
 from matchwood.spark.shapes import read_events, shape_of_arrow
-from matchwood.spark.worker import Location, Times, match_parts, opened, refuse_nameless
+from matchwood.spark.worker import Times, match_parts, opened, refuse_nameless
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -54,31 +54,14 @@ def match_udf(snapshot: str, subscription_id: str = "bigint") -> Any:
     from pyspark.sql.types import ArrayType, LongType, StringType
 
     def found(event: pa.Array) -> pa.Array:
-        return _match_structs(snapshot, event, subscription_id)
+        lists, errors = match_structs(located(snapshot), event, subscription_id)
+        return pc.if_else(errors.is_null(), lists, None)
 
     found.__annotations__ = {"event": pa.Array, "return": pa.Array}
     # as an object: pipelines may not ask Spark what a text means while they are defined
     kind = LongType() if subscription_id == "bigint" else StringType()
     make: Any = arrow_udf
     return make(found, ArrayType(kind))
-
-
-def _match_structs(snapshot: str, event: pa.Array, subscription_id: str) -> pa.Array:
-    matcher, ids = opened(Location(snapshot))
-    kind = "bigint" if pa.types.is_integer(ids.type) else "string"
-    if kind != subscription_id and len(ids):
-        raise SubscriptionError(
-            f"expected subscriptions named by {subscription_id}, found {kind} in the snapshot: "
-            f"match_udf(..., subscription_id={kind!r})"
-        )
-    batch = pa.RecordBatch.from_struct_array(event)
-    events = matcher.encode(read_events(batch, shape_of_arrow(batch.schema)))
-    numbers = pa.array(np.arange(len(event)))
-    parts = [
-        pc.if_else(part.column("error").is_null(), part.column("subscription_ids"), None)
-        for part in match_parts(matcher, ids, numbers, events, Times())
-    ]
-    return pa.concat_arrays(parts) if parts else pa.array([], pa.list_(ids.type))
 
 
 class MatchFunction:
@@ -92,7 +75,7 @@ class MatchFunction:
         place = path[0].as_py()
         if place is None:
             raise StorageError("expected the path of a snapshot, found NULL")
-        matcher, ids = opened(Location(str(local_folder(place, "a snapshot"))))
+        matcher, ids = opened(located(place))
         shape = shape_of_arrow(batch.schema)
         events = matcher.encode(read_events(batch, shape))
         event_ids = batch.column(EVENT_ID)

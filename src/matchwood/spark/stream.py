@@ -20,7 +20,6 @@ that is done is never replaced, and a second driver is refused (`stream_owner`).
 from __future__ import annotations
 
 import shutil
-import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import partial
@@ -38,9 +37,10 @@ from matchwood.errors import (
 )
 from matchwood.spark.errors import ERROR_FIELDS, ERROR_STRUCT, ERROR_TYPE
 from matchwood.spark.executors import parallelism
-from matchwood.spark.folders import address, local_folder, remove_old
+from matchwood.spark.folders import address, local_folder
 from matchwood.spark.shapes import find_shape
 from matchwood.spark.stream_changes import Decider
+from matchwood.spark.stream_commit import commit, is_done, new_attempt, remove_old_attempts
 from matchwood.spark.stream_contexts import (
     ADD,
     CONTEXT_OF,
@@ -59,8 +59,6 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
 
 LATE = ("refuse", "now")
-_ATTEMPT = ".writing-"
-"""What folders of output that is not committed are called, with batch, epoch and a number."""
 BLOCK = 2048
 """Offsets side by side that one task takes."""
 
@@ -137,7 +135,7 @@ def match_stream(
     fence = take(settings.state)
     try:
         begin(log, settings.state, settings.out, found, first)
-        remove_old(Path(settings.out), _ATTEMPT)
+        remove_old_attempts(settings.out)
         writer = log.writeStream.foreachBatch(Stream(settings, fence).process)
         writer = writer.option("checkpointLocation", address(Path(settings.state, "checkpoint")))
         if trigger:
@@ -166,8 +164,9 @@ class Stream:
     def process(self, records: DataFrame, batch: int) -> None:
         """One micro-batch: `foreachBatch`'s function."""
         self._fence.check()
-        done = Path(self._settings.out, "matches", f"batch={batch}")
-        if done.exists():  # all of it was done before a crash; only Spark's own note was missing
+        if is_done(
+            self._settings.out, batch
+        ):  # all of it was done before a crash; only Spark's own note was missing
             return
         times = Times()
         records = _spread(records).persist()
@@ -260,14 +259,14 @@ class Stream:
         seen = Observation()
         rows = events.mapInArrow(partial(match_events, job), columns)
         counted = rows.observe(seen, f.count("error").alias("bad"))
-        aside = Path(s.out, f"{_ATTEMPT}{batch}-{self._fence.epoch}-{uuid.uuid4().hex}")
+        aside = new_attempt(s.out, batch, self._fence)
         matches = counted.where("error IS NULL").drop("error")
         try:
             matches.write.parquet(address(aside / "matches"))
             reached("matched")
             self._write_errors(events, job, columns, changes, seen.get["bad"], aside)
             reached("written")
-            self._commit(batch, aside)
+            commit(s.out, batch, aside, self._fence)
         finally:
             shutil.rmtree(aside, ignore_errors=True)
         reached("committed")
@@ -286,17 +285,6 @@ class Stream:
             errors = errors.union(events.mapInArrow(again, columns).select("error.*"))
         errors.coalesce(1).write.parquet(address(aside / "errors"))
 
-    def _commit(self, batch: int, aside: Path) -> None:
-        """Give the folders of an attempt their names; the last rename makes the batch done."""
-        out, name = Path(self._settings.out), f"batch={batch}"
-        self._fence.check()
-        if (aside / "errors").exists():
-            errors = out / "errors" / name
-            if not (out / "matches" / name).exists():
-                shutil.rmtree(errors, ignore_errors=True)  # of an attempt that was not committed
-            _rename(aside / "errors", errors)
-        _rename(aside / "matches", out / "matches" / name)
-
 
 def _spread(records: DataFrame) -> DataFrame:
     """Records over all cores: a topic of one partition, or one small file, would be one task.
@@ -309,17 +297,3 @@ def _spread(records: DataFrame) -> DataFrame:
     n = parallelism(records.sparkSession)
     block = f.expr(f"CAST(pmod(coalesce(offset, 0) DIV {BLOCK}, {n}) AS INT)")
     return records.repartitionById(n, block)
-
-
-def _rename(source: Path, target: Path) -> None:
-    """Rename a folder; StorageError if there is one of this name, which is never replaced."""
-    target.parent.mkdir(parents=True, exist_ok=True)
-    try:
-        source.rename(target)
-    except OSError as error:
-        if not target.exists():
-            raise
-        raise StorageError(
-            f"expected no folder {str(target)!r}, found one: another driver has committed this "
-            "batch; stop one of the two"
-        ) from error

@@ -37,9 +37,9 @@ def begin(log: DataFrame, state: str, out: str, shape: str, first: Callable[[], 
                 f"that may be null, found {log.schema.simpleString()}: start a new stream, or "
                 "bring back the columns"
             )
-        _claim(Path(out), before.get("stream", ""))
+        claim(Path(out), before.get("stream", ""))
         return
-    _claim(Path(out), "")
+    claim(Path(out), "")
     if not folder.snapshots():
         replica = first()
         (folder.path / "snapshots").mkdir(parents=True, exist_ok=True)
@@ -47,7 +47,7 @@ def begin(log: DataFrame, state: str, out: str, shape: str, first: Callable[[], 
     aside = note.with_name(".log.json")
     aside.write_text(json.dumps(told))
     aside.replace(note)
-    _claim(Path(out), str(told["stream"]))
+    claim(Path(out), str(told["stream"]))
 
 
 def _goes_on(before: Any, now: Any) -> bool:
@@ -64,7 +64,7 @@ def _goes_on(before: Any, now: Any) -> bool:
     )
 
 
-def _claim(out: Path, stream: str) -> None:
+def claim(out: Path, stream: str) -> None:
     """See that the output is nobody else's, and say whose it is.
 
     Batches are known by their numbers: those of another stream would pass for done, and their

@@ -29,8 +29,11 @@ from matchwood.engine.snapshot import read_manifest
 from matchwood.errors import EventError, MatchwoodError, StorageError
 from matchwood.spark.choices import EVERYTHING, Choice, add_problems
 from matchwood.spark.errors import ERROR_TYPE, error_row
+from matchwood.spark.fingerprints import HASHES, digest_of
 from matchwood.spark.memory import peak
 from matchwood.spark.shapes import named, read_events
+from matchwood.spark.stores import is_address, local_copy
+from matchwood.spark.unknown_names import Names, parse_known
 
 MATCHES_AT_ONCE = 2_000_000
 """Matches that a worker holds at a time, about; events are matched in parts of such a size."""
@@ -44,14 +47,16 @@ _opened: dict[tuple[str, str], tuple[Matcher, pa.Array]] = {}
 
 @dataclass(frozen=True)
 class Location:
-    """Where workers find a snapshot: a path they can read, or a folder shipped with the job."""
+    """Where workers find a snapshot: a path they can read, the address of a store that every host
+    copies it from (`stores`), or a folder shipped with the job.
+    """
 
     path: str
     shipped: str | None = None
 
     def folder(self) -> Path:
         if self.shipped is None:
-            return Path(self.path)
+            return local_copy(self.path) if is_address(self.path) else Path(self.path)
         from pyspark import SparkFiles
 
         return Path(SparkFiles.get(self.shipped))
@@ -73,6 +78,8 @@ class MatchJob:
     names: tuple[str, ...] = ()
     """The events' columns, where they have other names on the way (`shapes.plain_names`)."""
     choice: Choice = EVERYTHING
+    keep: tuple[str, ...] = ()
+    """Columns of events that go out with the lists."""
 
 
 def opened(location: Location, keep: int = _KEPT) -> tuple[Matcher, pa.Array]:
@@ -105,6 +112,7 @@ def match_batches(job: MatchJob, batches: Iterator[pa.RecordBatch]) -> Iterator[
         times.lap("wait")
         batch = named(batch, job.names)
         event_ids = batch.column(job.event_id)
+        kept = [batch.column(name) for name in job.keep]
         batch, filters = job.choice.filters_of(batch)
         events = matcher.encode(read_events(batch, job.shape))
         add_problems(events.errors, filters)
@@ -114,9 +122,22 @@ def match_batches(job: MatchJob, batches: Iterator[pa.RecordBatch]) -> Iterator[
             yield _bad_rows(event_ids, events, ids.type)
         else:
             choice = partial(job.choice.part, filters)
-            yield from match_parts(matcher, ids, event_ids, events, times, choice)
+            parts = match_parts(matcher, ids, event_ids, events, times, choice)
+            yield from _with_columns(parts, kept)
     if job.profile is not None:
         times.save(Path(job.profile))
+
+
+def _with_columns(
+    parts: Iterator[pa.RecordBatch], kept: Sequence[pa.Array]
+) -> Iterator[pa.RecordBatch]:
+    """Parts of a batch with the rows of some columns beside them."""
+    at = 0
+    for part in parts:
+        for n, column in enumerate(kept):
+            part = part.append_column(f"kept_{n}", column.slice(at, part.num_rows))
+        at += part.num_rows
+        yield part
 
 
 def refuse_nameless(errors: dict[int, EventError], ids: pa.Array, name: str = "event_id") -> None:
@@ -195,19 +216,22 @@ def _bad_rows(event_ids: pa.Array, events: EncodedEvents, id_type: pa.DataType) 
     return out_batch(event_ids.take(pa.array(rows, pa.int64())), lists, list(found))
 
 
-def parse_batches(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Rows (id, expr, perhaps more) to pickled chunks of leaf rows, in their order."""
+def parse_batches(known: Names, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Rows (id, expr, perhaps more, HASHES) to pickled chunks of leaf rows, in their order, each
+    with the digest of its rows.
+
+    known  names that subscriptions may use; None: any
+    """
     import pickle
 
-    from matchwood.engine.parsing import parse_texts
-
     for batch in batches:
+        digest, batch = tuple(digest_of(batch)), batch.drop_columns(list(HASHES))
         ids, texts = python_values(batch.column("id")), python_values(batch.column("expr"))
         has_contexts = "context" in batch.schema.names
         contexts = python_values(batch.column("context")) if has_contexts else None
-        leaves, rows, refused = parse_texts(texts)
+        leaves, rows, refused = parse_known(texts, known)
         fields = read_columns(field_columns(pa.Table.from_batches([batch])), refused)
-        parsed = (ids, texts, contexts, fields, leaves, rows, refused)
+        parsed = (digest, ids, texts, contexts, fields, leaves, rows, refused)
         data = pickle.dumps(parsed, pickle.HIGHEST_PROTOCOL)
         yield pa.RecordBatch.from_arrays([pa.array([data], pa.binary())], names=["chunk"])
 

@@ -190,10 +190,6 @@ class Walk:
         self._bound = workload.is_bound(0, workload.n_subscriptions)
         self.values = workload.values(0, workload.n_subscriptions)
 
-    def turn_to(self, workload: Context) -> None:
-        """Walk on as another workload on the same profiles says."""
-        self._workload = workload
-
     def steps(self, first: int, last: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Updates first .. last - 1, taken in order: profile, attribute and new value."""
         from matchwood.workload.context_kernels import walk

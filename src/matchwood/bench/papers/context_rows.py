@@ -16,8 +16,7 @@ from typing import Any
 import numpy as np
 
 from matchwood.bench.answers import pairs
-from matchwood.bench.context_arena import Filter, Stream
-from matchwood.bench.context_runner import warm_up_stream
+from matchwood.bench.context_arena import Filter, Stream, warm_up_stream
 from matchwood.bench.papers.cases import Limits
 from matchwood.bench.papers.index_rows import Contender
 from matchwood.errors import MatchwoodError

@@ -33,6 +33,7 @@ from matchwood.index.core.scratch import Scratch, new_version
 from matchwood.index.stabbing.predicate_kernels import Scratch as Found
 from matchwood.index.stabbing.predicates import StabbingTree
 from matchwood.index.stabbing.ps_trees import PSTrees
+from matchwood.kernel.verify_kernels import Output
 
 MANY, SHARE = 1024, 8
 """A batch of at least MANY expressions, and one for each SHARE held, is followed by `rebalance`."""
@@ -102,10 +103,11 @@ class ATree(IndexFrame):
         scratch.used[CHANGED] = 0
         done = 0
         while True:
-            done, status = insert_batch(
-                table.layout, table.predicates.layout, slots, done,
+            n, status = insert_batch(
+                table.layout, table.predicates.layout, slots[done:],
                 memory.layout, scratch, settings, memory.hull, changed,
             )  # fmt: skip
+            done += n
             if status == NODES_FULL:
                 memory.make_nodes()
                 scratch = memory.scratch(longest)
@@ -177,10 +179,11 @@ class ATree(IndexFrame):
         def step(
             first: int, stamp: int, offsets: np.ndarray, out: np.ndarray, counters: np.ndarray
         ) -> int:
+            output = Output(offsets, out, counters)
             while first < events.n_events:
                 last = min(first + EVENTS_AT_ONCE, events.n_events)
                 starts, found = trees.find(events, first, last)
-                done: int = match_found(x, matching, starts, found, first, offsets, out, counters)
+                done: int = match_found(x, matching, starts, found, first, output)
                 if done < last:
                     return done
                 first = last
@@ -193,19 +196,8 @@ class ATree(IndexFrame):
     ) -> Step:
         table, x, levels = self._table, self._memory.layout, scratch.of(self).arrays
         suppress = int(self.config.matching == ZERO_SUPPRESSION)
-
-        def step(
-            first: int, stamp: int, offsets: np.ndarray, out: np.ndarray, counters: np.ndarray
-        ) -> int:
-            done: int = match_levels(
-                x, levels, suppress,
-                stabbing.arrays, stabbing.segments, stabbing.on_node.lists, found,
-                events, first, stamp, scratch.event, scratch.entry,
-                table.predicates.layout, offsets, out, counters,
-            )  # fmt: skip
-            return done
-
-        return step
+        finder = stabbing.finder(table.predicates.layout, found)
+        return scratch.step(match_levels, events, x, levels, suppress, finder)
 
     # ── looking at it ───────────────────────────────────────────────────────────────────────────
 

@@ -252,11 +252,11 @@ def _abandon(x, top, scratch, settings):
 
 
 @part
-def _root(x, code, begin, end, is_conjunction, predicates, hull, scratch, changed, settings):
+def _root(x, expressions, slot, predicates, hull, scratch, changed, settings):
     """The node of an expression; its code is read backwards, so operands come first."""
-    top = np.int64(0)
-    for k in range(end - 1, begin - 1, -1):
-        token = code[k]
+    top, begin = np.int64(0), expressions.start[slot]
+    for k in range(begin + expressions.size[slot] - 1, begin - 1, -1):
+        token = expressions.code[k]
         if token >= 0:
             v = _leaf(x, token, predicates, hull, scratch, changed)
             status = DONE if v != NOTHING else NODES_FULL
@@ -271,26 +271,21 @@ def _root(x, code, begin, end, is_conjunction, predicates, hull, scratch, change
         top -= n
         scratch.operand[top] = v
         top += 1
-    if is_conjunction and top > 1:
-        return _operator(
-            x, np.int64(AND), np.int64(0), top, scratch, settings
-        )  # of leaves: none to abandon
+    if expressions.kind[slot] == CONJUNCTION and top > 1:
+        # of leaves: none to abandon
+        return _operator(x, np.int64(AND), np.int64(0), top, scratch, settings)
     return np.int64(scratch.operand[0]), DONE
 
 
 @kernel
-def insert_batch(expressions, predicates, slots, first, x, scratch, settings, hull, changed):
-    """Insert expressions first..; returns how many are done, and a status.
+def insert_batch(expressions, predicates, slots, x, scratch, settings, hull, changed):
+    """Insert expressions; returns how many are done, and a status.
 
     What a stopped expression has made is found again when it is inserted once more.
     """
-    for i in range(first, len(slots)):
+    for i in range(len(slots)):
         slot = slots[i]
-        begin = expressions.start[slot]
-        root, status = _root(
-            x, expressions.code, begin, begin + expressions.size[slot],
-            expressions.kind[slot] == CONJUNCTION, predicates, hull, scratch, changed, settings,
-        )  # fmt: skip
+        root, status = _root(x, expressions, slot, predicates, hull, scratch, changed, settings)
         if status == DONE and not has_words(x, most_words(n_slots(x, root) + 2) + 3):
             status = WORDS_FULL
         if status != DONE:

@@ -109,20 +109,15 @@ def _climb(x, levels, now, suppress, out, n):
 
 
 @kernel
-def match_levels(
-    x, levels, suppress, stabbing, segments, on_node, scratch,
-    events, first, stamp, board_event, board_entry, predicates, offsets, out, counters,
-):  # fmt: skip
+def match_levels(x, levels, suppress, finder, batch, output):
     """Match events first..; returns the number of events done (fewer: `out` is full)."""
-    for e in range(first, len(events.start) - 1):
-        n_found, n_stabbed, n_tested = stab_event(
-            stabbing, segments, on_node, predicates,
-            events, e, stamp + e, board_event, board_entry, scratch,
-        )  # fmt: skip
+    events, offsets, out = batch.events, output.offsets, output.out
+    for e in range(batch.first, len(events.start) - 1):
+        n_found, n_stabbed, n_tested = stab_event(finder, events, e, batch.stamp + e, batch.board)
         levels.clock[0] += 1
         now = levels.clock[0]
         for f in range(n_found):
-            pred = scratch.found[f]
+            pred = finder.scratch.found[f]
             for i in range(levels.told_start[pred], levels.told_start[pred + 1]):
                 _tell(x, levels, now, levels.told_leaf[i], levels.told_value[i])
         for i in range(len(levels.constant)):
@@ -138,13 +133,6 @@ def match_levels(
         n, n_nodes = _climb(x, levels, now, suppress, out, offsets[e])
         if n == FULL:
             return e
-        finish_event(
-            e,
-            n,
-            n_stabbed + n_nodes,
-            n - offsets[e],
-            n_found + n_tested + n_false,
-            offsets,
-            counters,
-        )
+        n_visited, n_tested = n_stabbed + n_nodes, n_found + n_tested + n_false
+        finish_event(e, n, n_visited, n - offsets[e], n_tested, output)
     return len(events.start) - 1

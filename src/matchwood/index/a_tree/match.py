@@ -30,14 +30,14 @@ from matchwood.index.a_tree.blocks import (
     TO_TOP,
     ATreeLayout,
 )
-from matchwood.index.core.layout_kernels import BOARD, ID_LISTS, PREDICATE_TABLE, Board
+from matchwood.index.core.layout_kernels import BOARD, ID_LISTS, PREDICATE_TABLE
+from matchwood.index.stabbing.predicate_kernels import Finder, Stabbing, stab_event
 from matchwood.index.stabbing.predicate_kernels import Scratch as Found
-from matchwood.index.stabbing.predicate_kernels import Stabbing, stab_event
 from matchwood.index.stabbing.segment_kernels import Segments
 from matchwood.kernel.bound import Layout
 from matchwood.kernel.id_list_kernels import IdLists
 from matchwood.kernel.jit import kernel, part
-from matchwood.kernel.verify_kernels import finish_event
+from matchwood.kernel.verify_kernels import Board, finish_event
 
 LAST_SIGNATURE = 255
 FULL = -1
@@ -171,12 +171,13 @@ def _open(x, matching, head, tail, out, n, n_pending):
 
 
 @part
-def _propagate(x, matching, now, n_sole, n_opened, tail, n_pending, out, n):
+def _propagate(x, matching, n_sole, n_opened, tail, n_pending, out, n):
     """Make OR parents true, or give them out, and let AND parents wait.
 
     Returns the ends of both queues and of `out` (FULL: no room).
     """
     truth, queue, opened = matching.truth, matching.queue, matching.opened
+    now = np.uint8(matching.clock[0])
     slots, n_links = len(x.root_of), n_sole
     for k in range(n_opened):
         up = np.int64(opened[k, 0])
@@ -277,9 +278,7 @@ def match_event(x, matching, found, first, n_found, out, n):
             if n == FULL:
                 return n, n_looked_at, in_vain
             head, before = tail, n
-            tail, n_pending, n = _propagate(
-                x, matching, now, n_sole, n_opened, tail, n_pending, out, n
-            )
+            tail, n_pending, n = _propagate(x, matching, n_sole, n_opened, tail, n_pending, out, n)
             if n == FULL:
                 return n, n_looked_at, in_vain
             n_looked_at += tail - head + n - before
@@ -296,39 +295,27 @@ def match_events(bound, mine, events, first, stamp, output):
     """Match events first..; returns the number of events done (fewer: `out` is full)."""
     view, own = _view_of(bound), _mine_of(mine)
     x, matching, scratch = view.graph, own.matching, own.found
-    stabbing, segments, on_node, predicates = (
-        view.stabbing, view.segments, view.on_node, view.predicates,
-    )  # fmt: skip
-    board_event, board_entry = own.board.event, own.board.entry
-    offsets, out, counters = output.offsets, output.out, output.counters
+    finder = Finder(view.stabbing, view.segments, view.on_node, view.predicates, scratch)
+    offsets, out = output.offsets, output.out
     for e in range(first, len(events.start) - 1):
-        n_found, n_nodes, n_tested = stab_event(
-            stabbing, segments, on_node, predicates,
-            events, e, stamp + e, board_event, board_entry, scratch,
-        )  # fmt: skip
+        n_found, n_nodes, n_tested = stab_event(finder, events, e, stamp + e, own.board)
         n, n_looked_at, in_vain = match_event(
             x, matching, scratch.found, np.int64(0), n_found, out, offsets[e]
         )
         if n == FULL:
             return e
-        finish_event(
-            e,
-            n,
-            n_nodes + n_looked_at,
-            n - offsets[e] + in_vain,
-            n_found + n_tested,
-            offsets,
-            counters,
-        )
+        n_candidates = n - offsets[e] + in_vain
+        finish_event(e, n, n_nodes + n_looked_at, n_candidates, n_found + n_tested, output)
     return len(events.start) - 1
 
 
 @kernel
-def match_found(x, matching, starts, found, first, offsets, out, counters):
+def match_found(x, matching, starts, found, first, output):
     """Match events first.., the predicates of each found elsewhere: event i's from starts[i] on.
 
     Returns the event after the last one done (not the last of them all: `out` is full).
     """
+    offsets, out = output.offsets, output.out
     for i in range(len(starts) - 1):
         e, n_found = first + i, starts[i + 1] - starts[i]
         n, n_looked_at, in_vain = match_event(
@@ -336,5 +323,5 @@ def match_found(x, matching, starts, found, first, offsets, out, counters):
         )
         if n == FULL:
             return e
-        finish_event(e, n, n_looked_at, n - offsets[e] + in_vain, n_found, offsets, counters)
+        finish_event(e, n, n_looked_at, n - offsets[e] + in_vain, n_found, output)
     return first + len(starts) - 1

@@ -38,7 +38,8 @@ from matchwood.index.a_tree.nodes import (
     next_mark,
     put_node,
 )
-from matchwood.kernel.jit import kernel, part
+from matchwood.kernel.jit import kernel
+from matchwood.kernel.sort_kernels import sort_words
 
 
 @kernel
@@ -64,23 +65,6 @@ def rank_nodes(x, leaves, order, rank):
                 order[n], rank[p] = p, n
                 n += 1
     return n
-
-
-@part
-def _sort(word, begin, end):
-    """Numbers of one class of parents, ascending."""
-    gap = np.int64(1)
-    while gap < (end - begin) // 3:
-        gap = 3 * gap + 1
-    while gap > 0:
-        for i in range(begin + gap, end):
-            item = word[i]
-            j = i - gap
-            while j >= begin and word[j] > item:
-                word[j + gap] = word[j]
-                j -= gap
-            word[j + gap] = item
-        gap //= 3
 
 
 @kernel
@@ -119,9 +103,9 @@ def copy_nodes(x, order, rank, fresh):
                 fresh.word[top + i] = rank[x.word[at + i]]
             first = top + PARENTS
             ors, active = first + x.word[at + N_OR], first + x.word[at + N_ACTIVE]
-            _sort(fresh.word, first, ors)
-            _sort(fresh.word, ors, active)
-            _sort(fresh.word, active, first + n)
+            sort_words(fresh.word, first, ors)
+            sort_words(fresh.word, ors, active)
+            sort_words(fresh.word, active, first + n)
             fresh.node[new, UP] = top
             top += class_size(block_class(PARENTS + n))
         fresh.hot[new, TELL] = tell_of(fresh, fresh.node[new, UP])

@@ -78,18 +78,8 @@ class ThreeValuedATree:
         scratch.begin()
         stabbing, table, part = self._stabbing, self._table, scratch.of(self)
         found, levels = stabbing.scratch_in(part, events), part.arrays
-
-        def step(
-            first: int, stamp: int, offsets: np.ndarray, out: np.ndarray, counters: np.ndarray
-        ) -> int:
-            done: int = match_levels(
-                self.layout, levels, 0,
-                stabbing.arrays, stabbing.segments, stabbing.on_node.lists, found,
-                events, first, stamp, scratch.event, scratch.entry,
-                table.predicates.layout, offsets, out, counters,
-            )  # fmt: skip
-            return done
-
+        finder = stabbing.finder(table.predicates.layout, found)
+        step = scratch.step(match_levels, events, self.layout, levels, 0, finder)
         hits = scratch.run(events, table.n_attributes, step)
         scratch.end()
         return hits

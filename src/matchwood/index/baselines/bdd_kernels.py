@@ -277,19 +277,14 @@ def sweep(d, fresh):
 
 
 @kernel
-def match_diagrams(
-    d, held, value, holds, clock, stabbing, segments, on_node, scratch,
-    events, first, stamp, board_event, board_entry, predicates, offsets, out, counters,
-):  # fmt: skip
+def match_diagrams(d, held, value, holds, clock, finder, batch, output):
     """Match events first..; returns the number of events done (fewer: `out` is full)."""
-    for e in range(first, len(events.start) - 1):
-        n_found, n_nodes, n_tested = stab_event(
-            stabbing, segments, on_node, predicates,
-            events, e, stamp + e, board_event, board_entry, scratch,
-        )  # fmt: skip
+    events, offsets, out = batch.events, output.offsets, output.out
+    for e in range(batch.first, len(events.start) - 1):
+        n_found, n_nodes, n_tested = stab_event(finder, events, e, batch.stamp + e, batch.board)
         clock[0] += 1
         for f in range(n_found):
-            holds[scratch.found[f]] = clock[0]
+            holds[finder.scratch.found[f]] = clock[0]
         value[FALSE], value[TRUE] = 0, 1
         for v in range(2, d.count[N_NODES]):
             is_true = holds[d.node[v, PREDICATE]] == clock[0]
@@ -300,7 +295,5 @@ def match_diagrams(
                 return e
             out[n] = slot
             n += np.int64(value[d.root_of[slot]])
-        finish_event(
-            e, n, n_nodes + d.count[N_NODES], len(held), n_found + n_tested, offsets, counters
-        )
+        finish_event(e, n, n_nodes + d.count[N_NODES], len(held), n_found + n_tested, output)
     return len(events.start) - 1

@@ -132,19 +132,14 @@ def _count(posts, words, found, n_found, counting, now):
 
 
 @kernel
-def match_bop(
-    posts, words, counting, stabbing, segments, on_node, scratch,
-    events, first, stamp, board_event, board_entry, predicates, offsets, out, counters,
-):  # fmt: skip
+def match_bop(posts, words, counting, finder, batch, output):
     """Match events first..; returns the number of events done (fewer: `out` is full)."""
-    for e in range(first, len(events.start) - 1):
-        n_found, n_nodes, n_tested = stab_event(
-            stabbing, segments, on_node, predicates,
-            events, e, stamp + e, board_event, board_entry, scratch,
-        )  # fmt: skip
+    events, offsets, out = batch.events, output.offsets, output.out
+    for e in range(batch.first, len(events.start) - 1):
+        n_found, n_nodes, n_tested = stab_event(finder, events, e, batch.stamp + e, batch.board)
         counting.clock[0] += 1
         now = counting.clock[0]
-        n_candidates, n_read = _count(posts, words, scratch.found, n_found, counting, now)
+        n_candidates, n_read = _count(posts, words, finder.scratch.found, n_found, counting, now)
         n = offsets[e]
         if n + n_candidates > len(out):
             return e
@@ -154,5 +149,5 @@ def match_bop(
             n += np.int64(
                 _evaluate(words.item, words.start[slot] + 1, counting.truth, now, counting.stack)
             )
-        finish_event(e, n, n_nodes + n_read, n_candidates, n_found + n_tested, offsets, counters)
+        finish_event(e, n, n_nodes + n_read, n_candidates, n_found + n_tested, output)
     return len(events.start) - 1

@@ -84,8 +84,7 @@ class Counting(PredicateFrame[Postings]):
     def _stepper(self, events: EventBatch, scratch: Scratch) -> Step:
         x, mine = self._built, self._arrays_in(scratch)
         most = int(np.iinfo(x.counter.dtype).max)
-        arguments = x.posts, mine.counter, mine.clock, x.width, most, mine.opened
-        return self._step(count_batch, events, scratch, x.stabbing, *arguments)
+        return self._step(count_batch, events, scratch, x.stabbing, x.posts, mine, x.width, most)
 
     def _structure(self) -> dict[str, Any]:
         x = self._built

@@ -70,20 +70,17 @@ def _count(posts, opened, n_found, counter, base, out, n):
 
 
 @kernel
-def count_batch(
-    posts, counter, clock, width, limit, opened, stabbing, segments, on_node, scratch,
-    events, first, stamp, board_event, board_entry, predicates, offsets, out, counters,
-):  # fmt: skip
+def count_batch(posts, counts, width, limit, finder, batch, output):
     """Match events first..; returns the number of events done (fewer: `out` is full)."""
-    for e in range(first, len(events.start) - 1):
-        n_found, n_nodes, n_tested = stab_event(
-            stabbing, segments, on_node, predicates,
-            events, e, stamp + e, board_event, board_entry, scratch,
-        )  # fmt: skip
-        base = _next_base(counter, clock, width, limit)
-        _open(posts, scratch.found, n_found, opened)
-        n, n_candidates = _count(posts, opened, n_found, counter, base, out, offsets[e])
+    events, offsets, out = batch.events, output.offsets, output.out
+    for e in range(batch.first, len(events.start) - 1):
+        n_found, n_nodes, n_tested = stab_event(finder, events, e, batch.stamp + e, batch.board)
+        base = _next_base(counts.counter, counts.clock, width, limit)
+        _open(posts, finder.scratch.found, n_found, counts.opened)
+        n, n_candidates = _count(
+            posts, counts.opened, n_found, counts.counter, base, out, offsets[e]
+        )
         if n < 0:
             return e
-        finish_event(e, n, n_nodes + n_found, n_candidates, n_found + n_tested, offsets, counters)
+        finish_event(e, n, n_nodes + n_found, n_candidates, n_found + n_tested, output)
     return len(events.start) - 1

@@ -48,11 +48,12 @@ from matchwood.index.baselines.gryphon_kernels import (
     IS_GROUP,
     NEARBY,
     ROOT,
+    Leaves,
     Tree,
     arrange,
     fill_leaves,
 )
-from matchwood.index.baselines.gryphon_match_kernels import search_batch
+from matchwood.index.baselines.gryphon_match_kernels import View, Walk, search_batch
 from matchwood.index.baselines.list_kernels import starts
 from matchwood.index.core.config import IndexConfig
 from matchwood.index.core.frame import Step
@@ -126,11 +127,10 @@ class Gryphon(StaticFrame[Built]):
         tree, pairs = self._tree(paths)
         postings = with_attributes(new_postings(len(tree.first) - 1), len(uses))
         rows, skip, done = np.argsort(paths.node, kind="stable"), np.zeros(len(uses), np.int8), 0
+        leaves = Leaves(slots, paths.node, paths.depth, start, order)
         while done < len(slots):
             postings = with_words(postings, len(postings.lists))
-            done = fill_leaves(
-                postings, x, p, slots, rows, done, paths.node, paths.depth, start, order, skip, uses
-            )
+            done = fill_leaves(postings, x, p, leaves, rows, done, skip, uses)
         return Built(tree, pairs, closed_up(postings, len(postings.lists)), int((uses > 0).sum()))
 
     def _paths(self, start: np.ndarray, order: np.ndarray) -> Paths:
@@ -183,18 +183,8 @@ class Gryphon(StaticFrame[Built]):
         posted = part.arrays = grown(part.arrays, doubled(len(part.arrays), width), -1)
         stack = np.empty(len(x.tree.first), np.int32)
         equality = np.empty(int(np.diff(events.start).max(initial=0)), np.int64)
-
-        def step(
-            first: int, stamp: int, offsets: np.ndarray, out: np.ndarray, counters: np.ndarray
-        ) -> int:
-            done: int = search_batch(
-                x.tree, x.pairs, x.postings, posted,
-                table.layout, stack, equality, events, first, stamp, scratch.event, scratch.entry,
-                table.predicates.layout, offsets, out, counters,
-            )  # fmt: skip
-            return done
-
-        return step
+        view = View(x.tree, x.pairs, x.postings, table.layout, table.predicates.layout)
+        return scratch.step(search_batch, events, view, Walk(posted, stack, equality))
 
     def _structure(self) -> dict[str, Any]:
         x = self._built

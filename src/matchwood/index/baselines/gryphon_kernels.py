@@ -52,22 +52,31 @@ def arrange(rank, expressions, predicates, slots, start, order):
             mine[j] = pred
 
 
+class Leaves(NamedTuple):
+    """Expressions, and where each is posted."""
+
+    slot: np.ndarray
+    node: np.ndarray
+    depth: np.ndarray  # predicates on the way to the node: order[start:start + depth]
+    start: np.ndarray
+    order: np.ndarray
+
+
 @kernel
-def fill_leaves(
-    postings, expressions, predicates, slots, rows, first, node, depth, start, order, skip, rarity
-):
+def fill_leaves(postings, expressions, predicates, leaves, rows, first, skip, rarity):
     """Post expressions at their nodes, without the predicates on the way; rows first.. in turn.
 
-    rows    positions in `slots`; node, depth, start and order are by such positions
+    rows    positions in `leaves`
     skip    int8 by attribute, all 0 before and after
 
     Returns how many are done; fewer than all: the arena has no room.
     """
+    start, depth, order = leaves.start, leaves.depth, leaves.order
     for r in range(first, len(rows)):
         i = rows[r]
         for k in range(start[i], start[i] + depth[i]):
             skip[predicates.attr[order[k]]] = 1
-        fits = push(postings, node[i], expressions, predicates, slots[i], skip, rarity)
+        fits = push(postings, leaves.node[i], expressions, predicates, leaves.slot[i], skip, rarity)
         for k in range(start[i], start[i] + depth[i]):
             skip[predicates.attr[order[k]]] = 0
         if not fits:

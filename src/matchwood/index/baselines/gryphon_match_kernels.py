@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
-from matchwood.encode.predicate_kernels import hash_set
+from matchwood.encode.expression_kernels import ExpressionLayout
+from matchwood.encode.predicate_kernels import PredicateLayout, hash_set
 from matchwood.index.baselines.gryphon_kernels import (
     EQUALITY,
     GENERIC,
@@ -12,17 +15,43 @@ from matchwood.index.baselines.gryphon_kernels import (
     NEARBY,
     NONE,
     ROOT,
+    Tree,
 )
 from matchwood.kernel.jit import kernel, part
-from matchwood.kernel.pair_map_kernels import ABSENT, find_pair, pair
-from matchwood.kernel.posting_kernels import N, clear_offsets, emit_list, post_offsets
+from matchwood.kernel.pair_map_kernels import ABSENT, PairMap, find_pair, pair
+from matchwood.kernel.posting_kernels import (
+    N,
+    PostingLayout,
+    clear_offsets,
+    emit_list,
+    post_offsets,
+)
 from matchwood.kernel.verify_kernels import (
     CANDIDATES,
     PREDICATES,
+    Posted,
     finish_event,
     holds,
     post_event,
 )
+
+
+class View(NamedTuple):
+    """What a search reads."""
+
+    tree: Tree
+    pairs: PairMap
+    postings: PostingLayout
+    expressions: ExpressionLayout
+    predicates: PredicateLayout
+
+
+class Walk(NamedTuple):
+    """What a search writes to."""
+
+    posted: np.ndarray  # int64[attributes], see `posting_kernels.post_offsets`
+    stack: np.ndarray  # int32[nodes]
+    equality: np.ndarray  # int64[entries of the longest event], their value predicates
 
 
 @part
@@ -44,28 +73,24 @@ def _equality_of(predicates, attr, keys, entry):
 
 
 @part
-def _follow(tree, which, events, entry, attr, stamp, board_event, board_entry, predicates,
-            stack, top):  # fmt: skip
+def _follow(tree, which, event, entry, stack, top):
     """Push the nodes below all edges of a list whose key set the event's entry meets."""
-    lo, hi = events.lo[entry], events.hi[entry]
+    lo, hi, attr = event.events.lo[entry], event.events.hi[entry], event.events.attr[entry]
     for at in range(tree.start[which], tree.start[which + 1]):
         if tree.lo[at] > hi or lo > tree.hi[at]:
             continue
         if (tree.ref[at] >= 0 and lo == hi) or holds(
-            events, stamp, board_event, board_entry, attr, tree.lo[at], tree.hi[at], tree.ref[at],
-            predicates,
-        ):  # fmt: skip
+            event, attr, tree.lo[at], tree.hi[at], tree.ref[at]
+        ):
             stack[top] = tree.child[at]
             top += 1
     return top
 
 
 @part
-def _branch(
-    tree, pairs, node, group, attr, events, entry, equality, stamp, board_event, board_entry,
-    predicates, stack, top,
-):  # fmt: skip
+def _branch(view, node, group, event, entry, equality, stack, top):
     """One attribute of a node: the value edge by its hash, the others one by one."""
+    tree, events = view.tree, event.events
     equalities, generic = 2 * group + EQUALITY, 2 * group + GENERIC
     n_equalities = tree.start[equalities + 1] - tree.start[equalities]
     tested = tree.start[generic + 1] - tree.start[generic]
@@ -73,32 +98,27 @@ def _branch(
         if events.lo[entry] == events.hi[entry]:
             tested += 1
             if equality != NONE:
-                child = find_pair(pairs, pair(node, equality))
+                child = find_pair(view.pairs, pair(node, equality))
                 if child != ABSENT:
                     stack[top] = child
                     top += 1
         else:
             tested += n_equalities
-            top = _follow(
-                tree, equalities, events, entry, attr, stamp, board_event, board_entry,
-                predicates, stack, top,
-            )  # fmt: skip
-    top = _follow(
-        tree, generic, events, entry, attr, stamp, board_event, board_entry,
-        predicates, stack, top,
-    )  # fmt: skip
+            top = _follow(tree, equalities, event, entry, stack, top)
+    top = _follow(tree, generic, event, entry, stack, top)
     return top, tested
 
 
 @part
-def _match_event(
-    tree, pairs, postings, events, e, stamp, board_event, board_entry, posted,
-    expressions, predicates, stack, equality, out, n, counters,
-):  # fmt: skip
+def _match_event(view, walk, event, e, n, output):
     """Every node whose path holds; the end of `out` (-1: full), nodes visited, edges tested."""
+    tree, postings, events, board = view.tree, view.postings, event.events, event.board
+    stack, equality = walk.stack, walk.equality
     begin, end = events.start[e], events.start[e + 1]
     for entry in range(begin, end):
-        equality[entry - begin] = _equality_of(predicates, events.attr[entry], events.lo, entry)
+        equality[entry - begin] = _equality_of(
+            view.predicates, events.attr[entry], events.lo, entry
+        )
     n_nodes, n_tested = np.int64(0), np.int64(0)
     stack[0] = ROOT
     top = np.int64(1)
@@ -107,53 +127,44 @@ def _match_event(
         node = np.int64(stack[top])
         n_nodes += 1
         if postings.lists[node, N] > 0:
-            n = emit_list(
-                postings, node, events, stamp, board_event, board_entry, posted,
-                expressions, predicates, n, out, counters,
-            )  # fmt: skip
+            n = emit_list(postings, node, event, walk.posted, view.expressions, n, output)
             if n < 0:
                 break
         first, last = tree.first[node], tree.first[node + 1]
         if last - first <= NEARBY * (end - begin):
             for group in range(first, last):
                 attr = tree.attr[group]
-                if board_event[attr] == stamp:
-                    entry = board_entry[attr]
+                if board.event[attr] == event.stamp:
+                    entry = board.entry[attr]
                     top, tested = _branch(
-                        tree, pairs, node, group, attr, events, entry, equality[entry - begin],
-                        stamp, board_event, board_entry, predicates, stack, top,
-                    )  # fmt: skip
+                        view, node, group, event, entry, equality[entry - begin], stack, top
+                    )
                     n_tested += tested
         else:
             for entry in range(begin, end):
-                attr = events.attr[entry]
-                group = find_pair(pairs, pair(node, IS_GROUP | np.int64(attr)))
+                attr = np.int64(events.attr[entry])
+                group = find_pair(view.pairs, pair(node, IS_GROUP | attr))
                 if group != ABSENT:
                     top, tested = _branch(
-                        tree, pairs, node, group, attr, events, entry, equality[entry - begin],
-                        stamp, board_event, board_entry, predicates, stack, top,
-                    )  # fmt: skip
+                        view, node, group, event, entry, equality[entry - begin], stack, top
+                    )
                     n_tested += tested
     return n, n_nodes, n_tested
 
 
 @kernel
-def search_batch(
-    tree, pairs, postings, posted, expressions, stack, equality,
-    events, first, stamp, board_event, board_entry, predicates, offsets, out, counters,
-):  # fmt: skip
+def search_batch(view, walk, batch, output):
     """Match events first..; returns the number of events done (fewer: `out` is full)."""
-    for e in range(first, len(events.start) - 1):
+    events, stamp, counters = batch.events, batch.stamp, output.counters
+    for e in range(batch.first, len(events.start) - 1):
         candidates, tests = counters[CANDIDATES], counters[PREDICATES]
-        post_event(events, e, stamp + e, board_event, board_entry)
-        post_offsets(postings, events, e, posted)
-        n, n_nodes, n_tested = _match_event(
-            tree, pairs, postings, events, e, stamp + e, board_event, board_entry, posted,
-            expressions, predicates, stack, equality, out, offsets[e], counters,
-        )  # fmt: skip
-        clear_offsets(events, e, posted)
+        post_event(events, e, stamp + e, batch.board)
+        post_offsets(view.postings, events, e, walk.posted)
+        event = Posted(events, stamp + e, batch.board, view.predicates)
+        n, n_nodes, n_tested = _match_event(view, walk, event, e, output.offsets[e], output)
+        clear_offsets(events, e, walk.posted)
         if n < 0:
             counters[CANDIDATES], counters[PREDICATES] = candidates, tests
             return e
-        finish_event(e, n, n_nodes, 0, n_tested, offsets, counters)
+        finish_event(e, n, n_nodes, 0, n_tested, output)
     return len(events.start) - 1

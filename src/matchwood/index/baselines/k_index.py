@@ -255,16 +255,7 @@ class KIndex(StaticFrame[Enumerated]):
         is_plain = events.lo is events.hi or bool((events.lo == events.hi).all())
         is_plain = is_plain and self.config.algorithm == CONJUNCTION
         x, cursors = self._built, self._cursors(scratch.of(self), events, is_plain)
-
-        def step(
-            first: int, stamp: int, offsets: np.ndarray, out: np.ndarray, counters: np.ndarray
-        ) -> int:
-            done: int = match_by_size(
-                x.lists, x.segments, is_plain, cursors, events, first, offsets, out, counters
-            )
-            return done
-
-        return step
+        return scratch.step(match_by_size, events, x.lists, x.segments, is_plain, cursors)
 
     def _cursors(self, part: Part, events: EventBatch, is_plain: bool) -> Cursors:
         s: Cursors = part.arrays

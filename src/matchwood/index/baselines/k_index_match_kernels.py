@@ -59,12 +59,13 @@ def _settle(cursor, i, n):
 
 
 @part
-def _conjunction(item, at, end, cursor, n_lists, k, out, n, work):
+def _conjunction(item, scratch, n_lists, k, out, n):
     """Emit ids that are in k of the lists (Algorithm 1); the end of `out`, or -1 when it is full.
 
     A cursor is (current id << 32 | list), and cursors are kept sorted: an id before that of the
     k-th cursor cannot be in k lists, so all cursors before it skip there.
     """
+    at, end, cursor, work = scratch.at, scratch.end, scratch.cursor, scratch.work
     last_pivot = np.int64(-1)
     for i in range(n_lists - 1, -1, -1):
         cursor[i] = np.int64(item[at[i]]) << 32 | i
@@ -95,10 +96,10 @@ def _conjunction(item, at, end, cursor, n_lists, k, out, n, work):
 
 
 @part
-def _match_values(index, segments, events, e, scratch, out, n, work):
+def _match_values(index, segments, events, e, scratch, out, n):
     """An event of values: size by size, the lists of its segments through the algorithm."""
     here, stop = scratch.here, scratch.stop
-    at, end, cursor = scratch.at, scratch.end, scratch.cursor
+    at, end = scratch.at, scratch.end
     n_here = np.int64(0)
     for entry in range(events.start[e], events.start[e + 1]):
         if has_segments(segments, events.attr[entry]):
@@ -119,19 +120,19 @@ def _match_values(index, segments, events, e, scratch, out, n, work):
             here[kept], stop[kept] = which, stop[i]
             kept += np.int64(which < stop[i])
         n_here = kept
-        work[OPENED] += n_lists
+        scratch.work[OPENED] += n_lists
         if n_lists >= k:
-            n = _conjunction(index.item, at, end, cursor, n_lists, np.int64(k), out, n, work)
+            n = _conjunction(index.item, scratch, n_lists, np.int64(k), out, n)
             if n < 0:
                 return n
     return n
 
 
 @part
-def _count_segments(index, segments, attr, lo, hi, now, began, scratch, out, n, work):
-    """One interval of an entry: count each expression once for the entry."""
-    seen, tally = scratch.seen, scratch.tally
-    for segment in range(segment_of(segments, attr, lo), segment_of(segments, attr, hi) + 1):
+def _count_segments(index, first, last, began, scratch, out, n):
+    """The segments of one interval of an entry: count each expression once for the entry."""
+    seen, tally, work, now = scratch.seen, scratch.tally, scratch.work, scratch.clock[0]
+    for segment in range(first, last + 1):
         for which in range(index.first[segment], index.first[segment + 1]):
             work[OPENED] += 1
             work[READ] += index.start[which + 1] - index.start[which]
@@ -153,43 +154,41 @@ def _count_segments(index, segments, attr, lo, hi, now, began, scratch, out, n, 
 
 
 @part
-def _match_intervals(index, segments, events, e, scratch, out, n, work):
+def _match_intervals(index, segments, events, e, scratch, out, n):
     """An event of intervals: an expression may be in several lists of an entry, so they count."""
     began = scratch.clock[0] + 1
     for entry in range(events.start[e], events.start[e + 1]):
         scratch.clock[0] += 1
-        now, attr = scratch.clock[0], events.attr[entry]
+        attr = events.attr[entry]
         if not has_segments(segments, attr):
             continue
         if len(events.more) == 0 or events.more[entry] < 0:
-            n = _count_segments(
-                index, segments, attr, events.lo[entry], events.hi[entry],
-                now, began, scratch, out, n, work,
-            )  # fmt: skip
+            first = segment_of(segments, attr, events.lo[entry])
+            last = segment_of(segments, attr, events.hi[entry])
+            n = _count_segments(index, first, last, began, scratch, out, n)
         else:
             which = events.more[entry]
             for i in range(events.more_start[which], events.more_start[which + 1]):
                 if n >= 0:
-                    n = _count_segments(
-                        index, segments, attr, events.more_lo[i], events.more_hi[i],
-                        now, began, scratch, out, n, work,
-                    )  # fmt: skip
+                    first = segment_of(segments, attr, events.more_lo[i])
+                    last = segment_of(segments, attr, events.more_hi[i])
+                    n = _count_segments(index, first, last, began, scratch, out, n)
         if n < 0:
             break
     return n
 
 
 @kernel
-def match_by_size(index, segments, is_plain, scratch, events, first, offsets, out, counters):
+def match_by_size(index, segments, is_plain, scratch, batch, output):
     """Match events first..; returns the number of events done (fewer: `out` is full)."""
-    work = scratch.work
-    for e in range(first, len(events.start) - 1):
+    events, offsets, out, work = batch.events, output.offsets, output.out, scratch.work
+    for e in range(batch.first, len(events.start) - 1):
         work[:] = 0
         if is_plain:
-            n = _match_values(index, segments, events, e, scratch, out, offsets[e], work)
+            n = _match_values(index, segments, events, e, scratch, out, offsets[e])
         else:
-            n = _match_intervals(index, segments, events, e, scratch, out, offsets[e], work)
+            n = _match_intervals(index, segments, events, e, scratch, out, offsets[e])
         if n < 0:
             return e
-        finish_event(e, n, work[OPENED], work[LOOKED_AT], work[READ], offsets, counters)
+        finish_event(e, n, work[OPENED], work[LOOKED_AT], work[READ], output)
     return len(events.start) - 1

@@ -216,19 +216,14 @@ def _is_true(words, block, gathering, n):
 
 
 @kernel
-def match_leaf_ids(
-    posts, words, last_point, is_dewey, gathering, stabbing, segments, on_node, scratch,
-    events, first, stamp, board_event, board_entry, predicates, offsets, out, counters,
-):  # fmt: skip
+def match_leaf_ids(posts, words, last_point, is_dewey, gathering, finder, batch, output):
     """Match events first..; returns the number of events done (fewer: `out` is full)."""
-    for e in range(first, len(events.start) - 1):
-        n_found, n_nodes, n_tested = stab_event(
-            stabbing, segments, on_node, predicates,
-            events, e, stamp + e, board_event, board_entry, scratch,
-        )  # fmt: skip
+    events, offsets, out = batch.events, output.offsets, output.out
+    for e in range(batch.first, len(events.start) - 1):
+        n_found, n_nodes, n_tested = stab_event(finder, events, e, batch.stamp + e, batch.board)
         gathering.clock[0] += 1
         n_touched, n_leaves = _gather(
-            posts, words, scratch.found, n_found, gathering, gathering.clock[0]
+            posts, words, finder.scratch.found, n_found, gathering, gathering.clock[0]
         )
         n = offsets[e]
         if n + n_touched > len(out):
@@ -243,5 +238,5 @@ def match_leaf_ids(
                 is_match = _covers(gathering, m, last_point[slot], gathering.clock[0])
             out[n] = slot
             n += np.int64(is_match)
-        finish_event(e, n, n_nodes + n_leaves, n_touched, n_found + n_tested, offsets, counters)
+        finish_event(e, n, n_nodes + n_leaves, n_touched, n_found + n_tested, output)
     return len(events.start) - 1

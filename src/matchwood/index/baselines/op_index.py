@@ -127,18 +127,10 @@ class OpIndex(StaticFrame[Sorted]):
     def _stepper(self, events: EventBatch, scratch: Scratch) -> Step:
         table, x, counts = self._table, self._built, self._arrays_in(scratch)
         is_plain = events.lo is events.hi or bool((events.lo == events.hi).all())
-
-        def step(
-            first: int, stamp: int, offsets: np.ndarray, out: np.ndarray, counters: np.ndarray
-        ) -> int:
-            done: int = match_lists(
-                x.lists, x.pairs, counts, table.layout, table.predicates.layout,
-                is_plain, events, first, stamp, scratch.event, scratch.entry, offsets, out,
-                counters,
-            )  # fmt: skip
-            return done
-
-        return step
+        return scratch.step(
+            match_lists, events, x.lists, x.pairs, counts,
+            table.layout, table.predicates.layout, is_plain,
+        )  # fmt: skip
 
     def _structure(self) -> dict[str, Any]:
         x = self._built

@@ -6,17 +6,17 @@ from typing import NamedTuple
 
 import numpy as np
 
+from matchwood.index.core.hit_kernels import all_hold
 from matchwood.index.stabbing.segment_kernels import interval
 from matchwood.kernel.interval_kernels import MAX_KEY, MIN_KEY
 from matchwood.kernel.jit import kernel, part
 from matchwood.kernel.pair_map_kernels import ABSENT, find_pair, pair
 from matchwood.kernel.verify_kernels import (
     CANDIDATES,
-    EVENTS,
-    MATCHES,
     NODES,
     PREDICATES,
-    holds,
+    Posted,
+    finish_event,
     meets,
     post_event,
 )
@@ -118,8 +118,9 @@ def _first_at_least(key, low, high, x):
 
 
 @part
-def _count(lists, counts, first, last, now, n, out, counters):
+def _count(lists, counts, first, last, n, output):
     """Count the entries first .. last - 1; returns the end of `out`, or -1 when it is full."""
+    now, out, counters = counts.clock[0], output.out, output.counters
     for i in range(first, last):
         slot = lists.slot[i]
         if counts.seen[slot] != now:
@@ -137,36 +138,37 @@ def _count(lists, counts, first, last, now, n, out, counters):
 
 
 @part
-def _count_block(lists, counts, predicates, block, x, now, n, out, counters):
+def _count_block(lists, counts, predicates, block, x, n, output):
     """What a key satisfies in the four lists of a block."""
-    b = N_OPS * block
+    b, counters = N_OPS * block, output.counters
     counters[NODES] += 1
     first = _first_at_least(lists.key, lists.start[b + EQ], lists.start[b + EQ + 1], x)
     last = first
     while last < lists.start[b + EQ + 1] and lists.key[last] == x:
         last += 1
-    n = _count(lists, counts, first, last, now, n, out, counters)
+    n = _count(lists, counts, first, last, n, output)
     if n >= 0:
         begin, end = lists.start[b + GE], lists.start[b + GE + 1]
         last = end if x == MAX_KEY else _first_at_least(lists.key, begin, end, x + 1)
-        n = _count(lists, counts, begin, last, now, n, out, counters)
+        n = _count(lists, counts, begin, last, n, output)
     if n >= 0:
         begin, end = lists.start[b + LE], lists.start[b + LE + 1]
         first = _first_at_least(lists.key, begin, end, x)
-        n = _count(lists, counts, first, end, now, n, out, counters)
+        n = _count(lists, counts, first, end, n, output)
     if n >= 0:
         for i in range(lists.start[b + OTHER], lists.start[b + OTHER + 1]):
             counters[PREDICATES] += 1
             if meets(predicates, lists.key[i], x, x):
                 counters[PREDICATES] -= 1
-                n = _count(lists, counts, i, i + 1, now, n, out, counters)
+                n = _count(lists, counts, i, i + 1, n, output)
                 if n < 0:
                     break
     return n
 
 
 @part
-def _match_values(lists, pairs, counts, predicates, events, e, now, n, out, counters):
+def _match_values(lists, pairs, counts, predicates, events, e, n, output):
+    """An event of values: count in the blocks of every pair of its attributes."""
     first, last = events.start[e], events.start[e + 1]
     for g in range(first, last):
         group = np.int64(events.attr[g])
@@ -177,19 +179,16 @@ def _match_values(lists, pairs, counts, predicates, events, e, now, n, out, coun
         for i in range(first, last):
             block = find_pair(pairs, pair(group, events.attr[i]))
             if block != ABSENT:
-                n = _count_block(
-                    lists, counts, predicates, block, events.lo[i], now, n, out, counters
-                )
+                n = _count_block(lists, counts, predicates, block, events.lo[i], n, output)
                 if n < 0:
                     return n
     return n
 
 
 @part
-def _match_sets(
-    lists, expressions, predicates, events, e, stamp, board_event, board_entry, n, out, counters
-):
+def _match_sets(lists, expressions, event, e, n, output):
     """An event of sets: counting ends apart would not do, so every expression is verified."""
+    events, out, counters = event.events, output.out, output.counters
     for g in range(events.start[e], events.start[e + 1]):
         group = np.int64(events.attr[g])
         if group + 1 >= len(lists.group_start):
@@ -197,18 +196,7 @@ def _match_sets(
         for i in range(lists.group_start[group], lists.group_start[group + 1]):
             slot = lists.group_slot[i]
             counters[CANDIDATES] += 1
-            begin, is_held = expressions.start[slot], True
-            for k in range(begin, begin + expressions.size[slot]):
-                pred = expressions.code[k]
-                counters[PREDICATES] += 1
-                ref = pred if predicates.n_intervals[pred] == 1 else ~pred
-                if not holds(
-                    events, stamp, board_event, board_entry, predicates.attr[pred],
-                    predicates.lo[pred], predicates.hi[pred], ref, predicates,
-                ):  # fmt: skip
-                    is_held = False
-                    break
-            if is_held:
+            if all_hold(slot, expressions, event, counters):
                 if n == len(out):
                     return np.int64(-1)
                 out[n] = slot
@@ -217,29 +205,21 @@ def _match_sets(
 
 
 @kernel
-def match_lists(
-    lists, pairs, counts, expressions, predicates, is_plain, events, first, stamp, board_event,
-    board_entry, offsets, out, counters,
-):  # fmt: skip
+def match_lists(lists, pairs, counts, expressions, predicates, is_plain, batch, output):
     """Match events first..; returns how many are done."""
-    n = offsets[first]
-    for e in range(first, len(events.start) - 1):
+    events, stamp, counters = batch.events, batch.stamp, output.counters
+    n = output.offsets[batch.first]
+    for e in range(batch.first, len(events.start) - 1):
         nodes, tried, tested = counters[NODES], counters[CANDIDATES], counters[PREDICATES]
         counts.clock[0] += 1
         if is_plain:
-            n = _match_values(
-                lists, pairs, counts, predicates, events, e, counts.clock[0], n, out, counters
-            )
+            n = _match_values(lists, pairs, counts, predicates, events, e, n, output)
         else:
-            post_event(events, e, stamp + e, board_event, board_entry)
-            n = _match_sets(
-                lists, expressions, predicates, events, e, stamp + e, board_event, board_entry,
-                n, out, counters,
-            )  # fmt: skip
+            post_event(events, e, stamp + e, batch.board)
+            event = Posted(events, stamp + e, batch.board, predicates)
+            n = _match_sets(lists, expressions, event, e, n, output)
         if n < 0:
             counters[NODES], counters[CANDIDATES], counters[PREDICATES] = nodes, tried, tested
             return e
-        counters[EVENTS] += 1
-        counters[MATCHES] += n - offsets[e]
-        offsets[e + 1] = n
+        finish_event(e, n, 0, 0, 0, output)
     return len(events.start) - 1

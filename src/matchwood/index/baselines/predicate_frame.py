@@ -47,17 +47,7 @@ class PredicateFrame(StaticFrame[Structure]):
         stabbing: StabbingTree,
         *arguments: Any,
     ) -> Step:
-        """The step that calls a kernel: its own arguments, then those that all kernels take."""
-        predicates = self._table.predicates.layout
+        """The step that calls a kernel: its own arguments, then those that all of them take."""
         found = stabbing.scratch_in(scratch.of(self), events)
-
-        def step(
-            first: int, stamp: int, offsets: np.ndarray, out: np.ndarray, counters: np.ndarray
-        ) -> int:
-            return kernel(
-                *arguments, stabbing.arrays, stabbing.segments, stabbing.on_node.lists, found,
-                events, first, stamp, scratch.event, scratch.entry,
-                predicates, offsets, out, counters,
-            )  # fmt: skip
-
-        return step
+        finder = stabbing.finder(self._table.predicates.layout, found)
+        return scratch.step(kernel, events, *arguments, finder)

@@ -38,7 +38,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from matchwood.encode.events import EventBatch
-from matchwood.index.baselines.list_kernels import starts
+from matchwood.index.baselines.list_kernels import Lists, starts
 from matchwood.index.baselines.predicate_frame import PredicateFrame
 from matchwood.index.baselines.propagation_kernels import (
     Clusters,
@@ -95,8 +95,9 @@ class Propagation(PredicateFrame[Clustered]):
         order = np.empty(int(start[-1]), np.int32)
         odds = np.empty(int(width.max(initial=0)), np.float64)
         arrange(
-            by_attr, stabbing.segments, x, p, slots, self.config.equality_first, start, order, odds
-        )
+            by_attr, stabbing.segments, x, p, slots, self.config.equality_first,
+            Lists(start, order), odds,
+        )  # fmt: skip
         keys = order[start[:-1]].astype(np.int64) << 32 | width
         rows = np.argsort(keys, kind="stable")
         found, size = np.unique(keys[rows], return_counts=True)

@@ -49,16 +49,14 @@ def _odds(attr_uses, segments, predicates, pred):
 
 
 @kernel
-def arrange(
-    attr_uses, segments, expressions, predicates, slots, equality_first, start, order, odds
-):
+def arrange(attr_uses, segments, expressions, predicates, slots, equality_first, order, odds):
     """The predicates of each expression: the access predicate, then the others, least likely first.
 
-    Those of slots[i] are written to `order` from start[i] on; `odds` has room for the longest.
+    Those of slots[i] are written to list i of `order`; `odds` has room for the longest.
     """
     for i in range(len(slots)):
         begin, n = expressions.start[slots[i]], np.int64(expressions.size[slots[i]])
-        mine = order[start[i] : start[i] + n]
+        mine = order.item[order.start[i] : order.start[i] + n]
         for k in range(n):
             pred = expressions.code[begin + k]
             chance = _odds(attr_uses, segments, predicates, pred)
@@ -114,21 +112,17 @@ def _test_cluster(clusters, which, truth, out, n):
 
 
 @kernel
-def propagate_batch(
-    clusters, truth, full_reset, stabbing, segments, on_node, scratch,
-    events, first, stamp, board_event, board_entry, predicates, offsets, out, counters,
-):  # fmt: skip
+def propagate_batch(clusters, truth, full_reset, finder, batch, output):
     """Match events first..; returns the number of events done (fewer: `out` is full)."""
-    for e in range(first, len(events.start) - 1):
-        n_found, n_nodes, n_tested = stab_event(
-            stabbing, segments, on_node, predicates,
-            events, e, stamp + e, board_event, board_entry, scratch,
-        )  # fmt: skip
+    events, offsets, out = batch.events, output.offsets, output.out
+    found = finder.scratch.found
+    for e in range(batch.first, len(events.start) - 1):
+        n_found, n_nodes, n_tested = stab_event(finder, events, e, batch.stamp + e, batch.board)
         for f in range(n_found):
-            truth[scratch.found[f]] = True
+            truth[found[f]] = True
         n, n_candidates = offsets[e], np.int64(0)
         for f in range(n_found):
-            pred = scratch.found[f]
+            pred = found[f]
             for which in range(clusters.first[pred], clusters.first[pred + 1]):
                 n, n_read = _test_cluster(clusters, which, truth, out, n)
                 if n < 0:
@@ -142,8 +136,8 @@ def propagate_batch(
             truth[:] = False
         else:
             for f in range(n_found):
-                truth[scratch.found[f]] = False
+                truth[found[f]] = False
         if n < 0:
             return e
-        finish_event(e, n, n_nodes, n_candidates, n_found + n_tested, offsets, counters)
+        finish_event(e, n, n_nodes, n_candidates, n_found + n_tested, output)
     return len(events.start) - 1

@@ -160,17 +160,10 @@ class RTree(StaticFrame[Boxes]):
         if len(events.more):  # the box of a set with gaps is more than the set
             is_tested = np.ones_like(is_tested)
         work = np.zeros(len(COUNTERS), np.int64)
-
-        def step(
-            first: int, stamp: int, offsets: np.ndarray, out: np.ndarray, counters: np.ndarray
-        ) -> int:
-            done: int = give_out(
-                found, starts, is_tested, work, table.layout, table.predicates.layout,
-                events, first, stamp, scratch.event, scratch.entry, offsets, out, counters,
-            )  # fmt: skip
-            return done
-
-        return step
+        return scratch.step(
+            give_out, events, found, starts, is_tested, work,
+            table.layout, table.predicates.layout,
+        )  # fmt: skip
 
     def _found(self, events: EventBatch) -> tuple[np.ndarray, np.ndarray]:
         """The candidates of all events, one event after the other, and where each begins."""

@@ -27,7 +27,7 @@ from matchwood.encode.merge_kernels import BETWEEN, Leaves
 from matchwood.errors import ExpansionError, MatchwoodError
 from matchwood.forms.cost import MAX_DNF_TERMS
 from matchwood.index.baselines.list_kernels import Lists
-from matchwood.index.baselines.translation_kernels import count_terms, expand
+from matchwood.index.baselines.translation_kernels import Terms, count_terms, expand
 from matchwood.index.core.config import IndexConfig
 from matchwood.index.core.frame import IndexFrame, Step
 from matchwood.index.core.protocol import ANY, CONJUNCTIONS, Hits, Index
@@ -173,13 +173,13 @@ class Translation(StaticFrame[Translated]):
         x, p = self._table.layout, self._table.predicates.layout
         longest = int(x.size[slots].max())
         terms, size = np.empty((2, longest), np.int64)
-        stack = np.empty((longest + 1, 2), np.int64)
+        scratch = Terms(terms, size, np.empty((longest + 1, 2), np.int64))
         buffer = np.empty(1 << 16, np.int32)
         codes, starts, base = [], [np.zeros(1, np.int64)], 0
         for slot, n in zip(slots.tolist(), counts.tolist(), strict=True):
             code_start = np.zeros(n + 1, np.int64)
             while True:
-                used = expand(x, slot, p, row_of, terms, size, stack, buffer, code_start)
+                used = expand(x, slot, p, row_of, scratch, buffer, code_start)
                 if used >= 0:
                     break
                 buffer = np.empty(2 * len(buffer), np.int32)

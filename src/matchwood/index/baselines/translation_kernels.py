@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from matchwood.encode.expression_kernels import CONJUNCTION
@@ -37,14 +39,23 @@ def count_terms(expressions, slots, terms, size, found):
             found[i] = terms[0]
 
 
+class Terms(NamedTuple):
+    """Room for the longest expression, by its tokens."""
+
+    terms: np.ndarray  # int64, conjunctions of what is below each
+    size: np.ndarray  # tokens below each
+    stack: np.ndarray  # int64[, 2]
+
+
 @kernel
-def expand(expressions, slot, predicates, row_of, terms, size, stack, code, code_start):
+def expand(expressions, slot, predicates, row_of, scratch, code, code_start):
     """The conjunctions of an expression as prefix code over rows; returns how much was written.
 
     A row is an interval: a predicate with several is an OR of its rows.  Term t takes of an OR the
     operand that t falls into, and of an AND one term of each operand, t in mixed radix.
     """
     begin, n = expressions.start[slot], np.int64(expressions.size[slot])
+    terms, size, stack = scratch.terms, scratch.size, scratch.stack
     source = expressions.code
     is_conjunction = expressions.kind[slot] == CONJUNCTION
     n_terms = np.int64(1)

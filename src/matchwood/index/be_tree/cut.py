@@ -5,6 +5,8 @@ Algorithms 5 and 6, one step at a time, see `be_tree_insert_kernels`.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from matchwood.index.be_tree.insert import share_of
@@ -51,9 +53,18 @@ from matchwood.kernel.posting_kernels import (
 # ── space clustering ────────────────────────────────────────────────────────────────────────────
 
 
+class Half(NamedTuple):
+    """What goes to one half of a bucket."""
+
+    n: int  # expressions
+    words: int
+    lo: int  # their hull
+    hi: int
+
+
 @part
 def _measure_halves(tree, c, attr, mid):
-    """For each half of a bucket: its expressions, their words and their hull."""
+    """For each half of a bucket: what goes there."""
     postings = tree.postings
     n_left, n_right = np.int64(0), np.int64(0)
     w_left, w_right = np.int64(0), np.int64(0)
@@ -72,20 +83,20 @@ def _measure_halves(tree, c, attr, mid):
                 n_right, w_right = n_right + 1, w_right + words
                 right_lo, right_hi = min(right_lo, lo), max(right_hi, hi)
         entry += words
-    return n_left, w_left, left_lo, left_hi, n_right, w_right, right_lo, right_hi
+    return Half(n_left, w_left, left_lo, left_hi), Half(n_right, w_right, right_lo, right_hi)
 
 
 @part
-def _new_half(tree, c, side, lo, hi, n, words, low, high, max_cap):
-    """A child bucket with room for n expressions: the half, or if these overflow their cell."""
-    if n == 0:
+def _new_half(tree, c, side, lo, hi, half, max_cap):
+    """A child bucket with room for a half: all of lo..hi, or if it overflows its smallest cell."""
+    if half.n == 0:
         return np.int32(-1)
     p = tree.c[c, OWNER]
-    if n > max_cap:
-        lo, hi = smallest_cell(tree, p, lo, hi, low, high)
+    if half.n > max_cap:
+        lo, hi = smallest_cell(tree, p, lo, hi, half.lo, half.hi)
     child = new_c_node(tree, p, c, lo, hi, max_cap)
     tree.c[c, side] = child
-    resize(tree.postings, child, words)
+    resize(tree.postings, child, half.words)
     return child
 
 
@@ -110,12 +121,10 @@ def split_bucket(tree, c, max_cap):
         return False
     attr = np.int64(tree.p[tree.c[c, OWNER], ATTR])
     mid, _ = cut(tree, c)
-    n_left, w_left, left_lo, left_hi, n_right, w_right, right_lo, right_hi = _measure_halves(
-        tree, c, attr, mid
-    )
+    low_half, high_half = _measure_halves(tree, c, attr, mid)
     lo, hi = tree.span[c, LO], tree.span[c, HI]
-    left = _new_half(tree, c, LEFT, lo, mid, n_left, w_left, left_lo, left_hi, max_cap)
-    right = _new_half(tree, c, RIGHT, mid + 1, hi, n_right, w_right, right_lo, right_hi, max_cap)
+    left = _new_half(tree, c, LEFT, lo, mid, low_half, max_cap)
+    right = _new_half(tree, c, RIGHT, mid + 1, hi, high_half, max_cap)
     tree.c[c, SPLIT] = 1
     entry = np.int64(postings.lists[c, START])
     end, to = entry + used, entry

@@ -24,9 +24,9 @@ from matchwood.index.be_tree.nodes import (
     search_p_dir,
 )
 from matchwood.index.be_tree.rank import WATCH
-from matchwood.index.core.layout_kernels import BOARD, EXPRESSION_TABLE, PREDICATE_TABLE, Board
+from matchwood.index.core.layout_kernels import BOARD, EXPRESSION_TABLE, PREDICATE_TABLE
 from matchwood.kernel.bound import Layout
-from matchwood.kernel.jit import kernel, part
+from matchwood.kernel.jit import inlined, kernel
 from matchwood.kernel.posting_kernels import (
     USED,
     PostingLayout,
@@ -38,6 +38,8 @@ from matchwood.kernel.verify_kernels import (
     CANDIDATES,
     NODES,
     PREDICATES,
+    Board,
+    Posted,
     finish_event,
     post_event,
     set_meets,
@@ -77,7 +79,7 @@ MINE = Layout(Mine, search=_SEARCH, board=BOARD)
 _view_of, _mine_of = VIEW.reader(), MINE.reader()
 
 
-@part
+@inlined
 def _search_c_dir(tree, p, events, entry, stack, top):
     """SearchCDir: push every bucket of a p-node that shares a key with an entry of the event.
 
@@ -104,16 +106,17 @@ def _search_c_dir(tree, p, events, entry, stack, top):
     return top
 
 
-@part
-def _search_p_dirs(tree, c, events, e, stamp, board_event, board_entry, stack, top):
+@inlined
+def _search_p_dirs(tree, c, event, e, stack, top):
     """Push the buckets below a c-node: by its p-nodes or by the event's attributes, the fewer."""
+    events, board = event.events, event.board
     begin, end = events.start[e], events.start[e + 1]
     if tree.c[c, N_DIR] <= end - begin:
         p = tree.c[c, HEAD]
         while p >= 0:
             attr = tree.p[p, ATTR]
-            if board_event[attr] == stamp:
-                top = _search_c_dir(tree, p, events, board_entry[attr], stack, top)
+            if board.event[attr] == event.stamp:
+                top = _search_c_dir(tree, p, events, board.entry[attr], stack, top)
             p = tree.p[p, NEXT]
         return top
     for i in range(begin, end):
@@ -123,11 +126,8 @@ def _search_p_dirs(tree, c, events, e, stamp, board_event, board_entry, stack, t
     return top
 
 
-@part
-def _match_event(
-    tree, expressions, predicates, events, e, stamp, board_event, board_entry, scratch,
-    n, out, counters, is_watched,
-):  # fmt: skip
+@inlined
+def _match_event(tree, expressions, event, e, scratch, n, output, is_watched):
     """MatchBETree from the root; returns the end of `out`, or -1 when it is full."""
     stack = scratch.stack
     stack[0] = ROOT
@@ -139,9 +139,8 @@ def _match_event(
         visited += 1
         if tree.postings.lists[c, USED] > 0:
             n, discarded = emit_watched(
-                tree.postings, c, events, stamp, board_event, board_entry, scratch.posted,
-                expressions, predicates, n, out, counters,
-            )  # fmt: skip
+                tree.postings, c, event, scratch.posted, expressions, n, output
+            )
             if n < 0:
                 return n
             if is_watched:
@@ -151,8 +150,8 @@ def _match_event(
                 scratch.visits[c] += 1
                 scratch.discarded[c] += discarded
         if tree.c[c, N_DIR] > 0:
-            top = _search_p_dirs(tree, c, events, e, stamp, board_event, board_entry, stack, top)
-    counters[NODES] += visited
+            top = _search_p_dirs(tree, c, event, e, stack, top)
+    output.counters[NODES] += visited
     return n
 
 
@@ -160,22 +159,21 @@ def _match_event(
 def match_events(bound, mine, events, first, stamp, output):
     """Match events first..; returns the number of events done (fewer: `out` is full)."""
     view, own = _view_of(bound), _mine_of(mine)
-    tree, expressions, predicates = view.tree, view.expressions, view.predicates
-    scratch, board_event, board_entry = own.search, own.board.event, own.board.entry
-    offsets, out, counters = output.offsets, output.out, output.counters
+    tree, scratch, counters = view.tree, own.search, output.counters
     for e in range(first, len(events.start) - 1):
         candidates, tested = counters[CANDIDATES], counters[PREDICATES]
-        post_event(events, e, stamp + e, board_event, board_entry)
+        post_event(events, e, stamp + e, own.board)
         post_offsets(tree.postings, events, e, scratch.posted)
+        event = Posted(events, stamp + e, own.board, view.predicates)
+        is_watched = (stamp + e) % WATCH == 0
         n = _match_event(
-            tree, expressions, predicates, events, e, stamp + e, board_event, board_entry, scratch,
-            offsets[e], out, counters, (stamp + e) % WATCH == 0,
-        )  # fmt: skip
+            tree, view.expressions, event, e, scratch, output.offsets[e], output, is_watched
+        )
         clear_offsets(events, e, scratch.posted)
         if n < 0:
             counters[CANDIDATES], counters[PREDICATES] = candidates, tested
             return e
-        finish_event(e, n, 0, 0, 0, offsets, counters)
+        finish_event(e, n, 0, 0, 0, output)
     return len(events.start) - 1
 
 

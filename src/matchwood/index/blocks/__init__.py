@@ -15,6 +15,10 @@ Idea.    Each subscription hangs on its most selective predicate and is listed i
              column z   ...          row r         0 1 1 1 0 1      and ANDs it with one of z
                                                    0 1 1 1 0 1      members 1, 2, 3, 5 match
 
+         A space of many members is divided by a second predicate: each of its blocks has a gate,
+         the hull of what its members accept of one attribute.  Blocks whose gate is closed for an
+         event are not read.
+
 Source.  Spaces and access predicates: PS-Tree, sections 3.3, 4 and 5 (`index/pst`, the same code).
          Signatures that are tested before predicates: the same paper's PSTBloom.  Segments between
          the ends of predicates as codes, a bit vector for each: bitmap indexes, and the bit vectors
@@ -27,14 +31,15 @@ Differs. No lower and upper bounds in columns: sets (IN, <>, NOT IN) would need 
          Immutable: changes go through `StaticFrame`, which builds all blocks anew.
          It does not learn from events: access predicates are chosen by constants and by how often
          attributes are named.
-Cost.    Match O(attributes log spaces + columns x members / 64 of blocks reached + entries tested).
+Cost.    Match O(attributes log spaces + gates of their spaces + columns x members / 64 of blocks
+         reached + entries tested).
          Build O(predicates + spaces met), 3 s for a million (benchmarks/blocks.py).  Memory 4 bytes
          a record, and for a predicate 8 or more in cells or (codes + 1) / 8 / share of the members
          that have one in columns.
 
 Layout   codes    cut points of every attribute: sorted keys, or a table of codes (`words.Codes`)
          places   spaces: first keys, and the blocks of each (`words.Places`)
-         blocks   the words of all blocks, large sets, equal subscriptions (`words.Blocks`)
+         blocks   gates, the words of all blocks, large sets, equal subscriptions (`words.Blocks`)
 
     column block  [header][items at][columns][rows 0][who has an entry][other rows][items][entries]
     row block     [header][items at][signatures][items][entries]
@@ -45,8 +50,11 @@ Layout   codes    cut points of every attribute: sorted keys, or a table of code
 Files    words         what a word means: headers, columns, cells; codes of keys
          codes         cut points, and predicates in codes
          members       who is a member of which space; which subscriptions are equal
+         cluster       the members of a space in blocks behind gates
          pack          which attributes become columns; the words of a block
-         match         searching, for events of values and of sets
+         reach         codes, spaces and open gates of an event
+         verify        testing a block: rows of bits, signatures, entries
+         match, match_sets     searching, for events of values and of sets
          check_layout, check   what a snapshot must be
          build, index, draw    the owner
 """

@@ -8,6 +8,7 @@ import numpy as np
 
 from matchwood.encode.expressions import ExpressionTable
 from matchwood.encode.predicate_kernels import PredicateLayout
+from matchwood.index.blocks.cluster import Clusters, cluster_spaces
 from matchwood.index.blocks.codes import (
     Coded,
     encode_predicates,
@@ -23,8 +24,8 @@ from matchwood.index.blocks.members import (
     hash_expressions,
     list_members,
 )
-from matchwood.index.blocks.pack import Members, Plan, Shares, pack_spaces
-from matchwood.index.blocks.words import MOST_MEMBERS, Blocks, Codes, Places
+from matchwood.index.blocks.pack import Members, Plan, Shares, pack_blocks
+from matchwood.index.blocks.words import Blocks, Codes, Places
 from matchwood.index.pst.bloom import Division, PSTBloom
 from matchwood.kernel.interval_kernels import MAX_KEY, MIN_KEY
 
@@ -44,18 +45,21 @@ def build_structure(table: ExpressionTable, slots: np.ndarray, config: Any) -> S
     """The blocks of these slots, ascending."""
     if not len(slots):
         return empty_structure()
-    x, p = table.layout, table.predicates.layout
+    p = table.predicates.layout
     chosen, items, twin_start, twin = _without_equal(table, slots)
     division = PSTBloom.build(table, slots[:0], **config.division()).divide(chosen)
     used = np.flatnonzero(np.isfinite(division.costs))
     n_attributes = table.n_attributes
     codes = make_codes(p, used, n_attributes)
     coded, pool = _coded(p, used, codes)
-    members, places = _members(table, chosen, items, division, n_attributes)
-    presence = _presence(p, x, division, n_attributes)
-    at, word = _packed(table, coded, pool, codes, presence, members, places, config)
-    blocks = Blocks(at, word, word.view(np.int32), pool, twin_start, twin)
-    return Structure(codes, places, blocks)
+    members, dim_start, first_key = _members(table, chosen, items, division, n_attributes)
+    plan, shares = _plan(division, n_attributes), _shares(config)
+    clusters = _clusters(members, dim_start)
+    n = cluster_spaces(table.layout, coded, pool, codes, members, plan, shares, clusters)
+    bound, gate = clusters.bound[: n + 1], clusters.gate[:n].copy()
+    at, word = _packed(table, coded, pool, codes, members, plan, shares, bound)
+    blocks = Blocks(at, gate, word, word.view(np.int32), pool, twin_start, twin)
+    return Structure(codes, Places(dim_start, first_key, clusters.block), blocks)
 
 
 def empty_structure() -> Structure:
@@ -63,7 +67,7 @@ def empty_structure() -> Structure:
     none, one = np.empty(0, np.int64), np.zeros(1, np.int64)
     no_codes = Codes(np.empty(0, np.int32), none, one, np.empty(0, np.uint16), one, none)
     no_blocks = Blocks(
-        one, none, none.view(np.int32), np.empty(0, np.int32), one, np.empty(0, np.int32)
+        one, none, none, none.view(np.int32), np.empty(0, np.int32), one, np.empty(0, np.int32)
     )
     return Structure(no_codes, Places(one, none, one), no_blocks)
 
@@ -155,8 +159,8 @@ def _members(
     items: np.ndarray,
     division: Division,
     n_attributes: int,
-) -> tuple[Members, Places]:
-    """The members of every space, those of the same shape side by side."""
+) -> tuple[Members, np.ndarray, np.ndarray]:
+    """The members of every space, those of the same shape side by side; where spaces begin."""
     p, spaces = table.predicates.layout, division.spaces
     size = spaces.size[: 2 * n_attributes].astype(np.int64)
     dim_start = np.concatenate([[0], np.cumsum(size)])
@@ -169,33 +173,14 @@ def _members(
     listed = np.empty(int(start[-1]), np.int32)
     order = np.argsort(shape, kind="stable")
     list_members(spaces, dim_start, p, division.access, order, start[:-1].copy(), listed)
-    n_blocks = -(-n_members // MOST_MEMBERS)
-    block = np.concatenate([[0], np.cumsum(n_blocks)])
-    places = Places(dim_start, spaces.cut[at], block)
-    return Members(chosen, items, skipped, start, listed), places
+    return Members(chosen, items, skipped, start, listed), dim_start, spaces.cut[at]
 
 
-def _presence(p: PredicateLayout, x: Any, division: Division, n_attributes: int) -> np.ndarray:
-    """How likely an event has each attribute, as far as subscriptions tell."""
-    uses = division.uses[:n_attributes]
+def _plan(division: Division, n: int) -> Plan:
+    """Scratch for n attributes, and how likely an event has each, as far as subscriptions tell."""
+    uses = division.uses[:n]
     named = 16.0 * uses / max(int(uses.sum()), 1)
-    found: np.ndarray = named / (1.0 + named)
-    return found
-
-
-def _packed(
-    table: ExpressionTable,
-    coded: Coded,
-    pool: np.ndarray,
-    codes: Codes,
-    presence: np.ndarray,
-    members: Members,
-    places: Places,
-    config: Any,
-) -> tuple[np.ndarray, np.ndarray]:
-    """Where each block begins, and the words of all of them."""
-    x, p, n = table.layout, table.predicates.layout, len(codes.n)
-    plan = Plan(
+    return Plan(
         count=np.zeros(n, np.int64),
         cells=np.zeros(n, np.int64),
         shift=np.zeros(n, np.int64),
@@ -204,17 +189,52 @@ def _packed(
         attr=np.zeros(n, np.int64),
         column=np.zeros(n, np.int64),
         loss=np.zeros(n, np.float64),
+        presence=named / (1.0 + named),
     )
-    shares = Shares(config.exact, config.sieve, config.least, config.columns)
+
+
+def _shares(config: Any) -> Shares:
+    return Shares(
+        config.exact, config.sieve, config.least, config.columns, config.ungated, config.gated
+    )
+
+
+def _clusters(members: Members, dim_start: np.ndarray) -> Clusters:
+    """Room for the blocks of all spaces."""
+    n_members = np.diff(members.start)
+    most, n_spaces = int(n_members.max(initial=0)), len(n_members)
+    n_blocks = len(members.listed) + n_spaces  # what is not touched costs nothing
+    return Clusters(
+        attr=np.repeat(np.arange(len(dim_start) - 1) >> 1, np.diff(dim_start)),
+        block=np.empty(n_spaces + 1, np.int64),
+        bound=np.empty(n_blocks + 1, np.int64),
+        gate=np.empty(n_blocks, np.int64),
+        key=np.empty(most, np.int64),
+        moved=np.empty(most, np.int32),
+    )
+
+
+def _packed(
+    table: ExpressionTable,
+    coded: Coded,
+    pool: np.ndarray,
+    codes: Codes,
+    members: Members,
+    plan: Plan,
+    shares: Shares,
+    bound: np.ndarray,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Where each block begins, and the words of all of them."""
+    x, p = table.layout, table.predicates.layout
     word = np.zeros(64 + 24 * len(members.listed), np.int64)  # what is not touched costs nothing
-    starts = np.empty(int(places.block[-1]) + 1, np.int64)
+    starts = np.empty(len(bound), np.int64)
     done, at, lacking = 0, 0, 0
     while True:
-        done, at, lacking = pack_spaces(
-            x, p, coded, pool, codes, presence, members, plan, shares, word, word.view(np.int32),
-            places.block, starts, done, at,
+        done, at, lacking = pack_blocks(
+            x, p, coded, pool, codes, members, plan, shares, bound, word, word.view(np.int32),
+            starts, done, at,
         )  # fmt: skip
-        if done == len(places.block) - 1:
+        if done == len(bound) - 1:
             return starts, word[:at]  # what is behind was never touched
         fresh = np.zeros(2 * len(word) + 2 * lacking, np.int64)
         fresh[:at] = word[:at]

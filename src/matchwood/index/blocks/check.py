@@ -26,6 +26,7 @@ _COLUMNS = {
     "place_first_key": Column("int64", "N"),
     "place_block": Column("int64", "p"),
     "block_at": Column("int64", "b"),
+    "block_gate": Column("int64", "g", 0),
     "block_word": Column("int64", "W"),
     "block_pool": Column("int32", "P"),
     "block_twin_start": Column("int64", "t"),
@@ -58,6 +59,7 @@ def check_structure(table: ExpressionTable, slots: np.ndarray, layout: Layout) -
     expect(sizes["a"] == n + 1, "code_dense_start", f"{n + 1} offsets")
     expect(sizes["d"] == 2 * n + 1, "place_dim_start", f"{2 * n + 1} offsets")
     expect(sizes["p"] == sizes["N"] + 1, "place_block", f"{sizes['N'] + 1} offsets")
+    expect(sizes["g"] == n_blocks, "block_gate", f"{n_blocks} gates")
     expect(n >= table.needed_by(slots)["A"] or not len(slots), "code_n", "each attribute")
     for name, end in (
         ("code_dense_start", sizes["D"]),

@@ -156,6 +156,8 @@ def check_blocks(codes, blocks, seen):
         at, end = blocks.at[b], blocks.at[b + 1]
         if end - at < HEAD:
             return False
+        if cell_kind(blocks.gate[b]) != INTERVAL or cell_attr(blocks.gate[b]) >= len(codes.n):
+            return False
         head = blocks.word[at]
         if head < 0 or head >> 28 != 0 or members_of(head) < 1 or members_of(head) > MOST_MEMBERS:
             return False

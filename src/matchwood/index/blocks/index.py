@@ -11,10 +11,19 @@ import numpy as np
 from matchwood.encode.events import EventBatch
 from matchwood.encode.expressions import ExpressionTable
 from matchwood.errors import IndexBuildError, MatchwoodError
-from matchwood.index.blocks.build import Structure, build_structure
+from matchwood.index.blocks.build import Structure, build_structure, empty_structure
 from matchwood.index.blocks.check import arrays_of, check_structure, structure_of
 from matchwood.index.blocks.draw import draw_blocks, members_in
-from matchwood.index.blocks.match import MOST_PENDING, Memory, match_blocks, match_sets
+from matchwood.index.blocks.match import (
+    MINE,
+    MOST_PENDING,
+    VIEW,
+    Memory,
+    Mine,
+    View,
+    match_blocks,
+)
+from matchwood.index.blocks.match_sets import match_sets
 from matchwood.index.blocks.pack import MOST_COLUMNS
 from matchwood.index.blocks.words import MOST_ATTRIBUTES, MOST_MEMBERS
 from matchwood.index.core.config import IndexConfig
@@ -26,6 +35,7 @@ from matchwood.kernel.checks import Column, check, check_members
 from matchwood.kernel.verify_kernels import COUNTERS, NODES
 
 _SMALL = 64
+_NOTHING = empty_structure()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,6 +50,9 @@ class Config(IndexConfig):
     sieve         the same of a coarse column
     least         share of a block's members that a coarse column needs
     columns       share of the predicates that exact columns must decide, else the block has rows
+    ungated       members up to which a space is not divided by a second predicate
+    gated         members of a block of rows in a space that is; fewer are excluded more often, and
+                  have more gates to read
     """
 
     space_size: int = 16
@@ -49,6 +62,8 @@ class Config(IndexConfig):
     sieve: float = 0.5
     least: float = 0.02
     columns: float = 0.5
+    ungated: int = 96
+    gated: int = 48
 
     def __post_init__(self) -> None:
         self._expect_integer("space_size", 0)
@@ -58,6 +73,8 @@ class Config(IndexConfig):
         self._expect_number("sieve", 0.0, 1e6)
         self._expect_number("least", 0.0, 1.0)
         self._expect_number("columns", 0.0, 1.0)
+        self._expect_integer("ungated", 1, MOST_MEMBERS)
+        self._expect_integer("gated", 1, MOST_MEMBERS)
 
     def division(self) -> dict[str, int]:
         """Settings of the spaces, as `pst_bloom` takes them."""
@@ -73,6 +90,8 @@ class BlockIndex(StaticFrame[Structure]):
 
     name: ClassVar[str] = "blocks"
     is_kept: ClassVar[bool] = True
+    LAYOUT = VIEW
+    SEARCH = MINE
     Config = Config
 
     def _build(self, slots: np.ndarray) -> Structure:
@@ -81,34 +100,33 @@ class BlockIndex(StaticFrame[Structure]):
     def _new_arrays(self) -> Memory:
         return _new_memory(len(self._built[0].n))
 
+    def _view(self) -> View:
+        table, (codes, places, blocks) = self._table, self._kept or _NOTHING
+        return View(codes, places, blocks, table.layout, table.predicates.layout)
+
     def _stepper(self, events: EventBatch, scratch: Scratch) -> Step:
-        codes, places, blocks = self._built
-        table, part = self._table, scratch.of(self)
+        part = scratch.of(self)
         is_plain = events.lo is events.hi or bool((events.lo == events.hi).all())
-        n_slots = 0 if is_plain else len(self._is_held)
         memory = self._arrays_in(scratch)
-        if len(memory.seen) < n_slots:
-            part.arrays = memory._replace(seen=np.zeros(n_slots, np.int64))
         if is_plain:
             events = events._replace(more=events.more[:0])
+        elif len(memory.seen) < len(self._is_held):
+            part.arrays = memory._replace(seen=np.zeros(len(self._is_held), np.int64))
+        kernel = match_blocks if is_plain else match_sets
+        attempt = self._bound_step(
+            kernel, events, scratch, lambda: Mine(part.arrays, scratch.board)
+        )
 
         def step(
             first: int, stamp: int, offsets: np.ndarray, out: np.ndarray, counters: np.ndarray
         ) -> int:
-            while is_plain:
-                x = part.arrays
-                done: int = match_blocks(
-                    codes, places, blocks, x, events, first, offsets, out, counters
-                )
+            while True:
+                done = attempt(first, stamp, offsets, out, counters)
                 if done >= 0:
                     return done
-                first = ~done
+                first, x = ~done, part.arrays
                 more = np.empty(doubled(len(x.block), int(x.work[NODES])), np.int64)
                 part.arrays = x._replace(block=more)
-            return match_sets(
-                places, blocks, table.layout, table.predicates.layout, part.arrays, events, first,
-                stamp, scratch.board.event, scratch.board.entry, offsets, out, counters,
-            )  # fmt: skip
 
         return step
 

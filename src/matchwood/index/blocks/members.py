@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from matchwood.index.pst.ahead import look_ahead
-from matchwood.index.pst.spaces import is_whole, place_of
-from matchwood.index.stabbing.segment_kernels import interval
+from matchwood.index.pst.spaces import is_whole, next_places
 from matchwood.kernel.jit import kernel, part
 
 
@@ -91,9 +90,7 @@ def count_members(spaces, dim_start, predicates, access, skipped, n_members):
         shift = dim_start[dim] - spaces.start[dim]
         last = np.int64(-1)
         for i in range(predicates.n_intervals[pred]):
-            lo, hi = interval(predicates, pred, i)
-            first = max(place_of(spaces, dim, lo), last + 1)
-            last = max(place_of(spaces, dim, hi), last)
+            first, last = next_places(spaces, dim, predicates, pred, i, last)
             for place in range(first, last + 1):
                 n_members[place + shift] += 1
 
@@ -106,9 +103,7 @@ def list_members(spaces, dim_start, predicates, access, order, end, member):
         shift = dim_start[dim] - spaces.start[dim]
         last = np.int64(-1)
         for i in range(predicates.n_intervals[pred]):
-            lo, hi = interval(predicates, pred, i)
-            first = max(place_of(spaces, dim, lo), last + 1)
-            last = max(place_of(spaces, dim, hi), last)
+            first, last = next_places(spaces, dim, predicates, pred, i, last)
             for place in range(first, last + 1):
                 member[end[place + shift]] = m
                 end[place + shift] += 1

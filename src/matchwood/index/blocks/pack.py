@@ -52,6 +52,7 @@ class Plan(NamedTuple):
     attr: np.ndarray  # int64[A], the attributes of the block
     column: np.ndarray  # int64[A], those that have columns
     loss: np.ndarray  # float64[A], members that a column excludes on average
+    presence: np.ndarray  # float64[A], how likely an event has each attribute
 
 
 class Shares(NamedTuple):
@@ -61,6 +62,8 @@ class Shares(NamedTuple):
     sieve: float  # the same of a coarse column
     least: float  # share of the members that a coarse column needs
     columns: float  # share of the cells that exact columns must replace in a column block
+    ungated: int  # members of a space that is not divided
+    gated: int  # members of a row block behind a gate, at most
 
 
 STEP = 4
@@ -85,7 +88,7 @@ def _look_ahead(expressions, coded, members, i):
 
 
 @part
-def _gather(expressions, coded, members, first, end, plan):
+def gather(expressions, coded, members, first, end, plan):
     """Count what the members have; returns the number of their attributes."""
     n = np.int64(0)
     for i in range(first, end):
@@ -112,7 +115,7 @@ def _is_exact(codes, attr, n_words, plan, shares):
 
 
 @part
-def _is_for_columns(codes, n_attrs, n_words, plan, shares):
+def is_for_columns(codes, n_attrs, n_words, plan, shares):
     """Whether exact columns decide about most predicates of the members."""
     exact, cells = np.int64(0), np.int64(0)
     for i in range(n_attrs):
@@ -139,10 +142,10 @@ def _shift_for(codes, attr, n_words, n_members, plan, shares):
 
 
 @part
-def _choose_columns(codes, presence, n_attrs, n_members, plan, shares):
+def _choose_columns(codes, n_attrs, n_members, plan, shares):
     """Decide about every attribute; returns columns, words of their rows, words of all cells."""
     n_words = (n_members + 63) >> 6
-    has_columns = _is_for_columns(codes, n_attrs, n_words, plan, shares)
+    has_columns = is_for_columns(codes, n_attrs, n_words, plan, shares)
     n_columns, rows, cells = np.int64(0), np.int64(0), np.int64(0)
     for i in range(n_attrs):
         attr, shift = plan.attr[i], np.int64(NO_COLUMN)
@@ -154,7 +157,7 @@ def _choose_columns(codes, presence, n_attrs, n_members, plan, shares):
         if shift == NO_COLUMN:
             continue
         rows += n_rows(codes.n[attr], shift) * n_words
-        at, loss = n_columns, plan.count[attr] * (1.0 - presence[attr])
+        at, loss = n_columns, plan.count[attr] * (1.0 - plan.presence[attr])
         while n_columns < MOST_SORTED and at > 0 and plan.loss[at - 1] < loss:
             plan.column[at], plan.loss[at] = plan.column[at - 1], plan.loss[at - 1]
             at -= 1
@@ -312,14 +315,13 @@ def _lay_columns(codes, plan, n_columns, n_words, first, word, at):
 
 @part
 def _pack(
-    expressions, predicates, coded, pool, codes, presence, members, first, end, plan, shares, word,
-    half, at,
-):  # fmt: skip
+    expressions, predicates, coded, pool, codes, members, first, end, plan, shares, word, half, at
+):
     """Write one block at a position; returns its words, negative when there is no room."""
     n = end - first
     n_words = (n + 63) >> 6
-    n_attrs = _gather(expressions, coded, members, first, end, plan)
-    n_columns, rows, cells = _choose_columns(codes, presence, n_attrs, n, plan, shares)
+    n_attrs = gather(expressions, coded, members, first, end, plan)
+    n_columns, rows, cells = _choose_columns(codes, n_attrs, n, plan, shares)
     having, items_at = np.int64(-1), HEAD + n_columns + rows
     if cells > 0:
         having = np.int64(HEAD) + n_columns * (1 + n_words) if n_columns > 0 else having
@@ -353,23 +355,22 @@ def _pack(
 
 
 @kernel
-def pack_spaces(
-    expressions, predicates, coded, pool, codes, presence, members, plan, shares, word, half, block,
-    starts, first, at,
+def pack_blocks(
+    expressions, predicates, coded, pool, codes, members, plan, shares, bound, word, half, starts,
+    first, at,
 ):  # fmt: skip
-    """Write the blocks of spaces first..; returns spaces done, the end, and words that lacked."""
-    for space in range(first, len(members.start) - 1):
-        begin, n = members.start[space], members.start[space + 1] - members.start[space]
-        n_blocks, before = block[space + 1] - block[space], at
-        for b in range(n_blocks):
-            starts[block[space] + b] = at
-            words = _pack(
-                expressions, predicates, coded, pool, codes, presence, members,
-                begin + n * b // n_blocks, begin + n * (b + 1) // n_blocks, plan, shares, word,
-                half, at,
-            )  # fmt: skip
-            if words < 0:
-                return space, before, -words
-            at += words
-    starts[block[len(members.start) - 1]] = at
-    return len(members.start) - 1, at, np.int64(0)
+    """Write the blocks first..; returns blocks done, the end, and words that lacked.
+
+    bound  where the members of each block begin in members.listed
+    """
+    for b in range(first, len(bound) - 1):
+        starts[b] = at
+        words = _pack(
+            expressions, predicates, coded, pool, codes, members, bound[b], bound[b + 1], plan,
+            shares, word, half, at,
+        )  # fmt: skip
+        if words < 0:
+            return b, at, -words
+        at += words
+    starts[len(bound) - 1] = at
+    return len(bound) - 1, at, np.int64(0)

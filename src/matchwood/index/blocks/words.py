@@ -43,6 +43,9 @@ MOST_MASK = 4
 HEAD = 2
 """Words before the first column."""
 
+NO_GATE = MOST_CODE
+"""A gate that is always open: all codes of attribute 0, and its absence."""
+
 
 class Codes(NamedTuple):
     """Cut points of every attribute: sorted, or as a table of codes where its keys are dense.
@@ -76,6 +79,7 @@ class Blocks(NamedTuple):
     """The blocks of all spaces, and what they refer to."""
 
     at: np.ndarray  # int64[B + 1], where each begins in `word`, and the end
+    gate: np.ndarray  # int64[B], a cell that an event must meet, else no member holds
     word: np.ndarray  # int64[], see above
     half: np.ndarray  # int32[], the same memory
     pool: np.ndarray  # int32[], sets: [n, low 0, high 0, low 1, ...] in codes
@@ -218,6 +222,19 @@ def cell_words(word):
     if cell_kind(word) == MASK:
         return 2 + ((cell_high(word) - cell_low(word)) >> 6)
     return np.int64(1)
+
+
+@part
+def gate(attr, low, high):
+    """The gate of a block: what members need of an attribute lies inside these codes."""
+    return cell(INTERVAL, attr, min(low, np.int64(MOST_CODE)), min(high, np.int64(MOST_CODE)))
+
+
+@part
+def is_open(word, code):
+    """Whether an event's codes pass a gate; codes that are too high for a cell count as one."""
+    now = min(np.int64(code[cell_attr(word)]), np.int64(MOST_CODE))
+    return ((now - cell_low(word)) | (cell_high(word) - now)) >= 0
 
 
 @part

@@ -34,11 +34,11 @@ from matchwood.encode.events import EventBatch
 from matchwood.encode.expressions import ExpressionTable
 from matchwood.errors import MatchwoodError
 from matchwood.index.core.config import IndexConfig
-from matchwood.index.core.layout_kernels import Output
 from matchwood.index.core.protocol import CONJUNCTIONS, Hits
 from matchwood.index.core.scratch import Part, Scratch, new_version
 from matchwood.kernel.bound import Binding, Layout
 from matchwood.kernel.checks import Column, check, check_members
+from matchwood.kernel.verify_kernels import Output
 
 Step = Callable[[int, int, np.ndarray, np.ndarray, np.ndarray], int]
 """(first event, stamp, offsets, out, counters) -> events done; see `Scratch.run`."""

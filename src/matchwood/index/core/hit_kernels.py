@@ -7,52 +7,45 @@ import numpy as np
 from matchwood.kernel.jit import kernel, part
 from matchwood.kernel.verify_kernels import (
     PREDICATES,
+    Posted,
     finish_event,
-    holds,
+    holds_in_table,
     post_event,
 )
 
 
 @part
-def all_hold(slot, expressions, predicates, events, stamp, board_event, board_entry, work):
+def all_hold(slot, expressions, event, work):
     """Whether a conjunction holds, read from the expression table; counts in `work`."""
     begin = expressions.start[slot]
     for k in range(begin, begin + expressions.size[slot]):
-        pred = expressions.code[k]
         work[PREDICATES] += 1
-        if not holds(
-            events, stamp, board_event, board_entry,
-            predicates.attr[pred], predicates.lo[pred], predicates.hi[pred],
-            pred if predicates.n_intervals[pred] == 1 else ~pred, predicates,
-        ):  # fmt: skip
+        if not holds_in_table(event, expressions.code[k]):
             return False
     return True
 
 
 @kernel
-def give_out(
-    found, starts, is_tested, work, expressions, predicates,
-    events, first, stamp, board_event, board_entry, offsets, out, counters,
-):  # fmt: skip
+def give_out(found, starts, is_tested, work, expressions, predicates, batch, output):
     """Give out candidates found elsewhere, event e's being `found[starts[e]:starts[e + 1]]`.
 
     Those that have to be tested are.  Returns the number of events done (fewer: `out` is full).
     """
-    for e in range(first, len(events.start) - 1):
-        n = offsets[e]
+    events, stamp, out = batch.events, batch.stamp, output.out
+    for e in range(batch.first, len(events.start) - 1):
+        n = output.offsets[e]
         if n + starts[e + 1] - starts[e] > len(out):
             return e
-        post_event(events, e, stamp + e, board_event, board_entry)
+        post_event(events, e, stamp + e, batch.board)
+        event = Posted(events, stamp + e, batch.board, predicates)
         work[PREDICATES] = 0
         for i in range(starts[e], starts[e + 1]):
             slot = np.int32(found[i])
-            if is_tested[slot] and not all_hold(
-                slot, expressions, predicates, events, stamp + e, board_event, board_entry, work
-            ):
+            if is_tested[slot] and not all_hold(slot, expressions, event, work):
                 continue
             out[n] = slot
             n += 1
-        finish_event(e, n, 0, starts[e + 1] - starts[e], work[PREDICATES], offsets, counters)
+        finish_event(e, n, 0, starts[e + 1] - starts[e], work[PREDICATES], output)
     return len(events.start) - 1
 
 

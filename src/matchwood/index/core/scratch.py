@@ -20,9 +20,8 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from matchwood.encode.events import EventBatch
-from matchwood.index.core.layout_kernels import Board
 from matchwood.kernel.arrays import doubled, grown
-from matchwood.kernel.verify_kernels import COUNTERS
+from matchwood.kernel.verify_kernels import COUNTERS, Batch, Board, Output
 
 KEPT_OUT = 2**22
 """Slots of output that a scratch keeps for the next search; more are given back."""
@@ -123,6 +122,19 @@ class Scratch:
         stamp = self._stamp
         self._stamp += events.n_events
         return stamp
+
+    def step(
+        self, kernel: Callable[..., int], events: EventBatch, *arguments: Any
+    ) -> Callable[..., int]:
+        """The step that calls kernel(*arguments, batch, output)."""
+
+        def step(
+            first: int, stamp: int, offsets: np.ndarray, out: np.ndarray, counters: np.ndarray
+        ) -> int:
+            batch = Batch(events, first, stamp, self.board)
+            return kernel(*arguments, batch, Output(offsets, out, counters))
+
+        return step
 
     def run(self, events: EventBatch, n_attributes: int, step: Callable[..., int]) -> Hits:
         """Search a batch: `step(first, stamp, offsets, out, counters)` returns how far it came.

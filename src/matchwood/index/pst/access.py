@@ -25,7 +25,7 @@ from typing import NamedTuple
 import numpy as np
 
 from matchwood.index.pst.ahead import look_ahead
-from matchwood.index.pst.spaces import is_open, place_of
+from matchwood.index.pst.spaces import is_open, next_places, place_of
 from matchwood.index.stabbing.segment_kernels import interval
 from matchwood.kernel.interval_kernels import MAX_KEY, MIN_KEY
 from matchwood.kernel.jit import kernel, part
@@ -121,9 +121,7 @@ def counted(statistics, spaces, space_seen, predicates, pred):
         return width(statistics, predicates, pred)
     met, last = np.int64(0), np.int64(-1)
     for i in range(predicates.n_intervals[pred]):
-        lo, hi = interval(predicates, pred, i)
-        first = max(place_of(spaces, dim, lo), last + 1)
-        last = max(place_of(spaces, dim, hi), last)
+        first, last = next_places(spaces, dim, predicates, pred, i, last)
         for place in range(first, last + 1):
             met += space_seen[spaces.item[place]]
     return min(1.0, (met + 0.5) / (statistics.seen[attr] + 1.0))

@@ -173,8 +173,8 @@ class PSTBloom(PSTFrame):
         words = 3 * int(table.layout.size[slots].sum(dtype=np.int64)) + 2 * len(slots) + 64
         self._make_words(words + words // 4)
         fill_all(
-            self._spaces.lists, self._records.lists, self._homes, self._entries, self._signatures,
-            table.layout, p, slots[np.argsort(order, kind="stable")],
+            self._division, self._signatures, table.layout, p,
+            slots[np.argsort(order, kind="stable")],
         )  # fmt: skip
         self._records.trim(unused=0.02, growth=0.01)
 
@@ -204,19 +204,15 @@ class PSTBloom(PSTFrame):
         done, table = 0, self._table
         while done < len(slots):
             done, full = insert_more(
-                self._spaces.lists, self._records.lists, self._homes, self._entries,
-                self._signatures, self._statistics, table.layout, table.predicates.layout,
-                self._limits, slots, done, chosen,
+                self._division, self._signatures, self._statistics, self._tables, self._limits,
+                slots, done, chosen,
             )  # fmt: skip
             if full != DONE:
                 self._grow(full, int(table.layout.size[slots[done]]))
 
     def _remove(self, slots: np.ndarray) -> None:
         table = self._table
-        delete_all(
-            self._spaces.lists, self._records.lists, self._homes, self._entries, self._statistics,
-            table.layout, table.predicates.layout, slots,
-        )  # fmt: skip
+        delete_all(self._division, self._statistics, table.layout, table.predicates.layout, slots)
         if self._is_sparse:
             self._build_again()
         self._records.trim()

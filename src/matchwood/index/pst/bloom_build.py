@@ -13,7 +13,7 @@ from matchwood.index.pst.bloom_change import (
 )
 from matchwood.index.pst.entries import put_entry
 from matchwood.index.pst.records import reserve_records, take_id
-from matchwood.index.pst.spaces import is_whole, place_of, use_cuts
+from matchwood.index.pst.spaces import is_whole, next_places, use_cuts
 from matchwood.index.stabbing.segment_kernels import interval
 from matchwood.kernel.id_list_kernels import room_for, take_block
 from matchwood.kernel.interval_kernels import MAX_KEY, MIN_KEY
@@ -88,11 +88,9 @@ def count_records(spaces, homes, expressions, predicates, slots, n_records, orde
         skipped = pred if is_whole(spaces, dim, predicates, pred) else np.int64(-1)
         last = np.int64(-1)
         for i in range(predicates.n_intervals[pred]):
-            lo, hi = interval(predicates, pred, i)
-            first = max(place_of(spaces, dim, lo), last + 1)
+            first, last = next_places(spaces, dim, predicates, pred, i, last)
             if i == 0:
                 order[k] = in_order(expressions, predicates, slot, skipped, first)
-            last = max(place_of(spaces, dim, hi), last)
             for place in range(first, last + 1):
                 n_records[spaces.item[place]] += 1
 
@@ -104,8 +102,9 @@ def reserve_spaces(records, n_records):
 
 
 @kernel
-def fill_all(spaces, records, homes, entries, signatures, expressions, predicates, slots):
+def fill_all(division, signatures, expressions, predicates, slots):
     """Write entries and records; there is room for all of them."""
+    spaces, homes, entries = division.spaces, division.homes, division.entries
     for i in range(len(slots)):
         look_ahead(expressions, predicates, slots, i)
         slot = slots[i]
@@ -113,5 +112,5 @@ def fill_all(spaces, records, homes, entries, signatures, expressions, predicate
         entries.skipped[0] = pred
         n_skipped = np.int64(is_whole(spaces, dim, predicates, pred))
         homes.ref[slot] = put_entry(entries, expressions, predicates, slot, n_skipped)
-        record_all(spaces, records, homes, signatures, expressions, predicates, dim, pred, slot)
+        record_all(division, signatures, expressions, predicates, dim, pred, slot)
         use_cuts(spaces, dim, predicates, pred, 1)

@@ -6,11 +6,15 @@ from typing import NamedTuple
 
 import numpy as np
 
+from matchwood.encode.expression_kernels import ExpressionLayout
+from matchwood.encode.predicate_kernels import PredicateLayout
 from matchwood.index.pst.access import choose, note_predicate
-from matchwood.index.pst.entries import give_entry, has_room, put_entry, slot_of
+from matchwood.index.pst.entries import Entries, give_entry, has_room, put_entry, slot_of
 from matchwood.index.pst.records import (
     NO_ACCESS,
     NONE,
+    Homes,
+    Records,
     copy_records,
     drop_ref,
     give_id,
@@ -20,6 +24,7 @@ from matchwood.index.pst.records import (
 )
 from matchwood.index.pst.signatures import sign
 from matchwood.index.pst.spaces import (
+    Spaces,
     drop_cut,
     end_of,
     has_end,
@@ -27,6 +32,7 @@ from matchwood.index.pst.spaces import (
     is_whole,
     make_cut_room,
     n_met,
+    next_places,
     open_dimension,
     place_of,
     put_cut,
@@ -43,6 +49,22 @@ DONE, ENTRIES_FULL, SPACES_FULL, IDS_FULL, RECORDS_FULL = range(5)
 
 COARSE = 16
 """Spaces of the second division of an attribute, for predicates that meet many of the first."""
+
+
+class Division(NamedTuple):
+    """Attributes that are cut into spaces, and where expressions are in them."""
+
+    spaces: Spaces
+    records: Records
+    homes: Homes
+    entries: Entries
+
+
+class Tables(NamedTuple):
+    """What expressions and predicates are."""
+
+    expressions: ExpressionLayout
+    predicates: PredicateLayout
 
 
 class Limits(NamedTuple):
@@ -72,11 +94,17 @@ def dimension_of(homes, predicates, slot):
 
 
 @part
-def split(spaces, records, homes, entries, predicates, dim, cut):
+def split(division, predicates, dim, cut):
     """Split the space that a cut falls into; records go to the parts that they meet.
 
     Nothing is done, and what is full returned, when there is no room.
     """
+    spaces, records, homes, entries = (
+        division.spaces,
+        division.records,
+        division.homes,
+        division.entries,
+    )
     if not make_cut_room(spaces, dim):
         return SPACES_FULL
     if not has_id(homes, records):
@@ -121,8 +149,14 @@ def split(spaces, records, homes, entries, predicates, dim, cut):
 
 
 @part
-def join(spaces, records, homes, entries, predicates, dim, place):
+def join(division, predicates, dim, place):
     """Join the space at a place to the one before it; False: no room, nothing done."""
+    spaces, records, homes, entries = (
+        division.spaces,
+        division.records,
+        division.homes,
+        division.entries,
+    )
     left, right = np.int64(spaces.item[place - 1]), np.int64(spaces.item[place])
     first, last = spaces.cut[place - 1], spaces.cut[place] - 1
     for is_copying in range(2):
@@ -147,15 +181,16 @@ def join(spaces, records, homes, entries, predicates, dim, place):
 
 
 @part
-def _cut_at(spaces, records, homes, entries, predicates, statistics, limits, dim, cut):
+def _cut_at(division, predicates, statistics, limits, dim, cut):
     """Make a cut where it is worth while: the space holds enough, the attribute not too many."""
+    spaces, records = division.spaces, division.records
     place = place_of(spaces, dim, cut)
     if spaces.cut[place] == cut:
         return DONE
     most = COARSE if dim & 1 else limits.max_spaces
     if spaces.size[dim] >= most or records.size[spaces.item[place]] < limits.space_size:
         return DONE
-    status = split(spaces, records, homes, entries, predicates, dim, cut)
+    status = split(division, predicates, dim, cut)
     if status == DONE and dim & 1 == 0:
         attr = dim >> 1
         statistics.values[attr] = max(statistics.values[attr], np.int64(spaces.size[dim]))
@@ -163,8 +198,9 @@ def _cut_at(spaces, records, homes, entries, predicates, statistics, limits, dim
 
 
 @part
-def cut_ends(spaces, records, homes, entries, predicates, statistics, limits, dim, pred):
+def cut_ends(division, predicates, statistics, limits, dim, pred):
     """Open a dimension and cut it at the ends of a predicate, which may be repeated."""
+    spaces, records, homes = division.spaces, division.records, division.homes
     if not is_open(spaces, dim):
         if not has_id(homes, records):
             return IDS_FULL
@@ -178,13 +214,9 @@ def cut_ends(spaces, records, homes, entries, predicates, statistics, limits, di
             break
         status = DONE
         if lo != MIN_KEY:
-            status = _cut_at(
-                spaces, records, homes, entries, predicates, statistics, limits, dim, lo
-            )
+            status = _cut_at(division, predicates, statistics, limits, dim, lo)
         if status == DONE and hi != MAX_KEY:
-            status = _cut_at(
-                spaces, records, homes, entries, predicates, statistics, limits, dim, hi + 1
-            )
+            status = _cut_at(division, predicates, statistics, limits, dim, hi + 1)
         if status != DONE:
             return status
     return DONE
@@ -195,9 +227,7 @@ def reserve_all(spaces, records, predicates, dim, pred):
     """Room for a record in every space that a predicate meets."""
     last = np.int64(-1)
     for i in range(predicates.n_intervals[pred]):
-        lo, hi = interval(predicates, pred, i)
-        first = max(place_of(spaces, dim, lo), last + 1)
-        last = max(place_of(spaces, dim, hi), last)
+        first, last = next_places(spaces, dim, predicates, pred, i, last)
         for place in range(first, last + 1):
             space = spaces.item[place]
             if not reserve_records(records, space, np.int64(records.size[space]) + 1):
@@ -206,14 +236,13 @@ def reserve_all(spaces, records, predicates, dim, pred):
 
 
 @part
-def record_all(spaces, records, homes, signatures, expressions, predicates, dim, pred, slot):
+def record_all(division, signatures, expressions, predicates, dim, pred, slot):
     """A record in every space that a predicate meets; there is room."""
+    spaces, records, homes = division.spaces, division.records, division.homes
     last = np.int64(-1)
     signed = np.int64(-1)
     for i in range(predicates.n_intervals[pred]):
-        lo, hi = interval(predicates, pred, i)
-        first = max(place_of(spaces, dim, lo), last + 1)
-        last = max(place_of(spaces, dim, hi), last)
+        first, last = next_places(spaces, dim, predicates, pred, i, last)
         for place in range(first, last + 1):
             space = spaces.item[place]
             at = records.start[space] + records.size[space]
@@ -238,17 +267,21 @@ def is_wide(spaces, predicates, pred, limits):
 
 
 @part
-def settle(
-    spaces, records, homes, entries, signatures, statistics, expressions, predicates, limits, slot
-):
+def settle(division, signatures, statistics, expressions, predicates, limits, slot):
     """Put an expression with a chosen access predicate into its spaces; may be repeated."""
+    spaces, records, homes, entries = (
+        division.spaces,
+        division.records,
+        division.homes,
+        division.entries,
+    )
     if not has_room(entries, expressions.size[slot]):
         return ENTRIES_FULL
     pred = access_of(homes, slot)
     if homes.access[slot] >= 0 and is_wide(spaces, predicates, pred, limits):
         homes.access[slot] = ~pred
     dim = dimension_of(homes, predicates, slot)
-    status = cut_ends(spaces, records, homes, entries, predicates, statistics, limits, dim, pred)
+    status = cut_ends(division, predicates, statistics, limits, dim, pred)
     if status != DONE:
         return status
     if not reserve_all(spaces, records, predicates, dim, pred):
@@ -256,20 +289,19 @@ def settle(
     entries.skipped[0] = pred
     n_skipped = np.int64(is_whole(spaces, dim, predicates, pred))
     homes.ref[slot] = put_entry(entries, expressions, predicates, slot, n_skipped)
-    record_all(spaces, records, homes, signatures, expressions, predicates, dim, pred, slot)
+    record_all(division, signatures, expressions, predicates, dim, pred, slot)
     use_cuts(spaces, dim, predicates, pred, 1)
     return DONE
 
 
 @kernel
-def insert_more(
-    spaces, records, homes, entries, signatures, statistics, expressions, predicates, limits,
-    slots, done, chosen,
-):  # fmt: skip
+def insert_more(division, signatures, statistics, tables, limits, slots, done, chosen):
     """Insert slots[done:]; returns how many are done and what is full.
 
     `chosen` says whether homes.access already holds the access predicate of every slot.
     """
+    spaces, homes = division.spaces, division.homes
+    expressions, predicates = tables.expressions, tables.predicates
     while done < len(slots):
         slot = slots[done]
         if not chosen and homes.access[slot] == NO_ACCESS:
@@ -279,10 +311,7 @@ def insert_more(
             homes.access[slot], _ = choose(
                 statistics, spaces, homes.space_seen, expressions, predicates, slot, limits.ranking
             )
-        status = settle(
-            spaces, records, homes, entries, signatures, statistics, expressions, predicates,
-            limits, slot,
-        )  # fmt: skip
+        status = settle(division, signatures, statistics, expressions, predicates, limits, slot)
         if status != DONE:
             return done, status
         done += 1
@@ -293,14 +322,18 @@ def insert_more(
 
 
 @part
-def take_out(spaces, records, homes, entries, predicates, slot):
+def take_out(division, predicates, slot):
     """Take an expression out of its spaces; its entry is free, its access predicate still there."""
+    spaces, records, homes, entries = (
+        division.spaces,
+        division.records,
+        division.homes,
+        division.entries,
+    )
     pred, dim = access_of(homes, slot), dimension_of(homes, predicates, slot)
     last = np.int64(-1)
     for i in range(predicates.n_intervals[pred]):
-        lo, hi = interval(predicates, pred, i)
-        first = max(place_of(spaces, dim, lo), last + 1)
-        last = max(place_of(spaces, dim, hi), last)
+        first, last = next_places(spaces, dim, predicates, pred, i, last)
         for place in range(first, last + 1):
             drop_ref(records, spaces.item[place], homes.ref[slot])
     use_cuts(spaces, dim, predicates, pred, -1)
@@ -324,21 +357,22 @@ def idle_cut(spaces, dim, predicates, pred, i):
 
 
 @part
-def unsettle(spaces, records, homes, entries, predicates, slot):
+def unsettle(division, predicates, slot):
     """Take an expression out, and join spaces that nothing tells apart any more."""
+    spaces, homes = division.spaces, division.homes
     pred, dim = access_of(homes, slot), dimension_of(homes, predicates, slot)
-    take_out(spaces, records, homes, entries, predicates, slot)
+    take_out(division, predicates, slot)
     for i in range(2 * predicates.n_intervals[pred]):
         place = idle_cut(spaces, dim, predicates, pred, i)
         if place >= 0:
-            join(spaces, records, homes, entries, predicates, dim, place)
+            join(division, predicates, dim, place)
     homes.access[slot] = NO_ACCESS
 
 
 @kernel
-def delete_all(spaces, records, homes, entries, statistics, expressions, predicates, slots):
+def delete_all(division, statistics, expressions, predicates, slots):
     for slot in slots:
-        unsettle(spaces, records, homes, entries, predicates, slot)
+        unsettle(division, predicates, slot)
         begin = expressions.start[slot]
         for k in range(begin, begin + expressions.size[slot]):
             note_predicate(statistics, predicates, expressions.code[k], -1)

@@ -89,7 +89,7 @@ def check_bloom(
 
 def _check_links(table: ExpressionTable, slots: np.ndarray, layout: Layout, top: int) -> None:
     spaces, records = taken(Spaces, layout, "space_"), taken(Records, layout, "record_")
-    homes, word = taken(Homes, layout, "home_"), layout["entry_word"]
+    homes, word = taken(Homes, layout, "home_"), layout["entry_word"][:top]
     n, n_slots = len(records.size), len(homes.ref)
     expect(homes.count[HIGH] in range(n + 1), "home_count", "ids of spaces")
     owner = np.full(n, NONE, np.int32)
@@ -99,7 +99,7 @@ def _check_links(table: ExpressionTable, slots: np.ndarray, layout: Layout, top:
     p, x = table.predicates.layout, table.layout
     room = np.zeros(len(slots), np.int64)
     n_attributes = min(table.n_attributes, len(layout["entry_origin"]))
-    n_records = check_homes(spaces, homes, word, top, x, p, n_attributes, slots, room)
+    n_records = check_homes(spaces, homes, word, x, p, n_attributes, slots, room)
     expect(n_records >= 0, "entry_word", "an entry of each expression")
     ref = homes.ref[slots].astype(np.int64)
     order = np.argsort(ref)
@@ -107,5 +107,5 @@ def _check_links(table: ExpressionTable, slots: np.ndarray, layout: Layout, top:
     expect((ends[:-1] <= ref[order][1:]).all(), "home_ref", "entries apart")
     expect(not len(ends) or ends[-1] <= top, "home_ref", f"entries before {top}")
     listed = np.full(n_slots, NONE, np.int32)
-    found = check_records(records, homes, word, top, p, n_slots, owner, first, last, listed)
+    found = check_records(records, homes, word, p, owner, first, last, listed)
     expect(found == n_records, "record_item", "each expression where its predicate is")

@@ -57,12 +57,12 @@ def check_free_ids(records, homes, owner):
 
 
 @kernel
-def check_homes(spaces, homes, word, top, expressions, predicates, n_attributes, slots, room):
+def check_homes(spaces, homes, word, expressions, predicates, n_attributes, slots, room):
     """The records that slots must have, or -1 if one has no entry or no way to it.
 
     room gets the words of entries.
     """
-    n = np.int64(0)
+    n, top = np.int64(0), len(word)
     for i in range(len(slots)):
         slot = slots[i]
         if homes.access[slot] == NO_ACCESS:
@@ -83,7 +83,7 @@ def check_homes(spaces, homes, word, top, expressions, predicates, n_attributes,
 
 
 @kernel
-def check_records(records, homes, word, top, predicates, n_slots, owner, first, last, listed):
+def check_records(records, homes, word, predicates, owner, first, last, listed):
     """How many records there are, or -1 if one is in a space that its expression does not meet."""
     n = np.int64(0)
     for space in range(len(owner)):
@@ -91,10 +91,15 @@ def check_records(records, homes, word, top, predicates, n_slots, owner, first, 
             continue
         for i in range(records.start[space], records.start[space] + records.size[space]):
             ref = np.int64(records.item[i])
-            if ref < 0 or ref >= top:
+            if ref < 0 or ref >= len(word):
                 return np.int64(-1)
             slot = np.int64(entry_slot(word[ref]))
-            if slot < 0 or slot >= n_slots or homes.ref[slot] != ref or listed[slot] == space:
+            if (
+                slot < 0
+                or slot >= len(homes.ref)
+                or homes.ref[slot] != ref
+                or listed[slot] == space
+            ):
                 return np.int64(-1)
             listed[slot] = space
             pred = access_of(homes, slot)

@@ -8,14 +8,14 @@ import numpy as np
 
 from matchwood.encode.expression_kernels import ExpressionLayout
 from matchwood.encode.predicate_kernels import PredicateLayout
-from matchwood.index.core.layout_kernels import BOARD, EXPRESSION_TABLE, PREDICATE_TABLE, Board
+from matchwood.index.core.layout_kernels import BOARD, EXPRESSION_TABLE, PREDICATE_TABLE
 from matchwood.index.pst.access import SEEN
 from matchwood.index.pst.entries import Entries, after_intervals
 from matchwood.index.pst.records import Records
 from matchwood.index.pst.signatures import Signatures, sign_event
 from matchwood.index.pst.spaces import Spaces, place_of
 from matchwood.kernel.bound import Layout
-from matchwood.kernel.jit import kernel, part, prefetch
+from matchwood.kernel.jit import inlined, kernel, prefetch
 from matchwood.kernel.posting_kernels import (
     clear_offsets,
     entry_slot,
@@ -27,6 +27,8 @@ from matchwood.kernel.verify_kernels import (
     CANDIDATES,
     NODES,
     PREDICATES,
+    Board,
+    Posted,
     finish_event,
     post_event,
 )
@@ -111,7 +113,7 @@ AHEAD = np.uint64(16)
 """How many entries before its turn an entry is asked for."""
 
 
-@part
+@inlined
 def sieve_list(records, space, absent, picks, n):
     """Append the refs of a space whose signature the event covers; returns their number.
 
@@ -134,7 +136,7 @@ def sieve_list(records, space, absent, picks, n):
     return n
 
 
-@part
+@inlined
 def find_spaces(spaces, records, events, e, scratch):
     """Step 1: the spaces of an event's values are in found; returns how many.
 
@@ -165,7 +167,7 @@ def find_spaces(spaces, records, events, e, scratch):
     return n
 
 
-@part
+@inlined
 def _ask_for_list(records, space, n_words):
     """Ask for all records of a space, while those of another are sieved: a third of the time."""
     first = np.int64(records.start[space])
@@ -175,7 +177,7 @@ def _ask_for_list(records, space, n_words):
             prefetch(records.mark, at * n_words + line * LINE // 2)
 
 
-@part
+@inlined
 def sieve_spaces(records, absent, scratch, n_spaces):
     """Step 2: the refs whose signature the event covers are in picks; returns how many."""
     n, tried = np.uint64(0), np.int64(0)
@@ -192,7 +194,7 @@ def sieve_spaces(records, absent, scratch, n_spaces):
     return n
 
 
-@part
+@inlined
 def learn(spaces, events, e, scratch):
     """Note an event: its attributes, and the spaces of their fine divisions."""
     scratch.count[N_SAMPLED] += 1
@@ -220,9 +222,10 @@ def absorb_events(scratch, homes, statistics):
             homes.space_seen[space] += 1
 
 
-@part
-def _meet_spaces(spaces, records, entries, dim, lo, hi, clock, scratch, n):
+@inlined
+def _meet_spaces(spaces, records, entries, dim, lo, hi, scratch, n):
     """Append the refs of all spaces that lo..hi meets, each expression once."""
+    clock = scratch.clock[0]
     for place in range(place_of(spaces, dim, lo), place_of(spaces, dim, hi) + 1):
         space = spaces.item[place]
         scratch.work[NODES] += 1
@@ -236,11 +239,11 @@ def _meet_spaces(spaces, records, entries, dim, lo, hi, clock, scratch, n):
     return n
 
 
-@part
+@inlined
 def gather_sets(spaces, records, entries, events, e, scratch, n):
     """The same for an event of sets, without signatures."""
     scratch.clock[0] += 1
-    clock, before = scratch.clock[0], n
+    before = n
     for entry in range(events.start[e], events.start[e + 1]):
         attr = np.int64(events.attr[entry])
         if 2 * attr >= len(spaces.size):
@@ -251,23 +254,19 @@ def gather_sets(spaces, records, entries, events, e, scratch, n):
             which = np.int64(-1) if len(events.more) == 0 else np.int64(events.more[entry])
             if which < 0:
                 n = _meet_spaces(
-                    spaces, records, entries, dim, events.lo[entry], events.hi[entry],
-                    clock, scratch, n,
-                )  # fmt: skip
+                    spaces, records, entries, dim, events.lo[entry], events.hi[entry], scratch, n
+                )
                 continue
             for i in range(events.more_start[which], events.more_start[which + 1]):
                 n = _meet_spaces(
-                    spaces, records, entries, dim, events.more_lo[i], events.more_hi[i],
-                    clock, scratch, n,
-                )  # fmt: skip
+                    spaces, records, entries, dim, events.more_lo[i], events.more_hi[i], scratch, n
+                )
     scratch.work[CANDIDATES] += np.int64(n - before)
     return n
 
 
-@part
-def verify(
-    entries, events, stamp, board_event, board_entry, predicates, scratch, n_sieved, n_picks, n, out
-):
+@inlined
+def verify(entries, event, scratch, n_sieved, n_picks, n, out):
     """Step 3: append what holds to `out`; returns its end, or -1 when it may become full.
 
     The first n_sieved picks have passed the sieve.
@@ -287,10 +286,7 @@ def verify(
         at, verdict = after_intervals(word, ref + np.uint64(1), end, scratch.posted)
         tested += np.int64(at - ref) - 1
         if at < end and verdict >= 0:
-            at, tested = first_failing(
-                word, at, end, events, stamp, board_event, board_entry, scratch.posted, predicates,
-                tested,
-            )  # fmt: skip
+            at, tested = first_failing(word, at, end, event, scratch.posted, tested)
             verdict = np.int64(at) - np.int64(end)
         out[n] = entry_slot(head)
         n += verdict >= 0
@@ -300,11 +296,8 @@ def verify(
     return n
 
 
-@part
-def verify_sets(
-    entries, events, stamp, board_event, board_entry, expressions, predicates, scratch, n_picks, n,
-    out,
-):  # fmt: skip
+@inlined
+def verify_sets(entries, event, expressions, scratch, n_picks, n, out):
     """The same for an event of sets.  Apart, because one loop for both is half as fast."""
     if n + np.int64(n_picks) > len(out):
         return np.int64(-1)
@@ -314,9 +307,8 @@ def verify_sets(
         head = word[ref]
         end = ref + np.uint64(head >> 32)
         at, tested = first_impossible(
-            word, ref + np.uint64(1), end, events, stamp, board_event, board_entry, expressions,
-            predicates, entry_slot(head), tested,
-        )  # fmt: skip
+            word, ref + np.uint64(1), end, event, expressions, entry_slot(head), tested
+        )
         out[n] = entry_slot(head)
         n += at >= end
     scratch.work[PREDICATES] += tested
@@ -331,13 +323,12 @@ def match_bloom(bound, mine, every, is_plain, events, first, stamp, output):
     """
     view, own = _view_of(bound), _mine_of(mine)
     spaces, records, entries, signatures = view.spaces, view.records, view.entries, view.signatures
-    expressions, predicates = view.expressions, view.predicates
-    scratch, board_event, board_entry = own.search, own.board.event, own.board.entry
-    offsets, out, counters = output.offsets, output.out, output.counters
-    n = offsets[first]
+    scratch, out = own.search, output.out
+    n = output.offsets[first]
     for e in range(first, len(events.start) - 1):
         now = stamp + e
-        post_event(events, e, now, board_event, board_entry)
+        post_event(events, e, now, own.board)
+        event = Posted(events, now, own.board, view.predicates)
         for i in range(len(scratch.work)):
             scratch.work[i] = 0
         if is_plain:
@@ -345,21 +336,15 @@ def match_bloom(bound, mine, every, is_plain, events, first, stamp, output):
             post_offsets(entries, events, e, scratch.posted)
             n_spaces = find_spaces(spaces, records, events, e, scratch)
             n_picks = sieve_spaces(records, scratch.absent, scratch, n_spaces)
-            found = verify(
-                entries, events, now, board_event, board_entry, predicates, scratch, n_picks,
-                n_picks, n, out,
-            )  # fmt: skip
+            found = verify(entries, event, scratch, n_picks, n_picks, n, out)
             clear_offsets(events, e, scratch.posted)
         else:
             n_picks = gather_sets(spaces, records, entries, events, e, scratch, np.uint64(0))
-            found = verify_sets(
-                entries, events, now, board_event, board_entry, expressions, predicates, scratch,
-                n_picks, n, out,
-            )  # fmt: skip
+            found = verify_sets(entries, event, view.expressions, scratch, n_picks, n, out)
         if found < 0:
             return e
         if every > 0 and now % every == 0:
             learn(spaces, events, e, scratch)
         work, n = scratch.work, found
-        finish_event(e, n, work[NODES], work[CANDIDATES], work[PREDICATES], offsets, counters)
+        finish_event(e, n, work[NODES], work[CANDIDATES], work[PREDICATES], output)
     return len(events.start) - 1

@@ -28,7 +28,9 @@ from matchwood.index.pst.bloom_change import (
     IDS_FULL,
     RECORDS_FULL,
     SPACES_FULL,
+    Division,
     Limits,
+    Tables,
 )
 from matchwood.index.pst.bloom_match import N_LEARNED, N_SAMPLED, Search, absorb_events
 from matchwood.index.pst.draw import draw_spaces
@@ -135,6 +137,15 @@ class PSTFrame(IndexFrame):
     def _limits(self) -> Limits:
         c = self.config
         return Limits(c.space_size, c.max_spaces, c.max_records, int(c.ranking == OPERATORS))
+
+    @property
+    def _division(self) -> Division:
+        """The arrays as they are now, for kernels that change them."""
+        return Division(self._spaces.lists, self._records.lists, self._homes, self._entries)
+
+    @property
+    def _tables(self) -> Tables:
+        return Tables(self._table.layout, self._table.predicates.layout)
 
     def _grow(self, full: int, size: int) -> None:
         """Make room where an insertion (of an expression of this size) found none."""

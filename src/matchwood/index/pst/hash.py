@@ -46,7 +46,7 @@ from matchwood.index.pst.hash_change import (
     insert_keyed,
 )
 from matchwood.index.pst.hash_match import BLOCK, MINE, VIEW, HashSearch, Mine, View, match_hash
-from matchwood.index.pst.keys import HASH_FULL, MEMBERS_FULL, Keyed, Odometer
+from matchwood.index.pst.keys import HASH_FULL, MEMBERS_FULL, Keyed, Keys, Odometer
 from matchwood.index.pst.records import NO_ACCESS
 from matchwood.index.pst.space_hash import (
     GROUPS_FULL,
@@ -135,6 +135,12 @@ class PSTHash(PSTBloom):
         )
         self._entries = self._entries._replace(skipped=np.zeros(n, np.int64))
 
+    @property
+    def _keys(self) -> Keys:
+        """The arrays as they are now, for kernels that change them."""
+        members, groups = self._members.lists, self._groups.lists
+        return Keys(self._keyed, members, self._hash, groups, self._odometer)
+
     # ── inserting ───────────────────────────────────────────────────────────────────────────────
 
     def _fill(self, slots: np.ndarray) -> None:
@@ -179,12 +185,12 @@ class PSTHash(PSTBloom):
 
     def _choose_keys(self, slots: np.ndarray, costs: np.ndarray) -> int:
         """Access predicates for all slots; returns how many combinations they make."""
-        table, keyed, homes = self._table, self._keyed, self._homes
+        keyed, homes = self._keyed, self._homes
         keyed.arity[slots], keyed.demoted[0] = 0, 0
         homes.access[slots] = NO_ACCESS
         n: int = choose_all_keys(
-            self._spaces.lists, homes, keyed, self._odometer, costs, table.layout,
-            table.predicates.layout, self._limits, slots,
+            self._spaces.lists, homes, keyed, self._odometer, costs, self._tables, self._limits,
+            slots,
         )  # fmt: skip
         return n
 
@@ -192,10 +198,8 @@ class PSTHash(PSTBloom):
         done, table = 0, self._table
         while done < len(slots):
             done, full = fill_keyed(
-                self._spaces.lists, self._homes, self._entries, self._keyed, self._members.lists,
-                self._hash, self._groups.lists, self._odometer, table.layout,
-                table.predicates.layout, slots, done,
-            )  # fmt: skip
+                self._division, self._keys, table.layout, table.predicates.layout, slots, done
+            )
             if full != DONE:
                 self._grow(full, int(table.layout.size[slots[done]]))
 
@@ -204,9 +208,7 @@ class PSTHash(PSTBloom):
         done, table = 0, self._table
         while done < len(slots):
             done, full = insert_keyed(
-                self._spaces.lists, self._records.lists, self._homes, self._entries, self._keyed,
-                self._members.lists, self._hash, self._groups.lists, self._odometer,
-                self._signatures, self._statistics, table.layout, table.predicates.layout,
+                self._division, self._keys, self._signatures, self._statistics, self._tables,
                 self._limits, slots, done,
             )  # fmt: skip
             if full != DONE:
@@ -217,9 +219,8 @@ class PSTHash(PSTBloom):
     def _remove(self, slots: np.ndarray) -> None:
         table = self._table
         delete_keyed(
-            self._spaces.lists, self._records.lists, self._homes, self._entries, self._keyed,
-            self._members.lists, self._hash, self._groups.lists, self._odometer,
-            self._statistics, table.layout, table.predicates.layout, slots,
+            self._division, self._keys, self._statistics, table.layout, table.predicates.layout,
+            slots,
         )  # fmt: skip
         if self._is_sparse:
             self._build_again()
@@ -232,14 +233,13 @@ class PSTHash(PSTBloom):
 
     def _better(self, held: np.ndarray, factor: float) -> np.ndarray:
         """Which expressions would be reached `factor` times less often by other predicates."""
-        table, spaces, homes = self._table, self._spaces.lists, self._homes
+        spaces, homes = self._spaces.lists, self._homes
         costs = self._costs(held)
         trial = Keyed(*[np.zeros_like(array) for array in self._keyed])
         others = homes._replace(access=np.full_like(homes.access, NO_ACCESS))
         choose_all_keys(
-            spaces, others, trial, self._odometer, costs, table.layout, table.predicates.layout,
-            self._limits, held,
-        )  # fmt: skip
+            spaces, others, trial, self._odometer, costs, self._tables, self._limits, held
+        )
         now = reached_by(held, self._keyed, homes.access, costs)
         return reached_by(held, trial, others.access, costs) * factor < now
 

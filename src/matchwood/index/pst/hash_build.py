@@ -10,15 +10,15 @@ from matchwood.index.pst.bloom_change import DONE, ENTRIES_FULL
 from matchwood.index.pst.hash_change import choose_keys, count_keyed, put_keyed, put_keyed_entry
 from matchwood.index.pst.keys import HASH_FULL, MEMBERS_FULL
 from matchwood.index.pst.space_hash import PUT, home_of, key_of, put_ref
-from matchwood.index.pst.spaces import place_of
-from matchwood.index.stabbing.segment_kernels import interval
+from matchwood.index.pst.spaces import next_places, place_of
 from matchwood.kernel.id_list_kernels import insert_id
 from matchwood.kernel.jit import kernel, part, prefetch
 
 
 @kernel
-def choose_all_keys(spaces, homes, keyed, odometer, costs, expressions, predicates, limits, slots):
+def choose_all_keys(spaces, homes, keyed, odometer, costs, tables, limits, slots):
     """Choose access predicates by costs[predicate]; returns how many combinations that makes."""
+    expressions, predicates = tables.expressions, tables.predicates
     n = np.int64(0)
     for i in range(len(slots)):
         look_ahead(expressions, predicates, slots, i)
@@ -45,9 +45,7 @@ def _list_spaces(spaces, predicates, pred, found):
     """The spaces that a predicate meets, in order; returns how many."""
     dim, last, n = 2 * np.int64(predicates.attr[pred]), np.int64(-1), np.int64(0)
     for i in range(predicates.n_intervals[pred]):
-        lo, hi = interval(predicates, pred, i)
-        first = max(place_of(spaces, dim, lo), last + 1)
-        last = max(place_of(spaces, dim, hi), last)
+        first, last = next_places(spaces, dim, predicates, pred, i, last)
         for place in range(first, last + 1):
             found[n] = spaces.item[place]
             n += 1
@@ -55,10 +53,16 @@ def _list_spaces(spaces, predicates, pred, found):
 
 
 @part
-def _put_pair(
-    spaces, homes, entries, keyed, members, table, groups, odometer, expressions, predicates, slot
-):
+def _put_pair(division, keys, expressions, predicates, slot):
     """As `put_keyed` for two access predicates: spaces are found once, places asked for ahead."""
+    spaces, homes, entries = division.spaces, division.homes, division.entries
+    keyed, members, table, groups, odometer = (
+        keys.keyed,
+        keys.members,
+        keys.table,
+        keys.groups,
+        keys.odometer,
+    )
     if not put_keyed_entry(spaces, homes, entries, keyed, expressions, predicates, slot):
         return ENTRIES_FULL
     ref, first, second = np.int64(homes.ref[slot]), odometer.first, odometer.second
@@ -83,27 +87,19 @@ def _put_pair(
 
 
 @kernel
-def fill_keyed(
-    spaces, homes, entries, keyed, members, table, groups, odometer, expressions, predicates, slots,
-    done,
-):  # fmt: skip
+def fill_keyed(division, keys, expressions, predicates, slots, done):
     """Put slots[done:] under spaces that are all made; returns how many are done, what is full.
 
     Nothing is split here, so nothing has more combinations than it was chosen for, and the lists
     of spaces have room.
     """
+    keyed = keys.keyed
     while done < len(slots):
         look_ahead(expressions, predicates, slots, done)
         if keyed.arity[slots[done]] == 2:
-            status = _put_pair(
-                spaces, homes, entries, keyed, members, table, groups, odometer, expressions,
-                predicates, slots[done],
-            )  # fmt: skip
+            status = _put_pair(division, keys, expressions, predicates, slots[done])
         else:
-            status = put_keyed(
-                spaces, homes, entries, keyed, members, table, groups, odometer, expressions,
-                predicates, slots[done],
-            )  # fmt: skip
+            status = put_keyed(division, keys, expressions, predicates, slots[done])
         if status != DONE:
             return done, status
         done += 1

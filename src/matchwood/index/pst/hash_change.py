@@ -40,6 +40,7 @@ from matchwood.index.pst.spaces import (
     is_open,
     is_whole,
     n_met,
+    next_places,
     open_dimension,
     place_of,
     use_cuts,
@@ -96,11 +97,10 @@ def choose_keys(spaces, homes, keyed, odometer, expressions, predicates, limits,
 
 
 @part
-def _cut_ends(
-    spaces, records, homes, entries, keyed, members, table, groups, odometer, statistics,
-    predicates, limits, dim, pred,
-):  # fmt: skip
+def _cut_ends(division, keys, statistics, predicates, limits, dim, pred):
     """Open a dimension and cut it at the ends of a predicate, which may be repeated."""
+    spaces, records, homes = division.spaces, division.records, division.homes
+    members = keys.members
     if not is_open(spaces, dim):
         if not has_id(homes, records):
             return IDS_FULL
@@ -121,10 +121,7 @@ def _cut_ends(
         held = records.size[space] + members.size[space]
         if spaces.cut[place] == cut or held < limits.space_size:
             continue
-        status = split_members(
-            spaces, records, homes, entries, keyed, members, table, groups, odometer, predicates,
-            dim, cut,
-        )  # fmt: skip
+        status = split_members(division, keys, predicates, dim, cut)
         if status != DONE:
             return status
         statistics.values[dim >> 1] = max(statistics.values[dim >> 1], np.int64(spaces.size[dim]))
@@ -132,16 +129,12 @@ def _cut_ends(
 
 
 @part
-def _join_ends(
-    spaces, records, homes, entries, keyed, members, table, groups, odometer, predicates, dim, pred
-):
+def _join_ends(division, keys, predicates, dim, pred):
+    spaces = division.spaces
     for i in range(2 * predicates.n_intervals[pred]):
         place = idle_cut(spaces, dim, predicates, pred, i)
         if place >= 0:
-            join_members(
-                spaces, records, homes, entries, keyed, members, table, groups, odometer,
-                predicates, dim, place,
-            )  # fmt: skip
+            join_members(division, keys, predicates, dim, place)
 
 
 @part
@@ -149,9 +142,7 @@ def in_members(spaces, members, predicates, pred, ref, is_put):
     """Put a ref into the member list of every space that a predicate meets, or take it out."""
     dim, last = 2 * np.int64(predicates.attr[pred]), np.int64(-1)
     for i in range(predicates.n_intervals[pred]):
-        lo, hi = interval(predicates, pred, i)
-        first = max(place_of(spaces, dim, lo), last + 1)
-        last = max(place_of(spaces, dim, hi), last)
+        first, last = next_places(spaces, dim, predicates, pred, i, last)
         for place in range(first, last + 1):
             if not is_put:
                 remove_id(members, spaces.item[place], np.int32(ref))
@@ -187,17 +178,14 @@ def count_keyed(spaces, keyed, predicates, slot):
 
 
 @part
-def put_keyed(
-    spaces, homes, entries, keyed, members, table, groups, odometer, expressions, predicates, slot
-):
+def put_keyed(division, keys, expressions, predicates, slot):
     """Put an expression under its spaces, whose ends are cut; may be repeated."""
+    spaces, homes, entries = division.spaces, division.homes, division.entries
+    keyed, members = keys.keyed, keys.members
     if not put_keyed_entry(spaces, homes, entries, keyed, expressions, predicates, slot):
         return ENTRIES_FULL
     ref = np.int64(homes.ref[slot])
-    status = for_combinations(
-        spaces, predicates, keyed, table, groups, odometer, slot, ref, np.int64(-1),
-        np.int64(-1), True,
-    )  # fmt: skip
+    status = for_combinations(spaces, predicates, keys, slot, ref, np.int64(-1), np.int64(-1), True)
     if status != PUT:
         return HASH_FULL + status
     for d in range(keyed.arity[slot]):
@@ -208,32 +196,33 @@ def put_keyed(
 
 
 @part
-def settle_keyed(
-    spaces, records, homes, entries, keyed, members, table, groups, odometer, statistics,
-    expressions, predicates, limits, slot,
-):  # fmt: skip
+def settle_keyed(division, keys, statistics, expressions, predicates, limits, slot):
     """Cut the ends of an expression's access predicates, and put it under its spaces."""
+    homes = division.homes
+    keyed = keys.keyed
     if homes.ref[slot] == NONE:  # not again when something was full behind the cuts
         for d in range(keyed.arity[slot]):
             pred = np.int64(keyed.access[slot, d])
             status = _cut_ends(
-                spaces, records, homes, entries, keyed, members, table, groups, odometer,
-                statistics, predicates, limits, 2 * np.int64(predicates.attr[pred]), pred,
-            )  # fmt: skip
+                division,
+                keys,
+                statistics,
+                predicates,
+                limits,
+                2 * np.int64(predicates.attr[pred]),
+                pred,
+            )
             if status != DONE:
                 return status
-    return put_keyed(
-        spaces, homes, entries, keyed, members, table, groups, odometer, expressions, predicates,
-        slot,
-    )  # fmt: skip
+    return put_keyed(division, keys, expressions, predicates, slot)
 
 
 @kernel
-def insert_keyed(
-    spaces, records, homes, entries, keyed, members, table, groups, odometer, signatures,
-    statistics, expressions, predicates, limits, slots, done,
-):  # fmt: skip
+def insert_keyed(division, keys, signatures, statistics, tables, limits, slots, done):
     """Insert slots[done:]; returns how many are done and what is full."""
+    spaces, homes = division.spaces, division.homes
+    keyed, odometer = keys.keyed, keys.odometer
+    expressions, predicates = tables.expressions, tables.predicates
     while done < len(slots):
         slot = slots[done]
         if keyed.arity[slot] == 0 and homes.access[slot] == NO_ACCESS:
@@ -247,23 +236,24 @@ def insert_keyed(
                 )  # fmt: skip
             choose_keys(spaces, homes, keyed, odometer, expressions, predicates, limits, slot)
         if keyed.arity[slot] > 0:
-            status = settle_keyed(
-                spaces, records, homes, entries, keyed, members, table, groups, odometer,
-                statistics, expressions, predicates, limits, slot,
-            )  # fmt: skip
+            status = settle_keyed(division, keys, statistics, expressions, predicates, limits, slot)
         else:
             pred = access_of(homes, slot)
             if homes.access[slot] >= 0 and is_wide(spaces, predicates, pred, limits):
                 homes.access[slot] = ~pred
             status = _cut_ends(
-                spaces, records, homes, entries, keyed, members, table, groups, odometer,
-                statistics, predicates, limits, dimension_of(homes, predicates, slot), pred,
-            )  # fmt: skip
+                division,
+                keys,
+                statistics,
+                predicates,
+                limits,
+                dimension_of(homes, predicates, slot),
+                pred,
+            )
             if status == DONE:  # what is to be cut is cut, so this cuts no more
                 status = settle(
-                    spaces, records, homes, entries, signatures, statistics, expressions,
-                    predicates, limits, slot,
-                )  # fmt: skip
+                    division, signatures, statistics, expressions, predicates, limits, slot
+                )
                 if status == DONE:
                     keyed.by_arity[1] += 1
         if status != DONE:
@@ -276,26 +266,19 @@ def insert_keyed(
 
 
 @kernel
-def delete_keyed(
-    spaces, records, homes, entries, keyed, members, table, groups, odometer, statistics,
-    expressions, predicates, slots,
-):  # fmt: skip
+def delete_keyed(division, keys, statistics, expressions, predicates, slots):
+    spaces, homes, entries = division.spaces, division.homes, division.entries
+    keyed, members = keys.keyed, keys.members
     for slot in slots:
         n = np.int64(keyed.arity[slot])
         keyed.by_arity[max(n, 1)] -= 1
         if n == 0:
             pred, dim = access_of(homes, slot), dimension_of(homes, predicates, slot)
-            take_out(spaces, records, homes, entries, predicates, slot)
-            _join_ends(
-                spaces, records, homes, entries, keyed, members, table, groups, odometer,
-                predicates, dim, pred,
-            )  # fmt: skip
+            take_out(division, predicates, slot)
+            _join_ends(division, keys, predicates, dim, pred)
         else:
             ref = np.int64(homes.ref[slot])
-            for_combinations(
-                spaces, predicates, keyed, table, groups, odometer, slot, ref, np.int64(-1),
-                np.int64(-1), False,
-            )  # fmt: skip
+            for_combinations(spaces, predicates, keys, slot, ref, np.int64(-1), np.int64(-1), False)
             for d in range(n):
                 pred = np.int64(keyed.access[slot, d])
                 in_members(spaces, members, predicates, pred, ref, False)
@@ -303,10 +286,7 @@ def delete_keyed(
             give_entry(entries, ref)
             for d in range(n):
                 pred = np.int64(keyed.access[slot, d])
-                _join_ends(
-                    spaces, records, homes, entries, keyed, members, table, groups, odometer,
-                    predicates, 2 * np.int64(predicates.attr[pred]), pred,
-                )  # fmt: skip
+                _join_ends(division, keys, predicates, 2 * np.int64(predicates.attr[pred]), pred)
         homes.ref[slot], homes.access[slot], keyed.arity[slot] = NONE, NO_ACCESS, 0
         begin = expressions.start[slot]
         for k in range(begin, begin + expressions.size[slot]):

@@ -13,7 +13,6 @@ from matchwood.index.core.layout_kernels import (
     EXPRESSION_TABLE,
     ID_LISTS,
     PREDICATE_TABLE,
-    Board,
 )
 from matchwood.index.pst.bloom_match import (
     ENTRIES,
@@ -44,14 +43,16 @@ from matchwood.index.pst.space_hash import (
 from matchwood.index.pst.spaces import Spaces, place_of
 from matchwood.kernel.bound import Layout
 from matchwood.kernel.id_list_kernels import IdLists
-from matchwood.kernel.jit import kernel, part, prefetch
+from matchwood.kernel.jit import inlined, kernel, prefetch
 from matchwood.kernel.posting_kernels import clear_offsets, post_offsets
 from matchwood.kernel.verify_kernels import (
     CANDIDATES,
     NODES,
     PREDICATES,
+    Board,
+    Posted,
     finish_event,
-    holds,
+    holds_in_table,
     post_event,
 )
 
@@ -123,7 +124,7 @@ MINE = Layout(
 _view_of, _mine_of = VIEW.reader(), MINE.reader()
 
 
-@part
+@inlined
 def _take(groups, value, picks, n):
     """Append what a place holds to the picks; returns their number."""
     if value > 0:
@@ -136,7 +137,7 @@ def _take(groups, value, picks, n):
     return n
 
 
-@part
+@inlined
 def _look_up(table, groups, scratch, n_keys, n):
     """Look up the keys that wait, then take what they hold: memory is asked for in between."""
     n_values = np.uint64(0)
@@ -155,7 +156,7 @@ def _look_up(table, groups, scratch, n_keys, n):
     return n
 
 
-@part
+@inlined
 def member_spaces(spaces, members, events, e, found):
     """The spaces of an event that are part of some combination: how many, and all their members."""
     n, n_members = np.int64(0), np.int64(0)
@@ -170,7 +171,7 @@ def member_spaces(spaces, members, events, e, found):
     return n, n_members
 
 
-@part
+@inlined
 def has_fewer_members(n_spaces, n_members, most):
     """Whether testing all members of an event's spaces takes less than looking up combinations.
 
@@ -186,7 +187,7 @@ def has_fewer_members(n_spaces, n_members, most):
     return False
 
 
-@part
+@inlined
 def combine_pairs(table, groups, scratch, n_spaces, n):
     """Look up all pairs of an event's spaces."""
     waiting = np.int64(0)
@@ -202,7 +203,7 @@ def combine_pairs(table, groups, scratch, n_spaces, n):
     return _look_up(table, groups, scratch, waiting, n)
 
 
-@part
+@inlined
 def combine(table, groups, scratch, n_spaces, most, n):
     """The same for up to `most` parts: what nothing continues is not continued."""
     chosen, prefix = scratch.chosen, scratch.prefix
@@ -230,29 +231,22 @@ def combine(table, groups, scratch, n_spaces, most, n):
     return n
 
 
-@part
-def _can_hold(keyed, slot, events, stamp, board_event, board_entry, predicates):
+@inlined
+def _can_hold(keyed, slot, event):
     """Whether an event satisfies all access predicates of an expression."""
     for d in range(keyed.arity[slot]):
-        pred = keyed.access[slot, d]
-        ref = pred if predicates.n_intervals[pred] == 1 else ~pred
-        if not holds(
-            events, stamp, board_event, board_entry,
-            predicates.attr[pred], predicates.lo[pred], predicates.hi[pred], ref, predicates,
-        ):  # fmt: skip
+        if not holds_in_table(event, keyed.access[slot, d]):
             return False
     return True
 
 
-@part
-def walk_members(
-    spaces, members, keyed, entries, events, e, stamp, board_event, board_entry, predicates,
-    scratch, n,
-):  # fmt: skip
+@inlined
+def walk_members(spaces, members, keyed, entries, event, e, scratch, n):
     """Members of an event's spaces that satisfy all their access predicates, each once.
 
     A member is met in one space of each of its access attributes; the first one counts.
     """
+    events = event.events
     for entry in range(events.start[e], events.start[e + 1]):
         attr = np.int64(events.attr[entry])
         if 2 * attr >= len(spaces.size) or spaces.size[2 * attr] == 0:
@@ -263,20 +257,17 @@ def walk_members(
         for i in range(first, first + members.size[space]):
             ref = members.item[i]
             slot = slot_of(entries, ref)
-            if predicates.attr[keyed.access[slot, 0]] == attr and _can_hold(
-                keyed, slot, events, stamp, board_event, board_entry, predicates
-            ):
+            is_first = event.predicates.attr[keyed.access[slot, 0]] == attr
+            if is_first and _can_hold(keyed, slot, event):
                 scratch.picks[n] = ref
                 n += np.uint64(1)
     return n
 
 
-@part
-def _member_sets(
-    spaces, members, keyed, entries, events, e, stamp, board_event, board_entry, predicates,
-    scratch, n,
-):  # fmt: skip
+@inlined
+def _member_sets(spaces, members, keyed, entries, event, e, scratch, n):
     """Members of all spaces that an event of sets meets, each once."""
+    events = event.events
     clock, before = scratch.clock[0], n
     for entry in range(events.start[e], events.start[e + 1]):
         dim = 2 * np.int64(events.attr[entry])
@@ -293,7 +284,7 @@ def _member_sets(
                 slot = slot_of(entries, ref)
                 if scratch.seen[slot] != clock:
                     scratch.seen[slot] = clock
-                    if _can_hold(keyed, slot, events, stamp, board_event, board_entry, predicates):
+                    if _can_hold(keyed, slot, event):
                         scratch.picks[n] = ref
                         n += np.uint64(1)
     scratch.work[CANDIDATES] += np.int64(n - before)
@@ -309,16 +300,15 @@ def match_hash(bound, mine, every, is_plain, events, first, stamp, output):
     view, own = _view_of(bound), _mine_of(mine)
     spaces, records, entries, signatures = view.spaces, view.records, view.entries, view.signatures
     keyed, members, table, groups = view.keyed, view.members, view.table, view.groups
-    expressions, predicates = view.expressions, view.predicates
-    scratch, board_event, board_entry = own.search, own.board.event, own.board.entry
-    offsets, out, counters = output.offsets, output.out, output.counters
+    scratch, out = own.search, output.out
     most = np.int64(keyed.access.shape[1])
     while most > 1 and keyed.by_arity[most] == 0:
         most -= 1
-    n = offsets[first]
+    n = output.offsets[first]
     for e in range(first, len(events.start) - 1):
         now = stamp + e
-        post_event(events, e, now, board_event, board_entry)
+        post_event(events, e, now, own.board)
+        event = Posted(events, now, own.board, view.predicates)
         for i in range(len(scratch.work)):
             scratch.work[i] = 0
         n_picks = n_sieved = np.uint64(0)
@@ -331,34 +321,22 @@ def match_hash(bound, mine, every, is_plain, events, first, stamp, output):
             n_spaces, n_members = member_spaces(spaces, members, events, e, scratch.found)
             n_picks = n_sieved
             if has_fewer_members(n_spaces, n_members, most):
-                n_picks = walk_members(
-                    spaces, members, keyed, entries, events, e, now, board_event, board_entry,
-                    predicates, scratch, n_picks,
-                )  # fmt: skip
+                n_picks = walk_members(spaces, members, keyed, entries, event, e, scratch, n_picks)
             elif most == 2:
                 n_picks = combine_pairs(table, groups, scratch, n_spaces, n_picks)
             elif most > 2:
                 n_picks = combine(table, groups, scratch, n_spaces, most, n_picks)
             scratch.work[CANDIDATES] += np.int64(n_picks - n_sieved)
-            found = verify(
-                entries, events, now, board_event, board_entry, predicates, scratch, n_sieved,
-                n_picks, n, out,
-            )  # fmt: skip
+            found = verify(entries, event, scratch, n_sieved, n_picks, n, out)
             clear_offsets(events, e, scratch.posted)
         else:
             n_picks = gather_sets(spaces, records, entries, events, e, scratch, n_picks)
-            n_picks = _member_sets(
-                spaces, members, keyed, entries, events, e, now, board_event, board_entry,
-                predicates, scratch, n_picks,
-            )  # fmt: skip
-            found = verify_sets(
-                entries, events, now, board_event, board_entry, expressions, predicates, scratch,
-                n_picks, n, out,
-            )  # fmt: skip
+            n_picks = _member_sets(spaces, members, keyed, entries, event, e, scratch, n_picks)
+            found = verify_sets(entries, event, view.expressions, scratch, n_picks, n, out)
         if found < 0:
             return e
         if every > 0 and now % every == 0:
             learn(spaces, events, e, scratch)
         work, n = scratch.work, found
-        finish_event(e, n, work[NODES], work[CANDIDATES], work[PREDICATES], offsets, counters)
+        finish_event(e, n, work[NODES], work[CANDIDATES], work[PREDICATES], output)
     return len(events.start) - 1

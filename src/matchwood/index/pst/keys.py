@@ -28,6 +28,7 @@ from matchwood.index.pst.space_hash import (
     HELD,
     NODE,
     PUT,
+    SpaceHash,
     drop_ref_of,
     find_place,
     key_of,
@@ -41,7 +42,7 @@ from matchwood.index.pst.spaces import (
     place_of,
 )
 from matchwood.index.stabbing.segment_kernels import interval
-from matchwood.kernel.id_list_kernels import insert_id, remove_id
+from matchwood.kernel.id_list_kernels import IdLists, insert_id, remove_id
 from matchwood.kernel.interval_kernels import MAX_KEY
 from matchwood.kernel.jit import part
 from matchwood.kernel.verify_kernels import meets
@@ -71,6 +72,16 @@ class Odometer(NamedTuple):
     cost: np.ndarray  # float64, for the predicates of one expression
     first: np.ndarray  # int64[max_records], the spaces of an access predicate
     second: np.ndarray  # int64[max_records], those of another
+
+
+class Keys(NamedTuple):
+    """All that combinations of spaces are kept in."""
+
+    keyed: Keyed
+    members: IdLists
+    table: SpaceHash
+    groups: IdLists
+    odometer: Odometer
 
 
 # ── combinations ────────────────────────────────────────────────────────────────────────────────
@@ -128,13 +139,12 @@ def _go_down(table, odometer, d, space, is_put):
 
 
 @part
-def for_combinations(
-    spaces, predicates, keyed, table, groups, odometer, slot, ref, fixed, fixed_space, is_put
-):
+def for_combinations(spaces, predicates, keys, slot, ref, fixed, fixed_space, is_put):
     """Put an expression under all its spaces, or drop it there.
 
     Part `fixed`, unless that is -1, is `fixed_space` alone.  Returns PUT, or what was full.
     """
+    keyed, table, groups, odometer = keys.keyed, keys.table, keys.groups, keys.odometer
     n = np.int64(keyed.arity[slot])
     d, is_down = np.int64(0), True
     while d >= 0:
@@ -186,10 +196,15 @@ def part_on(keyed, predicates, slot, attr):
 
 
 @part
-def split_members(
-    spaces, records, homes, entries, keyed, members, table, groups, odometer, predicates, dim, cut
-):
+def split_members(division, keys, predicates, dim, cut):
     """Split a space; records under its id are copied to the id of the new one."""
+    spaces, records, homes, entries = (
+        division.spaces,
+        division.records,
+        division.homes,
+        division.entries,
+    )
+    keyed, members = keys.keyed, keys.members
     if not has_id(homes, records):
         return IDS_FULL
     place = place_of(spaces, dim, cut)
@@ -207,12 +222,10 @@ def split_members(
         if meets(predicates, keyed.access[slot, d], cut, last):
             if not insert_id(members, right, np.int32(ref)):
                 return MEMBERS_FULL
-            status = for_combinations(
-                spaces, predicates, keyed, table, groups, odometer, slot, ref, d, right, True
-            )
+            status = for_combinations(spaces, predicates, keys, slot, ref, d, right, True)
             if status != PUT:
                 return HASH_FULL + status
-    status = split(spaces, records, homes, entries, predicates, dim, cut)
+    status = split(division, predicates, dim, cut)
     if status != DONE:
         return status
     place = place_of(spaces, dim, cut)
@@ -223,35 +236,29 @@ def split_members(
         pred = keyed.access[slot, d]
         spaces.uses[place] += has_end(predicates, pred, cut)
         if not meets(predicates, pred, first, cut - 1):
-            for_combinations(
-                spaces, predicates, keyed, table, groups, odometer, slot, ref, d, left, False
-            )
+            for_combinations(spaces, predicates, keys, slot, ref, d, left, False)
             remove_id(members, left, np.int32(ref))
     return DONE
 
 
 @part
-def _undo_join(
-    spaces, entries, keyed, members, table, groups, odometer, predicates, attr, left, right,
-    first, last,
-):  # fmt: skip
+def _undo_join(division, keys, predicates, attr, left, right, first, last):
+    spaces, entries = division.spaces, division.entries
+    keyed, members = keys.keyed, keys.members
     for i in range(members.size[right]):
         ref = np.int64(members.item[members.start[right] + i])
         slot = slot_of(entries, ref)
         d = part_on(keyed, predicates, slot, attr)
         if not meets(predicates, keyed.access[slot, d], first, last):
-            for_combinations(
-                spaces, predicates, keyed, table, groups, odometer, slot, ref, d, left, False
-            )
+            for_combinations(spaces, predicates, keys, slot, ref, d, left, False)
             remove_id(members, left, np.int32(ref))
 
 
 @part
-def join_members(
-    spaces, records, homes, entries, keyed, members, table, groups, odometer, predicates, dim,
-    place,
-):  # fmt: skip
+def join_members(division, keys, predicates, dim, place):
     """Join the space at a place to the one before it, unless there is no room for that."""
+    spaces, entries = division.spaces, division.entries
+    keyed, members = keys.keyed, keys.members
     left, right = np.int64(spaces.item[place - 1]), np.int64(spaces.item[place])
     first, last = spaces.cut[place - 1], spaces.cut[place] - 1
     attr, is_done = dim >> 1, True
@@ -261,21 +268,16 @@ def join_members(
         d = part_on(keyed, predicates, slot, attr)
         if not meets(predicates, keyed.access[slot, d], first, last):
             is_done = insert_id(members, left, np.int32(ref)) and PUT == for_combinations(
-                spaces, predicates, keyed, table, groups, odometer, slot, ref, d, left, True
+                spaces, predicates, keys, slot, ref, d, left, True
             )
             if not is_done:
                 break
-    if not is_done or not join(spaces, records, homes, entries, predicates, dim, place):
-        _undo_join(
-            spaces, entries, keyed, members, table, groups, odometer, predicates, attr, left,
-            right, first, last,
-        )  # fmt: skip
+    if not is_done or not join(division, predicates, dim, place):
+        _undo_join(division, keys, predicates, attr, left, right, first, last)
         return
     while members.size[right] > 0:
         ref = np.int64(members.item[members.start[right] + members.size[right] - 1])
         slot = slot_of(entries, ref)
         d = part_on(keyed, predicates, slot, attr)
-        for_combinations(
-            spaces, predicates, keyed, table, groups, odometer, slot, ref, d, right, False
-        )
+        for_combinations(spaces, predicates, keys, slot, ref, d, right, False)
         remove_id(members, right, np.int32(ref))

@@ -171,13 +171,23 @@ def is_whole(spaces, dim, predicates, pred):
 
 
 @part
+def next_places(spaces, dim, predicates, pred, i, last):
+    """The first and last place that interval i of a predicate meets, and earlier ones do not.
+
+    last   what this returned for interval i - 1, -1 for the first: asked for all intervals in
+           order, it gives every space that the predicate meets once
+    """
+    lo, hi = interval(predicates, pred, i)
+    first = max(place_of(spaces, dim, lo), last + 1)
+    return first, max(place_of(spaces, dim, hi), last)
+
+
+@part
 def n_met(spaces, dim, predicates, pred, most):
     """How many spaces a predicate meets; counting stops above `most`."""
     n, last = np.int64(0), np.int64(-1)
     for i in range(predicates.n_intervals[pred]):
-        lo, hi = interval(predicates, pred, i)
-        first = max(place_of(spaces, dim, lo), last + 1)
-        last = max(place_of(spaces, dim, hi), last)
+        first, last = next_places(spaces, dim, predicates, pred, i, last)
         n += last - first + 1 if last >= first else 0
         if n > most:
             break

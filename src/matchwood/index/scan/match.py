@@ -8,11 +8,13 @@ import numpy as np
 
 from matchwood.encode.merge_kernels import token_is_and, token_operands
 from matchwood.encode.predicate_kernels import PredicateLayout
-from matchwood.index.core.layout_kernels import BOARD, PREDICATE_TABLE, Board
+from matchwood.index.core.layout_kernels import BOARD, PREDICATE_TABLE
 from matchwood.kernel.bound import Layout
-from matchwood.kernel.jit import kernel, part
+from matchwood.kernel.jit import inlined, kernel, part
 from matchwood.kernel.verify_kernels import (
     PREDICATES,
+    Board,
+    Posted,
     finish_event,
     holds,
     inline,
@@ -142,19 +144,17 @@ MINE = Layout(Mine, board=BOARD)
 _view_of, _mine_of = VIEW.reader(), MINE.reader()
 
 
-@part
-def _scan_conjunctions(
-    records, n_records, events, stamp, board_event, board_entry, predicates, n, out, counters
-):
+@inlined
+def _scan_conjunctions(records, n_records, event, n, output):
     """Append matching conjunctions to `out`; returns its end, or -1 when it is full."""
+    out, counters = output.out, output.counters
     for r in range(n_records):
         if records.slot[r] < 0:
             continue
         i, end = records.start[r], records.start[r + 1]
         while i < end and holds(
-            events, stamp, board_event, board_entry,
-            records.attr[i], records.lo[i], records.hi[i], records.ref[i], predicates,
-        ):  # fmt: skip
+            event, records.attr[i], records.lo[i], records.hi[i], records.ref[i]
+        ):
             i += 1
         counters[PREDICATES] += min(i + 1, end) - records.start[r]
         if i == end:
@@ -165,11 +165,10 @@ def _scan_conjunctions(
     return n
 
 
-@part
-def _scan_trees(
-    records, n_records, events, stamp, board_event, board_entry, predicates, n, out, counters
-):
+@inlined
+def _scan_trees(records, n_records, event, n, output):
     """Append matching trees to `out`; returns its end, or -1 when it is full."""
+    out, counters = output.out, output.counters
     for r in range(n_records):
         if records.slot[r] < 0:
             continue
@@ -177,10 +176,7 @@ def _scan_trees(
         while target >= 0:
             i = records.start[r] + target
             counters[PREDICATES] += 1
-            is_true = holds(
-                events, stamp, board_event, board_entry,
-                records.attr[i], records.lo[i], records.hi[i], records.ref[i], predicates,
-            )  # fmt: skip
+            is_true = holds(event, records.attr[i], records.lo[i], records.hi[i], records.ref[i])
             target = records.on_true[i] if is_true else records.on_false[i]
         if target == MATCH:
             if n == len(out):
@@ -194,24 +190,20 @@ def _scan_trees(
 def scan_batch(bound, mine, sizes, events, first, stamp, output):
     """Match events first..; returns the number of events done (fewer: `out` is full)."""
     view, board = _view_of(bound), _mine_of(mine).board
-    predicates, board_event, board_entry = view.predicates, board.event, board.entry
-    offsets, out, counters = output.offsets, output.out, output.counters
+    counters = output.counters
     for e in range(first, len(events.start) - 1):
         before = counters[PREDICATES]
-        post_event(events, e, stamp + e, board_event, board_entry)
+        post_event(events, e, stamp + e, board)
+        event = Posted(events, stamp + e, board, view.predicates)
         n = _scan_conjunctions(
-            view.conjunctions, sizes.n_conjunctions,
-            events, stamp + e, board_event, board_entry, predicates, offsets[e], out, counters,
-        )  # fmt: skip
+            view.conjunctions, sizes.n_conjunctions, event, output.offsets[e], output
+        )
         if n >= 0:
-            n = _scan_trees(
-                view.trees, sizes.n_trees,
-                events, stamp + e, board_event, board_entry, predicates, n, out, counters,
-            )  # fmt: skip
+            n = _scan_trees(view.trees, sizes.n_trees, event, n, output)
         if n < 0:
             counters[PREDICATES] = before
             return e
-        finish_event(e, n, 0, sizes.n_live, 0, offsets, counters)
+        finish_event(e, n, 0, sizes.n_live, 0, output)
     return len(events.start) - 1
 
 

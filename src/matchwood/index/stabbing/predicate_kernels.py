@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from matchwood.index.stabbing.segment_kernels import (
+    Segments,
     has_segments,
     interval,
     is_aligned,
     segment_of,
     span,
 )
-from matchwood.kernel.id_list_kernels import insert_id, remove_id, reserve
+from matchwood.kernel.id_list_kernels import IdLists, insert_id, remove_id, reserve
 from matchwood.kernel.jit import kernel, part
-from matchwood.kernel.verify_kernels import holds, post_event
+from matchwood.kernel.verify_kernels import Posted, holds_in_table, post_event
 
 N_HELD, N_PENDING = range(2)
 """Positions in `count`: predicates held, those among them that wait outside the tree."""
@@ -38,6 +39,16 @@ class Scratch(NamedTuple):
     found: np.ndarray  # int32, room for all predicates held
     seen: np.ndarray  # int64[P], when each was last found; read for interval-valued entries alone
     clock: np.ndarray  # int64[1], counts events and repetitions of events
+
+
+class Finder(NamedTuple):
+    """All that finding reads and writes."""
+
+    stabbing: Stabbing
+    segments: Segments
+    lists: IdLists
+    predicates: Any
+    scratch: Scratch
 
 
 @part
@@ -197,8 +208,9 @@ def _stab_key(segments, lists, attr, key, found, n_found):
 
 
 @part
-def _stab_keys(segments, lists, attr, lo, hi, found, n_found, seen, stamp):
-    """Predicates of one attribute whose set meets lo..hi, unless seen already."""
+def _stab_keys(segments, lists, attr, lo, hi, scratch, n_found):
+    """Predicates of one attribute whose set meets lo..hi, unless seen at this time of the clock."""
+    found, seen, now = scratch.found, scratch.seen, scratch.clock[0]
     base = segments.attr_start[attr]
     n = segments.attr_start[attr + 1] - base
     left = segment_of(segments, attr, lo) - base + n
@@ -210,8 +222,8 @@ def _stab_keys(segments, lists, attr, lo, hi, found, n_found, seen, stamp):
             start = lists.start[2 * base + node]
             for i in range(start, start + lists.size[2 * base + node]):
                 pred = lists.item[i]
-                if seen[pred] != stamp:
-                    seen[pred] = stamp
+                if seen[pred] != now:
+                    seen[pred] = now
                     found[n_found] = pred
                     n_found += 1
         left >>= 1
@@ -220,17 +232,16 @@ def _stab_keys(segments, lists, attr, lo, hi, found, n_found, seen, stamp):
 
 
 @part
-def stab_event(
-    stabbing, segments, lists, predicates, events, e, stamp, board_event, board_entry, scratch
-):
+def stab_event(finder, events, e, stamp, board):
     """Post an event, and find all held predicates that it satisfies.
 
     They are in `scratch.found`; returns how many, the nodes visited and the predicates tested.
     """
-    post_event(events, e, stamp, board_event, board_entry)
-    found, seen = scratch.found, scratch.seen
+    post_event(events, e, stamp, board)
+    event = Posted(events, stamp, board, finder.predicates)
+    stabbing, segments, lists = finder.stabbing, finder.segments, finder.lists
+    scratch, found = finder.scratch, finder.scratch.found
     scratch.clock[0] += 1
-    now = scratch.clock[0]
     n_found, n_nodes, n_tested = np.int64(0), np.int64(0), np.int64(0)
     for entry in range(events.start[e], events.start[e + 1]):
         attr = events.attr[entry]
@@ -240,26 +251,20 @@ def stab_event(
             if lo == hi:
                 n_found, visited = _stab_key(segments, lists, attr, lo, found, n_found)
             elif len(events.more) == 0 or events.more[entry] < 0:
-                n_found, visited = _stab_keys(
-                    segments, lists, attr, lo, hi, found, n_found, seen, now
-                )
+                n_found, visited = _stab_keys(segments, lists, attr, lo, hi, scratch, n_found)
             else:
                 which = events.more[entry]
                 for i in range(events.more_start[which], events.more_start[which + 1]):
                     n_found, more = _stab_keys(
                         segments, lists, attr, events.more_lo[i], events.more_hi[i],
-                        found, n_found, seen, now,
+                        scratch, n_found,
                     )  # fmt: skip
                     visited += more
             n_nodes += visited
         pred = stabbing.pending_head[attr] if attr < len(stabbing.pending_head) else LAST
         while pred != LAST:
             n_tested += 1
-            ref = pred if predicates.n_intervals[pred] == 1 else ~pred
-            if holds(
-                events, stamp, board_event, board_entry,
-                attr, predicates.lo[pred], predicates.hi[pred], ref, predicates,
-            ):  # fmt: skip
+            if holds_in_table(event, pred):
                 found[n_found] = pred
                 n_found += 1
             pred = stabbing.pending_next[pred]

@@ -39,6 +39,7 @@ from matchwood.index.stabbing.predicate_kernels import (
     N_HELD,
     N_PENDING,
     NOT_PENDING,
+    Finder,
     Scratch,
     Stabbing,
     count_on_nodes,
@@ -74,6 +75,10 @@ class StabbingTree:
 
     def __len__(self) -> int:
         return int(self.arrays.count[N_HELD])
+
+    def finder(self, predicates: Any, found: Scratch) -> Finder:
+        """What a kernel needs to find predicates, of a table with this layout."""
+        return Finder(self.arrays, self.segments, self.on_node.lists, predicates, found)
 
     @property
     def nbytes(self) -> int:

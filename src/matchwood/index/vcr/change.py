@@ -6,10 +6,17 @@ from typing import NamedTuple
 
 import numpy as np
 
-from matchwood.kernel.id_list_kernels import capacity, insert_id, remove_id, reserve, room_for
+from matchwood.kernel.id_list_kernels import (
+    IdLists,
+    capacity,
+    insert_id,
+    remove_id,
+    reserve,
+    room_for,
+)
 from matchwood.kernel.interval_kernels import MAX_KEY
 from matchwood.kernel.jit import kernel, part
-from matchwood.kernel.pair_map_kernels import find_pair, has_places, put_pair, remove_pair
+from matchwood.kernel.pair_map_kernels import PairMap, find_pair, has_places, put_pair, remove_pair
 
 X_ATTR, Y_ATTR, KX, KY = range(4)
 """Positions in `Grid.shape`: the two attributes, log2 of the longest sides."""
@@ -56,6 +63,22 @@ class Active(NamedTuple):
     count: np.ndarray
     home: np.ndarray
     box: np.ndarray
+
+
+class Vcrs(NamedTuple):
+    """The grid, the VCRs that are activated, and the ids in them."""
+
+    grid: Grid
+    active: Active
+    pairs: PairMap
+    lists: IdLists
+
+
+class Parts(NamedTuple):
+    """Scratch of a decomposition."""
+
+    rectangle: np.ndarray  # int64[4]
+    pieces: np.ndarray  # int64[most, 4]
 
 
 # ── rectangles ──────────────────────────────────────────────────────────────────────────────────
@@ -326,16 +349,15 @@ def _inexact(active):
 
 
 @kernel
-def insert_more(
-    grid, active, pairs, lists, uses, expressions, predicates, slots, first,
-    overlapped, rectangle, pieces,
-):  # fmt: skip
+def insert_more(vcrs, uses, expressions, predicates, slots, first, overlapped, parts):
     """Insert expressions first..; returns how many are done, and what is full or DONE.
 
     One that did not get in whole is inserted again: what is in a list already stays.  `home` says
     which expressions have no place here.  With `uses`, VCRs are activated and their ids counted
     there, and nothing is put into lists yet.
     """
+    grid, active, pairs, lists = vcrs.grid, vcrs.active, vcrs.pairs, vcrs.lists
+    rectangle, pieces = parts.rectangle, parts.pieces
     is_count = len(uses) > 0
     inexact = BOX if is_count else _inexact(active)
     for s in range(first, len(slots)):
@@ -383,20 +405,14 @@ def needed_room(uses):
 
 
 @kernel
-def remove_all(
-    grid, active, pairs, lists, expressions, predicates, slots, overlapped, rectangle, pieces
-):
+def remove_all(vcrs, expressions, predicates, slots, overlapped, parts):
     """Delete expressions that are PLACED: decompose again, and leave every list."""
+    grid, active, pairs, lists = vcrs.grid, vcrs.active, vcrs.pairs, vcrs.lists
+    rectangle, pieces = parts.rectangle, parts.pieces
+    inexact = _inexact(active)
     for slot in slots:
         tests = _place(
-            grid,
-            expressions,
-            predicates,
-            slot,
-            _inexact(active),
-            overlapped,
-            len(pieces),
-            rectangle,
+            grid, expressions, predicates, slot, inexact, overlapped, len(pieces), rectangle
         )
         n = _decompose(grid, rectangle, overlapped, pieces)
         for p in range(n):

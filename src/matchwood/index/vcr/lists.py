@@ -21,6 +21,8 @@ from matchwood.index.vcr.change import (
     N_INEXACT,
     Active,
     Grid,
+    Parts,
+    Vcrs,
     enter_all,
     insert_more,
     needed_room,
@@ -99,13 +101,11 @@ class VCRLists:
     def _run(self, table: ExpressionTable, slots: np.ndarray, is_count: bool) -> np.ndarray:
         """Put ids into lists, or count how many each list will get; returns the counts."""
         uses = np.zeros(len(self.active.owner) if is_count else 0, np.int32)
-        pieces, rectangle = self._scratch()
-        done = 0
+        parts, done = self._parts(), 0
         while done < len(slots):
             done, full = insert_more(
-                self.grid, self.active, self.pairs, self._store.lists, uses,
-                table.layout, table.predicates.layout, slots, done,
-                self.overlapped, rectangle, pieces,
+                self._vcrs(), uses, table.layout, table.predicates.layout, slots, done,
+                self.overlapped, parts,
             )  # fmt: skip
             self._grow(full)
             uses = grown(uses, len(self.active.owner)) if is_count else uses
@@ -113,11 +113,8 @@ class VCRLists:
 
     def remove(self, table: ExpressionTable, slots: np.ndarray) -> None:
         """Take out expressions that are placed; lists shrink, VCRs without ids are deactivated."""
-        pieces, rectangle = self._scratch()
-        remove_all(
-            self.grid, self.active, self.pairs, self._store.lists,
-            table.layout, table.predicates.layout, slots, self.overlapped, rectangle, pieces,
-        )  # fmt: skip
+        p, parts = table.predicates.layout, self._parts()
+        remove_all(self._vcrs(), table.layout, p, slots, self.overlapped, parts)
         self._store.trim()
 
     def _grow(self, full: int) -> None:
@@ -141,8 +138,11 @@ class VCRLists:
             home=grown(self.active.home, size), box=grown(box, size) if len(box) else box
         )
 
-    def _scratch(self) -> tuple[np.ndarray, np.ndarray]:
-        return np.zeros((self._most, 4), np.int64), np.zeros(4, np.int64)
+    def _parts(self) -> Parts:
+        return Parts(np.zeros(4, np.int64), np.zeros((self._most, 4), np.int64))
+
+    def _vcrs(self) -> Vcrs:
+        return Vcrs(self.grid, self.active, self.pairs, self._store.lists)
 
     # ── telling and keeping ─────────────────────────────────────────────────────────────────────
 

@@ -14,7 +14,6 @@ from matchwood.index.core.layout_kernels import (
     EXPRESSION_TABLE,
     ID_LISTS,
     PREDICATE_TABLE,
-    Board,
 )
 from matchwood.index.vcr.change import (
     BOX,
@@ -36,13 +35,15 @@ from matchwood.index.vcr.change import (
 )
 from matchwood.kernel.bound import Layout
 from matchwood.kernel.id_list_kernels import IdLists
-from matchwood.kernel.jit import kernel, part
+from matchwood.kernel.jit import inlined, kernel
 from matchwood.kernel.pair_map_kernels import PairMap
 from matchwood.kernel.verify_kernels import (
     CANDIDATES,
     COUNTERS,
     NODES,
     PREDICATES,
+    Board,
+    Posted,
     finish_event,
     post_event,
 )
@@ -101,31 +102,33 @@ MINE = Layout(Mine, search=Layout(Seen, seen="uint8", clock="int64", work="int64
 _view_of, _mine_of = VIEW.reader(), MINE.reader()
 
 
-@part
-def _passes(
-    item, slot, edge, box, x, y,
-    expressions, predicates, events, stamp, board_event, board_entry, work,
-):  # fmt: skip
+class Point(NamedTuple):
+    """An event of two values."""
+
+    x: int
+    y: int
+
+
+@inlined
+def _passes(view, item, edge, point, event, work):
     """What is left to test of an id; its ranges need no test where the point is inside of a VCR."""
+    slot = item >> FLAGS
     if item & BOX and not edge & INNER:
         work[PREDICATES] += 2
+        box, x, y = view.active.box, point.x, point.y
         if x < box[slot, 0] or x > box[slot, 1] or y < box[slot, 2] or y > box[slot, 3]:
             return False
-    return not item & MORE or all_hold(
-        slot, expressions, predicates, events, stamp, board_event, board_entry, work
-    )
+    return not item & MORE or all_hold(slot, view.expressions, event, work)
 
 
-@part
-def _read_simple(
-    lists, which, edge, box, x, y,
-    expressions, predicates, events, stamp, board_event, board_entry, out, n, work,
-):  # fmt: skip
+@inlined
+def _read_simple(view, which, edge, point, event, work, out, n):
     """Emit the ids of a list, each in one of its VCRs alone; the end of `out`, FULL if short.
 
     Pieces of SD meet at their sides.  A point there belongs to the piece that it is the left or
     lower side of; to the other one only where the rectangle ends.
     """
+    lists = view.lists
     begin, size = lists.start[which], np.int64(lists.size[which])
     if n + size > len(out):
         return np.int64(FULL)
@@ -145,19 +148,15 @@ def _read_simple(
         if item & ends == ends:
             work[CANDIDATES] += 1
             out[n] = item >> FLAGS
-            n += _passes(
-                item, item >> FLAGS, edge, box, x, y,
-                expressions, predicates, events, stamp, board_event, board_entry, work,
-            )  # fmt: skip
+            n += _passes(view, item, edge, point, event, work)
     return n
 
 
-@part
-def _read_overlapped(
-    lists, which, seen, now, edge, box, x, y,
-    expressions, predicates, events, stamp, board_event, board_entry, out, n, work,
-):  # fmt: skip
+@inlined
+def _read_overlapped(view, which, edge, point, event, search, out, n):
     """Emit the ids of a list that were not seen at this event; the end of `out`, FULL if short."""
+    seen, now, work = search.seen, np.uint8(search.clock[0]), search.work
+    lists = view.lists
     begin, size = lists.start[which], np.int64(lists.size[which])
     if n + size > len(out):
         return np.int64(FULL)
@@ -170,58 +169,47 @@ def _read_overlapped(
         n_seen += is_new
         is_match = is_new
         if item & (BOX | MORE):
-            is_match = is_match and _passes(
-                item, slot, edge, box, x, y,
-                expressions, predicates, events, stamp, board_event, board_entry, work,
-            )  # fmt: skip
+            is_match = is_match and _passes(view, item, edge, point, event, work)
         out[n] = slot  # in any case: a branch on what is new is guessed wrong too often
         n += is_match
     work[CANDIDATES] += n_seen
     return n
 
 
-@part
-def _match_point(
-    grid, active, pairs, lists, overlapped, seen, now, x, y,
-    expressions, predicates, events, stamp, board_event, board_entry, out, n, work,
-):  # fmt: skip
+@inlined
+def _match_point(view, overlapped, point, event, search, out, n):
     """The lists of Cov(a, b): from the pivot VCR, by the distance table."""
+    grid = view.grid
     kx, ky = grid.shape[KX], grid.shape[KY]
-    a, b = grid_point(grid.cut_x, x), grid_point(grid.cut_y, y)
+    a, b = grid_point(grid.cut_x, point.x), grid_point(grid.cut_y, point.y)
     left, bottom = a - (np.int64(1) << kx), b - (np.int64(1) << ky)
     pivot = vcr_id(left, bottom, np.int64(0), np.int64(0), len(grid.cut_x), kx, ky)
     is_border = left < 0 or bottom < 0
     for d in range(len(grid.distance)):
         if is_border and (left + grid.step_x[d] < 0 or bottom + grid.step_y[d] < 0):
             continue  # a corner outside of the plane: the number is another VCR's
-        which = list_of(active, pairs, pivot + grid.distance[d])
+        which = list_of(view.active, view.pairs, pivot + grid.distance[d])
         if which >= 0:
-            work[NODES] += 1
+            search.work[NODES] += 1
+            edge = grid.edge[d]
             if overlapped:
-                n = _read_overlapped(
-                    lists, which, seen, now, grid.edge[d], active.box, x, y,
-                    expressions, predicates, events, stamp, board_event, board_entry, out, n, work,
-                )  # fmt: skip
+                n = _read_overlapped(view, which, edge, point, event, search, out, n)
             else:
-                n = _read_simple(
-                    lists, which, grid.edge[d], active.box, x, y,
-                    expressions, predicates, events, stamp, board_event, board_entry, out, n, work,
-                )  # fmt: skip
+                n = _read_simple(view, which, edge, point, event, search.work, out, n)
             if n < 0:
                 break
     return n
 
 
-@part
-def _match_area(
-    active, expressions, predicates, events, stamp, board_event, board_entry, out, n, work
-):
+@inlined
+def _match_area(view, event, work, out, n):
     """An event whose x or y is a set of values: test every expression."""
-    for slot in range(len(active.home)):
-        if active.home[slot] != PLACED:
+    home = view.active.home
+    for slot in range(len(home)):
+        if home[slot] != PLACED:
             continue
         work[CANDIDATES] += 1
-        if all_hold(slot, expressions, predicates, events, stamp, board_event, board_entry, work):
+        if all_hold(slot, view.expressions, event, work):
             if n == len(out):
                 return np.int64(FULL)
             out[n] = slot
@@ -233,37 +221,28 @@ def _match_area(
 def match_events(bound, mine, overlapped, events, first, stamp, output):
     """Match events first..; returns the number of events done (fewer: `out` is full)."""
     view, own = _view_of(bound), _mine_of(mine)
-    grid, active, pairs, lists = view.grid, view.active, view.pairs, view.lists
-    expressions, predicates = view.expressions, view.predicates
-    seen, clock, work = own.search.seen, own.search.clock, own.search.work
-    board_event, board_entry = own.board.event, own.board.entry
-    offsets, out, counters = output.offsets, output.out, output.counters
-    x_attr, y_attr = grid.shape[X_ATTR], grid.shape[Y_ATTR]
+    search, board, out = own.search, own.board, output.out
+    clock, work = search.clock, search.work
+    x_attr, y_attr = view.grid.shape[X_ATTR], view.grid.shape[Y_ATTR]
     # attributes that were given, and neither expressions nor events have, are not on the board
-    has_plane = x_attr >= 0 and max(x_attr, y_attr) < len(board_event)
+    has_plane = x_attr >= 0 and max(x_attr, y_attr) < len(board.event)
     for e in range(first, len(events.start) - 1):
-        post_event(events, e, stamp + e, board_event, board_entry)
-        n = offsets[e]
+        post_event(events, e, stamp + e, board)
+        event = Posted(events, stamp + e, board, view.predicates)
+        n = output.offsets[e]
         work[:] = 0
-        if has_plane and board_event[x_attr] == stamp + e and board_event[y_attr] == stamp + e:
-            at_x, at_y = board_entry[x_attr], board_entry[y_attr]
+        if has_plane and board.event[x_attr] == stamp + e and board.event[y_attr] == stamp + e:
+            at_x, at_y = board.entry[x_attr], board.entry[y_attr]
             x, y = events.lo[at_x], events.lo[at_y]
             if x == events.hi[at_x] and y == events.hi[at_y]:
                 if clock[0] == 255:
-                    seen[:] = 0
+                    search.seen[:] = 0
                     clock[0] = 0
                 clock[0] += 1
-                n = _match_point(
-                    grid, active, pairs, lists, overlapped, seen, np.uint8(clock[0]), x, y,
-                    expressions, predicates,
-                    events, stamp + e, board_event, board_entry, out, n, work,
-                )  # fmt: skip
+                n = _match_point(view, overlapped, Point(x, y), event, search, out, n)
             else:
-                n = _match_area(
-                    active, expressions, predicates,
-                    events, stamp + e, board_event, board_entry, out, n, work,
-                )  # fmt: skip
+                n = _match_area(view, event, work, out, n)
         if n < 0:
             return e
-        finish_event(e, n, work[NODES], work[CANDIDATES], work[PREDICATES], offsets, counters)
+        finish_event(e, n, work[NODES], work[CANDIDATES], work[PREDICATES], output)
     return len(events.start) - 1

@@ -6,7 +6,7 @@
     sides        the power of two nearest to half the average width.  Section 3.2 of the paper: the
                  optimal L grows with the width; it takes 8 for an average of 10, 16 for 20.  With
                  lists in order, and a point's lists side by side, half of that is faster
-                 (`matchwood bench run --suite vcr`, cases 6a and 6b)
+                 (`matchwood bench run --suite papers --case vcr`, Figures 6 a, b)
 
 Ends are keys, so a grid line is a key and the plane needs no unit: whole numbers, doubles, dates
 and the labels of a dictionary are cut alike, infinities and NaN are keys like others.  Grid point p

@@ -240,6 +240,10 @@ def _like(node: Call, types: Types) -> Bound:
     return "boolean", liked
 
 
+def _unknown(row: Row) -> None:
+    return None
+
+
 def _quantified(node: Call, types: Types) -> Bound:
     """exists and forall, in three-valued logic."""
     kind, get = bind(node.args[0], types)
@@ -250,13 +254,19 @@ def _quantified(node: Call, types: Types) -> Bound:
         raise TypeProblem("no lambda of one parameter")
     name = test.names[0]
     body = test.body
-    elements = (kind.element,) if isinstance(kind, Arr) else ("void",)
+    elements: tuple[Any, ...] = (kind.element,) if isinstance(kind, Arr) else ("void",)
     if isinstance(elements[0], Mixed):
         elements = elements[0].kinds
     tests: dict[Any, Get] = {}
     for each in elements:
         inner = Types({**types, name: each})
-        tests[each] = boolean(body, inner)
+        try:
+            tests[each] = boolean(body, inner)
+        except TypeProblem:  # of a list of several kinds some elements may be of another one
+            if len(elements) == 1:
+                raise
+            tests[each] = _unknown
+            inner.n_unknown += 1
         types.n_unknown += inner.n_unknown
     stops = node.name == "exists"
 

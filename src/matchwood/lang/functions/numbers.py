@@ -166,7 +166,9 @@ def _unary(integers: Callable[[int], int], others: Callable[[Any], Any]) -> Any:
 
 def _whole(rounding: str, of_double: Callable[[float], int]) -> Any:
     def doubles(value: float) -> int:
-        if value != value or math.isinf(value):
+        if value != value:  # as Java's conversion to a long, which Spark checks for its range alone
+            return 0
+        if math.isinf(value):
             raise Failed(f"{value} does not fit bigint")
         return checked(of_double(value), "bigint")
 

@@ -1,0 +1,37 @@
+"""Data frames of other libraries before they are read."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+
+from matchwood.errors import EventError
+
+NAN = ("absent", "number")
+"""What NaN in a pandas frame may be."""
+
+
+def collected(frame: Any) -> Any:
+    """A polars LazyFrame carried out; anything else as it is."""
+    kind = type(frame)
+    if kind.__name__ == "LazyFrame" and kind.__module__.split(".")[0] == "polars":
+        return frame.collect()
+    return frame
+
+
+def with_nan(frame: Any, nan: str) -> Any:
+    """A pandas frame whose NaN is a number, where that is asked for; anything else as it is.
+
+    pandas has no other missing value in columns of floats, so NaN is absent unless it is said.
+    """
+    if nan not in NAN:
+        raise EventError(f"expected nan= to be one of {', '.join(NAN)}, found {nan!r}")
+    if nan == "absent" or not hasattr(frame, "iloc") or not hasattr(frame, "columns"):
+        return frame
+    table = pa.Table.from_pandas(frame, preserve_index=False)
+    for at, name in enumerate(table.column_names):
+        values = frame.iloc[:, at].to_numpy()
+        if values.dtype.kind == "f":
+            table = table.set_column(at, name, pa.array(values, from_pandas=False))
+    return table

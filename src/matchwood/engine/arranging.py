@@ -1,0 +1,52 @@
+"""Hits of several indexes as one, in the order subscriptions were added."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from matchwood.engine.arrange_kernels import arrange, put_in_order
+from matchwood.index.core.protocol import Hits, side_by_side
+
+if TYPE_CHECKING:
+    from matchwood.engine.subscriptions import Subscriptions
+    from matchwood.index.core.scratch import Scratch
+
+
+def arranged(
+    found: Sequence[Hits],
+    always: np.ndarray,
+    errors: Collection[int],
+    subscriptions: Subscriptions,
+    scratch: Scratch,
+) -> Hits:
+    """The hits of a search, in order, with what every event satisfies; none for events in error.
+
+    found  of each index that was searched; where there is one alone, its arrays are used again
+    """
+    words = subscriptions.n_slots // 64 + 1 if subscriptions.in_order else 0
+    if len(found) == 1 and not len(always) and not errors:
+        (hits,) = found
+        if len(hits.slots) > 1:
+            put_in_order(hits.offsets, hits.slots, subscriptions.order, scratch.bitmap(words))
+        return hits
+    first, *others = found
+    second = _nothing(first) if not others else others[0]
+    for other in others[1:]:
+        second = side_by_side(second, other)
+    n = len(first.offsets) - 1
+    skip = np.zeros(n, bool)
+    skip[list(errors)] = True
+    offsets = np.zeros(n + 1, np.int64)
+    slots = np.empty(len(first.slots) + len(second.slots) + n * len(always), np.int32)
+    used = arrange(
+        first.offsets, first.slots, second.offsets, second.slots, always, skip,
+        subscriptions.order, scratch.bitmap(words), offsets, slots,
+    )  # fmt: skip
+    return Hits(offsets, slots[:used], first.counters + second.counters)
+
+
+def _nothing(like: Hits) -> Hits:
+    return Hits(np.zeros_like(like.offsets), np.empty(0, np.int32), np.zeros_like(like.counters))

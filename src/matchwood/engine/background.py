@@ -1,0 +1,149 @@
+"""Background merges: a thread that merges segments while searches and changes go on.
+
+It starts when a change has left segments to merge (`tiers.chosen`) and ends when there are none, so
+nothing runs while a matcher is idle.  It knows its matcher by a weak reference.  A merge reads
+segments, which nobody changes, and builds one store aside in small steps with a pause after each,
+so that searches get the interpreter; then it takes the writer's lock for a moment, marks what was
+removed meanwhile, and publishes.  If the segments are no longer in the view it is dropped.
+
+A forked child has no such thread: its next change starts one.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from typing import TYPE_CHECKING
+from weakref import ref
+
+import numpy as np
+
+from matchwood.engine import tiers
+from matchwood.engine.merge import STEP, merged
+from matchwood.engine.view import Part, View
+
+if TYPE_CHECKING:
+    from matchwood.engine.holding import Holding
+
+PAUSE = 0.0005
+"""Seconds that a merge sleeps after each step."""
+
+IS_ON = True
+"""Whether changes start merges; tests that look at single segments turn it off."""
+
+
+class _DroppedError(Exception):
+    """The matcher is gone, or the process ends."""
+
+
+class Merger:
+    """Whether a thread merges the segments of one matcher."""
+
+    def __init__(self) -> None:
+        self._thread: threading.Thread | None = None
+        self._pid = os.getpid()
+        self.error: BaseException | None = None
+        """What ended the last thread, if not the end of its work."""
+
+    def wake(self, matcher: Holding) -> None:
+        """Start the thread if there is work and none runs; called while `writing`."""
+        if not IS_ON or not _work(matcher._view):
+            return
+        thread = self._thread
+        if self._pid == os.getpid() and thread is not None and thread.is_alive():
+            return
+        self._pid = os.getpid()
+        self._thread = threading.Thread(
+            target=self._run, args=(ref(matcher),), name="matchwood-merge", daemon=True
+        )
+        self._thread.start()
+
+    def wait(self) -> None:
+        """Wait until the thread has no more work."""
+        thread = self._thread
+        if thread is not None and self._pid == os.getpid():
+            thread.join()
+
+    def _run(self, owner: ref[Holding]) -> None:
+        try:
+            while _merge_once(owner, self):
+                pass
+        except _DroppedError:
+            pass
+        except BaseException as error:  # noqa: BLE001 - a merge never harms what is published
+            self.error = error
+
+
+def _work(view: View) -> list[Part]:
+    """The segments that are merged next."""
+    segments = [] if view.is_guarded else view.parts[:-1]
+    live = [len(part) for part in segments]
+    return [segments[at] for at in tiers.chosen(live, [part.n_gone for part in segments])]
+
+
+def _merge_once(owner: ref[Holding], merger: Merger) -> bool:
+    """Merge some segments; False if there is nothing more to do."""
+    matcher = owner()
+    if matcher is None:
+        return False
+    view = matcher._view
+    parts = _work(view)
+    if not parts:
+        with matcher._access.writing():
+            if not _work(matcher._view):
+                merger._thread = None  # the next change starts another
+                return False
+        return True
+    access = matcher._access
+    del matcher
+
+    def pause() -> None:
+        if owner() is None or not threading.main_thread().is_alive():
+            raise _DroppedError
+        time.sleep(PAUSE)
+
+    store = merged(parts, pause, STEP)
+    store.subscriptions.slot_of  # noqa: B018 - made here, not by the next change
+    with access.writing():
+        matcher = owner()
+        if matcher is None:
+            return False
+        published = _replaced(matcher._view, parts, Part(store))
+        if published is not None:
+            matcher._view = published
+    return True
+
+
+def _replaced(view: View, old: list[Part], fresh: Part) -> View | None:
+    """The view with some segments replaced by one, without what was removed from them meanwhile.
+
+    A segment that is no longer there has become empty, or all of it is elsewhere (`compact`).
+    """
+    if view.is_guarded:
+        return None
+    now = {id(part.store): part for part in view.parts[:-1]}
+    gone: list[int] = []
+    for part in old:
+        current = now.pop(id(part.store), None)
+        gone += _slots_in(fresh, part, part.slots() if current is None else _new(part, current))
+    if gone:
+        fresh = fresh.without(np.array(gone, np.int32))
+    kept = [part for part in view.parts[:-1] if id(part.store) in now]
+    parts = [*kept, *([fresh] if len(fresh) else []), view.parts[-1]]
+    return View(parts, view.filters, view.spare, n_added=view.n_added)
+
+
+def _new(part: Part, current: Part) -> np.ndarray:
+    """Slots that are gone now and were not."""
+    if current.n_gone == part.n_gone:
+        return np.empty(0, np.int32)
+    marks = current.gone & ~part.gone if part.n_gone else current.gone
+    return np.flatnonzero(np.unpackbits(marks, bitorder="little")).astype(np.int32)
+
+
+def _slots_in(fresh: Part, part: Part, slots: np.ndarray) -> list[int]:
+    """Where subscriptions of an old segment are in the merged one."""
+    names = part.store.subscriptions.ids_of(slots).tolist()
+    slot_of = fresh.store.subscriptions.slot_of
+    return [slot_of[id_] for id_ in names]

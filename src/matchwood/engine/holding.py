@@ -1,0 +1,273 @@
+"""Holding: how the methods of a matcher get at what it holds.
+
+    a search            `_search`: the view of the moment, a reader of its own
+    a question          `_reading`: the same, without a scratch
+    a change            `_changing`: a draft that is published when it is whole, or the store of a
+                        guarded view, which is changed in place
+
+What a view is, and which one is guarded, is in `view`; who waits for whom is in `access`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, TypeVar
+from weakref import ref
+
+from matchwood.engine.access import Access, Reader
+from matchwood.engine.background import Merger
+from matchwood.engine.changes import Target
+from matchwood.engine.draft import Draft
+from matchwood.engine.durable import Durability, Durable
+from matchwood.engine.head import COPIED_MOST, Spare
+from matchwood.engine.loading import BatchReport
+from matchwood.engine.merge import merged
+from matchwood.engine.metrics import Meter
+from matchwood.engine.planned import Planned
+from matchwood.engine.recovery import blank, settled
+from matchwood.engine.routing import AUTO
+from matchwood.engine.savepoint import Change
+from matchwood.engine.store import Store
+from matchwood.engine.view import Part, View, guarded
+from matchwood.errors import MatchwoodError
+from matchwood.index.core.scratch import Scratch
+
+Result = TypeVar("Result")
+
+ABSORB_FROM = 256
+"""Events after which a matcher that is idle absorbs what was learned from them."""
+
+FORGET_FROM = 100_000
+"""Events after which a scratch is made anew where nothing absorbs what was learned from them."""
+
+
+class Holding(Durability):
+    """The view of a matcher; see the module's docstring."""
+
+    _view: View
+    _durable: Durable | None
+    _loading: ref[BatchReport] | None
+    """The report of the add_many that is under way.  An interruption may leave the reference here,
+    but not the report, which dies with the call."""
+
+    def _hold(self, store: Store) -> None:
+        """Begin with a store: guarded, as the head, or as a segment with an empty head."""
+        if store.routing.name != AUTO or store.contexts is not None:
+            view = guarded(store)
+        else:
+            store.settle()
+            n_added, parts = store.subscriptions.n_added, [Part(store)]
+            is_segment = isinstance(store.routing, Planned) and len(store.subscriptions)
+            if is_segment or len(store.subscriptions) > COPIED_MOST:
+                parts.append(Part(blank(store)))
+            view = View(parts, {}, Spare(), n_added=n_added)
+        self._meter: Meter = {}
+        self._durable = None
+        self._access = Access()
+        self._loading = None
+        self._helpers: list[Reader] = []  # what threads of `match_many` search with
+        self._merger = Merger()
+        self._view: View = view
+
+    def _take(self, other: Holding) -> None:
+        """Hold what another matcher holds, which gives it up."""
+        if hasattr(self, "_access"):
+            self._view = other._view
+        else:
+            vars(self).update(vars(other))
+
+    @property
+    def _store(self) -> Store:
+        """The store of a guarded view, or of one with one part that holds something."""
+        return self._view.searched[-1].store
+
+    # -- access ------------------------------------------------------------------------------
+
+    def _search(self, search: Callable[[View, Reader], Result]) -> Result:
+        """Call a search of the view, beside others unless it has to follow contexts."""
+        while True:
+            is_guarded = self._view.is_guarded
+            with self._access.shared(is_guarded) as reader:
+                view = self._shown(reader)
+                if not view.is_guarded:
+                    found = search(view, reader)
+                    if reader.n_events >= FORGET_FROM:  # segments do not learn from events
+                        reader.scratch, reader.n_events = Scratch(), 0
+                    return found
+                store = view.head
+                is_ready = is_guarded and store.pending is None and store.routing.is_settled
+                if is_ready and store.contexts is None:
+                    found = search(view, reader)
+                    break
+            if store.contexts is not None:
+                return self._search_in_contexts(search)
+            with self._exclusive():
+                self._store.settle()
+        if reader.n_events >= ABSORB_FROM and self._access.is_idle:
+            with self._exclusive():
+                self._absorb()
+        return found
+
+    def _shown(self, reader: Reader) -> View:
+        """The view of a search: a writer that comes later finds it with the reader."""
+        while True:
+            view = reader.view = self._view
+            if view is self._view:
+                return view
+
+    def _search_in_contexts(self, search: Callable[[View, Reader], Result]) -> Result:
+        """The same where values change: an index may follow them while it is searched."""
+        with self._changing(is_logged=False):
+            return search(self._view, self._access.owner)
+
+    def _absorb(self) -> None:
+        """Take over what searches have counted and learned; with exclusive access."""
+        readers = [each for each in self._access.readers() if each.n_events]
+        if readers and self._store.pending is None:
+            with Change(self._store):
+                self._store.absorb(readers)
+
+    @contextmanager
+    def _reading(self) -> Iterator[View]:
+        """A view to ask that nobody changes meanwhile."""
+        while True:
+            if self._view.is_guarded:
+                with self._exclusive():
+                    yield self._view
+                return
+            with self._access.shared(is_guarded=False) as reader:
+                view = self._shown(reader)
+                if not view.is_guarded:
+                    yield view
+                    return
+
+    @contextmanager
+    def _as_one(self, is_compact: bool = False) -> Iterator[Store]:
+        """All subscriptions in one store, without gaps if asked for, while nothing changes them."""
+        with self._exclusive():
+            if self._view.is_guarded:
+                self._absorb()
+            only, n_parts = self._view.searched[0], len(self._view.searched)
+            has_gaps = is_compact and not only.store.subscriptions.is_compact
+            if n_parts > 1 or only.n_gone or has_gaps:
+                self._compact()
+            yield self._view.searched[0].store
+
+    @contextmanager
+    def _exclusive(self, report: BatchReport | None = None) -> Iterator[None]:
+        """No other change; if the view is guarded no search either, and a store that is whole."""
+        with self._access.writing():
+            self._check_loading(report)
+            if not self._view.is_guarded:
+                yield
+                return
+            with self._access.alone():
+                store = self._store
+                if store.pending is not None and not store.is_between_events:
+                    self._view = guarded(settled(store), self._view.filters)
+                yield
+
+    @contextmanager
+    def _one_loading(self) -> Iterator[BatchReport]:
+        """No other change until an add_many is over; also what it reads may not change this."""
+        with self._access.writing():
+            self._check_loading()
+            if self._durable is not None:
+                self._follow_log(self._durable)
+            report = BatchReport()
+            self._loading = ref(report)
+            try:
+                yield report
+            finally:
+                self._loading = None
+
+    def _check_loading(self, report: BatchReport | None = None) -> None:
+        loading = None if self._loading is None else self._loading()
+        if loading is not None and loading is not report:
+            raise MatchwoodError(
+                "expected a progress callback that only reports, found one that uses the "
+                "matcher: it is not ready before add_many returns"
+            )
+
+    @contextmanager
+    def _changing(
+        self, *, is_logged: bool = True, bound: bool = False, report: BatchReport | None = None
+    ) -> Iterator[Target]:
+        """A change, which happens whole or not at all: of what this gives.
+
+        is_logged  write it to the folder's log; not a search that follows contexts, nor what is
+                   read from the log
+        bound      it speaks of contexts
+        report     of the add_many that it belongs to
+        """
+        with self._access.writing():
+            self._check_loading(report)
+            if bound and not self._view.is_guarded:
+                self._guard()
+            if not self._view.is_guarded:
+                with self._drafted(self._durable if is_logged else None) as draft:
+                    yield draft
+                self._merger.wake(self)
+                return
+            with self._exclusive(report):
+                self._absorb()  # before nodes and spaces that searches have counted are others
+                durable = self._durable if is_logged and not self._store.is_between_events else None
+                with Change(self._store) if durable is None else self._logged(durable):
+                    yield self._store
+
+    @contextmanager
+    def _drafted(self, durable: Durable | None) -> Iterator[Draft]:
+        """A change of a view of segments: prepared, logged, published."""
+        if durable is not None:
+            self._follow_log(durable)
+        draft = Draft(self._view, self._access)
+        if durable is not None:
+            draft.changed = {}
+        try:
+            yield draft
+            view = draft.view()
+            if durable is not None and draft.changed:
+                durable.commit(view, draft.changed, {})
+        except BaseException:
+            draft.drop()
+            raise
+        self._view = view
+        if durable is not None:
+            durable.settle()
+
+    def __copy__(self) -> Any:
+        """An independent matcher in memory; of segments it shares those there are."""
+        if self._view.is_guarded:
+            from matchwood.engine.copies import new_matcher, state_of
+
+            with self._as_one(is_compact=True) as store:
+                return new_matcher(state_of(store))
+        with self._access.writing():
+            view = self._view
+            if len(view.parts[-1]) > COPIED_MOST:  # frozen, so that both may have it
+                empty = Part(blank(view.head))
+                view = View([*view.parts, empty], view.filters, Spare(), n_added=view.n_added)
+                self._view = view
+            head = merged(view.parts[-1:])
+        other = type(self).__new__(type(self))
+        other._hold(head)
+        other._view = View([*view.parts[:-1], Part(head)], {}, Spare(), n_added=view.n_added)
+        return other
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+        return self.__copy__()
+
+    def _compact(self) -> None:
+        """Merge all segments into one."""
+        with self._changing() as target:
+            target.compact()
+
+    def _guard(self) -> None:
+        """Go on with one store that changes in place, because of contexts; while writing."""
+        view = self._view
+        only = view.searched[0]
+        store = only.store
+        if len(view.searched) > 1 or only.n_gone or isinstance(store.routing, Planned):
+            store = merged(view.parts, is_segment=False)
+        self._view = guarded(store, view.filters)

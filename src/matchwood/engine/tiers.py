@@ -1,0 +1,35 @@
+"""How large the head and the segments of a view become, in one place."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+HEAD_MOST = 4_096
+"""Subscriptions from which the head is frozen, and `add_many` makes a segment of its own."""
+
+FACTOR = 8
+"""Segments of one tier before they are merged; each tier is so many times larger."""
+
+
+def chosen(sizes: Sequence[int], n_gone: Sequence[int]) -> list[int]:
+    """Which of the segments, by their numbers, are merged next; empty: none.
+
+    A tier's segments are merged once there are FACTOR of them, with all smaller ones.  A segment
+    of which half is gone is written again.
+    """
+    for number, (size, gone) in enumerate(zip(sizes, n_gone, strict=True)):
+        if gone > size:
+            return [number]
+    tiers = [_tier(size) for size in sizes]
+    for tier in sorted(set(tiers)):
+        if tiers.count(tier) >= FACTOR:
+            return [number for number, each in enumerate(tiers) if each <= tier]
+    return []
+
+
+def _tier(size: int) -> int:
+    tier = 0
+    while size > HEAD_MOST:
+        size //= FACTOR
+        tier += 1
+    return tier

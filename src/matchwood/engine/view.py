@@ -1,0 +1,251 @@
+"""View: what a matcher holds, as one reader sees it.
+
+    view ──┬── part: a frozen store, and marks of its slots that are gone     (segments)
+           ├── part ...
+           └── part: the store that small changes go to, the last one         (head)
+
+A part is a whole `Store`: attributes, dictionaries, expressions, indexes, and the ids, texts and
+fields of its subscriptions.  Parts share nothing, so a segment can be built, merged, saved and
+dropped without asking another.  Numbers in the order of addition are the matcher's, so hits of
+several parts are brought into one order (`join_kernels`).
+
+A view is never changed.  A change makes another one (`draft`) and publishes it by one assignment;
+a reader takes the view by one reference and sees all of a change or nothing of it.  Stores of
+segments are only read; that of the head is one of two (`head`).
+
+A *guarded* view has one part whose store changes in place, while no search runs (`access`): that of
+an index which was chosen by name, and that of subscriptions with contexts.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from matchwood.encode.events import EncodedEvents, encode_event
+from matchwood.encode.schema import Schema
+from matchwood.engine.choices import ALL, Choice, best
+from matchwood.engine.join_kernels import join
+from matchwood.engine.matches import Found, Matches, kept
+from matchwood.engine.store import Store, are_marked
+from matchwood.engine.subscription_columns import agreed_types
+from matchwood.engine.subscriptions import check_id, missing
+
+if TYPE_CHECKING:
+    from matchwood.engine.access import Reader
+    from matchwood.engine.head import Spare
+
+_NO_MARKS = np.empty(0, np.uint8)
+
+
+class Part:
+    """A store, and which of its slots are gone."""
+
+    __slots__ = ("gone", "n_gone", "n_strings", "store")
+
+    def __init__(
+        self, store: Store, gone: np.ndarray = _NO_MARKS, n_gone: int = 0, n_strings: int = 0
+    ) -> None:
+        self.store = store
+        self.gone = gone
+        """A bitmap of uint8 by slot; empty while nothing is gone."""
+        self.n_gone = n_gone
+        self.n_strings = n_strings
+        """Ids that are strings among those gone."""
+
+    def __len__(self) -> int:
+        return len(self.store.subscriptions) - self.n_gone
+
+    def slot_of(self, id_: Any) -> int | None:
+        """The slot of an id; None if it is not here, or gone."""
+        slot = self.store.subscriptions.slot_of.get(id_)
+        if slot is None or (self.n_gone and self.gone[slot >> 3] >> (slot & 7) & 1):
+            return None
+        return slot
+
+    def slots(self) -> np.ndarray:
+        """Slots in use, in the order of addition."""
+        slots = self.store.subscriptions.slots()
+        return slots[~are_marked(self.gone, slots)] if self.n_gone else slots
+
+    def living(self, slots: np.ndarray) -> np.ndarray:
+        """Those of some slots that are not gone."""
+        return slots[~are_marked(self.gone, slots)] if self.n_gone else slots
+
+    def without(self, slots: np.ndarray) -> Part:
+        """The same store with more slots gone, each once."""
+        subscriptions = self.store.subscriptions
+        gone = self.gone.copy() if self.n_gone else np.zeros(subscriptions.n_slots // 8 + 1, "u1")
+        np.bitwise_or.at(gone, slots >> 3, np.left_shift(1, slots & 7).astype(np.uint8))
+        names = subscriptions.ids_of(slots)
+        n_strings = sum(map(str.__instancecheck__, names)) if names.dtype == object else 0
+        return Part(self.store, gone, self.n_gone + len(slots), self.n_strings + n_strings)
+
+    def find(self, events: EncodedEvents, reader: Reader, choice: Choice) -> Found:
+        return self.store.find(events, reader, (), choice, self.gone if self.n_gone else None)
+
+
+class View:
+    """Segments and head; see the module's docstring."""
+
+    __slots__ = ("filters", "head", "is_guarded", "n", "n_added", "parts", "searched", "spare")
+
+    def __init__(
+        self,
+        parts: Sequence[Part],
+        filters: dict[Any, Any],
+        spare: Spare | None = None,
+        is_guarded: bool = False,
+        n_added: int = 0,
+    ) -> None:
+        self.parts = tuple(parts)
+        self.head = self.parts[-1].store
+        self.filters = filters
+        """Compiled filters over own attributes, by text (`choices`)."""
+        self.spare = spare
+        """The store that the next change of the head goes to; None where there is no head."""
+        self.is_guarded = is_guarded
+        self.n_added = n_added
+        """The next number in the order of addition."""
+        self.searched = tuple([each for each in parts if len(each)]) or self.parts[-1:]
+        """Parts that hold something, or the head alone."""
+        self.n = 0 if is_guarded else sum(map(len, self.parts))
+
+    def __len__(self) -> int:
+        return len(self.head.subscriptions) if self.is_guarded else self.n
+
+    def locate(self, id_: Any) -> tuple[Part, int]:
+        """The part and the slot of an id; SubscriptionError when there is none."""
+        check_id(id_)
+        for part in reversed(self.parts):
+            slot = part.slot_of(id_)
+            if slot is not None:
+                return part, slot
+        raise missing(id_)
+
+    def __contains__(self, id_: object) -> bool:
+        return any(part.slot_of(id_) is not None for part in self.parts)
+
+    @property
+    def id_kind(self) -> str:
+        """What all ids are: `int`, `str`, or `mixed`."""
+        n_strings = sum([p.store.subscriptions.n_strings - p.n_strings for p in self.parts])
+        return "int" if not n_strings else "str" if n_strings == len(self) else "mixed"
+
+    @property
+    def own_types(self) -> dict[str, str] | None:
+        """Types of own attributes that all tables declare alike; None where there are none."""
+        columns = [part.store.subscriptions.columns for part in self.parts]
+        types = [each.types for each in columns if each.attributes is not None]
+        found = types[0] if types else None
+        for each in types[1:]:
+            found = agreed_types(found or {}, each)
+        return found
+
+    def schema(self) -> Schema:
+        """The types of all attributes known so far."""
+        types: dict[str, str] = {}
+        open_: set[str] = set()
+        for part in self.parts:
+            for name, kind in part.store.attributes.schema().items():
+                if types.setdefault(name, kind) != kind:
+                    open_.add(name)
+        return Schema({name: kind for name, kind in types.items() if name not in open_})
+
+    # -- all subscriptions -------------------------------------------------------------------
+
+    def in_order(self) -> Iterator[tuple[Part, np.ndarray, np.ndarray]]:
+        """Each part with its slots in use, and where each is in the order of all of them."""
+        slots = [part.slots() for part in self.parts]
+        order = [
+            part.store.subscriptions.order[at] for part, at in zip(self.parts, slots, strict=True)
+        ]
+        if len(slots) == 1:
+            yield self.parts[0], slots[0], np.arange(len(slots[0]))
+            return
+        rank = np.empty(sum(map(len, slots)), np.int64)
+        rank[np.argsort(np.concatenate(order), kind="stable")] = np.arange(len(rank))
+        first = 0
+        for part, at in zip(self.parts, slots, strict=True):
+            yield part, at, rank[first : first + len(at)]
+            first += len(at)
+
+    # -- searching ---------------------------------------------------------------------------
+
+    def match(self, events: Sequence[EncodedEvents], reader: Reader, choice: Choice) -> Matches:
+        """The matches of events, encoded for each of `searched`, in the order of addition."""
+        if len(self.searched) == 1:
+            part = self.searched[0]
+            found = part.find(events[0], reader, choice)
+            ids = part.store.subscriptions.ids_of(found.slots)
+        else:
+            found, ids = self._joined(events, reader, choice)
+        return Matches(
+            found.offsets, ids, found.errors, found.counters, self.id_kind, found.warnings
+        )
+
+    def count(self, events: Sequence[EncodedEvents], reader: Reader, choice: Choice) -> int:
+        """How many subscriptions hold for events."""
+        if len(self.searched) == 1:
+            return len(self.searched[0].find(events[0], reader, choice).slots)
+        return len(self._joined(events, reader, choice)[1])
+
+    def _joined(
+        self, events: Sequence[EncodedEvents], reader: Reader, choice: Choice
+    ) -> tuple[Found, np.ndarray]:
+        """What was found in several parts as one, and its ids; its slots are of no use."""
+        one_by_one = choice if choice is ALL else replace(choice, limit=None)
+        columns = [part.store.subscriptions.columns for part in self.searched]
+        if choice.now is None and any(len(each.expires) for each in columns):
+            one_by_one = replace(one_by_one, now=time.time_ns() // 1000)
+        founds = [
+            part.find(each, reader, one_by_one)
+            for part, each in zip(self.searched, events, strict=True)
+        ]
+        errors = {e: error for each in founds for e, error in each.errors.items()}
+        if errors:
+            founds = [_without_events(each, errors) for each in founds]
+        pairs = list(zip(self.searched, founds, strict=True))
+        order = [part.store.subscriptions.order[found.slots] for part, found in pairs]
+        start = np.cumsum([0, *map(len, order)])
+        offsets = np.zeros(len(founds[0].offsets), np.int64)
+        take = np.empty(start[-1], np.int64)
+        all_offsets = np.array([each.offsets for each in founds])
+        at = np.empty(len(founds), np.int64)
+        join(all_offsets, start, np.concatenate(order), at, offsets, take)
+        warnings: dict[int, list[Any]] = {}
+        for found in founds:
+            for e, each in found.warnings.items():
+                known = {str(one) for one in warnings.setdefault(e, [])}
+                warnings[e] += [one for one in each if str(one) not in known]
+        counters = {name: sum([f.counters[name] for f in founds]) for name in founds[0].counters}
+        counters["events"] = founds[0].counters["events"]
+        result = Found(offsets, take, errors, counters, warnings)
+        if choice.limit is not None:
+            priority = [
+                part.store.subscriptions.columns.priorities(found.slots) for part, found in pairs
+            ]
+            result = best(result, np.concatenate(priority), choice.limit)
+        names = [part.store.subscriptions.ids_of(found.slots) for part, found in pairs]
+        return result, np.concatenate(names)[result.slots]
+
+
+def encoded_event(view: View, event: Any) -> list[EncodedEvents]:
+    """One event, encoded for each part that is searched; raises what is wrong with it."""
+    return [EncodedEvents(encode_event(part.store.attributes, event), {}) for part in view.searched]
+
+
+def guarded(store: Store, filters: dict[Any, Any] | None = None) -> View:
+    """The view of a store that changes in place."""
+    return View([Part(store)], {} if filters is None else filters, is_guarded=True)
+
+
+def _without_events(found: Found, numbers: dict[int, Any]) -> Found:
+    n = len(found.offsets) - 1
+    wrong = np.zeros(n, bool)
+    wrong[list(numbers)] = True
+    return kept(found, ~np.repeat(wrong, np.diff(found.offsets)))

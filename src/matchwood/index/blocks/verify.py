@@ -1,0 +1,272 @@
+"""Kernels that test a block: rows of bits, signatures, then entries; what holds is written out."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from matchwood.index.blocks.words import (
+    HEAD,
+    INTERVAL,
+    MASK,
+    PRESENCE,
+    cell_at,
+    cell_attr,
+    cell_high,
+    cell_kind,
+    cell_low,
+    cell_words,
+    column_attr,
+    column_rows,
+    column_shift,
+    columns_of,
+    entry_item,
+    entry_of,
+    entry_words,
+    has_entries,
+    has_twins,
+    in_pool,
+    is_row_block,
+    items_of,
+    members_of,
+)
+from matchwood.kernel.jit import bits_set, lowest_bit, part, prefetch
+from matchwood.kernel.verify_kernels import CANDIDATES, NODES, PREDICATES
+
+FEW = 12
+"""Bits of a word up to which they are looked for one by one."""
+
+ENTRIES_AHEAD = 16
+"""How many entries before its turn an entry is asked for.
+
+Asking for all of them when they are deferred takes twice as long: more are on their way than a
+processor can wait for (`python benchmarks/blocks.py 1000000 pstree`).
+"""
+
+FULL = -1
+"""Where the slots of a block end: the output has no room for them."""
+
+
+@part
+def ask_for_rows(word, at, code):
+    """Ask for the rows of a block that an event needs."""
+    head = word[at]
+    if is_row_block(head):
+        for line in range(at + 16, at + word[at + 1] + (members_of(head) >> 1) + 1, 8):
+            prefetch(word, line)
+        return
+    n_words = (members_of(head) + 63) >> 6
+    n_columns = columns_of(head)
+    for line in range(HEAD + n_columns, HEAD + n_columns * (1 + n_words), 8):
+        prefetch(word, at + line)
+    for c in range(at + HEAD, at + HEAD + n_columns):
+        column = word[c]
+        now, shift = np.int64(code[column_attr(column)]), column_shift(column)
+        if now > 0 and shift != PRESENCE:
+            prefetch(word, at + column_rows(column) + ((now - 1) >> shift) * n_words)
+    items = at + word[at + 1]
+    for line in range(items, items + (members_of(head) >> 1) + 1, 8):
+        prefetch(word, line)
+
+
+@part
+def _find_rows(word, at, head, code, row):
+    """Where the rows are that decide about an event; returns how many.
+
+    No branch depends on the event: a position is written and kept, or overwritten.
+    """
+    n_columns, n_words = columns_of(head), (members_of(head) + 63) >> 6
+    n, zero = np.int64(0), at + HEAD + n_columns
+    for c in range(n_columns):
+        column = word[at + HEAD + c]
+        now, shift = np.int64(code[column_attr(column)]), column_shift(column)
+        other = at + column_rows(column) + ((now - 1) >> shift) * n_words
+        row[n] = zero + c * n_words if now == 0 else other
+        n += np.int64((now == 0) | (shift != PRESENCE))
+    return n
+
+
+@part
+def _write_slots(blocks, first, n_members, w, left, out, n):
+    """Append the slots of the bits of word w; there is room for all of them."""
+    half, begin = blocks.half, first + 64 * w
+    if left == -1:
+        for i in range(64):
+            out[n + i] = half[begin + i]
+        return n + 64
+    if bits_set(left) <= FEW:
+        while left != 0:
+            bit = lowest_bit(left)
+            left ^= np.int64(1) << bit
+            out[n] = half[begin + bit]
+            n += 1
+        return n
+    for i in range(min(np.int64(64), n_members - 64 * w)):
+        out[n] = half[begin + i]  # a wrong guess about a bit would cost more than the copy
+        n += (left >> i) & 1
+    return n
+
+
+@part
+def _write_item(blocks, item, out, n):
+    """Append a slot, or those of twins; FULL when there is no room."""
+    if item >= 0:
+        if n >= len(out):
+            return np.int64(FULL)
+        out[n] = item
+        return n + 1
+    begin, end = blocks.twin_start[~item], blocks.twin_start[~item + 1]
+    if n + end - begin > len(out):
+        return np.int64(FULL)
+    for k in range(begin, end):
+        out[n] = blocks.twin[k]
+        n += 1
+    return n
+
+
+@part
+def _write_twins(blocks, first, w, left, out, n):
+    """Append what the bits of word w stand for; FULL when there is no room."""
+    while left != 0 and n >= 0:
+        bit = lowest_bit(left)
+        left ^= np.int64(1) << bit
+        n = _write_item(blocks, np.int64(blocks.half[first + 64 * w + bit]), out, n)
+    return n
+
+
+@part
+def _defer(blocks, first, w, left, pending, n_pending):
+    """Defer the members of the bits of word w; returns the new number of those deferred."""
+    while left != 0:
+        bit = lowest_bit(left)
+        left ^= np.int64(1) << bit
+        pending[n_pending] = entry_of(blocks.half, first + 64 * w + bit)
+        n_pending += 1
+    return n_pending
+
+
+@part
+def _test_rows(blocks, at, n_members, scratch, n_pending):
+    """Defer the members of a row block whose attributes the event has; returns the new number.
+
+    No branch depends on the outcome: a wrong guess would cost more than the test.
+    """
+    word, half, pending, absent = blocks.word, blocks.half, scratch.pending, scratch.absent[0]
+    first, n = np.uint64(items_of(word, at)), np.uint64(n_pending)
+    signatures, one = np.uint64(at + HEAD), np.uint64(1)
+    for i in range(np.uint64(n_members)):
+        pending[n] = np.int64((first + i) >> one) + half[first + i]  # entry_of, without a sign
+        n += np.uint64((word[signatures + i] & absent) == 0)
+    return np.int64(n)
+
+
+@part
+def test_block(blocks, at, scratch, out, n, n_pending):
+    """Append the slots of a block that hold to `out`, defer those that have entries.
+
+    Returns the end of `out`, or FULL, and the number of those deferred.
+    """
+    word = blocks.word
+    head = word[at]
+    n_members, work = members_of(head), scratch.work
+    if is_row_block(head):
+        work[NODES] += 1
+        work[CANDIDATES] += n_members
+        return n, _test_rows(blocks, at, n_members, scratch, n_pending)
+    n_rows = _find_rows(word, at, head, scratch.code, scratch.row)
+    work[NODES] += 1
+    work[CANDIDATES] += n_members
+    work[PREDICATES] += n_rows
+    first, n_words = items_of(word, at), (n_members + 63) >> 6
+    having = at + HEAD + columns_of(head) * (1 + n_words)
+    if n + n_members > len(out):
+        return np.int64(FULL), n_pending
+    for w in range(n_words):
+        left = np.int64(-1)
+        if 64 * (w + 1) > n_members:
+            left = ~(np.int64(-1) << (n_members & 63))
+        for r in range(n_rows):
+            left &= word[scratch.row[r] + w]
+            if left == 0:
+                break
+        if left == 0:
+            continue
+        if has_entries(head):
+            deferred = left & word[having + w]
+            n_pending = _defer(blocks, first, w, deferred, scratch.pending, n_pending)
+            left ^= deferred
+        if has_twins(head):
+            n = _write_twins(blocks, first, w, left, out, n)
+            if n < 0:
+                return n, n_pending
+        else:
+            n = _write_slots(blocks, first, n_members, w, left, out, n)
+    return n, n_pending
+
+
+@part
+def _sets_hold(word, pool, at, end, code):
+    """Whether the cells that are no intervals hold."""
+    while at < end:
+        w = word[at]
+        c = np.int64(code[cell_attr(w)])
+        if cell_kind(w) == MASK:
+            offset = c - cell_low(w)
+            if offset < 0 or c > cell_high(w):
+                return False
+            if ((word[at + 1 + (offset >> 6)] >> (offset & 63)) & 1) == 0:
+                return False
+            at += cell_words(w)
+        else:
+            if c == 0 or not in_pool(pool, cell_at(w), c):
+                return False
+            at += 1
+    return True
+
+
+@part
+def _ask_for_entry(word, at):
+    """Ask for an entry; few are longer than two cache lines."""
+    prefetch(word, at)
+    prefetch(word, at + 7)
+
+
+@part
+def test_entries(blocks, scratch, n_pending, out, n):
+    """Append the deferred members whose cells hold; returns the end of `out`, or FULL.
+
+    No branch depends on the outcome of a test of an interval: there are few, and a wrong guess
+    would cost more than testing them all.
+    """
+    word, code, pending = blocks.word, scratch.code, scratch.pending
+    tested = np.int64(0)
+    if n + n_pending > len(out):
+        return np.int64(FULL)
+    for i in range(min(np.int64(ENTRIES_AHEAD), n_pending)):
+        _ask_for_entry(word, pending[i])
+    for i in range(n_pending):
+        _ask_for_entry(word, pending[min(i + ENTRIES_AHEAD, n_pending - 1)])
+        k = pending[i]
+        head, verdict = word[k], np.int64(0)
+        end = k + entry_words(head)
+        tested += end - k - 1
+        k += 1
+        while k < end:
+            cell = word[k]
+            if cell_kind(cell) != INTERVAL:
+                break
+            c = np.int64(code[cell_attr(cell)])
+            verdict |= (c - cell_low(cell)) | (cell_high(cell) - c)
+            k += 1
+        if k < end and verdict >= 0 and not _sets_hold(word, blocks.pool, k, end, code):
+            verdict = np.int64(-1)
+        item = entry_item(head)
+        if item >= 0:
+            out[n] = item
+            n += np.int64(verdict >= 0)
+        elif verdict >= 0:
+            n = _write_item(blocks, item, out, n)
+            if n < 0 or n + (n_pending - i) > len(out):
+                n = np.int64(FULL)
+                break
+    scratch.work[PREDICATES] += tested
+    return n

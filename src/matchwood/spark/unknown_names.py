@@ -1,0 +1,129 @@
+"""Subscriptions that test a column which the events do not have.
+
+Spark SQL refuses such an expression; here the subscription is refused, alone and with its reason,
+because `prise < 20` would never match and nobody would notice.  Names are case-sensitive.  Only
+where columns tell the names (wide events and structs); a name that `schema=` declares may be
+absent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from difflib import get_close_matches
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from matchwood.encode.attributes import Attributes
+from matchwood.encode.events import EncodedEvents, encode_events
+from matchwood.encode.leaves import LeafBatch
+from matchwood.engine.parsing import parse_texts
+from matchwood.errors import SchemaError
+from matchwood.lang.names import is_context
+from matchwood.lang.scalars import attributes_of, is_computed, tree_of
+from matchwood.spark.errors import error_row
+from matchwood.spark.shapes import ATTRIBUTES
+
+if TYPE_CHECKING:
+    from pyspark.sql.types import DataType, StructType
+
+Names = Collection[str] | None
+"""Names that subscriptions may use; None: any."""
+
+
+def names_of_events(events: StructType, shape: str) -> frozenset[str] | None:
+    """Names of columns and of fields inside; None where the shape tells none."""
+    if shape == "struct":
+        return names_of_events(events[ATTRIBUTES].dataType, "wide")  # type: ignore[arg-type]
+    if shape != "wide":
+        return None
+    return frozenset(name for each in events for name in _flat(each.name, each.dataType))
+
+
+def parse_known(texts: Sequence[Any], known: Names) -> tuple[LeafBatch, list[int], dict[int, Any]]:
+    """As `parse_texts`; texts with other names are refused."""
+    leaves, rows, refused = parse_texts(texts)
+    unknown = {at: _unknown(name, known) for name, at in leaves.names.items()}
+    unknown = {at: name for at, name in unknown.items() if name is not None}
+    if not unknown or known is None:
+        return leaves, rows, refused
+    for number, row in enumerate(rows):
+        found = leaves.attr[leaves.row_start[number] : leaves.row_start[number + 1]]
+        first = next((unknown[at] for at in found if at in unknown), None)
+        if first is not None:
+            refused[row] = _error(first, known)
+    good = [row for row in rows if row not in refused]
+    leaves, again, _ = parse_texts([texts[row] for row in good])
+    return leaves, [good[row] for row in again], refused
+
+
+def without_unknown(rows: pa.Table, known: Names) -> tuple[pa.Table, list[dict[str, Any]]]:
+    """A table of predicates without the subscriptions that have other names; and error rows."""
+    if known is None or not rows.num_rows:
+        return rows, []
+    names = rows.column("attribute").combine_chunks()
+    each = names.dictionary if pa.types.is_dictionary(names.type) else names.unique()
+    strangers = [name for name in each.to_pylist() if name and _unknown(name, known)]
+    if not strangers:
+        return rows, []
+    plain = names.cast(pa.string()) if pa.types.is_dictionary(names.type) else names
+    bad = rows.filter(pc.is_in(plain, pa.array(strangers, pa.string())))
+    ids = bad.column("id").to_pylist()
+    found = dict(zip(ids, bad.column("attribute").to_pylist(), strict=True))
+    errors = [
+        error_row("subscription", id_, _error(_unknown(name, known) or name, known))
+        for id_, name in found.items()
+    ]
+    is_bad = pc.is_in(rows.column("id"), bad.column("id").unique())
+    return rows.filter(pc.invert(is_bad)), errors
+
+
+def _unknown(name: str, known: Names) -> str | None:
+    """The first attribute of a name that is unknown; a computed name has several."""
+    if known is None:
+        return None
+    used = attributes_of(tree_of(name)) if is_computed(name) else [name]
+    return next((each for each in used if each not in known and not is_context(each)), None)
+
+
+class UsedNames:
+    """Given to `Matcher.encode` in place of events: finds the attributes that subscriptions test,
+    those inside of computed ones among them.
+    """
+
+    def __init__(self) -> None:
+        self.found: set[str] = set()
+
+    def encode_entries(self, attributes: Attributes) -> EncodedEvents:
+        for name in attributes.by_name:
+            # the name of an attribute of one kind, or of exact values, ends with a mark
+            plain = name[:1] + name[1:].partition("\0")[0]
+            self.found.update(attributes_of(tree_of(plain)))
+        return encode_events(attributes, [])
+
+
+def _error(name: str, known: Collection[str]) -> SchemaError:
+    hint = _hint(name, frozenset(known))
+    return SchemaError(f"expected a column of the events, found {name!r}, which is none: {hint}")
+
+
+@lru_cache(maxsize=1024)
+def _hint(name: str, known: frozenset[str]) -> str:
+    same = [each for each in known if each.lower() == name.lower()]
+    if same:
+        return f"write {same[0]!r}, names are case-sensitive"
+    close = get_close_matches(name, known, 1)
+    if close:
+        return f"did you mean {close[0]!r}?"
+    return "add the column, or declare it with schema= if it may be absent"
+
+
+def _flat(name: str, kind: DataType) -> Iterator[str]:
+    from pyspark.sql.types import StructType
+
+    yield name
+    if isinstance(kind, StructType):
+        for field in kind:
+            yield from _flat(f"{name}.{field.name}", field.dataType)

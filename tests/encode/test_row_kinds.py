@@ -1,0 +1,43 @@
+"""Kinds of many rows at a time are those that a look at each row finds."""
+
+from __future__ import annotations
+
+import random
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+
+from matchwood.encode.leaves import OF_STRING, OPERATOR, LeafBatch
+from matchwood.encode.merge_kernels import BETWEEN, EQ, IN, PRESENT
+from matchwood.encode.resolve import _kind_of_row
+from matchwood.encode.row_kinds import WORTH_IT, plain_kinds
+from matchwood.errors import SchemaError
+
+VALUES: list[Any] = [1, 2.5, "x", True, Decimal("0.1"), np.int64(3), np.float64(2.5), "2024-01-01"]
+
+
+def test_plain_rows_have_the_kind_that_a_look_at_each_finds() -> None:
+    rng = random.Random(2)
+    for _ in range(50):
+        batch = LeafBatch()
+        for _ in range(rng.randrange(WORTH_IT, 2 * WORTH_IT)):
+            op, n = rng.choice([(EQ, 1), (BETWEEN, 2), (IN, 3), (PRESENT, 0), (EQ | OF_STRING, 1)])
+            one = rng.choice(VALUES)
+            values = tuple(one if rng.random() < 0.8 else rng.choice(VALUES) for _ in range(n))
+            batch.write_row("a", op, values)
+        for row, kind in enumerate(plain_kinds(batch)):
+            try:
+                expected = _kind_of_row(batch, row, "a", False)
+            except SchemaError:
+                expected = None
+            if kind and not batch.op[row] & OF_STRING:
+                assert kind == expected
+            if not kind and batch.op[row] & OPERATOR == EQ and not batch.op[row] & OF_STRING:
+                assert type(batch.values[batch.start[row]]) not in (int, float, str, bool)
+
+
+def test_few_rows_are_looked_at_one_by_one() -> None:
+    batch = LeafBatch()
+    batch.write_row("a", EQ, (1,))
+    assert plain_kinds(batch) == [""]

@@ -1,0 +1,93 @@
+"""Tables that change between two reads: an index is named by the rows it was built of."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+import matchwood as mw
+from matchwood.spark import indexes, match, match_sharded, sharded
+from matchwood.spark.fingerprints import Digest, digest, digest_of, with_hashes
+from spark.bookshop_frames import lists
+
+pytestmark = pytest.mark.spark
+
+ROWS = "id BIGINT, expr STRING, attributes STRING, context STRING"
+
+
+class Subscriptions:
+    """A file of subscriptions `a = number`, whose content can change under a DataFrame."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def say(self, number: int) -> None:
+        rows = [
+            {"id": 1, "expr": f"a = {number}", "attributes": None},
+            {"id": 2, "expr": "a > 0", "attributes": '{"n": 1}'},
+            {"id": 3, "expr": f"a = {number}", "attributes": "broken"},
+        ]
+        self._path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+
+    def changes_after(self, monkeypatch, module, name: str, number: int) -> None:
+        """Let the file change as soon as a function of a module has returned."""
+        function = getattr(module, name)
+
+        def then_change(*arguments):
+            found = function(*arguments)
+            self.say(number)
+            monkeypatch.undo()
+            return found
+
+        monkeypatch.setattr(module, name, then_change)
+
+
+@pytest.mark.parametrize("after", ["fingerprint", "with_readable_attributes"])
+def test_an_index_never_answers_for_another_table(
+    spark, tmp_path: Path, monkeypatch, after: str
+) -> None:
+    # before: after the change back, event 1 had no match but 2, and the index was "reused"
+    table, kept = Subscriptions(tmp_path / "table.json"), str(tmp_path / "kept")
+    events = spark.createDataFrame(pa.table({"event_id": [1, 2], "a": [1, 2]}))
+    expected = {1: {1: [1, 2], 2: [2]}, 2: {1: [2], 2: [1, 2]}}
+    table.say(1)
+    wishes = spark.read.schema(ROWS).json(str(tmp_path / "table.json")).drop("context")
+    table.changes_after(monkeypatch, indexes, after, 2)
+    assert lists(match(events, wishes, snapshots=kept).matches) == expected[2]
+    table.say(1)
+    found = match(events, wishes, snapshots=kept)
+    assert lists(found.matches) == expected[1]
+    assert [row.id for row in found.errors.collect()] == ["3"]
+    assert match(events, wishes, snapshots=kept).index.reused
+    table.say(2)
+    again = match(events, wishes, snapshots=kept)
+    assert lists(again.matches) == expected[2]
+
+
+def test_shards_refuse_a_table_that_changes_while_they_are_built(
+    spark, tmp_path: Path, monkeypatch
+) -> None:
+    table = Subscriptions(tmp_path / "table.json")
+    events = spark.createDataFrame(pa.table({"event_id": [1, 2], "a": [1, 2]}))
+    table.say(1)
+    wishes = spark.read.schema(ROWS).json(str(tmp_path / "table.json")).drop("context")
+    table.changes_after(monkeypatch, sharded, "fingerprint", 2)
+    folder = tmp_path / "shards"
+    with pytest.raises(mw.StorageError, match="stays as it is while shards are built"):
+        match_sharded(events, wishes, str(folder), shards=2)
+    assert list(folder.iterdir()) == []
+    assert lists(match_sharded(events, wishes, str(folder), shards=2).matches) == {
+        1: [2],
+        2: [1, 2],
+    }
+
+
+def test_digests_of_parts_add_up_to_that_of_the_table(spark) -> None:
+    table = spark.sql("SELECT id, IF(id % 3 = 0, NULL, cast(id AS STRING)) AS expr FROM range(100)")
+    rows = with_hashes(table).toArrow().combine_chunks()
+    parts = [digest_of(rows.slice(0, 30)), digest_of(rows.slice(30)), digest_of(rows.slice(0, 0))]
+    assert parts[0].plus(parts[1]).plus(parts[2]) == digest(table)
+    assert digest_of(rows.slice(0, 0)) == Digest() == digest(table.limit(0))
