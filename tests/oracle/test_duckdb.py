@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import pytest
+
 from matchwood.lang.nodes import Comparison
 from oracle.agreement import LONG, agree
 
 
+@pytest.mark.slow
 def test_duckdb_agrees_on_every_pair(duck):
     verdict = agree(duck, n_tables=8)
     assert not verdict.differences, verdict.report()

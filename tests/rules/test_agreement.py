@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -123,6 +124,7 @@ def patterns(draw: st.DrawFn, depth: int = 2) -> dict[str, Any]:
     return pattern
 
 
+@pytest.mark.slow
 @given(several(patterns()), several(events(lists=True)))
 def test_eventbridge_patterns_match_what_event_ruler_matches(
     rules: list[Any], found: list[dict[str, Any]]
@@ -166,6 +168,7 @@ def queries(draw: st.DrawFn, depth: int = 2) -> dict[str, Any]:
     return query
 
 
+@pytest.mark.slow
 @given(several(queries()), several(events(lists=True)))
 def test_mongo_queries_match_what_mongodb_finds(
     rules: list[Any], found: list[dict[str, Any]]

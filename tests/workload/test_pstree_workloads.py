@@ -50,6 +50,7 @@ def test_the_defaults_are_the_bold_values_of_table_1() -> None:
     assert (w.match_probability, w.distribution) == (0.001, "uniform")
 
 
+@pytest.mark.slow
 def test_every_point_of_table_1_can_be_drawn() -> None:
     for row, points in PSTreeWorkload.sweeps.items():
         assert len(points) == 6, row
@@ -110,6 +111,7 @@ def test_the_query_log_has_the_published_sizes() -> None:
     assert 16_000 < len(used_attributes(table)) <= 17_577
 
 
+@pytest.mark.slow
 def test_documents_match_queries() -> None:
     share = share_of_matches(find_workload("querylog", n_subscriptions=5_000, n_events=100))
     assert 0.0005 < share < 0.1
