@@ -71,6 +71,7 @@ MATCHER = {
     "refresh",
     "why_not",
     "near",
+    "plan",
     "overlaps",
     "subsumes",
     "duplicates",
