@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import runpy
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -61,4 +63,21 @@ def test_eventbridge_patterns_match_json_lines(capsys):
         "event 1: not-ours, big-object",
         "event 2: untagged",
         "event 3: office, either",
+    ]
+
+
+@pytest.mark.slow
+def test_a_live_service_that_is_killed_loses_nothing() -> None:
+    command = [sys.executable, str(EXAMPLES / "live_service.py")]
+    done = subprocess.run(
+        [*command, "--subscriptions", "9000", "--seconds", "1", "--rate", "2000"],
+        capture_output=True, text=True, timeout=120, check=False,
+    )  # fmt: skip
+    said = done.stdout.splitlines()
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert said[0].startswith("9,000 saved searches")
+    assert "the service is gone (exit code -9)" in said
+    assert said[-2:] == [
+        "indexes against a scan, 200 offers: equal",
+        "what was acknowledged: all of it, and nothing else",
     ]

@@ -144,12 +144,12 @@ def test_odd_values_and_names_are_left_or_become_the_same(event: Any, seed: int)
     check(numbered(seed), event)
 
 
-@pytest.mark.parametrize("value", [*ODD, *SCALARS], ids=repr)
 @pytest.mark.parametrize("name", ["a", "b.c", "x.y", "other", "b"])
-def test_every_odd_value_at_every_name(name: str, value: Any) -> None:
+def test_every_odd_value_at_every_name(name: str) -> None:
     m = numbered(3)
-    check(m, {name: value})
-    check(m, {"b": {name: value}, "a": 7})
+    for value in [*ODD, *SCALARS]:
+        check(m, {name: value})
+        check(m, {"b": {name: value}, "a": 7})
 
 
 def test_batches_give_what_events_one_by_one_give() -> None:
