@@ -7,8 +7,11 @@ Prints the number of MemoryErrors, then "equal" when the matcher still holds wha
 
 from __future__ import annotations
 
+import ctypes
+import gc
 import resource
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
@@ -27,14 +30,19 @@ def text(i: int) -> str:
 
 def warmed(index: str) -> mw.Matcher:
     """A matcher, after every kind of change: compiling under a memory limit would abort."""
-    for n in (6_000, FIRST):
+    for n in (6_000, FIRST):  # as a segment, and as changes in place
         m = mw.Matcher(index)
         m.add_many([(i, text(i)) for i in range(n)])
-        if n > FIRST:
-            for i in range(n, n + 300):
-                m.add(i, text(i))
-            m.remove_many(range(n - 500))
-            m.match_many([{"b": 3}, {"a1": 1, "s1": "v1"}])
+        for i in range(n, n + 300):
+            m.add(i, text(i))
+            if i % 7 == 0:
+                m.remove(i)
+        m.add_many([(i, text(i)) for i in range(n + 300, n + 300 + BATCH)])
+        m.match_many([{"b": 3}, {"a1": 1, "s1": "v1"}])
+        m.remove_many(range(n - 500))
+        m.compact()
+    m = mw.Matcher(index)
+    m.add_many([(i, text(i)) for i in range(FIRST)])
     return m
 
 
@@ -67,6 +75,9 @@ def main(index: str, megabytes: float) -> None:
     m = warmed(index)
     held = bytearray(N)
     held[:FIRST] = b"\1" * FIRST
+    gc.collect()
+    with suppress(AttributeError, OSError):  # what warming up has freed, where the C library can
+        ctypes.CDLL(None).malloc_trim(0)
     used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
     resource.setrlimit(resource.RLIMIT_AS, (used + int(megabytes * 2**20), -1))
     n_errors = change_until_full(m, held)

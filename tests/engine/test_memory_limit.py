@@ -21,7 +21,7 @@ def test_a_matcher_holds_what_it_acknowledged_when_memory_runs_out(index, megaby
     src = Path(__file__).parents[2] / "src"
     done = subprocess.run(
         [sys.executable, str(SCRIPT), index, str(megabytes)],
-        env={**os.environ, "PYTHONPATH": str(src), "MATCHWOOD_QUIET": "1"},
+        env={**os.environ, "PYTHONPATH": str(src), "MATCHWOOD_QUIET": "1", "MALLOC_ARENA_MAX": "1"},
         capture_output=True,
         text=True,
         check=False,
