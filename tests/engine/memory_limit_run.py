@@ -65,7 +65,7 @@ def change_until_full(m: mw.Matcher, held: bytearray) -> int:
             if i % 7 == 0:
                 m.remove(i - 1)
                 held[i - 1] = 0
-        except MemoryError:
+        except (MemoryError, SystemError):  # Python 3.11 forgets to say why a frame has no room
             n_errors += 1
             i += 1_000 - i % 1_000
     return n_errors
