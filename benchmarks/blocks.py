@@ -22,49 +22,17 @@ import time
 import numpy as np
 
 from matchwood.bench.searching import searched
+from matchwood.bench.speed.index_cases import Counting
 from matchwood.encode.events import EventBatch
 from matchwood.index.core.protocol import Hits
 from matchwood.index.core.registry import find_index
 from matchwood.index.core.scratch import Scratch
-from matchwood.kernel.arrays import slices
 from matchwood.kernel.verify_kernels import CANDIDATES, PREDICATES
 from matchwood.workload.loading import load_events, load_subscriptions
 from matchwood.workload.registry import find_workload
 
 WORKLOADS = "begen,begen:zipf,pstree,pstree:dims-30k"
 N_EVENTS, ROUNDS, COUNTED = 100, 7, 5
-
-
-class Counting:
-    """NumPy counting: subscriptions of the predicates that hold, counted by `bincount`."""
-
-    def __init__(self, table, slots) -> None:
-        x, p = table.layout, table.predicates.layout
-        self.p, self.need = p, x.size[slots].astype(np.int64)
-        code = x.code[slices(x.start[slots], x.size[slots])]
-        order = np.argsort(code, kind="stable")
-        self.posting = np.repeat(np.arange(len(slots), dtype=np.int32), x.size[slots])[order]
-        self.start = np.searchsorted(code[order], np.arange(len(p.attr) + 1))
-        self.slots = slots
-        used = np.flatnonzero(p.attr >= 0)
-        sizes = p.n_intervals[used]
-        one = sizes == 1
-        pred = np.concatenate([used[one], np.repeat(used[~one], sizes[~one])])
-        at = slices(p.interval_start[used[~one]], sizes[~one])
-        lo = np.concatenate([p.lo[used[one]], p.interval_lo[at]])
-        hi = np.concatenate([p.hi[used[one]], p.interval_hi[at]])
-        by_attr = np.argsort(p.attr[pred], kind="stable")
-        self.pred, self.lo, self.hi = pred[by_attr], lo[by_attr], hi[by_attr]
-        self.first = np.searchsorted(p.attr[self.pred], np.arange(table.n_attributes + 1))
-
-    def match(self, attrs, keys) -> np.ndarray:
-        held = []
-        for attr, key in zip(attrs.tolist(), keys.tolist(), strict=True):
-            part = slice(self.first[attr], self.first[attr + 1])
-            held.append(self.pred[part][(self.lo[part] <= key) & (key <= self.hi[part])])
-        held = np.concatenate(held)
-        found = self.posting[slices(self.start[held], self.start[held + 1] - self.start[held])]
-        return self.slots[np.bincount(found, minlength=len(self.need)) == self.need]
 
 
 def one_event(events: EventBatch, e: int) -> EventBatch:

@@ -13,7 +13,6 @@ Times are of this machine in this run: read ratios.
 
 from __future__ import annotations
 
-import json
 import shutil
 import tempfile
 import time
@@ -27,6 +26,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from matchwood.bench.kept import KeptRun
 from matchwood.bench.suite import Listed
 from matchwood.bench.surroundings import commit, machine, versions
 from matchwood.errors import MatchwoodError
@@ -70,23 +70,8 @@ RANGES = {"n_attributes": 100, "min_predicates": 7, "max_predicates": 7, "event_
 Found = dict[str, Any]
 
 
-class SparkReport:
+class SparkReport(KeptRun):
     """A finished run."""
-
-    def __init__(self, data: Found, path: Path | None = None) -> None:
-        self.data, self.path = data, path
-
-    def to_json(self) -> str:
-        return json.dumps(self.data, indent=1)
-
-    def write(self, out: Path | None) -> None:
-        target = out or Path("bench-results")
-        if target.suffix != ".json":
-            stamp = datetime.now(UTC).strftime("%Y%m%d-%H%M%S")
-            target = target / f"{NAME}-{self.data['preset']}-{stamp}.json"
-        target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_text(self.to_json() + "\n")
-        self.path = target
 
     def table(self) -> str:
         lines = [f"suite {NAME}, preset {self.data['preset']}, local[2]"]

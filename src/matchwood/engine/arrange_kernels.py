@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from matchwood.kernel.jit import kernel, lowest_bit, part
+from matchwood.kernel.sort_kernels import sort_words
 
 SMALL = 256
 """Segments up to this size are sorted; larger ones are marked in a bitmap and read off, which costs
@@ -22,24 +23,6 @@ def _sort_by_order(slots, first, last, order):
             slot = slots[i]
             j = i - gap
             while j >= first and order[slots[j]] > order[slot]:
-                slots[j + gap] = slots[j]
-                j -= gap
-            slots[j + gap] = slot
-        gap //= 3
-
-
-@part
-def _sort(slots, first, last):
-    """As `_sort_by_order` where slots ascend as their order does: without a look at it."""
-    n = last - first
-    gap = 1
-    while gap < n // 3:
-        gap = 3 * gap + 1
-    while gap > 0:
-        for i in range(first + gap, last):
-            slot = slots[i]
-            j = i - gap
-            while j >= first and slots[j] > slot:
                 slots[j + gap] = slots[j]
                 j -= gap
             slots[j + gap] = slot
@@ -90,7 +73,7 @@ def _arrange_event(slots, first, last, order, bitmap):
         if last - first > SMALL:
             _read_off_bitmap(slots, first, last, bitmap)
         else:
-            _sort(slots, first, last)
+            sort_words(slots, first, last)
 
 
 @kernel

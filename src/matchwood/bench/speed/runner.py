@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import gc
-import json
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+from matchwood.bench.kept import KeptRun
 from matchwood.bench.speed import NAME
 from matchwood.bench.speed.goals import BY_KEY, GOALS, MOST, Goal
 from matchwood.bench.speed.index_cases import WORKLOADS, growth_case, index_case
@@ -39,23 +39,8 @@ CASES: dict[str, Case] = {
 }
 
 
-class SpeedReport:
+class SpeedReport(KeptRun):
     """A finished run."""
-
-    def __init__(self, data: dict[str, Any], path: Path | None = None) -> None:
-        self.data, self.path = data, path
-
-    def to_json(self) -> str:
-        return json.dumps(self.data, indent=1)
-
-    def write(self, out: Path | None) -> None:
-        target = out or Path("bench-results")
-        if target.suffix != ".json":
-            stamp = datetime.now(UTC).strftime("%Y%m%d-%H%M%S")
-            target = target / f"{NAME}-{self.data['preset']}-{stamp}.json"
-        target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_text(self.to_json() + "\n")
-        self.path = target
 
     def table(self) -> str:
         lines = [f"suite {NAME}, preset {self.data['preset']}, index {self.data['index']}", ""]
