@@ -81,7 +81,6 @@ def _head(results: Results, found: list[Panel]) -> Iterator[str]:
     machine, versions = run["machine"], run["versions"]
     said = ", ".join(f"{n} {word}" for word, n in counts(found).items())
     software = ", ".join(f"{name} {number}" for name, number in versions.items())
-    commits = sorted({(each["commit"] or "unknown")[:12] for each in results.runs})
     yield f"<p><b>{len(found)} panels: {escape(said)}.</b> A verdict is computed from the claims "
     yield "below each panel: every claim holds, some do, none does. A claim about a factor holds "
     yield "from half of its gain on."
@@ -91,7 +90,7 @@ def _head(results: Results, found: list[Panel]) -> Iterator[str]:
     yield "</p>"
     yield f'<p class="soft">preset {escape(results.preset)}, {len(results):,} rows · '
     yield f"{escape(str(machine['cpu']))}, {machine['cores']} cores · {escape(software)} · "
-    yield f"commit {escape(', '.join(commits))} · {escape(str(run['started'])[:10])} · "
+    yield f"commit {escape(results.commits)} · {escape(str(run['started'])[:10])} · "
     yield "times are CPU time of one thread; solid lines are as in the paper, dashed ones ours; "
     yield "a cross is a point without a number</p>"
 

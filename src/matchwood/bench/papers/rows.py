@@ -32,6 +32,11 @@ class Results:
         self.runs = runs
         self._rows = {_key(row): row for row in rows}
 
+    @property
+    def commits(self) -> str:
+        """The commits whose rows these are: a file may go on with another one."""
+        return ", ".join(sorted({(each["commit"] or "unknown")[:12] for each in self.runs}))
+
     @classmethod
     def read(cls, path: Path) -> Results:
         """All rows of a file; the last line may be half, from a run that was killed."""

@@ -82,7 +82,7 @@ def _markdown(results: Results) -> Iterator[str]:
     machine = run["machine"]
     yield (
         f"Preset `{results.preset}`, {len(results):,} rows, {seconds / 60:.0f} minutes; "
-        f"{machine['cpu']}, {machine['cores']} cores; commit {(run['commit'] or 'unknown')[:12]}; "
+        f"{machine['cpu']}, {machine['cores']} cores; commit {results.commits}; "
         f"{run['started'][:10]}."
     )
     yield ""
