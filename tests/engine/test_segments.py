@@ -3,29 +3,19 @@
 from __future__ import annotations
 
 import copy
-import gc
 import os
 import pickle
 import threading
 from random import Random
-from typing import Any
 
 import pytest
 
 import matchwood as mw
 from engine.invariants import check
+from engine.segments_world import EVENTS, WAIT, Model, agree, expected, filled, text
 from faults import fault_at
-from inside import merger_of, view_of
+from inside import view_of
 from matchwood.engine import background, tiers
-from naive import matches
-
-WAIT = 60.0
-EVENTS: list[dict[str, Any]] = [
-    {"x": x, "y": x % 3, "s": "abc"[x % 3]} for x in range(7)
-] + [{}, {"s": "b"}]  # fmt: skip
-TEXTS = ["x = {i}", "x > {i} AND y = 1", "s = 'b' OR x < {i}", "x IN (1, {i}) AND NOT y = 2",
-         "s LIKE '%b' AND x >= {i}", "y IS NULL", "TRUE", "x < 1 AND x > 2"]  # fmt: skip
-Model = dict[int | str, str]
 
 
 @pytest.fixture(autouse=True)
@@ -39,41 +29,6 @@ def _small_segments(monkeypatch):
 def _merging(monkeypatch):
     monkeypatch.setattr(tiers, "FACTOR", 2)
     monkeypatch.setattr(background, "IS_ON", True)
-
-
-def text(i: int) -> str:
-    return TEXTS[i % len(TEXTS)].format(i=i % 7)
-
-
-def filled(n: int) -> tuple[mw.Matcher, Model]:
-    """A matcher whose subscriptions are in segments of 4 and 5, and in the head."""
-    m, model = mw.Matcher(), {i: text(i) for i in range(n)}
-    for first in range(0, n, 5):
-        rows = [(i, model[i]) for i in range(first, min(first + 5, n))]
-        if first % 2:
-            assert not m.add_many(rows).errors
-        else:
-            for id_, expr in rows:
-                m.add(id_, expr)
-    return m, model
-
-
-def expected(model: Model, event: dict[str, Any]) -> list[int | str]:
-    return [id_ for id_, expr in model.items() if matches(mw.parse(expr), event)]
-
-
-def agree(m: mw.Matcher, model: Model) -> None:
-    answers = [expected(model, event) for event in EVENTS]
-    assert [m.match(event) for event in EVENTS] == answers
-    found = m.match_many(EVENTS)
-    assert list(found) == answers
-    assert found.ids[: found.offsets[-1]].tolist() == [id_ for each in answers for id_ in each]
-    assert [m.match_count(event) for event in EVENTS] == list(map(len, answers))
-    assert m.ids() == list(model)
-    assert {id_: each.text for id_, each in m.items()} == model
-    assert len(m) == len(model)
-    assert m.verify(EVENTS)
-    check(m)
 
 
 def test_segments_answer_in_the_order_of_addition():
@@ -288,127 +243,6 @@ def test_no_search_sees_half_of_a_batch_over_segments():
 
 
 # -- merges ---------------------------------------------------------------------------------------
-
-
-def test_segments_of_one_tier_are_merged_with_all_smaller_ones():
-    assert tiers.chosen([], []) == []
-    assert tiers.chosen([4, 3, 4, 2, 1, 4, 4], [0] * 7) == []
-    assert tiers.chosen([4, 3, 4, 2, 1, 4, 4, 4], [0] * 8) == list(range(8))
-    assert tiers.chosen([900, *[4] * 8], [0] * 9) == list(range(1, 9))
-    assert tiers.chosen([*[32] * 8, 4, 4], [0] * 10) == list(range(10))
-    assert tiers.chosen([100, 7], [99, 8]) == [1], "more than half is gone"
-
-
-@pytest.mark.usefixtures("_merging")
-def test_merges_in_the_background_leave_few_segments_and_the_same_answers():
-    m, model = filled(60)
-    for id_ in range(0, 60, 3):
-        m.remove(id_)
-        del model[id_]
-    m.replace(1, "x = 3")
-    model[1] = "x = 3"
-    merger_of(m).wait()
-    assert merger_of(m).error is None
-    assert len(view_of(m).parts) <= 8
-    agree(m, model)
-    m.add("later", "x = 1")
-    merger_of(m).wait()
-    agree(m, {**model, "later": "x = 1"})
-
-
-def test_memory_returns_after_churn(monkeypatch):
-    monkeypatch.setattr(tiers, "FACTOR", 2)
-    m = mw.Matcher()
-    for turn in range(12):
-        monkeypatch.setattr(background, "IS_ON", turn == 11)
-        m.add_many([(i, f"x = {i + 100 * turn}") for i in range(40)])
-        m.remove_many(list(range(40)))
-    m.add_many([(i, f"x = {i}") for i in range(40)])
-    m.add("one more", "x = 1")
-    merger_of(m).wait()
-    assert sum(part.store.subscriptions.n_slots for part in view_of(m).parts) <= 41
-    assert m.stats()["constants"] <= 41
-
-
-@pytest.mark.usefixtures("_merging")
-def test_what_is_changed_during_a_merge_counts_in_the_merged_segment(monkeypatch):
-    is_built, may_go, real = threading.Event(), threading.Event(), background.merged
-
-    def slow(parts, pause, step):
-        store = real(parts, pause, step)
-        is_built.set()
-        assert may_go.wait(WAIT)
-        return store
-
-    monkeypatch.setattr(background, "merged", slow)
-    m, model = filled(20)
-    assert is_built.wait(WAIT)
-    m.remove_many([0, 1, 2, 3, 11])  # one segment as a whole among them
-    m.replace(6, "x = 5")
-    m.add(1, "x = 2")
-    for id_ in (0, 1, 2, 3, 11):
-        del model[id_]
-    model |= {6: "x = 5", 1: "x = 2"}
-    agree(m, model)
-    may_go.set()
-    merger_of(m).wait()
-    assert merger_of(m).error is None
-    agree(m, model)
-
-
-@pytest.mark.usefixtures("_merging")
-def test_a_merge_ends_with_its_matcher():
-    m, _ = filled(40)
-    thread = merger_of(m)._thread
-    del m
-    gc.collect()
-    if thread is not None:
-        thread.join(WAIT)
-        assert not thread.is_alive()
-
-
-@pytest.mark.slow
-@pytest.mark.usefixtures("_merging")
-def test_two_writers_two_readers_and_merges_agree_with_the_naive_evaluator():
-    """Every answer is one between the state before the search and the state after it."""
-    m = mw.Matcher()
-    n_turns = 400 if os.environ.get("MATCHWOOD_PROFILE") == "long" else 60
-    done = [0, 0]  # changes that have returned, by writer
-    is_over, wrong = threading.Event(), []
-
-    def write(which: int) -> None:
-        for i in range(n_turns):
-            m.add(10_000 * which + i, f"w = {which} AND k >= {i % 5}")
-            done[which] = i + 1
-
-    def read() -> None:
-        while not is_over.is_set():
-            for which in (0, 1):
-                before = done[which]
-                seen = m.match({"w": which, "k": 2})
-                after = done[which] + 1  # one may be under way
-                at_least = [10_000 * which + i for i in range(before) if i % 5 <= 2]
-                at_most = [10_000 * which + i for i in range(after) if i % 5 <= 2]
-                if seen[: len(at_least)] != at_least or not set(seen) <= set(at_most):
-                    wrong.append((before, after, seen))
-
-    writers = [threading.Thread(target=write, args=(which,), daemon=True) for which in (0, 1)]
-    readers = [threading.Thread(target=read, daemon=True) for _ in range(2)]
-    for each in [*writers, *readers]:
-        each.start()
-    for each in writers:
-        each.join(WAIT)
-    is_over.set()
-    for each in readers:
-        each.join(WAIT)
-    merger_of(m).wait()
-    assert wrong == []
-    assert merger_of(m).error is None
-    assert len(m) == 2 * n_turns
-    check(m)
-
-
-# -- threads --------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("index", ["auto", "scan", "agile"])

@@ -1,0 +1,149 @@
+"""Segments are merged in the background, whatever changes meanwhile."""
+
+from __future__ import annotations
+
+import gc
+import os
+import threading
+
+import pytest
+
+import matchwood as mw
+from engine.invariants import check
+from engine.segments_world import WAIT, agree, filled
+from inside import merger_of, view_of
+from matchwood.engine import background, tiers
+
+
+@pytest.fixture(autouse=True)
+def _small_segments(monkeypatch):
+    """Many small segments, which stay unless a test turns merges on."""
+    monkeypatch.setattr(tiers, "HEAD_MOST", 4)
+    monkeypatch.setattr(background, "IS_ON", False)
+
+
+@pytest.fixture
+def _merging(monkeypatch):
+    monkeypatch.setattr(tiers, "FACTOR", 2)
+    monkeypatch.setattr(background, "IS_ON", True)
+
+
+def test_segments_of_one_tier_are_merged_with_all_smaller_ones():
+    assert tiers.chosen([], []) == []
+    assert tiers.chosen([4, 3, 4, 2, 1, 4, 4], [0] * 7) == []
+    assert tiers.chosen([4, 3, 4, 2, 1, 4, 4, 4], [0] * 8) == list(range(8))
+    assert tiers.chosen([900, *[4] * 8], [0] * 9) == list(range(1, 9))
+    assert tiers.chosen([*[32] * 8, 4, 4], [0] * 10) == list(range(10))
+    assert tiers.chosen([100, 7], [99, 8]) == [1], "more than half is gone"
+
+
+@pytest.mark.usefixtures("_merging")
+def test_merges_in_the_background_leave_few_segments_and_the_same_answers():
+    m, model = filled(60)
+    for id_ in range(0, 60, 3):
+        m.remove(id_)
+        del model[id_]
+    m.replace(1, "x = 3")
+    model[1] = "x = 3"
+    merger_of(m).wait()
+    assert merger_of(m).error is None
+    assert len(view_of(m).parts) <= 8
+    agree(m, model)
+    m.add("later", "x = 1")
+    merger_of(m).wait()
+    agree(m, {**model, "later": "x = 1"})
+
+
+def test_memory_returns_after_churn(monkeypatch):
+    monkeypatch.setattr(tiers, "FACTOR", 2)
+    m = mw.Matcher()
+    for turn in range(12):
+        monkeypatch.setattr(background, "IS_ON", turn == 11)
+        m.add_many([(i, f"x = {i + 100 * turn}") for i in range(40)])
+        m.remove_many(list(range(40)))
+    m.add_many([(i, f"x = {i}") for i in range(40)])
+    m.add("one more", "x = 1")
+    merger_of(m).wait()
+    assert sum(part.store.subscriptions.n_slots for part in view_of(m).parts) <= 41
+    assert m.stats()["constants"] <= 41
+
+
+@pytest.mark.usefixtures("_merging")
+def test_what_is_changed_during_a_merge_counts_in_the_merged_segment(monkeypatch):
+    is_built, may_go, real = threading.Event(), threading.Event(), background.merged
+
+    def slow(parts, pause, step):
+        store = real(parts, pause, step)
+        is_built.set()
+        assert may_go.wait(WAIT)
+        return store
+
+    monkeypatch.setattr(background, "merged", slow)
+    m, model = filled(20)
+    assert is_built.wait(WAIT)
+    m.remove_many([0, 1, 2, 3, 11])  # one segment as a whole among them
+    m.replace(6, "x = 5")
+    m.add(1, "x = 2")
+    for id_ in (0, 1, 2, 3, 11):
+        del model[id_]
+    model |= {6: "x = 5", 1: "x = 2"}
+    agree(m, model)
+    may_go.set()
+    merger_of(m).wait()
+    assert merger_of(m).error is None
+    agree(m, model)
+
+
+@pytest.mark.usefixtures("_merging")
+def test_a_merge_ends_with_its_matcher():
+    m, _ = filled(40)
+    thread = merger_of(m)._thread
+    del m
+    gc.collect()
+    if thread is not None:
+        thread.join(WAIT)
+        assert not thread.is_alive()
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("_merging")
+def test_two_writers_two_readers_and_merges_agree_with_the_naive_evaluator():
+    """Every answer is one between the state before the search and the state after it."""
+    m = mw.Matcher()
+    n_turns = 400 if os.environ.get("MATCHWOOD_PROFILE") == "long" else 60
+    done = [0, 0]  # changes that have returned, by writer
+    is_over, wrong = threading.Event(), []
+
+    def write(which: int) -> None:
+        for i in range(n_turns):
+            m.add(10_000 * which + i, f"w = {which} AND k >= {i % 5}")
+            done[which] = i + 1
+
+    def read() -> None:
+        while not is_over.is_set():
+            for which in (0, 1):
+                before = done[which]
+                seen = m.match({"w": which, "k": 2})
+                after = done[which] + 1  # one may be under way
+                at_least = [10_000 * which + i for i in range(before) if i % 5 <= 2]
+                at_most = [10_000 * which + i for i in range(after) if i % 5 <= 2]
+                if seen[: len(at_least)] != at_least or not set(seen) <= set(at_most):
+                    wrong.append((before, after, seen))
+
+    writers = [threading.Thread(target=write, args=(which,), daemon=True) for which in (0, 1)]
+    readers = [threading.Thread(target=read, daemon=True) for _ in range(2)]
+    for each in [*writers, *readers]:
+        each.start()
+    for each in writers:
+        each.join(WAIT)
+    is_over.set()
+    for each in readers:
+        each.join(WAIT)
+    merger_of(m).wait()
+    assert wrong == []
+    assert merger_of(m).error is None
+    assert len(m) == 2 * n_turns
+    check(m)
+
+
+# -- threads --------------------------------------------------------------------------------------
