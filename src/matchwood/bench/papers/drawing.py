@@ -26,7 +26,7 @@ UNITS = {
     "mean_throughput": "messages a second",
     "index_updates_per_event": "index updates a message",
     "candidates_per_event": "profiles a message",
-    "process_megabytes": "MB that the process grew by",
+    "process_megabytes": "MB that the process allocated",
     "paper_megabytes": "MB, reckoned as in the paper",
     "load": "load of the hash",
     "sharing": "occurrences",

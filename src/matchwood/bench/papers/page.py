@@ -15,6 +15,7 @@ from matchwood.bench.papers.cases import Paper, read_papers
 from matchwood.bench.papers.claims import FAILS, HOLDS, PARTLY
 from matchwood.bench.papers.curves import Judged, Panel, panels
 from matchwood.bench.papers.drawing import COLOURS, png, short, shown, svg, unit
+from matchwood.bench.papers.reasons import reason
 from matchwood.bench.papers.rows import MEASURED, Results
 from matchwood.bench.papers.summary import counts, work
 from matchwood.errors import StorageError
@@ -125,7 +126,7 @@ def _panel(panel: Panel, preset: str) -> Iterator[str]:
         yield from _table(panel)
     yield '<ul class="claims">'
     for each in panel.judged:
-        yield from _claim(each)
+        yield from _claim(panel, each)
     yield "</ul>"
     yield from _notes(panel, preset)
     yield "</section>"
@@ -157,12 +158,15 @@ def _table(panel: Panel) -> Iterator[str]:
     yield "</table></div>"
 
 
-def _claim(judged: Judged) -> Iterator[str]:
+def _claim(panel: Panel, judged: Judged) -> Iterator[str]:
     score = judged.finding.score
     css = _CLASS[score] if score is not None else "none"
     word = _WORD[score] if score is not None else "not measured"
     yield f'<li class="{css}">{escape(judged.claim.says)}: <span class="word {css}">{word}</span>. '
-    yield f"{escape(judged.finding.text)}</li>"
+    yield f"{escape(judged.finding.text)}"
+    if why := reason(panel, judged):
+        yield f'<br><span class="soft">Behind it: {escape(why)}.</span>'
+    yield "</li>"
 
 
 def _notes(panel: Panel, preset: str) -> Iterator[str]:

@@ -10,6 +10,7 @@ from typing import Any
 from matchwood.bench.papers.cases import read_papers
 from matchwood.bench.papers.claims import FAILS, HOLDS, NOT, PART, REPRODUCED, UNMEASURED
 from matchwood.bench.papers.curves import Panel, panels
+from matchwood.bench.papers.reasons import reason
 from matchwood.bench.papers.rows import MEASURED, Results
 
 ORDER = (REPRODUCED, PART, NOT, UNMEASURED)
@@ -36,7 +37,12 @@ def as_data(results: Results) -> dict[str, Any]:
                 "title": each.figure.title,
                 "verdict": each.verdict,
                 "claims": [
-                    {"says": c.claim.says, "score": c.finding.score, "found": c.finding.text}
+                    {
+                        "says": c.claim.says,
+                        "score": c.finding.score,
+                        "found": c.finding.text,
+                        "why": reason(each, c),
+                    }
                     for c in each.judged
                 ],
             }
@@ -108,6 +114,8 @@ def _panel(each: Panel) -> Iterator[str]:
         if score is None:
             word = "not measured"
         yield f"- {judged.claim.says}: **{word}**. {judged.finding.text}"
+        if why := reason(each, judged):
+            yield f"  - Behind it: {why}."
     if each.figure.differs:
         yield f"- Differs: {each.figure.differs}"
     for line in work(each):

@@ -12,7 +12,7 @@ Differs. Coordinates are keys as doubles.  Rounding them keeps their order, so n
          Built again after changes (R-trees insert and delete in place).
 Cost.    Match O(nodes whose boxes hold the point): nearly all of them where rectangles overlap a
          lot.  Memory is the libraries' own and cannot be asked for: BYTES an entry is what the
-         process grew by (docs/benchmarks.md).
+         process allocates (docs/benchmarks.md).
 
 Layout   (S slots, B rectangles; the tree itself is the library's)
          placed     int64[B]   the slots in the tree
@@ -44,8 +44,8 @@ from matchwood.kernel.verify_kernels import COUNTERS
 
 RTREE, SHAPELY = "rtree", "shapely"
 BULK, INSERT = "bulk", "insert"
-BYTES = {RTREE: 157, SHAPELY: 431}
-"""Bytes an entry, by library."""
+BYTES = {RTREE: 52, SHAPELY: 431}
+"""Bytes an entry, by library: what a process has allocated more after building."""
 
 _reading = Lock()
 """For queries of libspatialindex, which write to the pools of its tree."""
