@@ -5,12 +5,13 @@ from __future__ import annotations
 import gc
 import os
 import threading
+from weakref import ref
 
 import pytest
 
 import matchwood as mw
 from engine.invariants import check
-from engine.segments_world import WAIT, agree, filled
+from engine.segments_world import EVENTS, WAIT, agree, expected, filled
 from inside import merger_of, view_of
 from matchwood.engine import background, tiers
 
@@ -147,3 +148,44 @@ def test_two_writers_two_readers_and_merges_agree_with_the_naive_evaluator():
 
 
 # -- threads --------------------------------------------------------------------------------------
+
+
+def encoded_lists(m: mw.Matcher, events) -> list[list]:
+    """What `find` gives, as ids."""
+    found = m.find(events)
+    ids = m.arrow_ids(events).to_pylist()
+    return [
+        [ids[slot] for slot in found.slots[first:last]]
+        for first, last in zip(found.offsets[:-1], found.offsets[1:], strict=True)
+    ]
+
+
+def test_encoded_events_are_searched_in_all_parts():
+    m, model = filled(23)
+    for id_ in (2, 9, 10):
+        m.remove(id_)
+        del model[id_]
+    events = m.encode(EVENTS)
+    assert len(view_of(m).searched) > 3
+    assert encoded_lists(m, events) == [expected(model, e) for e in EVENTS]
+    kind = {type(id_) for id_ in m.ids()}
+    assert {type(id_) for id_ in m.arrow_ids().to_pylist()} == kind | {type(None)}
+    m.compact()  # is a change as far as slots go
+    with pytest.raises(mw.MatchwoodError, match="found a change since"):
+        m.find(events)
+    assert encoded_lists(m, m.encode(EVENTS)) == [expected(model, e) for e in EVENTS]
+
+
+@pytest.mark.usefixtures("_merging")
+def test_a_merge_does_not_spoil_encoded_events(monkeypatch):
+    monkeypatch.setattr(background, "IS_ON", False)
+    m, model = filled(23)
+    events = m.encode(EVENTS)
+    n_parts = len(view_of(m).searched)
+    while background._merge_once(ref(m), merger_of(m)):
+        pass
+    assert len(view_of(m).searched) < n_parts
+    assert encoded_lists(m, events) == [expected(model, e) for e in EVENTS]
+    m.add("new", "x = 1")
+    with pytest.raises(mw.MatchwoodError, match="found a change since"):
+        m.find(events)

@@ -59,7 +59,7 @@ class Search:
         encoded = self._matcher.encode(shaped(others))
         add_problems(encoded.errors, filters)
         found = self._matcher.find(encoded, (), Choice(self._limit, self._filter, filters))
-        ids = self._matcher.arrow_ids()
+        ids = self._matcher.arrow_ids(encoded)
         kind = {pa.int64(): "int", pa.string(): "str"}.get(ids.type, "mixed")
         chosen = np.array(python_ids(ids.take(pa.array(found.slots))), object)
         array = chosen.astype(np.int64) if kind == "int" else chosen

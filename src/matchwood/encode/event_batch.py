@@ -14,7 +14,7 @@ and the one below.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -48,11 +48,15 @@ class EncodedEvents(NamedTuple):
     """A batch, and what was wrong with the events that could not be encoded.
 
     warnings  what was wrong with computed attributes of events that are in the batch all the same
+    others    the same events in the integers of further parts of a view (`Matcher.encode`)
+    view      what they were encoded for, where it has parts
     """
 
     batch: EventBatch
     errors: dict[int, EventError]
     warnings: dict[int, list[EventError]] = {}  # noqa: RUF012 - never written
+    others: tuple[EncodedEvents, ...] = ()
+    view: Any = None
 
 
 def batch_of(

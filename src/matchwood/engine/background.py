@@ -134,7 +134,7 @@ def _replaced(view: View, old: list[Part], fresh: Part) -> View | None:
         fresh = fresh.without(np.array(gone, np.int32))
     kept = [part for part in view.parts[:-1] if id(part.store) in now]
     parts = [*kept, *([fresh] if len(fresh) else []), view.parts[-1]]
-    return View(parts, view.filters, view.spare, n_added=view.n_added)
+    return View(parts, view.filters, view.spare, n_added=view.n_added, n_changes=view.n_changes)
 
 
 def _new(part: Part, current: Part) -> np.ndarray:

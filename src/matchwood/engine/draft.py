@@ -195,7 +195,10 @@ class Draft:
             if len(head.subscriptions) >= tiers.HEAD_MOST:
                 parts.append(Part(head))
                 head, spare = blank(head), Spare()
-        return View([*parts, Part(head)], view.filters, spare, n_added=self._n_added)
+        return View(
+            [*parts, Part(head)], view.filters, spare, n_added=self._n_added,
+            n_changes=view.n_changes + 1,
+        )  # fmt: skip
 
     def spoil(self) -> None:
         """What was done so far is not published."""
@@ -252,7 +255,11 @@ class Draft:
     def _numbered(self, chunk: Chunk) -> Chunk:
         """A chunk with numbers in the order of addition, without ids that are in use elsewhere."""
         n = len(chunk.ids)
-        chunk.order, chunk.fields = self._next_order(n), self._timed(chunk.fields, n)
+        if chunk.order is None:
+            chunk.order = self._next_order(n)
+        else:
+            self._n_added = max(self._n_added, int(chunk.order.max(initial=-1)) + 1)
+        chunk.fields = self._timed(chunk.fields, n)
         for part in [*self._parts, Part(self.head)]:
             known = part.store.subscriptions.slot_of.keys()
             if not _is_disjoint(known, chunk.ids):

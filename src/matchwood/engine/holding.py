@@ -247,7 +247,10 @@ class Holding(Durability):
             view = self._view
             if len(view.parts[-1]) > COPIED_MOST:  # frozen, so that both may have it
                 empty = Part(blank(view.head))
-                view = View([*view.parts, empty], view.filters, Spare(), n_added=view.n_added)
+                view = View(
+                    [*view.parts, empty], view.filters, Spare(), n_added=view.n_added,
+                    n_changes=view.n_changes,
+                )  # fmt: skip
                 self._view = view
             head = merged(view.parts[-1:])
         other = type(self).__new__(type(self))

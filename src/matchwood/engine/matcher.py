@@ -38,8 +38,8 @@ from matchwood.engine.questions import Questions
 from matchwood.engine.routing import Routing, with_ids
 from matchwood.engine.store import Store
 from matchwood.engine.subscriptions import Id, Subscriptions
-from matchwood.engine.view import View, encoded_event
-from matchwood.errors import EventError, MatchwoodError, StorageError
+from matchwood.engine.view import View, encoded_event, encoded_events, view_of
+from matchwood.errors import EventError, StorageError
 from matchwood.lang.nodes import Boolean, Expr
 
 if TYPE_CHECKING:
@@ -292,14 +292,14 @@ class Matcher(Holding, Collection, ContextValues, Questions):
     def encode(self, events: Any) -> EncodedEvents:
         """Events as integers, for `find`; they hold until the next change."""
         read = _read(events)
-        if len(self._view.searched) > 1 or self._view.searched[0].n_gone:
-            self._compact()
-        return self._search(lambda view, reader: encode_events(_only(view).attributes, read))
+        return self._search(lambda view, reader: encoded_events(view, read))
 
     def find(
         self, events: EncodedEvents, moments: Sequence[Moment] = (), choice: Choice = ALL
     ) -> Found:
         """The slots that hold for encoded events; `arrow_ids` tells the id of each slot.
+
+        Slots of several parts (`view`) are numbered part after part.
 
         moments  changes of contexts between the events, ascending; they may bring no new strings,
                  which would give other integers to events.  One that no context has any more may be
@@ -309,16 +309,20 @@ class Matcher(Holding, Collection, ContextValues, Questions):
         if moments:
             with self._changing(is_logged=False, bound=True):
                 return self._store.find(events, self._access.owner, moments, choice)
-        return self._search(lambda view, reader: _only(view).find(events, reader, (), choice))
 
-    def arrow_ids(self) -> pa.Array:
+        def search(view: View, reader: Reader) -> Found:
+            return view_of(events, view).find((events, *events.others), reader, choice)
+
+        return self._search(search)
+
+    def arrow_ids(self, events: EncodedEvents | None = None) -> pa.Array:
         """Ids by slot, as an Arrow array, null for slots without a subscription.
 
         int64 or strings; a struct of `int` and `str` where there are both.  They hold until the
-        next change.
+        next change, or merge of segments; with encoded events they are those that `find` means.
         """
-        with self._as_one() as store:
-            return store.subscriptions.to_arrow()
+        with self._reading() as view:
+            return (view if events is None else view_of(events, view)).arrow_ids()
 
     def renumber(self) -> pa.Array:
         """Make every subscription's id its number in the order they were added, from 0.
@@ -405,16 +409,6 @@ class Matcher(Holding, Collection, ContextValues, Questions):
         matcher = cls.__new__(cls)
         matcher._hold(load(path, mmap, verify))
         return matcher
-
-
-def _only(view: View) -> Store:
-    """The store of a view with one part, of which nothing is gone."""
-    if len(view.searched) > 1 or view.searched[0].n_gone:
-        raise MatchwoodError(
-            "expected a matcher that is as it was when events were encoded, found a change since: "
-            "encode them again"
-        )
-    return view.searched[0].store
 
 
 def _read(events: Any) -> Any:

@@ -26,16 +26,19 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from matchwood.encode.events import EncodedEvents, encode_event
+from matchwood.encode.events import EncodedEvents, encode_event, encode_events
 from matchwood.encode.schema import Schema
 from matchwood.engine.choices import ALL, Choice, best
 from matchwood.engine.join_kernels import join
-from matchwood.engine.matches import Found, Matches, kept
+from matchwood.engine.matches import Found, Matches, ids_to_arrow, kept
 from matchwood.engine.store import Store, are_marked
 from matchwood.engine.subscription_columns import agreed_types
 from matchwood.engine.subscriptions import check_id, missing
+from matchwood.errors import MatchwoodError
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from matchwood.engine.access import Reader
     from matchwood.engine.head import Spare
 
@@ -92,7 +95,9 @@ class Part:
 class View:
     """Segments and head; see the module's docstring."""
 
-    __slots__ = ("filters", "head", "is_guarded", "n", "n_added", "parts", "searched", "spare")
+    __slots__ = (
+        "filters", "head", "is_guarded", "n", "n_added", "n_changes", "parts", "searched", "spare",
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -101,6 +106,7 @@ class View:
         spare: Spare | None = None,
         is_guarded: bool = False,
         n_added: int = 0,
+        n_changes: int = 0,
     ) -> None:
         self.parts = tuple(parts)
         self.head = self.parts[-1].store
@@ -111,6 +117,8 @@ class View:
         self.is_guarded = is_guarded
         self.n_added = n_added
         """The next number in the order of addition."""
+        self.n_changes = n_changes
+        """Changes before this view; a merge is none."""
         self.searched = tuple([each for each in parts if len(each)]) or self.parts[-1:]
         """Parts that hold something, or the head alone."""
         self.n = 0 if is_guarded else sum(map(len, self.parts))
@@ -183,7 +191,9 @@ class View:
             found = part.find(events[0], reader, choice)
             ids = part.store.subscriptions.ids_of(found.slots)
         else:
-            found, ids = self._joined(events, reader, choice)
+            found, pairs = self._joined(events, reader, choice)
+            names = [part.store.subscriptions.ids_of(each.slots) for part, each in pairs]
+            ids = np.concatenate(names)[found.slots]
         return Matches(
             found.offsets, ids, found.errors, found.counters, self.id_kind, found.warnings
         )
@@ -192,12 +202,34 @@ class View:
         """How many subscriptions hold for events."""
         if len(self.searched) == 1:
             return len(self.searched[0].find(events[0], reader, choice).slots)
-        return len(self._joined(events, reader, choice)[1])
+        return len(self._joined(events, reader, choice)[0].slots)
+
+    def find(self, events: Sequence[EncodedEvents], reader: Reader, choice: Choice) -> Found:
+        """As `match`, with slots: those of a part come after all slots of the parts before it."""
+        if len(self.searched) == 1:
+            return self.searched[0].find(events[0], reader, choice)
+        found, pairs = self._joined(events, reader, choice)
+        sizes = [part.store.subscriptions.n_slots for part in self.searched]
+        first = np.cumsum([0, *sizes])
+        slots = np.concatenate(
+            [each.slots + at for (_, each), at in zip(pairs, first[:-1], strict=True)]
+        )
+        return found._replace(slots=slots[found.slots])
+
+    def arrow_ids(self) -> pa.Array:
+        """Ids by slot, as `find` numbers them; null where there is no subscription."""
+        import pyarrow as pa
+
+        found = [_ids_of(part, self.id_kind) for part in self.searched]
+        return found[0] if len(found) == 1 else pa.concat_arrays(found)
 
     def _joined(
         self, events: Sequence[EncodedEvents], reader: Reader, choice: Choice
-    ) -> tuple[Found, np.ndarray]:
-        """What was found in several parts as one, and its ids; its slots are of no use."""
+    ) -> tuple[Found, list[tuple[Part, Found]]]:
+        """What was found in several parts as one, and what was found in each of them.
+
+        Its slots are positions among all that was found, part after part.
+        """
         one_by_one = choice if choice is ALL else replace(choice, limit=None)
         columns = [part.store.subscriptions.columns for part in self.searched]
         if choice.now is None and any(len(each.expires) for each in columns):
@@ -230,13 +262,54 @@ class View:
                 part.store.subscriptions.columns.priorities(found.slots) for part, found in pairs
             ]
             result = best(result, np.concatenate(priority), choice.limit)
-        names = [part.store.subscriptions.ids_of(found.slots) for part, found in pairs]
-        return result, np.concatenate(names)[result.slots]
+        return result, pairs
 
 
 def encoded_event(view: View, event: Any) -> list[EncodedEvents]:
     """One event, encoded for each part that is searched; raises what is wrong with it."""
     return [EncodedEvents(encode_event(part.store.attributes, event), {}) for part in view.searched]
+
+
+def encoded_events(view: View, events: Any) -> EncodedEvents:
+    """Events, encoded for each part that is searched; what is wrong for one is wrong for all."""
+    first, *others = [encode_events(part.store.attributes, events) for part in view.searched]
+    for each in others:
+        for event, error in each.errors.items():
+            first.errors.setdefault(event, error)
+    return first._replace(others=tuple(others), view=view)
+
+
+def view_of(events: EncodedEvents, view: View) -> View:
+    """The view to search for encoded events: the one that they were encoded for, unless it changed.
+
+    A merge leaves other parts and changes nothing, so a view from before it can still be searched.
+    """
+    before = view if events.view is None else events.view
+    is_same = before.is_guarded == view.is_guarded and before.n_changes == view.n_changes
+    if not is_same or len(before.searched) != 1 + len(events.others):
+        raise MatchwoodError(
+            "expected a matcher that is as it was when events were encoded, found a change since: "
+            "encode them again"
+        )
+    return view if view.is_guarded else before
+
+
+def _ids_of(part: Part, kind: str) -> pa.Array:
+    """Ids by slot, null where a slot is free or its subscription is gone."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    subscriptions = part.store.subscriptions
+    n = subscriptions.n_slots
+    is_gone = are_marked(part.gone, np.arange(n)) if part.n_gone else np.zeros(n, bool)
+    if kind == subscriptions.id_kind:
+        ids = subscriptions.to_arrow()
+        return pc.if_else(pa.array(is_gone), None, ids) if part.n_gone else ids
+    is_gone |= subscriptions.order[:n] < 0
+    ids = subscriptions.ids[:n]
+    if ids.dtype == object:
+        ids = np.where(is_gone, None, ids)
+    return ids_to_arrow(ids, kind, is_gone)
 
 
 def guarded(store: Store, filters: dict[Any, Any] | None = None) -> View:

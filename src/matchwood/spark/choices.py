@@ -58,7 +58,10 @@ def add_problems(errors: dict[int, Any], filters: Filters | None) -> None:
 def is_tested(matcher: Matcher, name: str) -> bool:
     """Whether a subscription tests an attribute of events."""
     without, with_it = matcher.encode([{}]), matcher.encode([{name: "x"}])
-    return bool(with_it.errors) or with_it.batch.attr.tolist() != without.batch.attr.tolist()
+    if with_it.errors:
+        return True
+    pairs = zip((without, *without.others), (with_it, *with_it.others), strict=True)
+    return any(one.batch.attr.tolist() != two.batch.attr.tolist() for one, two in pairs)
 
 
 def plan_choice(events: StructType, declared: dict[str, str] | None, limit: int | None) -> Choice:

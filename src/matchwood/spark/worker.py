@@ -189,7 +189,8 @@ def cut(events: EncodedEvents, first: int, last: int) -> EncodedEvents:
         batch.attr[inside], batch.lo[inside], batch.hi[inside],
     )  # fmt: skip
     errors = {row - first: error for row, error in events.errors.items() if first <= row < last}
-    return EncodedEvents(part, errors)
+    others = tuple([cut(each, first, last) for each in events.others])
+    return events._replace(batch=part, errors=errors, others=others)
 
 
 def out_batch(
