@@ -308,7 +308,8 @@ def _ids_of(part: Part, kind: str) -> pa.Array:
     is_gone |= subscriptions.order[:n] < 0
     ids = subscriptions.ids[:n]
     if ids.dtype == object:
-        ids = np.where(is_gone, None, ids)
+        ids = ids.copy()
+        ids[is_gone] = None
     return ids_to_arrow(ids, kind, is_gone)
 
 

@@ -115,10 +115,11 @@ def load_events(
 def encode_entries(attributes: Attributes, table: pa.Table, first: int, last: int) -> EventBatch:
     """Encode the events first .. last - 1 of an entry table."""
     if attributes.absences or any(each.patterns for each in attributes.all):
-        batch, errors, _ = encode_events(attributes, wide_events(table, first, last))
-        if errors:
-            raise MatchwoodError(f"expected events without faults, found {min(errors.items())}")
-        return batch
+        events = encode_events(attributes, wide_events(table, first, last))
+        if events.errors:
+            wrong = min(events.errors.items())
+            raise MatchwoodError(f"expected events without faults, found {wrong}")
+        return events.batch
     entries = Entries(table, first, last)
     attr = np.full(len(entries.code), -1, np.int32)
     keys = np.zeros(len(entries.code), np.int64)
