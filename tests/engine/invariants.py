@@ -59,8 +59,7 @@ def check_subscriptions(subscriptions: Subscriptions, table: ExpressionTable) ->
     assert (subscriptions.order[n:] == -1).all()
     assert sorted([*used.tolist(), *subscriptions._free]) == list(range(n))
     assert len(set(subscriptions.order[used].tolist())) == len(used)
-    by_slot = {slot: id_ for id_, slot in subscriptions.slot_of.items()}
-    assert by_slot == {slot: subscriptions.ids[slot] for slot in used.tolist()}
+    assert [subscriptions.get(subscriptions.ids[slot]) for slot in used.tolist()] == used.tolist()
     assert np.flatnonzero(table.layout.kind != UNUSED).tolist() == used.tolist()
     in_order = subscriptions.order[subscriptions.slots()]
     assert (np.diff(in_order) > 0).all()

@@ -14,6 +14,9 @@ if TYPE_CHECKING:
     from matchwood.engine.subscriptions import Subscriptions
     from matchwood.index.core.scratch import Scratch
 
+_NO_ORDER = np.empty(0, np.int64)
+"""Where slots ascend in the order of addition."""
+
 
 def arranged(
     found: Sequence[Hits],
@@ -26,11 +29,13 @@ def arranged(
 
     found  of each index that was searched; where there is one alone, its arrays are used again
     """
-    words = subscriptions.n_slots // 64 + 1 if subscriptions.in_order else 0
+    words, order = subscriptions.n_slots // 64 + 1, _NO_ORDER
+    if not subscriptions.in_order:
+        words, order = 0, subscriptions.order[:]
     if len(found) == 1 and not len(always) and not errors:
         (hits,) = found
         if len(hits.slots) > 1:
-            put_in_order(hits.offsets, hits.slots, subscriptions.order, scratch.bitmap(words))
+            put_in_order(hits.offsets, hits.slots, order, scratch.bitmap(words))
         return hits
     first, *others = found
     second = _nothing(first) if not others else others[0]
@@ -43,7 +48,7 @@ def arranged(
     slots = np.empty(len(first.slots) + len(second.slots) + n * len(always), np.int32)
     used = arrange(
         first.offsets, first.slots, second.offsets, second.slots, always, skip,
-        subscriptions.order, scratch.bitmap(words), offsets, slots,
+        order, scratch.bitmap(words), offsets, slots,
     )  # fmt: skip
     return Hits(offsets, slots[:used], first.counters + second.counters)
 

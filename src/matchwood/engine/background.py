@@ -107,7 +107,7 @@ def _merge_once(owner: ref[Holding], merger: Merger) -> bool:
         time.sleep(PAUSE)
 
     store = merged(parts, pause, STEP)
-    store.subscriptions.slot_of  # noqa: B018 - made here, not by the next change
+    store.subscriptions.lookup  # noqa: B018 - made here, not by the next change
     with access.writing():
         matcher = owner()
         if matcher is None:
@@ -148,5 +148,4 @@ def _new(part: Part, current: Part) -> np.ndarray:
 def _slots_in(fresh: Part, part: Part, slots: np.ndarray) -> list[int]:
     """Where subscriptions of an old segment are in the merged one."""
     names = part.store.subscriptions.ids_of(slots).tolist()
-    slot_of = fresh.store.subscriptions.slot_of
-    return [slot_of[id_] for id_ in names]
+    return list(map(fresh.store.subscriptions.find, names))

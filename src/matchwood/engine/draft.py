@@ -28,7 +28,7 @@ from matchwood.engine.loading import BatchReport, Chunk
 from matchwood.engine.merge import merged
 from matchwood.engine.recovery import blank
 from matchwood.engine.store import Store, taken
-from matchwood.engine.subscriptions import Id, check_id
+from matchwood.engine.subscriptions import Id, Subscriptions, check_id
 from matchwood.engine.view import Part, View
 from matchwood.errors import SubscriptionError
 from matchwood.lang.nodes import Expr
@@ -146,6 +146,7 @@ class Draft:
         store.subscriptions.changed = None
         store.settle()
         store.settled_change()
+        store.freeze()
         self._parts.append(Part(store))
         return report
 
@@ -261,7 +262,7 @@ class Draft:
             self._n_added = max(self._n_added, int(chunk.order.max(initial=-1)) + 1)
         chunk.fields = self._timed(chunk.fields, n)
         for part in [*self._parts, Part(self.head)]:
-            known = part.store.subscriptions.slot_of.keys()
+            known = part.store.subscriptions
             if not _is_disjoint(known, chunk.ids):
                 for row, id_ in enumerate(chunk.ids):
                     with suppress(SubscriptionError):  # what is no id is refused later
@@ -271,9 +272,9 @@ class Draft:
         return chunk
 
 
-def _is_disjoint(known: Any, ids: Sequence[Any]) -> bool:
+def _is_disjoint(known: Subscriptions, ids: Sequence[Any]) -> bool:
     try:
-        return bool(known.isdisjoint(ids))
+        return not known.has_any(ids)
     except TypeError:  # something that cannot be an id
         return False
 

@@ -252,7 +252,7 @@ class Holding(Durability):
                     n_changes=view.n_changes,
                 )  # fmt: skip
                 self._view = view
-            head = merged(view.parts[-1:])
+            head = merged(view.parts[-1:], is_segment=False)
         other = type(self).__new__(type(self))
         other._hold(head)
         other._view = View([*view.parts[:-1], Part(head)], {}, Spare(), n_added=view.n_added)

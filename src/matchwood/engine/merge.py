@@ -52,6 +52,8 @@ def merged(
             raise error
     store.settle()
     store.settled_change()
+    if is_segment:
+        store.freeze()
     return store
 
 

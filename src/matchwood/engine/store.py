@@ -365,6 +365,11 @@ class Store:
         """Build what searches need; for an owner that has the store for itself."""
         self.routing.settle()
 
+    def freeze(self) -> None:
+        """Take the smallest form of what is settled; from now on it is only read."""
+        if self.subscriptions.is_compact:
+            self.subscriptions.freeze()
+
     def absorb(self, readers: Sequence[Reader]) -> None:
         """Take over what searches have counted and learned; for the owner, as `settle`."""
         was_whole, self.is_whole = self.is_whole, False

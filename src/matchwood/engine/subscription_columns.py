@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from matchwood.engine.fields import NEVER, FieldColumns
+from matchwood.engine.packed_integers import packed
 from matchwood.engine.texts import TextArena
 from matchwood.kernel.arrays import doubled, grown
 from matchwood.kernel.journal import Journal
@@ -35,7 +36,7 @@ class SubscriptionColumns:
         self._journal = journal
         self.priority = np.empty(0, np.int64)
         self.expires = np.empty(0, np.int64)
-        self.added = np.zeros(64, np.int64)
+        self.added: Any = np.zeros(64, np.int64)  # Packed when frozen
         self.attributes: TextArena | None = None
         self.payload: TextArena | None = None
         self.types: dict[str, str] = {}
@@ -115,7 +116,7 @@ class SubscriptionColumns:
             self.expires.take(slots) if len(self.expires) else None,
             None if self.attributes is None else self.texts("attributes", slots),
             None if self.payload is None else self.texts("payload", slots),
-            self.added.take(slots),
+            self.added[slots],
             self.types,
         )
 
@@ -139,6 +140,18 @@ class SubscriptionColumns:
                 setattr(self, name, fresh if any(v is not None for v in texts) else None)
         if self.attributes is None:
             self.types = {}
+
+    def freeze(self, n: int) -> None:
+        """Take the smallest form of n slots; from now on they are only read."""
+        self.added = packed(self.added[:n])
+        for name in _NUMBERS:
+            array = getattr(self, name)
+            if len(array):
+                setattr(self, name, array[:n].copy())
+        for name in _TEXTS:
+            arena = getattr(self, name)
+            if arena is not None:
+                arena.freeze(n)
 
     def layout(self, n: int) -> dict[str, np.ndarray]:
         """Arrays for a snapshot; slots have no gaps."""

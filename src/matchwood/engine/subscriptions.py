@@ -3,7 +3,8 @@
 Slots are handed out from a free list, so an index can use them as dense expression ids; `order`
 tells which came first.  While all ids are ints they live in one array; a Python object per id is
 only made once a string appears.  The map from id to slot is made when the first change asks for it:
-a process that only matches never pays for it.
+a process that only matches never pays for it, and one that only reads gets a smaller `IdLookup`.
+`freeze` gives those of a segment their smallest form.
 
 Ids, order and texts are facts (see `savepoint`): a slot counts as soon as its `order` is written,
 in one step, after its id and text.  The map, the free slots and the counts follow from them.
@@ -11,14 +12,16 @@ in one step, after its id and text.  The map, the free slots and the counts foll
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from matchwood.engine.fields import NO_FIELDS, FieldColumns
+from matchwood.engine.id_lookup import IdLookup, lookup_of_ints, lookup_of_names
 from matchwood.engine.matches import Id as Id
 from matchwood.engine.matches import ids_to_arrow
+from matchwood.engine.packed_integers import packed
 from matchwood.engine.subscription_columns import SubscriptionColumns
 from matchwood.engine.texts import TextArena
 from matchwood.errors import SubscriptionError
@@ -33,9 +36,9 @@ class Subscriptions:
     """Ids by slot and slots by id."""
 
     def __init__(self) -> None:
-        self._ids: np.ndarray = np.zeros(64, np.int64)  # int64, or object once a string appears
+        self._ids: Any = np.zeros(64, np.int64)  # object once a string appears; Packed when frozen
         self._names: TextArena | None = None  # string ids of a snapshot, not yet Python objects
-        self.order = np.full(64, -1, np.int64)  # -1: the slot is free
+        self.order: Any = np.full(64, -1, np.int64)  # -1: the slot is free; Packed when frozen
         self.journal = Journal()
         self.texts = TextArena(self.journal)
         self.columns = SubscriptionColumns(self.journal)
@@ -48,12 +51,13 @@ class Subscriptions:
         """The next number in the order of addition."""
         self._free: list[int] = []
         self._slot_of: dict[Id, int] | None = {}
+        self._lookup: IdLookup | None = None  # instead of the map, while nothing changes
 
     def __len__(self) -> int:
         return self._n_slots - len(self._free)
 
     def __contains__(self, id_: object) -> bool:
-        return id_ in self.slot_of
+        return self.get(id_) is not None
 
     @property
     def n_slots(self) -> int:
@@ -70,18 +74,20 @@ class Subscriptions:
         """Ids by slot."""
         names = self._names
         if names is not None:  # several threads may do this at the same time
-            ids = self._ids.astype(object)
+            ids = self._ids[:].astype(object)
             for slot, name in enumerate(names.all(self._n_slots)):
                 if name is not None:
                     ids[slot] = name
             self._ids = ids
             self._names = None
-        return self._ids
+        return self._ids[:]
 
     def ids_of(self, slots: np.ndarray) -> np.ndarray:
         """The ids of slots; of a fresh snapshot only those asked for become Python objects."""
         names = self._names
-        if names is None or len(slots) * 4 > self._n_slots:
+        if names is None:
+            return self._ids[slots]
+        if len(slots) * 4 > self._n_slots:
             return self.ids[slots]
         distinct, inverse = np.unique(slots, return_inverse=True)
         ids = self._ids[distinct].astype(object)
@@ -109,33 +115,65 @@ class Subscriptions:
 
     @property
     def slot_of(self) -> dict[Id, int]:
+        """The map of slots by id, for changes."""
         if self._slot_of is None:
             used = self.slots()
             self._slot_of = dict(zip(self.ids[used].tolist(), used.tolist(), strict=True))
+            self._lookup = None
         return self._slot_of
+
+    def get(self, id_: Any) -> int | None:
+        """The slot of an id, or None."""
+        if self._slot_of is None and not self._free:
+            return self.lookup.get(id_)
+        return self.slot_of.get(id_)
+
+    def has_any(self, ids: Sequence[Any]) -> bool:
+        """Whether one of some ids is here; TypeError where one cannot be an id."""
+        if self._slot_of is None and not self._free:
+            return bool(ids) and self.lookup.has_any(ids)
+        return not self.slot_of.keys().isdisjoint(ids)
+
+    @property
+    def lookup(self) -> IdLookup:
+        """What finds slots by id while there is no map; slots have no gaps."""
+        found = self._lookup
+        if found is None:  # several threads may do this at the same time
+            n = self._n_slots
+            if self.n_strings:
+                ids = self.ids
+                found = lookup_of_names(ids[:n].tolist(), ids.__getitem__)
+            else:
+                ids = self._ids
+                found = lookup_of_ints(ids[:n] if isinstance(ids, np.ndarray) else ids)
+            self._lookup = found
+        return found
 
     @property
     def nbytes(self) -> int:
         """Arrays, texts and an estimate for Python's own objects."""
-        size = self.ids.nbytes + self.order.nbytes + self.texts.nbytes + self.columns.nbytes
-        if self.ids.dtype == object:
-            size += 60 * len(self)
+        size = self._ids.nbytes + self.order.nbytes + self.texts.nbytes + self.columns.nbytes
+        size += 0 if self._names is None else self._names.nbytes
+        size += 0 if self._lookup is None else self._lookup.nbytes
+        if self._names is None:
+            size += 60 * self.n_strings
         if self._slot_of is not None:
             size += 100 * len(self)
         return size
 
     def slots(self) -> np.ndarray:
         """Slots in use, in the order their subscriptions were added."""
+        if self.is_compact:
+            return np.arange(self._n_slots, dtype=np.int32)
         used = np.flatnonzero(self.order[: self._n_slots] >= 0).astype(np.int32)
         return used if self.in_order else used[np.argsort(self.order[used], kind="stable")]
 
     def find(self, id_: Id) -> int:
         """The slot of an id; SubscriptionError when there is none."""
-        check_id(id_)
-        try:
-            return self.slot_of[id_]
-        except KeyError:
-            raise missing(id_) from None
+        slot = self.get(check_id(id_))
+        if slot is None:
+            raise missing(id_)
+        return slot
 
     def add(
         self,
@@ -190,11 +228,22 @@ class Subscriptions:
             for id_ in ids:
                 self.changed[id_] = removed or self.changed.get(id_, False)
 
+    def freeze(self) -> None:
+        """Take the smallest form; from now on they are only read.  Slots have no gaps."""
+        n = self._n_slots
+        ids = self._ids[:n]
+        self._ids = packed(ids) if ids.dtype == np.int64 else ids.copy()
+        if self.in_order:  # else kernels sort by it
+            self.order = packed(self.order[:n])
+        self.texts.freeze(n)
+        self.columns.freeze(n)
+        self._slot_of = None
+
     def derive(self) -> None:
         """Make again what follows from ids and order, after a change was undone."""
         used = self.order[: self._n_slots] >= 0
         self._free = np.flatnonzero(~used).tolist()
-        self._slot_of = None
+        self._slot_of = self._lookup = None
 
     def compact(self) -> np.ndarray:
         """Renumber slots in order without gaps; returns the old slot of each new one.
@@ -208,7 +257,7 @@ class Subscriptions:
         self.columns.compact(old)
         self._n_slots = len(old)
         self._free = []
-        self._slot_of = None
+        self._slot_of = self._lookup = None
         self.in_order = True
         return old
 
@@ -216,7 +265,7 @@ class Subscriptions:
         """Slots as ids; returns the ids so far; call after `compact`."""
         before = self.to_arrow()
         self._ids = np.arange(len(self._ids), dtype=np.int64)
-        self._names = self._slot_of = None
+        self._names = self._slot_of = self._lookup = None
         self.n_strings = 0
         return before
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from matchwood.engine.packed_integers import packed
 from matchwood.kernel.arrays import doubled, grown, slices
 from matchwood.kernel.journal import Journal
 
@@ -27,8 +28,8 @@ class TextArena:
 
     def __init__(self, journal: Journal | None = None) -> None:
         self._journal = Journal() if journal is None else journal
-        self._start = np.zeros(64, np.int64)
-        self._size = np.full(64, -1, np.int32)
+        self._start: Any = np.zeros(64, np.int64)  # Packed when frozen
+        self._size: Any = np.full(64, -1, np.int32)  # the same
         self._bytes = np.zeros(1024, np.uint8)
         self._used = 0
         self._wasted = 0
@@ -36,6 +37,11 @@ class TextArena:
     @property
     def nbytes(self) -> int:
         return int(self._start.nbytes + self._size.nbytes + self._bytes.nbytes)
+
+    @property
+    def used_bytes(self) -> int:
+        """The texts themselves, without room to grow and without what finds them."""
+        return self._used - self._wasted
 
     @property
     def n_slots(self) -> int:
@@ -95,6 +101,13 @@ class TextArena:
         if self._wasted * 2 > self._used > 4096:
             self._rewrite(np.arange(len(self._size)))
 
+    def freeze(self, n: int) -> None:
+        """Take the smallest form of the texts of n slots; from now on they are only read."""
+        self._rewrite(np.arange(min(n, len(self._size))))
+        self.make_room(n)
+        self._bytes = self._bytes[: self._used].copy()
+        self._start, self._size = packed(self._start[:n]), packed(self._size[:n])
+
     def compact(self, old: np.ndarray) -> None:
         """Keep the texts of slots `old`, renumbered from 0."""
         self._rewrite(old)
@@ -102,7 +115,7 @@ class TextArena:
     def layout(self, n: int) -> dict[str, np.ndarray]:
         return {
             "text_start": self._start[:n],
-            "text_size": self._size[:n],
+            "text_size": self._size[:n].astype(np.int32),
             "text_bytes": self._bytes[: self._used],
         }
 

@@ -65,7 +65,7 @@ class Part:
 
     def slot_of(self, id_: Any) -> int | None:
         """The slot of an id; None if it is not here, or gone."""
-        slot = self.store.subscriptions.slot_of.get(id_)
+        slot = self.store.subscriptions.get(id_)
         if slot is None or (self.n_gone and self.gone[slot >> 3] >> (slot & 7) & 1):
             return None
         return slot

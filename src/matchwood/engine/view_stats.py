@@ -13,6 +13,7 @@ from matchwood.kernel.verify_kernels import COUNTERS
 
 if TYPE_CHECKING:
     from matchwood.engine.access import Reader
+    from matchwood.engine.subscriptions import Subscriptions
     from matchwood.engine.view import Part, View
 
 
@@ -74,11 +75,16 @@ def _counts(found: list[dict[str, int]]) -> dict[str, int]:
     return counts
 
 
+def _without_texts(subscriptions: Subscriptions) -> int:
+    return subscriptions.nbytes - subscriptions.texts.used_bytes
+
+
 def _memory(view: View, indexes: int) -> dict[str, int]:
     stores = [part.store for part in view.searched]
     contexts = view.head.contexts
     return {
-        "subscriptions": sum([store.subscriptions.nbytes for store in stores]),
+        "texts": sum([store.subscriptions.texts.used_bytes for store in stores]),
+        "subscriptions": sum([_without_texts(store.subscriptions) for store in stores]),
         "expressions": sum([store.table.nbytes for store in stores]),
         "attributes": sum([store.attributes.nbytes for store in stores]),
         **({} if contexts is None else {"contexts": contexts.nbytes}),

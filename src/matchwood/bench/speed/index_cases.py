@@ -133,12 +133,9 @@ def index_case(name: str, sizes: Sizes, index: str) -> Iterator[Measured | Readi
     if name == "begen":
         yield Measured("begen counting", beside["NumPy counting"] / batched)
         stats = matcher.stats()["bytes"]
-        yield Measured("memory", sum(stats.values()) / workload.n_subscriptions, _shares(stats, n))
-
-
-def _shares(stats: dict[str, int], n: int) -> dict[str, float]:
-    total = sum(stats.values())
-    return {f"% {name}": 100 * size / total for name, size in stats.items()}
+        shares = {name: size / workload.n_subscriptions for name, size in stats.items()}
+        text = shares.pop("texts")
+        yield Measured("memory", sum(shares.values()), {**shares, "text apart": text})
 
 
 def _workload(name: str, n: int, n_events: int) -> Workload:
