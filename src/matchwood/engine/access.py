@@ -115,6 +115,11 @@ class Access:
         return _is_held(self._main)
 
     @property
+    def is_served(self) -> bool:
+        """Whether other threads may search: there are some, and searches have been made."""
+        return bool(self._readers) and threading.active_count() > 1
+
+    @property
     def is_idle(self) -> bool:
         """Whether no search and no change seems to run, so that a change need not wait."""
         return not self._is_wanted and len(self._free) >= len(self.readers())

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 from weakref import ref
 
 from matchwood.engine.access import Access, Reader
@@ -32,6 +32,10 @@ from matchwood.engine.store import Store
 from matchwood.engine.view import Part, View, guarded
 from matchwood.errors import MatchwoodError
 from matchwood.index.core.scratch import Scratch
+from matchwood.kernel.deferred import NotCompiledError, deferred, may_compile
+
+if TYPE_CHECKING:
+    from matchwood.engine.matcher import Matcher
 
 Result = TypeVar("Result")
 
@@ -88,18 +92,22 @@ class Holding(Durability):
         """Call a search of the view, beside others unless it has to follow contexts."""
         while True:
             is_guarded = self._view.is_guarded
-            with self._access.shared(is_guarded) as reader:
-                view = self._shown(reader)
-                if not view.is_guarded:
-                    found = search(view, reader)
-                    if reader.n_events >= FORGET_FROM:  # segments do not learn from events
-                        reader.scratch, reader.n_events = Scratch(), 0
-                    return found
-                store = view.head
-                is_ready = is_guarded and store.pending is None and store.routing.is_settled
-                if is_ready and store.contexts is None:
-                    found = search(view, reader)
-                    break
+            try:
+                with self._access.shared(is_guarded) as reader:
+                    view = self._shown(reader)
+                    if not view.is_guarded:
+                        found = search(view, reader)
+                        if reader.n_events >= FORGET_FROM:  # segments do not learn from events
+                            reader.scratch, reader.n_events = Scratch(), 0
+                        return found
+                    store = view.head
+                    is_ready = is_guarded and store.pending is None and store.routing.is_settled
+                    if is_ready and store.contexts is None:
+                        found = deferred(search, view, reader)  # changes wait for this search
+                        break
+            except NotCompiledError as missing:
+                missing.compile()
+                continue
             if store.contexts is not None:
                 return self._search_in_contexts(search)
             with self._exclusive():
@@ -142,6 +150,21 @@ class Holding(Durability):
                     yield view
                     return
 
+    def _rehearse(self, bound: bool = False) -> None:
+        """Compile what a change needs, before it takes the locks that searches wait for.
+
+        bound  the change will make the view a guarded one
+        """
+        view, access = self._view, self._access
+        if not may_compile() or not (bound or view.is_guarded):
+            return
+        if access.is_served and not access.is_mine:
+            from matchwood.engine.rehearsal import rehearse
+
+            kind, routing = cast("type[Matcher]", type(self)), view.head.routing
+            has_contexts = bound or view.head.contexts is not None
+            rehearse(kind, routing.name, routing.config, has_contexts)
+
     @contextmanager
     def _as_one(self, is_compact: bool = False) -> Iterator[Store]:
         """All subscriptions in one store, without gaps if asked for, while nothing changes them."""
@@ -157,6 +180,7 @@ class Holding(Durability):
     @contextmanager
     def _exclusive(self, report: BatchReport | None = None) -> Iterator[None]:
         """No other change; if the view is guarded no search either, and a store that is whole."""
+        self._rehearse()
         with self._access.writing():
             self._check_loading(report)
             if not self._view.is_guarded:
@@ -171,6 +195,7 @@ class Holding(Durability):
     @contextmanager
     def _one_loading(self) -> Iterator[BatchReport]:
         """No other change until an add_many is over; also what it reads may not change this."""
+        self._rehearse()
         with self._access.writing():
             self._check_loading()
             if self._durable is not None:
@@ -201,6 +226,7 @@ class Holding(Durability):
         bound      it speaks of contexts
         report     of the add_many that it belongs to
         """
+        self._rehearse(bound)
         with self._access.writing():
             self._check_loading(report)
             if bound and not self._view.is_guarded:

@@ -21,6 +21,7 @@ from matchwood.engine.matches import Matches
 from matchwood.engine.moments import part_of
 from matchwood.engine.view import View
 from matchwood.errors import MatchwoodError
+from matchwood.kernel.deferred import defer, is_deferred
 
 LEAST = 32
 """Events of a slice; fewer are not worth a thread."""
@@ -69,7 +70,7 @@ def match_in_threads(
         free.append(mine)
         return found, work
 
-    with ThreadPoolExecutor(threads) as pool:
+    with ThreadPoolExecutor(threads, initializer=defer, initargs=(is_deferred(),)) as pool:
         done = list(pool.map(search, bounds[:-1], bounds[1:]))
     reader.work += sum([work for _, work in done])
     reader.n_events += n

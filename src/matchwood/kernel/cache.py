@@ -40,12 +40,13 @@ from numba.core.compiler import CompileResult
 from numba.core.serialize import dumps
 
 from matchwood.kernel import store
+from matchwood.kernel.deferred import NotCompiledError, is_deferred
 
 _PACKAGE = Path(__file__).parents[1]
 _IMPORT = re.compile(r"^from matchwood\.([\w.]+) import", re.MULTILINE)
 _OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
-_KEEPING = {"matchwood.kernel.cache", "matchwood.kernel.store"}
-"""They say where code is kept and not what it is, so that kernels need not be named after them."""
+_KEEPING = {"matchwood.kernel.cache", "matchwood.kernel.deferred", "matchwood.kernel.store"}
+"""They say where code is kept and when it is made, not what it is; folders ignore their text."""
 _DIGEST = hashlib.sha256().digest_size
 
 
@@ -53,7 +54,7 @@ def keep_on_disk(compiled: Any) -> None:
     """Let a compiled function be loaded from the package or the cache, and be kept there."""
     function = getattr(compiled, "py_func", None)
     if function is not None:  # else nothing compiles
-        compiled._cache = KernelCache(function)
+        compiled._cache = KernelCache(compiled, function)
 
 
 # -- the folder ------------------------------------------------------------------------------------
@@ -184,7 +185,8 @@ def source_of(module: str) -> bytes:
 class KernelCache(_Cache):  # type: ignore[misc]
     """A function's cache that never fails: what cannot be read or written is compiled again."""
 
-    def __init__(self, function: Any) -> None:
+    def __init__(self, dispatcher: Any, function: Any) -> None:
+        self._dispatcher = dispatcher
         self._folder = folder_name(function.__module__)
         name = re.sub(r"[^\w.]", "", function.__qualname__)
         self._name = f"{name}-{function.__code__.co_firstlineno}"
@@ -210,12 +212,12 @@ class KernelCache(_Cache):  # type: ignore[misc]
             return None
         target_context.refresh()
         kept = self._kept(sig, target_context.codegen())
-        if kept is None:
-            return None
-        try:
-            return CompileResult._rebuild(target_context, *kept)
-        except Exception:  # noqa: BLE001 -- code that this Numba cannot load: it compiles again
-            return None
+        if kept is not None:
+            with suppress(Exception):  # code that this Numba cannot load: it compiles again
+                return CompileResult._rebuild(target_context, *kept)
+        if is_deferred():
+            raise NotCompiledError(self._dispatcher, sig)
+        return None
 
     def save_overload(self, sig: Any, data: Any) -> None:
         if not self._is_enabled or data.library.has_dynamic_globals:

@@ -54,7 +54,7 @@ class _Frame:
     """A function that is being compiled; the functions it calls are compiled inside of it."""
 
     def __init__(self) -> None:
-        self.began = time.perf_counter()
+        self.began = time.thread_time()
         self.nested = 0.0
         self.llvm = 0.0
         self.lowering: list[tuple[float, float]] = []  # when it began, and `nested` at that time
@@ -73,7 +73,7 @@ class _Compiling(numba_event.Listener):  # type: ignore[misc]
         if not is_ours(event) or not self.frames:
             return
         frame = self.frames.pop()
-        whole = time.perf_counter() - frame.began
+        whole = time.thread_time() - frame.began
         if self.frames:
             self.frames[-1].nested += whole
         function = event.data["dispatcher"].py_func
@@ -90,7 +90,7 @@ class _Passing(numba_event.Listener):  # type: ignore[misc]
     def on_start(self, event: Any) -> None:
         frames = self.compiling.frames
         if frames and str(event.data["name"]).startswith(LOWERING):
-            frames[-1].lowering.append((time.perf_counter(), frames[-1].nested))
+            frames[-1].lowering.append((time.thread_time(), frames[-1].nested))
 
     def on_end(self, event: Any) -> None:
         frames = self.compiling.frames
@@ -101,4 +101,4 @@ class _Passing(numba_event.Listener):  # type: ignore[misc]
             return
         began, nested = frame.lowering.pop()
         if not frame.lowering:  # the outermost: Numba's own functions are lowered inside ours
-            frame.llvm += time.perf_counter() - began - (frame.nested - nested)
+            frame.llvm += time.thread_time() - began - (frame.nested - nested)
