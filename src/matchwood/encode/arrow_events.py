@@ -28,6 +28,7 @@ from matchwood.encode.events import (
 from matchwood.encode.interval_events import KeySets
 from matchwood.encode.keys import describe
 from matchwood.encode.kinds import MOMENTS
+from matchwood.encode.memberships import Membership, computing
 from matchwood.errors import EventError
 from matchwood.lang.functions.evaluate import PATH
 
@@ -102,16 +103,41 @@ def _computed_entries(
     unknown: dict[int, list[int]],
 ) -> Iterator[Entries]:
     """Entries of computed attributes, row by row over the columns that they read."""
-    needed = {name.split(PATH)[0] for each in attributes.computed for name in _inputs(each)}
+    every = attributes.computed.values()
+    needed = {name.split(PATH)[0] for each in every for name in _inputs(each)}
     columns: dict[str, list[Any]] = {}
     for name, column in flat_columns(table):
         if name in needed:
             columns[name] = [plain_value(each) for each in python_values(column)]
     nothing = [None] * table.num_rows
-    for attribute in attributes.computed:
+    plan = computing(attributes)
+    for membership in plan.memberships:
+        lists = _input(columns, membership.name, nothing)
+        yield from membership_rows(attributes, membership, lists, warnings)
+    for attribute in plan.ordinary:
         inputs = [_input(columns, name, nothing) for name in _inputs(attribute)]
         rows = zip(*inputs, strict=True) if inputs else [()] * table.num_rows
         yield from computed_rows(attributes, attribute, enumerate(rows), warnings, unknown)
+
+
+def membership_rows(
+    attributes: Attributes,
+    membership: Membership,
+    lists: Sequence[Any],
+    warnings: dict[int, list[EventError]],
+) -> Iterator[Entries]:
+    """Entries of the attributes that are TRUE because a list has their constant, given the list of
+    every row.
+    """
+    rows: dict[int, list[int]] = {}
+    for row, value in enumerate(lists):
+        problems: list[EventError] = []
+        for id_ in membership.true_for(value, attributes, problems):
+            rows.setdefault(id_, []).append(row)
+        if problems:
+            warnings.setdefault(row, []).extend(problems)
+    for id_, where in rows.items():
+        yield Entries(id_, np.array(where, np.int64), np.ones(len(where), np.int64))
 
 
 def _inputs(attribute: Attribute) -> list[str]:

@@ -28,7 +28,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -43,6 +43,9 @@ from matchwood.kernel.journal import Journal
 from matchwood.lang.functions.evaluate import Formula
 from matchwood.lang.names import is_context
 from matchwood.lang.scalars import tree_of
+
+if TYPE_CHECKING:
+    from matchwood.encode.expressions import ExpressionTable
 
 
 @lru_cache(maxsize=4096)
@@ -128,7 +131,11 @@ class Attributes:
         """Types that attributes get at their first use; see `Matcher`."""
         self.all: list[Attribute] = []
         self.absences: list[Attribute] = []  # attributes whose absence some subscription asks for
-        self.computed: list[Attribute] = []
+        self.computed: dict[int, Attribute] = {}  # by id
+        self.tested_by: ExpressionTable | None = None
+        """The table whose predicates test these attributes, where one is known."""
+        self.computing: Any = None
+        """How computed attributes of events are found, see `memberships`; until the next change."""
         self.failed: Counter[str] = Counter()
         """By computed attribute: events for which it failed, as Spark would."""
         self._free: list[int] = []  # ids of attributes that were dropped
@@ -171,7 +178,8 @@ class Attributes:
             attribute = self._new(name, None, None)
             if base is None and is_computed(name) and not name.endswith(EXACT):
                 attribute.formula = formula_of(name)
-                self.computed = [*self.computed, attribute]
+                self.journal.remember_item(self.computed, attribute.id)
+                self.computed[attribute.id] = attribute
             self.journal.remember_item(self.by_name, name)
             self.by_name[name] = attribute
             exact = self.by_name.get(name + EXACT)
@@ -307,7 +315,8 @@ class Attributes:
                 self.journal.remember_item(self.by_name, attribute.name)
                 del self.by_name[attribute.name]
                 if attribute.formula is not None:
-                    self.computed = [each for each in self.computed if each is not attribute]
+                    self.journal.remember_item(self.computed, attribute.id)
+                    del self.computed[attribute.id]
                 if attribute.name.endswith(EXACT):
                     base = self.by_name[attribute.name.removesuffix(EXACT)]
                     base.exact_id = -1

@@ -22,6 +22,7 @@ from matchwood.encode.arrow_events import (
     absence_entries,
     computed_rows,
     known_entries,
+    membership_rows,
     readable,
 )
 from matchwood.encode.arrow_values import is_text, python_values
@@ -30,6 +31,7 @@ from matchwood.encode.computed import find_value
 from matchwood.encode.events import EncodedEvents, EventBatch, value_entries, wrong_type
 from matchwood.encode.interval_events import KeySets
 from matchwood.encode.keys import describe
+from matchwood.encode.memberships import computing
 from matchwood.errors import EventError
 from matchwood.lang.functions.evaluate import PATH
 
@@ -88,7 +90,7 @@ class EntryEvents:
         words, ends, values, rows = columns
         needed = {
             name.split(PATH)[0]
-            for each in attributes.computed
+            for each in attributes.computed.values()
             if each.formula is not None
             for name in each.formula.inputs
         }
@@ -102,7 +104,11 @@ class EntryEvents:
                 if isinstance(value, dict):  # a struct with a field per type
                     value = next((each for each in value.values() if each is not None), None)
                 events[row][name] = value
-        for attribute in attributes.computed:
+        plan = computing(attributes)
+        for membership in plan.memberships:
+            lists = [find_value(event, membership.name) for event in events]
+            yield from membership_rows(attributes, membership, lists, warnings)
+        for attribute in plan.ordinary:
             assert attribute.formula is not None
             inputs = attribute.formula.inputs
             found = [

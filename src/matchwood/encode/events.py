@@ -27,6 +27,7 @@ from matchwood.encode.event_batch import EncodedEvents, EventBatch, batch_of, me
 from matchwood.encode.interval_events import KeySets, interval_entries
 from matchwood.encode.keys import WrongValue, describe, exact_number, float_place
 from matchwood.encode.kinds import MOMENTS
+from matchwood.encode.memberships import computing
 from matchwood.encode.plain_values import as_mapping, is_record, plain
 from matchwood.errors import EventError
 from matchwood.lang.literals import LiteralError
@@ -207,7 +208,11 @@ def _compute(
     """Add the entries of computed attributes; returns those that are unknown."""
     values: dict[str, Any] = {}
     unknown: list[Attribute] = []
-    for attribute in attributes.computed:
+    plan = computing(attributes)
+    for membership in plan.memberships:
+        value = find_value(event, membership.name)
+        found.update(dict.fromkeys(membership.true_for(value, attributes, problems), 1))
+    for attribute in plan.ordinary:
         assert attribute.formula is not None
         inputs = attribute.formula.inputs
         for name in inputs:

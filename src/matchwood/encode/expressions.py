@@ -61,6 +61,8 @@ class ExpressionTable:
         """Raised whenever keys or predicate ids of stored expressions changed: rebuild indexes."""
         self.n_attributes = int(self.predicates.layout.attr.max(initial=-1)) + 1
         """One more than the highest attribute id in use."""
+        self.n_encoded = 0
+        """How often expressions were encoded: new predicates come no other way."""
         self._workspace = new_workspace(_WORKSPACE)
         self._uses: np.ndarray | None = None  # counted when it is first needed
         self._merged: dict[int, list[int]] = {}  # by slot: attributes that merging left out
@@ -74,6 +76,7 @@ class ExpressionTable:
         self, leaves: Leaves, expr_start: np.ndarray, expr_code: np.ndarray, slots: np.ndarray
     ) -> None:
         """Merge, intern and store expressions, expression i in `slots[i]`."""
+        self.n_encoded += 1
         self._make_slots(int(slots.max(initial=-1)) + 1)
         self.n_attributes = max(self.n_attributes, int(leaves.attr.max(initial=-1)) + 1)
         if len(slots) > _LARGE:  # growing step by step would hash every predicate again and again

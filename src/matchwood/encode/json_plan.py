@@ -115,7 +115,7 @@ def make_plan(attributes: Attributes) -> JsonPlan:
     wanted = {name: each for name, each in attributes.by_name.items() if not each.is_hidden}
     inputs = {
         name.split(PATH)[0]
-        for each in attributes.computed
+        for each in attributes.computed.values()
         for name in (each.formula.inputs if each.formula is not None else ())
     }
     names = [*wanted, *sorted(inputs - wanted.keys())]

@@ -221,7 +221,7 @@ def _attributes(settings: dict[str, Any], arrays: Arrays) -> Attributes:
             attributes.by_name[attribute.name] = attribute
             if is_computed(attribute.name) and split(attribute.name) == (attribute.name, None):
                 attribute.formula = formula_of(attribute.name)
-                attributes.computed.append(attribute)
+                attributes.computed[id_] = attribute
         if isinstance(keys, DictionaryKeys) and _owns(attributes, attribute):
             keys.load_later(_DictionaryReader(arrays, id_))
     tested = set(np.unique(arrays["predicate_attr"]).tolist())

@@ -83,6 +83,9 @@ class Store:
     is_between_events: bool = False
     """Whether contexts are being changed between encoded events, whose integers have to hold."""
 
+    def __post_init__(self) -> None:
+        self.attributes.tested_by = self.table
+
     # -- changing ----------------------------------------------------------------------------
 
     def has(self, id_: Any) -> bool:

@@ -45,7 +45,7 @@ class Formula:
 
     def evaluate(self, values: Sequence[Any]) -> tuple[Any, bool]:
         """The value, and whether some comparison inside met values of another kind."""
-        values = [_plain(value) for value in values]
+        values = [plain_input(value) for value in values]
         types = tuple([type_of(value) for value in values])
         plan = self._plans.get(types)
         if plan is None:
@@ -105,7 +105,7 @@ def _inputs(node: Scalar) -> list[str]:
     return sorted(found)
 
 
-def _plain(value: Any) -> Any:
+def plain_input(value: Any) -> Any:
     """A value of an event as one of Python's own."""
     if value is None or type(value) in (int, float, str, bool, list):
         return value
