@@ -1,6 +1,9 @@
 """A process that changes a durable matcher until it is killed, and tells what was acknowledged.
 
-    python -m engine.durable_run FOLDER        one number per line on stdin
+    python -m engine.durable_run FOLDER KIND   one number per line on stdin
+
+    contexts   subscriptions with contexts: one store that changes in place
+    segments   none of them: small segments, which are merged and written in the background
 
 Change number i is the same in every run: `change(matcher, i)` carries it out, `expected(model, i)`
 says what it does to a plain dict.
@@ -14,19 +17,23 @@ import tempfile
 from typing import Any
 
 import matchwood as mw
+from matchwood.engine import tiers
 
 Model = dict[str, tuple[str, int, str | None]]
 """Text, priority and context by id, in the order of addition."""
 
 
-def steps(i: int) -> list[tuple[Any, ...]]:
+def steps(i: int, kind: str) -> list[tuple[Any, ...]]:
     """What change number i does."""
+    is_bound = kind == "contexts"
+    other = ("x < ctx.c", 0, f"k{i % 2}") if is_bound else (f"x < {i % 9}", 0, None)
+    next_ = ("set", f"k{i % 2}", i) if is_bound else ("replace", f"t{i - 1}", "x > 3", 2, None)
     add = ("add", f"s{i}", f"x >= {i % 13} AND y = {i % 3}", i % 5, None)
     return [
         [add],
         [("replace", f"s{i - 1}", f"x = {i % 7} OR y = 1", -i, None)],
-        [add, ("add", f"t{i}", "x < ctx.c", 0, f"k{i % 2}")],
-        [("set", f"k{i % 2}", i)],
+        [add, ("add", f"t{i}", *other)],
+        [next_],
         [("remove", f"s{i - 4}"), add],
         [("remove", f"s{i - 1}"), ("add", f"s{i - 1}", f"y = {i}", 1, None)],
         [("remove", f"t{i - 4}")],
@@ -34,10 +41,10 @@ def steps(i: int) -> list[tuple[Any, ...]]:
     ][i % 8]
 
 
-def change(m: mw.Matcher, i: int) -> None:
+def change(m: mw.Matcher, i: int, kind: str) -> None:
     if i % 29 == 28:
         m.checkpoint()
-    todo = steps(i)
+    todo = steps(i, kind)
     if i % 8 == 7:
         m.add_many([(id_, text) for _, id_, text, *_ in todo])
         return
@@ -51,8 +58,8 @@ def change(m: mw.Matcher, i: int) -> None:
                 getattr(b, verb)(id_, more[0], priority=more[1], context=more[2])
 
 
-def expected(model: Model, contexts: dict[str, Any], i: int) -> None:
-    for verb, id_, *more in steps(i):
+def expected(model: Model, contexts: dict[str, Any], i: int, kind: str) -> None:
+    for verb, id_, *more in steps(i, kind):
         if verb == "set":
             contexts[id_] = {"c": more[0], "w": f"word {i}"}
         elif verb == "remove":
@@ -61,32 +68,34 @@ def expected(model: Model, contexts: dict[str, Any], i: int) -> None:
             model[id_] = (more[0], more[1], more[2])
 
 
-def run(folder: str, first: int) -> None:
+def run(folder: str, first: int, kind: str) -> None:
     """Change the folder until killed; a line for each change that was acknowledged."""
     m = mw.Matcher.open(folder)
     os.write(1, f"open {os.getpid()}\n".encode())
     while True:
-        change(m, first)
+        change(m, first, kind)
         os.write(1, f"{first}\n".encode())
         first += 1
 
 
-def main(folder: str) -> None:
+def main(folder: str, kind: str) -> None:
     """Fork a process for every number that is read; it begins with that change, and is killed.
 
     Forked, so that the kernels are loaded once.
     """
+    if kind == "segments":
+        tiers.HEAD_MOST, tiers.FACTOR = 6, 2
     with tempfile.TemporaryDirectory() as other, mw.Matcher.open(other) as warm:
         for i in range(60):
-            change(warm, i)
+            change(warm, i, kind)
         warm.match({"x": 1, "y": 1})
     for line in sys.stdin:
         pid = os.fork()
         if not pid:
-            run(folder, int(line))
+            run(folder, int(line), kind)
         os.waitpid(pid, 0)
         os.write(1, b"end\n")
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    main(*sys.argv[1:])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import signal
@@ -20,7 +21,7 @@ from engine.durable_run import Model, change, expected
 from engine.invariants import check
 from matchwood.engine import durable
 
-IS_LONG = os.environ.get("MATCHWOOD_PROFILE") == "long"
+KILLS = 200 if os.environ.get("MATCHWOOD_PROFILE") == "long" else 8
 TESTS = Path(__file__).parents[1]
 
 
@@ -29,6 +30,19 @@ def held(m: mw.Matcher) -> tuple[Any, ...]:
     model = {row["id"]: (row["expr"], row["priority"], row["context"]) for row in rows}
     contexts = {id_: m.context(id_) for id_ in m.context_ids()}
     return list(model.items()), {id_: each for id_, each in contexts.items() if each}
+
+
+def named_files(folder: Path) -> set[str]:
+    """What checkpoint.json names."""
+    file = folder / "checkpoint.json"
+    found = json.loads(file.read_text())["segments"] if file.exists() else []
+    marks = {f"{name}.npy" for each in found for name in each["gone"]}
+    return {each["name"] for each in found} | marks
+
+
+def kept_files(folder: Path) -> set[str]:
+    """What there is of segments."""
+    return {each.name for each in (folder / "segments").glob("*")}
 
 
 def everything(m: mw.Matcher) -> list[Any]:
@@ -58,9 +72,10 @@ def test_what_was_closed_is_there_again(tmp_path: Path) -> None:
             check(m)
             m.checkpoint()
     assert sorted(each.name for each in (tmp_path / "f").iterdir()) == [
+        "checkpoint.json",
         "lock",
         "log.sqlite",
-        "snapshot",
+        "segments",
     ]
 
 
@@ -198,8 +213,8 @@ def test_a_damaged_snapshot_is_built_again_with_a_warning(tmp_path: Path, damage
         m.checkpoint()
         m.add("late", "x = 2")
         before = everything(m)
-    folder = tmp_path / "f" / "snapshot"
-    (file,) = folder.glob("g-*/expression_code.npy")
+    (file,) = (tmp_path / "f" / "segments").glob("s-*/g-*/expression_code.npy")
+    manifest = tmp_path / "f" / "checkpoint.json"
     if damage == "byte":
         file.write_bytes(file.read_bytes()[:-1] + b"\x07")
     elif damage == "short":
@@ -207,10 +222,9 @@ def test_a_damaged_snapshot_is_built_again_with_a_warning(tmp_path: Path, damage
     elif damage == "missing":
         file.unlink()
     elif damage == "manifest":
-        (folder / "manifest.json").write_text("{")
+        manifest.write_text("{")
     else:
-        text = (folder / "manifest.json").read_text()
-        (folder / "manifest.json").write_text(text.replace('"version": ', '"version": 9'))
+        manifest.write_text(manifest.read_text().replace('"version": ', '"version": 9'))
     with pytest.warns(RuntimeWarning, match="built again from the log"):
         m = mw.Matcher.open(tmp_path / "f")
     assert everything(m) == before
@@ -236,18 +250,6 @@ def test_a_newer_log_and_a_torn_one_are_errors(tmp_path: Path) -> None:
         mw.Matcher.open(tmp_path / "torn")
     file.write_bytes(b"")  # the lock was given back: it can be opened anew
     mw.Matcher.open(tmp_path / "torn").close()
-
-
-def test_leftovers_of_a_killed_snapshot_go_at_the_next_opening(tmp_path: Path) -> None:
-    with filled(tmp_path / "f") as m:
-        m.checkpoint()
-    folder = tmp_path / "f" / "snapshot"
-    marker = folder / ".matchwood-snapshot"
-    (folder / "g-0123456789ab").mkdir()
-    (folder / "g-0123456789ab" / "x.npy").write_bytes(b"x")
-    marker.write_text(marker.read_text() + "g-0123456789ab\n")
-    mw.Matcher.open(tmp_path / "f").close()
-    assert len(list(folder.glob("g-*"))) == 1
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
@@ -286,32 +288,33 @@ def test_copies_of_a_durable_matcher_live_in_memory(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
-def test_killed_at_any_moment_nothing_acknowledged_is_lost(tmp_path: Path) -> None:
+@pytest.mark.parametrize("kind", ["contexts", "segments"])
+def test_killed_at_any_moment_nothing_acknowledged_is_lost(tmp_path: Path, kind: str) -> None:
     random, folder = Random(5), tmp_path / "f"
     model: Model = {}
     contexts: dict[str, Any] = {}
     done = -1
     path = os.pathsep.join([str(TESTS), str(Path(mw.__file__).parents[1])])
     with subprocess.Popen(
-        [sys.executable, "-m", "engine.durable_run", str(folder)],
+        [sys.executable, "-m", "engine.durable_run", str(folder), kind],
         stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=TESTS,
         env={**os.environ, "PYTHONPATH": path},
     ) as process:  # fmt: skip
-        for _ in range(200 if IS_LONG else 8):
+        for _ in range(KILLS):
             last = _killed_run(process, done + 1, random.uniform(0.0, 0.4))
             for i in range(done + 1, last + 1):
-                expected(model, contexts, i)
+                expected(model, contexts, i, kind)
             done = last
             with mw.Matcher.open(folder) as m:
                 if held(m) != (list(model.items()), contexts):
                     done += 1  # what was in flight
-                    expected(model, contexts, done)
+                    expected(model, contexts, done, kind)
                     assert held(m) == (list(model.items()), contexts)
                 check(m)
                 assert m.verify([{"x": x, "y": 1} for x in range(9)])
-            assert len(list((folder / "snapshot").glob("g-*/"))) <= 1
             left = {each.name for each in folder.iterdir()}
-            assert left <= {"lock", "log.sqlite", "snapshot"}, left
+            assert left <= {"lock", "log.sqlite", "checkpoint.json", "segments"}, left
+            assert kept_files(folder) == named_files(folder)
         process.stdin.close()
     assert done > 20
 
@@ -332,17 +335,18 @@ def test_a_checkpoint_is_made_at_closing_when_much_has_changed(tmp_path: Path, m
     monkeypatch.setattr(durable, "CHECKPOINT_FROM", 10)
     with mw.Matcher.open(tmp_path / "f") as m:
         m.add(1, "x = 1")
-    assert not (tmp_path / "f" / "snapshot").exists()
+    assert not (tmp_path / "f" / "checkpoint.json").exists()
     with mw.Matcher.open(tmp_path / "f", sync=False) as m:
         m.add_many([(i, f"x = {i}") for i in range(2, 30)])
-    assert (tmp_path / "f" / "snapshot" / "manifest.json").exists()
+    assert (tmp_path / "f" / "checkpoint.json").exists()
 
 
-def test_the_changes_of_the_kill_test_mean_what_they_say(tmp_path: Path) -> None:
+@pytest.mark.parametrize("kind", ["contexts", "segments"])
+def test_the_changes_of_the_kill_test_mean_what_they_say(tmp_path: Path, kind: str) -> None:
     model: Model = {}
     contexts: dict[str, Any] = {}
     with mw.Matcher.open(tmp_path / "f", sync=False) as m:
         for i in range(40):
-            change(m, i)
-            expected(model, contexts, i)
+            change(m, i, kind)
+            expected(model, contexts, i, kind)
         assert held(m) == (list(model.items()), contexts)

@@ -98,7 +98,6 @@ def _merge_once(owner: ref[Holding], merger: Merger) -> bool:
                 merger._thread = None  # the next change starts another
                 return False
         return True
-    access = matcher._access
     del matcher
 
     def pause() -> None:
@@ -108,17 +107,14 @@ def _merge_once(owner: ref[Holding], merger: Merger) -> bool:
 
     store = merged(parts, pause, STEP)
     store.subscriptions.lookup  # noqa: B018 - made here, not by the next change
-    with access.writing():
-        matcher = owner()
-        if matcher is None:
-            return False
-        published = _replaced(matcher._view, parts, Part(store))
-        if published is not None:
-            matcher._view = published
+    matcher = owner()
+    if matcher is None:
+        return False
+    matcher._swap(parts, Part(store))
     return True
 
 
-def _replaced(view: View, old: list[Part], fresh: Part) -> View | None:
+def replaced(view: View, old: list[Part], fresh: Part) -> View | None:
     """The view with some segments replaced by one, without what was removed from them meanwhile.
 
     A segment that is no longer there has become empty, or all of it is elsewhere (`compact`).

@@ -10,16 +10,17 @@ What a view is, and which one is guarded, is in `view`; who waits for whom is in
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 from weakref import ref
 
 from matchwood.engine.access import Access, Reader
-from matchwood.engine.background import Merger
+from matchwood.engine.background import Merger, replaced
 from matchwood.engine.changes import Target
 from matchwood.engine.draft import Draft
-from matchwood.engine.durable import Durability, Durable
+from matchwood.engine.durability import Durability
+from matchwood.engine.durable import Durable
 from matchwood.engine.head import COPIED_MOST, Spare
 from matchwood.engine.loading import BatchReport
 from matchwood.engine.merge import merged
@@ -73,6 +74,13 @@ class Holding(Durability):
         self._helpers: list[Reader] = []  # what threads of `match_many` search with
         self._merger = Merger()
         self._view: View = view
+
+    def _hold_parts(self, parts: Sequence[Part], n_added: int) -> None:
+        """Begin with segments and an empty head, or with one store that is guarded."""
+        self._hold(parts[0].store)
+        if not self._view.is_guarded:
+            head = Part(blank(parts[0].store))
+            self._view = View([*parts, head], {}, Spare(), n_added=n_added)
 
     def _take(self, other: Holding) -> None:
         """Hold what another matcher holds, which gives it up."""
@@ -270,14 +278,9 @@ class Holding(Durability):
             with self._as_one(is_compact=True) as store:
                 return new_matcher(state_of(store))
         with self._access.writing():
-            view = self._view
-            if len(view.parts[-1]) > COPIED_MOST:  # frozen, so that both may have it
-                empty = Part(blank(view.head))
-                view = View(
-                    [*view.parts, empty], view.filters, Spare(), n_added=view.n_added,
-                    n_changes=view.n_changes,
-                )  # fmt: skip
-                self._view = view
+            # a large head is frozen, so that both may have it
+            is_large = len(self._view.parts[-1]) > COPIED_MOST
+            view = self._frozen() if is_large else self._view
             head = merged(view.parts[-1:], is_segment=False)
         other = type(self).__new__(type(self))
         other._hold(head)
@@ -286,6 +289,23 @@ class Holding(Durability):
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Any:
         return self.__copy__()
+
+    def _frozen(self) -> View:
+        """The view with what was the head as a segment; while writing."""
+        view = self._view
+        if len(view.parts[-1]):
+            parts = [*view.parts, Part(blank(view.head))]
+            self._view = view = View(
+                parts, view.filters, Spare(), n_added=view.n_added, n_changes=view.n_changes
+            )
+        return view
+
+    def _swap(self, old: list[Part], fresh: Part) -> None:
+        """Publish one segment instead of some that it was merged from."""
+        with self._access.writing():
+            published = replaced(self._view, old, fresh)
+            if published is not None:
+                self._view = published
 
     def _compact(self) -> None:
         """Merge all segments into one."""

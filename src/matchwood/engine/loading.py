@@ -180,6 +180,13 @@ def _pairs(
     return ids, texts, contexts if any(each is not None for each in contexts) else None, fields
 
 
+def numbered(chunks: Iterable[Chunk], order: Any) -> Iterator[Chunk]:
+    """Chunks of rows whose numbers in the order of addition are known."""
+    for chunk in chunks:
+        chunk.order = order[chunk.first : chunk.first + len(chunk.ids)]
+        yield chunk
+
+
 def chunks_of_texts(
     ids: list[Any],
     texts: list[Any],

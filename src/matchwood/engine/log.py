@@ -7,11 +7,11 @@ Safety.  WAL mode; each change is one SQLite transaction.  With `sync` it is on 
          (synchronous=FULL) before the call returns; without, the operating system has it: nothing
          is lost when the process dies, the last changes may be when the machine does.
 
-    subscriptions  position (order of addition, never used twice), id, text as written, context,
-                   fields as `fields` keeps them, seq
-    gone           id, seq: removed since the snapshot before the last
+    subscriptions  position (the number in the order of addition, the same as in memory), id, text
+                   as written, context, fields as `fields` keeps them, seq
+    gone           id, seq: removed since the checkpoint before the last
     contexts       id, values as JSON (null: none left), seq
-    meta           format, index, config, schema, column_types, types, seq, gone_from
+    meta           format, index, config, schema, column_types, types, seq, checkpoint, gone_from
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ CREATE INDEX IF NOT EXISTS gone_seq ON gone (seq);
 CREATE TABLE IF NOT EXISTS contexts (id NOT NULL UNIQUE, vals TEXT, seq INTEGER NOT NULL);
 CREATE INDEX IF NOT EXISTS contexts_seq ON contexts (seq);
 """
-_COLUMNS = "id, text, context, priority, expires, attributes, payload, added"
+_COLUMNS = "id, text, context, priority, expires, attributes, payload, added, position"
 
 
 class Row(NamedTuple):
@@ -55,6 +55,7 @@ class Row(NamedTuple):
     attributes: str | None
     payload: str | None
     added: int
+    position: int
 
 
 class Tail(NamedTuple):
@@ -118,11 +119,16 @@ class Log:
             rows = self._db.execute("SELECT key, value FROM meta").fetchall()
         return {key: json.loads(value) for key, value in rows}
 
-    def rows(self) -> list[Row]:
-        """All subscriptions, in the order they were added."""
+    def rows(self, until: int | None = None) -> list[Row]:
+        """All subscriptions, in the order they were added.
+
+        until  only those that were last written by this change or an earlier one
+        """
         with self._said():
-            query = f"SELECT {_COLUMNS} FROM subscriptions ORDER BY position"  # noqa: S608
-            return [Row(*row) for row in self._db.execute(query)]
+            where = "" if until is None else "WHERE seq <= ?"
+            query = f"SELECT {_COLUMNS} FROM subscriptions {where} ORDER BY position"  # noqa: S608
+            given = () if until is None else (until,)
+            return [Row(*row) for row in self._db.execute(query, given)]
 
     def all_contexts(self) -> list[tuple[Any, str | None]]:
         """All contexts and their values."""
@@ -152,7 +158,6 @@ class Log:
         gone: Iterable[Any] = (),
         rows: Iterable[Row] = (),
         contexts: Iterable[tuple[Any, str | None]] = (),
-        forget_gone: int = 0,
     ) -> None:
         """One change, with the number `meta["seq"]`; StorageError if it is not written.
 
@@ -160,13 +165,13 @@ class Log:
         """
         seq = meta["seq"]
         with self._said(), self._transaction("BEGIN IMMEDIATE"):
-            run, many = self._db.execute, self._db.executemany
+            many = self._db.executemany
             removed = [(id_,) for id_ in gone]
             if removed:
                 many("DELETE FROM subscriptions WHERE id = ?", removed)
                 many("INSERT OR REPLACE INTO gone VALUES (?, ?)", [(*i, seq) for i in removed])
             many(
-                f"INSERT INTO subscriptions ({_COLUMNS}, seq) VALUES (?,?,?,?,?,?,?,?,?) "  # noqa: S608
+                f"INSERT INTO subscriptions ({_COLUMNS}, seq) VALUES (?,?,?,?,?,?,?,?,?,?) "  # noqa: S608
                 "ON CONFLICT (id) DO UPDATE SET text=excluded.text, context=excluded.context, "
                 "priority=excluded.priority, expires=excluded.expires, seq=excluded.seq, "
                 "attributes=excluded.attributes, payload=excluded.payload, added=excluded.added",
@@ -176,13 +181,33 @@ class Log:
                 "INSERT OR REPLACE INTO contexts VALUES (?, ?, ?)",
                 ((id_, values, seq) for id_, values in contexts),
             )
-            if forget_gone:
-                run("DELETE FROM gone WHERE seq <= ?", (forget_gone,))
-                run("DELETE FROM contexts WHERE vals IS NULL AND seq <= ?", (forget_gone,))
-            many(
-                "INSERT OR REPLACE INTO meta VALUES (?, ?)",
-                [(key, json.dumps(value)) for key, value in meta.items()],
-            )
+            self._write_meta(meta)
+
+    def note(self, **meta: Any) -> None:
+        """Write what is no change."""
+        with self._said(), self._transaction("BEGIN IMMEDIATE"):
+            self._write_meta(meta)
+
+    def forget(self, until: int, most: int) -> bool:
+        """Forget at most so many of what was gone at a change; returns whether there may be more.
+
+        First `gone_from` has to say that what came before cannot be told any more.
+        """
+        n = 0
+        with self._said(), self._transaction("BEGIN IMMEDIATE"):
+            for table, more in (("gone", ""), ("contexts", "AND vals IS NULL")):
+                query = (
+                    f"DELETE FROM {table} WHERE rowid IN "  # noqa: S608
+                    f"(SELECT rowid FROM {table} WHERE seq <= ? {more} LIMIT ?)"
+                )
+                n = max(n, self._db.execute(query, (until, most)).rowcount)
+        return n >= most
+
+    def _write_meta(self, meta: Mapping[str, Any]) -> None:
+        self._db.executemany(
+            "INSERT OR REPLACE INTO meta VALUES (?, ?)",
+            [(key, json.dumps(value)) for key, value in meta.items()],
+        )
 
     @contextmanager
     def _transaction(self, begin: str) -> Iterator[None]:

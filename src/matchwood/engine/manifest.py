@@ -149,7 +149,7 @@ def read_manifest(folder: Path) -> dict[str, Any]:
 
 
 def _checked(manifest: dict[str, Any]) -> dict[str, Any]:
-    if manifest.pop("checksum", None) != _checksum(manifest):
+    if manifest.pop("checksum", None) != checksum(manifest):
         raise FormatError("its checksum does not fit")
     expect(manifest, SHAPE, "manifest")
     if manifest["version"] < OLDEST:
@@ -186,17 +186,21 @@ def write_manifest(
         "files": files,
         BESIDE: beside,
     }
-    manifest["checksum"] = _checksum(manifest)
-    aside = folder / f"{generation}.json"
+    replace_json(folder / NAME, folder / f"{generation}.json", manifest)
+
+
+def replace_json(target: Path, aside: Path, data: dict[str, Any]) -> None:
+    """Write data with its checksum to one file and rename that to another, on the disk."""
     with aside.open("w") as file:
-        json.dump(manifest, file)
+        json.dump({**data, "checksum": checksum(data)}, file)
         file.flush()
         os.fsync(file.fileno())
-    aside.replace(folder / NAME)
-    sync(folder)
+    aside.replace(target)
+    sync(target.parent)
 
 
-def _checksum(manifest: dict[str, Any]) -> int:
+def checksum(manifest: dict[str, Any]) -> int:
+    """Of all that a manifest says, but its checksum."""
     return zlib.crc32(json.dumps(manifest, sort_keys=True).encode())
 
 

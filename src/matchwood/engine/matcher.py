@@ -25,7 +25,6 @@ from matchwood.engine.changes import remove_ids, remove_one, replace_one
 from matchwood.engine.choices import ALL, Choice, read_choice
 from matchwood.engine.collection import Collection
 from matchwood.engine.context_values import ContextValues
-from matchwood.engine.durable import opened
 from matchwood.engine.explain import Explanation, explain
 from matchwood.engine.fields import KEEP, fields_of
 from matchwood.engine.holding import Holding
@@ -33,6 +32,7 @@ from matchwood.engine.loading import BatchReport, Chunk, load_batches
 from matchwood.engine.matches import Found, Matches
 from matchwood.engine.metrics import measured
 from matchwood.engine.moments import Moment
+from matchwood.engine.opening import opened
 from matchwood.engine.parallel import check_threads, match_in_threads
 from matchwood.engine.questions import Questions
 from matchwood.engine.routing import Routing, with_ids

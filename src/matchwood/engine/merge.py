@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from matchwood.engine.fields import NEVER, FieldColumns
-from matchwood.engine.loading import Chunk, chunks_of_texts
+from matchwood.engine.loading import Chunk, chunks_of_texts, numbered
 from matchwood.engine.recovery import blank, readable
 from matchwood.engine.store import Store
 from matchwood.engine.subscription_columns import agreed_types
@@ -107,6 +107,4 @@ def _chunk(
             for row, value in zip(at.tolist(), values, strict=True):
                 into[row] = value
     fields = FieldColumns(priority, expires, own, payload, added, types)
-    for chunk in chunks_of_texts(ids, texts, None, processes, fields):
-        chunk.order = order[chunk.first : chunk.first + len(chunk.ids)]
-        yield chunk
+    yield from numbered(chunks_of_texts(ids, texts, None, processes, fields), order)

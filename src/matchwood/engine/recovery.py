@@ -9,7 +9,7 @@ import numpy as np
 from matchwood.encode.attributes import Attributes
 from matchwood.encode.expressions import ExpressionTable
 from matchwood.encode.schema import Schema
-from matchwood.engine.loading import chunks_of_texts
+from matchwood.engine.loading import chunks_of_texts, numbered
 from matchwood.engine.planned import Planned
 from matchwood.engine.routing import Routing, attribute_settings
 from matchwood.engine.store import Store
@@ -46,7 +46,8 @@ def rebuilt(damaged: Store) -> Store:
     fresh.work = damaged.work
     ids, texts, contexts = _facts(damaged)
     fields = damaged.subscriptions.columns.fields(damaged.subscriptions.slots())
-    for chunk in chunks_of_texts(ids, texts, contexts, None, fields):
+    order = damaged.subscriptions.order.take(damaged.subscriptions.slots())
+    for chunk in numbered(chunks_of_texts(ids, texts, contexts, None, fields), order):
         fresh.add_chunk(fresh.admit(chunk.ids, chunk.refused), chunk)
         if chunk.refused:
             row, error = next(iter(chunk.refused.items()))

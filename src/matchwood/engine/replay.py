@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -9,7 +10,7 @@ import numpy as np
 
 from matchwood.engine.collection import texts_of
 from matchwood.engine.fields import FieldColumns, attributes_of, attributes_text
-from matchwood.engine.loading import chunks_of_texts
+from matchwood.engine.loading import Chunk, chunks_of_texts, numbered
 from matchwood.engine.log import Row, Tail
 from matchwood.errors import StorageError
 from matchwood.lang.parser import parse
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 def rows_of(view: View, ids: list[Any]) -> list[Row]:
     """Rows of the log, in the order of addition."""
     places = [view.locate(id_) for id_ in ids]
-    rows: list[tuple[int, Row]] = []
+    rows: list[Row] = []
     for part in view.parts:
         slots = np.array([slot for each, slot in places if each is part], np.int64)
         subscriptions, contexts = part.store.subscriptions, part.store.contexts
@@ -35,12 +36,11 @@ def rows_of(view: View, ids: list[Any]) -> list[Row]:
             names, texts_of(part.store, slots, names), linked,
             columns.priorities(slots).tolist(), columns.expiries(slots).tolist(),
             columns.texts("attributes", slots), columns.texts("payload", slots),
-            columns.added[slots].tolist(), strict=True,
+            columns.added[slots].tolist(), subscriptions.order[slots].tolist(), strict=True,
         )  # fmt: skip
-        order = subscriptions.order[slots].tolist()
-        rows += [(at, Row(*row)) for at, row in zip(order, columns_of_rows, strict=True)]
-    rows.sort(key=lambda each: each[0])
-    return [row for _, row in rows]
+        rows += [Row(*row) for row in columns_of_rows]
+    rows.sort(key=lambda row: row.position)
+    return rows
 
 
 def values_of(view: View, id_: Any) -> str | None:
@@ -58,8 +58,8 @@ def types_of(view: View) -> dict[str, Any]:
     return {"attributes": types, "own": view.own_types or {}}
 
 
-def chunks_of(rows: list[Row], own_types: dict[str, str]) -> Any:
-    """Chunks of rows of the log."""
+def chunks_of(rows: Sequence[Row], own_types: dict[str, str]) -> Iterator[Chunk]:
+    """Chunks of rows of the log, with their numbers in the order of addition."""
     texts: list[Any] = [row.text for row in rows]
     for i, text in enumerate(texts):
         if len(text) > MAX_TEXT:  # a tree that was built in Python
@@ -67,10 +67,12 @@ def chunks_of(rows: list[Row], own_types: dict[str, str]) -> Any:
     linked = [row.context for row in rows]
     fields = fields_of_rows(rows, own_types, is_new=True)
     contexts = linked if any(each is not None for each in linked) else None
-    return chunks_of_texts([row.id for row in rows], texts, contexts, None, fields)
+    order = np.array([row.position for row in rows], np.int64)
+    ids = [row.id for row in rows]
+    yield from numbered(chunks_of_texts(ids, texts, contexts, None, fields), order)
 
 
-def fields_of_rows(rows: list[Row], own_types: dict[str, str], is_new: bool) -> FieldColumns:
+def fields_of_rows(rows: Sequence[Row], own_types: dict[str, str], is_new: bool) -> FieldColumns:
     return FieldColumns(
         np.array([row.priority for row in rows], np.int64),
         np.array([row.expires for row in rows], np.int64),
@@ -81,7 +83,7 @@ def fields_of_rows(rows: list[Row], own_types: dict[str, str], is_new: bool) -> 
     )
 
 
-def add_rows(store: Target, rows: list[Row], own_types: dict[str, str]) -> None:
+def add_rows(store: Target, rows: Sequence[Row], own_types: dict[str, str]) -> None:
     """Add what the log has; a row that is refused is an error."""
     if rows:
         for each in store.add_chunks(chunks_of(rows, own_types)).errors:

@@ -50,9 +50,14 @@ Found = TypeVar("Found")
 
 
 def save(
-    store: Store, path: str | os.PathLike[str], beside: Mapping[str, np.ndarray] | None = None
+    store: Store,
+    path: str | os.PathLike[str],
+    beside: Mapping[str, np.ndarray] | None = None,
+    pause: Callable[[], None] | None = None,
 ) -> None:
     """Write a store, and arrays beside it; see the module's docstring.
+
+    pause  called before each array; may raise to give up
 
     If it fails, nothing of it is left behind and the snapshot before is untouched.
     """
@@ -63,7 +68,11 @@ def save(
     try:
         with new_generation(folder) as generation:
             settings, arrays = collect(store)
-            files = {name: _write_array(generation, name, array) for name, array in arrays.items()}
+            files = {}
+            for name, array in arrays.items():
+                if pause is not None:
+                    pause()
+                files[name] = write_array(generation, name, array)
             others = _write_beside(generation, beside or {})
             sync(generation)
             write_manifest(folder, generation.name, settings, files, others)
@@ -77,7 +86,7 @@ def load(path: str | os.PathLike[str], mmap: bool, verify: bool) -> Store:
 
     def read(manifest: dict[str, Any]) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         generation = folder / manifest["generation"]
-        return manifest, _read_arrays(folder, generation, manifest["files"], mmap, verify)
+        return manifest, read_arrays(folder, generation, manifest["files"], mmap, verify)
 
     manifest, arrays = _following(folder, read)
     try:
@@ -118,7 +127,7 @@ def verify(path: str | os.PathLike[str]) -> None:
 
     def read(manifest: dict[str, Any]) -> None:
         generation = folder / manifest["generation"]
-        _read_arrays(folder, generation, manifest["files"], mmap=True, verify=True)
+        read_arrays(folder, generation, manifest["files"], mmap=True, verify=True)
         _read_beside(folder, manifest, verify=True)
 
     _following(folder, read)
@@ -132,10 +141,11 @@ def read_beside(path: str | os.PathLike[str], verify: bool) -> dict[str, np.ndar
 
 def _read_beside(folder: Path, manifest: dict[str, Any], verify: bool) -> dict[str, np.ndarray]:
     generation = folder / manifest["generation"] / BESIDE
-    return _read_arrays(folder, generation, manifest.get(BESIDE, {}), True, verify)
+    return read_arrays(folder, generation, manifest.get(BESIDE, {}), True, verify)
 
 
-def _write_array(generation: Path, name: str, array: np.ndarray) -> dict[str, int]:
+def write_array(generation: Path, name: str, array: np.ndarray) -> dict[str, int]:
+    """Write an array to the disk; returns the size and the checksum of its file."""
     target = generation / f"{name}.npy"
     with target.open("wb") as file:
         np.save(file, np.ascontiguousarray(array), allow_pickle=False)
@@ -148,7 +158,7 @@ def _write_beside(generation: Path, arrays: Mapping[str, np.ndarray]) -> dict[st
     folder = generation / BESIDE
     if arrays:
         folder.mkdir()
-    return {name: _write_array(folder, name, array) for name, array in arrays.items()}
+    return {name: write_array(folder, name, array) for name, array in arrays.items()}
 
 
 def _checksum(file: Path) -> int:
@@ -159,9 +169,10 @@ def _checksum(file: Path) -> int:
     return crc
 
 
-def _read_arrays(
+def read_arrays(
     folder: Path, generation: Path, files: dict[str, Any], mmap: bool, verify: bool
 ) -> dict[str, np.ndarray]:
+    """Arrays by name, each of the expected size and, with `verify`, checksum; else FormatError."""
     arrays = {}
     for name, expected in files.items():
         file = generation / f"{name}.npy"

@@ -80,6 +80,8 @@ class Store:
     """Whether strings of contexts stay though nothing has them, see `Matcher.hold_strings`."""
     changed_contexts: dict[Id, None] | None = None
     """Contexts that changed, where a log asks for them."""
+    file: str | None = None
+    """Of a segment: the name of its files in the folder of a durable matcher (`segment_files`)."""
     is_between_events: bool = False
     """Whether contexts are being changed between encoded events, whose integers have to hold."""
 

@@ -261,6 +261,11 @@ class Subscriptions:
         self.in_order = True
         return old
 
+    def take_order(self, order: np.ndarray) -> None:
+        """Have these numbers in the order of addition, ascending by slot; slots have no gaps."""
+        self.order = order
+        self.n_added = int(order[-1]) + 1 if len(order) else 0
+
     def renumber(self) -> pa.Array:
         """Slots as ids; returns the ids so far; call after `compact`."""
         before = self.to_arrow()

@@ -1,0 +1,120 @@
+"""The methods of a matcher that has a folder (`durable`)."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, suppress
+from types import TracebackType
+from typing import TYPE_CHECKING, Self
+
+from matchwood.engine.checkpoint import write_checkpoint
+from matchwood.engine.durable import Durable
+from matchwood.engine.opening import follow, from_log, options_of
+from matchwood.engine.savepoint import Change
+from matchwood.errors import MatchwoodError, StorageError
+
+if TYPE_CHECKING:
+    from matchwood.engine.access import Access
+    from matchwood.engine.view import View
+
+
+class Durability:
+    """The methods of a matcher that has a folder."""
+
+    _view: View
+    _durable: Durable | None
+    _access: Access
+    _exclusive: Callable[[], AbstractContextManager[None]]
+
+    def checkpoint(self) -> None:
+        """Write the segments of an open folder, so that opening it replays nothing.
+
+        Only segments that are new are written.  Searches and changes of other threads go on
+        meanwhile, unless the index was chosen by name or subscriptions have contexts.
+        """
+        self._check_between_changes()
+        write_checkpoint(lambda: self)  # type: ignore[arg-type,return-value]
+
+    def refresh(self) -> int:
+        """Take over what the folder's writer has changed since; returns how much that was."""
+        with self._exclusive():
+            durable = self._folder()
+            n = follow(self, durable)  # type: ignore[arg-type]
+            if n is None:
+                options = options_of(durable.log.meta(), None, None, None, {})
+                from_log(self, durable, options)  # type: ignore[arg-type]
+                n = len(self._view)
+            durable.written, durable.is_unsure = None, False
+            return n
+
+    def close(self) -> None:
+        """Give the folder free; a matcher in memory has nothing to close."""
+        durable = self._durable
+        if durable is None or durable.is_closed:
+            return
+        if durable.is_read_only or durable.pid != os.getpid():
+            durable.close()
+            return
+        self._check_between_changes()
+        with durable.checkpointing:
+            try:
+                if durable.wants_checkpoint and not durable.is_unsure:
+                    self.checkpoint()
+            finally:
+                with self._exclusive():
+                    durable.close()
+
+    @contextmanager
+    def _logged(self, durable: Durable) -> Iterator[None]:
+        """A change inside the lock: applied, then written to the log, else undone."""
+        self._follow_log(durable)
+        store = self._view.head
+        with Change(store):
+            store.subscriptions.changed, store.changed_contexts = {}, {}
+            yield
+            changed, contexts = store.subscriptions.changed, store.changed_contexts
+            store.subscriptions.changed = store.changed_contexts = None
+            try:
+                durable.commit(self._view, changed, contexts)
+            except BaseException:
+                store.is_whole = False
+                raise
+        durable.settle()
+
+    def _follow_log(self, durable: Durable) -> None:
+        """Before a change: refuse one that cannot be logged; take over what memory may not have."""
+        durable.check()
+        if durable.is_unsure:
+            self.refresh()
+
+    def _check_between_changes(self) -> None:
+        """Refuse what may wait for a checkpoint, which may wait for the change under way."""
+        if self._access.is_mine:
+            raise MatchwoodError(
+                "expected a call between changes, found one in the middle of a change: checkpoint "
+                "or close the folder when it is over"
+            )
+
+    def _folder(self) -> Durable:
+        durable = self._durable
+        if durable is None or durable.is_closed:
+            raise StorageError("expected a matcher with an open folder: make one with Matcher.open")
+        return durable
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def __del__(self) -> None:
+        durable = getattr(self, "_durable", None)
+        if durable is not None:
+            with suppress(Exception):  # at the end of the interpreter anything may be gone
+                durable.close()

@@ -1,0 +1,193 @@
+"""Segment files: what a durable matcher holds, beside its log.
+
+    folder/
+    ├── checkpoint.json         the segments, and the number of the last change that they hold
+    └── segments/
+        ├── s-5f3a.../          one segment, as `snapshot.save` writes a store, with its numbers in
+        │                       the order of addition beside it; written once
+        └── s-5f3a...-12.npy    marks of its slots that are gone, when 12 of them were
+
+Files are derived from the log.  Segments never change, so a checkpoint writes those that have no
+files yet, the marks that are new, and then replaces checkpoint.json in one step.  What that does
+not name is left over and can be removed by the folder's one writer; a reader that finds a file gone
+reads checkpoint.json again.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import secrets
+import shutil
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from matchwood.engine.manifest import checksum, expect, replace_json, sync
+from matchwood.engine.snapshot import load, read_arrays, read_beside, save, write_array
+from matchwood.engine.store import Store
+from matchwood.engine.view import Part
+from matchwood.errors import FormatError, StorageError
+
+NAME = "checkpoint.json"
+ASIDE = "checkpoint.json.new"
+FOLDER = "segments"
+OLD_SNAPSHOT = "snapshot"
+"""What earlier versions wrote instead; it is not read, the log has everything."""
+
+FORMAT, VERSION = "matchwood-checkpoint", 1
+ORDER = "order"
+_ATTEMPTS = 100
+"""How often a reader follows a writer that replaces the files while they are opened."""
+_SEGMENT = re.compile(r"s-[0-9a-f]{12}")
+_OURS = re.compile(r"s-[0-9a-f]{12}(-\d+\.npy)?")
+_SHAPE: dict[str, Any] = {
+    "format": str,
+    "version": int,
+    "seq": int,
+    "n_added": int,
+    "segments": [{"name": str, "gone": {str: {"bytes": int, "crc32": int}}}],
+}
+
+
+class Checkpoint(NamedTuple):
+    """What was read from the files."""
+
+    seq: int
+    """The last change that they hold."""
+    n_added: int
+    """The next number in the order of addition."""
+    parts: list[Part]
+    damaged: list[str]
+    """What is wrong with segments that are missing in `parts`."""
+
+
+def write_segment(folder: Path, store: Store, pause: Callable[[], None] | None = None) -> str:
+    """Write a store without gaps; returns the name of its files.  StorageError if it fails."""
+    name = f"s-{secrets.token_hex(6)}"
+    subscriptions = store.subscriptions
+    order = subscriptions.order[: subscriptions.n_slots]
+    save(store, folder / FOLDER / name, {ORDER: order}, pause)
+    return name
+
+
+def publish(folder: Path, parts: Sequence[Part], seq: int, n_added: int) -> None:
+    """Make some parts, whose stores have files, the ones that are opened next."""
+    base = folder / FOLDER
+    try:
+        base.mkdir(exist_ok=True)
+        known = _known_marks(folder)
+        segments = [{"name": p.store.file, "gone": _marks(base, p, known)} for p in parts]
+        sync(base)
+        data = {"format": FORMAT, "version": VERSION, "seq": seq, "n_added": n_added}
+        replace_json(folder / NAME, folder / ASIDE, {**data, "segments": segments})
+    except OSError as error:
+        raise StorageError(f"cannot write {str(folder / NAME)!r}: {error}") from error
+
+
+def _marks(base: Path, part: Part, known: dict[str, Any]) -> dict[str, Any]:
+    """Write which slots are gone, unless a file says so: slots are never marked back."""
+    if not part.n_gone:
+        return {}
+    name = f"{part.store.file}-{part.n_gone}"
+    return {name: known.get(name) or write_array(base, name, part.gone)}
+
+
+def _known_marks(folder: Path) -> dict[str, Any]:
+    """The files of marks that checkpoint.json names."""
+    known: dict[str, Any] = {}
+    with suppress(FormatError):
+        for each in (_manifest(folder) or {}).get("segments", ()):
+            known |= each["gone"]
+    return known
+
+
+def remove_unnamed(folder: Path) -> None:
+    """Remove what checkpoint.json does not name, and what earlier versions wrote; by the writer."""
+    with suppress(OSError):
+        (folder / ASIDE).unlink(missing_ok=True)
+    named: set[str] = set()
+    with suppress(FormatError):
+        for each in (_manifest(folder) or {}).get("segments", ()):
+            named |= {each["name"], *[f"{name}.npy" for name in each["gone"]]}
+    shutil.rmtree(folder / OLD_SNAPSHOT, ignore_errors=True)
+    base = folder / FOLDER
+    for file in base.iterdir() if base.is_dir() else ():
+        if file.name not in named and _OURS.fullmatch(file.name):
+            if file.is_dir() and not file.is_symlink():
+                shutil.rmtree(file, ignore_errors=True)
+            else:
+                with suppress(OSError):
+                    file.unlink()
+
+
+def forget(folder: Path) -> None:
+    """Remove all files: they are of other options."""
+    (folder / NAME).unlink(missing_ok=True)
+    remove_unnamed(folder)
+
+
+def read(folder: Path) -> Checkpoint | None:
+    """The segments of a folder, mapped; None if it has none.
+
+    FormatError if checkpoint.json cannot be used.  A segment that cannot be is left out.
+    """
+    for attempt in range(_ATTEMPTS):
+        manifest = _manifest(folder)
+        if manifest is None:
+            return None
+        parts, damaged = [], []
+        for each in manifest["segments"]:
+            try:
+                parts.append(_part(folder / FOLDER, each["name"], each["gone"]))
+            except (FormatError, StorageError, OSError, KeyError) as error:
+                damaged.append(str(error))
+        if not damaged or attempt == _ATTEMPTS - 1 or _manifest(folder) == manifest:
+            return Checkpoint(manifest["seq"], manifest["n_added"], parts, damaged)
+    raise AssertionError("returned")
+
+
+def _manifest(folder: Path) -> dict[str, Any] | None:
+    try:
+        found = json.loads((folder / NAME).read_bytes())
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError, RecursionError) as error:
+        raise FormatError(f"{NAME} cannot be read: {error}") from error
+    expect(found, {"format": str, "version": int}, NAME)
+    if found["format"] != FORMAT or found["version"] > VERSION:
+        raise FormatError(
+            f"expected {NAME} in a version up to {VERSION}, found {found['format'][:60]!r} "
+            f"{found['version']}"
+        )
+    if found.pop("checksum", None) != checksum(found):
+        raise FormatError(f"the checksum of {NAME} does not fit")
+    expect(found, _SHAPE, NAME)
+    for each in found["segments"]:
+        if not _SEGMENT.fullmatch(each["name"]) or not all(
+            name.startswith(each["name"]) and _OURS.fullmatch(f"{name}.npy")
+            for name in each["gone"]
+        ):
+            raise FormatError(f"expected names of segments in {NAME}, found others")
+    return dict(found)
+
+
+def _part(base: Path, name: str, marks: dict[str, Any]) -> Part:
+    store = load(base / name, mmap=True, verify=True)
+    order = read_beside(base / name, verify=True)[ORDER]
+    n = store.subscriptions.n_slots
+    is_order = order.dtype == np.int64 and order.shape == (n,)
+    if not is_order or (n and (order[0] < 0 or (np.diff(order) <= 0).any())):
+        raise FormatError(f"expected ascending numbers of {n} subscriptions in segment {name}")
+    store.subscriptions.take_order(order)
+    store.file = name
+    part = Part(store)
+    for found in read_arrays(base, base, marks, mmap=False, verify=True).values():
+        slots = np.flatnonzero(np.unpackbits(found, bitorder="little"))
+        if not len(slots) or slots[-1] >= n:
+            raise FormatError(f"expected marks of {n} slots in segment {name}")
+        part = part.without(slots.astype(np.int32))
+    return part
