@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 
 import matchwood as mw
-from matchwood.engine.manifest import _checksum
+from matchwood.engine.manifest import checksum
 
 SECONDS = 30
 """After which a child counts as hanging."""
@@ -32,7 +32,7 @@ def seal(path: Path) -> None:
         for file in sorted(generation.glob("*.npy"))
     }
     manifest.pop("checksum")
-    manifest["checksum"] = _checksum(manifest)
+    manifest["checksum"] = checksum(manifest)
     (path / "manifest.json").write_text(json.dumps(manifest))
 
 

@@ -149,7 +149,7 @@ def test_a_snapshot_of_an_older_format_has_no_fields(tmp_path, version: int) -> 
     found.pop("checksum")
     found["version"] = version
     del found["files"]["subscription_added"]
-    found["checksum"] = manifest._checksum(found)
+    found["checksum"] = manifest.checksum(found)
     file.write_text(json.dumps(found))
     old = mw.Matcher.load(tmp_path / "s")
     assert old.match({"x": 3}, limit=1) == ["a"]

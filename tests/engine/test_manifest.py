@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import matchwood as mw
-from matchwood.engine.manifest import _checksum
+from matchwood.engine.manifest import checksum
 from matchwood.engine.snapshot import read_beside, verify
 
 EVENTS = [{"title": "The Sun", "price": 3}, {"author": "A", "name": "me"}, {"title": 1}]
@@ -31,7 +31,7 @@ def saved(tmp_path_factory):
 
 def put(path, manifest):
     sealed = (
-        {**manifest, "checksum": _checksum(manifest)} if isinstance(manifest, dict) else manifest
+        {**manifest, "checksum": checksum(manifest)} if isinstance(manifest, dict) else manifest
     )
     (path / "manifest.json").write_text(json.dumps(sealed))
 
