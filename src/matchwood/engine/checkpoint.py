@@ -64,7 +64,7 @@ def write_checkpoint(owner: Owner, pause: Callable[[], None] | None = None) -> N
 
 def _write_guarded(matcher: Holding, durable: Durable) -> None:
     with matcher._as_one(is_compact=True) as store:
-        store.file = write_segment(durable.folder, store)
+        store.file = write_segment(durable.folder, store, None, durable.is_synced)
         publish(durable.folder, [Part(store)], durable.seq, store.subscriptions.n_added)
 
 
@@ -81,7 +81,7 @@ def _written(owner: Owner, durable: Durable, part: Part, pause: Callable[[], Non
         if matcher is not None:
             matcher._swap([part], fresh)
         part = fresh
-    part.store.file = write_segment(durable.folder, part.store, pause)
+    part.store.file = write_segment(durable.folder, part.store, pause, durable.is_synced)
     return part
 
 

@@ -39,7 +39,7 @@ class Durable:
     """The folder of one matcher."""
 
     def __init__(self, folder: Path, read_only: bool, sync: bool) -> None:
-        self.folder, self.is_read_only = folder, read_only
+        self.folder, self.is_read_only, self.is_synced = folder, read_only, sync
         self._lock: FolderLock | None = None
         if not read_only:
             _make(folder)

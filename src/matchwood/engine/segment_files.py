@@ -65,12 +65,18 @@ class Checkpoint(NamedTuple):
     """What is wrong with segments that are missing in `parts`."""
 
 
-def write_segment(folder: Path, store: Store, pause: Callable[[], None] | None = None) -> str:
-    """Write a store without gaps; returns the name of its files.  StorageError if it fails."""
+def write_segment(
+    folder: Path, store: Store, pause: Callable[[], None] | None = None, is_synced: bool = True
+) -> str:
+    """Write a store without gaps; returns the name of its files.  StorageError if it fails.
+
+    Without `is_synced` files may be damaged when the machine fails: that is found when they are
+    opened.
+    """
     name = f"s-{secrets.token_hex(6)}"
     subscriptions = store.subscriptions
     order = subscriptions.order[: subscriptions.n_slots]
-    save(store, folder / FOLDER / name, {ORDER: order}, pause)
+    save(store, folder / FOLDER / name, {ORDER: order}, pause, is_synced)
     return name
 
 

@@ -54,10 +54,12 @@ def save(
     path: str | os.PathLike[str],
     beside: Mapping[str, np.ndarray] | None = None,
     pause: Callable[[], None] | None = None,
+    is_synced: bool = True,
 ) -> None:
     """Write a store, and arrays beside it; see the module's docstring.
 
     pause  called before each array; may raise to give up
+    is_synced  wait until every array is on the disk
 
     If it fails, nothing of it is left behind and the snapshot before is untouched.
     """
@@ -72,8 +74,8 @@ def save(
             for name, array in arrays.items():
                 if pause is not None:
                     pause()
-                files[name] = write_array(generation, name, array)
-            others = _write_beside(generation, beside or {})
+                files[name] = write_array(generation, name, array, is_synced)
+            others = _write_beside(generation, beside or {}, is_synced)
             sync(generation)
             write_manifest(folder, generation.name, settings, files, others)
     except OSError as error:
@@ -144,21 +146,26 @@ def _read_beside(folder: Path, manifest: dict[str, Any], verify: bool) -> dict[s
     return read_arrays(folder, generation, manifest.get(BESIDE, {}), True, verify)
 
 
-def write_array(generation: Path, name: str, array: np.ndarray) -> dict[str, int]:
-    """Write an array to the disk; returns the size and the checksum of its file."""
+def write_array(
+    generation: Path, name: str, array: np.ndarray, is_synced: bool = True
+) -> dict[str, int]:
+    """Write an array to a file; returns its size and its checksum."""
     target = generation / f"{name}.npy"
     with target.open("wb") as file:
         np.save(file, np.ascontiguousarray(array), allow_pickle=False)
-        file.flush()
-        os.fsync(file.fileno())
+        if is_synced:
+            file.flush()
+            os.fsync(file.fileno())
     return {"bytes": target.stat().st_size, "crc32": _checksum(target)}
 
 
-def _write_beside(generation: Path, arrays: Mapping[str, np.ndarray]) -> dict[str, Any]:
+def _write_beside(
+    generation: Path, arrays: Mapping[str, np.ndarray], is_synced: bool
+) -> dict[str, Any]:
     folder = generation / BESIDE
     if arrays:
         folder.mkdir()
-    return {name: write_array(folder, name, array) for name, array in arrays.items()}
+    return {name: write_array(folder, name, array, is_synced) for name, array in arrays.items()}
 
 
 def _checksum(file: Path) -> int:
