@@ -40,6 +40,7 @@ from matchwood.encode.expression_kernels import (
     release_batch,
 )
 from matchwood.encode.merge_kernels import Leaves, new_workspace
+from matchwood.encode.packed_table import PackedTable
 from matchwood.encode.predicate_kernels import HIGH
 from matchwood.encode.predicates import PredicateTable
 from matchwood.kernel.arrays import doubled, grown, slices
@@ -55,8 +56,11 @@ class ExpressionTable:
     def __init__(
         self, layout: ExpressionLayout | None = None, predicates: PredicateTable | None = None
     ) -> None:
-        self.layout = layout if layout is not None else _empty(64)
-        self.predicates = predicates if predicates is not None else PredicateTable()
+        self._packed: PackedTable | None = None
+        self._layout: ExpressionLayout | None = layout if layout is not None else _empty(64)
+        self._predicates: PredicateTable | None = (
+            predicates if predicates is not None else PredicateTable()
+        )
         self.epoch = 0
         """Raised whenever keys or predicate ids of stored expressions changed: rebuild indexes."""
         self.n_attributes = int(self.predicates.layout.attr.max(initial=-1)) + 1
@@ -69,8 +73,57 @@ class ExpressionTable:
         self._mark, self._stamp = np.zeros(64, np.int64), 1
 
     @property
+    def layout(self) -> ExpressionLayout:
+        layout = self._layout
+        return layout if layout is not None else self._unpacked()[0]
+
+    @layout.setter
+    def layout(self, layout: ExpressionLayout) -> None:
+        self._layout = layout
+
+    @property
+    def predicates(self) -> PredicateTable:
+        predicates = self._predicates
+        return predicates if predicates is not None else self._unpacked()[1]
+
+    @property
+    def n_predicates(self) -> int:
+        return len(self.predicates) if self._packed is None else self._packed.n_predicates
+
+    def kinds(self) -> np.ndarray:
+        """The kind of every slot."""
+        return self.layout.kind if self._packed is None else self._packed.kinds()
+
+    @property
     def nbytes(self) -> int:
-        return sum(array.nbytes for array in self.layout) + self.predicates.nbytes
+        size = 0 if self._packed is None else self._packed.nbytes
+        if self._layout is not None:
+            size += sum(array.nbytes for array in self._layout)
+        return size + (0 if self._predicates is None else self._predicates.nbytes)
+
+    # -- packed ------------------------------------------------------------------------------
+
+    def pack(self) -> None:
+        """Compress what is here; from now on it is only read, and unpacked when it is asked for.
+
+        Call `shut` when a verb that has asked for it is over.
+        """
+        self._packed = PackedTable(self.layout, self.predicates)
+        self._uses, self._mark = None, np.zeros(64, np.int64)
+        self.shut()
+
+    def shut(self) -> None:
+        """Give up arrays that can be unpacked again; others may still use them meanwhile."""
+        if self._packed is not None:
+            self._layout = self._predicates = None
+
+    def _unpacked(self) -> tuple[ExpressionLayout, PredicateTable]:
+        assert self._packed is not None
+        found = self._packed.unpacked()  # several threads may do this at the same time
+        self._layout, self._predicates = found
+        return found
+
+    # -- changing ----------------------------------------------------------------------------
 
     def encode(
         self, leaves: Leaves, expr_start: np.ndarray, expr_code: np.ndarray, slots: np.ndarray

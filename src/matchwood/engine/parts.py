@@ -69,6 +69,7 @@ def collect(store: Store) -> tuple[dict[str, Any], Arrays]:
     for i, index in enumerate(routing.indexes):
         if is_checked(type(index)):
             arrays |= {f"index{i}_{name}": array for name, array in index.layout().items()}
+    store.table.shut()
     return settings, arrays
 
 

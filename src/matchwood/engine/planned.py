@@ -13,6 +13,7 @@ import numpy as np
 
 from matchwood.encode.expression_kernels import ALWAYS, CONJUNCTION, NEVER, TREE, UNUSED
 from matchwood.encode.expressions import ExpressionTable
+from matchwood.engine.packed_integers import packed
 from matchwood.engine.planner import PLANNED, Choice, Plan, plan
 from matchwood.engine.routing import AUTO, Routing
 from matchwood.errors import FormatError, MatchwoodError
@@ -79,6 +80,14 @@ class Planned(Routing):
         self.epoch = self._table.epoch
         self.is_settled = True
 
+    def freeze(self) -> None:
+        """Take less memory, once all is settled: nothing will be added."""
+        assert self._plan is not None
+        choices = [each._replace(slots=packed(each.slots)) for each in self._plan.choices]
+        self._plan = self._plan._replace(choices=tuple(choices))
+        if not any(getattr(index, "reads_table", True) for index in self._indexes):
+            self._table.pack()
+
     @property
     def indexes(self) -> list[Index]:
         return self._indexes
@@ -105,7 +114,7 @@ class Planned(Routing):
         assert self._plan is not None
         found = np.full(n_slots, NOWHERE, np.uint8)
         for number, each in enumerate(self._plan.choices):
-            found[each.slots] = number
+            found[each.slots[:]] = number
         return found
 
     def refusals(self, slots: np.ndarray) -> dict[int, MatchwoodError]:

@@ -62,7 +62,7 @@ class Choice(NamedTuple):
     """One index, what it is to hold, and why."""
 
     name: str  # in the registry of indexes
-    slots: np.ndarray  # int32, ascending
+    slots: Any  # int32, ascending; Packed once the segment is frozen
     reason: str
 
     def build(self, table: ExpressionTable) -> Index:

@@ -115,6 +115,7 @@ def _scanned(store: Store, encoded: EncodedEvents) -> Sequence[set[int]]:
             hits = index.search(encoded.batch, Scratch())
             for e, each in enumerate(found):
                 each.update(hits.slots[hits.offsets[e] : hits.offsets[e + 1]].tolist())
+    table.shut()
     return found
 
 

@@ -291,6 +291,9 @@ class Routing:
                 index.settle()
         self.is_settled = True
 
+    def freeze(self) -> None:
+        """Take less memory where nothing will change: not here, these indexes change in place."""
+
     def absorb(self, scratch: Scratch) -> None:
         """Let all indexes learn from the searches with a scratch; for the owner, as `settle`."""
         for index in self.indexes:

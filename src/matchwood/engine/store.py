@@ -374,6 +374,7 @@ class Store:
         """Take the smallest form of what is settled; from now on it is only read."""
         if self.subscriptions.is_compact:
             self.subscriptions.freeze()
+        self.routing.freeze()
 
     def absorb(self, readers: Sequence[Reader]) -> None:
         """Take over what searches have counted and learned; for the owner, as `settle`."""

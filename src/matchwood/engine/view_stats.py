@@ -39,7 +39,7 @@ def view_stats(view: View, readers: Sequence[Reader]) -> dict[str, Any]:
         "constants": sum([part.store.attributes.n_constants for part in parts]),
         "contexts": 0 if contexts is None else len(contexts),
         "context_strings": view.head.attributes.context_strings.n_constants,
-        "predicates": sum([len(part.store.table.predicates) for part in parts]),
+        "predicates": sum([part.store.table.n_predicates for part in parts]),
         "unknown": _counts([dict(part.store.attributes.unknown) for part in parts]),
         "failed": _counts([dict(part.store.attributes.failed) for part in parts]),
         "bytes": memory,
@@ -62,7 +62,7 @@ def view_plan(view: View) -> list[dict[str, Any]]:
 
 
 def _kinds(part: Part) -> np.ndarray:
-    kinds = part.store.table.layout.kind
+    kinds = part.store.table.kinds()
     return kinds[part.slots()] if part.n_gone else kinds
 
 

@@ -122,6 +122,7 @@ def index_case(name: str, sizes: Sizes, index: str) -> Iterator[Measured | Readi
     found = matcher.find(batch)
     alone = [one_event(events, e) for e in range(events.n_events)]
     beside = _others(name, store.table, alone, found.slots, found.offsets)
+    store.table.shut()  # the others have read it; a search does not
     n = events.n_events
     batched = seconds(lambda: matcher.find(batch), sizes.rounds) / n * 1e6
     yield Measured(f"{name} batch", batched, beside)

@@ -36,6 +36,7 @@ from matchwood.kernel.verify_kernels import COUNTERS, NODES
 
 _SMALL = 64
 _NOTHING = empty_structure()
+_NO_TABLE = ExpressionTable()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -90,6 +91,7 @@ class BlockIndex(StaticFrame[Structure]):
 
     name: ClassVar[str] = "blocks"
     is_kept: ClassVar[bool] = True
+    reads_table: ClassVar[bool] = False
     LAYOUT = VIEW
     SEARCH = MINE
     Config = Config
@@ -101,8 +103,12 @@ class BlockIndex(StaticFrame[Structure]):
         return _new_memory(len(self._built[0].n))
 
     def _view(self) -> View:
-        table, (codes, places, blocks) = self._table, self._kept or _NOTHING
-        return View(codes, places, blocks, table.layout, table.predicates.layout)
+        """What events of values need: no table."""
+        return View(*(self._kept or _NOTHING), _NO_TABLE.layout, _NO_TABLE.predicates.layout)
+
+    def _view_with_table(self) -> View:
+        table = self._table
+        return View(*(self._kept or _NOTHING), table.layout, table.predicates.layout)
 
     def _stepper(self, events: EventBatch, scratch: Scratch) -> Step:
         part = scratch.of(self)
@@ -112,9 +118,11 @@ class BlockIndex(StaticFrame[Structure]):
             events = events._replace(more=events.more[:0])
         elif len(memory.seen) < len(self._is_held):
             part.arrays = memory._replace(seen=np.zeros(len(self._is_held), np.int64))
-        kernel = match_blocks if is_plain else match_sets
+        kernel, view = (
+            (match_blocks, self._view) if is_plain else (match_sets, self._view_with_table)
+        )
         attempt = self._bound_step(
-            kernel, events, scratch, lambda: Mine(part.arrays, scratch.board)
+            kernel, events, scratch, lambda: Mine(part.arrays, scratch.board), view=view()
         )
 
         def step(

@@ -15,6 +15,7 @@ An index derives from `IndexFrame` and says
     _structure()               its part of stats(), with "bytes"
     _arrays()  _take(layout)   its part of a snapshot, and back
     is_kept, check(...)        whether a snapshot keeps them, and what they must be; see `protocol`
+    reads_table                whether searches of values read the expression table
     draw()
     refusals(slots)            where it cannot take every expression: which of these, and why
 
@@ -50,6 +51,7 @@ class IndexFrame(ABC):
     name: ClassVar[str]
     language: ClassVar[str] = CONJUNCTIONS
     is_kept: ClassVar[bool] = False
+    reads_table: ClassVar[bool] = True
     Config: ClassVar[type[IndexConfig]] = IndexConfig
     LAYOUT: ClassVar[Layout | None] = None
     SEARCH: ClassVar[Layout | None] = None
@@ -157,15 +159,18 @@ class IndexFrame(ABC):
         scratch: Scratch,
         mine: Callable[[], Any],
         *settings: Any,
+        view: Any = None,
     ) -> Step:
         """The step that calls a kernel with everything bound.
 
         mine  gives what is written to: the tuple that SEARCH describes
+        view  what is read, if not `_view()`
 
         kernel(bound, mine, *settings, events, first, stamp, output)
         """
         assert self._binding is not None
-        bound, part = self._binding.of(self._view()), scratch.of(self)
+        bound = self._binding.of(self._view() if view is None else view)
+        part = scratch.of(self)
         if part.binding is None:
             assert self.SEARCH is not None
             part.binding = Binding(self.SEARCH)
