@@ -36,6 +36,7 @@ from matchwood.context.agile_kernels import (
     HASH_TABLE,
     SEARCH_TREE,
     SKIP_LIST,
+    Following,
 )
 from matchwood.context.search_tree_kernels import MIRRORED
 from matchwood.context.update_kernels import make_nodes
@@ -148,7 +149,7 @@ class AgileIndex:
         self.structure = new_structure(self._kind, 1, self._mirrored)
         self._exact: dict[int, tuple[int, int]] = {}
         self._before = np.zeros(LEVELS, np.int64)
-        self._scope = np.zeros((1, 2), np.int64)
+        self._following = Following(AGILE, np.zeros((1, 2), np.int64), self._before)
         self.growth = -1.0
         """From 0 on: an update that leaves K(i) moves it as well, and lets it grow by so much."""
 
@@ -170,9 +171,7 @@ class AgileIndex:
         """k(i) is [lo, hi] now; whether that took an escalation."""
         self._exact[i] = (lo, hi)
         while True:
-            done = update_one(
-                self.structure, 0, i, lo, hi, AGILE, self._scope, self._before, self.growth
-            )
+            done = update_one(self.structure, 0, i, lo, hi, self._following, self.growth)
             if done != FULL:
                 return bool(done)
             self.structure = roomier(self.structure)

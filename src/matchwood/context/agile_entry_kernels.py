@@ -28,8 +28,8 @@ def put_one(s, k, i, lo, hi, before):
 
 
 @kernel
-def update_one(s, k, i, lo, hi, mode, scope, before, growth):
-    return update(s, k, i, lo, hi, mode, scope, before, growth)
+def update_one(s, k, i, lo, hi, following, growth):
+    return update(s, k, i, lo, hi, following, growth)
 
 
 @kernel

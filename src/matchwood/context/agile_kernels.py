@@ -8,6 +8,8 @@ k(i) is always an interval [lo, hi] of keys; an empty one (lo > hi) is in every 
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from matchwood.context.hash_table_kernels import hash_probe, hash_put
@@ -46,6 +48,14 @@ BOX_LEVEL = 4
 """Leaf boxes of GBU lie between nodes of more than this many levels: about 16 nodes each."""
 
 KEPT, MOVED, FULL = range(3)
+
+
+class Following(NamedTuple):
+    """How indexes follow values that change."""
+
+    mode: int  # NO_INDEX .. AGILE
+    scope: np.ndarray  # int64[lists, 2], first and last key that a PARTIAL index holds
+    before: np.ndarray  # int64[LEVELS], scratch of the skip list
 
 
 @part
@@ -133,7 +143,7 @@ def probe(s, k, key, out, n):
 
 
 @part
-def update(s, k, i, lo, hi, mode, scope, before, growth):
+def update(s, k, i, lo, hi, following, growth):
     """Follow k(i), which is now [lo, hi]; KEPT, MOVED, or FULL with nothing done.
 
     EAGER    K(i) = k(i), always
@@ -141,6 +151,7 @@ def update(s, k, i, lo, hi, mode, scope, before, growth):
     GBU      nothing while k(i) is in K(i), the boxes around it; else the boxes around the new one
     AGILE    nothing while k(i) is in K(i); else escalate, or widen where `growth` is not negative
     """
+    mode, scope = following.mode, following.scope
     is_inside = s.range[i, 0] <= lo and hi <= s.range[i, 1]
     if mode >= GBU and (is_inside or lo > hi):
         return KEPT
@@ -166,4 +177,4 @@ def update(s, k, i, lo, hi, mode, scope, before, growth):
     if mode == GBU and s.count[KIND] == SKIP_LIST:
         put_boxed(s, k, i, lo, hi, BOX_LEVEL)
         return MOVED
-    return MOVED if put(s, k, i, lo, hi, before) else FULL
+    return MOVED if put(s, k, i, lo, hi, following.before) else FULL

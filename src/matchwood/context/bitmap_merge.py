@@ -6,15 +6,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from matchwood.context.agile_kernels import AGILE
 from matchwood.context.choice import EVERY
-from matchwood.context.cif_kernels import postfilter_candidates, probe_one
-from matchwood.context.update_kernels import N_PROFILES
+from matchwood.context.cif_kernels import postfilter_first, probe_one
+from matchwood.context.profile_kernels import N_PROFILES
 from matchwood.encode.events import EventBatch
 from matchwood.errors import IndexBuildError
 from matchwood.index.core.protocol import Hits
 from matchwood.index.core.scratch import Scratch
-from matchwood.kernel.verify_kernels import CANDIDATES, COUNTERS, EVENTS, MATCHES, PREDICATES
+from matchwood.kernel.verify_kernels import CANDIDATES, COUNTERS, EVENTS, MATCHES, PREDICATES, Batch
 
 if TYPE_CHECKING:
     from matchwood.context.cif import Cif
@@ -34,13 +33,13 @@ def match_bitmaps(cif: Cif, events: EventBatch, scratch: Scratch) -> Hits:
     held = profiles.entry[: len(live) * n, 1].reshape(-1, n) > 0
     is_whole = held.sum(axis=1) == profiles.need[: len(live)]  # else any of its indexes will do
     listed = np.where(held & is_whole[:, None], profiles.listed[: len(live) * n].reshape(-1, n), -1)
-    beside = [
+    not_listed = [
         BitMap(np.flatnonzero(live & (listed != k).all(axis=1)).astype(np.uint32))
         for k in range(choice.n_lists)
     ]
-    everyone = BitMap(np.flatnonzero(live).astype(np.uint32))
+    all_live = BitMap(np.flatnonzero(live).astype(np.uint32))
     search, stamp = cif.search_in(scratch), scratch.post(events, cif.n_attributes)
-    counters = np.zeros(len(COUNTERS), np.int64)
+    x, counters = cif.filter(), np.zeros(len(COUNTERS), np.int64)
     out, offsets = np.empty(len(live), np.int32), np.zeros(events.n_events + 1, np.int64)
     answers = []
     for e in range(events.n_events):
@@ -53,24 +52,23 @@ def match_bitmaps(cif: Cif, events: EventBatch, scratch: Scratch) -> Hits:
             )
             if attr in attrs
         )
-        merged = everyone
+        merged = all_live
         keys[EVERY] = 0
         for k, attr in enumerate(attrs if is_probed else ()):
-            found = beside[k]
+            found = not_listed[k]
             if attr in keys:
                 n_found = probe_one(cif.structure, k, keys[attr], search.found)
                 found = found | BitMap((search.found[:n_found] // n).astype(np.uint32))
             merged = merged & found
-        candidates = np.array(merged.to_array(), np.int32)
+        n_candidates = len(merged)
+        search.candidates[:n_candidates] = merged.to_array()
         search.tested[0] = 0
-        used = postfilter_candidates(
-            profiles, cif.cells, n, candidates, is_probed, cif.mode == AGILE, search,
-            events, e, stamp + e, scratch.event, scratch.entry, cif.predicates, out,
-        )  # fmt: skip
+        batch = Batch(events, e, stamp, scratch.board)
+        used = postfilter_first(x, n_candidates, is_probed, search, cif.predicates, batch, out)
         answers.append(out[:used].copy())
         offsets[e + 1] = offsets[e] + used
         counters[EVENTS] += 1
-        counters[CANDIDATES] += len(candidates)
+        counters[CANDIDATES] += n_candidates
         counters[PREDICATES] += search.tested[0]
         counters[MATCHES] += used
     slots = np.concatenate(answers) if answers else np.empty(0, np.int32)

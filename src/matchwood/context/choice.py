@@ -13,8 +13,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from matchwood.context.profile_kernels import EQ, RELATION, Profiles
-from matchwood.context.profiles import OWN, Compiled, no_profiles
+from matchwood.context.leaf_kernels import EQ, RELATION, WHAT, word_kind, word_op
+from matchwood.context.profile_kernels import Profiles
+from matchwood.context.profiles import Compiled, no_profiles
 from matchwood.context.update_kernels import leaf_ranges
 from matchwood.index.stabbing.marker_kernels import MAX_KEY, MIN_KEY
 
@@ -70,13 +71,13 @@ def choose_attributes(
     scores = _scores(compiled, rows, cells)
     best = sorted(scores, key=lambda each: (-scores[each][0] * scores[each][1], each))[:MOST_LISTS]
     best = [each for each in best if scores[each][0] > 0]
-    is_own = np.isin(compiled.leaf[:, 0] & 7, OWN) & ~compiled.is_tree[compiled.profile]
-    attrs = [*best, EVERY] if is_own.any() else best
+    is_of_context = compiled.is_of_context
+    attrs = [*best, EVERY] if is_of_context.any() else best
     if not attrs:
         return no_choice()
     of_attr = np.full(max(attrs) + 1, -1, np.int32)
     of_attr[best] = np.arange(len(best))
-    score = [*(scores[each][0] for each in best), *([0.0] if is_own.any() else [])]
+    score = [*(scores[each][0] for each in best), *([0.0] if is_of_context.any() else [])]
     return Choice(np.array(attrs, np.int64), np.array(score), of_attr, width)
 
 
@@ -95,7 +96,8 @@ def _scores(
     lo, hi = np.empty(len(at), np.int64), np.empty(len(at), np.int64)
     leaf_ranges(_view(compiled, rows), cells, at, compiled.profile[at], lo, hi)
     owner = compiled.profile[at]
-    is_point = (compiled.leaf[at, 0] & 7 == RELATION) & ((compiled.leaf[at, 0] >> 3) & 7 == EQ)
+    what = compiled.leaf[at, WHAT]
+    is_point = (word_kind(what) == RELATION) & (word_op(what) == EQ)
     order = np.argsort(compiled.index_attr[at], kind="stable")
     ends = np.searchsorted(compiled.index_attr[at][order], known, side="right")
     found, begin = {}, 0

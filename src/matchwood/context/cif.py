@@ -30,18 +30,21 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from matchwood.context.agile import new_structure, renewed, roomier
 from matchwood.context.agile_kernels import (
     AGILE,
-    BOX_LEVEL,
-    GBU,
     NO_INDEX,
-    SKIP_LIST,
 )
-from matchwood.context.choice import EVERY, choose_attributes, no_choice
-from matchwood.context.cif_build import ends_of, structure_for
+from matchwood.context.choice import EVERY
 from matchwood.context.cif_config import CifConfig
-from matchwood.context.cif_kernels import N_EVENTS, Lists, Search, absorb_notes, filter_batch
+from matchwood.context.cif_indexes import ProfileIndexes
+from matchwood.context.cif_kernels import (
+    N_EVENTS,
+    Filter,
+    Lists,
+    Search,
+    absorb_notes,
+    filter_batch,
+)
 from matchwood.context.policy_kernels import (
     DECAY,
     P_ASKED,
@@ -51,38 +54,15 @@ from matchwood.context.policy_kernels import (
     RENT,
     RESTLESS,
 )
-from matchwood.context.profile_kernels import Profiles
-from matchwood.context.profiles import (
-    Compiled,
-    append,
-    compile_slots,
-    meanings,
-    no_profiles,
-)
-from matchwood.context.store import ContextStore
-from matchwood.context.update_kernels import (
-    DEESCALATED,
-    ESCALATED,
-    N_LOOSE,
-    N_PROFILES,
-    UPDATES,
-    box_entries,
-    deescalate_entries,
-    enter,
-    leave,
-    make_nodes,
-    update_cells,
-)
+from matchwood.context.profile_kernels import N_LOOSE, N_PROFILES
+from matchwood.context.update_kernels import DEESCALATED, ESCALATED, UPDATES
 from matchwood.encode.events import EventBatch
 from matchwood.encode.expressions import ExpressionTable
-from matchwood.encode.keys import INT_MAX, INT_MIN
 from matchwood.index.core.config import IndexConfig
-from matchwood.index.core.frame import IndexFrame, Step, check_slots
+from matchwood.index.core.frame import Step, check_slots
 from matchwood.index.core.protocol import ANY, Hits
-from matchwood.index.core.scratch import Part, Scratch, new_version
-from matchwood.index.stabbing.interval_skip_list import with_identifiers
-from matchwood.index.stabbing.interval_skip_list_kernels import LEVELS
-from matchwood.index.stabbing.marker_kernels import KIND, NODES
+from matchwood.index.core.scratch import Part, Scratch
+from matchwood.index.stabbing.marker_kernels import NODES
 
 REQUESTS = 4096
 NOTES = 2**16
@@ -91,19 +71,15 @@ SWEEP = 96
 """Entries that an event at rest brings nearer to their values: 100,000 take some 1,000 events."""
 SWEEP_AFTER = 64
 """One escalation in so many entries begins a new round."""
-SPARE_NODES = 64
-"""Nodes that are never worth looking for those that no range ends at any more."""
-_NO_CELLS = np.full((1, 1, 4), INT_MIN, np.int64)
 
 
-class Cif(IndexFrame):
-    """Owns profiles and indexes; the values are the store's."""
+class Cif(ProfileIndexes):
+    """Searches profiles, learns from what was found, and says when indexes are built again."""
 
     name: ClassVar[str] = "cif"
     language: ClassVar[str] = ANY
     is_kept: ClassVar[bool] = True
     Config: ClassVar[type[IndexConfig]] = CifConfig
-    mode: ClassVar[int] = NO_INDEX
 
     # -- the frame ---------------------------------------------------------------------------
 
@@ -114,49 +90,10 @@ class Cif(IndexFrame):
         self.work = np.zeros(4, np.int64)
         self._policy = self._new_policy()
         self._requests = np.empty(REQUESTS, np.int32)
-        self._before = np.zeros(LEVELS, np.int64)
         self._drop_layout()
-
-    def _drop_layout(self) -> None:
-        """Forget profiles and indexes, and the links to them that lie beside the values."""
-        if self._store is not None and self._store.follower is self:
-            self._store.reset_safety()
-        self.choice = no_choice()
-        self.profiles: Profiles = no_profiles()
-        self.structure = new_structure(0, 1)
-        self._scope = np.zeros((0, 2), np.int64)
-        self._profile_of = np.full(16, -1, np.int32)
-        self._version = new_version()
-        self._built_with = (0, 0)
-        self._n_dead = 0
-        self._types_version = -1
-        self._most_nodes = SPARE_NODES
-        self._swept, self._swept_work = 0, (0, 0)
 
     def _new_policy(self) -> np.ndarray:
         return np.ones(7) * (np.arange(7) == P_PROFILES)
-
-    contexts: ContextStore | None = None
-    """The values that profiles refer to; set by the owner, None while no subscription has any."""
-
-    @property
-    def _store(self) -> ContextStore | None:
-        return self.contexts
-
-    @property
-    def profile_of(self) -> np.ndarray:
-        """Profile by slot, -1: none."""
-        return self._profile_of
-
-    @property
-    def predicates(self) -> Any:
-        """The layout of the predicate table."""
-        return self._table.predicates.layout
-
-    @property
-    def cells(self) -> np.ndarray:
-        """The values of the contexts."""
-        return _NO_CELLS if self._store is None else self._store.cells
 
     def _add(self, slots: np.ndarray) -> None:
         new = slots.tolist()
@@ -167,26 +104,11 @@ class Cif(IndexFrame):
         gone = set(slots.tolist())
         self._slots -= gone
         self._pending = [slot for slot in self._pending if slot not in gone]
-        if self._is_stale:
-            return
-        inside = slots[slots < len(self._profile_of)]
-        chosen = self._profile_of[inside]
-        self._profile_of[inside] = -1
-        chosen = chosen[chosen >= 0]
-        leave(
-            self.profiles, self.structure, self.cells, chosen, self.choice.width, self.mode,
-            self._scope,
-        )  # fmt: skip
-        self._n_dead += len(chosen)
-        if self._n_dead > 64 + len(self._slots) // 4:
-            self._is_stale = True
+        if not self._is_stale:
+            self._leave(slots)
 
     def _thaw(self) -> None:
         pass
-
-    def forget_layout(self) -> None:
-        """Keys have moved, or types have become known: build anew at the next match."""
-        self._is_stale = True
 
     # -- building ----------------------------------------------------------------------------
 
@@ -219,120 +141,7 @@ class Cif(IndexFrame):
 
     _look_at = 0
 
-    def _compile(self, slots: list[int] | np.ndarray) -> Compiled:
-        return compile_slots(
-            self._table, np.array(slots, np.int32), meanings(self._table, self._store)
-        )
-
-    def _build(self) -> None:
-        store = self._store
-        self._drop_layout()
-        if not self._slots:
-            return
-        slots = np.array(sorted(self._slots), np.int32)
-        compiled = self._compile(slots)
-        n_values = 0 if store is None else store.n_values
-        self._built_with = (len(slots), n_values)
-        self._policy[P_PROFILES] = len(slots)
-        self._types_version = -1 if store is None else store.attributes.version
-        if self.mode != NO_INDEX:
-            rows = np.full(len(compiled.slots), -1, np.int32)
-            if store is not None:
-                linked = store.is_linked(compiled.slots)
-                rows[linked] = store.slot_row[compiled.slots[linked]]
-            self.choice = choose_attributes(compiled, rows, self.cells, self.config.indexes)
-            if self.choice.width:
-                self.structure = structure_for(compiled, self.choice, self.config.structure)
-                self._scope = self._scopes()
-        self._is_stale = False
-        self._pending = []
-        self._take_compiled(compiled)
-
-    def _scopes(self) -> np.ndarray:
-        """Of partial indexes: first and last key that each holds."""
-        scope = np.empty((self.choice.n_lists, 2), np.int64)
-        scope[:, 0], scope[:, 1] = INT_MIN, INT_MAX
-        return scope
-
-    def _take_compiled(self, compiled: Compiled) -> None:
-        """Append profiles and put them into the indexes."""
-        if not len(compiled.slots):
-            return
-        first = int(self.profiles.count[N_PROFILES])
-        self.profiles = append(self.profiles, compiled, self.choice, self._store)
-        last = int(self.profiles.count[N_PROFILES])
-        top = int(compiled.slots.max()) + 1
-        if top > len(self._profile_of):
-            fresh = np.full(max(top, 2 * len(self._profile_of)), -1, np.int32)
-            fresh[: len(self._profile_of)] = self._profile_of
-            self._profile_of = fresh
-        self._profile_of[compiled.slots] = np.arange(first, last)
-        n = self.choice.width
-        if not n:
-            return
-        self.structure = with_identifiers(self.structure, len(self.profiles.entry))
-        if first == 0 and self.structure.count[KIND] == SKIP_LIST:
-            n_lists = self.choice.n_lists
-            for k, ends in enumerate(ends_of(self.profiles, self.cells, last, n, n_lists)):
-                self._repeat(
-                    lambda done, k=k, ends=ends: make_nodes(
-                        self.structure, k, ends, done, self._before
-                    ),
-                    0, len(ends),
-                )  # fmt: skip
-        self._repeat(
-            lambda done: enter(
-                self.profiles, self.structure, self.cells, done, last, n, self.mode,
-                self._scope, self._before,
-            ),
-            first, last,
-        )  # fmt: skip
-        if self.mode == GBU and self.structure.count[KIND] == SKIP_LIST:
-            self._repeat(
-                lambda done: box_entries(
-                    self.profiles, self.structure, self.cells, done, last, n, BOX_LEVEL,
-                    self.mode, self._scope,
-                ),
-                first, last,
-            )  # fmt: skip
-        if first == 0:
-            self._most_nodes = SPARE_NODES + 3 * int(self.structure.count[NODES])
-
-    def _repeat(self, step: Any, done: int, last: int) -> None:
-        """Call a step until it comes to the end, making room whenever it stops."""
-        while True:
-            done = step(done)
-            if done == last:
-                return
-            self.structure = roomier(self.structure)
-
     # -- updates -----------------------------------------------------------------------------
-
-    def update(self, rows: np.ndarray, cols: np.ndarray, keys: np.ndarray) -> None:
-        """Write keys into cells and let the indexes follow."""
-        n = self.choice.width
-        self._repeat(
-            lambda done: update_cells(
-                self.profiles, self.structure, self.cells, rows, cols, keys, done, n, self.mode,
-                self._scope, self._before, self._policy, self.work,
-            ),
-            0, len(keys),
-        )  # fmt: skip
-        self._give_back_nodes()
-
-    def _give_back_nodes(self) -> None:
-        """Nodes stay when the ranges that ended there leave; when they are two in three, all are
-        made anew.  So many were made since the last time that the work is theirs.
-        """
-        if self.structure.count[NODES] > self._most_nodes:
-            self.structure = renewed(
-                self.structure, self.choice.n_lists, self.profiles.listed, self._before
-            )
-            self._most_nodes = SPARE_NODES + 3 * int(self.structure.count[NODES])
-
-    def note_updates(self, n: int) -> None:
-        """So many values were changed."""
-        self._policy[P_UPDATES] += n
 
     # -- matching ----------------------------------------------------------------------------
 
@@ -407,20 +216,13 @@ class Cif(IndexFrame):
         return bool(self.config.merge == "bitmap" and self.choice.width)
 
     def _stepper(self, events: EventBatch, scratch: Scratch) -> Step:
-        search, choice = self.search_in(scratch), self.choice
-        lists = Lists(choice.of_attr, choice.every, choice.width)
+        search = self.search_in(scratch)
+        return scratch.step(filter_batch, events, self.filter(), search, self.predicates)
 
-        def step(
-            first: int, stamp: int, offsets: np.ndarray, out: np.ndarray, counters: np.ndarray
-        ) -> int:
-            done: int = filter_batch(
-                self.profiles, self.structure, self.cells, lists, self.mode == AGILE, search,
-                events, first, stamp, scratch.event, scratch.entry,
-                self._table.predicates.layout, offsets, out, counters,
-            )  # fmt: skip
-            return done
-
-        return step
+    def filter(self) -> Filter:
+        """What a search reads."""
+        lists = Lists(self.choice.of_attr, self.choice.every, self.choice.width)
+        return Filter(self.profiles, self.structure, self.cells, lists, self.mode == AGILE)
 
     def _deescalate(self) -> None:
         asked = int(self._policy[P_ASKED])
@@ -429,17 +231,6 @@ class Cif(IndexFrame):
         chosen = self._requests[:asked].copy()
         self._policy[P_ASKED] = 0
         self._deescalate_all(chosen)
-
-    def _deescalate_all(self, chosen: np.ndarray) -> None:
-        n = self.choice.width
-        self._repeat(
-            lambda done: deescalate_entries(
-                self.profiles, self.structure, self.cells, chosen, done, n, self.mode,
-                self._scope, self._before, self.work,
-            ),
-            0, len(chosen),
-        )  # fmt: skip
-        self._give_back_nodes()
 
     def _match_bitmaps(self, events: EventBatch, scratch: Scratch) -> Hits:
         """Merge by compressed bitmaps: one per index, with the profiles that it does not hold."""

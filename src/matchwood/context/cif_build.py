@@ -10,7 +10,8 @@ import numpy as np
 from matchwood.context.agile import STRUCTURES, new_structure
 from matchwood.context.agile_kernels import SEARCH_TREE
 from matchwood.context.choice import Choice
-from matchwood.context.profile_kernels import EQ, GE, GT, RELATION, Profiles
+from matchwood.context.leaf_kernels import EQ, GE, GT, HIGH, LOW, RELATION, WHAT, word_kind, word_op
+from matchwood.context.profile_kernels import Profiles
 from matchwood.context.profiles import Compiled
 from matchwood.context.update_kernels import entry_ranges
 from matchwood.encode.keys import INT_MAX, INT_MIN
@@ -21,9 +22,9 @@ def structure_for(compiled: Compiled, choice: Choice, name: str) -> Structure:
     """Empty indexes; `auto` chooses by what the profiles ask of them."""
     lists = choice.lists_of(compiled.index_attr)
     mine = lists >= 0
-    what = compiled.leaf[mine, 0]
-    ops = np.where(what & 7 == RELATION, (what >> 3) & 7, -1)
-    is_point = compiled.leaf[mine, 1] == compiled.leaf[mine, 2]
+    what = compiled.leaf[mine, WHAT]
+    ops = np.where(word_kind(what) == RELATION, word_op(what), -1)
+    is_point = compiled.leaf[mine, LOW] == compiled.leaf[mine, HIGH]
     if name == "auto":
         is_equality = bool(((ops == EQ) | ((ops == -1) & is_point)).all())
         name = "hash_table" if is_equality else "interval_skip_list"

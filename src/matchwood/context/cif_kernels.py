@@ -7,19 +7,13 @@ from typing import NamedTuple
 import numpy as np
 
 from matchwood.context.agile_kernels import probe
+from matchwood.context.leaf_kernels import Hulls, is_decided, lead
 from matchwood.context.policy_kernels import DECAY, P_UPDATES, P_WRONG, SAMPLE, ask
-from matchwood.context.profile_kernels import MATCH, is_decided, lead, test
-from matchwood.context.update_kernels import FALSE_POSITIVES, N_LOOSE, N_PROFILES
+from matchwood.context.profile_kernels import MATCH, N_LOOSE, N_PROFILES, Profiles, test
+from matchwood.context.update_kernels import FALSE_POSITIVES
+from matchwood.index.stabbing.marker_kernels import Structure
 from matchwood.kernel.jit import kernel, part, prefetch
-from matchwood.kernel.verify_kernels import (
-    CANDIDATES,
-    EVENTS,
-    MATCHES,
-    NODES,
-    PREDICATES,
-    Board,
-    post_event,
-)
+from matchwood.kernel.verify_kernels import Posted, finish_event, post_event
 
 SPARSE = 32
 """From one candidate in so many profiles on, candidates are put in order."""
@@ -84,20 +78,31 @@ class Lists(NamedTuple):
     width: int  # indexes that a profile is in, at most
 
 
+class Filter(NamedTuple):
+    """What a search reads: profiles, their indexes, and the values they refer to."""
+
+    profiles: Profiles
+    s: Structure
+    cells: np.ndarray
+    lists: Lists
+    adapts: bool  # whether finds and false positives are noted
+
+
 @part
 def _list_of(lists, attr):
     return np.int64(lists.of_attr[attr]) if attr < len(lists.of_attr) else np.int64(-1)
 
 
 @part
-def _ask(s, k, key, need, width, adapts, base, n, search):
+def _ask(x, k, key, base, n, search):
     """Count the profiles that an index finds under a key; candidates are those found often enough.
 
     Returns how many candidates there are then.
     """
+    need, width = x.profiles.need, x.lists.width
     seen, found, candidates = search.seen, search.found, search.candidates
-    n_found = probe(s, k, key, found, np.int64(0))
-    if adapts and search.clock[0] % SAMPLE == 0:
+    n_found = probe(x.s, k, key, found, np.int64(0))
+    if x.adapts and search.clock[0] % SAMPLE == 0:
         for i in range(n_found):
             _note(search, ~np.int64(found[i]))
     for i in range(n_found):
@@ -112,12 +117,13 @@ def _ask(s, k, key, need, width, adapts, base, n, search):
 
 
 @part
-def _merge(profiles, s, events, e, lists, adapts, search):
+def _merge(x, events, e, search):
     """Candidates of the posted event: profiles that all their indexes have found, and the loose.
 
     `seen` counts, above a base that rises from event to event, so it is cleared once in 31.  Many
     candidates are read off it in order: testing them then runs through memory, not across it.
     """
+    profiles, lists = x.profiles, x.lists
     clock, seen, candidates = search.clock, search.seen, search.candidates
     clock[0] += 1  # an event that has to be repeated counts anew
     if clock[0] % 31 == 0:
@@ -130,11 +136,10 @@ def _merge(profiles, s, events, e, lists, adapts, search):
         k = _list_of(lists, events.attr[entry])
         if k >= 0:
             key = np.int64(events.lo[entry])
-            n = _ask(s, k, key, need, lists.width, adapts, base, n, search)
+            n = _ask(x, k, key, base, n, search)
             n_asked += 1
     if lists.every >= 0:
-        every = np.int64(lists.every)
-        n = _ask(s, every, np.int64(0), need, lists.width, adapts, base, n, search)
+        n = _ask(x, np.int64(lists.every), np.int64(0), base, n, search)
         n_asked += 1
     if n * SPARSE > profiles.count[N_PROFILES]:
         n = 0
@@ -197,15 +202,14 @@ def _look_ahead(profiles, cells, candidates, n, i):
 
 
 @part
-def _postfilter(
-    profiles, cells, candidates, n, is_probed, adapts, n_indexes,
-    events, stamp, board_event, board_entry, predicates, out, used, search,
-):  # fmt: skip
-    """Append the slots of the candidates that match to out; returns how many are there then.
+def _postfilter(x, n, is_probed, event, search, out, used):
+    """Append the slots of the n candidates that match to out; returns how many are there then.
 
     A false positive of an index is noted for the policy.
     """
-    tested = search.tested
+    profiles, cells, events = x.profiles, x.cells, event.events
+    hulls = Hulls(events.lo, events.hi, event.stamp, event.board)
+    candidates, tested = search.candidates, search.tested
     start, leaf, rows, is_tree = profiles.start, profiles.leaf, profiles.row, profiles.is_tree
     has_sets = len(events.more) > 0
     n_tested = np.int64(0)
@@ -218,58 +222,45 @@ def _postfilter(
         at = first
         is_open = is_tree[p] != 0 or has_sets
         if not is_open:
-            at = lead(
-                leaf, first, end, row, cells, events.lo, events.hi, stamp, board_event, board_entry
-            )
+            at = lead(leaf, first, end, row, cells, hulls)
             n_tested += min(at + 1, end) - first
             is_open = at < end and not is_decided(leaf, at)
         if is_open:
-            at = test(
-                profiles, p, at, cells, events, stamp, board_event, board_entry, predicates, tested
-            )
+            at = test(profiles, p, at, cells, event, tested)
         if at == MATCH or at == end:
             out[used] = profiles.slot[p]
             used += 1
         elif is_probed:
-            e = _failed_entry(profiles.entry, p, at, is_tree[p] != 0, n_indexes)
+            e = _failed_entry(profiles.entry, p, at, is_tree[p] != 0, x.lists.width)
             if e >= 0:
                 search.count[N_WRONG] += 1
-                if adapts:
+                if x.adapts:
                     _note(search, e)
     tested[0] += n_tested
     return used
 
 
 @kernel
-def filter_batch(
-    profiles, s, cells, lists, adapts, search,
-    events, first, stamp, board_event, board_entry, predicates, offsets, out, counters,
-):  # fmt: skip
-    """Match events from `first` on; returns how far it came before the output was full."""
-    used = offsets[first]
-    for e in range(first, events.start.shape[0] - 1):
-        post_event(events, e, stamp + e, Board(board_event, board_entry))
-        is_probed = lists.width > 0 and _can_probe(events, e, lists)
+def filter_batch(x, search, predicates, batch, output):
+    """Match events batch.first..; returns the one at which the output was full, or their number."""
+    events, offsets, out = batch.events, output.offsets, output.out
+    used = offsets[batch.first]
+    for e in range(batch.first, len(events.start) - 1):
+        event = Posted(events, batch.stamp + e, batch.board, predicates)
+        post_event(events, e, event.stamp, event.board)
+        is_probed = x.lists.width > 0 and _can_probe(events, e, x.lists)
         n_asked = np.int64(0)
         if is_probed:
-            n, n_asked = _merge(profiles, s, events, e, lists, adapts, search)
+            n, n_asked = _merge(x, events, e, search)
         else:
-            n = _all(profiles, search.candidates)
+            n = _all(x.profiles, search.candidates)
         if used + n > len(out):
             return e
         search.tested[0] = 0
-        used = _postfilter(
-            profiles, cells, search.candidates, n, is_probed, adapts, lists.width,
-            events, stamp + e, board_event, board_entry, predicates, out, used, search,
-        )  # fmt: skip
+        used = _postfilter(x, n, is_probed, event, search, out, used)
         search.count[N_EVENTS] += 1
-        counters[EVENTS] += 1
-        counters[NODES] += n_asked
-        counters[CANDIDATES] += n
-        counters[PREDICATES] += search.tested[0]
-        counters[MATCHES] += used - offsets[e]
-        offsets[e + 1] = used
-    return events.start.shape[0] - 1
+        finish_event(e, used, n_asked, n, search.tested[0], output)
+    return len(events.start) - 1
 
 
 @kernel
@@ -279,15 +270,10 @@ def probe_one(s, k, key, found):
 
 
 @kernel
-def postfilter_candidates(
-    profiles, cells, n_indexes, candidates, is_probed, adapts, search,
-    events, e, stamp, board_event, board_entry, predicates, out,
-):  # fmt: skip
-    """Test the candidates of event e; returns how many matched."""
-    post_event(events, e, stamp, Board(board_event, board_entry))
-    used = _postfilter(
-        profiles, cells, candidates, len(candidates), is_probed, adapts, n_indexes,
-        events, stamp, board_event, board_entry, predicates, out, np.int64(0), search,
-    )  # fmt: skip
+def postfilter_first(x, n, is_probed, search, predicates, batch, out):
+    """Test the n candidates of the first event of a batch; returns how many matched."""
+    event = Posted(batch.events, batch.stamp + batch.first, batch.board, predicates)
+    post_event(batch.events, batch.first, event.stamp, event.board)
+    used = _postfilter(x, n, is_probed, event, search, out, np.int64(0))
     search.count[N_EVENTS] += 1
     return used

@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import numpy as np
 
-from matchwood.context.profile_kernels import (
+from matchwood.context.leaf_kernels import (
     ABSENT,
     BAND,
-    FAIL,
     KEY,
-    MATCH,
     NEVER,
     RELATION,
     STATIC,
     WHAT,
+    context_leaf_holds,
     leaf_col,
     leaf_kind,
-    own_leaf_holds,
 )
+from matchwood.context.profile_kernels import FAIL, MATCH
 from matchwood.kernel.jit import kernel, part
 
 
@@ -31,7 +30,7 @@ def _can_hold(leaf, at, row, cells, predicates):
         return False
     if kind == RELATION or kind == BAND:
         return cells[row, leaf_col(what), KEY] != ABSENT
-    return own_leaf_holds(leaf, at, row, cells, predicates)
+    return context_leaf_holds(leaf, at, row, cells, predicates)
 
 
 @kernel

@@ -12,24 +12,31 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from matchwood.context.cover_kernels import NOT_CHOSEN, cover_trees
-from matchwood.context.profile_kernels import (
+from matchwood.context.leaf_kernels import (
     ABSENCE,
     BAND,
-    FAIL,
+    CONTEXT_RELATION,
     FLOAT_OFFSET,
     GE,
+    HIGH,
     INT_OFFSET,
     LE,
-    MATCH,
+    LOW,
     NE,
     NEVER,
-    OWN_RELATION,
     PLAIN,
     RELATION,
     STATIC,
     VALUE,
-    Profiles,
+    WHAT,
+    leaf_word,
+    with_kind,
+    without_op,
+    word_kind,
+    word_offset,
+    word_op,
 )
+from matchwood.context.profile_kernels import FAIL, MATCH, N_LEAVES, N_LOOSE, N_PROFILES, Profiles
 from matchwood.context.store import ContextStore
 from matchwood.encode.attributes import Attribute
 from matchwood.encode.expression_kernels import CONJUNCTION, TREE
@@ -44,8 +51,6 @@ if TYPE_CHECKING:
 
 _OPS = {"=": 0, "<>": 1, "<": 2, "<=": 3, ">": 4, ">=": 5}
 NO_INDEX_ATTR = -1
-OWN = (VALUE, ABSENCE)
-"""Kinds of leaves on one value of the context alone."""
 
 
 class Meanings(NamedTuple):
@@ -67,12 +72,19 @@ class Compiled(NamedTuple):
     index_attr: np.ndarray  # int32[m]
     is_tree: np.ndarray  # bool[n]
 
+    @property
+    def is_of_context(self) -> np.ndarray:
+        """Which leaves of conjunctions are on one value of the context alone."""
+        kind = word_kind(self.leaf[:, WHAT])
+        found: np.ndarray = np.isin(kind, (VALUE, ABSENCE)) & ~self.is_tree[self.profile]
+        return found
+
 
 def meanings(table: ExpressionTable, store: ContextStore | None) -> Meanings:
     """The meaning of every attribute that predicates may be on."""
     n = table.n_attributes
     ids = np.arange(n, dtype=np.int64)
-    what, offset = STATIC | (ids << 8), np.zeros(n, np.int64)
+    what, offset = leaf_word(STATIC, ids), np.zeros(n, np.int64)
     is_relation, index_attr = np.zeros(n, bool), ids.copy()
     if store is None:
         return Meanings(what, offset, is_relation, index_attr)
@@ -84,12 +96,13 @@ def meanings(table: ExpressionTable, store: ContextStore | None) -> Meanings:
             what[each.id], offset[each.id], index_attr[each.id] = _relation(store, each)
             is_relation[each.id] = True
         elif each.is_context:
-            what[each.id], index_attr[each.id] = VALUE | (store.column(each.id) << 8), -1
+            what[each.id], index_attr[each.id] = leaf_word(VALUE, store.column(each.id)), -1
         elif each.is_derived and attributes.all[each.source].is_context:
             if each.pattern is None:
-                what[each.id] = ABSENCE | (store.column(each.source) << 8)
+                what[each.id] = leaf_word(ABSENCE, store.column(each.source))
             else:
-                what[each.id] = VALUE | (store.pattern_column(each.source, each.pattern) << 8)
+                column = store.pattern_column(each.source, each.pattern)
+                what[each.id] = leaf_word(VALUE, column)
             index_attr[each.id] = -1
     return Meanings(what, offset, is_relation, index_attr)
 
@@ -109,11 +122,11 @@ def _relation(store: ContextStore, derived: Attribute) -> tuple[int, int, int]:
             kind = FLOAT_OFFSET
             offset = int(np.float64(term.offset).view(np.int64))
     op, column = _OPS[term.op], store.column(context.id)
-    packed = (op << 3) | (kind << 6) | (column << 36)
     if source.is_context:
-        return OWN_RELATION | packed | (store.column(source.id) << 8), offset, NO_INDEX_ATTR
+        what = leaf_word(CONTEXT_RELATION, store.column(source.id), op, kind, column)
+        return what, offset, NO_INDEX_ATTR
     index_attr = NO_INDEX_ATTR if op == NE else compared.id
-    return RELATION | packed | (compared.id << 8), offset, index_attr
+    return leaf_word(RELATION, compared.id, op, kind, column), offset, index_attr
 
 
 def compile_slots(table: ExpressionTable, slots: np.ndarray, meaning: Meanings) -> Compiled:
@@ -176,19 +189,19 @@ def _compile(
 
 def _banded(compiled: Compiled) -> Compiled:
     """x >= ctx.y - a AND x <= ctx.y + b  ->  one band, wherever both have offsets of one kind."""
-    what = compiled.leaf[:, 0]
-    is_bound = (what & 7 == RELATION) & ((what >> 6) & 3 != PLAIN)
-    same = what & ~np.int64(0x38)  # all but the operator
+    what = compiled.leaf[:, WHAT]
+    is_bound = (word_kind(what) == RELATION) & (word_offset(what) != PLAIN)
+    same = without_op(what)
     order = np.lexsort((what, same, compiled.profile))
     first, second = order[:-1], order[1:]
     pairs = is_bound[first] & is_bound[second] & (same[first] == same[second])
     pairs &= compiled.profile[first] == compiled.profile[second]
-    pairs &= ((what[first] >> 3) & 7 == LE) & ((what[second] >> 3) & 7 == GE)
+    pairs &= (word_op(what[first]) == LE) & (word_op(what[second]) == GE)
     if not pairs.any():
         return compiled
     upper, lower = first[pairs], second[pairs]
-    compiled.leaf[lower, 2] = compiled.leaf[upper, 1]
-    compiled.leaf[lower, 0] = (same[lower] & ~np.int64(7)) | BAND
+    compiled.leaf[lower, HIGH] = compiled.leaf[upper, LOW]
+    compiled.leaf[lower, WHAT] = with_kind(same[lower], BAND)
     kept = np.ones(len(what), bool)
     kept[upper] = False
     return compiled._replace(
@@ -227,18 +240,18 @@ def append(
     n, n_indexes = len(compiled.slots), choice.width
     n_own = np.bincount(compiled.profile, minlength=n)  # without copies
     compiled, rank, listed, need = _placed(compiled, choice)
-    m, is_tree = len(compiled.leaf), compiled.is_tree[compiled.profile]
-    is_own = np.isin(compiled.leaf[:, 0] & 7, OWN) & ~is_tree
+    m = len(compiled.leaf)
+    is_of_context = compiled.is_of_context
     # stable: a tree's own leaves stay; of an entry, tests of the event come first
-    order = np.lexsort((is_own, rank, compiled.profile))
+    order = np.lexsort((is_of_context, rank, compiled.profile))
     rank, owner = rank[order], compiled.profile[order]
     sizes = np.bincount(owner, minlength=n)
     starts = np.concatenate([[0], np.cumsum(sizes)])
     is_held = (rank >= 0) & (rank < n_indexes)
     held = np.zeros((n, n_indexes), np.int64)
     np.add.at(held, (owner[is_held], rank[is_held]), 1)
-    kind = compiled.leaf[order, 0] & 7
-    is_relation = ((kind == RELATION) | (kind == BAND) | is_own[order]) & is_held
+    kind = word_kind(compiled.leaf[order, WHAT])
+    is_relation = ((kind == RELATION) | (kind == BAND) | is_of_context[order]) & is_held
 
     p = _with_room(profiles, n, m, n_indexes, int(is_relation.sum()), int((need == 0).sum()))
     p.leaf[m_old : m_old + m] = compiled.leaf[order]
@@ -259,7 +272,8 @@ def append(
         p.spent[n_old * n_indexes : (n_old + n) * n_indexes] = 0
     loose = n_old + np.flatnonzero(need == 0)
     p.loose[n_loose : n_loose + len(loose)] = loose
-    p.count[0], p.count[1], p.count[4] = n_old + n, m_old + m, n_loose + len(loose)
+    p.count[N_PROFILES], p.count[N_LEAVES] = n_old + n, m_old + m
+    p.count[N_LOOSE] = n_loose + len(loose)
     return p
 
 
@@ -328,11 +342,11 @@ def _place_conjunctions(
     kept = place < width
     listed[owner[kept], place[kept]] = of_pair[kept]
     np.add.at(need, owner[kept], 1)
-    is_own = np.isin(compiled.leaf[:, 0] & 7, OWN) & ~compiled.is_tree[compiled.profile]
+    is_of_context = compiled.is_of_context
     if choice.every >= 0:
-        alone = np.intersect1d(compiled.profile[is_own], np.flatnonzero(need == 0))
+        alone = np.intersect1d(compiled.profile[is_of_context], np.flatnonzero(need == 0))
         listed[alone, 0], need[alone] = choice.every, 1
-    rank[is_own & (need[compiled.profile] > 0)] = 0
+    rank[is_of_context & (need[compiled.profile] > 0)] = 0
 
 
 def _rows(store: ContextStore | None, slots: np.ndarray) -> np.ndarray:

@@ -8,6 +8,8 @@ doubles, so the ends alone need to be tried.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from matchwood.context.agile_kernels import (
@@ -15,17 +17,16 @@ from matchwood.context.agile_kernels import (
     GBU,
     MOVED,
     PARTIAL,
+    Following,
     deescalate,
     put,
     put_out_of_scope,
     update,
 )
-from matchwood.context.policy_kernels import growth_of
-from matchwood.context.profile_kernels import (
+from matchwood.context.leaf_kernels import (
     ABSENCE,
     ABSENT,
     BAND,
-    ENTRY,
     EQ,
     FLOAT_OFFSET,
     GE,
@@ -33,24 +34,20 @@ from matchwood.context.profile_kernels import (
     HIGH,
     KEY,
     LE,
-    LEAF,
     LINK,
     LOW,
     LOWEST_FLOAT,
     LT,
     NAN_KEY,
     NE,
-    NEXT_LINK,
     PLAIN,
-    PREVIOUS_LINK,
     SAFE_HI,
     SAFE_LO,
-    SIBLING,
     WHAT,
-    entry_range,
+    context_side,
     float_of,
     is_linked,
-    is_own,
+    is_of_context,
     key_of_float,
     leaf_kind,
     leaf_offset,
@@ -58,7 +55,18 @@ from matchwood.context.profile_kernels import (
     leaf_range,
     linked_col,
     moved,
-    own_side,
+)
+from matchwood.context.policy_kernels import growth_of
+from matchwood.context.profile_kernels import (
+    ENTRY,
+    FREE_LINK,
+    LEAF,
+    N_LINKS,
+    NEXT_LINK,
+    PREVIOUS_LINK,
+    SIBLING,
+    Profiles,
+    entry_range,
 )
 from matchwood.index.stabbing.interval_skip_list_kernels import (
     MOST_MARKERS,
@@ -66,12 +74,21 @@ from matchwood.index.stabbing.interval_skip_list_kernels import (
     levels_of,
     put_boxed,
 )
-from matchwood.index.stabbing.marker_kernels import MAX_KEY, MIN_KEY, has_room, take_out
+from matchwood.index.stabbing.marker_kernels import MAX_KEY, MIN_KEY, Structure, has_room, take_out
 from matchwood.kernel.jit import kernel, part
 
-N_PROFILES, N_LEAVES, N_LINKS, FREE_LINK, N_LOOSE, N_DEAD = range(6)
 ESCALATED, DEESCALATED, UPDATES, FALSE_POSITIVES = range(4)
-"""Places in `work`, what the indexes have done."""
+"""Positions in `work`, what the indexes have done."""
+
+
+class Indexed(NamedTuple):
+    """Profiles, the values they refer to, and the indexes that hold their entries."""
+
+    profiles: Profiles
+    s: Structure
+    cells: np.ndarray
+    n_indexes: int  # that a profile is in, at most
+    following: Following
 
 
 @part
@@ -100,11 +117,11 @@ def _unmoved(c, offset_kind, offset, upward):
 
 
 @part
-def _safe_own(leaf, at, key):
+def _safe_of_context(leaf, at, key):
     """The keys of a cell on the same side of a leaf on the context alone; absent is its own."""
     if key == ABSENT:
         return np.int64(ABSENT), np.int64(ABSENT)
-    lo, hi, side = np.int64(MIN_KEY + 1), np.int64(MAX_KEY), own_side(leaf, at, key)
+    lo, hi, side = np.int64(MIN_KEY + 1), np.int64(MAX_KEY), context_side(leaf, at, key)
     if leaf_kind(leaf[at, WHAT]) == ABSENCE:
         return lo, hi
     if side < 0:
@@ -115,11 +132,13 @@ def _safe_own(leaf, at, key):
 
 
 @part
-def _safe(profiles, s, at, e, k, key, row, cells, mode, scope):
+def _safe(x, at, e, key, row):
     """The keys of a cell for which leaf `at` keeps k(e) inside K(e)."""
+    profiles, s = x.profiles, x.s
+    mode, scope, k = x.following.mode, x.following.scope, np.int64(profiles.listed[e])
     what = profiles.leaf[at, WHAT]
-    if is_own(what):
-        return _safe_own(profiles.leaf, at, key)
+    if is_of_context(what):
+        return _safe_of_context(profiles.leaf, at, key)
     op, kind, offset = leaf_op(what), leaf_offset(what), profiles.leaf[at, LOW]
     other = offset
     if leaf_kind(what) == BAND:
@@ -129,7 +148,7 @@ def _safe(profiles, s, at, e, k, key, row, cells, mode, scope):
     first, last = s.range[e, 0], s.range[e, 1]
     if mode == PARTIAL and first == MIN_KEY and last == MAX_KEY:
         # Out of the scope, and it stays so while this leaf alone keeps it out.
-        lo, hi = leaf_range(profiles.leaf, at, row, cells)
+        lo, hi = leaf_range(profiles.leaf, at, row, x.cells)
         if op != GE and op != GT and hi > scope[k, 1] and scope[k, 1] < MAX_KEY - 1:
             return _unmoved(scope[k, 1] + 2, kind, other, False), np.int64(MAX_KEY)
         if op != LE and op != LT and lo < scope[k, 0] and scope[k, 0] > MIN_KEY + 2:
@@ -146,35 +165,34 @@ def _safe(profiles, s, at, e, k, key, row, cells, mode, scope):
 
 
 @part
-def _refresh(profiles, s, cells, row, col, n_indexes, mode, scope):
-    """The safe range of a cell, from all that is linked to it."""
+def _refresh(x, row, col):
+    """Set the safe range of a cell, from all that is linked to it."""
+    profiles, cells = x.profiles, x.cells
     lo, hi = np.int64(MIN_KEY), np.int64(MAX_KEY)
     at = cells[row, col, LINK]
     while at >= 0:
         e = np.int64(profiles.link[at, ENTRY])
-        low, high = _safe(
-            profiles, s, profiles.link[at, LEAF], e, np.int64(profiles.listed[e]),
-            cells[row, col, KEY], row, cells, mode, scope,
-        )  # fmt: skip
+        low, high = _safe(x, profiles.link[at, LEAF], e, cells[row, col, KEY], row)
         lo, hi = max(lo, low), min(hi, high)
         at = np.int64(profiles.link[at, NEXT_LINK])
     cells[row, col, SAFE_LO], cells[row, col, SAFE_HI] = lo, hi
 
 
 @part
-def _refresh_entry(profiles, s, cells, e, n_indexes, mode, scope):
-    """The safe ranges of all cells that an entry depends on."""
-    row = profiles.row[e // n_indexes]
+def _refresh_entry(x, e):
+    """Set the safe ranges of all cells that an entry depends on."""
+    profiles = x.profiles
+    row = profiles.row[e // x.n_indexes]
     at = np.int64(profiles.entry[e, 2])
     while at >= 0:
         what = profiles.leaf[profiles.link[at, LEAF], WHAT]
-        _refresh(profiles, s, cells, row, linked_col(what), n_indexes, mode, scope)
+        _refresh(x, row, linked_col(what))
         at = np.int64(profiles.link[at, SIBLING])
 
 
 @part
 def _link(profiles, cells, e, row):
-    """Links from the cells of an entry's relations; there must be room."""
+    """Link the cells of an entry's relations to it; there must be room."""
     first = profiles.entry[e, 0]
     for at in range(first, first + profiles.entry[e, 1]):
         what = profiles.leaf[at, WHAT]
@@ -199,8 +217,10 @@ def _link(profiles, cells, e, row):
 
 
 @part
-def _unlink(profiles, s, cells, e, n_indexes, mode, scope):
-    row = profiles.row[e // n_indexes]
+def _unlink(x, e):
+    """Remove all links to an entry."""
+    profiles, cells = x.profiles, x.cells
+    row = profiles.row[e // x.n_indexes]
     at = np.int64(profiles.entry[e, 2])
     while at >= 0:
         col = linked_col(profiles.leaf[profiles.link[at, LEAF], WHAT])
@@ -214,7 +234,7 @@ def _unlink(profiles, s, cells, e, n_indexes, mode, scope):
         sibling = np.int64(profiles.link[at, SIBLING])
         profiles.link[at, NEXT_LINK] = profiles.count[FREE_LINK]
         profiles.count[FREE_LINK] = at
-        _refresh(profiles, s, cells, row, col, n_indexes, mode, scope)
+        _refresh(x, row, col)
         at = sibling
     profiles.entry[e, 2] = -1
 
@@ -229,8 +249,13 @@ def make_nodes(s, k, keys, first, before):
 
 
 @kernel
-def enter(profiles, s, cells, first, last, n_indexes, mode, scope, before):
-    """Put the entries of profiles first..last into the indexes; returns how far it came."""
+def enter(x, first, last):
+    """Put the entries of profiles first..last into the indexes.
+
+    Returns the profile at which the structure was full, or `last`.
+    """
+    profiles, s, cells, n_indexes = x.profiles, x.s, x.cells, x.n_indexes
+    mode, scope = x.following.mode, x.following.scope
     for p in range(first, last):
         for e in range(p * n_indexes, (p + 1) * n_indexes):
             if profiles.entry[e, 1] == 0:
@@ -242,18 +267,22 @@ def enter(profiles, s, cells, first, last, n_indexes, mode, scope, before):
                 return p
             if mode == PARTIAL and lo <= hi and (lo < scope[k, 0] or hi > scope[k, 1]):
                 put_out_of_scope(s, k, e)
-            elif not put(s, k, e, lo, hi, before):
+            elif not put(s, k, e, lo, hi, x.following.before):
                 return p
         for e in range(p * n_indexes, (p + 1) * n_indexes):
             if profiles.entry[e, 1] > 0 and profiles.entry[e, 2] < 0:
                 _link(profiles, cells, e, profiles.row[p])
-                _refresh_entry(profiles, s, cells, e, n_indexes, mode, scope)
+                _refresh_entry(x, e)
     return last
 
 
 @kernel
-def box_entries(profiles, s, cells, first, last, n_indexes, level, mode, scope):
-    """GBU: put entries, which are all in, on the boxes around them."""
+def box_entries(x, first, last, level):
+    """GBU: move entries, all of which are in the indexes, to the boxes around them.
+
+    Returns the profile at which the structure was full, or `last`.
+    """
+    profiles, s, n_indexes = x.profiles, x.s, x.n_indexes
     for p in range(first, last):
         for e in range(p * n_indexes, (p + 1) * n_indexes):
             if profiles.entry[e, 1] == 0:
@@ -261,63 +290,62 @@ def box_entries(profiles, s, cells, first, last, n_indexes, level, mode, scope):
             k = np.int64(profiles.listed[e])
             if not has_room(s, MOST_MARKERS):
                 return p
-            lo, hi = entry_range(profiles, e, n_indexes, cells)
+            lo, hi = entry_range(profiles, e, n_indexes, x.cells)
             if lo <= hi:
                 take_out(s, e)
                 put_boxed(s, k, e, lo, hi, level)
-            _refresh_entry(profiles, s, cells, e, n_indexes, mode, scope)
+            _refresh_entry(x, e)
     return last
 
 
 @kernel
-def leave(profiles, s, cells, chosen, n_indexes, mode, scope):
-    """Take profiles out of the indexes."""
+def leave(x, chosen):
+    """Remove profiles from the indexes."""
+    profiles = x.profiles
     for p in chosen:
-        for k in range(n_indexes):
-            e = np.int64(p) * n_indexes + k
+        for k in range(x.n_indexes):
+            e = np.int64(p) * x.n_indexes + k
             if profiles.entry[e, 1] > 0:
-                take_out(s, e)
-                _unlink(profiles, s, cells, e, n_indexes, mode, scope)
+                take_out(x.s, e)
+                _unlink(x, e)
         profiles.slot[p] = -1
 
 
 @part
-def _follow(profiles, s, cells, row, col, n_indexes, mode, scope, before, policy, work):
+def _follow(x, row, col, policy, work):
     """Bring all entries of a cell up to date; False when there is no room."""
-    at = cells[row, col, LINK]
+    profiles = x.profiles
+    at = x.cells[row, col, LINK]
     while at >= 0:
         e = np.int64(profiles.link[at, ENTRY])
-        lo, hi = entry_range(profiles, e, n_indexes, cells)
+        lo, hi = entry_range(profiles, e, x.n_indexes, x.cells)
         growth = growth_of(policy, profiles.spent[e])
-        done = update(s, np.int64(profiles.listed[e]), e, lo, hi, mode, scope, before, growth)
+        done = update(x.s, np.int64(profiles.listed[e]), e, lo, hi, x.following, growth)
         if done == FULL:
             return False
         if done == MOVED:
             profiles.wrong[e] = 0
             profiles.spent[e] = 0
             work[ESCALATED] += 1
-            _refresh_entry(profiles, s, cells, e, n_indexes, mode, scope)
+            _refresh_entry(x, e)
         at = np.int64(profiles.link[at, NEXT_LINK])
-    _refresh(profiles, s, cells, row, col, n_indexes, mode, scope)
+    _refresh(x, row, col)
     return True
 
 
 @kernel
-def update_cells(
-    profiles, s, cells, rows, cols, keys, first, n_indexes, mode, scope, before, policy, work
-):  # fmt: skip
-    """Write keys into cells from `first` on and let the indexes follow; returns how far it came.
+def update_cells(x, rows, cols, keys, first, policy, work):
+    """Write keys into cells from `first` on, and bring the indexes up to date.
 
-    A stopped update is repeated: its key is written already, and what followed it stays.
+    Returns the number of the key at which the structure was full, or how many keys there are.  A
+    stopped update is repeated: its key is written already, and entries that followed it stay.
     """
-    n = len(keys)
+    cells, n = x.cells, len(keys)
     for i in range(first, n):
         row, col, key = rows[i], cols[i], keys[i]
         is_safe = cells[row, col, SAFE_LO] <= key and key <= cells[row, col, SAFE_HI]
         cells[row, col, KEY] = key
-        if not is_safe and not _follow(
-            profiles, s, cells, row, col, n_indexes, mode, scope, before, policy, work
-        ):
+        if not is_safe and not _follow(x, row, col, policy, work):
             # Entries that did follow have made the new key look safe: the others have to, too.
             cells[row, col, SAFE_LO], cells[row, col, SAFE_HI] = MAX_KEY, MIN_KEY
             work[UPDATES] += i - first
@@ -327,19 +355,20 @@ def update_cells(
 
 
 @kernel
-def deescalate_entries(profiles, s, cells, chosen, first, n_indexes, mode, scope, before, work):
-    """Deescalate entries from `first` on; returns how far it came."""
+def deescalate_entries(x, chosen, first, work):
+    """Deescalate entries chosen[first:]; returns where the structure was full, or their number."""
+    profiles, s = x.profiles, x.s
     for i in range(first, len(chosen)):
         e = np.int64(chosen[i])
-        if profiles.entry[e, 1] == 0 or profiles.slot[e // n_indexes] < 0:
+        if profiles.entry[e, 1] == 0 or profiles.slot[e // x.n_indexes] < 0:
             continue
-        lo, hi = entry_range(profiles, e, n_indexes, cells)
+        lo, hi = entry_range(profiles, e, x.n_indexes, x.cells)
         if s.range[e, 0] == lo and s.range[e, 1] == hi:
             continue
-        if not deescalate(s, np.int64(profiles.listed[e]), e, lo, hi, before):
+        if not deescalate(s, np.int64(profiles.listed[e]), e, lo, hi, x.following.before):
             return i
         work[DEESCALATED] += 1
-        _refresh_entry(profiles, s, cells, e, n_indexes, mode, scope)
+        _refresh_entry(x, e)
     return len(chosen)
 
 
