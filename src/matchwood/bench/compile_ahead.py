@@ -92,7 +92,7 @@ def _cores() -> int:
 
 
 class _Run:
-    """The steps that wait, and what the processes have told."""
+    """The steps that are not begun yet, and what the processes have reported."""
 
     def __init__(self, waiting: list[str], advance: Advance | None) -> None:
         self.waiting = waiting

@@ -59,11 +59,11 @@ def run_stream(
         contexts=values, trigger={"availableNow": True}, profile=str(folder / "times"),
     )  # fmt: skip
     query.awaitTermination()
-    told = _told(query.recentProgress, n_subscriptions, folder)
+    figures = _figures(query.recentProgress, n_subscriptions, folder)
     for side in ("driver", "workers"):
         for what, seconds in sorted(read_times(folder / "times" / side).items()):
-            told[f"{side}: {what}, s a micro-batch"] = seconds / told["micro-batches"]
-    return told
+            figures[f"{side}: {what}, s a micro-batch"] = seconds / figures["micro-batches"]
+    return figures
 
 
 def write_log(
@@ -133,7 +133,7 @@ def bound(workload: Any, first: int, last: int) -> pa.Table:
     )
 
 
-def _told(recent: Any, n_subscriptions: int, folder: Path) -> dict[str, Any]:
+def _figures(recent: Any, n_subscriptions: int, folder: Path) -> dict[str, Any]:
     progress = [each for each in recent if each["numInputRows"]]
     took = np.array([each["durationMs"]["triggerExecution"] for each in progress]) / 1000
     kinds = pq.read_table(folder / "log", columns=["kind"])["kind"].value_counts().to_pylist()

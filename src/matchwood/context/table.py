@@ -40,7 +40,7 @@ class Follower(Protocol):
 
 
 class ContextTable:
-    """The cells of one matcher, who has which row, and the index that follows them."""
+    """The cells of one matcher, the row of every context, and the index that follows the values."""
 
     def __init__(self) -> None:
         self.follower: Follower | None = None

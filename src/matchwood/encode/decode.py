@@ -1,4 +1,4 @@
-"""Back from integers to a tree: for people who ask what an encoded expression says.
+"""From integers back to a tree, to show an encoded expression as text.
 
 The result means the same as its source; it need not look the same (`NOT a` has become a comparison,
 merged predicates stay merged).

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 MOST_VALUES = 4_096
 """Values that a table has before it is emptied."""
 MOST_NAMES = 10_000
-"""Names, and shapes, likewise: events may have names that nobody asks for, without end."""
+"""Names, and shapes, likewise: events may have any number of names that no subscription uses."""
 LONGEST = 100
 """Longer strings are no category; they would fill the memory and not come back."""
 

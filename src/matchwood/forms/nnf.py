@@ -13,8 +13,8 @@ Laws, all exact in SQL's three-valued logic:
 
 The result holds AND, OR, constants and predicates only.  It is TRUE exactly when its source is;
 where the source is FALSE it may be unknown and the other way round (the IN laws), which no longer
-matters because nothing above it negates.  This is the A-Tree paper's zero suppression: only TRUE
-travels.
+matters because nothing above it negates.  This is the A-Tree paper's zero suppression: only TRUE is
+passed on.
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ datetime (UTC) or date; None stands for the literal NULL.
 A name that starts with `ctx.` is a value of the subscription's context, not of the event.
 `position` is where the node began in its text (-1: built in Python); equality ignores it.
 
-Depth is bounded by `MAX_DEPTH`, whoever builds the tree, so every walk may recurse safely.
+Depth is bounded by `MAX_DEPTH`, also of trees built in Python, so every walk may recurse safely.
 """
 
 from __future__ import annotations

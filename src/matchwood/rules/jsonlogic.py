@@ -5,7 +5,7 @@ and null is 0 beside a number.  What a missing variable gives is worked out here
 predicate, and written into the text.  What texts and booleans would be converted to cannot be
 written, so such comparisons are refused, unless the caller says that values have the type of the
 constant beside them (`typed`).  `===`, `in` and `==` with a text that is no number
-need no such promise.
+need no such setting.
 """
 
 from __future__ import annotations

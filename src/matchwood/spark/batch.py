@@ -46,7 +46,7 @@ class Matched:
     matches  event_id, subscription_ids: a row per event, its list in the order of ids, or with a
              limit by priority; or event_id, subscription_id: a row per match
     errors   of, id, error, message, line, column, excerpt: what was left out, and why
-    rows     event_id, subscription_ids, error: both in one pass, for those who write and count
+    rows     event_id, subscription_ids, error: both in one pass, for writing or counting them
     index    where the index is, how many subscriptions it holds, whether it was built now
 
     `errors` reads and encodes the events again, without matching them; after `persist` it does not.

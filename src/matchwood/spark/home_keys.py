@@ -280,7 +280,7 @@ def event_keys(
     """Rows of events and the keys that they have.
 
     types  of all attributes in use; one that is only tested for presence, or only compared with
-           values of contexts that nobody has set, has none
+           values of contexts that were never set, has none
     homes  the keys of such attributes are among these, ascending
     """
 

@@ -150,7 +150,7 @@ def _home_cache() -> Path:
 
 
 def _temporary_cache() -> Path:
-    """A folder of ours among the temporary files; refused if somebody else made it first."""
+    """A folder of this user among the temporary files; an error if another user owns it."""
     folder = Path(tempfile.gettempdir(), f"matchwood-{os.getuid()}")
     folder.mkdir(mode=0o700, exist_ok=True)
     found = folder.lstat()

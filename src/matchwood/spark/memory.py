@@ -1,4 +1,4 @@
-"""What memory a process takes, told by Linux; and giving back what nobody uses."""
+"""The memory that a process takes, as Linux counts it; and returning free memory to the system."""
 
 from __future__ import annotations
 

@@ -107,9 +107,9 @@ def build_shards(
         assigned = beside_subscriptions(assigned, contexts)
     placed = assigned.repartitionById(plan.n_shards, SHARD).sortWithinPartitions(HOME, "id")
     home.mkdir(parents=True, exist_ok=True)
-    built = placed.mapInArrow(partial(build_parts, job), "told string").collect()
+    built = placed.mapInArrow(partial(build_parts, job), "report string").collect()
     refused = unreadable.to_pylist() + repeated
-    finish(home, [json.loads(row.told) for row in built], id_type, refused, sampled.types)
+    finish(home, [json.loads(row.report) for row in built], id_type, refused, sampled.types)
 
 
 def _side_by_side(table: DataFrame) -> tuple[DataFrame, list[dict[str, Any]]]:
@@ -145,15 +145,15 @@ def assign(job: BuildJob, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.Reco
 
 
 def build_parts(job: BuildJob, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Build the parts of one shard, one after the other; tells what each holds."""
+    """Build the parts of one shard, one after the other; yields a report of each."""
     builder = _Builder(job)
     for table in whole_ids(batches):
         yield from map(_row, builder.take(table))
     yield from map(_row, builder.end())
 
 
-def _row(told: dict[str, Any]) -> pa.RecordBatch:
-    return pa.RecordBatch.from_arrays([pa.array([json.dumps(told)])], names=["told"])
+def _row(report: dict[str, Any]) -> pa.RecordBatch:
+    return pa.RecordBatch.from_arrays([pa.array([json.dumps(report)])], names=["report"])
 
 
 class _Builder:
@@ -187,9 +187,9 @@ class _Builder:
         yield from self._build(table, weight)
 
     def _build(self, table: pa.Table, weight: float) -> Iterator[dict[str, Any]]:
-        told, halves = self._try(table)
-        if told is not None:
-            yield told
+        report, halves = self._try(table)
+        if report is not None:
+            yield report
             return
         self._most = min(self._most, 0.8 * weight / 2)
         del table
@@ -201,7 +201,7 @@ class _Builder:
     def _try(self, table: pa.Table) -> tuple[dict[str, Any] | None, list[pa.Table]]:
         """Build; what it holds, or the halves that it is to be built in instead."""
         folder = Path(self._job.home) / f".{uuid.uuid4().hex}"
-        told = _save(self._job, table, folder)
+        report = _save(self._job, table, folder)
         took = max(0, peak() - self._before)
         halves = _halves(table) if took > self._job.max_bytes else []
         give_back()
@@ -209,8 +209,8 @@ class _Builder:
         if halves:
             shutil.rmtree(folder, ignore_errors=True)
             return None, halves
-        told["shard"]["peak"] = took
-        return told, []
+        report["shard"]["peak"] = took
+        return report, []
 
 
 def _save(job: BuildJob, table: pa.Table, folder: Path) -> dict[str, Any]:
@@ -262,12 +262,12 @@ def _warm_up(job: BuildJob) -> None:
 
 
 def finish(
-    home: Path, told: list[dict[str, Any]], id_type: str, repeated: list[dict[str, Any]],
+    home: Path, reports: list[dict[str, Any]], id_type: str, repeated: list[dict[str, Any]],
     sampled: Mapping[str, str],
 ) -> None:  # fmt: skip
     """Name the shards, join their routes, then the manifest: without it nothing counts as built."""
     types: dict[str, str] = dict(sampled)
-    for each in told:
+    for each in reports:
         if each["failed"] is not None:
             raise EventError(each["failed"])
         for name, kind in each["schema"].items():
@@ -279,7 +279,7 @@ def finish(
                     f"{kind} in another: declare it with schema="
                 )
     keys, numbers = [np.empty(0, np.uint64)], [np.empty(0, np.int32)]
-    for number, each in enumerate(told):
+    for number, each in enumerate(reports):
         each["shard"]["number"] = number
         target = folder_of(home, number)
         shutil.rmtree(target, ignore_errors=True)
@@ -292,12 +292,12 @@ def finish(
     order = np.argsort(key, kind="stable")
     np.save(home / ROUTE_FILES[0], key[order])
     np.save(home / ROUTE_FILES[1], shard[order])
-    errors = repeated + [error for each in told for error in each["errors"]]
-    shards = [each["shard"] for each in told]
+    errors = repeated + [error for each in reports for error in each["errors"]]
+    shards = [each["shard"] for each in reports]
     manifest = {
         "build": uuid.uuid4().hex, "id_type": id_type, "types": types, "shards": shards,
         "errors": errors, "routes": [checksum(home / name) for name in ROUTE_FILES],
-        "tests_filter": any(each["tests_filter"] for each in told),
+        "tests_filter": any(each["tests_filter"] for each in reports),
     }  # fmt: skip
     aside = home / f".{uuid.uuid4().hex}"
     aside.write_text(json.dumps(manifest))

@@ -83,9 +83,9 @@ class MatchFunction:
         for found in match_parts(matcher, ids, event_ids, events, Times()):
             error = found.column("error")
             message = error.field("message") if error.null_count < len(error) else None
-            told = pa.nulls(len(error), pa.string()) if message is None else message
+            messages = pa.nulls(len(error), pa.string()) if message is None else message
             yield pa.table(
-                [found.column("event_id"), found.column("subscription_ids"), told],
+                [found.column("event_id"), found.column("subscription_ids"), messages],
                 names=["event_id", "subscription_ids", "error"],
             )
 

@@ -200,7 +200,7 @@ class Stream:
         times.lap("leave")
         if (batch + 1) % self._settings.snapshot_every == 0:
             self._folder.write_snapshot(batch + 1, replica)
-            self._replica = None  # everybody goes on from the snapshot, see its docstring
+            self._replica = None  # driver and workers load the snapshot next, see its docstring
             reached("snapshot")
             times.lap("snapshot")
         if self._settings.profile is not None:

@@ -71,7 +71,7 @@ class Timeline:
         return len(self._updates)
 
     def append(self, update: Update) -> None:
-        """The next update; it is carried out when somebody goes there.
+        """Append an update; it is carried out when a caller moves past it.
 
         Events are to be encoded after an update with a new string was carried out once.
         """

@@ -87,7 +87,7 @@ def released_after(state: str, query: Any) -> None:
         _owned[state] = (file, query)
 
     def wait() -> None:
-        with suppress(Exception):  # how the query ended is told to who asks the query
+        with suppress(Exception):  # the query itself has the error
             query.awaitTermination()
         with _guard:
             if _owned.get(state, (None, None))[1] is query:
@@ -125,7 +125,7 @@ def _next_epoch(folder: Path) -> int:
                 json.dump(note, file)
         except FileExistsError:
             continue
-        for each in known[:-8]:  # some are kept, to say who the drivers were
+        for each in known[:-8]:  # some are kept, to show the last drivers
             _file(folder, each).unlink(missing_ok=True)
         return epoch
 

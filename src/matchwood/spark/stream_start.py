@@ -65,7 +65,7 @@ def _goes_on(before: Any, now: Any) -> bool:
 
 
 def claim(out: Path, stream: str) -> None:
-    """See that the output is nobody else's, and say whose it is.
+    """Mark the output as that of a stream; an error if it belongs to another one.
 
     Batches are known by their numbers: those of another stream would pass for done, and their
     events be lost.

@@ -118,8 +118,8 @@ def _out(
     at: int,
 ) -> pa.RecordBatch:
     n = len(errors)
-    told = errors if any(each is not None for each in errors) else None
-    batch = out_batch(event_ids.slice(at, n), lists, told)
+    known_errors = errors if any(each is not None for each in errors) else None
+    batch = out_batch(event_ids.slice(at, n), lists, known_errors)
     return pa.RecordBatch.from_arrays(
         [batch.column(0), pa.array(offsets[at : at + n]), batch.column(1), batch.column(2)],
         names=["event_id", "offset", "subscription_ids", "error"],

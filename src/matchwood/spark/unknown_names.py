@@ -1,9 +1,9 @@
 """Subscriptions that test a column which the events do not have.
 
 Spark SQL refuses such an expression; here the subscription is refused, alone and with its reason,
-because `prise < 20` would never match and nobody would notice.  Names are case-sensitive.  Only
-where columns tell the names (wide events and structs); a name that `schema=` declares may be
-absent.
+because `prise < 20` would never match, without any sign of the mistake.  Names are case-sensitive.
+Only where the columns give the names (wide events and structs); a name that `schema=` declares may
+be absent.
 """
 
 from __future__ import annotations
