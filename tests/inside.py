@@ -55,3 +55,13 @@ def context_cells(m: Matcher) -> int:
 def slot_of(m: Matcher, id_: Any) -> int:
     """The slot of a subscription."""
     return m._store.subscriptions.find(id_)
+
+
+def graph_of(index: Any) -> Any:
+    """The nodes of an A-Tree."""
+    return index._memory.layout
+
+
+def built_of(index: Any) -> Any:
+    """What a static index has built."""
+    return index._built

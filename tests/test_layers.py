@@ -189,11 +189,6 @@ def test_kernels_import_only_numpy_the_decorators_and_other_kernels() -> None:
 MOST_ARGUMENTS = 8
 # How many kernels and parts of a file take more: a list that may only become shorter.
 LONG_SIGNATURES = {
-    "matchwood.context.agile_entry_kernels": 1,
-    "matchwood.context.agile_kernels": 1,
-    "matchwood.context.cif_kernels": 4,
-    "matchwood.context.profile_kernels": 3,
-    "matchwood.context.update_kernels": 6,
     "matchwood.encode.expression_kernels": 1,
     "matchwood.engine.arrange_kernels": 1,
     "matchwood.engine.near_kernels": 2,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from inside import graph_of
 from matchwood.index.a_tree.blocks import (
     AND,
     DOWN,
@@ -71,7 +72,7 @@ def elements(x: ATreeLayout, v: int) -> frozenset[int]:
 
 def check(index: ATree) -> None:
     """Levels, links in both directions, uniqueness, uses, the table, the maps."""
-    x, share = index._memory.layout, index.config.share
+    x, share = graph_of(index), index.config.share
     nodes = live_nodes(x)
     assert len(nodes) == x.count[N_NODES]
     assert sum(x.op[v] == LEAF for v in nodes) == x.count[N_LEAVES]

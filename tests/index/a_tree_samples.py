@@ -9,6 +9,7 @@ import numpy as np
 
 from encode.world import World
 from index.a_tree_checks import check, elements, live_nodes
+from inside import graph_of
 from matchwood.index.a_tree.blocks import AND, DOWN, LEAF, ATreeLayout
 from matchwood.index.a_tree.draw import children_of
 from matchwood.index.a_tree.index import ATree
@@ -35,7 +36,7 @@ def built(exprs: list[Expr], **config: Any) -> tuple[World, ATree]:
 
 def shape(index: ATree) -> set[Any]:
     """Every inner node as text, its children sorted: the same for the same graph."""
-    x = index._memory.layout
+    x = graph_of(index)
 
     def text(v: int) -> str:
         if x.op[v] == LEAF:
@@ -76,7 +77,7 @@ def leaf(world: World, index: ATree, i: int, holds: bool = True) -> int:
     attr, p_ = attribute.id, world.table.predicates.layout
     n = 1 if holds else 2
     (pred,) = np.flatnonzero((p_.attr == attr) & (p_.n_intervals == n))
-    return int(index._memory.layout.leaf_of[pred])
+    return int(graph_of(index).leaf_of[pred])
 
 
 def repeated(rng: Random, n: int) -> list[Expr]:
@@ -96,5 +97,5 @@ def repeated(rng: Random, n: int) -> list[Expr]:
 
 
 def n_links(index: ATree) -> int:
-    x = index._memory.layout
+    x = graph_of(index)
     return sum(len(children_of(x, v)) for v in live_nodes(x))

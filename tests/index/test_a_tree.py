@@ -10,6 +10,7 @@ import pytest
 from encode.world import World, found
 from index.a_tree_checks import check, live_nodes
 from index.a_tree_samples import FIGURE_6, built, n_links, p, repeated
+from inside import graph_of
 from matchwood.errors import IndexBuildError
 from matchwood.index.a_tree.blocks import AND, ID, SEED
 from matchwood.index.a_tree.config import MATCHING
@@ -26,9 +27,9 @@ def test_ids_that_collide_are_told_apart():
     exprs = repeated(Random(3), 200)
     world, index = built(exprs, id_bits=0)
     _, other = built(exprs)
-    x = index._memory.layout
+    x = graph_of(index)
     assert len(set(x.node[x.op >= AND, ID].tolist())) == 1
-    assert len(live_nodes(x)) == len(live_nodes(other._memory.layout)) > 100
+    assert len(live_nodes(x)) == len(live_nodes(graph_of(other))) > 100
     raw = [{f"p{i}": (k >> i) & 1 for i in range(1, 6)} for k in range(0, 64, 3)]
     assert found(search(index, world.events(raw))) == found(search(other, world.events(raw)))
 
@@ -48,7 +49,7 @@ def test_each_construction_step_saves_nodes_or_links():
         for slots in np.array_split(loaded.slots, 40):
             index.insert(slots)
         check(index)
-        sizes.append((len(live_nodes(index._memory.layout)), n_links(index)))
+        sizes.append((len(live_nodes(graph_of(index))), n_links(index)))
     assert sizes[0][0] > 1.4 * sizes[1][0]
     assert sizes[1][1] > sizes[2][1] > sizes[3][1]
 
@@ -62,7 +63,7 @@ def test_the_order_of_arrival_hardly_matters_for_the_size():
         index = ATree.build(loaded.table, np.empty(0, np.int32))
         for portion in np.array_split(slots, 30):
             index.insert(portion)
-        sizes.append((len(live_nodes(index._memory.layout)), n_links(index)))
+        sizes.append((len(live_nodes(graph_of(index))), n_links(index)))
     assert len({nodes for nodes, _ in sizes}) == 1
     links = [each for _, each in sizes]
     assert max(links) < 1.02 * min(links)
@@ -97,7 +98,7 @@ def test_memory_comes_back_with_deletions():
     check(index)
     fresh = ATree.build(loaded.table, loaded.slots[:100])
     # ids of predicates and slots are the table's, and keep their places
-    ids = sum(each.nbytes for each in (index._memory.layout.leaf_of, index._memory.layout.root_of))
+    ids = sum(each.nbytes for each in (graph_of(index).leaf_of, graph_of(index).root_of))
     assert index.stats()["bytes"] - ids < 2.5 * fresh.stats()["bytes"] < full
     index.delete(loaded.slots[:100])
     assert index.stats()["bytes"] == nothing
@@ -146,7 +147,7 @@ def test_stats_say_how_much_is_shared_on_each_level():
 def test_each_tree_has_ids_of_its_own():
     """So that nobody can choose expressions whose ids are equal."""
     exprs = repeated(Random(3), 5)
-    seeds = {int(built(exprs)[1]._memory.layout.count[SEED]) for _ in range(3)}
+    seeds = {int(graph_of(built(exprs)[1]).count[SEED]) for _ in range(3)}
     assert len(seeds) == 3
 
 
@@ -155,7 +156,7 @@ def test_a_binary_tree_has_two_children_everywhere_and_shares_pairs():
     _, index = built([And((a, b, c, d)), And((a, b, c)), Or((a, b, d))], binary=True)
 
     def children() -> list[int]:
-        x = index._memory.layout
+        x = graph_of(index)
         return [len(children_of(x, v)) for v in live_nodes(x) if x.op[v] >= AND]
 
     assert children() == [2] * 5  # a AND b, and c, and d; a OR b, and d

@@ -13,6 +13,7 @@ from encode.world import World, found, mixed_expressions, small_world
 from index.a_tree_checks import check, live_nodes
 from index.a_tree_samples import expected, repeated, shape
 from index.test_interval_events import INT_NAMES, INTS, interval_event, small_int_expression
+from inside import graph_of
 from matchwood.index.a_tree.index import ATree
 from matchwood.index.a_tree.three_valued import ThreeValuedATree
 from searching import search
@@ -151,4 +152,4 @@ def test_mixed_expressions_survive_a_thousand_changes():
             held ^= {slot}
     check(index)
     again = ATree.build(world.table, np.array(sorted(held), np.int32))
-    assert len(live_nodes(again._memory.layout)) == len(live_nodes(index._memory.layout))
+    assert len(live_nodes(graph_of(again))) == len(live_nodes(graph_of(index)))

@@ -10,6 +10,7 @@ import pytest
 from encode.world import World, found
 from index.a_tree_checks import check, live_nodes, parents_of, told_by
 from index.a_tree_samples import FIGURE_4, FIGURE_6, P123, built, leaf, node, p, shape
+from inside import graph_of
 from matchwood.index.a_tree.blocks import AND, OR, TELL, TO_TOP
 from matchwood.index.a_tree.config import MATCHING
 from matchwood.index.a_tree.draw import children_of
@@ -33,7 +34,7 @@ from searching import scratch_of, search
 
 def test_figure_4_two_expressions_share_a_node():
     world, index = built(FIGURE_4)
-    x = index._memory.layout
+    x = graph_of(index)
     shared = node(x, OR, leaf(world, index, 5), leaf(world, index, 6))
     assert sorted(map(len, parents_of(x, shared)))[-1] >= 1
     assert sum(map(len, parents_of(x, shared))) == 2
@@ -43,8 +44,8 @@ def test_figure_4_two_expressions_share_a_node():
 def test_equal_expressions_in_another_order_are_one_node():
     again = And((Or((p(6), p(5))), p(4), Or((p(3), p(1), p(2)))))
     _, index = built([FIGURE_4[0], again])
-    assert len(index._memory.layout.node[index._memory.layout.op >= AND]) == 3
-    assert index._memory.layout.root_of[0] == index._memory.layout.root_of[1]
+    assert len(graph_of(index).node[graph_of(index).op >= AND]) == 3
+    assert graph_of(index).root_of[0] == graph_of(index).root_of[1]
 
 
 def test_reorganisation_reuses_an_existing_or():
@@ -52,7 +53,7 @@ def test_reorganisation_reuses_an_existing_or():
     world, index = built(FIGURE_4)
     index.insert(world.store([Or((p(1), p(2), p(3), p(4)))]))
     check(index)
-    x = index._memory.layout
+    x = graph_of(index)
     inner = node(x, OR, *(leaf(world, index, i) for i in (1, 2, 3)))
     assert set(children_of(x, int(x.root_of[2]))) == {inner, leaf(world, index, 4)}
 
@@ -62,7 +63,7 @@ def test_reorganisation_may_use_an_element_twice():
     world, index = built([And((p(1), p(2), p(3))), And((p(3), p(4)))])
     index.insert(world.store([And((p(1), p(2), p(3), p(4)))]))
     check(index)
-    x = index._memory.layout
+    x = graph_of(index)
     children = set(children_of(x, int(x.root_of[2])))
     assert children in (
         {int(x.root_of[0]), int(x.root_of[1])},
@@ -75,7 +76,7 @@ def test_self_adjustment_puts_a_new_node_under_one_around_it():
     world, index = built(FIGURE_4)
     index.insert(world.store([And((P123, p(4)))]))
     check(index)
-    x = index._memory.layout
+    x = graph_of(index)
     assert int(x.root_of[2]) in children_of(x, int(x.root_of[0]))
     assert len(children_of(x, int(x.root_of[0]))) == 2
 
@@ -101,7 +102,7 @@ class Figure6:
     def __init__(self) -> None:
         self.world, self.index = built(FIGURE_6)
         self.index._memory.make_plain()  # no short cut to S3, which is a top
-        self.x = x = self.index._memory.layout
+        self.x = x = graph_of(self.index)
         leaves = {i: leaf(self.world, self.index, i) for i in range(1, 9)}
         leaves[9] = leaf(self.world, self.index, 7, False)
         leaves[10] = leaf(self.world, self.index, 8, False)
@@ -199,7 +200,7 @@ def test_figure_6_looks_at_six_nodes():
 
 def test_a_top_is_given_out_without_a_look_at_it():
     world, index = built(FIGURE_6)
-    x, s3 = index._memory.layout, int(index._memory.layout.root_of[2])
+    x, s3 = graph_of(index), int(graph_of(index).root_of[2])
     inner = node(x, OR, *(leaf(world, index, i) for i in (1, 2, 3)))
     assert (x.hot[inner, TELL], told_by(x, inner)[0]) == (~(1 + 4 * 2 + TO_TOP), [s3])
     hits = search(index, figure_6_event(world))

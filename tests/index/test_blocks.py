@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from encode.world import World, found
+from inside import built_of
 from matchwood.encode.events import EventBatch
 from matchwood.errors import FormatError
 from matchwood.index.blocks.build import make_codes
@@ -160,7 +161,7 @@ def test_codes_beyond_those_that_fit_into_a_cell_are_in_the_pool():
     wide = ", ".join(str(7 * i) for i in range(400))
     slots = world.store([parse(f"x = 1 AND y IN ({wide})"), parse("x = 1 AND y > 500")])
     agree(world, slots, [{"x": 1, "y": y} for y in (0, 6, 7, 8, 490, 497, 504, 2793, 2800)])
-    assert len(BlockIndex.build(world.table, slots, exact=0.0)._built.blocks.pool)
+    assert len(built_of(BlockIndex.build(world.table, slots, exact=0.0)).blocks.pool)
 
 
 def test_keys_at_the_ends_of_int64_are_inside_and_outside():

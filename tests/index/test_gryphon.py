@@ -10,6 +10,7 @@ import pytest
 
 import matchwood as mw
 from encode.world import World, conjunction
+from inside import built_of
 from matchwood.index.baselines.gryphon import Gryphon
 from matchwood.index.baselines.gryphon_kernels import ROOT
 from matchwood.kernel.verify_kernels import COUNTERS
@@ -25,7 +26,7 @@ def work(hits) -> dict[str, int]:
 def paths(index: Gryphon) -> list[list[int]]:
     """The attributes on the way to every node but the root, from the root down."""
     index.settle()
-    tree, found = index._built.tree, []
+    tree, found = built_of(index).tree, []
     waiting: list[tuple[int, list[int]]] = [(ROOT, [])]
     while waiting:
         node, path = waiting.pop()

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from encode.world import World
+from inside import built_of
 from matchwood.errors import IndexBuildError
 from matchwood.index.baselines.op_index import OpIndex
 from matchwood.kernel.verify_kernels import COUNTERS
@@ -28,7 +29,7 @@ def test_the_rarest_attribute_is_the_pivot():
     hits = search(index, world.events([{"a": 7, "b": 1, "c": 2}, {"a": 1}]))
     assert sorted(hits.slots[: hits.offsets[1]].tolist()) == [0, 1, 2, 3, 4, 7]
     names = {each.id: each.name for each in world.attributes.all}
-    pivots = [names[pivot] for pivot in index._built.lists.pivot[:8].tolist()]
+    pivots = [names[pivot] for pivot in built_of(index).lists.pivot[:8].tolist()]
     assert pivots == ["a"] * 5 + ["b"] * 2 + ["c"]
 
 
@@ -51,7 +52,7 @@ def test_sorting_late_or_at_once_gives_the_same_lists(sorting):
     index.delete(held[:1])
     index.settle()
     whole = OpIndex.build(world.table, held[1:])
-    for mine, other in zip(index._built.lists, whole._built.lists, strict=True):
+    for mine, other in zip(built_of(index).lists, built_of(whole).lists, strict=True):
         assert mine.tolist() == other.tolist()
 
 

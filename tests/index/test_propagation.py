@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from encode.world import World
+from inside import built_of
 from matchwood.index.baselines.propagation import Propagation
 from matchwood.kernel.verify_kernels import COUNTERS
 from matchwood.lang.nodes import And, Between, Comparison
@@ -13,7 +14,7 @@ from searching import search
 
 def access_attributes(index: Propagation, world: World) -> list[str]:
     """The attribute that each expression hangs on."""
-    x = index._built.clusters
+    x = built_of(index).clusters
     access = np.full(len(world.exprs), -1)
     for which, begin in enumerate(x.start + (x.width - 1) * x.size):
         access[x.item[begin : begin + x.size[which]]] = x.access[which]

@@ -9,6 +9,7 @@ import pytest
 
 from encode.world import World, found
 from index.a_tree_samples import p
+from inside import built_of
 from matchwood.errors import ExpansionError, IndexBuildError
 from matchwood.index.baselines.bdd import BDD
 from matchwood.index.baselines.bop import BoP
@@ -30,7 +31,7 @@ def world_with(*exprs: Expr) -> tuple[World, np.ndarray]:
 
 def words(index: Any) -> list[int]:
     """The words of the only expression of an index."""
-    return list(index._built.words.item.tolist())
+    return list(built_of(index).words.item.tolist())
 
 
 def by_name(world: World, values: list[Any]) -> dict[str, Any]:
@@ -134,7 +135,7 @@ def test_translation_refuses_what_would_explode():
 def test_bdd_holds_equal_functions_as_one_diagram():
     # P1 OR (P1 AND P2) is P1
     world, slots = world_with(Or((p(1), And((p(1), p(2))))), p(1), And((p(3), Or((p(3), p(4))))))
-    d = BDD.build(world.table, slots)._built.diagrams
+    d = built_of(BDD.build(world.table, slots)).diagrams
     assert d.root_of[slots[0]] == d.root_of[slots[1]]
 
 
