@@ -12,6 +12,7 @@ from matchwood import Matcher
 from matchwood.encode.attributes import Attributes
 from matchwood.encode.expressions import ExpressionTable
 from matchwood.engine.background import Merger
+from matchwood.engine.checkpoint import Checkpoints
 from matchwood.engine.routing import Routing
 from matchwood.engine.subscriptions import Subscriptions
 from matchwood.engine.view import View
@@ -25,6 +26,11 @@ def view_of(m: Matcher) -> View:
 def merger_of(m: Matcher) -> Merger:
     """The thread that merges segments."""
     return m._merger
+
+
+def checkpoints_of(m: Matcher) -> Checkpoints:
+    """The thread that writes checkpoints."""
+    return m._checkpoints
 
 
 def attributes_of(m: Matcher) -> Attributes:

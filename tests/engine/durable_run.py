@@ -17,7 +17,7 @@ import tempfile
 from typing import Any
 
 import matchwood as mw
-from matchwood.engine import tiers
+from matchwood.engine import checkpoint, tiers
 
 Model = dict[str, tuple[str, int, str | None]]
 """Text, priority and context by id, in the order of addition."""
@@ -84,7 +84,7 @@ def main(folder: str, kind: str) -> None:
     Forked, so that the kernels are loaded once.
     """
     if kind == "segments":
-        tiers.HEAD_MOST, tiers.FACTOR = 6, 2
+        tiers.HEAD_MOST, tiers.FACTOR, checkpoint.EVERY = 6, 2, 9
     with tempfile.TemporaryDirectory() as other, mw.Matcher.open(other) as warm:
         for i in range(60):
             change(warm, i, kind)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import sqlite3
 import threading
@@ -15,8 +16,8 @@ import matchwood as mw
 from engine.invariants import check
 from engine.segments_world import WAIT, Model, agree, text
 from engine.test_durable import kept_files, named_files
-from inside import view_of
-from matchwood.engine import background, checkpoint, segment_files, tiers
+from inside import checkpoints_of, view_of
+from matchwood.engine import background, checkpoint, durable, segment_files, tiers
 
 
 @pytest.fixture(autouse=True)
@@ -265,3 +266,93 @@ def test_a_checkpoint_in_the_middle_of_a_change_is_refused(tmp_path: Path) -> No
             with pytest.raises(mw.MatchwoodError, match="in the middle of a change"):
                 m.add_many([(i, "x = 1") for i in range(5)], progress=progress)
         assert len(m) == 0
+
+
+# -- in the background -----------------------------------------------------------------------------
+
+
+def test_after_many_changes_a_checkpoint_is_written_in_the_background(tmp_path: Path, monkeypatch):
+    monkeypatch.setattr(checkpoint, "EVERY", 10)
+    folder, model = tmp_path / "f", {}
+    with mw.Matcher.open(folder, sync=False) as m:
+        for i in range(30):
+            m.add(i, text(i))
+            model[i] = text(i)
+            if i == 8:
+                assert not (folder / "checkpoint.json").exists()
+        checkpoints_of(m).wait()
+        first = json.loads((folder / "checkpoint.json").read_text())["seq"]
+        assert 10 <= first <= 30
+        for i in range(0, 30, 2):
+            m.remove(i)
+            del model[i]
+        checkpoints_of(m).wait()
+        assert json.loads((folder / "checkpoint.json").read_text())["seq"] > first
+        assert kept_files(folder) == named_files(folder)
+        agree(m, model)
+    same(folder, model)
+
+
+def test_a_checkpoint_that_fails_in_the_background_is_told_and_tried_again(tmp_path, monkeypatch):
+    monkeypatch.setattr(checkpoint, "EVERY", 4)
+
+    def fail(*args):
+        raise mw.StorageError("No space left on device")
+
+    with mw.Matcher.open(tmp_path / "f", sync=False) as m:
+        with monkeypatch.context() as patched:
+            patched.setattr(checkpoint, "publish", fail)
+            m.add_many([(i, text(i)) for i in range(5)])
+            checkpoints_of(m).wait()
+        assert "No space" in m.stats()["checkpoint_error"]
+        m.add_many([(i, text(i)) for i in range(5, 7)])
+        checkpoints_of(m).wait()
+        assert "checkpoint_error" in m.stats(), "not at every change"
+        m.add_many([(i, text(i)) for i in range(7, 12)])
+        checkpoints_of(m).wait()
+        assert "checkpoint_error" not in m.stats()
+        assert named_files(tmp_path / "f")
+
+
+def test_a_folder_is_free_as_soon_as_its_matcher_is_gone(tmp_path: Path, monkeypatch) -> None:
+    folder, model = tmp_path / "f", {i: text(i) for i in range(9)}
+    m = mw.Matcher.open(folder, sync=False)
+    m.add_many(list(model.items()))
+    is_there, write = threading.Event(), segment_files.write_segment
+
+    def slow(folder, store, pause, is_synced):
+        def slower() -> None:
+            is_there.set()
+            pause()
+
+        return write(folder, store, slower, is_synced)
+
+    monkeypatch.setattr(checkpoint, "write_segment", slow)
+    monkeypatch.setattr(checkpoint, "PAUSE", 0.2)
+    monkeypatch.setattr(checkpoint, "EVERY", 10)
+    m.add("a", "x = 1")
+    thread = checkpoints_of(m)
+    assert is_there.wait(WAIT)
+    del m
+    gc.collect()
+    monkeypatch.undo()
+    same(folder, {**model, "a": "x = 1"})
+    thread.wait()
+    assert thread.error is None
+
+
+def test_the_log_forgets_what_was_removed_before_the_checkpoint_before(tmp_path, monkeypatch):
+    monkeypatch.setattr(durable, "FORGOTTEN_AT_ONCE", 3)
+    folder = tmp_path / "f"
+    with mw.Matcher.open(folder, sync=False) as m:
+        reader = mw.Matcher.open(folder, read_only=True)
+        for turn in range(4):
+            m.add_many([(10 * turn + i, text(i)) for i in range(10)])
+            m.remove_many(range(10 * turn, 10 * turn + 10))
+            m.add(f"stays{turn}", "x = 1")
+            m.checkpoint()
+            with sqlite3.connect(folder / "log.sqlite") as db:
+                ((n,),) = db.execute("SELECT count(*) FROM gone").fetchall()
+            assert n == 10, "those since the checkpoint before"
+            reader.refresh() if turn % 2 else None
+        assert reader.ids() == m.ids()

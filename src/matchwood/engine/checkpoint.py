@@ -9,14 +9,21 @@ A head that was frozen is first merged into a planned segment, which takes its p
 If it ends anywhere in between, the checkpoint before is the one that is opened, and what it left is
 removed later.
 
+After many changes a thread does this in the background (`Checkpoints`), so that opening never has
+much to carry out and the log never has many removals to tell.
+
 A guarded view (`view`) has one store that changes in place: it is written as a whole, and nothing
 else happens meanwhile.  So its checkpoints are only made when they are asked for.
 """
 
 from __future__ import annotations
 
+import threading
+import time
 from collections.abc import Callable
+from contextlib import suppress
 from typing import TYPE_CHECKING
+from weakref import ref
 
 from matchwood.engine.merge import STEP, merged
 from matchwood.engine.planned import Planned
@@ -27,6 +34,12 @@ if TYPE_CHECKING:
     from matchwood.engine.access import Access
     from matchwood.engine.durable import Durable
     from matchwood.engine.holding import Holding
+
+EVERY = 20_000
+"""Changed subscriptions from which a checkpoint is written in the background."""
+
+PAUSE = 0.0005
+"""Seconds that it sleeps after each step."""
 
 Owner = Callable[[], "Holding | None"]
 
@@ -77,12 +90,16 @@ def _written(owner: Owner, durable: Durable, part: Part, pause: Callable[[], Non
     if not isinstance(part.store.routing, Planned):
         fresh = Part(merged([part], pause, None if pause is None else STEP))
         fresh.store.subscriptions.lookup  # noqa: B018 - made here, not by the next change
-        matcher = owner()
-        if matcher is not None:
-            matcher._swap([part], fresh)
+        _swap(owner, part, fresh)
         part = fresh
     part.store.file = write_segment(durable.folder, part.store, pause, durable.is_synced)
     return part
+
+
+def _swap(owner: Owner, part: Part, fresh: Part) -> None:
+    matcher = owner()
+    if matcher is not None:
+        matcher._swap([part], fresh)
 
 
 def _tell_log(
@@ -101,3 +118,53 @@ def _tell_log(
             pause()
         with access.writing():
             is_more = durable.forget(before)
+
+
+class _DroppedError(Exception):
+    """The folder is closed, the matcher is gone, or the process ends."""
+
+
+class Checkpoints:
+    """The thread that writes the checkpoints of one folder; it ends when one is written."""
+
+    def __init__(self) -> None:
+        self._thread: threading.Thread | None = None
+        self._from: int | None = None
+        """After a checkpoint that failed: from how many changed subscriptions to try again."""
+        self.error: BaseException | None = None
+        """Why the last one failed; `stats` says it."""
+
+    def wake(self, matcher: Holding, durable: Durable) -> None:
+        """Start the thread if enough has changed and none runs; called while `writing`."""
+        if durable.n_tail < (self._from or EVERY) or matcher._view.is_guarded:
+            return
+        thread = self._thread
+        if thread is not None and thread.is_alive():
+            return
+        self._thread = threading.Thread(
+            target=self._run, args=(ref(matcher), durable), name="matchwood-checkpoint", daemon=True
+        )
+        with suppress(RuntimeError):  # no thread can be had: the next change tries again
+            self._thread.start()
+
+    def wait(self) -> None:
+        """Wait until the thread has ended."""
+        thread = self._thread
+        if thread is not None and thread.ident is not None:
+            thread.join()
+
+    def _run(self, owner: ref[Holding], durable: Durable) -> None:
+        def pause() -> None:
+            if durable.is_closed or owner() is None or not threading.main_thread().is_alive():
+                raise _DroppedError
+            time.sleep(PAUSE)
+
+        try:
+            write_checkpoint(owner, pause)
+            self._from = self.error = None
+        except _DroppedError:
+            pass
+        except BaseException as error:  # noqa: BLE001 - the checkpoint before is still there
+            if not durable.is_closed:
+                self.error = error
+                self._from = durable.n_tail + EVERY

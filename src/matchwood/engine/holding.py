@@ -18,6 +18,7 @@ from weakref import ref
 from matchwood.engine.access import Access, Reader
 from matchwood.engine.background import Merger, replaced
 from matchwood.engine.changes import Target
+from matchwood.engine.checkpoint import Checkpoints
 from matchwood.engine.draft import Draft
 from matchwood.engine.durability import Durability
 from matchwood.engine.durable import Durable
@@ -73,6 +74,7 @@ class Holding(Durability):
         self._loading = None
         self._helpers: list[Reader] = []  # what threads of `match_many` search with
         self._merger = Merger()
+        self._checkpoints = Checkpoints()
         self._view: View = view
 
     def _hold_parts(self, parts: Sequence[Part], n_added: int) -> None:
@@ -243,6 +245,8 @@ class Holding(Durability):
                 with self._drafted(self._durable if is_logged else None) as draft:
                     yield draft
                 self._merger.wake(self)
+                if self._durable is not None:
+                    self._checkpoints.wake(self, self._durable)
                 return
             with self._exclusive(report):
                 self._absorb()  # before nodes and spaces that searches have counted are others

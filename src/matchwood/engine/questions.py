@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from matchwood.engine.access import Access, Reader
     from matchwood.engine.background import Merger
     from matchwood.engine.changes import Target
+    from matchwood.engine.checkpoint import Checkpoints
     from matchwood.engine.store import Store
     from matchwood.engine.view import View
 
@@ -37,6 +38,7 @@ class Questions:
     _view: View
     _access: Access
     _merger: Merger
+    _checkpoints: Checkpoints
     _meter: Meter
     _reading: Callable[[], AbstractContextManager[View]]
     _changing: Callable[..., AbstractContextManager[Target]]
@@ -81,6 +83,8 @@ class Questions:
             found = {**view_stats(view, self._access.readers()), "calls": calls}
             if self._merger.error is not None:
                 found["merge_error"] = repr(self._merger.error)
+            if self._checkpoints.error is not None:
+                found["checkpoint_error"] = repr(self._checkpoints.error)
             return found
 
     def plan(self, subscriptions: Any = None) -> list[dict[str, Any]]:
