@@ -4,6 +4,7 @@
 
     contexts   subscriptions with contexts: one store that changes in place
     segments   none of them: small segments, which are merged and written in the background
+    group      as segments, with changes written in groups; acknowledged by `flush`
 
 Change number i is the same in every run: `change(matcher, i)` carries it out, `expected(model, i)`
 says what it does to a plain dict.
@@ -18,6 +19,9 @@ from typing import Any
 
 import matchwood as mw
 from matchwood.engine import checkpoint, tiers
+
+GROUP = 5
+"""Changes between two calls of `flush`."""
 
 Model = dict[str, tuple[str, int, str | None]]
 """Text, priority and context by id, in the order of addition."""
@@ -70,11 +74,15 @@ def expected(model: Model, contexts: dict[str, Any], i: int, kind: str) -> None:
 
 def run(folder: str, first: int, kind: str) -> None:
     """Change the folder until killed; a line for each change that was acknowledged."""
-    m = mw.Matcher.open(folder)
+    is_grouped = kind == "group"
+    m = mw.Matcher.open(folder, commit_every=0.01 if is_grouped else 0.0)
     os.write(1, f"open {os.getpid()}\n".encode())
     while True:
         change(m, first, kind)
-        os.write(1, f"{first}\n".encode())
+        if is_grouped and first % GROUP == 0:
+            m.flush()
+        if not is_grouped or first % GROUP == 0:
+            os.write(1, f"{first}\n".encode())
         first += 1
 
 
@@ -83,7 +91,7 @@ def main(folder: str, kind: str) -> None:
 
     Forked, so that the kernels are loaded once.
     """
-    if kind == "segments":
+    if kind != "contexts":
         tiers.HEAD_MOST, tiers.FACTOR, checkpoint.EVERY = 6, 2, 9
     with tempfile.TemporaryDirectory() as other, mw.Matcher.open(other) as warm:
         for i in range(60):

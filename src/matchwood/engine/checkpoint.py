@@ -59,6 +59,7 @@ def write_checkpoint(owner: Owner, pause: Callable[[], None] | None = None) -> N
         with access.writing():
             matcher._check_loading()
             matcher._follow_log(durable)
+            durable.flush(matcher._view)
             seq, n_tail = durable.seq, durable.n_tail
             if matcher._view.is_guarded:
                 _write_guarded(matcher, durable)

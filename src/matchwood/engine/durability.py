@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import atexit
 import os
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
+from weakref import WeakSet
 
-from matchwood.engine.checkpoint import write_checkpoint
+from matchwood.engine.checkpoint import Checkpoints, write_checkpoint
 from matchwood.engine.durable import Durable
 from matchwood.engine.opening import follow, from_log, options_of
 from matchwood.engine.savepoint import Change
@@ -25,6 +27,7 @@ class Durability:
     _view: View
     _durable: Durable | None
     _access: Access
+    _checkpoints: Checkpoints
     _exclusive: Callable[[], AbstractContextManager[None]]
 
     def checkpoint(self) -> None:
@@ -36,10 +39,22 @@ class Durability:
         self._check_between_changes()
         write_checkpoint(lambda: self)  # type: ignore[arg-type,return-value]
 
+    def flush(self) -> None:
+        """Write changes that wait for the log (`commit_every`); StorageError if that fails.
+
+        When it has returned, all changes before it are in the log.
+        """
+        with self._access.writing():
+            durable = self._folder()
+            if durable.group is not None:
+                durable.check()
+                durable.flush(self._view)
+
     def refresh(self) -> int:
         """Take over what the folder's writer has changed since; returns how much that was."""
         with self._exclusive():
             durable = self._folder()
+            durable.flush(self._view)
             n = follow(self, durable)  # type: ignore[arg-type]
             if n is None:
                 options = options_of(durable.log.meta(), None, None, None, {})
@@ -59,6 +74,7 @@ class Durability:
         self._check_between_changes()
         with durable.checkpointing:
             try:
+                self.flush()
                 if durable.wants_checkpoint and not durable.is_unsure:
                     self.checkpoint()
             finally:
@@ -87,6 +103,18 @@ class Durability:
         durable.check()
         if durable.is_unsure:
             self.refresh()
+        if durable.group is not None and durable.group.is_due:
+            durable.flush(self._view)
+
+    def _after_change(self) -> None:
+        """Start what writes to the folder in the background; while writing."""
+        durable = self._durable
+        if durable is None:
+            return
+        if durable.group is not None:
+            _grouped.add(self)
+            durable.group.wake(self)  # type: ignore[arg-type]
+        self._checkpoints.wake(self, durable)  # type: ignore[arg-type]
 
     def _check_between_changes(self) -> None:
         """Refuse what may wait for a checkpoint, which may wait for the change under way."""
@@ -117,4 +145,23 @@ class Durability:
         durable = getattr(self, "_durable", None)
         if durable is not None:
             with suppress(Exception):  # at the end of the interpreter anything may be gone
+                _flush(self)
+            with suppress(Exception):
                 durable.close()
+
+
+_grouped: WeakSet[Durability] = WeakSet()
+"""Matchers that may have changes which wait for the log."""
+
+
+def _flush(matcher: Durability) -> None:
+    durable = matcher._durable
+    if durable is not None and not durable.is_closed and durable.pid == os.getpid():
+        matcher.flush()
+
+
+@atexit.register
+def _flush_all() -> None:
+    for each in list(_grouped):
+        with suppress(MatchwoodError):
+            _flush(each)

@@ -7,8 +7,8 @@
     └── segments/         files of segments, each written once (segment_files.py)
 
 A change is written to the log before its call returns; if that fails the change is undone and
-StorageError raised.  Opening (opening.py) maps the segments and carries out what the log has beyond
-them.  A segment that is missing or damaged is built again from the log.
+StorageError raised.  With `commit_every` it is written later (group_commit.py).  Opening
+(opening.py) maps the segments and carries out what the log has beyond them.  A segment that is missing or damaged is built again from the log.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from matchwood.engine.folder_lock import FolderLock
+from matchwood.engine.group_commit import GroupCommit
 from matchwood.engine.log import Log
 from matchwood.engine.replay import rows_of, types_of, values_of
 from matchwood.engine.segment_files import remove_unnamed
@@ -38,7 +39,9 @@ CHECKPOINT_FROM = 1_000
 class Durable:
     """The folder of one matcher."""
 
-    def __init__(self, folder: Path, read_only: bool, sync: bool) -> None:
+    def __init__(
+        self, folder: Path, read_only: bool, sync: bool, commit_every: float = 0.0
+    ) -> None:
         self.folder, self.is_read_only, self.is_synced = folder, read_only, sync
         self._lock: FolderLock | None = None
         if not read_only:
@@ -58,6 +61,8 @@ class Durable:
         """Whether the log may hold a change that memory does not: writing it was interrupted."""
         self.written: tuple[int, dict[str, Any], int] | None = None
         """What `seq` and `types` are, and by how much `n_tail` grows, once memory has it too."""
+        self.group = GroupCommit(commit_every) if commit_every and not read_only else None
+        """Changes that wait for the log; None if each is written before its call returns."""
         self.pid = os.getpid()
         self.checkpointing = threading.RLock()
         """Held while a checkpoint is written; taken before the lock of changes."""
@@ -82,23 +87,40 @@ class Durable:
             )
 
     def commit(self, view: View, changed: Mapping[Any, bool], contexts: Mapping[Any, None]) -> None:
-        """Write what changed, as a view has it.
+        """Write what changed, as a view has it; in a group, only note it.
 
         Memory has it as well only when the caller is done: until then the log may be ahead, and the
         caller sets `is_unsure` back.
         """
         if not changed and not contexts:
             return
+        if self.group is not None:
+            self.group.note(changed, contexts)
+            return
         self.is_unsure = True
+        types = self._write(self.seq + 1, view, changed, contexts)
+        self.written = self.seq + 1, types, len(changed) + len(contexts)
+
+    def flush(self, view: View) -> None:
+        """Write what waits, as a view has it."""
+        group = self.group
+        if group is None or not (group.changed or group.contexts):
+            return
+        self.seq += 1  # also if it fails: it may have been written all the same
+        self.types = self._write(self.seq, view, group.changed, group.contexts)
+        self.n_tail += len(group.changed) + len(group.contexts)
+        group.clear()
+
+    def _write(
+        self, seq: int, view: View, changed: Mapping[Any, bool], contexts: Mapping[Any, None]
+    ) -> dict[str, Any]:
         gone = [id_ for id_, was_removed in changed.items() if was_removed]
         rows = rows_of(view, [id_ for id_ in changed if id_ in view])
         values = [(id_, values_of(view, id_)) for id_ in contexts]
-        meta: dict[str, Any] = {"seq": self.seq + 1}
         types = types_of(view)
-        if types != self.types:
-            meta["types"] = types
+        meta = {"seq": seq, **({} if types == self.types else {"types": types})}
         self.log.write(meta, gone, rows, values)
-        self.written = self.seq + 1, types, len(changed) + len(contexts)
+        return types
 
     def settle(self) -> None:
         """Memory has what was written last."""

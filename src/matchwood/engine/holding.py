@@ -245,14 +245,14 @@ class Holding(Durability):
                 with self._drafted(self._durable if is_logged else None) as draft:
                     yield draft
                 self._merger.wake(self)
-                if self._durable is not None:
-                    self._checkpoints.wake(self, self._durable)
+                self._after_change()
                 return
             with self._exclusive(report):
                 self._absorb()  # before nodes and spaces that searches have counted are others
                 durable = self._durable if is_logged and not self._store.is_between_events else None
                 with Change(self._store) if durable is None else self._logged(durable):
                     yield self._store
+                self._after_change()
 
     @contextmanager
     def _drafted(self, durable: Durable | None) -> Iterator[Draft]:

@@ -87,6 +87,7 @@ class Matcher(Holding, Collection, ContextValues, Questions):
         column_types: Mapping[str, str] | None = None,
         read_only: bool = False,
         sync: bool = True,
+        commit_every: float = 0.0,
         **config: Any,
     ) -> Matcher:
         """A durable matcher: every change is in the folder's log before its call returns.
@@ -96,13 +97,15 @@ class Matcher(Holding, Collection, ContextValues, Questions):
         read_only  follow the folder's writer: `refresh` takes over what it has changed
         sync       write each change to the disk before its call returns.  False leaves that to the
                    operating system: faster, and safe unless the machine itself fails
+        commit_every  seconds after which a change is in the log at the latest; `flush` waits for
+                   it.  By default it is before the call of the change returns
 
         One process writes to a folder at a time.  `close`, or the end of a `with` block, gives it
         free; `checkpoint` writes the snapshot that makes the next opening quick.
         """
         matcher = cls.__new__(cls)
         given = (index, schema, column_types, config)
-        matcher._durable = opened(matcher, folder, read_only, sync, given)
+        matcher._durable = opened(matcher, folder, read_only, sync, commit_every, given)
         return matcher
 
     # -- changing ----------------------------------------------------------------------------

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from matchwood.encode.schema import Schema
 from matchwood.engine import segment_files
 from matchwood.engine.durable import Durable
+from matchwood.engine.group_commit import check_seconds
 from matchwood.engine.log import FORMAT, Row
 from matchwood.engine.replay import add_rows, replay, set_values
 from matchwood.engine.store import Store
@@ -45,10 +46,11 @@ def opened(
     folder: str | os.PathLike[str],
     read_only: bool,
     sync: bool,
+    commit_every: float,
     given: tuple[Any, ...],
 ) -> Durable:
     """Fill a matcher with what a folder holds."""
-    durable = Durable(Path(folder), read_only, sync)
+    durable = Durable(Path(folder), read_only, sync, check_seconds(commit_every))
     try:
         meta = durable.log.meta()
         options = options_of(meta, *given)
