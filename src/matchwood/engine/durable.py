@@ -8,7 +8,8 @@
 
 A change is written to the log before its call returns; if that fails the change is undone and
 StorageError raised.  With `commit_every` it is written later (group_commit.py).  Opening
-(opening.py) maps the segments and carries out what the log has beyond them.  A segment that is missing or damaged is built again from the log.
+(opening.py) maps the segments and carries out what the log has beyond them.  A segment that is
+missing or damaged is built again from the log.
 """
 
 from __future__ import annotations
