@@ -71,3 +71,8 @@ def graph_of(index: Any) -> Any:
 def built_of(index: Any) -> Any:
     """What a static index has built."""
     return index._built
+
+
+def is_bound(m: Matcher) -> bool:
+    """Whether all parts that are searched are bound for one event after the other."""
+    return all(part.singles for part in m._view.searched)

@@ -6,6 +6,7 @@ changes; a walk writes to a `_Memory`, which one thread has at a time.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from typing import Any, NamedTuple
@@ -80,6 +81,10 @@ class DictPlan:
         self._free.append(memory)
         return found
 
+    def walk(self) -> DictWalk:
+        """What reads one dict after the other to arrays of its own."""
+        return DictWalk(self._bound, self._new(), self._count)
+
     def read_many(self, attributes: Attributes, events: list[Any]) -> Output:
         """The entries of all events; those that are left have none.
 
@@ -147,6 +152,38 @@ class _Memory:
         return True
 
 
+class DictWalk:
+    """Reads one dict after the other to the same arrays; belongs to one thread.
+
+    attr, key  the entries of the last one, by attribute, ascending; those behind are of no use
+    """
+
+    def __init__(
+        self, bound: Any, memory: _Memory, count: Callable[[Attributes, _Memory], None]
+    ) -> None:
+        self._bound, self._memory, self._count = bound, memory, count
+        self.attr, self.key = memory.attr, memory.key
+
+    def read(self, event: dict[Any, Any]) -> int:
+        """How many entries an event has, and HAS_UNKNOWN; below 0: it goes the general way.
+
+        With HAS_UNKNOWN either `count` or `forget` comes next.
+        """
+        memory = self._memory
+        n = read_dict(self._bound, memory.bound, id(event), self.attr, self.key)
+        while n == FULL and memory.make_room():
+            n = read_dict(self._bound, memory.bound, id(event), self.attr, self.key)
+        return n
+
+    def count(self, attributes: Attributes) -> None:
+        """Count the predicates that the last event left unknown."""
+        self._count(attributes, self._memory)
+
+    def forget(self) -> None:
+        """Do not count them: the event is read again, in the general way."""
+        self._memory.walk.unknown[:] = 0
+
+
 class _Way(NamedTuple):
     parent: int
     text: str
@@ -204,4 +241,4 @@ def dict_plan(attributes: Attributes, n: int) -> DictPlan | None:
     return attributes.dict_plan
 
 
-__all__ = ["LEFT", "DictPlan", "dict_plan"]
+__all__ = ["HAS_UNKNOWN", "LEFT", "DictPlan", "DictWalk", "dict_plan"]

@@ -88,6 +88,22 @@ class Access:
                 if is_own and not reader.scratch.is_busy:  # else what an exception left is dropped
                     self._free.append(reader)
 
+    def take(self) -> Reader | None:
+        """A reader for a search that runs no code of others, in a view that is not guarded.
+
+        Such a search needs no lock: it changes nothing that is shared, and nothing asks inside of
+        it.  The caller sets and resets `view`, and gives the reader back unless something was
+        raised.  None: there is no free one.
+        """
+        try:
+            return self._free.pop()
+        except IndexError:
+            return None
+
+    def give_back(self, reader: Reader) -> None:
+        """After `take`."""
+        self._free.append(reader)
+
     @contextmanager
     def writing(self) -> Iterator[None]:
         """For a change: no other change runs meanwhile."""

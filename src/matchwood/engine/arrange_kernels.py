@@ -64,7 +64,7 @@ def _is_sorted(slots, first, last, order):
 
 
 @part
-def _arrange_event(slots, first, last, order, bitmap):
+def arrange_event(slots, first, last, order, bitmap):
     """Put the slots of one event in order."""
     if len(bitmap) == 0:
         if not _is_sorted(slots, first, last, order):
@@ -96,7 +96,7 @@ def arrange(offsets_a, slots_a, offsets_b, slots_b, always, skip, order, bitmap,
             for i in range(len(always)):
                 slots[at] = always[i]
                 at += 1
-            _arrange_event(slots, first, at, order, bitmap)
+            arrange_event(slots, first, at, order, bitmap)
         offsets[e + 1] = at
     return at
 
@@ -105,4 +105,4 @@ def arrange(offsets_a, slots_a, offsets_b, slots_b, always, skip, order, bitmap,
 def put_in_order(offsets, slots, order, bitmap):
     """Sort the slots of every event by order; `bitmap` as for `arrange`."""
     for e in range(len(offsets) - 1):
-        _arrange_event(slots, offsets[e], offsets[e + 1], order, bitmap)
+        arrange_event(slots, offsets[e], offsets[e + 1], order, bitmap)

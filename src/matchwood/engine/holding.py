@@ -127,6 +127,27 @@ class Holding(Durability):
                 self._absorb()
         return found
 
+    def _search_single(self, search: Callable[..., Result | None], *asked: Any) -> Result | None:
+        """Call `single_ids` or `single_count`; None: it is for `_search`.
+
+        A guarded view is not for them: it may change meanwhile.
+        """
+        if self._view.is_guarded:
+            return None
+        reader = self._access.take()
+        if reader is None:
+            return None
+        found = None
+        try:
+            view = self._shown(reader)
+            if not view.is_guarded and reader.n_events < FORGET_FROM:
+                found = search(view, reader, *asked)
+                reader.n_events += 1
+        finally:
+            reader.view = None
+        self._access.give_back(reader)
+        return found
+
     def _shown(self, reader: Reader) -> View:
         """The view of a search: a writer that comes later finds it with the reader."""
         while True:

@@ -36,6 +36,7 @@ from matchwood.engine.opening import opened
 from matchwood.engine.parallel import check_threads, match_in_threads
 from matchwood.engine.questions import Questions
 from matchwood.engine.routing import Routing, with_ids
+from matchwood.engine.single import single_ids
 from matchwood.engine.store import Store
 from matchwood.engine.subscriptions import Id, Subscriptions
 from matchwood.engine.view import View, encoded_event, encoded_events, view_of
@@ -233,6 +234,11 @@ class Matcher(Holding, Collection, ContextValues, Questions):
         where  an expression over the subscriptions' own attributes: only those for which it is TRUE
         now    the moment that decides what has expired, as `expires` of `add`; by default this one
         """
+        is_special = first is not False or not (limit is where is now is None)
+        if type(event) is dict and not is_special:
+            found = self._search_single(single_ids, event)
+            if found is not None:
+                return found
 
         def search(view: View, reader: Reader) -> list[Id]:
             choice = read_choice(view, first, limit, where, now)

@@ -18,6 +18,7 @@ from matchwood.engine.proof import Verification, sampled, verified
 from matchwood.engine.recovery import blank
 from matchwood.engine.relations import Related, duplicates, overlapping, subsumes
 from matchwood.engine.routing import AUTO
+from matchwood.engine.single import single_count
 from matchwood.engine.view import encoded_event
 from matchwood.engine.view_stats import view_plan, view_stats
 from matchwood.errors import EventError
@@ -46,6 +47,7 @@ class Questions:
     _absorb: Callable[[], None]
     _compact: Callable[[], None]
     _search: Callable[[Callable[[View, Reader], Any]], Any]
+    _search_single: Callable[..., Any]
 
     @measured
     def match_count(
@@ -67,9 +69,15 @@ class Questions:
         now: Any = None,
     ) -> bool:
         """Whether a subscription holds for an event."""
-        return self._count(event, where, now) > 0
+        return self._count(event, where, now, most=1) > 0
 
-    def _count(self, event: Mapping[str, Any] | Expr, where: Any, now: Any) -> int:
+    def _count(self, event: Mapping[str, Any] | Expr, where: Any, now: Any, most: int = 0) -> int:
+        """How many hold; if `most` are enough, at least so many of them."""
+        if type(event) is dict and where is None and now is None:
+            found = self._search_single(single_count, event, most)
+            if found is not None:
+                return int(found)
+
         def search(view: View, reader: Reader) -> int:
             choice = read_choice(view, False, None, where, now)
             return view.count(encoded_event(view, event), reader, choice)

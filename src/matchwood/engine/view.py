@@ -48,7 +48,7 @@ _NO_MARKS = np.empty(0, np.uint8)
 class Part:
     """A store, and which of its slots are gone."""
 
-    __slots__ = ("gone", "n_gone", "n_strings", "store")
+    __slots__ = ("gone", "n_asked", "n_gone", "n_strings", "singles", "store")
 
     def __init__(
         self, store: Store, gone: np.ndarray = _NO_MARKS, n_gone: int = 0, n_strings: int = 0
@@ -59,6 +59,10 @@ class Part:
         self.n_gone = n_gone
         self.n_strings = n_strings
         """Ids that are strings among those gone."""
+        self.singles: dict[int, Any] = {}
+        """What `single` has bound for each scratch, by its number."""
+        self.n_asked = 0
+        """Searches for one event before that."""
 
     def __len__(self) -> int:
         return len(self.store.subscriptions) - self.n_gone

@@ -31,6 +31,7 @@ from typing import Any
 
 import numba
 import numpy as np
+from llvmlite import ir
 from numba.core import types
 from numba.extending import intrinsic
 from numba.np.arrayobj import populate_array
@@ -163,3 +164,20 @@ def _array_at(context: Any, builder: Any, kind: Any, words: Any, at: int) -> tup
         meminfo=None,
     )
     return array._getvalue(), at + 1 + kind.ndim
+
+
+def _address_of(typing_context: Any, array: Any) -> Any:
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        data = context.make_array(signature.args[0])(context, builder, arguments[0]).data
+        return builder.ptrtoint(data, ir.IntType(64))
+
+    return types.int64(array), generate
+
+
+def _no_address(array: Any) -> int:
+    """What `address_of` is without a compiler, where nothing is bound by addresses."""
+    raise NotImplementedError
+
+
+address_of: Any = intrinsic(_address_of) if IS_COMPILED else _no_address
+"""address_of(array): where its elements begin, for a kernel that binds arrays."""

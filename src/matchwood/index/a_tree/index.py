@@ -27,7 +27,7 @@ from matchwood.index.a_tree.match import (
 from matchwood.index.a_tree.memory import ATreeMemory, new_levels, new_matching
 from matchwood.index.a_tree.nodes import CHANGED, WAITING
 from matchwood.index.core.config import IndexConfig
-from matchwood.index.core.frame import IndexFrame, Step, check_live
+from matchwood.index.core.frame import BoundStep, IndexFrame, Step, check_live
 from matchwood.index.core.protocol import ANY
 from matchwood.index.core.scratch import Scratch, new_version
 from matchwood.index.stabbing.predicate_kernels import Scratch as Found
@@ -172,6 +172,11 @@ class ATree(IndexFrame):
         return self._bound_step(
             match_events, events, scratch, lambda: Mine(matching, found, scratch.board)
         )
+
+    def alone(self, events: EventBatch, scratch: Scratch) -> BoundStep | None:
+        """As `IndexFrame.alone`; None for the matching of the papers."""
+        step = self._stepper(events, scratch)
+        return step if isinstance(step, BoundStep) else None
 
     def _found_stepper(self, events: EventBatch, trees: PSTrees, matching: Matching) -> Step:
         x = self._memory.layout

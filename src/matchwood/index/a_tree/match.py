@@ -31,6 +31,7 @@ from matchwood.index.a_tree.blocks import (
     ATreeLayout,
 )
 from matchwood.index.core.layout_kernels import BOARD, ID_LISTS, PREDICATE_TABLE
+from matchwood.index.core.query import query_of
 from matchwood.index.stabbing.predicate_kernels import Finder, Stabbing, stab_event
 from matchwood.index.stabbing.predicate_kernels import Scratch as Found
 from matchwood.index.stabbing.segment_kernels import Segments
@@ -291,9 +292,10 @@ def match_event(x, matching, found, first, n_found, out, n):
 
 
 @kernel
-def match_events(bound, mine, events, first, stamp, output):
+def match_events(bound, mine, bound_query, first, stamp):
     """Match events first..; returns the number of events done (fewer: `out` is full)."""
-    view, own = _view_of(bound), _mine_of(mine)
+    view, own, query = _view_of(bound), _mine_of(mine), query_of(bound_query)
+    events, output = query.events, query.output
     x, matching, scratch = view.graph, own.matching, own.found
     finder = Finder(view.stabbing, view.segments, view.on_node, view.predicates, scratch)
     offsets, out = output.offsets, output.out

@@ -25,6 +25,7 @@ from matchwood.index.be_tree.nodes import (
 )
 from matchwood.index.be_tree.rank import WATCH
 from matchwood.index.core.layout_kernels import BOARD, EXPRESSION_TABLE, PREDICATE_TABLE
+from matchwood.index.core.query import query_of
 from matchwood.kernel.bound import Layout
 from matchwood.kernel.jit import inlined, kernel
 from matchwood.kernel.posting_kernels import (
@@ -156,9 +157,10 @@ def _match_event(tree, expressions, event, e, scratch, n, output, is_watched):
 
 
 @kernel
-def match_events(bound, mine, events, first, stamp, output):
+def match_events(bound, mine, bound_query, first, stamp):
     """Match events first..; returns the number of events done (fewer: `out` is full)."""
-    view, own = _view_of(bound), _mine_of(mine)
+    view, own, query = _view_of(bound), _mine_of(mine), query_of(bound_query)
+    events, output = query.events, query.output
     tree, scratch, counters = view.tree, own.search, output.counters
     for e in range(first, len(events.start) - 1):
         candidates, tested = counters[CANDIDATES], counters[PREDICATES]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -27,7 +27,7 @@ from matchwood.index.blocks.match_sets import match_sets
 from matchwood.index.blocks.pack import MOST_COLUMNS
 from matchwood.index.blocks.words import MOST_ATTRIBUTES, MOST_MEMBERS
 from matchwood.index.core.config import IndexConfig
-from matchwood.index.core.frame import Step, check_live
+from matchwood.index.core.frame import BoundStep, Step, check_live
 from matchwood.index.core.scratch import Scratch
 from matchwood.index.core.static import StaticFrame
 from matchwood.kernel.arrays import doubled
@@ -121,9 +121,7 @@ class BlockIndex(StaticFrame[Structure]):
         kernel, view = (
             (match_blocks, self._view) if is_plain else (match_sets, self._view_with_table)
         )
-        attempt = self._bound_step(
-            kernel, events, scratch, lambda: Mine(part.arrays, scratch.board), view=view()
-        )
+        attempt = self._attempt(kernel, events, scratch, view())
 
         def step(
             first: int, stamp: int, offsets: np.ndarray, out: np.ndarray, counters: np.ndarray
@@ -132,11 +130,29 @@ class BlockIndex(StaticFrame[Structure]):
                 done = attempt(first, stamp, offsets, out, counters)
                 if done >= 0:
                     return done
-                first, x = ~done, part.arrays
-                more = np.empty(doubled(len(x.block), int(x.work[NODES])), np.int64)
-                part.arrays = x._replace(block=more)
+                first = ~done
+                self.make_room(scratch)
 
         return step
+
+    def alone(self, events: EventBatch, scratch: Scratch) -> BoundStep:
+        self._arrays_in(scratch)
+        return self._attempt(match_blocks, events, scratch, self._view())
+
+    def make_room(self, scratch: Scratch) -> None:
+        part = scratch.of(self)
+        x = part.arrays
+        more = np.empty(doubled(len(x.block), int(x.work[NODES])), np.int64)
+        part.arrays = x._replace(block=more)
+
+    def _attempt(
+        self, kernel: Callable[..., int], events: EventBatch, scratch: Scratch, view: View
+    ) -> BoundStep:
+        """The step that ends with a number below 0 where an event has too many blocks."""
+        part = scratch.of(self)
+        return self._bound_step(
+            kernel, events, scratch, lambda: Mine(part.arrays, scratch.board), view=view
+        )
 
     def _structure(self) -> dict[str, Any]:
         codes, places, blocks = self._built

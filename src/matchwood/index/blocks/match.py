@@ -12,6 +12,7 @@ from matchwood.index.blocks.reach import clear_codes, find_blocks, find_spaces, 
 from matchwood.index.blocks.verify import ask_for_rows, test_block, test_entries
 from matchwood.index.blocks.words import Blocks, Codes, Places
 from matchwood.index.core.layout_kernels import BOARD, EXPRESSION_TABLE, PREDICATE_TABLE
+from matchwood.index.core.query import query_of
 from matchwood.kernel.bound import Layout
 from matchwood.kernel.jit import kernel, prefetch
 from matchwood.kernel.verify_kernels import CANDIDATES, NODES, PREDICATES, Board, finish_event
@@ -83,12 +84,13 @@ view_of, mine_of = VIEW.reader(), MINE.reader()
 
 
 @kernel
-def match_blocks(bound, bound_mine, events, first, stamp, output):
+def match_blocks(bound, bound_mine, bound_query, first, stamp):
     """Match events of values; returns how many are done (fewer: `out` is full).
 
     ~that, with the number in work[NODES], when scratch has no room for the blocks of an event.
     """
-    view, scratch = view_of(bound), mine_of(bound_mine).memory
+    view, scratch, query = view_of(bound), mine_of(bound_mine).memory, query_of(bound_query)
+    events, output = query.events, query.output
     places, blocks, out = view.places, view.blocks, output.out
     code, block, work = scratch.code, scratch.block, scratch.work
     n = output.offsets[first]
@@ -118,7 +120,7 @@ def match_blocks(bound, bound_mine, events, first, stamp, output):
             if n >= 0 and (n_pending > MOST_PENDING or i + 1 == n_blocks):
                 n = test_entries(blocks, scratch, n_pending, out, n)
                 n_pending = np.int64(0)
-            if n < 0:
+            if n < 0 or n - output.offsets[e] >= query.most[0]:
                 break
         clear_codes(events, e, code)
         if n < 0:

@@ -18,6 +18,7 @@ from matchwood.index.blocks.words import (
     members_of,
 )
 from matchwood.index.core.hit_kernels import all_hold
+from matchwood.index.core.query import query_of
 from matchwood.kernel.jit import kernel, part
 from matchwood.kernel.verify_kernels import (
     CANDIDATES,
@@ -71,12 +72,13 @@ def _try_block(b, view, scratch, event, out, n):
 
 
 @kernel
-def match_sets(bound, bound_mine, events, first, stamp, output):
+def match_sets(bound, bound_mine, bound_query, first, stamp):
     """Match events of sets; returns how many are done (fewer: `out` is full).
 
     Gates are not asked: a set may be inside and outside.
     """
-    view, mine = view_of(bound), mine_of(bound_mine)
+    view, mine, query = view_of(bound), mine_of(bound_mine), query_of(bound_query)
+    events, output = query.events, query.output
     places, work = view.places, mine.memory.work
     n_attributes = len(places.dim_start) >> 1
     n = output.offsets[first]

@@ -27,6 +27,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import asdict
+from functools import partial
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -36,6 +37,7 @@ from matchwood.encode.expressions import ExpressionTable
 from matchwood.errors import MatchwoodError
 from matchwood.index.core.config import IndexConfig
 from matchwood.index.core.protocol import CONJUNCTIONS, Hits
+from matchwood.index.core.query import bind_query, in_one_piece
 from matchwood.index.core.scratch import Part, Scratch, new_version
 from matchwood.kernel.bound import Binding, Layout
 from matchwood.kernel.checks import Column, check, check_members
@@ -43,6 +45,41 @@ from matchwood.kernel.verify_kernels import Output
 
 Step = Callable[[int, int, np.ndarray, np.ndarray, np.ndarray], int]
 """(first event, stamp, offsets, out, counters) -> events done; see `Scratch.run`."""
+
+
+class BoundStep:
+    """A step that calls a kernel with everything bound, see `IndexFrame._bound_step`."""
+
+    def __init__(
+        self,
+        kernel: Callable[..., int],
+        view: tuple[Any, Any],
+        binding: Binding,
+        mine: Callable[[], Any],
+        settings: tuple[Any, ...],
+        events: EventBatch,
+    ) -> None:
+        self._kernel, self._settings, self._events = kernel, settings, events
+        self._view, self._bound = view  # the arrays are kept as long as the step is
+        self._binding, self._mine = binding, mine
+
+    def __call__(
+        self, first: int, stamp: int, offsets: np.ndarray, out: np.ndarray, counters: np.ndarray
+    ) -> int:
+        query = bind_query(self._events, Output(offsets, out, counters))
+        own = self._binding.of(self._mine())
+        return self._kernel(self._bound, own, *self._settings, query, first, stamp)
+
+    def with_query(self, query: Any) -> tuple[Callable[[int], int], Any]:
+        """What calls the kernel for event 0 of a query that is bound, with a stamp.
+
+        Beside it the arrays that it reads and writes to, which have to be kept as long as it is
+        used; so has what the query is of.
+        """
+        mine = self._mine()
+        own = self._binding.of(mine)
+        call = partial(self._kernel, self._bound, own, *self._settings, query, 0)
+        return call, (self._view, mine)
 
 
 class IndexFrame(ABC):
@@ -160,28 +197,33 @@ class IndexFrame(ABC):
         mine: Callable[[], Any],
         *settings: Any,
         view: Any = None,
-    ) -> Step:
+    ) -> BoundStep:
         """The step that calls a kernel with everything bound.
 
         mine  gives what is written to: the tuple that SEARCH describes
         view  what is read, if not `_view()`
 
-        kernel(bound, mine, *settings, events, first, stamp, output)
+        kernel(bound, mine, *settings, query, first, stamp)
         """
         assert self._binding is not None
-        bound = self._binding.of(self._view() if view is None else view)
-        part = scratch.of(self)
+        view = self._view() if view is None else view
+        bound, part = self._binding.of(view), scratch.of(self)
         if part.binding is None:
             assert self.SEARCH is not None
             part.binding = Binding(self.SEARCH)
+        return BoundStep(kernel, (view, bound), part.binding, mine, settings, in_one_piece(events))
 
-        def step(
-            first: int, stamp: int, offsets: np.ndarray, out: np.ndarray, counters: np.ndarray
-        ) -> int:
-            output = Output(offsets, out, counters)
-            return kernel(bound, part.binding.of(mine()), *settings, events, first, stamp, output)
+    def alone(self, events: EventBatch, scratch: Scratch) -> BoundStep | None:
+        """The step for one event of values after the other, whose entries are written to `events`.
 
-        return step
+        None where this index, as it is now, has none.  The attribute ids in `events` are the
+        highest that may come.
+        """
+        return None
+
+    def make_room(self, scratch: Scratch) -> None:
+        """After the step of `alone` has returned a number below 0: more memory for the next one."""
+        raise NotImplementedError
 
     # ── what an index says ──────────────────────────────────────────────────────────────────────
 

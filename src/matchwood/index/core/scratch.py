@@ -79,6 +79,8 @@ class Scratch:
         self.out = np.empty(1024, np.int32)
         self._bitmap = np.zeros(0, np.int64)
         self._stamp = 0
+        self.number = new_version()
+        """What was bound to this memory is kept under this number, and never used after a reset."""
         self._parts: WeakKeyDictionary[Any, Part] = WeakKeyDictionary()
         self.is_busy = False
 
@@ -121,6 +123,12 @@ class Scratch:
             self.board = Board(grown(self.board.event, size, -1), grown(self.board.entry, size))
         stamp = self._stamp
         self._stamp += events.n_events
+        return stamp
+
+    def next_stamp(self) -> int:
+        """The stamp of an event for which the board is long enough."""
+        stamp = self._stamp
+        self._stamp = stamp + 1
         return stamp
 
     def step(

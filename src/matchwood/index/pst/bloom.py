@@ -38,7 +38,7 @@ import numpy as np
 from matchwood.encode.events import EventBatch
 from matchwood.encode.expressions import ExpressionTable
 from matchwood.index.baselines.counting_kernels import count_uses
-from matchwood.index.core.frame import Step, check_live
+from matchwood.index.core.frame import BoundStep, Step, check_live
 from matchwood.index.core.scratch import Scratch
 from matchwood.index.pst.access import (
     ENOUGH,
@@ -253,6 +253,13 @@ class PSTBloom(PSTFrame):
         every = self.config.learn_every if learns else 0
         return self._bound_step(
             match_bloom, events, scratch, lambda: Mine(search, scratch.board), every, is_plain
+        )
+
+    def alone(self, events: EventBatch, scratch: Scratch) -> BoundStep:
+        """As `IndexFrame.alone`; it does not learn from them."""
+        events, _, _, search = self._prepared(events, scratch)
+        return self._bound_step(
+            match_bloom, events, scratch, lambda: Mine(search, scratch.board), 0, True
         )
 
     @classmethod

@@ -9,6 +9,7 @@ import numpy as np
 from matchwood.encode.expression_kernels import ExpressionLayout
 from matchwood.encode.predicate_kernels import PredicateLayout
 from matchwood.index.core.layout_kernels import BOARD, EXPRESSION_TABLE, PREDICATE_TABLE
+from matchwood.index.core.query import query_of
 from matchwood.index.pst.access import SEEN
 from matchwood.index.pst.entries import Entries, after_intervals
 from matchwood.index.pst.records import Records
@@ -316,12 +317,13 @@ def verify_sets(entries, event, expressions, scratch, n_picks, n, out):
 
 
 @kernel
-def match_bloom(bound, mine, every, is_plain, events, first, stamp, output):
+def match_bloom(bound, mine, every, is_plain, bound_query, first, stamp):
     """Match events first..; returns how many are done.
 
     every  one event in so many is noted, 0: none
     """
-    view, own = _view_of(bound), _mine_of(mine)
+    view, own, query = _view_of(bound), _mine_of(mine), query_of(bound_query)
+    events, output = query.events, query.output
     spaces, records, entries, signatures = view.spaces, view.records, view.entries, view.signatures
     scratch, out = own.search, output.out
     n = output.offsets[first]

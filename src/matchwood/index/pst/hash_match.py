@@ -14,6 +14,7 @@ from matchwood.index.core.layout_kernels import (
     ID_LISTS,
     PREDICATE_TABLE,
 )
+from matchwood.index.core.query import query_of
 from matchwood.index.pst.bloom_match import (
     ENTRIES,
     RECORDS,
@@ -292,12 +293,13 @@ def _member_sets(spaces, members, keyed, entries, event, e, scratch, n):
 
 
 @kernel
-def match_hash(bound, mine, every, is_plain, events, first, stamp, output):
+def match_hash(bound, mine, every, is_plain, bound_query, first, stamp):
     """Match events first..; returns how many are done.
 
     every  one event in so many is noted, 0: none
     """
-    view, own = _view_of(bound), _mine_of(mine)
+    view, own, query = _view_of(bound), _mine_of(mine), query_of(bound_query)
+    events, output = query.events, query.output
     spaces, records, entries, signatures = view.spaces, view.records, view.entries, view.signatures
     keyed, members, table, groups = view.keyed, view.members, view.table, view.groups
     scratch, out = own.search, output.out

@@ -10,7 +10,7 @@ import numpy as np
 from matchwood.encode.events import EventBatch
 from matchwood.encode.expression_kernels import CONJUNCTION, TREE
 from matchwood.encode.expressions import ExpressionTable
-from matchwood.index.core.frame import IndexFrame, Step, check_live
+from matchwood.index.core.frame import BoundStep, IndexFrame, check_live
 from matchwood.index.core.protocol import ANY
 from matchwood.index.core.scratch import Scratch
 from matchwood.index.scan.match import (
@@ -19,7 +19,6 @@ from matchwood.index.scan.match import (
     VIEW,
     Mine,
     Records,
-    Sizes,
     View,
     append_conjunctions,
     append_trees,
@@ -45,24 +44,32 @@ class Scan(IndexFrame):
     def _clear(self) -> None:
         self._conjunctions = _RecordStore(has_jumps=False)
         self._trees = _RecordStore(has_jumps=True)
+        self._sizes = np.zeros(2, np.int64)
+
+    def _count(self) -> None:
+        """Write down how many there are, after a change: in place, nothing is bound again."""
+        self._sizes[:] = self._conjunctions.n_records, self._trees.n_records
 
     def _add(self, slots: np.ndarray) -> None:
         kind = self._table.layout.kind[slots]
         self._conjunctions.append(self._table, slots[kind == CONJUNCTION])
         self._trees.append(self._table, slots[kind == TREE])
+        self._count()
 
     def _remove(self, slots: np.ndarray) -> None:
         kind = self._table.layout.kind[slots]
         self._conjunctions.remove(slots[kind == CONJUNCTION])
         self._trees.remove(slots[kind == TREE])
+        self._count()
 
     def _view(self) -> View:
         conjunctions, trees = self._conjunctions.records, self._trees.records
-        return View(conjunctions, trees, self._table.predicates.layout)
+        return View(conjunctions, trees, self._table.predicates.layout, self._sizes)
 
-    def _stepper(self, events: EventBatch, scratch: Scratch) -> Step:
-        sizes = Sizes(self._conjunctions.n_records, self._trees.n_records, len(self))
-        return self._bound_step(scan_batch, events, scratch, lambda: Mine(scratch.board), sizes)
+    def _stepper(self, events: EventBatch, scratch: Scratch) -> BoundStep:
+        return self._bound_step(scan_batch, events, scratch, lambda: Mine(scratch.board))
+
+    alone = _stepper
 
     def _structure(self) -> dict[str, Any]:
         return {
@@ -75,10 +82,9 @@ class Scan(IndexFrame):
         return f"scan\n├── {self._conjunctions.n_live} conjunctions\n└── {self._trees.n_live} trees"
 
     def _arrays(self) -> dict[str, np.ndarray]:
-        return {
-            **self._conjunctions.layout("conjunction"),
-            **self._trees.layout("tree"),
-        }
+        found = {**self._conjunctions.layout("conjunction"), **self._trees.layout("tree")}
+        self._count()  # gaps were closed
+        return found
 
     @classmethod
     def check(
@@ -97,6 +103,7 @@ class Scan(IndexFrame):
     def _take(self, layout: Mapping[str, np.ndarray]) -> None:
         self._conjunctions.take(layout, "conjunction")
         self._trees.take(layout, "tree")
+        self._count()
 
     def _thaw(self) -> None:
         self._conjunctions.thaw()

@@ -9,9 +9,11 @@ import numpy as np
 from matchwood.encode.merge_kernels import token_is_and, token_operands
 from matchwood.encode.predicate_kernels import PredicateLayout
 from matchwood.index.core.layout_kernels import BOARD, PREDICATE_TABLE
+from matchwood.index.core.query import query_of
 from matchwood.kernel.bound import Layout
 from matchwood.kernel.jit import inlined, kernel, part
 from matchwood.kernel.verify_kernels import (
+    CANDIDATES,
     PREDICATES,
     Board,
     Posted,
@@ -23,6 +25,9 @@ from matchwood.kernel.verify_kernels import (
 
 MATCH, FAIL = -1, -2
 """Where a jump leads when it leaves the expression."""
+
+CONJUNCTIONS, TREES = range(2)
+"""Places in `View.sizes`."""
 
 
 class Records(NamedTuple):
@@ -118,6 +123,7 @@ class View(NamedTuple):
     conjunctions: Records
     trees: Records
     predicates: PredicateLayout
+    sizes: np.ndarray  # int64[2]: records, those of deleted expressions among them
 
 
 class Mine(NamedTuple):
@@ -126,31 +132,28 @@ class Mine(NamedTuple):
     board: Board
 
 
-class Sizes(NamedTuple):
-    """How many records there are, those of deleted expressions among them; and expressions."""
-
-    n_conjunctions: int
-    n_trees: int
-    n_live: int
-
-
 _RECORDS = Layout(
     Records,
     slot="int32", start="int64", attr="int32", lo="int64", hi="int64", ref="int32",
     on_true="int32", on_false="int32",
 )  # fmt: skip
-VIEW = Layout(View, conjunctions=_RECORDS, trees=_RECORDS, predicates=PREDICATE_TABLE)
+VIEW = Layout(
+    View, conjunctions=_RECORDS, trees=_RECORDS, predicates=PREDICATE_TABLE, sizes="int64"
+)
 MINE = Layout(Mine, board=BOARD)
 _view_of, _mine_of = VIEW.reader(), MINE.reader()
 
 
 @inlined
-def _scan_conjunctions(records, n_records, event, n, output):
-    """Append matching conjunctions to `out`; returns its end, or -1 when it is full."""
+def _scan_conjunctions(records, n_records, event, n, last, output):
+    """Append conjunctions that match to `out`, up to `last`; its end, or -1 when it is full."""
     out, counters = output.out, output.counters
     for r in range(n_records):
+        if n == last:
+            break
         if records.slot[r] < 0:
             continue
+        counters[CANDIDATES] += 1
         i, end = records.start[r], records.start[r + 1]
         while i < end and holds(
             event, records.attr[i], records.lo[i], records.hi[i], records.ref[i]
@@ -166,12 +169,15 @@ def _scan_conjunctions(records, n_records, event, n, output):
 
 
 @inlined
-def _scan_trees(records, n_records, event, n, output):
-    """Append matching trees to `out`; returns its end, or -1 when it is full."""
+def _scan_trees(records, n_records, event, n, last, output):
+    """Append matching trees to `out`, up to `last`; returns its end, or -1 when it is full."""
     out, counters = output.out, output.counters
     for r in range(n_records):
+        if n == last:
+            break
         if records.slot[r] < 0:
             continue
+        counters[CANDIDATES] += 1
         target = np.int32(0)
         while target >= 0:
             i = records.start[r] + target
@@ -187,23 +193,26 @@ def _scan_trees(records, n_records, event, n, output):
 
 
 @kernel
-def scan_batch(bound, mine, sizes, events, first, stamp, output):
+def scan_batch(bound, mine, bound_query, first, stamp):
     """Match events first..; returns the number of events done (fewer: `out` is full)."""
-    view, board = _view_of(bound), _mine_of(mine).board
+    view, board, query = _view_of(bound), _mine_of(mine).board, query_of(bound_query)
+    events, output, sizes = query.events, query.output, view.sizes
     counters = output.counters
     for e in range(first, len(events.start) - 1):
-        before = counters[PREDICATES]
+        candidates, tested = counters[CANDIDATES], counters[PREDICATES]
         post_event(events, e, stamp + e, board)
         event = Posted(events, stamp + e, board, view.predicates)
+        first_hit = output.offsets[e]
+        last = first_hit + query.most[0]
         n = _scan_conjunctions(
-            view.conjunctions, sizes.n_conjunctions, event, output.offsets[e], output
+            view.conjunctions, sizes[CONJUNCTIONS], event, first_hit, last, output
         )
         if n >= 0:
-            n = _scan_trees(view.trees, sizes.n_trees, event, n, output)
+            n = _scan_trees(view.trees, sizes[TREES], event, n, last, output)
         if n < 0:
-            counters[PREDICATES] = before
+            counters[CANDIDATES], counters[PREDICATES] = candidates, tested
             return e
-        finish_event(e, n, 0, sizes.n_live, 0, output)
+        finish_event(e, n, 0, 0, 0, output)
     return len(events.start) - 1
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from matchwood.encode.events import EventBatch
 from matchwood.errors import IndexBuildError, MatchwoodError
-from matchwood.index.core.frame import Step
+from matchwood.index.core.frame import BoundStep
 from matchwood.index.core.scratch import Part, Scratch
 from matchwood.index.core.with_rest import FrameWithRest
 from matchwood.index.vcr.change import KX, KY, NOT_HELD, PLACED, REST, X_ATTR, Y_ATTR, Grid
@@ -120,7 +120,7 @@ class VCR(FrameWithRest):
             vcrs.grid, vcrs.active, vcrs.pairs, vcrs.lists, table.layout, table.predicates.layout
         )
 
-    def _stepper(self, events: EventBatch, scratch: Scratch) -> Step:
+    def _stepper(self, events: EventBatch, scratch: Scratch) -> BoundStep:
         vcrs, part = self._vcrs, scratch.of(self)
         if vcrs.overlapped and len(part.arrays.seen) < len(vcrs.active.home):
             part.arrays = new_seen(len(vcrs.active.home))
@@ -128,6 +128,10 @@ class VCR(FrameWithRest):
         return self._bound_step(
             match_events, events, scratch, lambda: Mine(arrays, scratch.board), vcrs.overlapped
         )
+
+    def alone(self, events: EventBatch, scratch: Scratch) -> BoundStep | None:
+        """As `IndexFrame.alone`; None where some are held by the index of the rest."""
+        return self._stepper(events, scratch) if not self._n_rest else None
 
     # ── telling and keeping ─────────────────────────────────────────────────────────────────────
 

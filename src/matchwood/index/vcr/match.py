@@ -15,6 +15,7 @@ from matchwood.index.core.layout_kernels import (
     ID_LISTS,
     PREDICATE_TABLE,
 )
+from matchwood.index.core.query import query_of
 from matchwood.index.vcr.change import (
     BOX,
     FLAGS,
@@ -218,9 +219,10 @@ def _match_area(view, event, work, out, n):
 
 
 @kernel
-def match_events(bound, mine, overlapped, events, first, stamp, output):
+def match_events(bound, mine, overlapped, bound_query, first, stamp):
     """Match events first..; returns the number of events done (fewer: `out` is full)."""
-    view, own = _view_of(bound), _mine_of(mine)
+    view, own, query = _view_of(bound), _mine_of(mine), query_of(bound_query)
+    events, output = query.events, query.output
     search, board, out = own.search, own.board, output.out
     clock, work = search.clock, search.work
     x_attr, y_attr = view.grid.shape[X_ATTR], view.grid.shape[Y_ATTR]

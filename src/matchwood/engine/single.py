@@ -1,0 +1,216 @@
+"""One event through a view in a few compiled calls, where nothing special is asked.
+
+    dict ── read_dict ──► entries ── search of each index ──► slots ── end_event ──► in order ── ids
+
+Everything that a call needs is bound when it is first needed and used again while the view is the
+same: the plan by which dicts are read, the indexes, the arrays of a scratch.  What does not fit
+here is left to the general way (`Matcher.match`), which gives the same answer: events that are no
+dicts of plain values, attributes that have just changed, an expiry that is due, guarded views, an
+index that has no such step (`IndexFrame.alone`).
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from matchwood.encode.dict_plan import HAS_UNKNOWN, DictPlan
+from matchwood.encode.event_batch import EventBatch
+from matchwood.engine.single_kernels import ENDING, FULL, Ending, end_event
+from matchwood.index.core.query import ALL_MATCHES, bind_query
+from matchwood.index.core.scratch import KEPT_OUT, Scratch
+from matchwood.kernel.bound import Binding
+from matchwood.kernel.verify_kernels import COUNTERS, Output
+
+if TYPE_CHECKING:
+    from matchwood.engine.access import Reader
+    from matchwood.engine.matches import Id
+    from matchwood.engine.view import Part, View
+
+WORTH_IT = 3
+"""Searches of a part for one event before it is bound: changes may come as fast as events."""
+
+MOST_KEPT = 64
+"""Scratches that a part is bound for; more than there are readers, and some were replaced."""
+
+_NO_ORDER, _NO_MARKS = np.empty(0, np.int64), np.empty(0, np.uint8)
+
+
+class SinglePart:
+    """One part of a view, bound for one event after the other with the memory of one scratch.
+
+    It refers to neither of them: the part keeps it (`view.Part.singles`).
+    """
+
+    def __init__(self, part: Part, plan: DictPlan, reader: Reader) -> None:
+        store, scratch = part.store, reader.scratch
+        self.store, self.subscriptions = store, store.subscriptions
+        self.attributes, self.plan = store.attributes, plan
+        self._columns = store.subscriptions.columns
+        self._gone = part.gone if part.n_gone else _NO_MARKS
+        self._n_gone, self._work = part.n_gone, reader.work
+        self._walk = plan.walk()
+        self._start, self._most = np.zeros(2, np.int64), np.array([ALL_MATCHES])
+        attr, key = self._walk.attr, self._walk.key
+        attr[:] = len(self.attributes) - 1  # the highest that may come: so long are boards
+        self._events = EventBatch(self._start, attr, key, key)
+        scratch.post(self._events, store.table.n_attributes)
+        self.has_unknown = self.is_spent = False
+        self.is_usable = self._bind(scratch, 1024)
+
+    def _bind(self, scratch: Scratch, room: int) -> bool:
+        """Bind indexes and the end of a search to an output; False where an index has no step."""
+        self.out = np.empty(room, np.int32)
+        self._offsets = np.zeros(2, np.int64)
+        counters = np.zeros(len(COUNTERS), np.int64)
+        query = bind_query(self._events, Output(self._offsets, self.out, counters), self._most)
+        self._searches: list[tuple[Callable[[int], int], Any]] = []
+        self._kept: list[Any] = []
+        for index in self.store.routing.indexes:
+            if len(index):
+                alone = getattr(index, "alone", None)
+                step = None if alone is None else alone(self._events, scratch)
+                if step is None:
+                    return False
+                search, mine = step.with_query(query)
+                self._searches.append((search, index))
+                self._kept.append(mine)
+        subscriptions = self.subscriptions
+        words, order = subscriptions.n_slots // 64 + 1, _NO_ORDER
+        if not subscriptions.in_order:
+            words, order = 0, subscriptions.order[:]
+        ending = Ending(
+            self._offsets, self.out, counters, self._work, order, scratch.bitmap(words),
+            self.store.routing.always, self._gone,
+        )  # fmt: skip
+        self._kept.append(ending)
+        self._ending = Binding(ENDING).of(ending)
+        return True
+
+    def is_current(self) -> bool:
+        """Whether it can be searched: dicts are read as before, and nothing may have expired."""
+        if not self.is_usable or self.plan.changes != self.attributes.changes:
+            return False
+        columns = self._columns
+        return not len(columns.expires) or columns.next_expiry > time.time_ns() // 1000
+
+    def read(self, event: dict[Any, Any]) -> bool:
+        """Take an event; False where it goes the general way."""
+        n = self._walk.read(event)
+        if n < 0:
+            return False
+        self.has_unknown = n >= HAS_UNKNOWN
+        self._start[1] = n - HAS_UNKNOWN if self.has_unknown else n
+        return True
+
+    def count_unknown(self) -> None:
+        """Count the predicates that the event left unknown."""
+        if self.has_unknown:
+            self._walk.count(self.attributes)
+
+    def forget_unknown(self) -> None:
+        """Leave that to the general way."""
+        if self.has_unknown:
+            self._walk.forget()
+
+    def search(self, scratch: Scratch, most: int = 0) -> int:
+        """How many slots hold for the event that was read: the first of `out`, in order.
+
+        most  so many are enough, and where an index can it stops; 0: all
+        """
+        self._most[0] = self._n_gone + most if most else ALL_MATCHES
+        n = self._search(scratch)
+        while n < 0:
+            self._bind(scratch, 2 * len(self.out))
+            n = self._search(scratch)
+        if len(self.out) > KEPT_OUT:
+            self.is_spent = True  # another one is made, with a short output
+        return n
+
+    def _search(self, scratch: Scratch) -> int:
+        """The same; FULL where there was no room."""
+        stamp = scratch.next_stamp()
+        for i, (search, index) in enumerate(self._searches):
+            if i:
+                self._offsets[0] = self._offsets[1]
+            found = search(stamp)
+            if found != 1:
+                if found < 0:
+                    index.make_room(scratch)
+                return FULL
+        return end_event(self._ending)
+
+
+def _bound_parts(view: View, reader: Reader) -> list[SinglePart] | None:
+    """The parts of a view, bound for a reader; None where one cannot be, or is not worth it."""
+    number = reader.scratch.number
+    found = []
+    for part in view.searched:
+        single: SinglePart | None = part.singles.get(number)
+        if single is None or single.plan is not single.attributes.dict_plan or single.is_spent:
+            single = _bound(part, reader)
+        if single is not None and single.is_current():
+            found.append(single)
+    return found if len(found) == len(view.searched) else None
+
+
+def _bound(part: Part, reader: Reader) -> SinglePart | None:
+    attributes = part.store.attributes
+    plan: DictPlan | None = attributes.dict_plan
+    part.n_asked += 1
+    if plan is None or plan.changes != attributes.changes or part.n_asked < WORTH_IT:
+        return None
+    if len(part.singles) >= MOST_KEPT:
+        part.singles = {}
+    single = part.singles[reader.scratch.number] = SinglePart(part, plan, reader)
+    return single
+
+
+def _read(singles: list[SinglePart], event: dict[Any, Any]) -> bool:
+    """Have all parts read an event, or none of them."""
+    for i, single in enumerate(singles):
+        if not single.read(event):
+            for other in singles[:i]:
+                other.forget_unknown()
+            return False
+    for single in singles:
+        single.count_unknown()
+    return True
+
+
+def single_ids(view: View, reader: Reader, event: dict[Any, Any]) -> list[Id] | None:
+    """The ids of what holds for an event, in the order of addition; None: ask the general way."""
+    singles = _bound_parts(view, reader)
+    if singles is None or not _read(singles, event):
+        return None
+    scratch = reader.scratch
+    if len(singles) == 1:
+        single = singles[0]
+        n = single.search(scratch)
+        return single.subscriptions.ids_of(single.out[:n]).tolist()
+    order: list[int] = []
+    ids: list[Id] = []
+    for single in singles:
+        n = single.search(scratch)
+        if n:
+            slots = single.out[:n]
+            order += single.subscriptions.order[slots].tolist()
+            ids += single.subscriptions.ids_of(slots).tolist()
+    by_order = sorted(range(len(order)), key=order.__getitem__)
+    return [ids[i] for i in by_order]
+
+
+def single_count(view: View, reader: Reader, event: dict[Any, Any], most: int = 0) -> int | None:
+    """How many hold for an event; if `most` are enough perhaps no more; None: as `single_ids`."""
+    singles = _bound_parts(view, reader)
+    if singles is None or not _read(singles, event):
+        return None
+    n = 0
+    for single in singles:
+        n += single.search(reader.scratch, most)
+        if most and n >= most:
+            break
+    return n
