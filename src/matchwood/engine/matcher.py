@@ -234,8 +234,8 @@ class Matcher(Holding, Collection, ContextValues, Questions):
         where  an expression over the subscriptions' own attributes: only those for which it is TRUE
         now    the moment that decides what has expired, as `expires` of `add`; by default this one
         """
-        is_special = first is not False or not (limit is where is now is None)
-        if type(event) is dict and not is_special:
+        is_plain = first is False and limit is None and where is None and now is None
+        if is_plain and type(event) is dict:
             found = self._search_single(single_ids, event)
             if found is not None:
                 return found

@@ -15,8 +15,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from matchwood.encode.event_batch import EventBatch
-from matchwood.kernel.bound import IS_COMPILED, Layout, address_of
-from matchwood.kernel.jit import kernel
+from matchwood.index.core.query_kernels import write_query
+from matchwood.kernel.bound import IS_COMPILED, Layout
 from matchwood.kernel.verify_kernels import Output
 
 ALL_MATCHES = 2**62
@@ -47,24 +47,6 @@ _KINDS = [np.dtype(each).char for each in ("i8", "i4", "i8", "i8", "i4", "i8", "
 _KINDS += [np.dtype(each).char for each in ("i8", "i4", "i8")]
 
 
-@kernel
-def _write_query(events, output, most, words):
-    """Write addresses and lengths, as `Layout.write` does."""
-    start, attr, lo, hi = events.start, events.attr, events.lo, events.hi
-    words[0], words[1] = address_of(start), len(start)
-    words[2], words[3] = address_of(attr), len(attr)
-    words[4], words[5] = address_of(lo), len(lo)
-    words[6], words[7] = address_of(hi), len(hi)
-    words[8], words[9] = address_of(events.more), len(events.more)
-    words[10], words[11] = address_of(events.more_start), len(events.more_start)
-    words[12], words[13] = address_of(events.more_lo), len(events.more_lo)
-    words[14], words[15] = address_of(events.more_hi), len(events.more_hi)
-    words[16], words[17] = address_of(output.offsets), len(output.offsets)
-    words[18], words[19] = address_of(output.out), len(output.out)
-    words[20], words[21] = address_of(output.counters), len(output.counters)
-    words[22], words[23] = address_of(most), len(most)
-
-
 def in_one_piece(events: EventBatch) -> EventBatch:
     """The events, copied where an array of them is a part of another with gaps."""
     if all(each.flags.c_contiguous for each in events):
@@ -82,7 +64,7 @@ def bind_query(events: EventBatch, output: Output, most: np.ndarray = _ALL) -> A
     arrays = (*events, *output)
     if [each.dtype.char for each in arrays] == _KINDS and all(a.flags.carray for a in arrays):
         words = np.empty(24, np.int64)
-        _write_query(events, output, most, words)  # the other way takes several times as long
+        write_query(events, output, most, words)  # the other way takes several times as long
         return words
     found: list[int] = []
     QUERY.write(Query(events, output, most), found)
