@@ -20,7 +20,8 @@ import numpy as np
 from matchwood.encode.dict_plan import HAS_UNKNOWN, DictPlan
 from matchwood.encode.event_batch import EventBatch
 from matchwood.engine.single_kernels import ENDING, FULL, Ending, end_event
-from matchwood.index.core.query import ALL_MATCHES, bind_query
+from matchwood.index.core.query import bind_query
+from matchwood.index.core.query_kernels import ALL_MATCHES
 from matchwood.index.core.scratch import KEPT_OUT, Scratch
 from matchwood.kernel.bound import Binding
 from matchwood.kernel.verify_kernels import COUNTERS, Output

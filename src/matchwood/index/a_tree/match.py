@@ -31,7 +31,7 @@ from matchwood.index.a_tree.blocks import (
     ATreeLayout,
 )
 from matchwood.index.core.layout_kernels import BOARD, ID_LISTS, PREDICATE_TABLE
-from matchwood.index.core.query import query_of
+from matchwood.index.core.query_kernels import query_of
 from matchwood.index.stabbing.predicate_kernels import Finder, Stabbing, stab_event
 from matchwood.index.stabbing.predicate_kernels import Scratch as Found
 from matchwood.index.stabbing.segment_kernels import Segments

@@ -25,7 +25,7 @@ from matchwood.index.be_tree.nodes import (
 )
 from matchwood.index.be_tree.rank import WATCH
 from matchwood.index.core.layout_kernels import BOARD, EXPRESSION_TABLE, PREDICATE_TABLE
-from matchwood.index.core.query import query_of
+from matchwood.index.core.query_kernels import query_of
 from matchwood.kernel.bound import Layout
 from matchwood.kernel.jit import inlined, kernel
 from matchwood.kernel.posting_kernels import (

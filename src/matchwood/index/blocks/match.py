@@ -12,7 +12,7 @@ from matchwood.index.blocks.reach import clear_codes, find_blocks, find_spaces, 
 from matchwood.index.blocks.verify import ask_for_rows, test_block, test_entries
 from matchwood.index.blocks.words import Blocks, Codes, Places
 from matchwood.index.core.layout_kernels import BOARD, EXPRESSION_TABLE, PREDICATE_TABLE
-from matchwood.index.core.query import query_of
+from matchwood.index.core.query_kernels import query_of
 from matchwood.kernel.bound import Layout
 from matchwood.kernel.jit import kernel, prefetch
 from matchwood.kernel.verify_kernels import CANDIDATES, NODES, PREDICATES, Board, finish_event

@@ -18,7 +18,7 @@ from matchwood.index.blocks.words import (
     members_of,
 )
 from matchwood.index.core.hit_kernels import all_hold
-from matchwood.index.core.query import query_of
+from matchwood.index.core.query_kernels import query_of
 from matchwood.kernel.jit import kernel, part
 from matchwood.kernel.verify_kernels import (
     CANDIDATES,

@@ -1,46 +1,15 @@
-"""Query: the events that a search is given and the arrays that it answers in, bound as one.
-
-A kernel of a search takes `(bound, mine, *settings, query, first, stamp)`, and the first three
-arrays are addresses (`kernel.bound`).  An owner that searches one event after the other in the same
-arrays (`engine.single`) binds its query once.
-
-most   the matches of an event after which a search of it may end, for owners that want no more; a
-       kernel that does not look at it finds all
-"""
+"""Binding a query (`query_kernels`)."""
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from matchwood.encode.event_batch import EventBatch
-from matchwood.index.core.query_kernels import write_query
-from matchwood.kernel.bound import IS_COMPILED, Layout
+from matchwood.index.core.query_kernels import ALL_MATCHES, QUERY, Query, write_query
+from matchwood.kernel.bound import IS_COMPILED
 from matchwood.kernel.verify_kernels import Output
-
-ALL_MATCHES = 2**62
-"""`most` of a search for all matches."""
-
-
-class Query(NamedTuple):
-    """See the module's docstring."""
-
-    events: EventBatch
-    output: Output
-    most: np.ndarray  # int64[1]
-
-
-QUERY = Layout(
-    Query,
-    events=Layout(
-        EventBatch, start="int64", attr="int32", lo="int64", hi="int64", more="int32",
-        more_start="int64", more_lo="int64", more_hi="int64",
-    ),
-    output=Layout(Output, offsets="int64", out="int32", counters="int64"),
-    most="int64",
-)  # fmt: skip
-query_of = QUERY.reader()
 
 _ALL = np.array([ALL_MATCHES])
 _KINDS = [np.dtype(each).char for each in ("i8", "i4", "i8", "i8", "i4", "i8", "i8", "i8")]

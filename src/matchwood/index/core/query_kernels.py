@@ -1,9 +1,58 @@
-"""The kernel that binds a query."""
+"""Query: the events that a search is given and the arrays that it answers in, bound as one.
+
+A kernel of a search takes `(bound, mine, *settings, query, first, stamp)`, and the first three
+arrays are addresses (`kernel.bound`).  An owner that searches one event after the other in the same
+arrays (`engine.single`) binds its query once.
+
+most   the matches of an event after which a search of it may end, for owners that want no more; a
+       kernel that does not look at it finds all
+"""
 
 from __future__ import annotations
 
-from matchwood.kernel.bound import address_of
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from matchwood.kernel.bound import Layout, address_of
 from matchwood.kernel.jit import kernel
+from matchwood.kernel.verify_kernels import Output
+
+ALL_MATCHES = 2**62
+"""`most` of a search for all matches."""
+
+
+class Events(NamedTuple):
+    """Encoded events, as `encode.event_batch.EventBatch` has them."""
+
+    start: np.ndarray
+    attr: np.ndarray
+    lo: np.ndarray
+    hi: np.ndarray
+    more: np.ndarray
+    more_start: np.ndarray
+    more_lo: np.ndarray
+    more_hi: np.ndarray
+
+
+class Query(NamedTuple):
+    """See the module's docstring."""
+
+    events: Any
+    output: Output
+    most: np.ndarray  # int64[1]
+
+
+QUERY = Layout(
+    Query,
+    events=Layout(
+        Events, start="int64", attr="int32", lo="int64", hi="int64", more="int32",
+        more_start="int64", more_lo="int64", more_hi="int64",
+    ),
+    output=Layout(Output, offsets="int64", out="int32", counters="int64"),
+    most="int64",
+)  # fmt: skip
+query_of = QUERY.reader()
 
 
 @kernel

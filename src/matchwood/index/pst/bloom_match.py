@@ -9,7 +9,7 @@ import numpy as np
 from matchwood.encode.expression_kernels import ExpressionLayout
 from matchwood.encode.predicate_kernels import PredicateLayout
 from matchwood.index.core.layout_kernels import BOARD, EXPRESSION_TABLE, PREDICATE_TABLE
-from matchwood.index.core.query import query_of
+from matchwood.index.core.query_kernels import query_of
 from matchwood.index.pst.access import SEEN
 from matchwood.index.pst.entries import Entries, after_intervals
 from matchwood.index.pst.records import Records

@@ -9,7 +9,7 @@ import numpy as np
 from matchwood.encode.merge_kernels import token_is_and, token_operands
 from matchwood.encode.predicate_kernels import PredicateLayout
 from matchwood.index.core.layout_kernels import BOARD, PREDICATE_TABLE
-from matchwood.index.core.query import query_of
+from matchwood.index.core.query_kernels import query_of
 from matchwood.kernel.bound import Layout
 from matchwood.kernel.jit import inlined, kernel, part
 from matchwood.kernel.verify_kernels import (

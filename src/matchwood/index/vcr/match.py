@@ -15,7 +15,7 @@ from matchwood.index.core.layout_kernels import (
     ID_LISTS,
     PREDICATE_TABLE,
 )
-from matchwood.index.core.query import query_of
+from matchwood.index.core.query_kernels import query_of
 from matchwood.index.vcr.change import (
     BOX,
     FLAGS,
