@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 import threading
 from typing import Any
@@ -10,6 +11,7 @@ import pytest
 
 from inside import attributes_of, is_bound, view_of
 from matchwood import EventError, Matcher
+from matchwood.encode.json_events import JsonLines
 
 
 class General(dict[str, Any]):
@@ -242,3 +244,40 @@ def test_threads_have_memory_of_their_own() -> None:
         each.join()
     assert not wrong
     assert attributes_of(m).dict_plan is not None
+
+
+def test_a_json_document_alone_has_the_answer_of_many() -> None:
+    rng = random.Random(7)
+    m = matcher_of(mixed, 5_000)
+    m.add_many([(f"n{i}", mixed(rng)) for i in range(300)])
+    documents = [json.dumps(event(rng)).encode() for _ in range(60)]
+    documents += [b'{"a": 1, "a": 2, "b": 11}', b'{"a\\u0062": 1, "a": 1e400}', b' {"s": "w\\t3"} ']
+    m.encode(JsonLines(documents * 100))
+    for _ in range(4):
+        m.match_json(documents[0])
+    assert is_bound(m)
+    expected = m.match_many_json(documents)
+    for document, ids in zip(documents, expected, strict=True):
+        assert m.match_json(document) == m.match_json(document.decode()) == ids
+    for wrong in (b"", b"[]", b'{"a": }', b'{"a": 1} {}', b'{"s": "\xff"}'):
+        with pytest.raises(EventError, match="expected a JSON object"):
+            m.match_json(wrong)
+    long = json.dumps({"unused": "\\" * 20_000, "s": "w3", "a": 1}).encode()
+    assert m.match_json(long) == m.match_many_json([long])[0]
+
+
+def test_values_of_other_kinds_in_documents_are_counted_once() -> None:
+    m = matcher_of(conjunction, 40)
+    documents = [b'{"a": "word", "b": 1}', b'{"a": 1, "b": [1]}', b'{"a": 1}']
+    m.encode(JsonLines(documents * 500))
+    for _ in range(4):
+        m.match_json(documents[0])
+    assert is_bound(m)
+
+    def counted(ask: Any) -> dict[str, int]:
+        attributes_of(m).unknown.clear()
+        for document in documents:
+            ask(document)
+        return dict(attributes_of(m).unknown)
+
+    assert counted(m.match_json) == counted(lambda each: m.match_many_json([each]))

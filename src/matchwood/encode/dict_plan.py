@@ -6,7 +6,6 @@ changes; a walk writes to a `_Memory`, which one thread has at a time.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from typing import Any, NamedTuple
@@ -68,29 +67,39 @@ class DictPlan:
             memory = self._free.pop()
         except IndexError:
             memory = self._new()
-        n = read_dict(self._bound, memory.bound, id(event), memory.attr, memory.key)
-        while n == FULL and memory.make_room():
-            n = read_dict(self._bound, memory.bound, id(event), memory.attr, memory.key)
+        n = self.read_one(memory, event, memory.attr, memory.key)
         if n < 0:
             self._free.append(memory)
             return None
         if n >= HAS_UNKNOWN:
             n -= HAS_UNKNOWN
-            self._count(attributes, memory)
+            self.count(attributes, memory)
         found = memory.attr[:n].copy(), memory.key[:n].copy()
         self._free.append(memory)
         return found
 
-    def walk(self) -> DictWalk:
-        """What reads one dict after the other to arrays of its own."""
-        return DictWalk(self._bound, self._new(), self._count)
+    def one_by_one(self, start: np.ndarray, attr: np.ndarray, key: np.ndarray) -> DictOneByOne:
+        """What reads one dict after the other to these arrays, which have room for all entries."""
+        return DictOneByOne(self, self._new(), start, attr, key)
+
+    def read_one(
+        self, memory: _Memory, event: dict[Any, Any], attr: np.ndarray, key: np.ndarray
+    ) -> int:
+        """Read an event; its number of entries, with HAS_UNKNOWN, or LEFT."""
+        n = read_dict(self._bound, memory.bound, id(event), attr, key)
+        while n == FULL and memory.make_room():
+            n = read_dict(self._bound, memory.bound, id(event), attr, key)
+        return n
 
     def read_many(self, attributes: Attributes, events: list[Any]) -> Output:
         """The entries of all events; those that are left have none.
 
         events  a list that no other code can change
         """
-        memory = self._free.pop() if self._free else self._new()
+        try:
+            memory = self._free.pop()
+        except IndexError:
+            memory = self._new()
         n = len(events)
         room = self._most + min(self._most, 32) * n
         output = Output(
@@ -109,12 +118,13 @@ class DictPlan:
             elif done == before and not memory.make_room():
                 output.is_left[done], output.start[done + 1] = True, output.start[done]
                 done += 1
-        self._count(attributes, memory)
+        self.count(attributes, memory)
         self._free.append(memory)
         used = int(output.start[n])
         return output._replace(attr=output.attr[:used], key=output.key[:used])
 
-    def _count(self, attributes: Attributes, memory: _Memory) -> None:
+    def count(self, attributes: Attributes, memory: _Memory) -> None:
+        """Count the predicates that walks with a memory left unknown."""
         unknown = memory.walk.unknown
         for path in np.flatnonzero(unknown).tolist():
             attributes.unknown[self._paths[path]] += int(unknown[path])
@@ -152,32 +162,34 @@ class _Memory:
         return True
 
 
-class DictWalk:
-    """Reads one dict after the other to the same arrays; belongs to one thread.
-
-    attr, key  the entries of the last one, by attribute, ascending; those behind are of no use
-    """
+class DictOneByOne:
+    """Reads one dict after the other to the same arrays; belongs to one thread."""
 
     def __init__(
-        self, bound: Any, memory: _Memory, count: Callable[[Attributes, _Memory], None]
+        self,
+        plan: DictPlan,
+        memory: _Memory,
+        start: np.ndarray,
+        attr: np.ndarray,
+        key: np.ndarray,
     ) -> None:
-        self._bound, self._memory, self._count = bound, memory, count
-        self.attr, self.key = memory.attr, memory.key
+        self._plan, self._memory = plan, memory
+        self._start, self._attr, self._key = start, attr, key
+        self.has_unknown = False
+        """Whether the last event left predicates unknown: `count` or `forget` comes next."""
 
-    def read(self, event: dict[Any, Any]) -> int:
-        """How many entries an event has, and HAS_UNKNOWN; below 0: it goes the general way.
-
-        With HAS_UNKNOWN either `count` or `forget` comes next.
-        """
-        memory = self._memory
-        n = read_dict(self._bound, memory.bound, id(event), self.attr, self.key)
-        while n == FULL and memory.make_room():
-            n = read_dict(self._bound, memory.bound, id(event), self.attr, self.key)
-        return n
+    def read(self, event: dict[Any, Any]) -> bool:
+        """Read an event; False where it goes the general way."""
+        n = self._plan.read_one(self._memory, event, self._attr, self._key)
+        if n < 0:
+            return False
+        self.has_unknown = n >= HAS_UNKNOWN
+        self._start[1] = n - HAS_UNKNOWN if self.has_unknown else n
+        return True
 
     def count(self, attributes: Attributes) -> None:
         """Count the predicates that the last event left unknown."""
-        self._count(attributes, self._memory)
+        self._plan.count(attributes, self._memory)
 
     def forget(self) -> None:
         """Do not count them: the event is read again, in the general way."""
@@ -241,4 +253,4 @@ def dict_plan(attributes: Attributes, n: int) -> DictPlan | None:
     return attributes.dict_plan
 
 
-__all__ = ["HAS_UNKNOWN", "LEFT", "DictPlan", "DictWalk", "dict_plan"]
+__all__ = ["LEFT", "DictOneByOne", "DictPlan", "dict_plan"]

@@ -121,19 +121,20 @@ class Output(NamedTuple):
     is_left: np.ndarray
 
 
+PLAN = Layout(
+    Plan, presence="int32", action="uint8[2]", target="int32[2]", table="int32[2]",
+    n_unknown="int32[2]", absent="int32", absence="int32", number_start="int64", label="int64",
+    float_ceil="float64", is_float="bool", int_ceil="int64", is_int="bool", int_count="int64",
+    gap="int64", string_start="int64", string_label="int64", text_start="int64", texts="uint8",
+    place="int32",
+)  # fmt: skip
 VIEW = Layout(
     View,
     names=Layout(
         Names, parent="int32", node="int32", text="int64", hash="int64", place="int32",
         path="int32", is_inner="bool", types="int64",
     ),
-    plan=Layout(
-        Plan, presence="int32", action="uint8[2]", target="int32[2]", table="int32[2]",
-        n_unknown="int32[2]", absent="int32", absence="int32", number_start="int64",
-        label="int64", float_ceil="float64", is_float="bool", int_ceil="int64", is_int="bool",
-        int_count="int64", gap="int64", string_start="int64", string_label="int64",
-        text_start="int64", texts="uint8", place="int32",
-    ),
+    plan=PLAN,
 )  # fmt: skip
 WALK = Layout(
     Walk, dict="int64", position="int64", node="int32", node_seen="int64", seen="int64",
@@ -290,7 +291,7 @@ def _entries_of(view, walk, event, attr, key, begin):
 
 
 class Target(NamedTuple):
-    """Where entries are written, as `json_key_kernels.Entries` names it."""
+    """Where `encode_values` writes entries; `seen` tells which event last had a path."""
 
     attr: np.ndarray
     key: np.ndarray

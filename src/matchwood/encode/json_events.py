@@ -5,7 +5,7 @@
 
 A document goes one of three ways, all with the same answer as `json.loads` and a dict:
 
-    compiled   walk (`json_walk_kernels`), then keys (`json_key_kernels`)
+    compiled   walk (`json_walk_kernels`) and keys (`json_key_kernels`) in one step (`json_reader`)
     by hand    walk, then a dict of the values that are in use
     whole      `json.loads`: what the walk does not decide, and all while the plan is not worth
                making (`json_plan`)
@@ -22,9 +22,9 @@ import numpy as np
 from matchwood.encode.attributes import Attributes
 from matchwood.encode.event_batch import EncodedEvents, EventBatch, merged
 from matchwood.encode.events import encode_events
-from matchwood.encode.json_key_kernels import Entries, encode_documents
-from matchwood.encode.json_paths import new_scratch, walk
+from matchwood.encode.json_paths import walk
 from matchwood.encode.json_plan import JsonPlan, plan_for
+from matchwood.encode.json_reader import JsonReader
 from matchwood.encode.json_walk_kernels import (
     COPIED,
     DOUBLE,
@@ -54,10 +54,10 @@ class JsonLines:
 
     def __init__(self, documents: Buffer | Iterable[Buffer]) -> None:
         if isinstance(documents, (bytes, bytearray, memoryview, str)):
-            self._data = np.frombuffer(_bytes(documents), np.uint8)
+            self._data = np.frombuffer(as_bytes(documents), np.uint8)
             self._begin, self._end = _lines(self._data)
         else:
-            texts = [_bytes(each) for each in documents]
+            texts = [as_bytes(each) for each in documents]
             lengths = np.array([len(each) for each in texts], np.int64)
             self._data = np.frombuffer(b"".join(texts), np.uint8)
             self._end = np.cumsum(lengths)
@@ -79,19 +79,23 @@ class JsonLines:
         plan = plan_for(attributes, len(self))
         if plan is None:
             return self._by_hand(attributes, range(len(self)), None, None)
-        tape = walk(self._data, self._begin, self._end, plan.paths)
         if plan.is_by_hand:
+            tape = walk(self._data, self._begin, self._end, plan.paths)
             return self._by_hand(attributes, range(len(self)), plan, tape)
-        entries = _encode(plan, tape, self._data)
-        for path in np.flatnonzero(entries.unknown).tolist():
-            attributes.unknown[plan.names[path]] += int(entries.unknown[path])
-        used = int(entries.start[-1])
-        keys = entries.key[:used]
-        batch = EventBatch(entries.start, entries.attr[:used], keys, keys)
-        left = np.flatnonzero(entries.is_left).tolist()
-        if not left:
+        try:
+            reader = plan.readers.pop()
+        except IndexError:
+            reader = JsonReader(plan)
+        start, attr, key, is_left = reader.read_many(self._data, self._begin, self._end)
+        reader.count(attributes)
+        plan.readers.append(reader)
+        batch = EventBatch(start, attr, key, key)
+        left = np.flatnonzero(is_left)
+        if not len(left):
             return EncodedEvents(batch, {})
-        return merged(batch, left, self._by_hand(attributes, left, plan, tape))
+        tape = walk(self._data, self._begin[left], self._end[left], plan.paths)
+        numbers = left.tolist()
+        return merged(batch, numbers, self._by_hand(attributes, numbers, plan, tape))
 
     def _by_hand(
         self,
@@ -100,7 +104,10 @@ class JsonLines:
         plan: JsonPlan | None,
         tape: Tape | None,
     ) -> EncodedEvents:
-        """Encode some documents through dicts; their numbers count from 0 in the result."""
+        """Encode some documents through dicts; their numbers count from 0 in the result.
+
+        tape  of these documents alone
+        """
         moments = {
             name: _MOMENTS[each.type]
             for name, each in attributes.by_name.items()
@@ -110,8 +117,8 @@ class JsonLines:
         errors: dict[int, EventError] = {}
         for i, number in enumerate(numbers):
             event = None
-            if plan is not None and tape is not None and not tape.is_odd[number]:
-                event = self._values(plan, tape, number)
+            if plan is not None and tape is not None and not tape.is_odd[i]:
+                event = self._values(plan, tape, i)
             try:
                 if event is None:
                     event = json.loads(self.text(number))
@@ -127,7 +134,7 @@ class JsonLines:
         return encoded._replace(errors={**encoded.errors, **errors})
 
     def _values(self, plan: JsonPlan, tape: Tape, number: int) -> dict[str, Any] | None:
-        """The values in use of a document that was walked; None where it has to be read whole."""
+        """The values in use of a document of a tape; None where it has to be read whole."""
         event: dict[str, Any] = {}
         for i in range(int(tape.start[number]), int(tape.start[number + 1])):
             kind, value, end = int(tape.kind[i]), int(tape.value[i]), int(tape.end[i])
@@ -159,7 +166,8 @@ def _problem(error: Exception) -> str:
     return text if text.startswith("found ") else f"found no JSON ({text[:120]})"
 
 
-def _bytes(document: Any) -> bytes:
+def as_bytes(document: Any) -> bytes:
+    """The text of a document; EventError for anything else."""
     if isinstance(document, str):
         return document.encode("utf-8", "surrogatepass")
     if isinstance(document, (bytes, bytearray, memoryview)):
@@ -173,21 +181,6 @@ def _lines(data: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     begin, end = np.empty(most, np.int64), np.empty(most, np.int64)
     n = split_lines(data, begin, end)
     return begin[:n], end[:n]
-
-
-def _encode(plan: JsonPlan, tape: Tape, data: np.ndarray) -> Entries:
-    n, n_paths = len(tape.start) - 1, len(plan.names)
-    room = 2 * len(tape.path) + n * len(plan.plan.absent)
-    entries = Entries(
-        np.zeros(n + 1, np.int64),
-        np.empty(room, np.int32),
-        np.empty(room, np.int64),
-        np.zeros(n, np.bool_),
-        np.zeros(n_paths, np.int64),
-        np.full(n_paths, -1, np.int64),
-    )
-    encode_documents(plan.plan, tape, data, entries, new_scratch(plan.paths))
-    return entries
 
 
 def _with_moments(event: Mapping[str, Any], moments: Mapping[str, Any]) -> Mapping[str, Any]:

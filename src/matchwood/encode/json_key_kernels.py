@@ -90,22 +90,6 @@ class Plan(NamedTuple):
     place: np.ndarray
 
 
-class Entries(NamedTuple):
-    """Encoded events that are being made; `events.EventBatch` says what the arrays are.
-
-    is_left bool[n]   documents that are left to Python; they have no entries
-    unknown int64[P]  predicates that a value of another kind left unknown, by path
-    seen    int64[P]  the document that last had a path
-    """
-
-    start: np.ndarray
-    attr: np.ndarray
-    key: np.ndarray
-    is_left: np.ndarray
-    unknown: np.ndarray
-    seen: np.ndarray
-
-
 @part
 def text_hash(table, texts, begin, end):
     value = FNV_OFFSET
@@ -236,6 +220,7 @@ def sort_entries(attr, key, begin, end):
 def encode_values(plan, tape, values, data, entries, n, scratch):
     """Write the entries of one document from n on; the end of them, or NONE: left to Python.
 
+    entries `attr` and `key`, and `seen`, int64[P]: the document that last had a path
     values  the document's slice of the tape, begin and end, and a number that no other one has
     """
     begin, end, document = values
@@ -262,23 +247,3 @@ def encode_values(plan, tape, values, data, entries, n, scratch):
             entries.attr[n], entries.key[n] = plan.absence[k], 1
             n += 1
     return n
-
-
-@kernel
-def encode_documents(plan, tape, data, entries, scratch):
-    """Encode all documents of a tape; `entries` has room for two per value and all absences."""
-    n = np.int64(0)
-    for document in range(len(tape.start) - 1):
-        entries.start[document] = n
-        end = np.int64(NONE)
-        if not tape.is_odd[document]:
-            values = (tape.start[document], tape.start[document + 1], document)
-            end = encode_values(plan, tape, values, data, entries, n, scratch)
-        entries.is_left[document] = end == NONE
-        if end != NONE:
-            sort_entries(entries.attr, entries.key, n, end)
-            for i in range(tape.start[document], tape.start[document + 1]):
-                path = tape.path[i]
-                entries.unknown[path] += plan.n_unknown[path, CLASS_OF[tape.kind[i]]]
-            n = end
-    entries.start[len(tape.start) - 1] = n

@@ -8,7 +8,7 @@ values that are errors) the value is read by hand: by the same code that reads a
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -58,6 +58,7 @@ class JsonPlan(NamedTuple):
     paths: Paths
     plan: Plan
     is_by_hand: bool  # whether every document is: some attribute needs other values or absences
+    readers: list[Any]  # `JsonReader`s that no thread uses
 
 
 class StringTable(NamedTuple):
@@ -152,6 +153,7 @@ def make_plan(attributes: Attributes) -> JsonPlan:
             np.array([each.absence_id for each in attributes.absences], np.int32),
         ),
         bool(attributes.computed) or NONE in absent or any(map(is_internal, wanted)),
+        [],
     )  # fmt: skip
 
 

@@ -275,7 +275,7 @@ def _read_scalar(data, at, end, paths, node, tape, scratch):
 
 
 @inlined
-def _walk(data, at, end, paths, document, tape, scratch):
+def walk_document(data, at, end, paths, document, tape, scratch):
     """List the values of one document; False where it is odd."""
     at = skip_space(data, at, end)
     if at >= end or data[at] != BRACE:
@@ -355,7 +355,7 @@ def walk_documents(data, begin, end, paths, first, tape, scratch):
         n, copied = scratch.used[ENTRIES], scratch.used[COPIED_BYTES]
         if n + len(paths.path) > len(tape.path):
             return i
-        tape.is_odd[i] = not _walk(data, begin[i], end[i], paths, i, tape, scratch)
+        tape.is_odd[i] = not walk_document(data, begin[i], end[i], paths, i, tape, scratch)
         if tape.is_odd[i]:
             scratch.used[ENTRIES], scratch.used[COPIED_BYTES] = n, copied
         tape.start[i + 1] = scratch.used[ENTRIES]

@@ -18,6 +18,7 @@ from matchwood.encode.attributes import Attributes
 from matchwood.encode.events import EncodedEvents, encode_events
 from matchwood.encode.expressions import ExpressionTable
 from matchwood.encode.frames import collected, with_nan
+from matchwood.encode.json_events import JsonLines, as_bytes
 from matchwood.encode.plain_values import as_mapping
 from matchwood.encode.schema import Schema
 from matchwood.engine.access import Reader
@@ -278,13 +279,24 @@ class Matcher(Holding, Collection, ContextValues, Questions):
 
         return self._search(search)
 
+    @measured
     def match_json(self, document: bytes | str) -> list[Id]:
         """Ids of the subscriptions that hold for an event that is a JSON object, as text.
 
         The same answer as that of `match(json.loads(document))`, but only what subscriptions use
         is read.  Strings of attributes that are declared as dates or times are read as such.
         """
-        found = self.match_many_json([document])
+        text = as_bytes(document)
+        quick = self._search_single(single_ids, np.frombuffer(text, np.uint8)) if text else None
+        if quick is not None:
+            return quick
+        lines = JsonLines([text])
+
+        def search(view: View, reader: Reader) -> Matches:
+            encoded = [encode_events(part.store.attributes, lines) for part in view.searched]
+            return view.match(encoded, reader, ALL)
+
+        found = self._search(search)
         for error in found.errors.values():
             raise error
         return found[0]
@@ -294,8 +306,6 @@ class Matcher(Holding, Collection, ContextValues, Questions):
 
         Documents that cannot be read are in `Matches.errors`; they match nothing and stop nothing.
         """
-        from matchwood.encode.json_events import JsonLines
-
         return self.match_many(JsonLines(documents))
 
     def encode(self, events: Any) -> EncodedEvents:

@@ -1,6 +1,7 @@
 """One event through a view in a few compiled calls, where nothing special is asked.
 
-    dict ── read_dict ──► entries ── search of each index ──► slots ── end_event ──► in order ── ids
+    dict ── read_dict ───────┐
+    JSON ── read_documents ──┴► entries ── search of each index ──► slots ── end_event ──► ids
 
 Everything that a call needs is bound when it is first needed and used again while the view is the
 same: the plan by which dicts are read, the indexes, the arrays of a scratch.  What does not fit
@@ -17,8 +18,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from matchwood.encode.dict_plan import HAS_UNKNOWN, DictPlan
+from matchwood.encode.dict_plan import DictOneByOne, DictPlan
 from matchwood.encode.event_batch import EventBatch
+from matchwood.encode.json_plan import JsonPlan
+from matchwood.encode.json_reader import JsonOneByOne, JsonReader
 from matchwood.engine.single_kernels import ENDING, FULL, Ending, end_event
 from matchwood.index.core.query import bind_query
 from matchwood.index.core.query_kernels import ALL_MATCHES
@@ -46,20 +49,23 @@ class SinglePart:
     It refers to neither of them: the part keeps it (`view.Part.singles`).
     """
 
-    def __init__(self, part: Part, plan: DictPlan, reader: Reader) -> None:
+    def __init__(self, part: Part, plan: JsonPlan, reader: Reader) -> None:
         store, scratch = part.store, reader.scratch
         self.store, self.subscriptions = store, store.subscriptions
         self.attributes, self.plan = store.attributes, plan
         self._columns = store.subscriptions.columns
         self._gone = part.gone if part.n_gone else _NO_MARKS
         self._n_gone, self._work = part.n_gone, reader.work
-        self._walk = plan.walk()
-        self._start, self._most = np.zeros(2, np.int64), np.array([ALL_MATCHES])
-        attr, key = self._walk.attr, self._walk.key
-        attr[:] = len(self.attributes) - 1  # the highest that may come: so long are boards
-        self._events = EventBatch(self._start, attr, key, key)
+        self._dicts: DictOneByOne | None = None
+        self._documents: JsonOneByOne | None = None
+        self._last: DictOneByOne | JsonOneByOne | None = None
+        n = 2 * len(plan.names) + len(plan.plan.absent)
+        attr = np.full(n, len(self.attributes) - 1, np.int32)  # the highest: so long are boards
+        key = np.zeros(n, np.int64)
+        self._events = EventBatch(np.zeros(2, np.int64), attr, key, key)
         scratch.post(self._events, store.table.n_attributes)
-        self.has_unknown = self.is_spent = False
+        self._most = np.array([ALL_MATCHES])
+        self.is_spent = False
         self.is_usable = self._bind(scratch, 1024)
 
     def _bind(self, scratch: Scratch, room: int) -> bool:
@@ -98,24 +104,33 @@ class SinglePart:
         columns = self._columns
         return not len(columns.expires) or columns.next_expiry > time.time_ns() // 1000
 
-    def read(self, event: dict[Any, Any]) -> bool:
-        """Take an event; False where it goes the general way."""
-        n = self._walk.read(event)
-        if n < 0:
-            return False
-        self.has_unknown = n >= HAS_UNKNOWN
-        self._start[1] = n - HAS_UNKNOWN if self.has_unknown else n
-        return True
+    def read(self, event: Any) -> bool:
+        """Take an event, a dict or the bytes of a document; False: it goes the general way."""
+        if type(event) is dict:
+            dicts = self._dicts
+            if dicts is None:
+                plan: DictPlan | None = self.attributes.dict_plan
+                if plan is None or plan.changes != self.plan.changes:
+                    return False
+                start, attr, key = self._events[:3]
+                dicts = self._dicts = plan.one_by_one(start, attr, key)
+            self._last = dicts
+            return dicts.read(event)
+        if self._documents is None:
+            start, attr, key = self._events[:3]
+            self._documents = JsonReader(self.plan).one_by_one(start, attr, key)
+        self._last = self._documents
+        return self._documents.read(event)
 
     def count_unknown(self) -> None:
         """Count the predicates that the event left unknown."""
-        if self.has_unknown:
-            self._walk.count(self.attributes)
+        if self._last is not None and self._last.has_unknown:
+            self._last.count(self.attributes)
 
     def forget_unknown(self) -> None:
         """Leave that to the general way."""
-        if self.has_unknown:
-            self._walk.forget()
+        if self._last is not None and self._last.has_unknown:
+            self._last.forget()
 
     def search(self, scratch: Scratch, most: int = 0) -> int:
         """How many slots hold for the event that was read: the first of `out`, in order.
@@ -151,7 +166,7 @@ def _bound_parts(view: View, reader: Reader) -> list[SinglePart] | None:
     found = []
     for part in view.searched:
         single: SinglePart | None = part.singles.get(number)
-        if single is None or single.plan is not single.attributes.dict_plan or single.is_spent:
+        if single is None or single.plan is not single.attributes.json_plan or single.is_spent:
             single = _bound(part, reader)
         if single is not None and single.is_current():
             found.append(single)
@@ -160,9 +175,11 @@ def _bound_parts(view: View, reader: Reader) -> list[SinglePart] | None:
 
 def _bound(part: Part, reader: Reader) -> SinglePart | None:
     attributes = part.store.attributes
-    plan: DictPlan | None = attributes.dict_plan
+    plan: JsonPlan | None = attributes.json_plan
     part.n_asked += 1
     if plan is None or plan.changes != attributes.changes or part.n_asked < WORTH_IT:
+        return None
+    if plan.is_by_hand:
         return None
     if len(part.singles) >= MOST_KEPT:
         part.singles = {}
@@ -170,7 +187,7 @@ def _bound(part: Part, reader: Reader) -> SinglePart | None:
     return single
 
 
-def _read(singles: list[SinglePart], event: dict[Any, Any]) -> bool:
+def _read(singles: list[SinglePart], event: Any) -> bool:
     """Have all parts read an event, or none of them."""
     for i, single in enumerate(singles):
         if not single.read(event):
@@ -182,8 +199,11 @@ def _read(singles: list[SinglePart], event: dict[Any, Any]) -> bool:
     return True
 
 
-def single_ids(view: View, reader: Reader, event: dict[Any, Any]) -> list[Id] | None:
-    """The ids of what holds for an event, in the order of addition; None: ask the general way."""
+def single_ids(view: View, reader: Reader, event: Any) -> list[Id] | None:
+    """The ids of what holds for an event, in the order of addition; None: ask the general way.
+
+    event  a dict, or the bytes of a JSON document as an array of uint8 that is not to be written
+    """
     singles = _bound_parts(view, reader)
     if singles is None or not _read(singles, event):
         return None
@@ -204,7 +224,7 @@ def single_ids(view: View, reader: Reader, event: dict[Any, Any]) -> list[Id] | 
     return [ids[i] for i in by_order]
 
 
-def single_count(view: View, reader: Reader, event: dict[Any, Any], most: int = 0) -> int | None:
+def single_count(view: View, reader: Reader, event: Any, most: int = 0) -> int | None:
     """How many hold for an event; if `most` are enough perhaps no more; None: as `single_ids`."""
     singles = _bound_parts(view, reader)
     if singles is None or not _read(singles, event):
