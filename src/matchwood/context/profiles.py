@@ -38,7 +38,7 @@ from matchwood.context.leaf_kernels import (
 )
 from matchwood.context.profile_kernels import FAIL, MATCH, N_LEAVES, N_LOOSE, N_PROFILES, Profiles
 from matchwood.context.store import ContextStore
-from matchwood.encode.attributes import Attribute
+from matchwood.encode.attribute import Attribute
 from matchwood.encode.expression_kernels import CONJUNCTION, TREE
 from matchwood.encode.expressions import ExpressionTable
 from matchwood.encode.keys import FloatKeys

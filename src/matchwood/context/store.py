@@ -27,7 +27,8 @@ from matchwood.context.table import (
     renumbered,
 )
 from matchwood.context.values import ABSENT, Id, ValueEncoder, fits, value_of, without_objects
-from matchwood.encode.attributes import Attribute, Attributes
+from matchwood.encode.attribute import Attribute
+from matchwood.encode.attributes import Attributes
 from matchwood.encode.dictionary import Relabelling
 from matchwood.encode.expressions import ExpressionTable
 from matchwood.kernel.arrays import doubled, grown

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from matchwood.encode.attributes import Attribute
+from matchwood.encode.attribute import Attribute
 from matchwood.encode.events import key_of
 from matchwood.encode.expressions import ExpressionTable
 from matchwood.encode.keys import (

@@ -14,7 +14,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from matchwood.encode.arrow_values import Misfit, is_text, python_value, python_values, stored
-from matchwood.encode.attributes import Attribute, Attributes
+from matchwood.encode.attribute import Attribute
+from matchwood.encode.attributes import Attributes
 from matchwood.encode.columns import column_keys, float_places, is_double
 from matchwood.encode.computed import UNKNOWN, compute
 from matchwood.encode.events import (

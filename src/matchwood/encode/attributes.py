@@ -23,114 +23,36 @@ the strings that were ever set.
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
-from functools import lru_cache
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from matchwood.encode.attribute import Attribute, formula_of
+from matchwood.encode.derived import DerivedAttributes
 from matchwood.encode.dictionary import Relabelling
 from matchwood.encode.exact import EXACT
 from matchwood.encode.keys import OBJECT, DictionaryKeys, FloatKeys, Keys, keys_for
-from matchwood.encode.kinds import KINDS, is_computed, is_internal, of_kind, shown, split
-from matchwood.encode.like import compile_pattern
+from matchwood.encode.kinds import KINDS, is_computed, is_internal, of_kind, split
 from matchwood.encode.predicates import PredicateTable
 from matchwood.encode.schema import Schema
-from matchwood.kernel.journal import Journal
-from matchwood.lang.functions.evaluate import Formula
 from matchwood.lang.names import is_context
-from matchwood.lang.scalars import tree_of
 
 if TYPE_CHECKING:
     from matchwood.encode.expressions import ExpressionTable
 
 
-@lru_cache(maxsize=4096)
-def formula_of(name: str) -> Formula:
-    """What computes an attribute; attributes of several matchers share it."""
-    return Formula(tree_of(name))
-
-
-@dataclass(slots=True)
-class Pattern:
-    """A general LIKE pattern of a string attribute, supplied as an attribute of its own."""
-
-    attr_id: int
-    regex: re.Pattern[str]
-
-
-class Term(NamedTuple):
-    """What a relation compares its attribute with: a value of the context, moved by an offset."""
-
-    op: str
-    context: int  # attribute id of the context's value
-    offset: int | float
-    is_float: bool  # tells an offset 1.0 from 1
-
-
-@dataclass(slots=True)
-class Attribute:
-    id: int
-    name: str
-    type: str | None
-    keys: Keys | None
-    absence_id: int = -1
-    patterns: dict[str, Pattern] = field(default_factory=dict)
-    source: int = -1  # derived: the attribute it comes from
-    pattern: str | None = None  # derived from a pattern: which
-    term: Term | None = None  # derived from a relation: which
-    terms: dict[Term, int] = field(default_factory=dict)  # relations of this attribute
-    beside_id: int = -1  # the attribute `x beside ctx`
-    is_beside: bool = False  # derived: such an attribute
-    n_references: int = 0  # a value of the context: relations that refer to it
-    is_dropped: bool = False  # nothing uses it: the id is free
-    exact_id: int = -1  # the attribute `x exact`
-    kinds: dict[str, Attribute] = field(default_factory=dict)  # open: its values by kind
-    base_id: int = -1  # values of one kind: the open attribute they belong to
-    is_asked: bool = False  # open: some subscription asks for its presence
-    formula: Formula | None = None  # computed: what computes it
-    is_hidden: bool = field(init=False)  # no event may name it
-
-    def __post_init__(self) -> None:
-        self.is_hidden = is_internal(self.name) or is_context(self.name)
-
-    @property
-    def is_context(self) -> bool:
-        """Whether this is a value of the context; no event supplies it."""
-        return self.source < 0 and is_context(self.name)
-
-    @property
-    def is_plain(self) -> bool:
-        """Whether one key is all that a value of this kind becomes."""
-        if self.patterns or self.beside_id >= 0 or self.exact_id >= 0:
-            return False
-        return self.type not in ("timestamp", "date")
-
-    @property
-    def label(self) -> str:
-        """The name as messages show it."""
-        return shown(self.name)
-
-    @property
-    def is_derived(self) -> bool:
-        return self.source >= 0
-
-
-class Attributes:
+class Attributes(DerivedAttributes):
     """All attributes of one matcher."""
 
     def __init__(
         self, schema: Schema | None = None, column_types: Mapping[str, str] | None = None
     ) -> None:
-        self.by_name: dict[str, Attribute] = {}
+        super().__init__()
         self.declared = schema if schema is not None else Schema()
         self.column_types = dict(column_types or {})
         """Types that attributes get at their first use; see `Matcher`."""
-        self.all: list[Attribute] = []
-        self.absences: list[Attribute] = []  # attributes whose absence some subscription asks for
         self.computed: dict[int, Attribute] = {}  # by id
         self.tested_by: ExpressionTable | None = None
         """The table whose predicates test these attributes, where one is known."""
@@ -138,9 +60,6 @@ class Attributes:
         """How computed attributes of events are found, see `memberships`; until the next change."""
         self.failed: Counter[str] = Counter()
         """By computed attribute: events for which it failed, as Spark would."""
-        self._free: list[int] = []  # ids of attributes that were dropped
-        self.journal = Journal()
-        self.context_strings = DictionaryKeys("string")
         self.when_moved: Callable[[Relabelling], None] | None = None
         """Called when keys of the context's strings have moved."""
         self.when_dropped: Callable[[Attribute], None] | None = None
@@ -149,8 +68,6 @@ class Attributes:
         """Whether some context has a value of an attribute."""
         self.unknown: Counter[str] = Counter()
         """By attribute: values that left predicates unknown because they were of another kind."""
-        self.changes = 0
-        """How often attributes, what they supply or their constants may have changed."""
         self.json_plan: Any = None
         """How JSON documents are read, see `json_events`; made when there are enough of them."""
         self.dict_plan: Any = None
@@ -158,16 +75,12 @@ class Attributes:
         self.dict_reader: Any = None
         """What the values of dicts become, see `dict_events`; until the next change."""
         self.n_whole = 0  # JSON documents that were read without a plan since it became old
-        self.version = 0  # raised when types of relations became known, or one was made
         self.n_new = 0  # constants learned since `forget_unused`
         self.n_kept = 0  # constants that were there then
         for name, kind in (schema or {}).items():
             self.get(name, kind)
         self.n_pinned = len(self.all)
         """Attributes with lower ids are declared: they and their types stay."""
-
-    def __len__(self) -> int:
-        return len(self.all)
 
     def get(self, name: str, kind: str | None) -> Attribute:
         """The attribute of that name, made at its first use; learns its type when it had none."""
@@ -232,68 +145,6 @@ class Attributes:
         found = self.all[attribute.exact_id]
         return found if found.name == attribute.name + EXACT else None
 
-    def absence(self, attribute: Attribute) -> int:
-        """The id of the derived attribute that is present exactly when this one is absent."""
-        if attribute.absence_id < 0:
-            attribute.absence_id = self._derive(attribute, f"{attribute.name} IS NULL").id
-            if not attribute.is_context:
-                self.absences.append(attribute)
-        return attribute.absence_id
-
-    def pattern(self, attribute: Attribute, pattern: str) -> int:
-        """The id of the derived attribute that tells whether a string fits a LIKE pattern."""
-        found = attribute.patterns.get(pattern)
-        if found is None:
-            derived = self._derive(attribute, f"{attribute.name} LIKE {pattern!r}")
-            derived.pattern = pattern
-            found = attribute.patterns[pattern] = Pattern(derived.id, compile_pattern(pattern))
-        return found.attr_id
-
-    def relation(self, attribute: Attribute, term: Term) -> int:
-        """The id of the derived attribute that stands for a relation."""
-        found = attribute.terms.get(term)
-        if found is None:
-            reference = self.all[term.context].name
-            name = f"{attribute.name} {term.op} {reference} + {term.offset!r}"
-            derived = self._derive(attribute, name)
-            derived.term = term
-            found = attribute.terms[term] = derived.id
-            self.all[term.context].n_references += 1
-            self.version += 1
-        return found
-
-    def compared(self, attribute: Attribute, term: Term) -> Attribute | None:
-        """The attribute whose keys compare with those of the context's value, by its type.
-
-        None while the types are not known: then no context has a value either.
-        """
-        kind = self.all[term.context].type
-        if kind is None:
-            return None
-        if attribute.type is None and not attribute.is_context:
-            own = {"int": "number", "float": "number", "date": "day"}.get(kind, kind)
-            attribute = self.of_kind(attribute, own)
-        if attribute.type is None:
-            return None
-        if attribute.is_context or (attribute.type == kind and kind not in ("number", "string")):
-            return attribute
-        if attribute.type == "float" and kind == "number":
-            return attribute
-        if attribute.beside_id < 0:
-            derived = self._derive(attribute, f"{attribute.name} beside ctx")
-            derived.is_beside = True
-            derived.type = kind
-            derived.keys = self.context_strings if kind == "string" else FloatKeys()
-            attribute.beside_id = derived.id
-        return self.all[attribute.beside_id]
-
-    def settle_terms(self) -> None:
-        """Let events supply what relations compare, as far as types are known."""
-        self.changes += 1
-        for attribute in list(self.by_name.values()):
-            for term in attribute.terms:
-                self.compared(attribute, term)
-
     def drop_unused(self, ids: Iterable[int], uses: np.ndarray) -> None:
         """Drop those attributes that nothing uses, and what they alone were derived from.
 
@@ -351,36 +202,6 @@ class Attributes:
             return False
         return self.has_values is None or not self.has_values(attribute.id)
 
-    def drop_derived(self, derived: int) -> None:
-        """Stop supplying a derived attribute that no predicate tests any more."""
-        attribute = self.all[self.all[derived].source]
-        pattern = self.all[derived].pattern
-        term = self.all[derived].term
-        if term is not None:
-            del attribute.terms[term]
-            self.all[term.context].n_references -= 1
-            self.version += 1
-            if not attribute.terms:
-                for each in (attribute, *attribute.kinds.values()):
-                    self._drop_beside(each)
-        elif pattern is None:
-            attribute.absence_id = -1
-            if not attribute.is_context:
-                self.absences.remove(attribute)
-        else:
-            del attribute.patterns[pattern]
-        self._give_back(derived)
-
-    def _drop_beside(self, attribute: Attribute) -> None:
-        if attribute.beside_id >= 0:
-            self._give_back(attribute.beside_id)
-            attribute.beside_id = -1
-
-    def _give_back(self, id_: int) -> None:
-        self.journal.remember_item(self.all, id_)
-        self.all[id_] = Attribute(id_, "", None, None, is_dropped=True)
-        self._free.append(id_)
-
     def follow(
         self,
         attribute: Attribute | None,
@@ -409,11 +230,6 @@ class Attributes:
     def named(self) -> list[str]:
         """The names of attributes that users know."""
         return [name for name in self.by_name if not is_internal(name) or is_computed(name)]
-
-    @property
-    def n_derived(self) -> int:
-        """How many derived attributes are supplied."""
-        return len(self.all) - len(self.by_name) - len(self._free)
 
     @property
     def nbytes(self) -> int:
@@ -469,16 +285,3 @@ class Attributes:
             elif len(each.kinds) == 1:
                 types[name] = next(iter(each.kinds)).replace("day", "date")
         return Schema(types)
-
-    def _derive(self, attribute: Attribute, name: str) -> Attribute:
-        return self._place(name, "bool", keys_for("bool"), attribute.id)
-
-    def _new(self, name: str, kind: str | None, keys: Keys | None) -> Attribute:
-        return self._place(name, kind, keys, -1)
-
-    def _place(self, name: str, kind: str | None, keys: Keys | None, source: int) -> Attribute:
-        """A new attribute under an id that was given back, or the next one."""
-        id_ = self._free.pop() if self._free else len(self.all)
-        attribute = Attribute(id_, name, kind, keys, source=source)
-        self.all[id_ : id_ + 1] = [attribute]
-        return attribute

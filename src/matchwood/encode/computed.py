@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from matchwood.encode.attributes import Attribute, Attributes
+from matchwood.encode.attribute import Attribute
+from matchwood.encode.attributes import Attributes
 from matchwood.encode.plain_values import as_mapping, is_record, plain
 from matchwood.errors import EventError
 from matchwood.lang.functions.evaluate import PATH, Failed, TypeProblem

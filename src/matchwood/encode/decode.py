@@ -11,7 +11,8 @@ from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from itertools import pairwise
 
-from matchwood.encode.attributes import Attribute, Attributes
+from matchwood.encode.attribute import Attribute
+from matchwood.encode.attributes import Attributes
 from matchwood.encode.exact import Exact
 from matchwood.encode.expression_kernels import ALWAYS, CONJUNCTION, NEVER
 from matchwood.encode.expressions import ExpressionTable

@@ -19,7 +19,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 if TYPE_CHECKING:
-    from matchwood.encode.attributes import Attribute, Attributes
+    from matchwood.encode.attribute import Attribute
+    from matchwood.encode.attributes import Attributes
 
 MOST_VALUES = 4_096
 """Values that a table has before it is emptied."""

@@ -26,7 +26,8 @@ from matchwood.encode.arrow_events import (
     readable,
 )
 from matchwood.encode.arrow_values import is_text, python_values
-from matchwood.encode.attributes import Attribute, Attributes
+from matchwood.encode.attribute import Attribute
+from matchwood.encode.attributes import Attributes
 from matchwood.encode.computed import find_value
 from matchwood.encode.events import EncodedEvents, EventBatch, value_entries, wrong_type
 from matchwood.encode.interval_events import KeySets

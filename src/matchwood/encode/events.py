@@ -19,7 +19,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from matchwood.encode.attributes import Attribute, Attributes
+from matchwood.encode.attribute import Attribute
+from matchwood.encode.attributes import Attributes
 from matchwood.encode.cells import Cell, read_cell
 from matchwood.encode.computed import UNKNOWN, compute, find_value
 from matchwood.encode.dict_events import PLAIN, DictReader, Made, Shape

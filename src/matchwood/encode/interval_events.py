@@ -22,7 +22,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from matchwood.encode.attributes import Attribute, Attributes
+from matchwood.encode.attribute import Attribute
+from matchwood.encode.attributes import Attributes
 from matchwood.encode.domains import Range, existing, without_empty_gaps
 from matchwood.encode.expressions import ExpressionTable
 from matchwood.encode.keys import INT_MAX, INT_MIN, NAN, DictionaryKeys, float_place

@@ -12,7 +12,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from matchwood.encode.attributes import Attribute, Attributes
+from matchwood.encode.attribute import Attribute
+from matchwood.encode.attributes import Attributes
 from matchwood.encode.columns import NumberLabels, number_labels
 from matchwood.encode.dictionary import OrderedDictionary
 from matchwood.encode.json_key_kernels import (

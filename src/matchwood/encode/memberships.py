@@ -30,7 +30,8 @@ from matchwood.lang.functions.types import TypeProblem
 from matchwood.lang.scalars import Attr, Call, Lit, Scalar
 
 if TYPE_CHECKING:
-    from matchwood.encode.attributes import Attribute, Attributes
+    from matchwood.encode.attribute import Attribute
+    from matchwood.encode.attributes import Attributes
 
 MANY = 16
 """Tests of one list from which on they are answered by its elements.  Fewer are computed one by

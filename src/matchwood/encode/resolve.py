@@ -12,7 +12,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from matchwood.encode.attributes import Attribute, Attributes, Term
+from matchwood.encode.attribute import Attribute, Term
+from matchwood.encode.attributes import Attributes
 from matchwood.encode.exact import EXACT
 from matchwood.encode.expressions import ExpressionTable
 from matchwood.encode.keys import DictionaryKeys, read_literal_problem

@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 
 from matchwood.context.values import with_objects
-from matchwood.encode.attributes import Attribute, Attributes, formula_of
+from matchwood.encode.attribute import Attribute, formula_of
+from matchwood.encode.attributes import Attributes
 from matchwood.encode.computed import find_value
 from matchwood.encode.events import encode_event
 from matchwood.encode.exact import EXACT, has_decimal, spelled_out

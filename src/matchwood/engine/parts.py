@@ -19,7 +19,8 @@ from typing import Any
 
 import numpy as np
 
-from matchwood.encode.attributes import Attribute, Attributes, Pattern, Term, formula_of
+from matchwood.encode.attribute import Attribute, Pattern, Term, formula_of
+from matchwood.encode.attributes import Attributes
 from matchwood.encode.dictionary import OrderedDictionary
 from matchwood.encode.exact import EXACT, Exact
 from matchwood.encode.expression_kernels import N_CODE, ExpressionLayout

@@ -21,7 +21,8 @@ from typing import TYPE_CHECKING, Any, Self, cast
 import numpy as np
 
 from matchwood.context import CONTEXT_INDEXES
-from matchwood.encode.attributes import Attribute, Attributes
+from matchwood.encode.attribute import Attribute
+from matchwood.encode.attributes import Attributes
 from matchwood.encode.events import EventBatch
 from matchwood.encode.expression_kernels import ALWAYS, CONJUNCTION, TREE, UNUSED
 from matchwood.encode.expressions import ExpressionTable
