@@ -285,3 +285,56 @@ def test_a_wrong_value_spoils_its_event_alone():
     found = m.match_many(pa.table({"x": pa.array([None, 1.5, None]), "y": ["a", "a", "b"]}))
     assert list(found) == [[1, 2, 3], [], [1, 3]]
     assert list(found.errors) == [1]
+
+
+# ── many distinct values ────────────────────────────────────────────────────────────────────────
+
+_NUMBERS = (
+    "0.1", "0.5", "5", "-3.25", "0.30000000000000004", "0.1000000000000000055", "7.77", "1e300",
+    "-1e300", "99999999999999.9999", "123456789012345678", "-0.0001", "0",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(("precision", "scale"), [(4, 2), (18, 4), (18, 0), (38, 4), (18, 17)])
+def test_many_decimals_say_what_dicts_say(precision, scale):
+    rng = Random(precision + scale)
+    m = mw.Matcher(schema={"x": "number"})
+    m.add_many([(f"{op} {n}", f"x {op} {n}") for n in _NUMBERS for op in ("=", "<", ">=")])
+    m.add("nan", "x = double('NaN') OR x < double('Infinity')")
+    units = [rng.randrange(-(10**precision) + 1, 10**precision) for _ in range(60)]
+    near = [int(Decimal(n).scaleb(scale)) + d for n in _NUMBERS[:8] for d in (-1, 0, 1)]
+    units += [each for each in near if abs(each) < 10**precision]
+    values = [Decimal(each).scaleb(-scale) for each in units] + [None]
+    rng.shuffle(values)
+    column = pa.array(values, pa.decimal128(precision, scale))
+    expected = list(m.match_many([{"x": each} for each in values]))
+    assert list(m.match_many(pa.table({"x": column}))) == expected
+    assert list(m.match_many(pa.table({"x": column.slice(3)}))) == expected[3:]
+
+
+@pytest.mark.parametrize(
+    "kind", [pa.string(), pa.large_string(), pa.dictionary(pa.int32(), pa.string())]
+)
+def test_many_strings_say_what_dicts_say(kind):
+    rng = Random(1)
+    letters = "abcß€😀\0 "
+    words = ["".join(rng.choices(letters, k=rng.randrange(5))) for _ in range(300)]
+    m = mw.Matcher()
+    m.add("none", "y = 'a'")
+    assert list(m.match_many(pa.table({"x": pa.array(words, kind)}))) == [[]] * len(words)
+    for i, word in enumerate(words[:60]):
+        if "\0" not in word:
+            m.add(i, f"x {('=', '<', '>=')[i % 3]} '{word}'")
+    values = [*words, None, ""]
+    expected = [m.match({"x": each}) for each in values]
+    column = pa.array(values, kind)
+    assert list(m.match_many(pa.table({"x": column}))) == expected
+    assert list(m.match_many(pa.table({"x": column.slice(7, 200)}))) == expected[7:207]
+
+
+def test_integers_on_both_sides_of_64_bits_say_what_dicts_say():
+    m = mw.Matcher(schema={"x": "number"})
+    m.add_many([(n, f"x >= {n}") for n in (5, 2**63 - 1, 2**63, 2**64 - 1)])
+    values = [1, 5, 2**63 - 1, 2**63, 2**64 - 1, 7]
+    expected = [m.match({"x": each}) for each in values]
+    assert list(m.match_many(pa.table({"x": pa.array(values, pa.uint64())}))) == expected

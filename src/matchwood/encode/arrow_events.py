@@ -353,7 +353,7 @@ def _assemble(entries: list[Entries], n: int, errors: dict[int, EventError]) -> 
     keep[list(errors)] = False
     counts = np.zeros(n + 1, np.int64)
     for each in entries:
-        np.add.at(counts, each.rows + 1, keep[each.rows])
+        counts[each.rows + 1] += keep[each.rows]  # an event has an attribute once
     start = np.cumsum(counts)
     attr = np.empty(start[-1], np.int32)
     keys = np.empty(start[-1], np.int64)

@@ -1,13 +1,16 @@
 """Whole Arrow columns to keys, without a Python object per value.
 
 Each function takes an array without nulls and returns the keys and, where some values do not fit, a
-mask of the bad ones (None: all fit).  Strings go through Arrow's dictionary encoding, so Python
-sees every distinct value once.
+mask of the bad ones (None: all fit).  Strings and decimals go through Arrow's dictionary encoding,
+so that every distinct value is looked up once, by a kernel; wide decimals, integers beyond 64 bits
+and strings that are no UTF-8 in Python.
 """
 
 from __future__ import annotations
 
 from decimal import ROUND_CEILING
+from fractions import Fraction
+from math import isinf
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,7 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from matchwood.encode.arrow_values import python_values
-from matchwood.encode.column_kernels import place_numbers
+from matchwood.encode.column_kernels import place_numbers, place_strings
 from matchwood.encode.dictionary import OrderedDictionary
 from matchwood.encode.exact import Exact
 from matchwood.encode.keys import (
@@ -31,8 +34,13 @@ from matchwood.encode.keys import (
     float_keys,
     float_place,
 )
+from matchwood.lang.literals import decimal_of
 
 FLOAT_KEYS = FloatKeys()
+
+NARROW = 18
+"""Decimal digits that 64 bits hold."""
+
 ColumnKeys = tuple[np.ndarray, np.ndarray | None]
 
 
@@ -52,7 +60,7 @@ def column_keys(keys: Keys | None, column: pa.Array) -> ColumnKeys:
         codes = column.indices.to_numpy(zero_copy_only=False).astype(np.int64)
         return distinct[codes], None if bad is None else bad[codes]
     if pa.types.is_decimal(column.type):
-        return _each(keys, column)
+        return _decimal_column(keys, column)
     reader = _READERS.get(keys.type)
     result = reader(keys, column) if reader is not None else None
     return (
@@ -207,9 +215,10 @@ def _number_column(keys: Keys, column: pa.Array) -> ColumnKeys | None:
     arrays = keys.dictionary.kept(number_labels)
     if pa.types.is_integer(column.type):
         values, bad = _integers(column)
+        found = _search(values, arrays.int_ceil, arrays.int_exact, arrays)
         if bad is not None:  # beyond 64 bits with a sign
-            return _each(keys, column)
-        return _search(values, arrays.int_ceil, arrays.int_exact, arrays), bad
+            found[bad] = _each(keys, column.filter(pa.array(bad)))[0]
+        return found, None
     if not pa.types.is_floating(column.type):
         return None
     values = _doubles(column)
@@ -234,13 +243,96 @@ def _string_column(keys: Keys, column: pa.Array) -> ColumnKeys | None:
     if not (pa.types.is_string(column.type) or pa.types.is_large_string(column.type)):
         return None
     encoded = pc.dictionary_encode(column)
-    distinct, bad = _each(keys, encoded.dictionary)
+    distinct, bad = _distinct_strings(keys, encoded.dictionary)
     codes = encoded.indices.to_numpy(zero_copy_only=False)
     return distinct[codes], None if bad is None else bad[codes]
 
 
+def _distinct_strings(keys: Keys, words: pa.Array) -> ColumnKeys:
+    assert isinstance(keys, DictionaryKeys)
+    try:
+        words.validate(full=True)
+    except pa.ArrowInvalid:  # not UTF-8
+        return _each(keys, words)
+    _, offsets, data = words.buffers()
+    width = np.int64 if pa.types.is_large_string(words.type) else np.int32
+    last = words.offset + len(words) + 1
+    start = np.frombuffer(offsets, width)[words.offset : last].astype(np.int64)
+    table = keys.dictionary.kept(string_table)
+    found = np.empty(len(words), np.int64)
+    place_strings(
+        _bytes_of(data), start, _bytes_of(table.texts), _starts(table.lengths), table.labels, found
+    )
+    return found, None
+
+
+def _bytes_of(buffer: pa.Buffer | bytes | None) -> np.ndarray:
+    """A buffer as an array that is only read, empty where there is none."""
+    found = np.frombuffer(buffer or b"\0", np.uint8)
+    found.flags.writeable = False
+    return found
+
+
+def _starts(lengths: np.ndarray) -> np.ndarray:
+    return np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths, dtype=np.int64)])
+
+
+class StringTable(NamedTuple):
+    """The constants of a string dictionary, ascending."""
+
+    labels: np.ndarray
+    lengths: np.ndarray
+    texts: bytes
+
+
+def string_table(dictionary: OrderedDictionary) -> StringTable:
+    """The arrays of a dictionary."""
+    texts = [each.encode() for each in dictionary.values]
+    lengths = np.array([len(each) for each in texts], np.int64)
+    return StringTable(dictionary.labels(), lengths, b"".join(texts))
+
+
+def _decimal_column(keys: Keys, column: pa.Array) -> ColumnKeys:
+    """Each distinct decimal once; without a Python object each where 64 bits hold them."""
+    encoded = pc.dictionary_encode(column)
+    codes = encoded.indices.to_numpy(zero_copy_only=False)
+    words = encoded.dictionary
+    is_narrow = pa.types.is_decimal128(words.type) and words.type.precision <= NARROW
+    if is_narrow and isinstance(keys, DictionaryKeys) and len(words) > keys.n_constants:
+        distinct, bad = _narrow_decimals(keys, words), None
+    else:
+        distinct, bad = _each(keys, words)
+    return distinct[codes], None if bad is None else bad[codes]
+
+
+def _narrow_decimals(keys: DictionaryKeys, words: pa.Array) -> np.ndarray:
+    """Keys of decimals whose digits fit 64 bits: they and the constants times a power of ten."""
+    halves = np.frombuffer(words.buffers()[1], np.int64)
+    digits = halves[2 * words.offset : 2 * (words.offset + len(words)) : 2].copy()
+    arrays = keys.dictionary.kept(number_labels)
+    factor = 10**words.type.scale
+    most = 10**NARROW
+    ceil = np.empty(len(arrays.labels), np.int64)
+    exact = np.zeros(len(arrays.labels), bool)
+    constants = [each for each in keys.dictionary.values if each is not NAN]
+    n = 0
+    for constant in constants:
+        if isinstance(constant, float) and isinf(constant):
+            scaled = Fraction(most if constant > 0 else -most)
+        elif isinstance(constant, float):
+            scaled = Fraction(decimal_of(constant)) * factor  # see `exact`
+        else:
+            scaled = Fraction(constant.value if isinstance(constant, Exact) else constant) * factor
+        if scaled >= most:
+            break  # no decimal reaches it, nor those above
+        above = -(-scaled.numerator // scaled.denominator)
+        ceil[n], exact[n] = max(above, -most), above == scaled and above > -most
+        n += 1
+    return _search(digits, ceil[:n], exact[:n], arrays)
+
+
 def _each(keys: Keys, column: pa.Array) -> ColumnKeys:
-    """One by one, for types without a vector form (decimals, distinct strings)."""
+    """One by one, for values that no array holds exactly."""
     found = np.zeros(len(column), np.int64)
     bad = np.zeros(len(column), bool)
     for i, value in enumerate(python_values(column)):

@@ -14,8 +14,7 @@ import numpy as np
 
 from matchwood.encode.attribute import Attribute
 from matchwood.encode.attributes import Attributes
-from matchwood.encode.columns import NumberLabels, number_labels
-from matchwood.encode.dictionary import OrderedDictionary
+from matchwood.encode.columns import NumberLabels, StringTable, number_labels, string_table
 from matchwood.encode.json_key_kernels import (
     AS_FLOAT,
     AS_IS,
@@ -60,21 +59,6 @@ class JsonPlan(NamedTuple):
     plan: Plan
     is_by_hand: bool  # whether every document is: some attribute needs other values or absences
     readers: list[Any]  # `JsonReader`s that no thread uses
-
-
-class StringTable(NamedTuple):
-    """The constants of a string dictionary, ascending."""
-
-    labels: np.ndarray
-    lengths: np.ndarray
-    texts: bytes
-
-
-def string_table(dictionary: OrderedDictionary) -> StringTable:
-    """The arrays of a dictionary."""
-    texts = [each.encode() for each in dictionary.values]
-    lengths = np.array([len(each) for each in texts], np.int64)
-    return StringTable(dictionary.labels(), lengths, b"".join(texts))
 
 
 @dataclass
