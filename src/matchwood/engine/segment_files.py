@@ -111,6 +111,11 @@ def _known_marks(folder: Path) -> dict[str, Any]:
     return known
 
 
+def segment_names(folder: Path) -> list[str]:
+    """The segments that a folder has; FormatError if its checkpoint.json cannot be used."""
+    return [each["name"] for each in (_manifest(folder) or {}).get("segments", ())]
+
+
 def remove_unnamed(folder: Path) -> None:
     """Remove what checkpoint.json does not name, and what earlier versions wrote; by the writer."""
     with suppress(OSError):
@@ -136,11 +141,17 @@ def forget(folder: Path) -> None:
     remove_unnamed(folder)
 
 
-def read(folder: Path) -> Checkpoint | None:
+def read(
+    folder: Path, verify: bool = True, where: Callable[[str], Path] | None = None
+) -> Checkpoint | None:
     """The segments of a folder, mapped; None if it has none.
 
     FormatError if checkpoint.json cannot be used.  A segment that cannot be is left out.
+
+    verify  look at checksums and values; what was checked on this machine before may skip this
+    where   gives the folder of a segment by its name; by default it is inside
     """
+    base = folder / FOLDER
     for attempt in range(_ATTEMPTS):
         manifest = _manifest(folder)
         if manifest is None:
@@ -148,7 +159,8 @@ def read(folder: Path) -> Checkpoint | None:
         parts, damaged = [], []
         for each in manifest["segments"]:
             try:
-                parts.append(_part(folder / FOLDER, each["name"], each["gone"]))
+                home = base / each["name"] if where is None else where(each["name"])
+                parts.append(_part(base, home, each["name"], each["gone"], verify))
             except (FormatError, StorageError, OSError, KeyError) as error:
                 damaged.append(str(error))
         if not damaged or attempt == _ATTEMPTS - 1 or _manifest(folder) == manifest:
@@ -181,9 +193,9 @@ def _manifest(folder: Path) -> dict[str, Any] | None:
     return dict(found)
 
 
-def _part(base: Path, name: str, marks: dict[str, Any]) -> Part:
-    store = load(base / name, mmap=True, verify=True)
-    order = read_beside(base / name, verify=True)[ORDER]
+def _part(base: Path, home: Path, name: str, marks: dict[str, Any], verify: bool) -> Part:
+    store = load(home, mmap=True, verify=verify)
+    order = read_beside(home, verify=verify)[ORDER]
     n = store.subscriptions.n_slots
     is_order = order.dtype == np.int64 and order.shape == (n,)
     if not is_order or (n and (order[0] < 0 or (np.diff(order) <= 0).any())):
@@ -191,7 +203,7 @@ def _part(base: Path, name: str, marks: dict[str, Any]) -> Part:
     store.subscriptions.take_order(order)
     store.file = name
     part = Part(store)
-    for found in read_arrays(base, base, marks, mmap=False, verify=True).values():
+    for found in read_arrays(base, base, marks, mmap=False, verify=verify).values():
         slots = np.flatnonzero(np.unpackbits(found, bitorder="little"))
         if not len(slots) or slots[-1] >= n:
             raise FormatError(f"expected marks of {n} slots in segment {name}")
