@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -416,7 +417,7 @@ class Matcher(Holding, Collection, ContextValues, Questions):
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], mmap: bool = True, verify: bool = True) -> Matcher:
-        """Open a snapshot.
+        """Open a snapshot, or a version of an index that Spark has made (`engine.versions`).
 
         mmap    map the arrays, so that processes on one machine share one copy; changes made
                 afterwards stay in this process
@@ -424,7 +425,10 @@ class Matcher(Holding, Collection, ContextValues, Questions):
                 worker that opens a snapshot which was already checked may skip this
         """
         from matchwood.engine.snapshot import load
+        from matchwood.engine.versions import is_version, load_version
 
+        if is_version(Path(path)):
+            return load_version(Path(path), verify=verify)
         matcher = cls.__new__(cls)
         matcher._hold(load(path, mmap, verify))
         return matcher

@@ -94,6 +94,19 @@ def publish(folder: Path, parts: Sequence[Part], seq: int, n_added: int) -> None
         raise StorageError(f"cannot write {str(folder / NAME)!r}: {error}") from error
 
 
+def join(sources: Sequence[Path], target: Path) -> None:
+    """Write the checkpoint.json of a folder that has the segments of several others."""
+    found = [_manifest(source) or {"segments": [], "n_added": 0} for source in sources]
+    data = {
+        "format": FORMAT,
+        "version": VERSION,
+        "seq": 0,
+        "n_added": max(each["n_added"] for each in found),
+        "segments": [segment for each in found for segment in each["segments"]],
+    }
+    replace_json(target / NAME, target / ASIDE, data)
+
+
 def _marks(base: Path, part: Part, known: dict[str, Any]) -> dict[str, Any]:
     """Write which slots are gone, unless a file says so: slots are never marked back."""
     if not part.n_gone:

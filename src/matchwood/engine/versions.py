@@ -13,17 +13,30 @@ never used again, so readers that have a segment of that name need no other copy
 
 from __future__ import annotations
 
+import hashlib
 import os
+import secrets
 import shutil
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from matchwood.engine import log
 from matchwood.engine.merge import merged
 from matchwood.engine.planned import Planned
-from matchwood.engine.segment_files import FOLDER, publish, read, write_segment
+from matchwood.engine.segment_files import (
+    ASIDE,
+    FOLDER,
+    NAME,
+    join,
+    publish,
+    read,
+    remove_unnamed,
+    write_segment,
+)
+from matchwood.engine.snapshot import read_manifest
 from matchwood.engine.view import Part
 from matchwood.errors import FormatError, StorageError
 
@@ -54,7 +67,7 @@ def save_version(matcher: Matcher, folder: Path, before: Path | None = None) -> 
 def _written(folder: Path, part: Part, before: Path | None) -> Part:
     name = part.store.file
     if name is not None and before is not None:
-        _link(before / FOLDER / name, folder / FOLDER / name)
+        link_tree(before / FOLDER / name, folder / FOLDER / name)
         return part
     if not isinstance(part.store.routing, Planned) or part.n_gone:
         part = Part(merged([part]))
@@ -62,10 +75,17 @@ def _written(folder: Path, part: Part, before: Path | None) -> Part:
     return part
 
 
-def _link(source: Path, target: Path) -> None:
+def link_tree(source: Path, target: Path) -> None:
+    """Copy a segment, or a file of marks, by links where the file system has them."""
+    aside = target.with_name(f".{target.name}-{secrets.token_hex(6)}")
     try:
-        shutil.copytree(source, target, copy_function=_link_file)
+        if source.is_dir():
+            shutil.copytree(source, aside, copy_function=_link_file)
+        else:
+            _link_file(str(source), str(aside))
+        aside.rename(target)
     except (OSError, shutil.Error) as error:
+        shutil.rmtree(aside, ignore_errors=True)
         raise StorageError(f"segment {source.name!r} cannot be copied: {error}") from error
 
 
@@ -74,6 +94,52 @@ def _link_file(source: str, target: str) -> None:
         os.link(source, target)
     except OSError:  # another file system, or one without links
         shutil.copy2(source, target)
+
+
+def copy_version(source: Path, target: Path) -> None:
+    """Make a folder hold a version, in one step; what it held before is replaced.
+
+    Segments that are there already are kept.  A reader of the version before follows to this one.
+    """
+    base = target / FOLDER
+    try:
+        base.mkdir(parents=True, exist_ok=True)
+        for each in sorted((source / FOLDER).iterdir()):
+            if not (base / each.name).exists():
+                link_tree(each, base / each.name)
+        aside = target / ASIDE
+        shutil.copyfile(source / NAME, aside)
+        aside.replace(target / NAME)
+    except OSError as error:
+        raise StorageError(f"cannot write the version {str(target)!r}: {error}") from error
+    remove_unnamed(target)
+
+
+def join_versions(sources: Sequence[Path], target: Path) -> None:
+    """Make one version of several, which share no id; their segments are moved."""
+    (target / FOLDER).mkdir(parents=True)
+    for source in sources:
+        for each in (source / FOLDER).iterdir():
+            each.rename(target / FOLDER / each.name)
+    join(sources, target)
+
+
+def is_version(folder: Path) -> bool:
+    """Whether a folder is a version; else it may be one that `Matcher.save` wrote.
+
+    The folder of a durable matcher has a log, which holds more than its segments.
+    """
+    return (folder / NAME).exists() and not (folder / log.NAME).exists()
+
+
+def generation_of(folder: Path) -> str:
+    """What changes when other content takes the place of a version or of a snapshot.
+
+    StorageError if there is neither.
+    """
+    if is_version(folder):
+        return hashlib.blake2b((folder / NAME).read_bytes(), digest_size=12).hexdigest()
+    return str(read_manifest(folder)["generation"])
 
 
 def load_version(

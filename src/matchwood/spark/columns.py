@@ -26,7 +26,7 @@ import pyarrow as pa
 from matchwood.engine.fields import declared_types
 from matchwood.errors import MatchwoodError, SubscriptionError
 from matchwood.spark.errors import ERROR_TYPE, error_row
-from matchwood.spark.fingerprints import HASHES, Digest, digest_of, entries, hashed_parts
+from matchwood.spark.fingerprints import MARKS, entries, hashed_parts
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -177,7 +177,7 @@ def in_order(table: DataFrame) -> list[Column]:
 
     return [
         entries(f.col(name)) if isinstance(table.schema[name].dataType, MapType) else f.col(name)
-        for name in ("id", *[each for each in table.columns if each not in ("id", *HASHES)])
+        for name in ("id", *[each for each in table.columns if each not in ("id", *MARKS)])
     ]
 
 
@@ -214,27 +214,27 @@ def _living(table: DataFrame, now: datetime) -> DataFrame:
 
 
 class Readable(NamedTuple):
-    """Subscriptions whose attributes can be read, error rows of the others, and their digest, where
-    the table has the columns HASHES.
+    """Subscriptions whose attributes can be read, error rows of the others, and id and MARKS of
+    the others' rows, where the table has these columns and there are others.
     """
 
     table: DataFrame
     refused: pa.Table
-    digest: Digest
+    rows: pa.Table | None = None
 
 
 def with_readable_attributes(table: DataFrame) -> Readable:
     """Without subscriptions whose attributes are a text that is no JSON object."""
     if dict(table.dtypes).get(ATTRIBUTES) != "string":
-        return Readable(table, error_table([]), Digest())
+        return Readable(table, error_table([]))
     texts = table.select(ATTRIBUTES).where(f"{ATTRIBUTES} IS NOT NULL").distinct()
     found = texts.mapInArrow(no_objects, "attributes string, problem string")
     bad = found.toArrow().combine_chunks()  # see `both`
     if not bad.num_rows:
-        return Readable(table, error_table([]), Digest())
+        return Readable(table, error_table([]))
     problems = table.sparkSession.createDataFrame(bad)
-    hashes = [name for name in HASHES if name in table.columns]
-    rows = table.join(problems, ATTRIBUTES).select("id", "problem", *hashes)
+    marks = [name for name in MARKS if name in table.columns]
+    rows = table.join(problems, ATTRIBUTES).select("id", "problem", *marks)
     found = rows.toArrow().combine_chunks()
     told = zip(found.column("id").to_pylist(), found.column("problem").to_pylist(), strict=True)
     refused = [
@@ -242,8 +242,7 @@ def with_readable_attributes(table: DataFrame) -> Readable:
         for id_, problem in dict.fromkeys(told)
     ]
     others = table.join(problems, ATTRIBUTES, "left_anti").select(*table.columns)
-    digest = digest_of(found) if hashes else Digest()
-    return Readable(others, error_table(refused), digest)
+    return Readable(others, error_table(refused), found.select(["id", *marks]))
 
 
 def no_objects(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

@@ -13,7 +13,7 @@ from matchwood.errors import StorageError
 from matchwood.spark.stores import is_address
 
 _DAY = 24 * 3600
-_ASIDE = ".building-"
+ASIDE = ".building-"
 
 
 def local_folder(path: str, what: str) -> Path:
@@ -61,8 +61,8 @@ def made_aside(target: Path, is_whole: Callable[[Path], bool]) -> Iterator[Path]
     and so does what a killed process left behind a day ago.
     """
     target.parent.mkdir(parents=True, exist_ok=True)
-    remove_old(target.parent, _ASIDE)
-    aside = target.with_name(f"{_ASIDE}{uuid.uuid4().hex}")
+    remove_old(target.parent, ASIDE)
+    aside = target.with_name(f"{ASIDE}{uuid.uuid4().hex}")
     aside.mkdir()
     try:
         yield aside

@@ -29,6 +29,7 @@ import pyarrow as pa
 from matchwood.encode.schema import Schema
 from matchwood.engine.choices import check_limit
 from matchwood.engine.matcher import Matcher
+from matchwood.engine.versions import copy_version, is_version
 from matchwood.errors import MatchwoodError, SubscriptionError
 from matchwood.spark.choices import Choice
 from matchwood.spark.column_types import types_of_events
@@ -189,6 +190,8 @@ def _built(subscriptions: DataFrame, contexts: Any, now: datetime | None, o: Opt
 def _publish(built: Built, path: str) -> None:
     if is_address(path):
         upload(built.folder, path)
+    elif is_version(built.folder):
+        copy_version(built.folder, local_folder(path, "an index"))
     else:
         Matcher.load(built.folder, verify=False).save(local_folder(path, "an index"))
 
@@ -200,7 +203,7 @@ def locate(spark: SparkSession, built: Built, wanted: bool | None) -> Location:
     if built.address is not None:  # every host reads it from there
         return Location(built.address)
     is_shipped = not reads_driver_files(spark) if wanted is None else wanted
-    return Location(str(built.folder), ship(spark, built.folder) if is_shipped else None)
+    return ship(spark, built.folder) if is_shipped else Location(str(built.folder))
 
 
 def located(path: str | Path) -> Location:

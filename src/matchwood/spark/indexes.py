@@ -1,23 +1,31 @@
-"""Indexes of subscription tables: built once, kept as snapshots, found again by fingerprint.
+"""Indexes of subscription tables: built once, kept as versions, found again by fingerprint.
 
     <snapshots>/<fingerprint>/
-    ├── snapshot/        as Matcher.save writes it; workers map it
-    └── refused.arrow    subscriptions that could not be taken, as rows of errors
+    ├── snapshot/        segments (`engine.versions`); workers map them
+    ├── refused.arrow    subscriptions that could not be taken, as rows of errors
+    └── rows/, digests.npy, settings    what the next version is compared with (`increments`)
 
 The fingerprint is computed by Spark from the rows that are let in (`columns`; in any order), the
 index, its settings and the types of the events' columns.  So an unchanged table is not indexed
-twice until something expires, and a changed one never meets an old index.  An index that is built
-gets the fingerprint of the rows that were read for it, which are others if the table has changed
-since it was looked up.  The folder is made aside and renamed: it is whole or not there.
+twice until something expires, and a changed one never meets an old index.  A version gets the
+fingerprint of the rows that were read for it, which are others if the table has changed since it
+was looked up.  The folder is made aside and renamed: it is whole or not there.
+
+Segments are built by tasks (`build_tasks`), and a table that has changed a little since an earlier
+version is not built again (`increments`).  Subscriptions with contexts, and an index that was
+chosen by name, are one segment, which the driver builds each time.
 """
 
 from __future__ import annotations
 
 import atexit
+import os
 import pickle
 import shutil
 import tempfile
+import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial, reduce
@@ -29,11 +37,15 @@ import pyarrow as pa
 from matchwood.encode.schema import Schema
 from matchwood.engine.loading import BatchReport, Chunk
 from matchwood.engine.matcher import Matcher
-from matchwood.engine.snapshot import VERSION, read_manifest
+from matchwood.engine.routing import AUTO
+from matchwood.engine.snapshot import VERSION
+from matchwood.engine.versions import generation_of, save_version
 from matchwood.errors import FormatError, StorageError
+from matchwood.spark.build_tasks import write_refused
 from matchwood.spark.choices import FILTER, is_tested
 from matchwood.spark.column_types import types_of_contexts
 from matchwood.spark.columns import (
+    CONTEXT,
     OPTIONAL,
     admit,
     both,
@@ -46,15 +58,27 @@ from matchwood.spark.columns import (
 from matchwood.spark.context_frames import context_frame, read_values, set_values
 from matchwood.spark.errors import error_row
 from matchwood.spark.fingerprints import (
-    HASHES,
+    MARKS,
     Digest,
+    Digests,
     digest_of,
+    digests,
     fingerprint,
     name_of,
-    with_hashes,
+    with_buckets,
 )
 from matchwood.spark.folders import Checked, local_folder, made_aside
 from matchwood.spark.gather import PACKED, bring, gather
+from matchwood.spark.increments import (
+    REFUSED,
+    SETTINGS,
+    SNAPSHOT,
+    advance,
+    nearest,
+    read_again,
+    read_refused,
+)
+from matchwood.spark.segment_build import built_by_tasks
 from matchwood.spark.stores import (
     exists,
     inside,
@@ -70,9 +94,11 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
     from pyspark.sql.types import StructType
 
+_KEPT = 8
+"""Versions of the same settings that a folder keeps; those that were used in the last hour stay."""
+_HOUR = 3600
 _session_folder: str | None = None
 _checked = Checked()
-_REFUSED = "refused.arrow"
 
 
 @dataclass(frozen=True)
@@ -131,7 +157,8 @@ def build_index(
     known = None if names is None else names | declared.keys()
     settings["names"] = None if known is None else sorted(known)
     settings["format"] = VERSION
-    name, _ = fingerprint(table, settings)
+    now_there = digests(table)
+    name = name_of(table, now_there.total(), settings)
     store = snapshots if snapshots and is_address(snapshots) else None
     home = local_folder(_own_folder() if store else snapshots or _own_folder(), "snapshots")
     if store is not None:
@@ -139,16 +166,14 @@ def build_index(
     found = _find(home / name, id_type)
     reused = found is not None
     if found is None:
-        matcher = Matcher(index=index, schema=declared, column_types=types, **(config or {}))
-        refused_ones, read, of_values = _build(table, matcher, values, known)
-        if values is not None:
-            settings["contexts"] = name_of(values, of_values, {})
-        folder = home / name_of(table, read, settings)
-        _save(folder, matcher, refused_ones)
-        found = _find(folder, id_type)
-        assert found is not None
+        job = _Build(table, settings, home, id_type, declared, types, known)
+        if index != AUTO or values is not None or CONTEXT in table.columns:
+            found = _build_whole(job, values)
+        else:
+            found = _advance(job, now_there) or _build_segments(job, now_there.total().n_rows)
         if store is not None:
-            _put(folder, inside(store, folder.name))
+            _put(found.folder.parent, inside(store, found.name))
+        prune(home, job.key)
     if store is not None:
         found = replace(found, address=inside(store, found.name))
     return replace(
@@ -159,20 +184,88 @@ def build_index(
     )
 
 
-def _build(
-    table: DataFrame, matcher: Matcher, values: DataFrame | None, known: Names
-) -> tuple[pa.Table, Digest, Digest]:
-    """Fill a matcher; returns error rows of what it refused, and the digests of the subscriptions
-    and of the values that were read.
-    """
-    table, unreadable, left_out = with_readable_attributes(with_hashes(table))
-    report, unknown, read = _fill(matcher, table, known)
-    of_values = Digest()
+@dataclass(frozen=True)
+class _Build:
+    """What an index is built of."""
+
+    table: DataFrame
+    settings: dict[str, Any]
+    home: Path
+    id_type: str
+    declared: Schema
+    types: Mapping[str, str]
+    known: Names
+
+    @property
+    def key(self) -> str:
+        """The same for all tables that differ in their rows alone."""
+        return name_of(self.table, Digest(), self.settings)
+
+    def folder(self, rows: Digest) -> Path:
+        return self.home / name_of(self.table, rows, self.settings)
+
+    @contextmanager
+    def version(self, rows: Digest) -> Iterator[Path]:
+        """A folder to make the version of some rows in."""
+        with made_aside(self.folder(rows), lambda found: _find(found, "") is not None) as aside:
+            yield aside
+
+    def found(self, rows: Digest) -> Built:
+        """The version of some rows, which was just written."""
+        found = _find(self.folder(rows), self.id_type)
+        assert found is not None
+        return found
+
+
+def _advance(job: _Build, now_there: Digests) -> Built | None:
+    """The next version of an index that is there; None if none is near enough."""
+    difference = nearest(job.home, job.key, now_there)
+    if difference is None:
+        return None
+    try:
+        read = read_again(job.table, difference)
+        rows = difference.digests.with_buckets_of(difference.buckets, read.digests).total()
+        with job.version(rows) as aside:
+            (aside / SETTINGS).write_text(job.key)
+            is_known = difference.folder / SNAPSHOT in _checked
+            if not advance(difference, read, aside, job.types, job.known, not is_known):
+                raise _NoRoomError
+    except (_NoRoomError, FormatError, StorageError, FileNotFoundError):
+        return None  # the version is damaged or was removed meanwhile, or ids lie too close
+    _checked.add(job.folder(rows) / SNAPSHOT)  # its segments were, and the new one is ours
+    return job.found(rows)
+
+
+class _NoRoomError(Exception):
+    """No numbers are left between two ids."""
+
+
+def _build_segments(job: _Build, n_rows: int) -> Built:
+    """Segments from tasks, as one version."""
+    building = built_by_tasks(job.table, n_rows, job.home, job.declared, job.types, job.known)
+    with building as (made, rows), job.version(rows) as aside:
+        (aside / SETTINGS).write_text(job.key)
+        made.put_together(aside)
+    return job.found(rows)
+
+
+def _build_whole(job: _Build, values: DataFrame | None) -> Built:
+    """One segment, built here."""
+    s = job.settings
+    matcher = Matcher(index=s["index"], schema=job.declared, column_types=job.types, **s["config"])
+    table, unreadable, left_out = with_readable_attributes(with_buckets(job.table))
+    report, unknown, read = _fill(matcher, table, job.known)
+    if left_out is not None:
+        read = read.plus(digest_of(left_out))
     if values is not None:
         rows, of_values = read_values(values)
         set_values(matcher, rows)
+        s["contexts"] = name_of(values, of_values, {})
     errors = [error_row("subscription", each.id, each.error) for each in report.errors]
-    return both(unreadable, error_table(unknown + errors)), read.plus(left_out), of_values
+    with job.version(read) as aside:
+        save_version(matcher, aside / SNAPSHOT)
+        write_refused(aside / REFUSED, both(unreadable, error_table(unknown + errors)))
+    return job.found(read)
 
 
 def open_index(path: str) -> Built:
@@ -187,8 +280,8 @@ def open_index(path: str) -> Built:
             "of Spark holds: save a matcher whose ids are all ints or all strings"
         )
     id_type = "long" if pa.types.is_integer(kind) else "string"
-    generation = str(read_manifest(folder)["generation"])
-    found = _opened(folder, f"{folder.name}-{generation}", matcher, id_type, error_table([]))
+    name = f"{folder.name}-{generation_of(folder)}"
+    found = _opened(folder, name, matcher, id_type, error_table([]))
     return replace(found, address=path) if is_remote else found
 
 
@@ -213,53 +306,45 @@ def _opened(folder: Path, name: str, matcher: Matcher, id_type: str, refused: pa
 def _fill(
     matcher: Matcher, table: DataFrame, known: Names
 ) -> tuple[BatchReport, list[dict[str, Any]], Digest]:
-    """Add a table with HASHES; returns also error rows, and the digest of the rows that were read.
+    """Add a table with MARKS; returns also error rows, and the digest of the rows that were read.
 
     Read in the order of ids, so that partitioning decides nothing: not even who came first.
     """
     if "attribute" in table.columns:
         rows = gather(table)
-        good, unknown = without_unknown(rows.drop_columns(list(HASHES)), known)
+        good, unknown = without_unknown(rows.drop_columns(list(MARKS)), known)
         return matcher.add_many(good), unknown, digest_of(rows)
     ordered = table.orderBy(*in_order(table))
-    digests: list[Digest] = []
+    parts: list[Digest] = []
     packed = bring(ordered.mapInArrow(partial(parse_batches, known), PACKED))
-    report = matcher.add_chunks(_chunks(packed, digests))
-    return report, [], reduce(Digest.plus, digests, Digest())
+    report = matcher.add_chunks(_chunks(packed, parts))
+    return report, [], reduce(Digest.plus, parts, Digest())
 
 
-def _chunks(pickled: Iterable[bytes], digests: list[Digest]) -> Iterator[Chunk]:
+def _chunks(pickled: Iterable[bytes], found: list[Digest]) -> Iterator[Chunk]:
     """Chunks as workers made them; their digests are put into a list."""
     first = 0
     for data in pickled:
-        read, ids, texts, contexts, fields, leaves, rows, refused = pickle.loads(data)  # noqa: S301 - our workers'
-        digests.append(Digest(*read))
+        marks, ids, texts, contexts, fields, leaves, rows, refused = pickle.loads(data)  # noqa: S301 - our workers'
+        found.append(digest_of(marks))
         last = first + len(ids)
         yield Chunk(first, ids, texts, leaves, rows, refused, last, last, contexts, fields)
         first = last
 
 
-def _save(folder: Path, matcher: Matcher, refused: pa.Table) -> None:
-    with made_aside(folder, lambda found: _find(found, "") is not None) as aside:
-        matcher.save(aside / "snapshot")
-        with pa.ipc.new_file(str(aside / _REFUSED), refused.schema) as writer:
-            writer.write_table(refused)
-
-
 def _put(folder: Path, address: str) -> None:
-    """An index on a store: the snapshot, and with it what was refused."""
-    refused = folder / _REFUSED
-    upload(folder / "snapshot", address, {_REFUSED: refused.read_bytes()})
+    """A version on a store: its segments, and with them what else its folder has."""
+    upload(folder / SNAPSHOT, address, folder)
 
 
 def _bring(store: str, home: Path, name: str) -> None:
-    """Make a folder of this machine from the index of a name on a store, if there is one."""
+    """Make a folder of this machine from the version of a name on a store, if there is one."""
     address = inside(store, name)
     if (home / name).exists() or not exists(address):
         return
     with made_aside(home / name, lambda found: _find(found, "") is not None) as aside:
-        shutil.copytree(local_copy(address), aside / "snapshot")
-        (aside / _REFUSED).write_bytes(read_beside(address, _REFUSED))
+        shutil.copytree(local_copy(address), aside / SNAPSHOT)
+        read_beside(address, aside)
 
 
 def _find(folder: Path, id_type: str) -> Built | None:
@@ -267,10 +352,10 @@ def _find(folder: Path, id_type: str) -> Built | None:
     if not folder.exists():
         return None
     try:
-        matcher = _verified(folder / "snapshot")
-        with pa.memory_map(str(folder / _REFUSED)) as file:
-            refused = pa.ipc.open_file(file).read_all()
-        return _opened(folder / "snapshot", folder.name, matcher, id_type, refused)
+        matcher = _verified(folder / SNAPSHOT)
+        found = _opened(folder / SNAPSHOT, folder.name, matcher, id_type, read_refused(folder))
+        os.utime(folder)
+        return found
     except (FormatError, StorageError, OSError, pa.ArrowException):
         return None
 
@@ -286,6 +371,18 @@ def _verified(folder: Path) -> Matcher:
         matcher.match_many(pa.table({"": pa.nulls(1)}))
         _checked.add(folder)
     return matcher
+
+
+def prune(home: Path, key: str) -> None:
+    """Remove versions of the same settings, but the last ones and what was used lately."""
+    found: list[tuple[float, Path]] = []
+    for folder in home.iterdir():
+        with suppress(OSError):
+            if not folder.name.startswith(".") and (folder / SETTINGS).read_text() == key:
+                found.append((folder.stat().st_mtime, folder))
+    for used, folder in sorted(found)[:-_KEPT]:
+        if time.time() - used > _HOUR:
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 def _own_folder() -> str:

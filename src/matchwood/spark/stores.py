@@ -1,35 +1,45 @@
-"""Snapshots on stores that are no file systems: s3, gs, abfs, hdfs, and what fsspec knows.
+"""Indexes on stores that are no file systems: s3, gs, abfs, hdfs, and what fsspec knows.
 
-    s3://bucket/rules/               as Matcher.save writes a folder, the manifest put last
-    ├── manifest.json
+    s3://bucket/rules/               a version of an index (`engine.versions`)
+    ├── checkpoint.json              put last
+    ├── segments/s-5f3a.../...
+    └── beside/                      what else belongs to it
+    s3://bucket/other/               or as Matcher.save writes a folder
+    ├── manifest.json                put last
     └── g-5f3a.../*.npy
 
-    $TMPDIR/matchwood-copies-UID/HASH/     a copy on every host that asks, mapped by its workers
+    $TMPDIR/matchwood-copies-UID/HASH/         a copy on every host that asks, mapped by its workers
+    $TMPDIR/matchwood-copies-UID/s-5f3a.../    a segment, copied once for all versions that have it
 
-A snapshot is read where it is used: every host copies it once, and nothing goes through the driver.
-The manifest names the folder of its arrays, which is never written again, so a snapshot that is
-replaced under its address is another copy.
+An index is read where it is used: every host copies it once, and nothing goes through the driver.
+Segments and generations of arrays are never written again, so an index that is replaced under its
+address is another copy, of which only new segments travel.
 """
 
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import re
 import shutil
 import tempfile
 import time
 import uuid
-from collections.abc import Mapping
+from collections.abc import Callable
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from matchwood.engine.segment_files import FOLDER, NAME, segment_names
 from matchwood.engine.snapshot import read_manifest
+from matchwood.engine.versions import is_version, link_tree
 from matchwood.errors import StorageError
 
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):")
 _MANIFEST = "manifest.json"
+_BESIDE = "beside"
 _UNUSED = 24 * 3600
 """Seconds after which a copy that no task has opened is removed."""
 
@@ -47,75 +57,169 @@ def inside(address: str, name: str) -> str:
 
 
 def local_copy(address: str) -> Path:
-    """The folder of this host that has the snapshot of an address, copied now if need be."""
+    """The folder of this host that has the index of an address, copied now if need be."""
     store, path = _open(address)
-    try:
-        with store.open_input_stream(f"{path}/{_MANIFEST}") as file:
-            manifest = file.read()
-    except FileNotFoundError as error:
-        raise StorageError(
-            f"expected a snapshot at {shown(address)!r}, found none: save one there first"
-        ) from error
-    except OSError as error:
-        raise StorageError(f"{shown(address)!r} cannot be read: {error}") from error
+    kind, manifest = _manifest(store, path, address)
     name = hashlib.blake2b(address.encode() + b"\0" + manifest, digest_size=12).hexdigest()
     home = _copies()
     folder = home / name
     if not folder.exists():
         _remove_unused(home)
-        aside = home / f".{uuid.uuid4().hex}"
-        try:
+
+        def fill(aside: Path) -> None:
             aside.mkdir()
-            (aside / _MANIFEST).write_bytes(manifest)
-            generation = str(read_manifest(aside)["generation"])
-            _copy_folder(store, f"{path}/{generation}", None, str(aside / generation))
-            aside.rename(folder)
-        except OSError as error:
-            if not folder.exists():  # otherwise another worker was faster
-                raise StorageError(f"{shown(address)!r} cannot be copied: {error}") from error
-        finally:
-            shutil.rmtree(aside, ignore_errors=True)
+            (aside / kind).write_bytes(manifest)
+            if kind == _MANIFEST:
+                generation = str(read_manifest(aside)["generation"])
+                _copy_folder(store, f"{path}/{generation}", None, str(aside / generation))
+                return
+            (aside / FOLDER).mkdir()
+            for segment in segment_names(aside):
+                copy = home / segment
+                source = f"{path}/{FOLDER}/{segment}"
+                _make(copy, partial(_copy_folder, store, source, None), address)
+                os.utime(copy)
+                link_tree(copy, aside / FOLDER / segment)
+            for file in _files_in(store, f"{path}/{FOLDER}"):
+                with store.open_input_stream(f"{path}/{FOLDER}/{file}") as opened:
+                    (aside / FOLDER / file).write_bytes(opened.read())
+
+        _make(folder, lambda aside: fill(Path(aside)), address)
     os.utime(folder)
     return folder
 
 
-def exists(address: str) -> bool:
-    """Whether a snapshot is there."""
-    from pyarrow.fs import FileType
+def _make(folder: Path, fill: Callable[[str], None], address: str) -> None:
+    """A folder that is whole or not there; another process may make the same at the same time."""
+    if folder.exists():
+        return
+    aside = folder.with_name(f".{uuid.uuid4().hex}")
+    try:
+        fill(str(aside))
+        aside.rename(folder)
+    except OSError as error:
+        if not folder.exists():  # otherwise another worker was faster
+            raise StorageError(f"{shown(address)!r} cannot be copied: {error}") from error
+    finally:
+        shutil.rmtree(aside, ignore_errors=True)
 
+
+def _manifest(store: Any, path: str, address: str) -> tuple[str, bytes]:
+    """The file that says what an index is made of, and its content."""
+    for name in (NAME, _MANIFEST):
+        try:
+            with store.open_input_stream(f"{path}/{name}") as file:
+                return name, bytes(file.read())
+        except FileNotFoundError:
+            continue
+        except OSError as error:
+            raise StorageError(f"{shown(address)!r} cannot be read: {error}") from error
+    raise StorageError(
+        f"expected a snapshot at {shown(address)!r}, found none: save one there first"
+    )
+
+
+def _files_in(store: Any, path: str) -> list[str]:
+    """Names of the files directly in a folder."""
+    from pyarrow.fs import FileSelector, FileType
+
+    found = store.get_file_info(FileSelector(path, allow_not_found=True))
+    return [each.base_name for each in found if each.type == FileType.File]
+
+
+def exists(address: str) -> bool:
+    """Whether an index is there."""
     store, path = _open(address)
     try:
-        return bool(store.get_file_info(f"{path}/{_MANIFEST}").type == FileType.File)
+        return any(_is_file(store, f"{path}/{name}") for name in (NAME, _MANIFEST))
     except OSError as error:
         raise StorageError(f"{shown(address)!r} cannot be read: {error}") from error
 
 
-def read_beside(address: str, name: str) -> bytes:
-    """A file that `upload` put beside a snapshot."""
+def _is_file(store: Any, path: str) -> bool:
+    from pyarrow.fs import FileType
+
+    return bool(store.get_file_info(path).type == FileType.File)
+
+
+def read_beside(address: str, folder: Path) -> None:
+    """Copy what `upload` put beside an index into a folder."""
     store, path = _open(address)
+    aside = folder / _BESIDE
     try:
-        with store.open_input_stream(f"{path}/{name}") as file:
-            return bytes(file.read())
+        _copy_folder(store, f"{path}/{_BESIDE}", None, str(aside))
+        for each in aside.iterdir():
+            each.rename(folder / each.name)
+        aside.rmdir()
     except OSError as error:
-        raise StorageError(f"{shown(address)!r}: {name} cannot be read: {error}") from error
+        raise StorageError(f"{shown(address)!r} cannot be read: {error}") from error
 
 
-def upload(folder: Path, address: str, beside: Mapping[str, bytes] | None = None) -> None:
-    """Put a snapshot under an address; the one before is replaced when all of it is there.
+def upload(folder: Path, address: str, beside: Path | None = None) -> None:
+    """Put an index under an address; the one before is replaced when all of it is there.
 
-    beside  further files by name
+    Segments that are there already are not sent again; those that neither this version nor the one
+    before has are removed.
+
+    beside  the folder that has the index and other files, which go with it
     """
     store, path = _open(address)
-    generation = str(read_manifest(folder)["generation"])
     try:
-        store.create_dir(f"{path}/{generation}", recursive=True)
-        _copy_folder(None, str(folder / generation), store, f"{path}/{generation}")
-        files = {**(beside or {}), _MANIFEST: (folder / _MANIFEST).read_bytes()}
-        for name, content in files.items():
-            with store.open_output_stream(f"{path}/{name}") as file:
-                file.write(content)
+        if beside is not None:
+            for each in beside.rglob("*"):
+                if each.is_file() and folder not in each.parents:
+                    _put_file(store, each, f"{path}/{_BESIDE}/{each.relative_to(beside)}")
+        if not is_version(folder):
+            generation = str(read_manifest(folder)["generation"])
+            store.create_dir(f"{path}/{generation}", recursive=True)
+            _copy_folder(None, str(folder / generation), store, f"{path}/{generation}")
+            _put_file(store, folder / _MANIFEST, f"{path}/{_MANIFEST}")
+            return
+        before = _named(store, path)
+        base, there = folder / FOLDER, f"{path}/{FOLDER}"
+        for segment in segment_names(folder):
+            if not _is_file(store, f"{there}/{segment}/{_MANIFEST}"):
+                _put_segment(store, base / segment, f"{there}/{segment}")
+        for file in base.glob("*.npy"):
+            _put_file(store, file, f"{there}/{file.name}")
+        _put_file(store, folder / NAME, f"{path}/{NAME}")
+        _remove_others(store, there, {*before, *segment_names(folder)})
     except OSError as error:
         raise StorageError(f"{shown(address)!r} cannot be written: {error}") from error
+
+
+def _put_segment(store: Any, folder: Path, path: str) -> None:
+    """A segment, whose manifest is put last: with it the segment is there."""
+    for each in sorted(folder.rglob("*"), key=lambda file: file.name == _MANIFEST):
+        if each.is_file():
+            _put_file(store, each, f"{path}/{each.relative_to(folder)}")
+
+
+def _put_file(store: Any, file: Path, path: str) -> None:
+    store.create_dir(path.rpartition("/")[0], recursive=True)
+    with store.open_output_stream(path) as opened:
+        opened.write(file.read_bytes())
+
+
+def _named(store: Any, path: str) -> list[str]:
+    """Segments of the version that is under an address now."""
+    try:
+        with store.open_input_stream(f"{path}/{NAME}") as file:
+            found = json.loads(file.read())["segments"]
+        return [str(each["name"]) for each in found]
+    except (FileNotFoundError, ValueError, KeyError, TypeError):
+        return []
+
+
+def _remove_others(store: Any, path: str, kept: set[str]) -> None:
+    from pyarrow.fs import FileSelector, FileType
+
+    for each in store.get_file_info(FileSelector(path, allow_not_found=True)):
+        name = each.base_name
+        if name.partition(".")[0].rpartition("-")[0] in kept or name in kept:
+            continue
+        if each.type == FileType.Directory:
+            store.delete_dir(each.path)
 
 
 def shown(address: str) -> str:

@@ -7,6 +7,7 @@ pages are shared.  Every function here is importable: Spark sends its name, not 
 from __future__ import annotations
 
 import json
+import shutil
 import time
 import uuid
 from collections.abc import Callable, Iterator, Sequence
@@ -25,11 +26,11 @@ from matchwood.engine.choices import Choice as EngineChoice
 from matchwood.engine.fields import read_columns
 from matchwood.engine.loading import field_columns
 from matchwood.engine.matcher import Matcher
-from matchwood.engine.snapshot import read_manifest
+from matchwood.engine.versions import generation_of, is_version, load_version
 from matchwood.errors import EventError, MatchwoodError, StorageError
 from matchwood.spark.choices import EVERYTHING, Choice, add_problems
 from matchwood.spark.errors import ERROR_TYPE, error_row
-from matchwood.spark.fingerprints import HASHES, digest_of
+from matchwood.spark.fingerprints import MARKS
 from matchwood.spark.memory import peak
 from matchwood.spark.shapes import named, read_events
 from matchwood.spark.stores import is_address, local_copy
@@ -47,19 +48,37 @@ _opened: dict[tuple[str, str], tuple[Matcher, pa.Array]] = {}
 
 @dataclass(frozen=True)
 class Location:
-    """Where workers find a snapshot: a path they can read, the address of a store that every host
-    copies it from (`stores`), or a folder shipped with the job.
+    """Where workers find an index: a path they can read, the address of a store that every host
+    copies it from (`stores`), or folders shipped with the job.
     """
 
     path: str
     shipped: str | None = None
+    segments: tuple[tuple[str, str], ...] = ()
+    """Segments by name, and what they are shipped as."""
+    dropped: tuple[str, ...] = ()
+    """What was shipped and is not needed any more."""
 
     def folder(self) -> Path:
         if self.shipped is None:
             return local_copy(self.path) if is_address(self.path) else Path(self.path)
-        from pyspark import SparkFiles
+        return _shipped(self.shipped)
 
-        return Path(SparkFiles.get(self.shipped))
+    def open(self) -> Matcher:
+        """The matcher.  The driver has verified the files; a missing or short one is noticed."""
+        folder = self.folder()
+        if not is_version(folder):
+            return Matcher.load(folder, mmap=True, verify=False)
+        for name in self.dropped:
+            shutil.rmtree(_shipped(name), ignore_errors=True)
+        shipped = {name: _shipped(archive) for name, archive in self.segments}
+        return load_version(folder, verify=False, where=shipped.__getitem__ if shipped else None)
+
+
+def _shipped(name: str) -> Path:
+    from pyspark import SparkFiles
+
+    return Path(SparkFiles.get(name))
 
 
 @dataclass(frozen=True)
@@ -86,7 +105,7 @@ def opened(location: Location, keep: int = _KEPT) -> tuple[Matcher, pa.Array]:
     """The matcher of a snapshot and its ids by slot, opened by the first task that asks."""
     folder = location.folder()
     try:
-        generation = str(read_manifest(folder)["generation"])
+        generation = generation_of(folder)
     except StorageError as error:
         raise StorageError(
             f"worker: expected the snapshot at {str(folder)!r}, found none: put it where every "
@@ -96,8 +115,7 @@ def opened(location: Location, keep: int = _KEPT) -> tuple[Matcher, pa.Array]:
     if key not in _opened:
         while len(_opened) >= keep:
             del _opened[next(iter(_opened))]
-        # The driver has verified the files; a missing or short one is noticed all the same.
-        matcher = Matcher.load(folder, mmap=True, verify=False)
+        matcher = location.open()
         _opened[key] = (matcher, matcher.arrow_ids())
     return _opened[key]
 
@@ -218,23 +236,28 @@ def _bad_rows(event_ids: pa.Array, events: EncodedEvents, id_type: pa.DataType) 
 
 
 def parse_batches(known: Names, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Rows (id, expr, perhaps more, HASHES) to pickled chunks of leaf rows, in their order, each
-    with the digest of its rows.
+    """Rows (id, expr, perhaps more, MARKS) to pickled chunks of leaf rows, in their order, each
+    with the id and MARKS of its rows.
 
     known  names that subscriptions may use; None: any
     """
     import pickle
 
     for batch in batches:
-        digest, batch = tuple(digest_of(batch)), batch.drop_columns(list(HASHES))
-        ids, texts = python_values(batch.column("id")), python_values(batch.column("expr"))
-        has_contexts = "context" in batch.schema.names
-        contexts = python_values(batch.column("context")) if has_contexts else None
-        leaves, rows, refused = parse_known(texts, known)
-        fields = read_columns(field_columns(pa.Table.from_batches([batch])), refused)
-        parsed = (digest, ids, texts, contexts, fields, leaves, rows, refused)
+        marks = batch.select(["id", *MARKS])
+        parsed = (marks, *parse_rows(batch.drop_columns(list(MARKS)), known))
         data = pickle.dumps(parsed, pickle.HIGHEST_PROTOCOL)
         yield pa.RecordBatch.from_arrays([pa.array([data], pa.binary())], names=["chunk"])
+
+
+def parse_rows(batch: pa.RecordBatch, known: Names) -> tuple[Any, ...]:
+    """Rows (id, expr, perhaps more) as ids, texts, contexts, fields, leaves, rows and refusals."""
+    ids, texts = python_values(batch.column("id")), python_values(batch.column("expr"))
+    has_contexts = "context" in batch.schema.names
+    contexts = python_values(batch.column("context")) if has_contexts else None
+    leaves, rows, refused = parse_known(texts, known)
+    fields = read_columns(field_columns(pa.Table.from_batches([batch])), refused)
+    return ids, texts, contexts, fields, leaves, rows, refused
 
 
 LAPS = {

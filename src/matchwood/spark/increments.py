@@ -1,0 +1,190 @@
+"""Increments: the next version of an index from the one before, at the cost of what has changed.
+
+    digests by bucket (one pass over the table) ──► buckets that differ
+    rows of these buckets, read again           ──► ids whose rows differ (`row_files`)
+    version before, mapped                      ──► these ids removed and added ──► next version
+
+The new version has the segments of the one before, marks of what is gone from them, and a small
+segment of its own; the engine merges small segments (`engine.tiers`).  Its name is that of the rows
+that it holds: rows of other buckets are the same as before, and those of these buckets were read.
+
+Order.   Lists are in the order of ids.  A new id gets a number between those of its neighbours
+         (`numbers_between`); when there is none left the index is built as a whole.
+"""
+
+from __future__ import annotations
+
+import bisect
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from matchwood.engine.versions import load_version, numbers_of, save_version
+from matchwood.spark.build_tasks import GAP, TASK, add_rows, write_refused
+from matchwood.spark.columns import both, error_table, in_order, with_readable_attributes
+from matchwood.spark.fingerprints import BUCKET, MARKS, Digests, digests_of, with_buckets
+from matchwood.spark.row_files import advance_rows, changed_ids, read_rows
+from matchwood.spark.unknown_names import Names
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+DIGESTS, ROWS, REFUSED, SNAPSHOT, SETTINGS = (
+    "digests.npy", "rows", "refused.arrow", "snapshot", "settings",
+)  # fmt: skip
+"""What the folder of a version has."""
+
+MOST = 0.5
+"""The part of all rows that is read again at most; of more the index is built as a whole."""
+
+
+STEP = 1 << 14
+"""Between new ids that have neighbours, at most: ids that come in ascending order all find room."""
+
+
+@dataclass(frozen=True)
+class Difference:
+    """A version, and the buckets in which a table differs from it."""
+
+    folder: Path
+    digests: Digests
+    buckets: np.ndarray
+
+
+def nearest(home: Path, key: str, now: Digests) -> Difference | None:
+    """The version of the same settings that differs least from a table; None if all differ much."""
+    found: list[tuple[int, Difference]] = []
+    for folder in home.iterdir() if home.exists() else ():
+        try:
+            if folder.name.startswith(".") or (folder / SETTINGS).read_text() != key:
+                continue
+            before = read_digests(folder)
+        except (OSError, ValueError):
+            continue  # not a version, or one that is being removed
+        buckets = now.differing(before)
+        n_rows = now.n_rows(buckets) + before.n_rows(buckets)
+        found.append((n_rows, Difference(folder, before, buckets)))
+    n_rows, best = min(found, key=lambda each: each[0], default=(0, None))
+    return best if n_rows <= MOST * now.total().n_rows else None
+
+
+def read_digests(folder: Path) -> Digests:
+    """The digests of a version."""
+    values = np.load(folder / DIGESTS, allow_pickle=False)
+    return Digests(values[:, 0], values[:, 1:])
+
+
+def write_digests(folder: Path, digests: Digests) -> None:
+    np.save(folder / DIGESTS, np.column_stack([digests.bucket, digests.values]))
+
+
+@dataclass(frozen=True)
+class Read:
+    """The rows of buckets that differ, as they are now."""
+
+    rows: pa.Table
+    """In the order of ids, with MARKS."""
+    unreadable: pa.Table
+    marks: pa.Table
+    """Id and MARKS of all rows, those that cannot be read among them."""
+    digests: Digests
+
+
+def read_again(table: DataFrame, difference: Difference) -> Read:
+    """Read the buckets that differ."""
+    from pyspark.sql import functions as f
+
+    chosen = with_buckets(table).where(f.col(BUCKET).isin(difference.buckets.tolist()))
+    readable = with_readable_attributes(chosen)
+    good = readable.table
+    rows = good.repartition(1).sortWithinPartitions(*in_order(good)).toArrow().combine_chunks()
+    marks = rows.select(["id", *MARKS])
+    if readable.rows is not None:
+        marks = pa.concat_tables([marks, readable.rows.cast(marks.schema)])
+    return Read(rows, readable.refused, marks, digests_of(marks.combine_chunks()))
+
+
+def advance(
+    difference: Difference,
+    read: Read,
+    aside: Path,
+    types: Mapping[str, str],
+    known: Names,
+    verify: bool = True,
+) -> bool:
+    """Write the next version to a folder; False if the index has to be built as a whole.
+
+    verify  check the files of the version before; not needed if this process has done so
+    """
+    before = difference.folder
+    old = read_rows(before / ROWS, difference.buckets)
+    changed = changed_ids(old, read.marks)
+    matcher = load_version(before / SNAPSHOT, verify=verify, column_types=types)
+    is_new = pc.is_in(read.rows.column("id"), pa.array(changed, read.rows.schema.field("id").type))
+    rows = read.rows.filter(is_new)
+    wanted = sorted(set(rows.column("id").drop_null().to_pylist()))
+    numbers = numbers_between(*numbers_of(matcher), wanted)
+    if numbers is None:
+        return False
+    matcher.remove_many([id_ for id_ in changed if id_ is not None and id_ in matcher])
+    refused = error_table(add_rows(matcher, rows, known, 0, numbers))
+    save_version(matcher, aside / SNAPSHOT, before / SNAPSHOT)
+    names = pa.array([None if id_ is None else str(id_) for id_ in changed], pa.string())
+    refused = both(_of(read.unreadable, names), refused)
+    write_refused(aside / REFUSED, both(_without(read_refused(before), names), refused))
+    advance_rows(before / ROWS, aside / ROWS, read.marks, difference.buckets)
+    write_digests(aside, difference.digests.with_buckets_of(difference.buckets, read.digests))
+    return True
+
+
+def read_refused(folder: Path) -> pa.Table:
+    """Error rows of what a version refused."""
+    with pa.memory_map(str(folder / REFUSED)) as file:
+        return pa.ipc.open_file(file).read_all()
+
+
+def _of(rows: pa.Table, names: pa.Array) -> pa.Table:
+    return rows.filter(pc.is_in(rows.column("id"), names))
+
+
+def _without(rows: pa.Table, names: pa.Array) -> pa.Table:
+    return rows.filter(pc.invert(pc.is_in(rows.column("id"), names)))
+
+
+def numbers_between(
+    ids: np.ndarray, order: np.ndarray, wanted: Sequence[Any]
+) -> dict[Any, int] | None:
+    """Numbers in the order of addition for ids, ascending, such that all ids ascend with them.
+
+    ids, order  those that there are, ascending; an id that is among them keeps its number
+    Returns None where too many lie between two neighbours.
+    """
+    names, found = ids.tolist(), {}
+    gaps: dict[int, list[Any]] = {}
+    for id_ in wanted:
+        at = bisect.bisect_left(names, id_)
+        if at < len(names) and names[at] == id_:
+            found[id_] = int(order[at])
+        else:
+            gaps.setdefault(at, []).append(id_)
+    for at, new in gaps.items():
+        n = len(new) + 1
+        most = GAP
+        if at == len(names):
+            low = int(order[-1]) if len(order) else TASK
+            high = low + n * GAP
+        elif at == 0:
+            high = int(order[at])
+            low = max(0, high - n * GAP)
+        else:
+            low, high, most = int(order[at - 1]), int(order[at]), STEP
+        step = min(most, (high - low) // n)
+        if step < 1 or high >= 1 << 62:
+            return None
+        found |= {id_: low + step * (i + 1) for i, id_ in enumerate(new)}
+    return found
