@@ -9,8 +9,16 @@ import pyarrow as pa
 import pytest
 
 import matchwood as mw
-from matchwood.spark import indexes, match, match_sharded, sharded
-from matchwood.spark.fingerprints import Digest, digest, digest_of, with_hashes
+from matchwood.spark import indexes, match, match_sharded, segment_build, sharded
+from matchwood.spark.fingerprints import (
+    Digest,
+    digest,
+    digest_of,
+    digests,
+    digests_of,
+    with_buckets,
+    with_hashes,
+)
 from spark.bookshop_frames import lists
 
 pytestmark = pytest.mark.spark
@@ -45,7 +53,7 @@ class Subscriptions:
         monkeypatch.setattr(module, name, then_change)
 
 
-@pytest.mark.parametrize("after", ["fingerprint", "with_readable_attributes"])
+@pytest.mark.parametrize("after", ["digests", "with_readable_attributes"])
 def test_an_index_never_answers_for_another_table(
     spark, tmp_path: Path, monkeypatch, after: str
 ) -> None:
@@ -55,7 +63,7 @@ def test_an_index_never_answers_for_another_table(
     expected = {1: {1: [1, 2], 2: [2]}, 2: {1: [2], 2: [1, 2]}}
     table.say(1)
     wishes = spark.read.schema(ROWS).json(str(tmp_path / "table.json")).drop("context")
-    table.changes_after(monkeypatch, indexes, after, 2)
+    table.changes_after(monkeypatch, indexes if after == "digests" else segment_build, after, 2)
     assert lists(match(events, wishes, snapshots=kept).matches) == expected[2]
     table.say(1)
     found = match(events, wishes, snapshots=kept)
@@ -91,3 +99,9 @@ def test_digests_of_parts_add_up_to_that_of_the_table(spark) -> None:
     parts = [digest_of(rows.slice(0, 30)), digest_of(rows.slice(30)), digest_of(rows.slice(0, 0))]
     assert parts[0].plus(parts[1]).plus(parts[2]) == digest(table)
     assert digest_of(rows.slice(0, 0)) == Digest() == digest(table.limit(0))
+    marked = with_buckets(table).toArrow().combine_chunks()
+    buckets = [digests_of(marked.slice(0, 30)), digests_of(marked.slice(30))]
+    both = buckets[0].plus(buckets[1])
+    assert both.total() == digests(table).total() == digest(table)
+    assert not len(both.differing(digests(table)))
+    assert digests(table.limit(0)).total() == Digest()

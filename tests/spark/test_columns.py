@@ -145,7 +145,7 @@ def test_priorities_are_part_of_the_index_and_damage_is_noticed(spark, tmp_path:
     again = match(offers, other, limit=2, snapshots=kept)
     assert not again.index.reused
     assert lists(again.matches) == {1: [4, 3]}
-    (file,) = first.index.folder.glob("g-*/subscription_priority.npy")
+    (file,) = first.index.folder.rglob("subscription_priority.npy")
     file.write_bytes(file.read_bytes()[:-1] + b"\x01")
     with pytest.raises(mw.FormatError, match=r"checksum of subscription_priority\.npy"):
         match(offers, str(first.index.folder), limit=2)

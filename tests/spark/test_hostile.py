@@ -126,7 +126,7 @@ def test_damaged_shards_are_an_error_when_they_are_found_again(spark, tmp_path: 
         again()
 
 
-@pytest.mark.parametrize("damage", ["snapshot/manifest.json", "snapshot", "refused.arrow"])
+@pytest.mark.parametrize("damage", ["snapshot/checkpoint.json", "snapshot", "refused.arrow"])
 def test_an_index_without_a_part_is_built_anew(spark, tmp_path: Path, damage: str) -> None:
     events = spark.createDataFrame(pa.table({"event_id": [1], "a": [1]}))
     wishes = spark.createDataFrame(pa.table({"id": [1], "expr": ["a = 1"]}))
@@ -143,7 +143,7 @@ def test_who_builds_the_same_first_wins_and_what_is_half_built_gives_way(
 ) -> None:
     events = spark.createDataFrame(pa.table({"event_id": [1], "a": [1]}))
     wishes = spark.createDataFrame(pa.table({"id": [1], "expr": ["a = 1"]}))
-    for kept, build in (("a", sharded.build_shards), ("b", indexes._fill)):
+    for kept, build in (("a", sharded.build_shards), ("b", indexes.built_by_tasks)):
         folder, rivals = str(tmp_path / kept), []
 
         def find(folder: str = folder, kept: str = kept):

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import matchwood as mw
+from matchwood.engine.versions import load_version, save_version
 from matchwood.spark.folders import local_folder
 from matchwood.spark.stores import exists, inside, is_address, local_copy, read_beside, upload
 from matchwood.spark.worker import Location, opened
@@ -60,9 +61,8 @@ def test_a_snapshot_on_a_store_is_copied_once_and_again_when_it_changes(
         mw.StorageError, match="expected a snapshot at 'memory://rules', found none"
     ):
         local_copy(store)
-    upload(saved(tmp_path / "one", "a = 1", "a > 0"), store, {"more": b"bytes"})
+    upload(saved(tmp_path / "whole" / "one", "a = 1", "a > 0"), store)
     assert exists(store)
-    assert read_beside(store, "more") == b"bytes"
     first = local_copy(store)
     assert opened(Location(store))[0].match({"a": 1}) == [0, 1]
     assert local_copy(store) == first
@@ -70,6 +70,38 @@ def test_a_snapshot_on_a_store_is_copied_once_and_again_when_it_changes(
     assert local_copy(store) != first
     assert opened(Location(store))[0].match({"a": 2}) == [0]
     assert len(list(first.parent.iterdir())) == 2
+
+
+def test_versions_on_a_store_share_their_segments(store: str, tmp_path: Path) -> None:
+    matcher = mw.Matcher()
+    matcher.add_many([(n, f"a = {n % 50}") for n in range(5000)])
+    folders = [tmp_path / "one" / "snapshot", tmp_path / "two" / "snapshot"]
+    save_version(matcher, folders[0])
+    (folders[0].parent / "more").write_bytes(b"bytes")
+    upload(folders[0], store, folders[0].parent)
+    read_beside(store, tmp_path)
+    assert (tmp_path / "more").read_bytes() == b"bytes"
+    first = local_copy(store)
+    assert opened(Location(store))[0].match({"a": 7})[:2] == [7, 57]
+    changed = load_version(folders[0])
+    changed.remove(7)
+    changed.add(5000, "a = 7")
+    save_version(changed, folders[1], folders[0])
+    old = {file: file.stat().st_ino for file in first.rglob("*.npy")}
+    upload(folders[1], store)
+    second = local_copy(store)
+    assert opened(Location(store))[0].match({"a": 7})[::99] == [57, 5000]
+    again = [file for file in second.rglob("*.npy") if file.stat().st_ino in old.values()]
+    assert len(again) == len(old), "the segment was copied again"
+    changed.clear()
+    for n, text in enumerate(["a = 1", "a = 2"]):
+        changed.add(n, text)
+        save_version(changed, tmp_path / str(n))
+        upload(tmp_path / str(n), store)
+    memory = pytest.importorskip("fsspec").filesystem("memory")
+    inside_store = memory.ls("/rules/segments", detail=False)
+    assert len([name for name in inside_store if not name.endswith(".npy")]) <= 3
+    assert opened(Location(store))[0].match({"a": 2}) == [1]
 
 
 def test_a_store_that_nothing_opens_is_a_clear_error() -> None:

@@ -5,7 +5,7 @@
     └── segments/
         ├── s-5f3a.../          one segment, as `snapshot.save` writes a store, with its numbers in
         │                       the order of addition beside it; written once
-        └── s-5f3a...-12.npy    marks of its slots that are gone, when 12 of them were
+        └── s-5f3a...-12.npy    marks of its slots that are gone, by a hash of them
 
 Files are derived from the log.  Segments never change, so a checkpoint writes those that have no
 files yet, the marks that are new, and then replaces checkpoint.json in one step.  What that does
@@ -15,6 +15,7 @@ reads checkpoint.json again.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 import secrets
@@ -108,10 +109,11 @@ def join(sources: Sequence[Path], target: Path) -> None:
 
 
 def _marks(base: Path, part: Part, known: dict[str, Any]) -> dict[str, Any]:
-    """Write which slots are gone, unless a file says so: slots are never marked back."""
+    """Write which slots are gone, unless a file says so."""
     if not part.n_gone:
         return {}
-    name = f"{part.store.file}-{part.n_gone}"
+    content = hashlib.blake2b(part.gone.tobytes(), digest_size=7).digest()
+    name = f"{part.store.file}-{int.from_bytes(content)}"
     return {name: known.get(name) or write_array(base, name, part.gone)}
 
 

@@ -6,9 +6,11 @@
         ├── s-5f3a.../        a segment: written by the version that built it, linked by later ones
         └── s-5f3a...-12.npy  marks of its slots that are gone
 
-A version is changed by nobody.  Each is a whole folder, so old ones can be removed in any order;
-where the file system has hard links, what they share takes its room once.  A segment's name is
-never used again, so readers that have a segment of that name need no other copy of it (`where`).
+A version does not change.  It is derived from a table, so its files are not synced to the disk:
+what a failing machine damages is found by checksums and built again.  Each is a whole folder, so
+old ones can be removed in any order; where the file system has hard links, what they share takes
+its room once.  A segment's name is never used again, so readers that have a segment of that name
+need no other copy of it (`where`).
 """
 
 from __future__ import annotations
@@ -55,7 +57,7 @@ def save_version(matcher: Matcher, folder: Path, before: Path | None = None) -> 
     with matcher._access.writing():
         if matcher._view.is_guarded:
             with matcher._as_one(is_compact=True) as store:
-                store.file = write_segment(folder, store)
+                store.file = write_segment(folder, store, is_synced=False)
                 publish(folder, [Part(store)], 0, store.subscriptions.n_added)
             return
         view = matcher._frozen()
@@ -71,7 +73,7 @@ def _written(folder: Path, part: Part, before: Path | None) -> Part:
         return part
     if not isinstance(part.store.routing, Planned) or part.n_gone:
         part = Part(merged([part]))
-    part.store.file = write_segment(folder, part.store)
+    part.store.file = write_segment(folder, part.store, is_synced=False)
     return part
 
 

@@ -127,8 +127,8 @@ def bytes_shipped() -> dict[str, int]:
 
 
 def _pack(folder: Path, name: str, files: Iterable[Path]) -> Path:
-    """Files of a folder as an archive, kept until the process ends: executors that start later ask the
-    driver for it.
+    """Files of a folder as an archive, kept until the process ends: executors that start later ask
+    the driver for it.
     """
     if not _packed_in:
         _packed_in.append(Path(tempfile.mkdtemp(prefix="matchwood-ship-")))

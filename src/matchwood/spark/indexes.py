@@ -230,7 +230,7 @@ def _advance(job: _Build, now_there: Digests) -> Built | None:
             is_known = difference.folder / SNAPSHOT in _checked
             if not advance(difference, read, aside, job.types, job.known, not is_known):
                 raise _NoRoomError
-    except (_NoRoomError, FormatError, StorageError, FileNotFoundError):
+    except (_NoRoomError, FormatError, StorageError, OSError, ValueError, pa.ArrowException):
         return None  # the version is damaged or was removed meanwhile, or ids lie too close
     _checked.add(job.folder(rows) / SNAPSHOT)  # its segments were, and the new one is ours
     return job.found(rows)

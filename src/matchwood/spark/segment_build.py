@@ -37,7 +37,7 @@ LARGE = 500_000
 SMALL = 50_000
 """Subscriptions for which a task of its own pays."""
 MOST = 8
-"""Segments that are made for the sake of building at the same time: each costs every event a bit."""
+"""Segments that are made in order to build at the same time: each one costs every event a bit."""
 _ROWS_EACH = 5
 """Rows of a subscription in a table of predicates, about."""
 

@@ -175,7 +175,9 @@ def upload(folder: Path, address: str, beside: Path | None = None) -> None:
             _copy_folder(None, str(folder / generation), store, f"{path}/{generation}")
             _put_file(store, folder / _MANIFEST, f"{path}/{_MANIFEST}")
             return
-        before = _named(store, path)
+        before = b""
+        if _is_file(store, f"{path}/{NAME}"):
+            before = _manifest(store, path, address)[1]
         base, there = folder / FOLDER, f"{path}/{FOLDER}"
         for segment in segment_names(folder):
             if not _is_file(store, f"{there}/{segment}/{_MANIFEST}"):
@@ -183,7 +185,7 @@ def upload(folder: Path, address: str, beside: Path | None = None) -> None:
         for file in base.glob("*.npy"):
             _put_file(store, file, f"{there}/{file.name}")
         _put_file(store, folder / NAME, f"{path}/{NAME}")
-        _remove_others(store, there, {*before, *segment_names(folder)})
+        _remove_others(store, there, _named(before) | _named((folder / NAME).read_bytes()))
     except OSError as error:
         raise StorageError(f"{shown(address)!r} cannot be written: {error}") from error
 
@@ -201,25 +203,23 @@ def _put_file(store: Any, file: Path, path: str) -> None:
         opened.write(file.read_bytes())
 
 
-def _named(store: Any, path: str) -> list[str]:
-    """Segments of the version that is under an address now."""
+def _named(manifest: bytes) -> set[str]:
+    """Segments and files of marks that a checkpoint.json names."""
     try:
-        with store.open_input_stream(f"{path}/{NAME}") as file:
-            found = json.loads(file.read())["segments"]
-        return [str(each["name"]) for each in found]
-    except (FileNotFoundError, ValueError, KeyError, TypeError):
-        return []
+        found = json.loads(manifest)["segments"]
+        marks = {f"{name}.npy" for each in found for name in each["gone"]}
+        return marks | {str(each["name"]) for each in found}
+    except (ValueError, KeyError, TypeError):
+        return set()
 
 
 def _remove_others(store: Any, path: str, kept: set[str]) -> None:
     from pyarrow.fs import FileSelector, FileType
 
     for each in store.get_file_info(FileSelector(path, allow_not_found=True)):
-        name = each.base_name
-        if name.partition(".")[0].rpartition("-")[0] in kept or name in kept:
-            continue
-        if each.type == FileType.Directory:
-            store.delete_dir(each.path)
+        if each.base_name not in kept:
+            remove = store.delete_dir if each.type == FileType.Directory else store.delete_file
+            remove(each.path)
 
 
 def shown(address: str) -> str:
