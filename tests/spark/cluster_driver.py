@@ -17,6 +17,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from matchwood.spark import local_session, match, match_sharded, register_sql
+from matchwood.spark.executors import bytes_shipped
 from matchwood.workload.bookshop import Bookshop
 
 N_SUBSCRIPTIONS, N_EVENTS = 1000, 200
@@ -92,9 +93,14 @@ def classic(work: Path) -> None:
         match(hurt, wishes).matches.write.parquet(str(work / "matches"))
         pids = spark.range(0, 4, 1, 4).mapInArrow(executors, "pid long").distinct().count()
         again = [match(offers, wishes), match(offers, wishes.where("id < 500"))]
+        sent = bytes_shipped()
+        other = wishes.selectExpr("id", "IF(id = 500, 'price IS NOT NULL', expr) AS expr")
+        changed = lists(match(offers, other).matches)
         told = {"executors": pids, "killed": Path(marker).exists(),
                 "again": [lists(each.matches) for each in again],
-                "reused": again[0].index.reused}  # fmt: skip
+                "reused": again[0].index.reused, "sent": sent, "changed": changed,
+                "sent_later": {k: n for k, n in bytes_shipped().items() if k not in sent},
+                }  # fmt: skip
         (work / "classic.json").write_text(json.dumps(told))
         if find_spec("grpc") is not None:
             asked = [sys.executable, __file__, str(work), f"sc://127.0.0.1:{port}"]

@@ -76,6 +76,18 @@ def test_match_can_be_called_again_on_a_cluster(work: Path, expected: Lists) -> 
     assert [numbered(each) for each in told["again"]] == [expected, halved(expected)]
 
 
+def test_a_change_sends_what_is_new_to_executors(work: Path, expected: Lists) -> None:
+    told = read(work / "classic.json")
+    priced = numbered(told["changed"])
+    others = {event: [id_ for id_ in ids if id_ != 500] for event, ids in priced.items()}
+    assert others == {event: [id_ for id_ in ids if id_ != 500] for event, ids in expected.items()}
+    assert sum(500 in ids for ids in priced.values()) > 100
+    assert all(ids == sorted(ids) for ids in priced.values())
+    largest, later = max(told["sent"].values()), told["sent_later"]
+    assert len(later) == 2, "a segment, and what else belongs to a version"
+    assert sum(later.values()) < largest / 2
+
+
 def test_a_connect_client_gets_the_same_lists_from_every_door(work: Path, expected: Lists) -> None:
     pytest.importorskip("grpc", reason="Spark Connect needs pyspark[connect]")
     # before: JVM_ATTRIBUTE_NOT_SUPPORTED, a Connect session has no sparkContext

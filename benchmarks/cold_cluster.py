@@ -1,0 +1,115 @@
+"""A cluster of separate executors with empty caches: match, change one subscription, match again.
+
+    python benchmarks/cold_cluster.py WORK --subscriptions 200000
+
+Prints one line of JSON a step: seconds, matches, bytes that were sent to executors, how many
+subscriptions the index holds, and how many kernels were compiled, by the driver and by all workers.
+The results of the last step are compared with those of a matcher that has the changed table.
+WORK is emptied; it gets the caches, the tables and the lines (cold_cluster.jsonl).
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shutil
+import time
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+CHANGED = "price > 1000000 OR genre = 'none' OR price IS NOT NULL"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("work", type=Path)
+    parser.add_argument("--subscriptions", type=int, default=200_000)
+    parser.add_argument("--events", type=int, default=2_000)
+    parser.add_argument("--master", default="local-cluster[2,1,2048]")
+    options = parser.parse_args()
+    shutil.rmtree(options.work, ignore_errors=True)
+    caches = options.work / "caches"
+    caches.mkdir(parents=True)
+    os.environ["NUMBA_CACHE_DIR"] = str(caches)  # before anything of the package is loaded
+    run(options, caches)
+
+
+def run(options: argparse.Namespace, caches: Path) -> None:
+    import matchwood as mw
+    from matchwood.spark import local_session, match
+    from matchwood.spark.executors import bytes_shipped
+
+    ids, texts, events = tables(options)
+    passed_on = [name for name in ("PYTHONPATH", "HOME", "NUMBA_CACHE_DIR") if name in os.environ]
+    spark = local_session(
+        "cold cluster",
+        2,
+        master=options.master,
+        **{
+            **{f"spark.executorEnv.{name}": os.environ[name] for name in passed_on},
+            "spark.executor.memory": "900m",
+            "spark.driver.memory": "1g",
+        },
+    )
+    lines = (options.work / "cold_cluster.jsonl").open("w")
+    try:
+        offers = spark.read.parquet(f"file://{events}").repartition(4)
+        before = 0
+        for step in ("cold", "unchanged", "one changed", "one more changed"):
+            if step.endswith("changed") and step != "unchanged":
+                texts[len(texts) // (2 if step == "one changed" else 3)] = CHANGED
+            rules = options.work / f"rules-{step.replace(' ', '-')}"
+            pq.write_table(pa.table({"id": ids, "expr": texts}), rules)
+            wishes = spark.read.parquet(f"file://{rules}")
+            began = time.perf_counter()
+            found = match(offers, wishes)
+            ready = time.perf_counter()
+            rows = found.matches.toArrow()
+            done = time.perf_counter()
+            sent = sum(bytes_shipped().values())
+            told: dict[str, Any] = {
+                "step": step,
+                "index_seconds": round(ready - began, 2),
+                "match_seconds": round(done - ready, 2),
+                "matches": int(pa.compute.list_value_length(rows["subscription_ids"]).to_numpy().sum()),
+                "bytes_sent": sent - before,
+                "subscriptions": found.index.count,
+                "reused": found.index.reused,
+                "kernels_compiled": len(list(caches.rglob("*.nbc"))),
+            }
+            before = sent
+            print(json.dumps(told), flush=True)
+            lines.write(json.dumps(told) + "\n")
+        matcher = mw.Matcher(schema=found.index.folder and mw.Matcher.load(found.index.folder).schema)
+        matcher.add_many(list(zip(ids, texts, strict=True)))
+        table = pq.read_table(events)
+        expected = matcher.match_many(table.drop_columns(["event_id"])).to_pylist()
+        got = dict(zip(rows["event_id"].to_pylist(), rows["subscription_ids"].to_pylist(), strict=True))
+        is_equal = [got[n] for n in table["event_id"].to_pylist()] == expected
+        print(json.dumps({"step": "compared", "equal": is_equal}), flush=True)
+        lines.write(json.dumps({"step": "compared", "equal": is_equal}) + "\n")
+        if not is_equal:
+            raise SystemExit("expected the lists of a matcher with the changed table, found others")
+    finally:
+        lines.close()
+        spark.stop()
+
+
+def tables(options: argparse.Namespace) -> tuple[list[int], list[str], Path]:
+    """Ids and texts of subscriptions, and the file of events."""
+    from matchwood.workload.bookshop import Bookshop
+
+    shop = Bookshop(3)
+    texts = [shop.subscription() for _ in range(options.subscriptions)]
+    made = pa.Table.from_struct_array(pa.array([shop.event() for _ in range(options.events)]))
+    events = made.append_column("event_id", pa.array(range(options.events), pa.int64()))
+    pq.write_table(events, options.work / "events")
+    return list(range(options.subscriptions)), texts, options.work / "events"
+
+
+if __name__ == "__main__":
+    main()
