@@ -41,7 +41,7 @@ TASK = 1 << 50
 """Between the first numbers of two tasks; there are at most 4,000 of them."""
 PIECE = 1 << 24
 """Bytes of a row that carries a part of a folder."""
-BUILT = "task int, count bigint, digests binary, folder string, piece binary"
+BUILT = "task int, n_held bigint, digests binary, folder string, piece binary"
 
 
 @dataclass(frozen=True)
@@ -95,9 +95,9 @@ def build_batches(job: BuildJob, batches: Iterator[pa.RecordBatch]) -> Iterator[
 
 def _row(task: int, count: int, told: bytes, folder: str | None, piece: bytes) -> pa.RecordBatch:
     return pa.RecordBatch.from_pydict(
-        {"task": [task], "count": [count], "digests": [told], "folder": [folder], "piece": [piece]},
+        {"task": [task], "n_held": [count], "digests": [told], "folder": [folder], "piece": [piece]},
         schema=pa.schema(
-            [("task", pa.int32()), ("count", pa.int64()), ("digests", pa.binary()),
+            [("task", pa.int32()), ("n_held", pa.int64()), ("digests", pa.binary()),
              ("folder", pa.string()), ("piece", pa.binary())]
         ),
     )  # fmt: skip

@@ -137,12 +137,12 @@ def _take(made: Made, rows: Iterable[Any]) -> None:
             made.digests = made.digests.plus(Digests(told[:, 0], told[:, 1:]))
         if row.folder is not None:
             made.folders.append(made.work / row.folder)
-            made.counts.append(row.count)
+            made.counts.append(row.n_held)
             continue
         archive = archives.get(row.task)
         if archive is None:
             archive = archives[row.task] = made.work / f"{row.task}.zip"
-            made.counts.append(row.count)
+            made.counts.append(row.n_held)
         with archive.open("ab") as file:
             file.write(row.piece)
     for task, archive in archives.items():
