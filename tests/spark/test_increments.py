@@ -138,7 +138,7 @@ def test_tasks_build_segments_of_ranges(spark, tmp_path: Path, monkeypatch) -> N
     again = match(events, table(spark, model), snapshots=str(tmp_path))
     assert len(segments(again.index)) == 2
     assert lists(again.matches) == expected({k: v for k, v in model.items() if k != 300})
-    empty = {n: ("b <<", 1) for n in range(150)} | {n: ("a = 1", 1) for n in range(150, 200)}
+    empty = dict.fromkeys(range(150), ("b <<", 1)) | dict.fromkeys(range(150, 200), ("a = 1", 1))
     half = match(events, table(spark, empty), snapshots=str(tmp_path / "half"))
     assert len(segments(half.index)) == 1, "a task that refused all of its rows has no segment"
     assert half.index.count == 50

@@ -93,14 +93,13 @@ def build_batches(job: BuildJob, batches: Iterator[pa.RecordBatch]) -> Iterator[
         shutil.rmtree(made, ignore_errors=True)
 
 
-def _row(task: int, count: int, told: bytes, folder: str | None, piece: bytes) -> pa.RecordBatch:
-    return pa.RecordBatch.from_pydict(
-        {"task": [task], "n_held": [count], "digests": [told], "folder": [folder], "piece": [piece]},
-        schema=pa.schema(
-            [("task", pa.int32()), ("n_held", pa.int64()), ("digests", pa.binary()),
-             ("folder", pa.string()), ("piece", pa.binary())]
-        ),
-    )  # fmt: skip
+def _row(task: int, n_held: int, told: bytes, folder: str | None, piece: bytes) -> pa.RecordBatch:
+    kinds = (pa.int32(), pa.int64(), pa.binary(), pa.string(), pa.binary())
+    values = (task, n_held, told, folder, piece)
+    arrays = [pa.array([value], kind) for value, kind in zip(values, kinds, strict=True)]
+    return pa.RecordBatch.from_arrays(
+        arrays, names=["task", "n_held", "digests", "folder", "piece"]
+    )
 
 
 def _pieces(folder: Path) -> Iterator[bytes]:
