@@ -87,6 +87,19 @@ def test_what_has_no_hash_is_no_id():
         lookup_of_ints(packed(np.arange(3))).get([])
 
 
+@pytest.mark.parametrize("index", ["auto", "scan"])
+def test_ints_are_found_after_the_last_string_has_left(monkeypatch, index):
+    monkeypatch.setattr(tiers, "HEAD_MOST", 4)
+    m = Matcher(index)
+    m.add_many([("a", "x = 1"), *[(i, "x = 1") for i in range(9)]])
+    m.remove("a")
+    m.compact()
+    assert 3 in m
+    assert "a" not in m
+    m.remove_many([3, 5])
+    assert m.match({"x": 1}) == [0, 1, 2, 4, 6, 7, 8]
+
+
 @pytest.mark.parametrize("name", [lambda i: i, lambda i: 7 * i % 101, lambda i: f"s{i}"])
 def test_a_segment_has_no_map_of_its_ids_and_answers_as_before(monkeypatch, name):
     monkeypatch.setattr(tiers, "HEAD_MOST", 20)

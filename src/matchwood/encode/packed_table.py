@@ -13,6 +13,7 @@ second (`python benchmarks/memory.py`).
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -76,21 +77,27 @@ class PackedTable:
     def __init__(self, layout: ExpressionLayout, predicates: PredicateTable) -> None:
         n_slots = int(np.flatnonzero(layout.kind).max(initial=-1)) + 1
         cut = {"code": int(layout.count[N_CODE]), "count": len(layout.count)}
-        self._expressions = {
-            name: packed_array(getattr(layout, name)[: cut.get(name, n_slots)])
-            for name in layout._fields
-        }
+        arrays = {name: getattr(layout, name)[: cut.get(name, n_slots)] for name in layout._fields}
+        self._is_whole = np.array_equal(arrays["start"], _side_by_side(arrays["size"]))
+        if self._is_whole:  # no code was given up in between
+            del arrays["start"]
+        self._expressions = {name: packed_array(array) for name, array in arrays.items()}
         arrays = predicates.saved()
         for low, high in _ENDS:
             arrays[high] = arrays[high] - arrays[low]  # wraps around, and back again
         self._predicates = {name: packed_array(array) for name, array in arrays.items()}
         self.n_predicates = len(predicates)
 
+    def arrays(self) -> Iterator[tuple[str, PackedArray]]:
+        """All arrays with their names."""
+        for name, each in self._expressions.items():
+            yield f"expressions: {name}", each
+        for name, each in self._predicates.items():
+            yield f"predicates: {name}", each
+
     @property
     def nbytes(self) -> int:
-        return sum(
-            [each.nbytes for each in (*self._expressions.values(), *self._predicates.values())]
-        )
+        return sum([each.nbytes for _, each in self.arrays()])
 
     def kinds(self) -> np.ndarray:
         """The kind of every slot."""
@@ -98,10 +105,17 @@ class PackedTable:
 
     def unpacked(self) -> tuple[ExpressionLayout, PredicateTable]:
         """The layout and the predicates again."""
-        layout = ExpressionLayout(
-            **{name: each.unpacked() for name, each in self._expressions.items()}
-        )
+        arrays = {name: each.unpacked() for name, each in self._expressions.items()}
+        if self._is_whole:
+            arrays["start"] = _side_by_side(arrays["size"])
+        layout = ExpressionLayout(**arrays)
         arrays = {name: each.unpacked() for name, each in self._predicates.items()}
         for low, high in _ENDS:
             arrays[high] += arrays[low]
         return layout, PredicateTable.restore(arrays)
+
+
+def _side_by_side(sizes: np.ndarray) -> np.ndarray:
+    """Where code of these sizes begins that lies side by side."""
+    ends = np.cumsum(sizes, dtype=np.int64)
+    return ends - sizes

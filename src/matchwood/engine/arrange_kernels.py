@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 
-from matchwood.kernel.jit import kernel, lowest_bit, part
+from matchwood.kernel.jit import bits_set, kernel, lowest_bit, part
 from matchwood.kernel.sort_kernels import sort_words
 
 SMALL = 256
 """Segments up to this size are sorted; larger ones are marked in a bitmap and read off, which costs
 a look at every 64 slots instead of many comparisons."""
+
+_TOP = np.int64(-(2**63))
+"""The highest bit of a word: a word that has it has a lowest one, too."""
 
 
 @part
@@ -30,21 +33,43 @@ def _sort_by_order(slots, first, last, order):
 
 
 @part
+def _write_bits(slots, at, word, bits):
+    """Write the slots of the bits of a word; returns the position behind them."""
+    while bits != 0:
+        slots[at] = (word << 6) + lowest_bit(bits)
+        at += 1
+        bits &= bits - np.int64(1)
+    return at
+
+
+@part
 def _read_off_bitmap(slots, first, last, bitmap):
-    low, high = len(bitmap), -1
+    """Mark the slots in the bitmap and read them off in order, while it becomes zero again.
+
+    Two slots of a word are written whether it has them or not, and counted: few words have more, and
+    a wrong guess about how many there are would cost more.  What is too much is written over.
+    """
+    low, high = np.int64(len(bitmap)), np.int64(-1)
     for i in range(first, last):
-        word = slots[i] >> 6
+        word = np.int64(slots[i]) >> 6
         bitmap[word] |= np.int64(1) << np.int64(slots[i] & 63)
         low, high = min(low, word), max(high, word)
-    at = first
-    for word in range(low, high + 1):
+    at, word = np.int64(first), low
+    while at + 2 <= last and word <= high:
         bits = bitmap[word]
-        if bits != 0:
-            bitmap[word] = 0
-            while bits != 0:
-                slots[at] = (word << 6) + lowest_bit(bits)
-                at += 1
-                bits &= bits - np.int64(1)
+        bitmap[word] = 0
+        others = bits & (bits - np.int64(1))
+        slots[at] = (word << 6) + lowest_bit(bits | _TOP)
+        slots[at + 1] = (word << 6) + lowest_bit(others | _TOP)
+        n = np.int64(bits_set(bits))
+        if n > 2:
+            _write_bits(slots, at + 2, word, others & (others - np.int64(1)))
+        at += n
+        word += 1
+    while word <= high:
+        at = _write_bits(slots, at, word, bitmap[word])
+        bitmap[word] = 0
+        word += 1
 
 
 @part

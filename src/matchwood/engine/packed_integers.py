@@ -3,6 +3,7 @@
     Runs      values that repeat or count upwards over long stretches: ids 0, 1, 2, ..., numbers in
               the order of addition, times of addition
     Narrow    values that lie close together: the lowest of them, and differences of 1, 2 or 4 bytes
+    Starts    where things of given sizes begin that lie side by side: every 64th is kept
     an array  everything else
 
 Each answers `[slot]`, `[slots]` and `[first:last]` with int64, as the array would.
@@ -16,6 +17,8 @@ import numpy as np
 
 _RUN = 24
 """Bytes of a run."""
+_STRIDE = 64
+"""Things between two starts that are kept."""
 _KINDS: tuple[type[Any], ...] = (np.uint8, np.uint16, np.uint32)
 
 
@@ -65,6 +68,31 @@ class Narrow:
 
     def __getitem__(self, at: Any) -> Any:
         return self.differences[at].astype(np.int64) + self.lowest
+
+
+class Starts:
+    """Where things begin that lie side by side; a size below 0 counts as 0."""
+
+    __slots__ = ("_sizes", "_some")
+
+    def __init__(self, sizes: np.ndarray | Runs | Narrow) -> None:
+        lengths = np.maximum(sizes[:], 0)
+        self._sizes, self._some = sizes, (np.cumsum(lengths) - lengths)[::_STRIDE].copy()
+
+    def __len__(self) -> int:
+        return len(self._sizes)
+
+    @property
+    def nbytes(self) -> int:
+        """Without the sizes."""
+        return int(self._some.nbytes)
+
+    def __getitem__(self, at: Any) -> Any:
+        if isinstance(at, slice) or np.ndim(at):
+            lengths = np.maximum(self._sizes[:], 0)
+            return (np.cumsum(lengths) - lengths)[at]
+        first = at // _STRIDE
+        return self._some[first] + np.maximum(self._sizes[first * _STRIDE : at], 0).sum()
 
 
 Packed = np.ndarray | Runs | Narrow

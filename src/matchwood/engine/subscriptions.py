@@ -139,13 +139,14 @@ class Subscriptions:
         """What finds slots by id while there is no map; slots have no gaps."""
         found = self._lookup
         if found is None:  # several threads may do this at the same time
-            n = self._n_slots
+            n, ids = self._n_slots, self._ids
             if self.n_strings:
                 ids = self.ids
                 found = lookup_of_names(ids[:n].tolist(), ids.__getitem__)
+            elif isinstance(ids, np.ndarray):  # of objects, if there were strings before
+                found = lookup_of_ints(ids[:n].astype(np.int64, copy=False))
             else:
-                ids = self._ids
-                found = lookup_of_ints(ids[:n] if isinstance(ids, np.ndarray) else ids)
+                found = lookup_of_ints(ids)
             self._lookup = found
         return found
 
@@ -231,8 +232,8 @@ class Subscriptions:
     def freeze(self) -> None:
         """Take the smallest form; from now on they are only read.  Slots have no gaps."""
         n = self._n_slots
-        ids = self._ids[:n]
-        self._ids = packed(ids) if ids.dtype == np.int64 else ids.copy()
+        ids = self.ids[:n]
+        self._ids = ids.copy() if self.n_strings else packed(ids)
         if self.in_order:  # else kernels sort by it
             self.order = packed(self.order[:n])
         self.texts.freeze(n)

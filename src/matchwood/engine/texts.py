@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from matchwood.engine.packed_integers import packed
+from matchwood.engine.packed_integers import Starts, packed
 from matchwood.kernel.arrays import doubled, grown, slices
 from matchwood.kernel.journal import Journal
 
@@ -28,8 +28,8 @@ class TextArena:
 
     def __init__(self, journal: Journal | None = None) -> None:
         self._journal = Journal() if journal is None else journal
-        self._start: Any = np.zeros(64, np.int64)  # Packed when frozen
-        self._size: Any = np.full(64, -1, np.int32)  # the same
+        self._start: Any = np.zeros(64, np.int64)  # Starts when frozen
+        self._size: Any = np.full(64, -1, np.int32)  # Packed when frozen
         self._bytes = np.zeros(1024, np.uint8)
         self._used = 0
         self._wasted = 0
@@ -103,10 +103,13 @@ class TextArena:
 
     def freeze(self, n: int) -> None:
         """Take the smallest form of the texts of n slots; from now on they are only read."""
-        self._rewrite(np.arange(min(n, len(self._size))))
         self.make_room(n)
+        ends = np.cumsum(np.maximum(self._size[:n], 0, dtype=np.int64))
+        if self._wasted or (self._start[1:n] != ends[:-1]).any():  # else they lie side by side
+            self._rewrite(np.arange(n))
         self._bytes = self._bytes[: self._used].copy()
-        self._start, self._size = packed(self._start[:n]), packed(self._size[:n])
+        self._size = packed(self._size[:n])
+        self._start = Starts(self._size)
 
     def compact(self, old: np.ndarray) -> None:
         """Keep the texts of slots `old`, renumbered from 0."""

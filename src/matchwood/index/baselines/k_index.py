@@ -263,7 +263,7 @@ class KIndex(StaticFrame[Enumerated]):
         if len(s.here) <= longest:
             here, stop, at, end, cursor = np.empty((5, doubled(16, longest + 1)), np.int64)
             s = s._replace(here=here, stop=stop, at=at, end=end, cursor=cursor)
-        n_slots = len(self._is_held)
+        n_slots = self._n_slots
         if not is_plain and len(s.seen) < n_slots:
             s = s._replace(seen=np.zeros(n_slots, np.int64), tally=np.zeros(n_slots, np.int32))
         part.arrays = s

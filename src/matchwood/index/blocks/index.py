@@ -116,8 +116,8 @@ class BlockIndex(StaticFrame[Structure]):
         memory = self._arrays_in(scratch)
         if is_plain:
             events = events._replace(more=events.more[:0])
-        elif len(memory.seen) < len(self._is_held):
-            part.arrays = memory._replace(seen=np.zeros(len(self._is_held), np.int64))
+        elif len(memory.seen) < self._n_slots:
+            part.arrays = memory._replace(seen=np.zeros(self._n_slots, np.int64))
         kernel, view = (
             (match_blocks, self._view) if is_plain else (match_sets, self._view_with_table)
         )

@@ -84,44 +84,60 @@ class StaticFrame(IndexFrame, Generic[Structure]):
     def stats(self) -> dict[str, Any]:
         self.settle()
         found = super().stats()
-        return {**found, "bytes": found["bytes"] + self._is_held.nbytes}
+        return {**found, "bytes": found["bytes"] + self._marks.nbytes}
 
     # ── the set ─────────────────────────────────────────────────────────────────────────────────
 
     def _clear(self) -> None:
-        self._is_held = np.zeros(_SMALL, np.bool_)
+        self._marks = np.zeros(_SMALL, np.uint8)  # a bit for each slot
         self._kept = None
+
+    @property
+    def _n_slots(self) -> int:
+        """Slots that have a mark; those held are among them."""
+        return 8 * len(self._marks)
 
     def _held(self) -> np.ndarray:
         """The slots that are held, ascending."""
-        return np.flatnonzero(self._is_held).astype(np.int32)
+        return np.flatnonzero(np.unpackbits(self._marks, bitorder="little")).astype(np.int32)
+
+    def _mark(self, slots: np.ndarray) -> None:
+        needed = int(slots.max(initial=0)) // 8 + 1
+        self._marks = grown(self._marks, doubled(len(self._marks), needed))
+        np.bitwise_or.at(self._marks, slots >> 3, _bits(slots))
+
+    def _unmark(self, slots: np.ndarray) -> None:
+        np.bitwise_and.at(self._marks, slots >> 3, ~_bits(slots))
 
     def _add(self, slots: np.ndarray) -> None:
-        self._is_held = grown(self._is_held, doubled(len(self._is_held), int(slots.max()) + 1))
-        self._is_held[slots] = True
+        self._mark(slots)
         self._kept = None
         if self._must_build_now(slots):
             try:
                 self.settle()
             except BaseException:
-                self._is_held[slots] = False
+                self._unmark(slots)
                 raise
 
     def delete(self, slots: np.ndarray) -> None:
-        known = slots[slots < len(self._is_held)]
-        super().delete(known[self._is_held[known]])  # what was refused was never here
+        known = slots[slots < self._n_slots]
+        is_held = (self._marks[known >> 3] & _bits(known)) != 0
+        super().delete(known[is_held])  # what was refused was never here
 
     def _remove(self, slots: np.ndarray) -> None:
-        self._is_held[slots] = False
+        self._unmark(slots)
         self._kept = None
 
     def _arrays(self) -> dict[str, np.ndarray]:
         return {"held": self._held()}
 
     def _take(self, layout: Mapping[str, np.ndarray]) -> None:
-        held = layout["held"]
-        self._is_held = np.zeros(doubled(_SMALL, int(held.max(initial=0)) + 1), np.bool_)
-        self._is_held[held] = True
+        self._mark(layout["held"])
 
     def _thaw(self) -> None:
         """Nothing: no array of a snapshot is kept."""
+
+
+def _bits(slots: np.ndarray) -> np.ndarray:
+    """The bit of each slot in its byte of the marks."""
+    return np.left_shift(1, slots & 7).astype(np.uint8)
