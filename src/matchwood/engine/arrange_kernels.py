@@ -46,8 +46,8 @@ def _write_bits(slots, at, word, bits):
 def _read_off_bitmap(slots, first, last, bitmap):
     """Mark the slots in the bitmap and read them off in order, while it becomes zero again.
 
-    Two slots of a word are written whether it has them or not, and counted: few words have more, and
-    a wrong guess about how many there are would cost more.  What is too much is written over.
+    Two slots of a word are written whether it has them or not, and counted: few words have more,
+    and a wrong guess about how many there are would cost more.  What is too much is written over.
     """
     low, high = np.int64(len(bitmap)), np.int64(-1)
     for i in range(first, last):
