@@ -302,3 +302,15 @@ def test_contains_and_len_know_what_is_there():
     assert "1" not in m
     assert None not in m
     assert pd.NA not in m
+
+
+def test_ints_are_found_after_the_last_string_among_them_has_gone() -> None:
+    m = mw.Matcher()
+    m.add_many([("s", "x = 1"), (5, "x = 1"), (3, "x = 1")])
+    m.remove("s")
+    m.compact()
+    assert 3 in m
+    assert 4 not in m
+    assert m.match({"x": 1}) == [5, 3]
+    m.replace(5, "x = 2")
+    assert m.match({"x": 2}) == [5]
