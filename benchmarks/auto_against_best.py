@@ -11,24 +11,12 @@ is 1.2.
 from __future__ import annotations
 
 import sys
-import time
+from collections.abc import Iterator
+from functools import partial
 
-import numpy as np
+from matchwood.bench.engine.contest import contest, ratio
+from matchwood.workload import Workload, find_workload
 
-from matchwood.bench.answers import check, first_events, pairs
-from matchwood.bench.searching import searched
-from matchwood.encode.events import EventBatch
-from matchwood.encode.expression_kernels import TREE
-from matchwood.engine.planner import plan
-from matchwood.errors import MatchwoodError
-from matchwood.index.core.protocol import ANY
-from matchwood.index.core.registry import find_index
-from matchwood.index.core.scratch import Scratch
-from matchwood.workload.loading import load_events, load_subscriptions
-from matchwood.workload.registry import find_workload
-
-SINGLE = ("blocks", "pst_bloom", "pst_hash", "be_tree", "vcr", "a_tree", "scan")
-FOR_TREES = ("a_tree", "interval_id", "translation", "scan")
 MOST, N_EVENTS, ROUNDS, GOAL = 200_000, 100, 5, 1.2
 SPARSE = {"n_attributes": 400, "min_predicates": 3, "max_predicates": 3, "event_size": 60}
 WORKLOADS = (
@@ -45,41 +33,8 @@ WORKLOADS = (
     ("skew2d:figure-9", {"n_subscriptions": 128_000}),
 )  # fmt: skip
 
-SCANNED = 3_000
-"""Subscriptions up to which `scan` takes part."""
 
-
-def one_event(events: EventBatch, e: int) -> EventBatch:
-    part = slice(events.start[e], events.start[e + 1])
-    keys = events.lo[part]
-    return EventBatch(np.array([0, len(keys)]), events.attr[part], keys, keys)
-
-
-class Contestant:
-    """Some indexes that share the work."""
-
-    def __init__(self, name: str, indexes: list) -> None:
-        self.name, self.indexes, self.scratch = name, indexes, Scratch()
-        self.batch, self.alone = [], []
-
-    def search(self, events: EventBatch) -> list:
-        return [searched(each, events, self.scratch) for each in self.indexes]
-
-    def pairs(self, events: EventBatch) -> np.ndarray:
-        return np.sort(np.concatenate([pairs(h, events.n_events) for h in self.search(events)]))
-
-    def round(self, events: EventBatch, singles: list[EventBatch]) -> None:
-        self.search(events)  # whatever the one before has left in the caches
-        began = time.thread_time()
-        self.search(events)
-        self.batch.append((time.thread_time() - began) / events.n_events)
-        began = time.thread_time()
-        for event in singles:
-            self.search(event)
-        self.alone.append((time.thread_time() - began) / len(singles))
-
-
-def cases(wanted: list[str], most: int):
+def cases(wanted: list[str], most: int) -> Iterator[tuple[str, Workload]]:
     """The workloads to measure, and what to call them."""
     for workload, changes in WORKLOADS:
         if not any(workload.startswith(each) for each in wanted):
@@ -90,52 +45,16 @@ def cases(wanted: list[str], most: int):
         yield label, whole.with_parameters(n_subscriptions=n)
 
 
-def contestants(table, slots) -> list[Contestant]:
-    chosen = plan(table, slots)
-    for row in chosen.rows():
-        print(f"    {row['index']} <- {row['reason']}")
-    found = [Contestant("auto", [each.build(table) for each in chosen.choices])]
-    has_trees = bool((table.layout.kind[slots] == TREE).any())
-    for name in FOR_TREES if has_trees else SINGLE:
-        kind = find_index(name)
-        if (has_trees and kind.language != ANY) or (name == "scan" and len(slots) > SCANNED):
-            continue
-        if name == "translation" and len(slots) > 20_000:
-            continue
-        try:
-            index = kind.build(table, slots)
-            index.settle()
-            found.append(Contestant(name, [index]))
-        except MatchwoodError as error:
-            print(f"    {name}: {error}")
-    return found
-
-
-def measure(label: str, workload) -> tuple[float, float]:
-    loaded = load_subscriptions(workload)
-    events = load_events(workload, loaded.attributes)
-    table, slots = loaded.table, loaded.slots
-    print(f"{label}, {len(slots):,} subscriptions", flush=True)
-    found = contestants(table, slots)
-    events = first_events(events, N_EVENTS)
-    singles = [one_event(events, e) for e in range(min(50, events.n_events))]
-    few = first_events(events, 20)
-    scan = Contestant("scan", [find_index("scan").build(table, slots)])
-    expected = scan.pairs(few)
-    for each in found:
-        check(each.name, label, each.pairs(few), expected)
-        each.search(events)
-    for _ in range(ROUNDS):
-        for each in found:
-            each.round(events, singles)
+def measure(label: str, workload: Workload) -> tuple[float, float]:
+    print(f"{label}, {workload.n_subscriptions:,} subscriptions", flush=True)
+    found = contest(label, workload, N_EVENTS, ROUNDS, partial(print, flush=True))
     ratios = []
-    for what in ("batch", "alone"):
-        least = {each.name: min(getattr(each, what)) * 1e6 for each in found}
-        best = min(list(least)[1:], key=least.get)
-        ratios.append(least["auto"] / least[best])
-        others = "  ".join(f"{name} {value:,.1f}" for name, value in least.items())
-        verdict = "ok" if ratios[-1] <= GOAL else "MISSED"
-        print(f"    {what}: {others}   ratio {ratios[-1]:.2f} of {best} {verdict}", flush=True)
+    for what, micros in found.items():
+        value, best = ratio(micros)
+        ratios.append(value)
+        others = "  ".join(f"{name} {each:,.1f}" for name, each in micros.items())
+        verdict = "ok" if value <= GOAL else "MISSED"
+        print(f"    {what}: {others}   ratio {value:.2f} of {best} {verdict}", flush=True)
     return ratios[0], ratios[1]
 
 

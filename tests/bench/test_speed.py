@@ -8,10 +8,11 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from matchwood.bench.goals import LEAST, AnswersDiffer, agree
 from matchwood.bench.speed import user_cases
-from matchwood.bench.speed.goals import BY_KEY, GOALS, LEAST
+from matchwood.bench.speed.goals import BY_KEY, GOALS
 from matchwood.bench.speed.runner import CASES, run_speed
-from matchwood.bench.speed.user_cases import AnswersDiffer, agree, texts_of
+from matchwood.bench.speed.user_cases import texts_of
 from matchwood.cli.app import app
 from matchwood.errors import MatchwoodError
 

@@ -20,9 +20,10 @@ app = typer.Typer(
 def list_suites(as_json: Json = False) -> None:
     """List the suites and their presets."""
     from matchwood import bench
-    from matchwood.bench import papers, spark_suite, speed
+    from matchwood.bench import engine, papers, spark_suite, speed
 
-    suites = [*bench.list_suites(), *papers.LISTED, spark_suite.LISTED, speed.LISTED]
+    others = (spark_suite.LISTED, speed.LISTED, engine.LISTED)
+    suites = [*bench.list_suites(), *papers.LISTED, *others]
     if as_json:
         print_json([{"name": each.name, "description": each.description,
                      "presets": list(each.presets)} for each in suites])  # fmt: skip
@@ -41,7 +42,8 @@ def run(
     case: Annotated[
         list[str] | None,
         typer.Option(
-            help="Suites papers and speed: only this case (be_tree/5a, json); again for more."
+            help="Suites papers, speed and engine: only this case (be_tree/5a, json, open); "
+            "again for more."
         ),
     ] = None,
     minutes: Annotated[
@@ -59,7 +61,7 @@ def run(
 ) -> None:
     """Run a suite, show its table and write its result as JSON."""
     from matchwood import bench
-    from matchwood.bench import papers, spark_suite, speed
+    from matchwood.bench import engine, papers, spark_suite, speed
 
     if suite in (papers.NAME, papers.EXTERNAL):
         from matchwood.bench.papers.summary import as_data, as_text
@@ -91,6 +93,13 @@ def run(
             one = (index or ["auto"])[0]
             timed = run_speed(preset, out, advance, one, tuple(case or ()))
         typer.echo(timed.to_json() if as_json else timed.table())
+        return
+    if suite == engine.NAME:
+        from matchwood.bench.engine.runner import run_engine
+
+        with progress("benchmark") as advance:
+            seen = run_engine(preset, out, advance, tuple(case or ()))
+        typer.echo(seen.to_json() if as_json else seen.table())
         return
     with progress("benchmark") as advance:
         report = bench.run_suite(

@@ -6,26 +6,7 @@ lines are the faster of event-ruler (Java) and quamina (Go) on that machine.
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
-LEAST, MOST = "at most", "at least"
-
-
-class Goal(NamedTuple):
-    """One row."""
-
-    key: str
-    what: str
-    unit: str
-    before: float | None
-    goal: float | None
-    """None: shown, not judged."""
-    sense: str
-
-    def is_met(self, now: float) -> bool | None:
-        if self.goal is None:
-            return None
-        return now <= self.goal if self.sense == LEAST else now >= self.goal
+from matchwood.bench.goals import LEAST, MOST, Goal
 
 
 def _micros(key: str, what: str, before: float | None, goal: float | None) -> Goal:

@@ -15,9 +15,11 @@ from typing import Any
 import numpy as np
 
 from matchwood import Matcher
+from matchwood.bench.engine.contest import one_event
+from matchwood.bench.goals import Measured, agree, seconds
 from matchwood.bench.speed.roofline import Reading, reading
 from matchwood.bench.speed.sizes import Sizes
-from matchwood.bench.speed.user_cases import Measured, agree, matcher_of, seconds
+from matchwood.bench.speed.user_cases import matcher_of
 from matchwood.encode.events import EncodedEvents, EventBatch
 from matchwood.encode.expressions import ExpressionTable
 from matchwood.index.core.scratch import Scratch
@@ -103,13 +105,6 @@ class Database:
             "e.v BETWEEN p.lo AND p.hi GROUP BY ALL) JOIN need USING (sub) WHERE c = n ORDER BY sub"
         ).fetchnumpy()["sub"]
         return np.asarray(found)
-
-
-def one_event(events: EventBatch, e: int) -> EventBatch:
-    """An event of a batch as a batch."""
-    part = slice(events.start[e], events.start[e + 1])
-    keys = np.ascontiguousarray(events.lo[part])
-    return EventBatch(np.array([0, len(keys)]), events.attr[part].copy(), keys, keys)
 
 
 def index_case(name: str, sizes: Sizes, index: str) -> Iterator[Measured | Reading]:

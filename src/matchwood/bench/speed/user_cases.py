@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterator
 from functools import partial
 from itertools import cycle
 from random import Random
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from matchwood import Matcher
+from matchwood.bench.goals import AnswersDiffer, Measured, agree, seconds
 from matchwood.bench.speed.sizes import Sizes
 from matchwood.encode.json_events import JsonLines
 from matchwood.errors import MatchwoodError
@@ -21,36 +22,6 @@ from matchwood.workload.tables import wide_events
 
 FIELDS = 20
 """Fields of a line of JSON, beside an array and a note."""
-
-
-class Measured(NamedTuple):
-    """A value for a row, and what stands beside it."""
-
-    key: str
-    value: float
-    beside: dict[str, float] = {}  # noqa: RUF012 - never written
-
-
-class AnswersDiffer(MatchwoodError):
-    """Two ways of matching found different things: a defect, not a wrong call."""
-
-
-def agree(case: str, *answers: Iterable[Any]) -> None:
-    """Raise unless all ways of matching gave the same."""
-    first, *others = map(list, answers)
-    for other in others:
-        if other != first:
-            raise AnswersDiffer(f"suite speed, {case}: answers differ, so there are no times")
-
-
-def seconds(call: Callable[[], Any], rounds: int = 5) -> float:
-    """The least time of the thread that a call takes."""
-    times = []
-    for _ in range(rounds):
-        began = time.thread_time()
-        call()
-        times.append(time.thread_time() - began)
-    return min(times)
 
 
 def matcher_of(workload: Workload, index: str) -> Matcher:
@@ -78,7 +49,7 @@ def dict_cases(sizes: Sizes, index: str) -> Iterator[Measured]:
     events = event_dicts(table, 0, sizes.events)
     few = events[:50]
     agree(
-        "dict",
+        "suite speed, dict",
         [matcher.match(event) for event in few],
         matcher.match_many(few).to_pylist(),
         matcher.match_many(wide_events(table, 0, sizes.events).slice(0, 50)).to_pylist(),
@@ -131,7 +102,7 @@ def equality_cases(sizes: Sizes, index: str) -> Iterator[Measured]:
     events = event_dicts(table, 0, sizes.many_events)
     wide, few = wide_events(table, 0, sizes.many_events), events[:200]
     agree(
-        "equality",
+        "suite speed, equality",
         [matcher.match(event) for event in few],
         matcher.match_many(few).to_pylist(),
         matcher.match_many(wide)[:200],
