@@ -29,6 +29,7 @@ from matchwood.index.stabbing.interval_skip_list_kernels import (
     put_boxed,
     put_exact,
     stab,
+    stab_size,
 )
 from matchwood.index.stabbing.marker_kernels import (
     KIND,
@@ -73,14 +74,19 @@ def put(s, k, i, lo, hi, before):
 
 
 @part
+def _every_cell(s, k):
+    """The cell that every probe of list k emits."""
+    if s.count[KIND] == SKIP_LIST:
+        return every_cell(s, k)
+    if s.count[KIND] == SEARCH_TREE:
+        return np.int64(1 + 3 * (2 * k) + IN_NODE)
+    return np.int64(2 * k + 1)
+
+
+@part
 def put_out_of_scope(s, k, i):
     """Put identifier i, which is nowhere, where every probe finds it."""
-    if s.count[KIND] == SKIP_LIST:
-        put_everywhere(s, i, every_cell(s, k))
-    elif s.count[KIND] == SEARCH_TREE:
-        put_everywhere(s, i, 1 + 3 * (2 * k) + IN_NODE)
-    else:
-        put_everywhere(s, i, 2 * k + 1)
+    put_everywhere(s, i, _every_cell(s, k))
 
 
 @part
@@ -140,6 +146,14 @@ def probe(s, k, key, out, n):
     if s.count[KIND] == SEARCH_TREE:
         return tree_probe(s, k, key, out, n)
     return hash_probe(s, k, key, out, n)
+
+
+@part
+def probe_size(s, k, key):
+    """How many identifiers a probe finds; of a tree or a hash table those under every key alone."""
+    if s.count[KIND] == SKIP_LIST:
+        return stab_size(s, k, key)
+    return np.int64(s.cell_size[_every_cell(s, k)])
 
 
 @part

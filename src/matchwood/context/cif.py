@@ -38,7 +38,10 @@ from matchwood.context.choice import EVERY
 from matchwood.context.cif_config import CifConfig
 from matchwood.context.cif_indexes import ProfileIndexes
 from matchwood.context.cif_kernels import (
+    FALSE_POSITIVE,
+    FIND,
     N_EVENTS,
+    NOTHING,
     Filter,
     Lists,
     Search,
@@ -147,7 +150,7 @@ class Cif(ProfileIndexes):
 
     def new_part(self) -> Part:
         part = Part()
-        part.arrays = _new_search(0)
+        part.arrays = _new_search(0, 0)
         return part
 
     def search(self, events: EventBatch, scratch: Scratch) -> Hits:
@@ -165,7 +168,7 @@ class Cif(ProfileIndexes):
         part, size = scratch.of(self), len(self.profiles.slot)
         if part.version != self._version or len(part.arrays.seen) < size:
             is_other, noted = part.version != self._version, part.arrays
-            part.arrays = _new_search(size)
+            part.arrays = _new_search(size, self.choice.n_lists)
             part.version = self._version
             if not is_other:  # the same entries: what was noted about them still holds
                 part.arrays = part.arrays._replace(noted=noted.noted, count=noted.count)
@@ -222,7 +225,14 @@ class Cif(ProfileIndexes):
     def filter(self) -> Filter:
         """What a search reads."""
         lists = Lists(self.choice.of_attr, self.choice.every, self.choice.width)
-        return Filter(self.profiles, self.structure, self.cells, lists, self.mode == AGILE)
+        return Filter(self.profiles, self.structure, self.cells, lists, self._notes)
+
+    @property
+    def _notes(self) -> int:
+        """What the policy wants to know of a search."""
+        if self.mode != AGILE:
+            return NOTHING
+        return FIND if self._policy[P_KIND] == RENT else FALSE_POSITIVE
 
     def _deescalate(self) -> None:
         asked = int(self._policy[P_ASKED])
@@ -285,10 +295,11 @@ class Cif(ProfileIndexes):
         self._is_stale = True
 
 
-def _new_search(n_profiles: int) -> Search:
+def _new_search(n_profiles: int, n_lists: int) -> Search:
     """What a search writes to; memory that is not touched costs nothing."""
     return Search(
         clock=np.zeros(1, np.int64),
+        key=np.zeros((n_lists, 2), np.int64),
         seen=np.zeros(n_profiles, np.uint8),
         found=np.empty(n_profiles, np.int32),
         candidates=np.empty(n_profiles, np.int32),

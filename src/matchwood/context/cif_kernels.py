@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from matchwood.context.agile_kernels import probe
+from matchwood.context.agile_kernels import probe, probe_size
 from matchwood.context.leaf_kernels import Hulls, is_decided, lead
 from matchwood.context.policy_kernels import DECAY, P_UPDATES, P_WRONG, SAMPLE, ask
 from matchwood.context.profile_kernels import MATCH, N_LOOSE, N_PROFILES, Profiles, test
@@ -18,6 +18,13 @@ from matchwood.kernel.verify_kernels import Posted, finish_event, post_event
 SPARSE = 32
 """From one candidate in so many profiles on, candidates are put in order."""
 
+IN_ORDER = 4
+"""From one found entry in so many profiles on, K(i) of all profiles are read in order instead: an
+entry on a chain of markers costs as much as the ranges of so many profiles that lie side by side."""
+
+NOTHING, FALSE_POSITIVE, FIND = range(3)
+"""What searches note for the policy: nothing, false positives, or these and what was found."""
+
 AHEAD = 16
 """How many candidates before its turn one is asked for."""
 
@@ -26,6 +33,7 @@ class Search(NamedTuple):
     """What a search writes to: one per filter and scratch."""
 
     clock: np.ndarray  # int64[1], counts events that were probed
+    key: np.ndarray  # int64[lists, 2], key that the event has for an index; clock of that event
     seen: np.ndarray  # uint8[profiles], indexes that found each, see `_merge`
     found: np.ndarray  # int32[profiles], entries that one index found
     candidates: np.ndarray  # int32[profiles]
@@ -85,7 +93,7 @@ class Filter(NamedTuple):
     s: Structure
     cells: np.ndarray
     lists: Lists
-    adapts: bool  # whether finds and false positives are noted
+    notes: int  # NOTHING, FALSE_POSITIVE or FIND
 
 
 @part
@@ -102,7 +110,7 @@ def _ask(x, k, key, base, n, search):
     need, width = x.profiles.need, x.lists.width
     seen, found, candidates = search.seen, search.found, search.candidates
     n_found = probe(x.s, k, key, found, np.int64(0))
-    if x.adapts and search.clock[0] % SAMPLE == 0:
+    if x.notes == FIND and search.clock[0] % SAMPLE == 0:
         for i in range(n_found):
             _note(search, ~np.int64(found[i]))
     for i in range(n_found):
@@ -117,11 +125,58 @@ def _ask(x, k, key, base, n, search):
 
 
 @part
+def _pose(x, events, e, search):
+    """Write the event's key for every index that it asks; returns how many entries they hold under
+    these keys, at least.
+    """
+    lists, clock, n_found = x.lists, search.clock[0], np.int64(0)
+    for entry in range(events.start[e], events.start[e + 1]):
+        k = _list_of(lists, events.attr[entry])
+        if k >= 0:
+            search.key[k, 0], search.key[k, 1] = events.lo[entry], clock
+            n_found += probe_size(x.s, k, np.int64(events.lo[entry]))
+    if lists.every >= 0:
+        search.key[lists.every, 0], search.key[lists.every, 1] = 0, clock
+        n_found += probe_size(x.s, np.int64(lists.every), np.int64(0))
+    return n_found
+
+
+@part
+def _is_found(x, e, search):
+    """Whether the event's key is in K(e): 1 or 0, without a jump that could be guessed wrong."""
+    k, held = np.int64(x.profiles.listed[e]), x.s.range
+    key = search.key[k, 0]
+    is_asked = np.int64(search.key[k, 1] == search.clock[0])
+    return np.int64(held[e, 0] <= key) & np.int64(key <= held[e, 1]) & is_asked
+
+
+@part
+def _read_in_order(x, search):
+    """The candidates that `_ask` of all indexes would find, in order, from K(i) of every entry."""
+    need, width, n_profiles = x.profiles.need, x.lists.width, x.profiles.count[N_PROFILES]
+    n = np.int64(0)
+    for p in range(n_profiles):
+        if need[p] == 0:
+            continue
+        missing = np.int64(need[p])
+        for e in range(p * width, (p + 1) * width):
+            missing -= _is_found(x, e, search)
+        search.candidates[n] = p
+        n += np.int64(missing <= 0)
+    if x.notes == FIND and search.clock[0] % SAMPLE == 0:
+        for e in range(n_profiles * width):
+            if _is_found(x, e, search):
+                _note(search, ~np.int64(e))
+    return n
+
+
+@part
 def _merge(x, events, e, search):
     """Candidates of the posted event: profiles that all their indexes have found, and the loose.
 
     `seen` counts, above a base that rises from event to event, so it is cleared once in 31.  Many
     candidates are read off it in order: testing them then runs through memory, not across it.
+    Where indexes would find very many, as they do after escalations, they are not asked.
     """
     profiles, lists = x.profiles, x.lists
     clock, seen, candidates = search.clock, search.seen, search.candidates
@@ -132,21 +187,23 @@ def _merge(x, events, e, search):
     base = 8 * (clock[0] % 31)
     n, n_asked = np.int64(0), np.int64(0)
     need = profiles.need
-    for entry in range(events.start[e], events.start[e + 1]):
-        k = _list_of(lists, events.attr[entry])
-        if k >= 0:
-            key = np.int64(events.lo[entry])
-            n = _ask(x, k, key, base, n, search)
+    if _pose(x, events, e, search) * IN_ORDER > profiles.count[N_PROFILES]:
+        n = _read_in_order(x, search)
+    else:
+        for entry in range(events.start[e], events.start[e + 1]):
+            k = _list_of(lists, events.attr[entry])
+            if k >= 0:
+                n = _ask(x, k, np.int64(events.lo[entry]), base, n, search)
+                n_asked += 1
+        if lists.every >= 0:
+            n = _ask(x, np.int64(lists.every), np.int64(0), base, n, search)
             n_asked += 1
-    if lists.every >= 0:
-        n = _ask(x, np.int64(lists.every), np.int64(0), base, n, search)
-        n_asked += 1
-    if n * SPARSE > profiles.count[N_PROFILES]:
-        n = 0
-        for p in range(profiles.count[N_PROFILES]):
-            if need[p] > 0 and seen[p] >= base + need[p]:
-                candidates[n] = p
-                n += 1
+        if n * SPARSE > profiles.count[N_PROFILES]:
+            n = 0
+            for p in range(profiles.count[N_PROFILES]):
+                if need[p] > 0 and seen[p] >= base + need[p]:
+                    candidates[n] = p
+                    n += 1
     for i in range(profiles.count[N_LOOSE]):
         p = profiles.loose[i]
         if profiles.slot[p] >= 0:
@@ -191,11 +248,12 @@ def _failed_entry(entry, p, at, is_tree, n_indexes):
 
 
 @part
-def _look_ahead(profiles, cells, candidates, n, i):
+def _look_ahead(profiles, cells, candidates, n, i, width):
     """Ask for what the candidates after this one need: first where it is, then it itself."""
     p = np.int64(candidates[min(i + AHEAD, n - 1)])
     prefetch(profiles.start, p)
     prefetch(profiles.row, p)
+    prefetch(profiles.entry, 3 * width * p)
     p = np.int64(candidates[min(i + AHEAD // 2, n - 1)])
     prefetch(profiles.leaf, 4 * profiles.start[p])
     prefetch(cells, 4 * cells.shape[1] * max(np.int64(profiles.row[p]), 0))
@@ -213,10 +271,10 @@ def _postfilter(x, n, is_probed, event, search, out, used):
     start, leaf, rows, is_tree = profiles.start, profiles.leaf, profiles.row, profiles.is_tree
     has_sets = len(events.more) > 0
     n_tested = np.int64(0)
-    is_scattered = n * SPARSE <= profiles.count[N_PROFILES]
+    is_scattered = 2 * n <= profiles.count[N_PROFILES]
     for i in range(n):
         if is_scattered:
-            _look_ahead(profiles, cells, candidates, n, i)
+            _look_ahead(profiles, cells, candidates, n, i, x.lists.width)
         p = np.int64(candidates[i])
         first, end, row = start[p], start[p + 1], np.int64(rows[p])
         at = first
@@ -234,7 +292,7 @@ def _postfilter(x, n, is_probed, event, search, out, used):
             e = _failed_entry(profiles.entry, p, at, is_tree[p] != 0, x.lists.width)
             if e >= 0:
                 search.count[N_WRONG] += 1
-                if x.adapts:
+                if x.notes >= FALSE_POSITIVE:
                     _note(search, e)
     tested[0] += n_tested
     return used

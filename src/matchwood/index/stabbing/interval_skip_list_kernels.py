@@ -361,3 +361,14 @@ def stab(s, k, key, out, n):
         x = _along(s, x, nil, level, key)
         n = emit(s, _edge(s, x, level) + 1, out, n)
     return n
+
+
+@part
+def stab_size(s, k, key):
+    """How many identifiers `stab` appends."""
+    x, nil = np.int64(2 * k), 2 * k + 1
+    n = np.int64(s.cell_size[_edge(s, x, LEVELS) + 1])
+    for level in range(LEVELS - 1, -1, -1):
+        x = _along(s, x, nil, level, key)
+        n += s.cell_size[_edge(s, x, level) + 1]
+    return n

@@ -1,0 +1,86 @@
+"""Where indexes would find very many entries, K(i) of all are read in order: the same candidates."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from matchwood.bench.answers import pairs
+from matchwood.bench.context_arena import Filter, Stream
+from matchwood.encode.events import EventBatch
+from matchwood.workload import find_workload
+from matchwood.workload.context import Context
+
+NODES, CANDIDATES = 1, 2
+
+
+def workload(updates: float) -> Context:
+    found = find_workload(
+        "context:smoke", n_subscriptions=400, n_events=60, updates_per_profile=updates
+    )
+    assert isinstance(found, Context)
+    return found
+
+
+def candidates_by_ranges(index: Any, event: EventBatch) -> int:
+    """Profiles whose ranges hold the keys of an event, one by one, and the loose ones."""
+    of_attr, profiles, width = index.choice.of_attr, index.profiles, index.choice.width
+    keys = {
+        int(of_attr[attr]): int(key)
+        for attr, key in zip(event.attr.tolist(), event.lo.tolist(), strict=True)
+        if attr < len(of_attr)
+    }
+    n = 0
+    for p in np.flatnonzero(profiles.slot[: int(profiles.count[0])] >= 0).tolist():
+        found = 0
+        for e in range(p * width, (p + 1) * width):
+            low, high = index.structure.range[e].tolist()
+            k = int(profiles.listed[e])
+            found += k in keys and low <= keys[k] <= high
+        n += found >= int(profiles.need[p])  # a loose one needs none
+    return n
+
+
+@pytest.mark.parametrize(
+    ("index", "config", "updates", "is_asked"),
+    [
+        ("agile", {"policy": "auto"}, 10_000.0, False),
+        ("agile", {"policy": "fixed", "false_positives": 50}, 10_000.0, False),
+        ("agile", {}, 10_000.0, False),
+        ("agile", {"policy": "auto"}, 10.0, True),
+        ("eager", {}, 1_000.0, True),
+    ],
+)
+def test_candidates_are_the_profiles_whose_ranges_hold_the_keys(
+    index: str, config: dict[str, Any], updates: float, is_asked: bool
+) -> None:
+    work = workload(updates)
+    one, plain = Filter(index, config, work), Filter("no_index", {}, work)
+    stream, same = (Stream(work, each.attributes, each.store) for each in (one, plain))
+    ways = set()
+    for message in range(work.n_events):
+        stretch, again = stream.stretch(message, message + 1), same.stretch(message, message + 1)
+        one.store.write(*stretch.updates[0])
+        expected = candidates_by_ranges(one.index, stretch.events[0])
+        _, (hits,) = one.run(stretch._replace(updates=[tuple(x[:0] for x in stretch.updates[0])]))
+        _, (all_hits,) = plain.run(again)
+        assert hits.counters[CANDIDATES] == expected
+        assert pairs(hits, 1).tolist() == pairs(all_hits, 1).tolist()
+        ways.add(int(hits.counters[NODES]) > 0)
+    assert is_asked in ways  # an index that is asked is a node that was visited
+    assert is_asked or max(ways)  # it is asked before entries have escalated
+
+
+def test_after_many_updates_few_reach_an_index_and_few_profiles_are_tested() -> None:
+    work = workload(10_000.0)
+    agile = Filter("agile", {"policy": "auto"}, work)
+    stream = Stream(work, agile.attributes, agile.store)
+    agile.run(stream.stretch(0, 400))
+    before = agile.index.work.copy()
+    _, hits = agile.run(stream.stretch(400, 420))
+    escalated, _, updates, _ = (agile.index.work - before).tolist()
+    assert updates > 20 * 300
+    assert escalated < updates / 100
+    assert sum(int(each.counters[CANDIDATES]) for each in hits) < 20 * 400 / 2
