@@ -113,6 +113,8 @@ class Model:
             config["false_positives"] = 3
             config["structure"] = ["auto", "interval_skip_list", "search_tree"][seed % 3]
             config["merge"] = ["count", "bitmap"][seed // 2 % 2]
+        if index == "gbu":
+            config = {"updates": ["bottom_up", "top_down"][seed % 2]}
         self.matcher = Matcher(index=index, schema=SCHEMA, **config)
         self.expected: dict[int, tuple[Expr, str]] = {}
         self.contexts: dict[str, dict[str, Any]] = {}

@@ -52,7 +52,7 @@ SETTINGS: dict[str, list[dict[str, Any]]] = {
         {"columns": 0.0, "ungated": 1, "gated": 1},
     ],
     "eager": _CONTEXT,
-    "gbu": _CONTEXT,
+    "gbu": [*_CONTEXT, {"updates": "bottom_up"}],
     "gryphon": [{"leaf_capacity": 0}, {"leaf_capacity": 1, "rare_first": True}],
     "k_index": [{"max_postings": 10_000}, {"algorithm": "counting"}],
     "no_index": _CONTEXT,

@@ -52,6 +52,7 @@ from matchwood.index.stabbing.marker_kernels import (
     MAX_KEY,
     MIN_KEY,
     NODES,
+    VISITED,
     Structure,
 )
 from matchwood.kernel.arrays import doubled, grown
@@ -93,6 +94,7 @@ def renewed(old: Structure, n_lists: int, listed: np.ndarray, before: np.ndarray
     kind, n = int(old.count[KIND]), len(old.ends)
     is_mirrored = old.node[: 2 * n_lists : 2, MIRRORED] if kind == SEARCH_TREE else None
     s = with_identifiers(new_structure(kind, n_lists, is_mirrored), n)
+    s.count[VISITED] = old.count[VISITED]
     order = np.argsort(listed[:n], kind="stable")
     ends = np.searchsorted(listed[:n][order], np.arange(n_lists + 1))
     for k in range(n_lists if kind == SKIP_LIST else 0):
@@ -149,7 +151,7 @@ class AgileIndex:
         self.structure = new_structure(self._kind, 1, self._mirrored)
         self._exact: dict[int, tuple[int, int]] = {}
         self._before = np.zeros(LEVELS, np.int64)
-        self._following = Following(AGILE, np.zeros((1, 2), np.int64), self._before)
+        self._following = Following(AGILE, np.zeros((1, 2), np.int64), self._before, False)
         self.growth = -1.0
         """From 0 on: an update that leaves K(i) moves it as well, and lets it grow by so much."""
 

@@ -25,6 +25,7 @@ from matchwood.index.stabbing.interval_skip_list_kernels import (
     deescalate_range,
     escalate_range,
     every_cell,
+    move_boxed,
     put_around,
     put_boxed,
     put_exact,
@@ -57,6 +58,7 @@ class Following(NamedTuple):
     mode: int  # NO_INDEX .. AGILE
     scope: np.ndarray  # int64[lists, 2], first and last key that a PARTIAL index holds
     before: np.ndarray  # int64[LEVELS], scratch of the skip list
+    is_bottom_up: bool  # GBU: whether boxes are looked for from where an entry is
 
 
 @part
@@ -181,6 +183,9 @@ def update(s, k, i, lo, hi, following, growth):
             widen(s, k, i, lo, hi, growth)
         else:
             escalate(s, k, i, lo, hi)
+        return MOVED
+    if mode == GBU and s.count[KIND] == SKIP_LIST and following.is_bottom_up and lo <= hi:
+        move_boxed(s, k, i, lo, hi, BOX_LEVEL)
         return MOVED
     take_out(s, i)
     if lo > hi:

@@ -65,7 +65,7 @@ from matchwood.index.core.config import IndexConfig
 from matchwood.index.core.frame import Step, check_slots
 from matchwood.index.core.protocol import ANY, Hits
 from matchwood.index.core.scratch import Part, Scratch
-from matchwood.index.stabbing.marker_kernels import NODES
+from matchwood.index.stabbing.marker_kernels import NODES, VISITED
 
 REQUESTS = 4096
 NOTES = 2**16
@@ -259,6 +259,7 @@ class Cif(ProfileIndexes):
             "index_attributes": [each for each in self.choice.attrs.tolist() if each != EVERY],
             "unindexed": int(self.profiles.count[N_LOOSE]),
             "nodes": int(self.structure.count[NODES]),
+            "visited": int(self.structure.count[VISITED]),
             **done,
             "bytes": sum(array.nbytes for array in arrays),
         }

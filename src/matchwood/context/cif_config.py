@@ -39,6 +39,22 @@ class PartialConfig(CifConfig):
     """The scope, from low to high, the same for every indexed attribute of numbers; None: open."""
 
 
+BOTTOM_UP, TOP_DOWN = "bottom_up", "top_down"
+
+
+@dataclass(frozen=True, kw_only=True)
+class GbuConfig(CifConfig):
+    """How an entry that has left its boxes gets to others."""
+
+    updates: str = TOP_DOWN
+    """bottom_up: from where it is, as published: along neighbours, and up no further than to the
+    first range that holds the new value.  top_down: from the top of the index."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._expect("updates", self.updates in (BOTTOM_UP, TOP_DOWN), "bottom_up or top_down")
+
+
 @dataclass(frozen=True, kw_only=True)
 class AgileConfig(CifConfig):
     """When a false positive deescalates its entry."""

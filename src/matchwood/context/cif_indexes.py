@@ -160,9 +160,14 @@ class ProfileIndexes(IndexFrame):
         if first == 0:
             self._most_nodes = SPARE_NODES + 3 * int(self.structure.count[NODES])
 
+    @property
+    def _is_bottom_up(self) -> bool:
+        """Whether an entry that leaves its boxes is moved from where it is, not from the top."""
+        return False
+
     def _indexed(self) -> Indexed:
         """What kernels of updates work on, as it is now."""
-        following = Following(self.mode, self._scope, self._before)
+        following = Following(self.mode, self._scope, self._before, self._is_bottom_up)
         return Indexed(self.profiles, self.structure, self.cells, self.choice.width, following)
 
     def _repeat(self, step: Any, done: int, last: int) -> None:

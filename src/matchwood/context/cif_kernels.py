@@ -19,8 +19,8 @@ SPARSE = 32
 """From one candidate in so many profiles on, candidates are put in order."""
 
 IN_ORDER = 4
-"""From one found entry in so many profiles on, K(i) of all profiles are read in order instead: an
-entry on a chain of markers costs as much as the ranges of so many profiles that lie side by side."""
+"""From one found entry in so many profiles on, K(i) of all profiles are read in order instead: to
+follow a chain of markers costs as much an entry as to read ranges that lie side by side."""
 
 NOTHING, FALSE_POSITIVE, FIND = range(3)
 """What searches note for the policy: nothing, false positives, or these and what was found."""

@@ -17,7 +17,7 @@ import numpy as np
 from matchwood.context.agile_kernels import AGILE, EAGER, GBU, NO_INDEX, PARTIAL
 from matchwood.context.choice import EVERY
 from matchwood.context.cif import Cif
-from matchwood.context.cif_config import POLICIES, AgileConfig, PartialConfig
+from matchwood.context.cif_config import BOTTOM_UP, POLICIES, AgileConfig, GbuConfig, PartialConfig
 from matchwood.context.policy_kernels import FIXED, P_KIND, P_LIMIT, RENT
 from matchwood.encode.keys import WrongValue
 from matchwood.index.core.config import IndexConfig
@@ -65,6 +65,11 @@ class Gbu(Cif):
 
     name: ClassVar[str] = "gbu"
     mode: ClassVar[int] = GBU
+    Config: ClassVar[type[IndexConfig]] = GbuConfig
+
+    @property
+    def _is_bottom_up(self) -> bool:
+        return bool(self.config.updates == BOTTOM_UP)
 
 
 class Agile(Cif):

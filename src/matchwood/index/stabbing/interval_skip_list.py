@@ -14,7 +14,8 @@ Cost.    Stab O(log nodes + answers).  Insert and delete O(log nodes) markers; a
          the markers of the ranges it splits.  24 bytes a marker and 8 to 64 for its place in a
          range; about 30 a node.
 
-Layout   see marker_kernels; node = (first edge, levels), edge = (target, source), cell = edge + 1
+Layout   see marker_kernels; node = (first edge, levels), edge = (target, source, back),
+         cell = edge + 1
 """
 
 from __future__ import annotations
@@ -34,6 +35,7 @@ from matchwood.index.stabbing.interval_skip_list_kernels import (
     FIRST_EDGE,
     LEVELS,
     N_LEVELS,
+    SOURCE,
     TARGET,
 )
 from matchwood.index.stabbing.marker_kernels import (
@@ -58,11 +60,11 @@ _SEED = int.from_bytes(os.urandom(8), signed=True)
 
 def empty_structure(n_lists: int = 0, n_identifiers: int = 0) -> Structure:
     """Arrays for structures that share them; `n_lists` interval skip lists are opened."""
-    n_edges = n_lists * (LEVELS + 1)
+    n_edges = 2 * n_lists * (LEVELS + 1)
     s = Structure(
         node_key=np.zeros(doubled(16, 2 * n_lists), np.int64),
         node=np.full((doubled(16, 2 * n_lists), 4), -1, np.int32),
-        edge=np.zeros((doubled(64, n_edges), 2), np.int32),
+        edge=np.zeros((doubled(64, n_edges), 3), np.int32),
         cell_head=np.full(doubled(64, n_edges) + 1, -1, np.int32),
         cell_size=np.zeros(doubled(64, n_edges) + 1, np.int32),
         chunk=np.zeros((8, 16), np.int32),
@@ -180,7 +182,7 @@ class IntervalSkipList:
         found, m = [], int(s.ends[i, 0])
         while m >= 0:
             at = int(s.marker[m, CELL]) - 1
-            target, source = s.edge[at].tolist()
+            target, source = s.edge[at, : SOURCE + 1].tolist()
             level = at - int(s.node[source, FIRST_EDGE])
             found.append((level, int(s.node_key[source]), int(s.node_key[target])))
             m = int(s.marker[m, NEXT])

@@ -1,7 +1,7 @@
 """Kernels of the interval skip list; see `interval_skip_list.py`.
 
-A list has two nodes of its own, HEAD (2k) and NIL (2k + 1) for list k, and HEAD alone has the top
-level: its range there, from HEAD to NIL, covers every key.
+A list has two nodes of its own, HEAD (2k) and NIL (2k + 1) for list k, and they alone have the top
+level: the range there, from HEAD to NIL, covers every key.  Levels are linked in both directions.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from matchwood.index.stabbing.marker_kernels import (
     MIN_KEY,
     NODES,
     SEED,
+    VISITED,
     append_after,
     append_marker,
     drop_marker,
@@ -33,7 +34,8 @@ MOST_MARKERS = 512
 """More markers than one identifier can need on a way up and down."""
 
 FIRST_EDGE, N_LEVELS = 0, 1
-TARGET, SOURCE = 0, 1
+TARGET, SOURCE, BACK = 0, 1, 2
+"""Of an edge: the next node of its level, the node it leaves, and the one before that."""
 
 
 @part
@@ -61,23 +63,28 @@ def open_list(s, k):
     head, nil = 2 * k, 2 * k + 1
     s.node_key[head] = MIN_KEY
     s.node_key[nil] = MAX_KEY
-    s.node[head, FIRST_EDGE] = s.count[EDGES]
-    s.node[head, N_LEVELS] = LEVELS + 1
-    s.node[nil, N_LEVELS] = LEVELS + 1
-    s.node[nil, FIRST_EDGE] = -1
-    for level in range(LEVELS + 1):
-        at = s.count[EDGES] + level
-        s.edge[at, TARGET] = nil
-        s.edge[at, SOURCE] = head
-        s.cell_head[at + 1] = -1
-        s.cell_size[at + 1] = 0
-    s.count[EDGES] += LEVELS + 1
-    s.count[NODES] += 2
+    for node in (head, nil):
+        s.node[node, FIRST_EDGE] = s.count[EDGES]
+        s.node[node, N_LEVELS] = LEVELS + 1
+        for level in range(LEVELS + 1):
+            at = s.count[EDGES] + level
+            s.edge[at, TARGET] = nil
+            s.edge[at, SOURCE] = node
+            s.edge[at, BACK] = head
+            s.cell_head[at + 1] = -1
+            s.cell_size[at + 1] = 0
+        s.count[EDGES] += LEVELS + 1
+        s.count[NODES] += 1
 
 
 @part
 def _target(s, x, level):
     return np.int64(s.edge[_edge(s, x, level), TARGET])
+
+
+@part
+def _back(s, x, level):
+    return np.int64(s.edge[_edge(s, x, level), BACK])
 
 
 @part
@@ -176,6 +183,8 @@ def add_node(s, k, key, levels, before):
         at = s.count[EDGES] + level
         s.edge[at, TARGET] = s.edge[split, TARGET]
         s.edge[at, SOURCE] = node
+        s.edge[at, BACK] = before[level]
+        s.edge[_edge(s, s.edge[split, TARGET], level), BACK] = node
         s.edge[split, TARGET] = node
         s.cell_head[at + 1] = -1
         s.cell_size[at + 1] = 0
@@ -214,9 +223,64 @@ def put_boxed(s, k, i, lo, hi, level):
     """Put identifier i on ranges that begin and end at nodes of more than `level` levels: the
     leaf boxes of GBU.
     """
-    a, b, nil = np.int64(2 * k), np.int64(2 * k), 2 * k + 1
-    for at in range(LEVELS - 1, level - 1, -1):
-        a, b = _along(s, a, nil, at, lo), _along(s, b, nil, at, hi)
+    a = _below(s, k, np.int64(2 * k), LEVELS - 1, level, lo)
+    b = _below(s, k, np.int64(2 * k), LEVELS - 1, level, hi)
+    mark_path(s, k, i, a, _target(s, b, level))
+
+
+@part
+def _below(s, k, x, high, low, key):
+    """From node x, which is not above a key, down from level `high`: the last node of level `low`
+    that is not above it.  Counts the nodes on the way.
+    """
+    nil = 2 * k + 1
+    for level in range(high, low - 1, -1):
+        while True:
+            s.count[VISITED] += 1
+            y = _target(s, x, level)
+            if y == nil or s.node_key[y] > key:
+                break
+            x = y
+    return x
+
+
+@part
+def _beside(s, k, x, low, key):
+    """The same from any node of level `low`: up to the first range that holds the key, down again.
+
+    As many steps as levels between here and there, however long the list is.
+    """
+    nil = 2 * k + 1
+    while s.node_key[x] > key:
+        s.count[VISITED] += 1
+        level = np.int64(s.node[x, N_LEVELS]) - 1
+        x = _back(s, x, level)
+        if s.node_key[x] <= key:
+            return _below(s, k, x, level, low, key)
+    while True:
+        s.count[VISITED] += 1
+        level = np.int64(s.node[x, N_LEVELS]) - 1
+        y = _target(s, x, level)
+        if y == nil or s.node_key[y] > key:
+            return _below(s, k, x, level, low, key)
+        x = y
+
+
+@part
+def move_boxed(s, k, i, lo, hi, level):
+    """What `take_out` and `put_boxed` do, but found from where identifier i is: the bottom-up
+    update of GBU.
+    """
+    first = s.ends[i, 0]
+    if first < 0:
+        put_boxed(s, k, i, lo, hi, level)
+        return
+    x = np.int64(s.edge[s.marker[first, CELL] - 1, SOURCE])
+    if s.node[x, N_LEVELS] <= level:  # it was put exactly: its range begins between two boxes
+        x = np.int64(2 * k)
+    a = _beside(s, k, x, level, lo)
+    b = _beside(s, k, a, level, hi)
+    take_out(s, i)
     mark_path(s, k, i, a, _target(s, b, level))
 
 
@@ -288,24 +352,11 @@ def _grow_left(s, k, i, lo):
         node = np.int64(s.edge[at, TARGET])
         level = at - s.node[s.edge[at, SOURCE], FIRST_EDGE]
         drop_marker(s, m)
-        x, nil = np.int64(2 * k), 2 * k + 1
-        found = np.int64(-1)
-        if node == nil:
-            found = _edge(s, x, LEVELS)
-        for higher in range(LEVELS - 1, level, -1):  # ranges that end at the node, highest first
-            while True:
-                y = _target(s, x, higher)
-                if y == node or y == nil or s.node_key[y] > s.node_key[node]:
-                    break
-                x = y
-            if y != node:
-                continue
-            if s.node_key[x] > lo:
-                break
-            found = _edge(s, x, higher)
-        if found >= 0:
-            prepend_marker(s, i, found + 1)
-            return
+        for higher in range(level + 1, s.node[node, N_LEVELS]):  # ranges that end at the node
+            x = _back(s, node, higher)
+            if s.node_key[x] <= lo:
+                prepend_marker(s, i, _edge(s, x, higher) + 1)
+                return
 
 
 @part

@@ -9,7 +9,7 @@ Idea.    A structure is made of *cells*: the ranges of an interval skip list, th
 Layout   (N nodes, C cells, K chunks, M markers, I identifiers; several structures may share these)
          node_key   int64[N]
          node       int32[N, 4]   meaning by structure
-         edge       int32[E, 2]   interval skip list: target node, node it leaves
+         edge       int32[E, 3]   interval skip list: target node, node it leaves, node before that
          cell_head  int32[C]      its first chunk, -1 when empty; cell 0 is not used
          cell_size  int32[C]      markers in it
          chunk      int32[K, 16]  next chunk, markers in it, then (marker, identifier) seven times;
@@ -30,10 +30,11 @@ from matchwood.kernel.jit import part
 
 (
     NODES, EDGES, CHUNKS, FREE_CHUNK, N_FREE_CHUNKS,
-    MARKERS, FREE_MARKER, N_FREE_MARKERS, KIND, FIRST_NODE, SEED,
-) = range(11)  # fmt: skip
+    MARKERS, FREE_MARKER, N_FREE_MARKERS, KIND, FIRST_NODE, SEED, VISITED,
+) = range(12)  # fmt: skip
 """Places in `count`: how many were ever used, the chains of free ones, which structure it is, its
-first node that has a key, and what hashes of keys begin with."""
+first node that has a key, what hashes of keys begin with, and how many nodes were visited to put
+identifiers into boxes."""
 
 OWNER, CELL, CHUNK, PLACE, NEXT, PREVIOUS = range(6)
 SEVEN = 7
