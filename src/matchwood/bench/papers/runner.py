@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from matchwood.bench.answers import WrongAnswers
+from matchwood.bench.context_arena import WARM_UP
 from matchwood.bench.papers import context_rows, external_rows, index_rows, other_rows
 from matchwood.bench.papers.cases import NAME, PRESETS, Case, Limits, Paper, read_papers
 from matchwood.bench.papers.index_rows import Contender
@@ -117,6 +118,8 @@ def _tasks(
             "runner": case.runner,
             "scale": case.scale.get(preset),
         }
+        if case.runner == "context":
+            what["warm_up"] = WARM_UP
         yield _Task(case, point, contender, workload, whole, definition(what))
 
 
