@@ -5,6 +5,10 @@ from __future__ import annotations
 import gc
 import os
 import threading
+from datetime import date
+from decimal import Decimal
+from random import Random
+from typing import Any
 from weakref import ref
 
 import pytest
@@ -12,14 +16,17 @@ import pytest
 import matchwood as mw
 from engine.invariants import check
 from engine.segments_world import EVENTS, WAIT, agree, expected, filled
-from inside import merger_of, view_of
-from matchwood.engine import background, tiers
+from inside import attributes_of, merger_of, subscriptions_of, table_of, view_of
+from matchwood.encode.decode import decode
+from matchwood.encode.leaves import LeafBatch
+from matchwood.engine import background, parsing, tiers
 
 
 @pytest.fixture(autouse=True)
 def _small_segments(monkeypatch):
     """Many small segments, which stay unless a test turns merges on."""
     monkeypatch.setattr(tiers, "HEAD_MOST", 4)
+    monkeypatch.setattr(tiers, "RECENT_MOST", 2)
     monkeypatch.setattr(background, "IS_ON", False)
 
 
@@ -189,3 +196,105 @@ def test_a_merge_does_not_spoil_encoded_events(monkeypatch):
     m.add("new", "x = 1")
     with pytest.raises(mw.MatchwoodError, match="found a change since"):
         m.find(events)
+
+
+def test_a_merged_store_is_that_of_one_loaded_at_once():
+    """The same predicates, constants and attributes, though no text is read again."""
+    rng = Random(7)
+    m = mw.Matcher(schema={"z": "float"})
+    model: dict[int, str] = {}
+    for i in range(240):
+        model[i] = rng.choice(RICH).format(a=rng.randrange(8), b=rng.randrange(8))
+        m.add(i, model[i])
+    for i in rng.sample(list(model), 90):
+        m.remove(i)
+        del model[i]
+    for i in rng.sample(list(model), 30):
+        model[i] = rng.choice(RICH).format(a=rng.randrange(8), b=rng.randrange(8))
+        m.replace(i, model[i])
+    once = mw.Matcher(schema={"z": "float"})
+    assert not once.add_many(list(model.items())).errors
+    once.compact()
+    assert len(view_of(m).parts) > 10
+    m.compact()
+    check(m)
+    assert _picture(m) == _picture(once)
+    assert m.match_many(RICH_EVENTS).to_pylist() == once.match_many(RICH_EVENTS).to_pylist()
+    for _ in range(3):  # what was merged can be merged again
+        m.add_many([(f"more {len(m)} {i}", f"x = {i}") for i in range(6)])
+        m.remove_many([id_ for id_ in m.ids() if isinstance(id_, str)])
+        m.compact()
+    check(m)
+    assert _picture(m) == _picture(once)
+
+
+def _picture(m: mw.Matcher) -> list[object]:
+    table, attributes = table_of(m), attributes_of(m)
+    slot_of = {id_: subscriptions_of(m).find(id_) for id_ in m.ids()}
+    expressions = {id_: str(decode(table, attributes, slot)) for id_, slot in slot_of.items()}
+    kinds = {id_: int(table.layout.kind[slot]) for id_, slot in slot_of.items()}
+    left_out = {
+        id_: sorted(attributes.all[attr].name for attr in table.left_out.get(slot, ()))
+        for id_, slot in slot_of.items()
+    }
+    return [
+        m.ids(), expressions, kinds, left_out, len(table.predicates), attributes.n_constants,
+        sorted(attributes.by_name), len(attributes), dict(m.schema), subscriptions_of(m).in_order,
+    ]  # fmt: skip
+
+
+RICH = [
+    "x = {a}", "x > {a} AND y = 1", "s = 'v{a}' OR x < {b}", "x IN ({a}, {b}, 9) AND NOT y = 2",
+    "s LIKE '%b_{a}%' AND x >= {a}", "y IS NULL", "TRUE", "x < 1 AND x > 2", "x NOT IN ({a}, {b})",
+    "x <> {a} AND z BETWEEN {a} AND 7.5", "NOT (x = {a} AND y IS NOT NULL)",
+    "s LIKE 'ab%' AND (x = {a} OR z > {b})", "lower(s) = 'v{a}'", "x = 1.12345678901234567{a}",
+    "d > DATE '2024-01-0{a}' AND y = {a}".replace("0{a}", "1{a}"), "b = TRUE OR x = 'str'",
+    "x < {a} AND x >= {a} OR s = 'never'",
+]  # fmt: skip
+RICH_EVENTS: list[dict[str, Any]] = [
+    {"x": x, "y": x % 3, "z": x + 0.5, "s": s, "b": x > 3, "d": date(2024, 1, 10 + x)}
+    for x in range(9)
+    for s in ("v1", "V2", "abx", "xb_3", "b13")
+] + [{}, {"s": "v1"}, {"x": "str"}, {"x": Decimal("1.123456789012345672")}, {"z": 4.0}]  # fmt: skip
+
+
+def test_a_merge_reads_no_text(monkeypatch):
+    m, model = filled(23)
+    m.match({})  # encodes recent additions
+
+    def refused(*_: object, **__: object) -> None:
+        raise AssertionError("a text was read")
+
+    monkeypatch.setattr(LeafBatch, "add", refused)
+    monkeypatch.setattr(parsing, "write_text", refused)
+    m.compact()
+    monkeypatch.undo()
+    assert len(view_of(m).searched) == 1
+    agree(m, model)
+
+
+@pytest.mark.usefixtures("_merging")
+def test_a_merge_that_failed_is_tried_again_by_a_later_change(monkeypatch):
+    real, n_left = background.merged, 3
+
+    def fails(*arguments: Any, **more: Any) -> Any:
+        nonlocal n_left
+        n_left -= 1
+        if n_left >= 0:
+            raise MemoryError("no room")
+        return real(*arguments, **more)
+
+    monkeypatch.setattr(background, "merged", fails)
+    m, model = mw.Matcher(), {}
+    n_changes = 0
+    while n_left >= 0 or merger_of(m).error is not None:
+        was_failing = merger_of(m).error is not None
+        m.add(n_changes, f"x = {n_changes % 7}")
+        model[n_changes] = f"x = {n_changes % 7}"
+        merger_of(m).wait()
+        assert not was_failing or n_left < 0 or "MemoryError" in m.stats()["merge_error"]
+        n_changes += 1
+        assert n_changes < 60
+    assert "merge_error" not in m.stats()
+    assert len(view_of(m).segments) <= 4
+    agree(m, model)

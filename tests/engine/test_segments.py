@@ -22,6 +22,7 @@ from matchwood.engine import background, tiers
 def _small_segments(monkeypatch):
     """Many small segments, which stay unless a test turns merges on."""
     monkeypatch.setattr(tiers, "HEAD_MOST", 4)
+    monkeypatch.setattr(tiers, "RECENT_MOST", 2)
     monkeypatch.setattr(background, "IS_ON", False)
 
 

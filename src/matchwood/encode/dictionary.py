@@ -49,6 +49,13 @@ class Relabelling(NamedTuple):
     new: np.ndarray
 
 
+def are_ends(labels: np.ndarray, ends: np.ndarray) -> np.ndarray:
+    """Which labels are an interval's end, or right beside one."""
+    ends = np.unique(ends)
+    beside = np.concatenate([ends, ends[ends < MAX_KEY] + 1, ends[ends > MIN_KEY] - 1])
+    return np.isin(labels, beside)
+
+
 class OrderedDictionary:
     """The constants of one attribute, ascending, with their labels."""
 
@@ -135,9 +142,7 @@ class OrderedDictionary:
     def keep(self, ends: np.ndarray) -> None:
         """Forget the constants whose label is not an interval's end, nor right beside one."""
         labels = self.labels()
-        ends = np.unique(ends)
-        beside = np.concatenate([ends, ends[ends < MAX_KEY] + 1, ends[ends > MIN_KEY] - 1])
-        used = np.isin(labels, beside)
+        used = are_ends(labels, ends)
         if not used.all():
             values = [value for value, keep in zip(self.values, used.tolist(), strict=True) if keep]
             self.restore(values, labels[used].tolist())

@@ -19,6 +19,8 @@ Uses.    `uses` counts by attribute how often expressions mention it, so that on
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 
 from matchwood.encode.dictionary import Relabelling
@@ -185,6 +187,11 @@ class ExpressionTable:
         pairs = [(slot, attr) for slot, attrs in self._merged.items() for attr in attrs]
         slot, attr = np.array(pairs, np.int32).reshape(-1, 2).T.copy()
         return slot, attr
+
+    @property
+    def left_out(self) -> Mapping[int, list[int]]:
+        """By slot: the attributes that merging left out of its expression."""
+        return self._merged
 
     def take_merged(self, slots: np.ndarray, attrs: np.ndarray) -> None:
         """What `merged` gave, back from a snapshot."""

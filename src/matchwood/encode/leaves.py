@@ -94,6 +94,19 @@ class LeafBatch:
         other.names, other.attr = names, attr
         return other
 
+    def extend(self, other: LeafBatch) -> None:
+        """Take the expressions of another batch, which was filled by `add`."""
+        names, row, value, token = self.names, len(self.attr), len(self.values), len(self.code)
+        codes = [names.setdefault(name, len(names)) for name in other.names]
+        self.attr.extend([codes[code] for code in other.attr])
+        self.op += other.op
+        self.position.extend(other.position)
+        self.start.extend([at + value for at in other.start[1:]])
+        self.values += other.values
+        self.code.extend([each + row if each >= 0 else each for each in other.code])
+        self.expr_start.extend([at + token for at in other.expr_start[1:]])
+        self.row_start.extend([at + row for at in other.row_start[1:]])
+
     def part(self, first: int, last: int) -> LeafBatch:
         """A batch of the expressions first..last of this one."""
         if (first, last) == (0, len(self)):

@@ -148,12 +148,12 @@ class PredicateTable:
         """Rewrite the keys of one attribute after its dictionary was relabelled."""
         p = self.layout
         mine = np.flatnonzero(p.attr[: p.count[HIGH]] == attr)
-        p.lo[mine] = _moved(p.lo[mine], moved, MIN_KEY, 1)
-        p.hi[mine] = _moved(p.hi[mine], moved, MAX_KEY, -1)
+        p.lo[mine] = moved_keys(p.lo[mine], moved, MIN_KEY, 1)
+        p.hi[mine] = moved_keys(p.hi[mine], moved, MAX_KEY, -1)
         several = mine[p.n_intervals[mine] > 1]
         at = slices(p.interval_start[several], p.n_intervals[several])
-        p.interval_lo[at] = _moved(p.interval_lo[at], moved, MIN_KEY, 1)
-        p.interval_hi[at] = _moved(p.interval_hi[at], moved, MAX_KEY, -1)
+        p.interval_lo[at] = moved_keys(p.interval_lo[at], moved, MIN_KEY, 1)
+        p.interval_hi[at] = moved_keys(p.interval_hi[at], moved, MAX_KEY, -1)
         if len(p.table):
             self._rehash(len(p.table))
 
@@ -219,7 +219,7 @@ def _counts() -> np.ndarray:
     return count
 
 
-def _moved(keys: np.ndarray, moved: Relabelling, end: np.int64, inward: int) -> np.ndarray:
+def moved_keys(keys: np.ndarray, moved: Relabelling, end: np.int64, inward: int) -> np.ndarray:
     """New keys of interval ends: a label, the key just inside a label, or the very end."""
     if len(moved.old) == 0:
         return keys

@@ -17,7 +17,7 @@ from matchwood.encode.attributes import Attributes
 from matchwood.encode.exact import EXACT
 from matchwood.encode.expressions import ExpressionTable
 from matchwood.encode.keys import DictionaryKeys, read_literal_problem
-from matchwood.encode.kinds import KINDS, of_kind, shown, split
+from matchwood.encode.kinds import KINDS, is_internal, of_kind, shown, split
 from matchwood.encode.leaves import ABSENT, OF_STRING, OPERATOR, REFERENCE, LeafBatch
 from matchwood.encode.merge_kernels import EQ, NEGATED, PRESENT, Leaves
 from matchwood.encode.relations import check_relations
@@ -104,6 +104,31 @@ def learned_types(batch: LeafBatch, attributes: Attributes) -> dict[str, str]:
     learned = _check(batch, attributes, list(_by_name(batch)))
     learned = check_relations(batch, attributes, learned, _relation_rows(batch, attributes))
     return {shown(name): split(name)[1] or kind for name, kind in learned.items()}
+
+
+def is_plain(batch: LeafBatch, attributes: Attributes) -> bool:
+    """Whether `learned_types` surely finds nothing wrong: a short look that single texts pass.
+
+    They compare open attributes with constants of one kind each, and refer to no context.
+    """
+    if len(batch.op) > _SMALL or attributes.declared.is_strict:
+        return False
+    for name in batch.names:
+        if is_internal(name) or attributes.is_declared(name):
+            return False
+    values, first = batch.values, 0
+    for op, last in zip(batch.op, batch.start[1:], strict=True):
+        if op & OPERATOR == REFERENCE:
+            return False
+        if last - first == 1:
+            if type(values[first]) not in _KIND_OF:
+                return False
+        elif last > first:
+            kinds = {_KIND_OF.get(type(each)) for each in values[first:last]}
+            if len(kinds) > 1 or None in kinds:
+                return False
+        first = last
+    return True
 
 
 def _by_kind(batch: LeafBatch, attributes: Attributes) -> LeafBatch:

@@ -4,7 +4,8 @@ It starts when a change has left segments to merge (`tiers.chosen`) and ends whe
 nothing runs while a matcher is idle.  It knows its matcher by a weak reference.  A merge reads
 segments, which nobody changes, and builds one store aside in small steps with a pause after each,
 so that searches get the interpreter; then it takes the writer's lock for a moment, marks what was
-removed meanwhile, and publishes.  If the segments are no longer in the view it is dropped.
+removed meanwhile, and publishes.  If the segments are no longer in the view it is dropped.  After a
+merge that failed, such as for want of memory, a later change tries again.
 
 A forked child has no such thread: its next change starts one.
 """
@@ -30,6 +31,9 @@ if TYPE_CHECKING:
 PAUSE = 0.0005
 """Seconds that a merge sleeps after each step."""
 
+SKIPPED_MOST = 1_024
+"""Changes, at most, from a merge that failed to the next attempt."""
+
 IS_ON = True
 """Whether changes start merges; tests that look at single segments turn it off."""
 
@@ -45,15 +49,20 @@ class Merger:
         self._thread: threading.Thread | None = None
         self._pid = os.getpid()
         self.error: BaseException | None = None
-        """What ended the last thread, if not the end of its work; then nothing is merged any more,
-        and `stats` says why."""
+        """What ended the last merge, if it failed; `stats` tells it until one succeeds."""
+        self._n_failed = 0
+        """Merges that failed one after the other."""
+        self._n_skipped = 0
+        """Changes since then that have not started another."""
 
     def wake(self, matcher: Holding) -> None:
         """Start the thread if there is work and none runs; called while `writing`."""
-        if not IS_ON or self.error is not None or not _work(matcher._view):
+        if not IS_ON or not _work(matcher._view):
             return
         thread = self._thread
         if self._pid == os.getpid() and thread is not None and thread.is_alive():
+            return
+        if self._is_too_early():
             return
         self._pid = os.getpid()
         self._thread = threading.Thread(
@@ -61,6 +70,15 @@ class Merger:
         )
         with suppress(RuntimeError):  # no thread can be had: the next change tries again
             self._thread.start()
+
+    def _is_too_early(self) -> bool:
+        """Whether to let a change pass after a merge that failed: 0, 1, 3, 7, ... of them."""
+        most = min(2 ** max(0, self._n_failed - 1), SKIPPED_MOST) - 1
+        self._n_skipped += 1
+        if self._n_skipped <= most:
+            return True
+        self._n_skipped = 0
+        return False
 
     def wait(self) -> None:
         """Wait until the thread has no more work."""
@@ -76,11 +94,12 @@ class Merger:
             pass
         except BaseException as error:  # noqa: BLE001 - a merge never harms what is published
             self.error = error
+            self._n_failed += 1
 
 
 def _work(view: View) -> list[Part]:
     """The segments that are merged next."""
-    segments = [] if view.is_guarded else view.parts[:-1]
+    segments = view.segments
     live = [len(part) for part in segments]
     return [segments[at] for at in tiers.chosen(live, [part.n_gone for part in segments])]
 
@@ -106,6 +125,7 @@ def _merge_once(owner: ref[Holding], merger: Merger) -> bool:
         time.sleep(PAUSE)
 
     store = merged(parts, pause, STEP)
+    merger.error, merger._n_failed = None, 0
     store.subscriptions.lookup  # noqa: B018 - made here, not by the next change
     matcher = owner()
     if matcher is None:
@@ -121,16 +141,16 @@ def replaced(view: View, old: list[Part], fresh: Part) -> View | None:
     """
     if view.is_guarded:
         return None
-    now = {id(part.store): part for part in view.parts[:-1]}
+    now = {id(part.store): part for part in view.segments}
     gone: list[int] = []
     for part in old:
         current = now.pop(id(part.store), None)
         gone += _slots_in(fresh, part, part.slots() if current is None else _new(part, current))
     if gone:
         fresh = fresh.without(np.array(gone, np.int32))
-    kept = [part for part in view.parts[:-1] if id(part.store) in now]
-    parts = [*kept, *([fresh] if len(fresh) else []), view.parts[-1]]
-    return View(parts, view.filters, view.spare, n_added=view.n_added, n_changes=view.n_changes)
+    kept = [part for part in view.segments if id(part.store) in now]
+    parts = [*kept, *([fresh] if len(fresh) else []), view.stored[-1]]
+    return view.with_parts(parts)
 
 
 def _new(part: Part, current: Part) -> np.ndarray:

@@ -17,11 +17,11 @@ from typing import TYPE_CHECKING, Any, Self
 
 from matchwood.engine.changes import remove_ids, remove_one, replace_chunks, replace_one
 from matchwood.engine.fields import KEEP, fields_of
-from matchwood.engine.given import tree
+from matchwood.engine.given import Parsed, parsed
 from matchwood.engine.loading import BatchReport, load_batches
 from matchwood.engine.subscriptions import Id, check_id
 from matchwood.errors import EventError, MatchwoodError, SubscriptionError
-from matchwood.lang.nodes import Boolean, Expr
+from matchwood.lang.nodes import Boolean
 
 if TYPE_CHECKING:
     from matchwood.engine.changes import Target
@@ -36,7 +36,7 @@ class Batch:
     def __init__(self, matcher: Matcher) -> None:
         self._matcher = matcher
         self._steps: list[Step] = []
-        self._checks: list[tuple[str, Id, Expr | None]] = []
+        self._checks: list[tuple[str, Id, Parsed | None]] = []
         self._is_open = False
         self._has_context = False
         """Whether a change speaks of contexts."""
@@ -65,9 +65,8 @@ class Batch:
         """As `Matcher.add`."""
         fields = fields_of(priority, attributes, expires, payload)
         self._has_context |= context is not None
-        self._note(
-            lambda store: store.add(id, expr, context, fields), ("add", check_id(id), tree(expr))
-        )
+        id_, read = check_id(id), parsed(expr)
+        self._note(lambda store: store.add(id_, read, context, fields), ("add", id_, read))
 
     def replace(
         self, id: Id, expr: str | Boolean, *, context: Id | None = None, priority: Any = KEEP,
@@ -76,9 +75,9 @@ class Batch:
         """As `Matcher.replace`."""
         fields = fields_of(priority, attributes, expires, payload)
         self._has_context |= context is not None
+        id_, read = check_id(id), parsed(expr)
         self._note(
-            lambda store: replace_one(store, id, expr, context, fields),
-            ("replace", check_id(id), tree(expr)),
+            lambda store: replace_one(store, id_, read, context, fields), ("replace", id_, read)
         )
 
     def remove(self, id: Id) -> None:
@@ -130,7 +129,7 @@ class Batch:
             )
         )
 
-    def _note(self, step: Step, check: tuple[str, Id, Expr | None] | None = None) -> None:
+    def _note(self, step: Step, check: tuple[str, Id, Parsed | None] | None = None) -> None:
         if not self._is_open:
             raise MatchwoodError(
                 "expected a change inside the with block of batch(), found one outside"
@@ -156,7 +155,7 @@ class Batch:
                 )
             known[id_] = verb != "remove"
             if expr is not None:
-                store.check(expr)
+                store.check_types(expr)
 
 
 def carry_out(store: Target, check: Callable[[Target], None], steps: Iterable[Step]) -> None:

@@ -11,7 +11,6 @@ from matchwood.engine.fields import FieldColumns
 from matchwood.engine.loading import BatchReport, Chunk, Refused
 from matchwood.engine.subscriptions import Id, check_id, missing
 from matchwood.errors import MatchwoodError, SubscriptionError
-from matchwood.lang.nodes import Boolean, Expr
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -27,8 +26,8 @@ class Target(Protocol):
 
     def has(self, id_: Any) -> bool: ...
 
-    def check(self, expr: Given) -> Expr:
-        """Parse and type-check; changes nothing."""
+    def check_types(self, expr: Given) -> None:
+        """Raise what is wrong with the types of an expression; changes nothing."""
 
     def add(self, id_: Any, expr: Given, context: Any, fields: FieldColumns) -> None: ...
 
@@ -78,9 +77,7 @@ def add_chunks(
     return report
 
 
-def replace_one(
-    store: Target, id_: Any, expr: str | Boolean, context: Any, fields: FieldColumns
-) -> None:
+def replace_one(store: Target, id_: Any, expr: Given, context: Any, fields: FieldColumns) -> None:
     """Another expression for an id; adds it when it is new."""
     id_ = check_id(id_)
     change = store.replace if store.has(id_) else store.add

@@ -66,7 +66,7 @@ def write_checkpoint(owner: Owner, pause: Callable[[], None] | None = None) -> N
                 parts = None
             else:
                 view = matcher._frozen()
-                parts = view.parts[:-1]
+                parts = view.segments
         del matcher
         if parts is not None:
             written = [_written(owner, durable, part, pause) for part in parts]

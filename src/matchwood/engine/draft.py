@@ -1,8 +1,11 @@
 """Draft: a change of a view, prepared aside; nothing of it is seen before it is published.
 
-    small changes     go to the spare store of the head (`head`), as steps that are done twice
+    an addition       waits with other recent ones (`recent`) until they are some dozens; then the
+                      spare store of the head takes them (`head`), in a step that is done twice
     many additions    make a store of their own, which becomes a segment
-    a removal         of what is in a segment marks it as gone, in a copy of the marks
+    a removal         of what is in a store marks it as gone, in a copy of the marks; the head is
+                      rid of it with its next step
+    a replacement     is a removal and an addition with the same number in the order of addition
 
 A draft has the verbs of a `Store`, by id.  If it is dropped, the matcher is as before: the shown
 view was never touched.
@@ -22,21 +25,24 @@ from matchwood.engine import tiers
 from matchwood.engine.changes import Progress, add_chunks
 from matchwood.engine.expiry import expired_slots
 from matchwood.engine.fields import NO_FIELDS, FieldColumns
-from matchwood.engine.given import Given, parsed
+from matchwood.engine.given import Given, Parsed, parsed
 from matchwood.engine.head import Spare, Step, writable
 from matchwood.engine.loading import BatchReport, Chunk
 from matchwood.engine.merge import merged
+from matchwood.engine.recent import Addition, Recent, chunk_of, encoded, take
 from matchwood.engine.recovery import blank
 from matchwood.engine.store import Store, taken
 from matchwood.engine.subscriptions import Id, Subscriptions, check_id
 from matchwood.engine.view import Part, View
 from matchwood.errors import SubscriptionError
-from matchwood.lang.nodes import Expr
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from matchwood.engine.access import Access
+
+RECENT, HEAD = -2, -1
+"""Places of a subscription that is not in a segment."""
 
 
 class Draft:
@@ -44,16 +50,16 @@ class Draft:
 
     def __init__(self, view: View, access: Access) -> None:
         self._view = view
-        self._parts = list(view.parts[:-1])
-        self._is_spare = True
-        store = writable(view, access)
-        if store is None:  # the head is in use: it becomes a segment
-            self._parts.append(view.parts[-1])
-            store, self._is_spare = blank(view.head), False
-        self.head: Store = store
-        self.head.is_whole = True
+        self._access = access
+        self._parts = list(view.segments)
+        self._shown: Part | None = view.stored[-1]
+        """The head as the view shows it; None once steps change the spare store."""
+        self._head: Store | None = None
+        """The store that takes the steps, from the first one on."""
+        self._is_spare = False
         self._steps: list[Step] = []
-        self._gone: dict[int, list[int]] = {}
+        self._recent: dict[Id, Addition] = {} if view.recent is None else {**view.recent.additions}
+        self._gone: dict[int, set[int]] = {}
         self._n_added = view.n_added
         self._now = time.time_ns() // 1000
         self.changed: dict[Id, bool] | None = None
@@ -64,13 +70,20 @@ class Draft:
     def has(self, id_: Any) -> bool:
         return self._place(id_) is not None
 
-    def check(self, expr: Given) -> Expr:
-        return self.head.check(expr)
+    def check_types(self, expr: Given) -> None:
+        self._view.head.check_types(expr)
 
     def _place(self, id_: Any) -> tuple[int, int] | None:
-        """The number of the segment that an id is in and its slot; (-1, -1) in the head."""
-        if id_ in self.head.subscriptions:
-            return -1, -1
+        """The number of the segment that an id is in, or RECENT or HEAD, and its slot there."""
+        if id_ in self._recent:
+            return RECENT, -1
+        if self._head is not None:
+            if id_ in self._head.subscriptions:
+                return HEAD, -1
+        elif self._shown is not None:
+            slot = self._shown.slot_of(id_)
+            if slot is not None and slot not in self._gone.get(HEAD, ()):
+                return HEAD, slot
         for number, part in enumerate(self._parts):
             slot = part.slot_of(id_)
             if slot is not None and slot not in self._gone.get(number, ()):
@@ -86,7 +99,10 @@ class Draft:
         id_ = check_id(id_)
         if self.has(id_):
             raise taken(id_)
-        self._add(id_, expr, self._timed(fields, 1), self._next_order(1))
+        read = self._checked(expr)
+        self._recent[id_] = Addition(read, self._timed(fields, 1), self._n_added)
+        self._n_added += 1
+        self._note([id_])
 
     def replace(
         self, id_: Id, expr: Given, context: Any = None, fields: FieldColumns = NO_FIELDS
@@ -94,35 +110,30 @@ class Draft:
         """Another expression for an id that is there, with its number in the order of addition."""
         place = self._place(id_)
         assert place is not None
-        number, slot = place
-        if number < 0:
-            read = parsed(expr)
-            self._do(lambda store: store.replace(id_, read, None, fields))
-            return
-        at = np.array([slot], np.int32)
-        subscriptions = self._parts[number].store.subscriptions
-        old = subscriptions.columns.fields(at)
+        read = self._checked(expr)
+        if place[0] == RECENT:
+            old, order = self._recent[id_].fields, self._recent[id_].order
+        else:
+            subscriptions, at = self._where(id_, place)
+            old, order = subscriptions.columns.fields(at), int(subscriptions.order[at[0]])
+            self._mark(id_, place)
         given = {name: value for name, value in fields._asdict().items() if value is not None}
         both = old._replace(**given)
         if fields.attributes is not None:
             both = both._replace(types=fields.types)
-        self._add(id_, expr, both, subscriptions.order[at])
-        self._gone.setdefault(number, []).append(slot)
+        self._recent[id_] = Addition(read, both, order)
+        self._note([id_])
 
     def remove_ids(self, ids: Sequence[Id]) -> None:
         """Forget subscriptions by id, each once; all of them are there."""
-        here: list[Id] = []
         for id_ in ids:
             place = self._place(id_)
             assert place is not None
-            if place[0] < 0:
-                here.append(id_)
+            if place[0] == RECENT:
+                del self._recent[id_]
             else:
-                self._gone.setdefault(place[0], []).append(place[1])
-                if self.changed is not None:
-                    self.changed[id_] = True
-        if here:
-            self._do(lambda store: store.remove_ids(here))
+                self._mark(id_, place)
+        self._note(ids, removed=True)
 
     def add_chunks(
         self, chunks: Iterable[Chunk], progress: Progress = None, report: BatchReport | None = None
@@ -135,12 +146,16 @@ class Draft:
         if first.total >= tiers.HEAD_MOST:
             return self._add_segment(chain([first], more), progress, report)
         read = [self._numbered(chunk) for chunk in chain([first], more)]
-        return self._do(lambda store: add_chunks(store, read, progress, report), read)
+        return self._do(
+            lambda store: add_chunks(store, read, progress, report),
+            lambda store: add_chunks(store, read),
+            self.changed,
+        )
 
     def _add_segment(
         self, chunks: Iterable[Chunk], progress: Progress, report: BatchReport | None
     ) -> BatchReport:
-        store = blank(self.head, is_segment=True)
+        store = blank(self._view.head, is_segment=True)
         store.subscriptions.changed = self.changed
         report = add_chunks(store, map(self._numbered, chunks), progress, report)
         store.subscriptions.changed = None
@@ -152,24 +167,32 @@ class Draft:
 
     def sweep(self, now: int | None) -> int:
         """Forget what has expired; returns how many."""
-        ids: list[Id] = []
-        for part in [*self._parts, Part(self.head)]:
-            gone = part.living(expired_slots(part.store.subscriptions, now))
-            ids += [id_ for id_ in part.store.subscriptions.ids_of(gone).tolist() if self.has(id_)]
+        moment = self._now if now is None else now
+        ids = [
+            id_
+            for id_, each in self._recent.items()
+            if each.fields.expires is not None and each.fields.expires[0] <= moment
+        ]
+        for part in self._stored():
+            gone = part.living(expired_slots(part.store.subscriptions, moment))
+            ids += part.store.subscriptions.ids_of(gone).tolist()
         self.remove_ids(ids)
         return len(ids)
 
     def clear(self) -> None:
         """Forget all."""
-        self.remove_ids([id_ for part in self._all() for id_ in _ids(part)])
+        self.remove_ids([id_ for part in self._stored() for id_ in _ids(part)] + [*self._recent])
 
     def compact(self) -> None:
-        """All segments and the head as one, without gaps."""
+        """All segments, the head and recent additions as one, without gaps."""
         if not self._parts:
+            self._flush()
             self._do(lambda store: store.compact())
             return
-        store = merged(self._all())
-        self.head, self._is_spare, self._steps, self._gone = blank(store), False, [], {}
+        recent = [Recent(self._recent, self._view.head)] if self._recent else []
+        store = merged([*self._stored(), *recent])
+        self._head, self._shown, self._is_spare = blank(store), None, False
+        self._steps, self._gone, self._recent = [], {}, {}
         self._parts = [Part(store)]
 
     def renumber(self) -> pa.Array:
@@ -184,21 +207,24 @@ class Draft:
     def view(self) -> View:
         """The view to publish."""
         view = self._view
-        parts = self._left()
-        if not self._steps and self._is_spare:  # the head is as it was
-            head, spare = view.head, view.spare
+        if self._is_due():
+            self._flush()
+        parts, spare = self._left(), view.spare
+        if self._head is None:
+            head = self._left_of(HEAD)
         else:
-            self.head.settle()
-            self.head.subscriptions.changed = None
-            self.head.settled_change()
-            head = self.head
+            self._head.settle()
+            self._head.subscriptions.changed = None
+            self._head.settled_change()
+            head = Part(self._head)
             spare = Spare(view.head, self._steps) if self._is_spare else Spare()
-            if len(head.subscriptions) >= tiers.HEAD_MOST:
-                parts.append(Part(head))
-                head, spare = blank(head), Spare()
+            if len(head) >= tiers.HEAD_MOST:
+                parts.append(head)
+                head, spare = Part(blank(self._head)), Spare()
+        recent = Recent(self._recent, head.store) if self._recent else None
         return View(
-            [*parts, Part(head)], view.filters, spare, n_added=self._n_added,
-            n_changes=view.n_changes + 1,
+            [*parts, head], view.filters, spare, n_added=self._n_added,
+            n_changes=view.n_changes + 1, recent=recent,
         )  # fmt: skip
 
     def spoil(self) -> None:
@@ -209,60 +235,137 @@ class Draft:
 
     def drop(self) -> None:
         """Nothing of it happened; the spare store can be used again unless it was changed."""
-        spare = self._view.spare
-        if self._is_spare and spare is not None and not self._steps and self.head.is_whole:
-            self.head.subscriptions.changed = None
-            self.head.settled_change()
-            spare.is_clean = spare.store is self.head
+        spare, head = self._view.spare, self._head
+        if self._is_spare and spare is not None and head is not None:
+            spare.is_clean = not self._steps and head.is_whole and spare.store is head
 
     def _left(self) -> list[Part]:
         """The segments that hold something."""
-        parts = list(self._parts)
-        for number, slots in self._gone.items():
-            parts[number] = parts[number].without(np.array(slots, np.int32))
+        parts = [self._left_of(number) for number in range(len(self._parts))]
         return [part for part in parts if len(part)]
 
-    def _all(self) -> list[Part]:
-        return [*self._left(), Part(self.head)]
+    def _left_of(self, number: int) -> Part:
+        """A segment, or the head that is shown, without what is gone."""
+        part = self._shown if number == HEAD else self._parts[number]
+        assert part is not None
+        gone = self._gone.get(number)
+        return part.without(np.fromiter(gone, np.int32, len(gone))) if gone else part
+
+    def _stored(self) -> list[Part]:
+        """Segments and the head."""
+        head = self._left_of(HEAD) if self._head is None else Part(self._head)
+        return [*self._left(), head]
 
     # -- the steps ---------------------------------------------------------------------------
 
-    def _touch(self) -> None:
-        """From here on the spare store is no longer what the view says it is."""
-        if self._view.spare is not None:
-            self._view.spare.is_clean = False
+    def _is_due(self) -> bool:
+        """Whether the head has to take recent additions, or give up what is gone."""
+        if len(self._recent) >= min(tiers.RECENT_MOST, tiers.HEAD_MOST):
+            return True
+        if self._shown is None:
+            return False
+        n_gone = self._shown.n_gone + len(self._gone.get(HEAD, ()))
+        n_left = len(self._shown.store.subscriptions) - n_gone
+        return n_gone > (tiers.RECENT_MOST + n_left if n_left else 0)
 
-    def _do(self, step: Callable[[Store], Any], chunks: Sequence[Chunk] | None = None) -> Any:
-        """Carry out a step, and note it for the other store of the head."""
-        self._touch()
-        self.head.subscriptions.changed = self.changed
-        found = step(self.head)
-        self._steps.append(step if chunks is None else lambda store: add_chunks(store, chunks))
+    def _flush(self) -> None:
+        """Have the head take recent additions; of many make a segment."""
+        if len(self._recent) >= tiers.HEAD_MOST:
+            store = encoded(self._recent, self._view.head, is_segment=True)
+            self._parts.append(Part(store))
+        elif self._recent:
+            chunk = chunk_of(self._recent)
+            self._do(lambda store: take(store, chunk))
+        else:
+            self._opened()
+        self._recent = {}
+
+    def _opened(self) -> Store:
+        """The store that takes steps: it holds what the head does, without what is gone."""
+        if self._head is None:
+            shown = self._left_of(HEAD)
+            store = None if not len(shown) else writable(self._view, self._access)
+            if store is None:  # empty, or in use: then the head becomes a segment
+                if len(shown):
+                    self._parts.append(shown)
+                store = blank(self._view.head)
+            else:
+                self._is_spare = True
+            self._head, self._shown = store, None
+            self._gone.pop(HEAD, None)
+            store.is_whole = True
+            if self._is_spare and shown.n_gone:
+                marks = np.unpackbits(shown.gone, bitorder="little")
+                gone = shown.store.subscriptions.ids_of(np.flatnonzero(marks)).tolist()
+                self._do(lambda store: store.remove_ids(gone))
+        return self._head
+
+    def _do(
+        self,
+        step: Callable[[Store], Any],
+        again: Step | None = None,
+        changed: dict[Id, bool] | None = None,
+    ) -> Any:
+        """Carry out a step, and note it, or `again`, for the other store of the head.
+
+        changed  takes the ids that the store changes
+        """
+        store = self._opened()
+        if self._view.spare is not None:  # it is no longer what the view says it is
+            self._view.spare.is_clean = False
+        store.subscriptions.changed = changed
+        found = step(store)
+        store.subscriptions.changed = None
+        self._steps.append(step if again is None else again)
         return found
 
-    def _add(self, id_: Id, expr: Given, fields: FieldColumns, order: np.ndarray) -> None:
+    def _checked(self, expr: Given) -> Parsed:
+        """An expression that every store of this view takes."""
         read = parsed(expr)
-        self._do(lambda store: store.add(id_, read, None, fields, order))
+        self._view.head.check_unbound(read)
+        return read
+
+    def _where(self, id_: Id, place: tuple[int, int]) -> tuple[Subscriptions, np.ndarray]:
+        """The facts of the store that an id is in, and its slot."""
+        number, slot = place
+        if number == HEAD and self._head is not None:
+            found = self._head.subscriptions
+            slot = found.find(id_)
+        else:
+            part = self._shown if number == HEAD else self._parts[number]
+            assert part is not None
+            found = part.store.subscriptions
+        return found, np.array([slot], np.int32)
+
+    def _mark(self, id_: Id, place: tuple[int, int]) -> None:
+        """Take an id out of the store it is in."""
+        if place[0] == HEAD and self._head is not None:
+            self._do(lambda store: store.remove_ids([id_]))
+        else:
+            self._gone.setdefault(place[0], set()).add(place[1])
+
+    def _note(self, ids: Iterable[Id], removed: bool = False) -> None:
+        if self.changed is not None:
+            for id_ in ids:
+                self.changed[id_] = removed or self.changed.get(id_, False)
 
     def _timed(self, fields: FieldColumns, n: int) -> FieldColumns:
         """Fields with the time of addition, so that both stores of the head have the same."""
         return fields if fields.added is not None else fields._replace(added=np.full(n, self._now))
 
-    def _next_order(self, n: int) -> np.ndarray:
-        order = np.arange(self._n_added, self._n_added + n)
-        self._n_added += n
-        return order
-
     def _numbered(self, chunk: Chunk) -> Chunk:
         """A chunk with numbers in the order of addition, without ids that are in use elsewhere."""
         n = len(chunk.ids)
         if chunk.order is None:
-            chunk.order = self._next_order(n)
-        else:
-            self._n_added = max(self._n_added, int(chunk.order.max(initial=-1)) + 1)
+            chunk.order = np.arange(self._n_added, self._n_added + n)
+        self._n_added = max(self._n_added, int(chunk.order.max(initial=-1)) + 1)
         chunk.fields = self._timed(chunk.fields, n)
-        for part in [*self._parts, Part(self.head)]:
-            known = part.store.subscriptions
+        stored = self._parts if self._shown is None else [*self._parts, self._shown]
+        facts = [part.store.subscriptions for part in stored]
+        if self._head is not None:
+            facts.append(self._head.subscriptions)
+        places: list[Subscriptions | dict[Id, Any]] = [self._recent, *facts]
+        for known in places:
             if not _is_disjoint(known, chunk.ids):
                 for row, id_ in enumerate(chunk.ids):
                     with suppress(SubscriptionError):  # what is no id is refused later
@@ -272,8 +375,10 @@ class Draft:
         return chunk
 
 
-def _is_disjoint(known: Subscriptions, ids: Sequence[Any]) -> bool:
+def _is_disjoint(known: Subscriptions | dict[Id, Any], ids: Sequence[Any]) -> bool:
     try:
+        if isinstance(known, dict):
+            return known.keys().isdisjoint(ids)
         return not known.has_any(ids)
     except TypeError:  # something that cannot be an id
         return False

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -86,6 +86,43 @@ class FieldColumns(NamedTuple):
 
 
 NO_FIELDS = FieldColumns()
+
+
+def joined(rows: Sequence[FieldColumns]) -> FieldColumns:
+    """The fields of several subscriptions, each given alone, as columns."""
+
+    def numbers(name: str, default: int) -> np.ndarray | None:
+        given = [getattr(each, name) for each in rows]
+        if all(each is None for each in given):
+            return None
+        return np.array([default if each is None else each[0] for each in given], np.int64)
+
+    def texts(name: str) -> list[str | None] | None:
+        found = [None if (each := getattr(row, name)) is None else each[0] for row in rows]
+        return None if all(text is None for text in found) else found
+
+    return FieldColumns(
+        numbers("priority", 0), numbers("expires", NEVER), texts("attributes"), texts("payload"),
+        numbers("added", 0), joined_types(rows),
+    )  # fmt: skip
+
+
+def joined_types(rows: Iterable[FieldColumns]) -> dict[str, str] | None:
+    """Types that subscriptions, each given alone, agree about; None if none has attributes."""
+    types: dict[str, str] | None = None
+    for row in rows:
+        if row.attributes is not None and row.attributes[0] is not None:
+            types = (row.types or {}) if types is None else agreed_types(types, row.types)
+    return types
+
+
+def agreed_types(types: dict[str, str], more: dict[str, str] | None) -> dict[str, str]:
+    """Types that both declare alike, or one alone; that of every attribute only if both do."""
+    both = {**types, **(more or {})}
+    differ = {name for name in both if types.get(name, both[name]) != both[name]}
+    if types.get("") != (more or {}).get(""):
+        differ.add("")
+    return {name: kind for name, kind in both.items() if name not in differ}
 
 
 def fields_of(

@@ -23,11 +23,11 @@ from typing import TYPE_CHECKING
 from matchwood.engine.merge import merged
 from matchwood.engine.recovery import blank
 from matchwood.engine.store import Store
+from matchwood.engine.view import Part, View
 from matchwood.errors import MatchwoodError
 
 if TYPE_CHECKING:
     from matchwood.engine.access import Access
-    from matchwood.engine.view import View
 
 Step = Callable[[Store], object]
 
@@ -66,7 +66,7 @@ def writable(view: View, access: Access) -> Store | None:
     if not len(view.head.subscriptions):
         return blank(view.head)
     if len(view.head.subscriptions) <= COPIED_MOST:
-        return merged(view.parts[-1:], is_segment=False)
+        return merged([Part(view.head)], is_segment=False)
     return None
 
 

@@ -27,6 +27,7 @@ from matchwood.engine.loading import BatchReport
 from matchwood.engine.merge import merged
 from matchwood.engine.metrics import Meter
 from matchwood.engine.planned import Planned
+from matchwood.engine.recent import Recent
 from matchwood.engine.recovery import blank, settled
 from matchwood.engine.routing import AUTO
 from matchwood.engine.savepoint import Change
@@ -304,25 +305,31 @@ class Holding(Durability):
                 return new_matcher(state_of(store))
         with self._access.writing():
             # a large head is frozen, so that both may have it
-            is_large = len(self._view.parts[-1]) > COPIED_MOST
+            is_large = len(self._view.stored[-1]) > COPIED_MOST
             view = self._frozen() if is_large else self._view
-            head = merged(view.parts[-1:], is_segment=False)
+            recent, n_added = view.recent, view.n_added
+            head = merged(view.stored[-1:], is_segment=False)
         other = type(self).__new__(type(self))
         other._hold(head)
-        other._view = View([*view.parts[:-1], Part(head)], {}, Spare(), n_added=view.n_added)
+        parts = [*view.segments, Part(head)]
+        recent = None if recent is None else Recent(recent.additions, head)
+        other._view = View(parts, {}, Spare(), n_added=n_added, recent=recent)
         return other
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Any:
         return self.__copy__()
 
     def _frozen(self) -> View:
-        """The view with what was the head as a segment; while writing."""
+        """The view with what was the head, and recent additions, as segments; while writing."""
         view = self._view
-        if len(view.parts[-1]):
-            parts = [*view.parts, Part(blank(view.head))]
+        if len(view.stored[-1]) or view.recent is not None:
+            parts = [part for part in view.stored if len(part)]
+            if view.recent is not None:
+                parts.append(Part(view.recent.store))
             self._view = view = View(
-                parts, view.filters, Spare(), n_added=view.n_added, n_changes=view.n_changes
-            )
+                [*parts, Part(blank(view.head))], view.filters, Spare(), n_added=view.n_added,
+                n_changes=view.n_changes,
+            )  # fmt: skip
         return view
 
     def _swap(self, old: list[Part], fresh: Part) -> None:

@@ -1,28 +1,27 @@
 """Merge: several parts of a view as one store, without what is gone.
 
-Subscriptions are read again from their texts, in the order of addition, so a merged store has the
-dictionaries, predicates and indexes of one that was loaded at once.
+Subscriptions are taken in the order of addition.  Their expressions are not read again: they move
+from table to table (`encode.translate`), so a merged store has the dictionaries, predicates and
+indexes of one that was loaded at once.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from matchwood.engine.fields import NEVER, FieldColumns
-from matchwood.engine.loading import Chunk, chunks_of_texts, numbered
-from matchwood.engine.recovery import blank, readable
-from matchwood.engine.store import Store
-from matchwood.engine.subscription_columns import agreed_types
-from matchwood.errors import MatchwoodError
+from matchwood.encode.translate import Source, Translation
+from matchwood.engine.fields import NEVER, FieldColumns, agreed_types
+from matchwood.engine.recovery import blank
+from matchwood.engine.store import Facts, Store
 
 if TYPE_CHECKING:
     from matchwood.engine.view import Part
 
-STEP = 64
-"""Subscriptions that are read between two pauses of a merge in the background."""
+STEP = 256
+"""Subscriptions that are moved between two pauses of a merge in the background."""
 
 
 def merged(
@@ -36,19 +35,27 @@ def merged(
     is_segment  it will only be searched
     pause  called after every `step` subscriptions; may raise to give up
     """
+    pause = pause or (lambda: None)
     store = blank(parts[-1].store, is_segment)
-    slots = []
-    for chunk in _chunks(parts, step):
-        slots += store.add_chunk(store.admit(chunk.ids, chunk.refused), chunk)
-        for row, error in chunk.refused.items():
-            raise MatchwoodError(
-                f"expected to read subscription {chunk.ids[row]!r} again, found: {error}"
-            ) from error
-        store.settled_change()
-        if pause is not None:
-            pause()
-    if slots:
-        for error in store.insert(np.concatenate(slots)).values():
+    left = [part.slots() for part in parts]
+    sources = [
+        Source(part.store.attributes, part.store.table, slots)
+        for part, slots in zip(parts, left, strict=True)
+    ]
+    translation = Translation(sources, store.attributes, pause)
+    added = []
+    for some in _steps(parts, left, step):
+        facts = _facts(parts, some)
+        rows = translation.rows(some.part_of, some.slot_of)
+        slots = store.move_in(facts, rows)
+        for number in np.unique(some.part_of).tolist():
+            at = np.flatnonzero(some.part_of == number)
+            for i, attrs in translation.left_out(number, some.slot_of[at]):
+                store.table.take_merged(np.repeat(slots[at[i]], len(attrs)), np.array(attrs))
+        added.append(slots)
+        pause()
+    if added:
+        for error in store.insert(np.concatenate(added)).values():
             raise error
     store.settle()
     store.settled_change()
@@ -57,54 +64,57 @@ def merged(
     return store
 
 
-def _chunks(parts: Sequence[Part], step: int | None) -> Iterator[Chunk]:
+class _Step(NamedTuple):
+    """Some subscriptions: the number of each one's part, its slot there, its place in the order."""
+
+    part_of: np.ndarray
+    slot_of: np.ndarray
+    order: np.ndarray
+
+
+def _steps(parts: Sequence[Part], left: list[np.ndarray], step: int | None) -> Iterator[_Step]:
     """What is left in some parts, in the order of addition."""
-    slots = [part.slots() for part in parts]
-    sizes = [len(each) for each in slots]
-    part_of = np.repeat(np.arange(len(parts)), sizes)
-    slot_of = np.concatenate(slots)
+    part_of = np.repeat(np.arange(len(parts)), [len(each) for each in left])
+    slot_of = np.concatenate(left)
     order = np.concatenate(
-        [part.store.subscriptions.order[at] for part, at in zip(parts, slots, strict=True)]
+        [part.store.subscriptions.order[at] for part, at in zip(parts, left, strict=True)]
     )
     ranks = np.argsort(order, kind="stable")
     part_of, slot_of, order = part_of[ranks], slot_of[ranks], order[ranks]
     n = len(order)
-    size = n if step is None else step
-    for first in range(0, n, max(1, size)):
+    size = max(1, n if step is None else step)
+    for first in range(0, n, size):
         at = slice(first, first + size)
-        rows = [
-            (part, np.flatnonzero(part_of[at] == number), slot_of[at][part_of[at] == number])
-            for number, part in enumerate(parts)
-        ]
-        yield from _chunk(rows, order[at], None if step is None else 1)
+        yield _Step(part_of[at], slot_of[at], order[at])
 
 
-def _chunk(
-    rows: list[tuple[Part, np.ndarray, np.ndarray]], order: np.ndarray, processes: int | None
-) -> Iterator[Chunk]:
-    n = len(order)
+def _facts(parts: Sequence[Part], some: _Step) -> Facts:
+    """Ids, texts and fields."""
+    n = len(some.order)
     ids: list[Any] = [None] * n
-    texts: list[Any] = [None] * n
+    texts: list[str | None] = [None] * n
     own: list[str | None] = [None] * n
     payload: list[str | None] = [None] * n
     priority, expires = np.zeros(n, np.int64), np.full(n, NEVER)
     added = np.zeros(n, np.int64)
     types: dict[str, str] | None = None
-    for part, at, slots in rows:
-        subscriptions = part.store.subscriptions
+    for number in np.unique(some.part_of).tolist():
+        at = np.flatnonzero(some.part_of == number)
+        slots = some.slot_of[at]
+        subscriptions = parts[number].store.subscriptions
         columns = subscriptions.columns
-        names = subscriptions.ids_of(slots).tolist()
         if columns.attributes is not None:
             types = columns.types if types is None else agreed_types(types, columns.types)
         priority[at], expires[at] = columns.priorities(slots), columns.expiries(slots)
         added[at] = columns.added[slots]
         for into, values in (
-            (ids, names),
-            (texts, readable(part.store, slots, names)),
+            (ids, subscriptions.ids_of(slots).tolist()),
+            (texts, [subscriptions.texts.get(slot) for slot in slots.tolist()]),
             (own, columns.texts("attributes", slots)),
             (payload, columns.texts("payload", slots)),
         ):
             for row, value in zip(at.tolist(), values, strict=True):
                 into[row] = value
-    fields = FieldColumns(priority, expires, own, payload, added, types)
-    yield from numbered(chunks_of_texts(ids, texts, None, processes, fields), order)
+    return Facts(
+        ids, texts, FieldColumns(priority, expires, own, payload, added, types), some.order
+    )

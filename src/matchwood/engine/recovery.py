@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from matchwood.encode.attributes import Attributes
 from matchwood.encode.expressions import ExpressionTable
 from matchwood.encode.schema import Schema
@@ -70,17 +68,6 @@ def blank(like: Store, is_segment: bool = False) -> Store:
     table = ExpressionTable()
     routing = Planned(table) if is_segment else Routing(table, like.routing.name, config)
     return Store(attributes, table, Subscriptions(), routing)
-
-
-def readable(store: Store, slots: np.ndarray, ids: list[Id]) -> list[Any]:
-    """What subscriptions are read again from: texts, or trees where a text is too long."""
-    texts: list[Any] = [store.subscriptions.texts.get(slot) for slot in slots.tolist()]
-    for i, text in enumerate(texts):
-        if text is None:
-            texts[i] = store.expression(ids[i])
-        elif len(text) > MAX_TEXT:  # a tree that was built in Python
-            texts[i] = parse(text, limit=len(text))
-    return texts
 
 
 def _facts(store: Store) -> tuple[list[Id], list[Any], list[Id | None] | None]:

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from matchwood.engine.collection import texts_of
-from matchwood.engine.fields import FieldColumns, attributes_of, attributes_text
+from matchwood.engine.fields import NEVER, FieldColumns, attributes_of, attributes_text
 from matchwood.engine.loading import Chunk, chunks_of_texts, numbered
 from matchwood.engine.log import Row, Tail
+from matchwood.engine.recent import Addition, Recent
 from matchwood.errors import StorageError
 from matchwood.lang.parser import parse
 from matchwood.lang.tokens import MAX_TEXT
@@ -19,15 +20,21 @@ from matchwood.lang.tokens import MAX_TEXT
 if TYPE_CHECKING:
     from matchwood.context.store import ContextStore
     from matchwood.engine.changes import Target
-    from matchwood.engine.view import View
+    from matchwood.engine.view import Part, View
 
 
 def rows_of(view: View, ids: list[Any]) -> list[Row]:
     """Rows of the log, in the order of addition."""
-    places = [view.locate(id_) for id_ in ids]
     rows: list[Row] = []
-    for part in view.parts:
-        slots = np.array([slot for each, slot in places if each is part], np.int64)
+    places: dict[Part, list[int]] = {}
+    for id_ in ids:
+        part, slot = view.locate(id_)
+        if isinstance(part, Recent):  # no store is made for them
+            rows.append(_row_of(id_, part.additions[id_]))
+        else:
+            places.setdefault(part, []).append(slot)
+    for part, found in places.items():
+        slots = np.array(found, np.int64)
         subscriptions, contexts = part.store.subscriptions, part.store.contexts
         columns = subscriptions.columns
         names = subscriptions.ids_of(slots).tolist()
@@ -43,6 +50,17 @@ def rows_of(view: View, ids: list[Any]) -> list[Row]:
     return rows
 
 
+def _row_of(id_: Any, given: Addition) -> Row:
+    priority, expires, attributes, payload, added, _ = given.fields
+    assert added is not None
+    return Row(
+        id_, given.expr.text, None, 0 if priority is None else int(priority[0]),
+        NEVER if expires is None else int(expires[0]),
+        None if attributes is None else attributes[0],
+        None if payload is None else payload[0], int(added[0]), given.order,
+    )  # fmt: skip
+
+
 def values_of(view: View, id_: Any) -> str | None:
     contexts = view.head.contexts
     values = {} if contexts is None else contexts.values(id_)
@@ -52,7 +70,7 @@ def values_of(view: View, id_: Any) -> str | None:
 def types_of(view: View) -> dict[str, Any]:
     """Types that expressions have given to attributes, and those of own attributes."""
     types: dict[str, Any] = {}
-    for part in view.parts:
+    for part in view.stored:  # those of recent additions follow when the head takes them
         named = part.store.attributes.by_name.items()
         types |= {name: each.type for name, each in named if each.type}
     return {"attributes": types, "own": view.own_types or {}}

@@ -20,7 +20,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -29,13 +29,13 @@ from matchwood.encode.decode import decode
 from matchwood.encode.events import EncodedEvents
 from matchwood.encode.expressions import ExpressionTable
 from matchwood.encode.leaves import LeafBatch
-from matchwood.encode.resolve import learned_types, reference_rows, resolve
+from matchwood.encode.resolve import is_plain, learned_types, reference_rows, resolve
 from matchwood.engine.arranging import arranged
 from matchwood.engine.changes import Progress, add_chunks
 from matchwood.engine.choices import ALL, Choice, chosen, living
 from matchwood.engine.expiry import expired_slots
 from matchwood.engine.fields import NO_FIELDS, FieldColumns
-from matchwood.engine.given import Given, placed, single, text_of, tree
+from matchwood.engine.given import Given, Parsed, placed, single, text_of, tree
 from matchwood.engine.loading import BatchReport, Chunk
 from matchwood.engine.matches import Found, kept
 from matchwood.engine.moments import Moment
@@ -53,6 +53,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from matchwood.context.store import ContextStore
+    from matchwood.encode.translate import Rows
     from matchwood.engine.access import Reader
     from matchwood.engine.flips import Flips
 
@@ -61,6 +62,15 @@ ReadUpdates = Callable[["ContextStore"], tuple[Sequence[Id], Callable[[], None]]
 
 COMPACT_ABOVE = 1024
 """Slots below which compacting is not worth the trouble."""
+
+
+class Facts(NamedTuple):
+    """What is kept of some subscriptions beside their expressions."""
+
+    ids: list[Id]
+    texts: list[str | None]
+    fields: FieldColumns
+    order: np.ndarray
 
 
 @dataclass
@@ -364,6 +374,12 @@ class Store:
                 )
         return None if all(id_ is None for id_ in found) else found
 
+    def move_in(self, facts: Facts, rows: Rows) -> np.ndarray:
+        """Take subscriptions of other stores (`merge`); returns the slots, which no index has."""
+        slots = self.subscriptions.add(facts.ids, facts.texts, facts.fields, facts.order)
+        self.table.encode(rows.leaves, rows.start, rows.code, slots)
+        return slots
+
     # -- asking ------------------------------------------------------------------------------
 
     def settle(self) -> None:
@@ -447,11 +463,23 @@ class Store:
 
     def check(self, expr: Given) -> Expr:
         """Parse and type-check; changes nothing."""
-        try:
-            learned_types(single(expr), self.attributes)
-        except SchemaError as error:
-            raise placed(error, expr) from None
+        self.check_types(expr)
         return tree(expr)
+
+    def check_types(self, expr: Given) -> None:
+        """Raise what is wrong with the types of an expression; changes nothing."""
+        batch = single(expr)
+        if not is_plain(batch, self.attributes):
+            try:
+                learned_types(batch, self.attributes)
+            except SchemaError as error:
+                raise placed(error, expr) from None
+
+    def check_unbound(self, expr: Parsed) -> None:
+        """Raise what `add` would, of an expression without a context; changes nothing."""
+        if not is_plain(expr.batch, self.attributes):
+            self._check_context(expr.batch, None, expr)
+            self.check_types(expr)
 
     def expression(self, id_: Id) -> Expr:
         """A subscription's expression: its text read again, or decoded where there is none."""

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from matchwood.engine.fields import NEVER, FieldColumns
+from matchwood.engine.fields import NEVER, FieldColumns, agreed_types
 from matchwood.engine.packed_integers import packed
 from matchwood.engine.texts import TextArena
 from matchwood.kernel.arrays import doubled, grown
@@ -178,12 +178,3 @@ class SubscriptionColumns:
             if f"{name}_text_start" in layout:
                 setattr(self, name, TextArena.restore(layout, f"{name}_", journal))
         return self
-
-
-def agreed_types(types: dict[str, str], more: dict[str, str] | None) -> dict[str, str]:
-    """Types that both declare alike, or one alone; that of every attribute only if both do."""
-    both = {**types, **(more or {})}
-    differ = {name for name in both if types.get(name, both[name]) != both[name]}
-    if types.get("") != (more or {}).get(""):
-        differ.add("")
-    return {name: kind for name, kind in both.items() if name not in differ}

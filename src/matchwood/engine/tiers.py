@@ -7,6 +7,9 @@ from collections.abc import Sequence
 HEAD_MOST = 4_096
 """Subscriptions from which the head is frozen, and `add_many` makes a segment of its own."""
 
+RECENT_MOST = 64
+"""Additions that wait until the head takes them together; fewer where heads are smaller."""
+
 FACTOR = 8
 """Segments of one tier before they are merged; each tier is so many times larger."""
 

@@ -2,7 +2,8 @@
 
     view ──┬── part: a frozen store, and marks of its slots that are gone     (segments)
            ├── part ...
-           └── part: the store that small changes go to, the last one         (head)
+           ├── part: the store that small changes go to in the end            (head)
+           └── part: the last additions, encoded when a search asks for them  (recent)
 
 A part is a whole `Store`: attributes, dictionaries, expressions, indexes, and the ids, texts and
 fields of its subscriptions.  Parts share nothing, so a segment can be built, merged, saved and
@@ -29,10 +30,10 @@ import numpy as np
 from matchwood.encode.events import EncodedEvents, encode_event, encode_events
 from matchwood.encode.schema import Schema
 from matchwood.engine.choices import ALL, Choice, best
+from matchwood.engine.fields import agreed_types
 from matchwood.engine.join_kernels import join
 from matchwood.engine.matches import Found, Matches, ids_to_arrow, kept
 from matchwood.engine.store import Store, are_marked
-from matchwood.engine.subscription_columns import agreed_types
 from matchwood.engine.subscriptions import check_id, missing
 from matchwood.errors import MatchwoodError
 
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
 
     from matchwood.engine.access import Reader
     from matchwood.engine.head import Spare
+    from matchwood.engine.recent import Recent
 
 _NO_MARKS = np.empty(0, np.uint8)
 
@@ -48,12 +50,16 @@ _NO_MARKS = np.empty(0, np.uint8)
 class Part:
     """A store, and which of its slots are gone."""
 
-    __slots__ = ("gone", "n_asked", "n_gone", "n_strings", "singles", "store")
+    __slots__ = ("_store", "gone", "n_asked", "n_gone", "n_strings", "singles")
 
     def __init__(
-        self, store: Store, gone: np.ndarray = _NO_MARKS, n_gone: int = 0, n_strings: int = 0
+        self,
+        store: Store | None,
+        gone: np.ndarray = _NO_MARKS,
+        n_gone: int = 0,
+        n_strings: int = 0,
     ) -> None:
-        self.store = store
+        self._store = store
         self.gone = gone
         """A bitmap of uint8 by slot; empty while nothing is gone."""
         self.n_gone = n_gone
@@ -64,8 +70,24 @@ class Part:
         self.n_asked = 0
         """Searches for one event before that."""
 
+    @property
+    def store(self) -> Store:
+        assert self._store is not None
+        return self._store
+
     def __len__(self) -> int:
         return len(self.store.subscriptions) - self.n_gone
+
+    @property
+    def n_string_ids(self) -> int:
+        """Ids that are strings, without those gone."""
+        return self.store.subscriptions.n_strings - self.n_strings
+
+    @property
+    def own_types(self) -> dict[str, str] | None:
+        """Types of own attributes that all tables declare alike; None where there are none."""
+        columns = self.store.subscriptions.columns
+        return None if columns.attributes is None else columns.types
 
     def slot_of(self, id_: Any) -> int | None:
         """The slot of an id; None if it is not here, or gone."""
@@ -97,10 +119,11 @@ class Part:
 
 
 class View:
-    """Segments and head; see the module's docstring."""
+    """Segments, head and recent additions; see the module's docstring."""
 
     __slots__ = (
-        "filters", "head", "is_guarded", "n", "n_added", "n_changes", "parts", "searched", "spare",
+        "filters", "head", "is_guarded", "n", "n_added", "n_changes", "parts", "recent",
+        "searched", "spare", "stored",
     )  # fmt: skip
 
     def __init__(
@@ -111,9 +134,14 @@ class View:
         is_guarded: bool = False,
         n_added: int = 0,
         n_changes: int = 0,
+        recent: Recent | None = None,
     ) -> None:
-        self.parts = tuple(parts)
-        self.head = self.parts[-1].store
+        self.stored = tuple(parts)
+        """Segments and the head."""
+        self.recent = recent
+        """Additions that are not in the head yet; None if there are none."""
+        self.parts = self.stored if recent is None else (*self.stored, recent)
+        self.head = self.stored[-1].store
         self.filters = filters
         """Compiled filters over own attributes, by text (`choices`)."""
         self.spare = spare
@@ -123,12 +151,24 @@ class View:
         """The next number in the order of addition."""
         self.n_changes = n_changes
         """Changes before this view; a merge is none."""
-        self.searched = tuple([each for each in parts if len(each)]) or self.parts[-1:]
+        self.searched = tuple([each for each in self.parts if len(each)]) or self.parts[-1:]
         """Parts that hold something, or the head alone."""
         self.n = 0 if is_guarded else sum(map(len, self.parts))
 
     def __len__(self) -> int:
         return len(self.head.subscriptions) if self.is_guarded else self.n
+
+    def with_parts(self, parts: Sequence[Part], spare: Spare | None = None) -> View:
+        """A view of the same subscriptions in other segments and heads."""
+        return View(
+            parts, self.filters, self.spare if spare is None else spare, n_added=self.n_added,
+            n_changes=self.n_changes, recent=self.recent,
+        )  # fmt: skip
+
+    @property
+    def segments(self) -> tuple[Part, ...]:
+        """The parts that never change; none where the view is guarded."""
+        return () if self.is_guarded else self.stored[:-1]
 
     def locate(self, id_: Any) -> tuple[Part, int]:
         """The part and the slot of an id; SubscriptionError when there is none."""
@@ -140,22 +180,22 @@ class View:
         raise missing(id_)
 
     def __contains__(self, id_: object) -> bool:
-        return any(part.slot_of(id_) is not None for part in self.parts)
+        return any(part.slot_of(id_) is not None for part in reversed(self.parts))
 
     @property
     def id_kind(self) -> str:
         """What all ids are: `int`, `str`, or `mixed`."""
-        n_strings = sum([p.store.subscriptions.n_strings - p.n_strings for p in self.parts])
+        n_strings = sum([part.n_string_ids for part in self.parts])
         return "int" if not n_strings else "str" if n_strings == len(self) else "mixed"
 
     @property
     def own_types(self) -> dict[str, str] | None:
         """Types of own attributes that all tables declare alike; None where there are none."""
-        columns = [part.store.subscriptions.columns for part in self.parts]
-        types = [each.types for each in columns if each.attributes is not None]
-        found = types[0] if types else None
-        for each in types[1:]:
-            found = agreed_types(found or {}, each)
+        found: dict[str, str] | None = None
+        for part in self.parts:
+            types = part.own_types
+            if types is not None:
+                found = types if found is None else agreed_types(found, types)
         return found
 
     def schema(self) -> Schema:

@@ -1,0 +1,166 @@
+"""Recent additions: seen by every later search, encoded by none of the changes."""
+
+from __future__ import annotations
+
+from random import Random
+
+import pytest
+
+import matchwood as mw
+import strategies
+from engine.invariants import check
+from engine.segments_world import agree, filled
+from inside import view_of
+from matchwood.encode.attributes import Attributes
+from matchwood.encode.leaves import LeafBatch
+from matchwood.encode.resolve import is_plain, learned_types, reference_rows
+from matchwood.encode.schema import Schema
+from matchwood.engine import background, recent, tiers
+
+
+@pytest.fixture(autouse=True)
+def _few(monkeypatch):
+    """The head takes four additions together, and is frozen at sixteen."""
+    monkeypatch.setattr(tiers, "RECENT_MOST", 4)
+    monkeypatch.setattr(tiers, "HEAD_MOST", 16)
+    monkeypatch.setattr(background, "IS_ON", False)
+
+
+def test_changes_encode_nothing_before_a_search_asks(monkeypatch, tmp_path):
+    with mw.Matcher.open(tmp_path / "d") as m:
+        m.add_many([(i, f"x = {i}") for i in range(6)])
+        real, asked = recent.encoded, []
+        monkeypatch.setattr(recent, "encoded", lambda *a: asked.append(1) or real(*a))
+        m.add("a", "x = 1", priority=3)
+        m.replace("a", "x = 2")
+        m.replace(3, "x = 2")
+        m.add("b", "x = 2")
+        m.remove("b")
+        assert "a" in m
+        assert "b" not in m
+        assert len(m) == 7
+        assert asked == []
+        assert m.match({"x": 2}) == [2, 3, "a"]
+        assert m.match({"x": 3}) == []
+        assert asked == [1], "searches share what the first one made"
+    with mw.Matcher.open(tmp_path / "d") as m:
+        assert m.match({"x": 2}) == [2, 3, "a"]
+        assert m["a"].priority == 3
+
+
+def test_the_head_takes_them_together():
+    m, model = mw.Matcher(), {}
+    for i in range(11):
+        m.add(i, f"x = {i % 3}")
+        model[i] = f"x = {i % 3}"
+        view = view_of(m)
+        assert len(view.head.subscriptions) == (i + 1) // 4 * 4
+        assert (0 if view.recent is None else len(view.recent)) == (i + 1) % 4
+    agree(m, model)
+
+
+def test_what_leaves_the_head_is_marked_until_the_head_takes_more():
+    m = mw.Matcher()
+    model: dict[int | str, str] = {i: f"x = {i % 3}" for i in range(12)}
+    for id_, expr in model.items():
+        m.add(id_, expr)
+    for id_ in (1, 5, 6):
+        m.remove(id_)
+        del model[id_]
+        assert id_ not in m
+        with pytest.raises(mw.MatchwoodError, match="no such"):
+            m.remove(id_)
+    m.replace(2, "x = 9")
+    model[2] = "x = 9"
+    assert view_of(m).stored[-1].n_gone == 4
+    agree(m, model)
+    for id_ in ("a", "b", "c"):
+        m.add(id_, "x = 1")
+        model[id_] = "x = 1"
+    assert view_of(m).stored[-1].n_gone == 0
+    agree(m, model)
+    for id_ in list(model):
+        m.remove(id_)
+    assert sum(part.store.subscriptions.n_slots for part in view_of(m).parts) == 0
+    check(m)
+
+
+def test_fields_of_recent_additions_are_kept_and_count():
+    m = mw.Matcher()
+    m.add_many([("old", "x = 1")])
+    m.add("a", "x = 1", priority=5, attributes={"age": 3}, payload={"n": 1}, expires=100)
+    m.add("b", "x = 1")
+    before = m["a"]
+    m.replace("a", "x >= 1", priority=7)
+    assert (m["a"].priority, m["a"].payload, m["a"].added) == (7, {"n": 1}, before.added)
+    assert m.match({"x": 1}, now=50, limit=1) == ["a"]
+    assert m.match({"x": 1}, now=50, where="age = 3") == ["a"]
+    assert m.match({"x": 1}, now=150) == ["old", "b"]
+    assert m.sweep(150) == 1
+    assert m.ids() == ["old", "b"]
+    m.replace("b", "x = 2", attributes={"age": 4}, expires=300)
+    for i in range(4):
+        m.add(i, "x = 2")
+    assert m.match({"x": 2}, now=200, where="age = 4") == ["b"]
+    assert m.match({"x": 2}, now=300) == [0, 1, 2, 3]
+
+
+def test_what_no_store_would_take_is_refused_at_once():
+    m = mw.Matcher(schema={"n": "int"})
+    m.add("kept", "x = 1")
+    for text in ("n = 'word'", "x IN (1, 'a')", "x BETWEEN 1 AND 'b'", "x < ctx.c", "x = = 1"):
+        with pytest.raises(mw.MatchwoodError):
+            m.add("new", text)
+        with pytest.raises(mw.MatchwoodError):
+            m.replace("kept", text)
+        with pytest.raises(mw.MatchwoodError):
+            _together(m, {"other": "x = 2", "new": text})
+    agree(m, {"kept": "x = 1"})
+
+
+def _together(m: mw.Matcher, rows: dict[str, str]) -> None:
+    with m.batch() as b:
+        for id_, text in rows.items():
+            b.add(id_, text)
+
+
+def test_a_copy_has_them_and_is_independent():
+    m, model = filled(7)
+    other = m.__copy__()
+    m.add("mine", "x = 1")
+    other.add("its", "x = 1")
+    agree(m, {**model, "mine": "x = 1"})
+    agree(other, {**model, "its": "x = 1"})
+
+
+def test_a_batch_of_many_becomes_a_segment():
+    m, model = filled(3)
+    with m.batch() as b:
+        for i in range(100, 140):
+            b.add(i, f"x = {i % 7}")
+            model[i] = f"x = {i % 7}"
+        b.remove(1)
+        b.remove(105)
+        b.replace(106, "x = 6")
+        b.replace(2, "x = 6")
+    del model[1], model[105]
+    model[106] = model[2] = "x = 6"
+    assert len(view_of(m).segments) == 1
+    agree(m, model)
+
+
+def test_what_looks_plain_is_never_refused():
+    """The short look at single expressions is on the safe side."""
+    n_plain = 0
+    for seed in range(400):
+        rng = Random(seed)
+        types = strategies.schema(rng, 4)
+        declared = {name: kind for name, kind in types.items() if rng.random() < 0.2}
+        attributes = Attributes(Schema(declared))
+        batch = LeafBatch()
+        batch.add(strategies.expression(rng, types, 4))
+        if is_plain(batch, attributes):
+            n_plain += 1
+            learned_types(batch, attributes)
+            assert reference_rows(batch) == []
+    assert n_plain > 50
