@@ -32,7 +32,7 @@ def test_auto_scans_a_small_set_and_indexes_a_large_one():
 def test_auto_moves_over_with_the_subscription_that_makes_it_large():
     m = filled(AUTO_FROM - 1)
     before = list(m.match_many(EVENTS))
-    m.add("last", "c = 4")
+    m.add_many([("last", "c = 4")])
     assert names(m) == ["pst_bloom", "scan"]
     after = list(m.match_many(EVENTS))
     assert after == [b + ["last"] * (e["c"] == 4) for b, e in zip(before, EVENTS, strict=True)]
@@ -43,9 +43,9 @@ def test_auto_puts_many_other_expressions_into_an_a_tree():
     m = mw.Matcher()
     m.add_many([(i, f"a = {i} OR b = {i}") for i in range(TREES_FROM - 1)])
     assert names(m) == ["scan"]
-    m.add("one", "a = 1")
+    m.add_many([("one", "a = 1")])
     assert names(m) == ["scan"]
-    m.add("last", "a = 1 OR b = 7")
+    m.add_many([("last", "a = 1 OR b = 7")])
     assert names(m) == ["a_tree"]
     assert m.match({"a": 1, "b": 7}) == [1, 7, "one", "last"]
 

@@ -18,6 +18,7 @@ has left behind would block all later changes.  Locks are only ever held by `wit
 from __future__ import annotations
 
 import threading
+import time
 import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -32,6 +33,12 @@ from matchwood.kernel.verify_kernels import COUNTERS
 
 if TYPE_CHECKING:
     from matchwood.engine.view import View
+
+BREATH = 1e-6
+"""Seconds that a change pauses for searches; the operating system makes some 50 µs of it."""
+
+SLICE = 0.0002
+"""Seconds of searches between their pauses for a change."""
 
 MOST_READERS = 32
 """Searches that run at the same time; more wait for one of them."""
@@ -62,6 +69,8 @@ class Access:
         self._main = threading.RLock()
         self._listing = threading.Lock()  # held while the list of readers is made anew
         self._is_wanted = False  # a hint alone: if it is wrong, a search goes the longer way
+        self.is_changing = self.is_merging = False  # hints alone: whether searches give way
+        self._next_pause = 0.0
         self._readers: list[weakref.ref[Reader]] = []
         self._free: list[Reader] = []
         self._held: list[Reader] = []
@@ -87,6 +96,8 @@ class Access:
                 reader.view = None
                 if is_own and not reader.scratch.is_busy:  # else what an exception left is dropped
                     self._free.append(reader)
+        if self.is_changing or self.is_merging:
+            self.give_way()
 
     def take(self) -> Reader | None:
         """A reader for a search that runs no code of others, in a view that is not guarded.
@@ -113,7 +124,11 @@ class Access:
                 "they are read: change it before or after the search"
             )
         with self._main:
-            yield
+            self.is_changing = True
+            try:
+                yield
+            finally:
+                self.is_changing = False
 
     @contextmanager
     def alone(self) -> Iterator[None]:
@@ -155,6 +170,26 @@ class Access:
     def views(self) -> list[View | None]:
         """The views that searches under way use."""
         return [reader.view for reader in self.readers()]
+
+    def breathe(self) -> None:
+        """For a change, between steps: let searches under way have the interpreter for a moment.
+
+        Without it they wait up to `sys.getswitchinterval` each time they come back from a kernel.
+        A pause of no time at all would not do: the writer would be back before a search wakes up.
+        """
+        if any(reader.view is not None for reader in self.readers()):
+            time.sleep(BREATH)
+
+    def give_way(self) -> None:
+        """For a search that is over: let a change or a merge have the interpreter for a moment.
+
+        Threads that search one event after the other would keep it until it is taken from them, in
+        the middle of a search, and every step of the change would wait for that.
+        """
+        now = time.monotonic()
+        if now > self._next_pause:
+            self._next_pause = now + SLICE
+            time.sleep(BREATH)
 
     def hold(self) -> None:
         """Take every lock, for a fork."""

@@ -41,6 +41,9 @@ if TYPE_CHECKING:
 
     from matchwood.engine.access import Access
 
+BREATHE_EVERY = 16
+"""Additions of one change between pauses for searches."""
+
 RECENT, HEAD = -2, -1
 """Places of a subscription that is not in a segment."""
 
@@ -60,6 +63,7 @@ class Draft:
         self._steps: list[Step] = []
         self._recent: dict[Id, Addition] = {} if view.recent is None else {**view.recent.additions}
         self._gone: dict[int, set[int]] = {}
+        self._n_read = 0
         self._n_added = view.n_added
         self._now = time.time_ns() // 1000
         self.changed: dict[Id, bool] | None = None
@@ -217,7 +221,9 @@ class Draft:
             self._head.subscriptions.changed = None
             self._head.settled_change()
             head = Part(self._head)
-            spare = Spare(view.head, self._steps) if self._is_spare else Spare()
+            spare = Spare()
+            if self._steps:
+                spare = Spare(view.head if self._is_spare else blank(view.head), self._steps)
             if len(head) >= tiers.HEAD_MOST:
                 parts.append(head)
                 head, spare = Part(blank(self._head)), Spare()
@@ -284,9 +290,10 @@ class Draft:
         """The store that takes steps: it holds what the head does, without what is gone."""
         if self._head is None:
             shown = self._left_of(HEAD)
-            store = None if not len(shown) else writable(self._view, self._access)
-            if store is None:  # empty, or in use: then the head becomes a segment
-                if len(shown):
+            is_used_up = shown.n_gone and not len(shown)
+            store = None if is_used_up else writable(self._view, self._access)
+            if store is None:  # all of it is gone, or it is in use: then it becomes a segment
+                if not is_used_up:
                     self._parts.append(shown)
                 store = blank(self._view.head)
             else:
@@ -314,6 +321,7 @@ class Draft:
         if self._view.spare is not None:  # it is no longer what the view says it is
             self._view.spare.is_clean = False
         store.subscriptions.changed = changed
+        self._access.breathe()
         found = step(store)
         store.subscriptions.changed = None
         self._steps.append(step if again is None else again)
@@ -323,6 +331,9 @@ class Draft:
         """An expression that every store of this view takes."""
         read = parsed(expr)
         self._view.head.check_unbound(read)
+        self._n_read += 1
+        if self._n_read % BREATHE_EVERY == 0:
+            self._access.breathe()
         return read
 
     def _where(self, id_: Id, place: tuple[int, int]) -> tuple[Subscriptions, np.ndarray]:

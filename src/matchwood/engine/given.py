@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from matchwood.encode.leaves import LeafBatch
+from matchwood.encode.quick_texts import write_text
 from matchwood.errors import ParseError, SchemaError
 from matchwood.lang.nodes import Boolean, Expr
 from matchwood.lang.parser import parse
@@ -43,7 +44,8 @@ def single(expr: Given) -> LeafBatch:
     if isinstance(expr, Parsed):
         return expr.batch
     batch = LeafBatch()
-    batch.add(tree(expr))
+    if not isinstance(expr, str) or not write_text(batch, expr):
+        batch.add(tree(expr))
     return batch
 
 

@@ -58,6 +58,7 @@ def writable(view: View, access: Access) -> Store | None:
         spare.is_clean = False
         with suppress(MatchwoodError):  # what one store took, the other may refuse for its size
             for step in spare.behind:
+                access.breathe()
                 step(store)
             store.settled_change()
         if len(store.subscriptions) == len(view.head.subscriptions):
