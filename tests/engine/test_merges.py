@@ -36,7 +36,8 @@ def _merging(monkeypatch):
     monkeypatch.setattr(background, "IS_ON", True)
 
 
-def test_segments_of_one_tier_are_merged_with_all_smaller_ones():
+def test_segments_of_one_tier_are_merged_with_all_smaller_ones(monkeypatch):
+    monkeypatch.setattr(tiers, "FACTOR", 8)
     assert tiers.chosen([], []) == []
     assert tiers.chosen([4, 3, 4, 2, 1, 4, 4], [0] * 7) == []
     assert tiers.chosen([4, 3, 4, 2, 1, 4, 4, 4], [0] * 8) == list(range(8))

@@ -149,6 +149,23 @@ def test_a_batch_of_many_becomes_a_segment():
     agree(m, model)
 
 
+def test_an_id_that_goes_and_comes_back_in_one_batch_is_there_once():
+    m = mw.Matcher()
+    m.add_many([(i, f"x = {i}") for i in range(20)])  # a segment
+    with m.batch() as b:
+        b.remove(3)
+        b.remove(4)
+        b.add_many([(i, "x = 50") for i in (3, *range(100, 120))])  # another one
+        b.replace(3, "x = 51")
+        b.add(4, "x = 51")
+    assert m.match({"x": 51}) == [3, 4]
+    assert m.match({"x": 3}) == m.match({"x": 4}) == []
+    assert m.match({"x": 50}) == list(range(100, 120))
+    with pytest.raises(mw.MatchwoodError, match="taken"):
+        m.add(3, "x = 1")
+    check(m)
+
+
 def test_what_looks_plain_is_never_refused():
     """The short look at single expressions is on the safe side."""
     n_plain = 0

@@ -37,9 +37,6 @@ if TYPE_CHECKING:
 BREATH = 1e-6
 """Seconds that a change pauses for searches; the operating system makes some 50 µs of it."""
 
-SLICE = 0.0002
-"""Seconds of searches between their pauses for a change."""
-
 MOST_READERS = 32
 """Searches that run at the same time; more wait for one of them."""
 
@@ -69,8 +66,6 @@ class Access:
         self._main = threading.RLock()
         self._listing = threading.Lock()  # held while the list of readers is made anew
         self._is_wanted = False  # a hint alone: if it is wrong, a search goes the longer way
-        self.is_changing = self.is_merging = False  # hints alone: whether searches give way
-        self._next_pause = 0.0
         self._readers: list[weakref.ref[Reader]] = []
         self._free: list[Reader] = []
         self._held: list[Reader] = []
@@ -96,8 +91,6 @@ class Access:
                 reader.view = None
                 if is_own and not reader.scratch.is_busy:  # else what an exception left is dropped
                     self._free.append(reader)
-        if self.is_changing or self.is_merging:
-            self.give_way()
 
     def take(self) -> Reader | None:
         """A reader for a search that runs no code of others, in a view that is not guarded.
@@ -124,11 +117,7 @@ class Access:
                 "they are read: change it before or after the search"
             )
         with self._main:
-            self.is_changing = True
-            try:
-                yield
-            finally:
-                self.is_changing = False
+            yield
 
     @contextmanager
     def alone(self) -> Iterator[None]:
@@ -178,17 +167,6 @@ class Access:
         A pause of no time at all would not do: the writer would be back before a search wakes up.
         """
         if any(reader.view is not None for reader in self.readers()):
-            time.sleep(BREATH)
-
-    def give_way(self) -> None:
-        """For a search that is over: let a change or a merge have the interpreter for a moment.
-
-        Threads that search one event after the other would keep it until it is taken from them, in
-        the middle of a search, and every step of the change would wait for that.
-        """
-        now = time.monotonic()
-        if now > self._next_pause:
-            self._next_pause = now + SLICE
             time.sleep(BREATH)
 
     def hold(self) -> None:

@@ -124,11 +124,7 @@ def _merge_once(owner: ref[Holding], merger: Merger) -> bool:
             raise _DroppedError
         time.sleep(PAUSE)
 
-    access.is_merging = True
-    try:
-        store = merged(parts, pause, STEP)
-    finally:
-        access.is_merging = False
+    store = merged(parts, pause, STEP)
     merger.error, merger._n_failed = None, 0
     store.subscriptions.lookup  # noqa: B018 - made here, not by the next change
     matcher = owner()

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
 from matchwood.engine.fields import FieldColumns
 from matchwood.engine.loading import BatchReport, Chunk, Refused
-from matchwood.engine.subscriptions import Id, check_id, missing
+from matchwood.engine.subscriptions import Id, Subscriptions, check_id, missing, taken
 from matchwood.errors import MatchwoodError, SubscriptionError
 
 if TYPE_CHECKING:
@@ -75,6 +76,30 @@ def add_chunks(
         names = store.subscriptions.ids_of(slots)
         report.refuse(store.insert(slots), slots, rows, names)
     return report
+
+
+def refuse_known(
+    chunk: Chunk,
+    places: Sequence[Subscriptions | Mapping[Id, Any]],
+    is_there: Callable[[Id], bool],
+) -> None:
+    """Refuse the rows of a chunk whose ids are in use elsewhere."""
+    for known in places:
+        if not _is_disjoint(known, chunk.ids):
+            for row, id_ in enumerate(chunk.ids):
+                with suppress(SubscriptionError):  # what is no id is refused later
+                    checked = check_id(id_)
+                    if checked in known and is_there(checked):
+                        chunk.refused.setdefault(row, taken(checked))
+
+
+def _is_disjoint(known: Subscriptions | Mapping[Id, Any], ids: Sequence[Any]) -> bool:
+    try:
+        if isinstance(known, Mapping):
+            return known.keys().isdisjoint(ids)
+        return not known.has_any(ids)
+    except TypeError:  # something that cannot be an id
+        return False
 
 
 def replace_one(store: Target, id_: Any, expr: Given, context: Any, fields: FieldColumns) -> None:

@@ -15,14 +15,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import suppress
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from matchwood.engine import tiers
-from matchwood.engine.changes import Progress, add_chunks
+from matchwood.engine.changes import Progress, add_chunks, refuse_known
 from matchwood.engine.expiry import expired_slots
 from matchwood.engine.fields import NO_FIELDS, FieldColumns
 from matchwood.engine.given import Given, Parsed, parsed
@@ -31,10 +30,9 @@ from matchwood.engine.loading import BatchReport, Chunk
 from matchwood.engine.merge import merged
 from matchwood.engine.recent import Addition, Recent, chunk_of, encoded, take
 from matchwood.engine.recovery import blank
-from matchwood.engine.store import Store, taken
-from matchwood.engine.subscriptions import Id, Subscriptions, check_id
+from matchwood.engine.store import Store
+from matchwood.engine.subscriptions import Id, Subscriptions, check_id, taken
 from matchwood.engine.view import Part, View
-from matchwood.errors import SubscriptionError
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -63,6 +61,7 @@ class Draft:
         self._steps: list[Step] = []
         self._recent: dict[Id, Addition] = {} if view.recent is None else {**view.recent.additions}
         self._gone: dict[int, set[int]] = {}
+        self._found: dict[Any, tuple[int, int] | None] = {}
         self._n_read = 0
         self._n_added = view.n_added
         self._now = time.time_ns() // 1000
@@ -88,11 +87,21 @@ class Draft:
             slot = self._shown.slot_of(id_)
             if slot is not None and slot not in self._gone.get(HEAD, ()):
                 return HEAD, slot
-        for number, part in enumerate(self._parts):
-            slot = part.slot_of(id_)
-            if slot is not None and slot not in self._gone.get(number, ()):
-                return number, slot
-        return None
+        place = self._in_segments(id_)
+        while place is not None and place[1] in self._gone.get(place[0], ()):
+            place = self._in_segments(id_, place[0] + 1)  # one that this change has made
+        return place
+
+    def _in_segments(self, id_: Any, first: int = 0) -> tuple[int, int] | None:
+        """The first segment that an id is in and its slot, gone or not; looked up once."""
+        if (id_, first) not in self._found:
+            slots = ((n, self._parts[n].slot_of(id_)) for n in range(first, len(self._parts)))
+            self._found[id_, first] = next(((n, s) for n, s in slots if s is not None), None)
+        return self._found[id_, first]
+
+    def _append(self, segment: Part) -> None:
+        self._parts.append(segment)
+        self._found = {}
 
     # -- changing ----------------------------------------------------------------------------
 
@@ -166,7 +175,7 @@ class Draft:
         store.settle()
         store.settled_change()
         store.freeze()
-        self._parts.append(Part(store))
+        self._append(Part(store))
         return report
 
     def sweep(self, now: int | None) -> int:
@@ -196,8 +205,8 @@ class Draft:
         recent = [Recent(self._recent, self._view.head)] if self._recent else []
         store = merged([*self._stored(), *recent])
         self._head, self._shown, self._is_spare = blank(store), None, False
-        self._steps, self._gone, self._recent = [], {}, {}
-        self._parts = [Part(store)]
+        self._steps, self._gone, self._recent, self._parts = [], {}, {}, []
+        self._append(Part(store))
 
     def renumber(self) -> pa.Array:
         """Number subscriptions from 0 in their order, as slots and as ids; returns the old ids."""
@@ -278,7 +287,7 @@ class Draft:
         """Have the head take recent additions; of many make a segment."""
         if len(self._recent) >= tiers.HEAD_MOST:
             store = encoded(self._recent, self._view.head, is_segment=True)
-            self._parts.append(Part(store))
+            self._append(Part(store))
         elif self._recent:
             chunk = chunk_of(self._recent)
             self._do(lambda store: take(store, chunk))
@@ -294,7 +303,7 @@ class Draft:
             store = None if is_used_up else writable(self._view, self._access)
             if store is None:  # all of it is gone, or it is in use: then it becomes a segment
                 if not is_used_up:
-                    self._parts.append(shown)
+                    self._append(shown)
                 store = blank(self._view.head)
             else:
                 self._is_spare = True
@@ -375,24 +384,8 @@ class Draft:
         facts = [part.store.subscriptions for part in stored]
         if self._head is not None:
             facts.append(self._head.subscriptions)
-        places: list[Subscriptions | dict[Id, Any]] = [self._recent, *facts]
-        for known in places:
-            if not _is_disjoint(known, chunk.ids):
-                for row, id_ in enumerate(chunk.ids):
-                    with suppress(SubscriptionError):  # what is no id is refused later
-                        checked = check_id(id_)
-                        if checked in known and self.has(checked):
-                            chunk.refused.setdefault(row, taken(checked))
+        refuse_known(chunk, [self._recent, *facts], self.has)
         return chunk
-
-
-def _is_disjoint(known: Subscriptions | dict[Id, Any], ids: Sequence[Any]) -> bool:
-    try:
-        if isinstance(known, dict):
-            return known.keys().isdisjoint(ids)
-        return not known.has_any(ids)
-    except TypeError:  # something that cannot be an id
-        return False
 
 
 def _ids(part: Part) -> list[Id]:

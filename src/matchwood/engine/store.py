@@ -41,7 +41,7 @@ from matchwood.engine.matches import Found, kept
 from matchwood.engine.moments import Moment
 from matchwood.engine.routing import Routing
 from matchwood.engine.savepoint import Savepoint
-from matchwood.engine.subscriptions import Id, Subscriptions, are_plain, check_id
+from matchwood.engine.subscriptions import Id, Subscriptions, are_plain, check_id, taken
 from matchwood.engine.tidy import forget, tidy
 from matchwood.errors import MatchwoodError, SchemaError, SubscriptionError
 from matchwood.index.core.protocol import Hits
@@ -535,12 +535,6 @@ class Store:
     def _forget(self, mentioned: list[int]) -> None:
         """Drop attributes that no expression mentions any more, derived ones among them."""
         self.attributes.drop_unused(mentioned, self.table.uses)
-
-
-def taken(id_: Any) -> SubscriptionError:
-    return SubscriptionError(
-        f"expected a new id, found {id_!r}, which is taken: use replace() to change it"
-    )
 
 
 def are_marked(marks: np.ndarray, slots: np.ndarray) -> np.ndarray:

@@ -321,6 +321,12 @@ def _n_strings(ids: list[Id]) -> int:
     return kinds.count(str)
 
 
+def taken(id_: Any) -> SubscriptionError:
+    return SubscriptionError(
+        f"expected a new id, found {id_!r}, which is taken: use replace() to change it"
+    )
+
+
 def missing(id_: Any) -> SubscriptionError:
     return SubscriptionError(
         f"expected the id of a subscription, found {id_!r}: no such subscription; "

@@ -10,8 +10,9 @@ HEAD_MOST = 4_096
 RECENT_MOST = 64
 """Additions that wait until the head takes them together; fewer where heads are smaller."""
 
-FACTOR = 8
-"""Segments of one tier before they are merged; each tier is so many times larger."""
+FACTOR = 4
+"""Segments of one tier before they are merged; each tier is so many times larger.  A search costs
+more with every segment, a subscription is moved once for every tier."""
 
 
 def chosen(sizes: Sequence[int], n_gone: Sequence[int]) -> list[int]:

@@ -23,6 +23,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import compress
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -151,9 +152,10 @@ class View:
         """The next number in the order of addition."""
         self.n_changes = n_changes
         """Changes before this view; a merge is none."""
-        self.searched = tuple([each for each in self.parts if len(each)]) or self.parts[-1:]
+        sizes = [len(each) for each in self.parts]
+        self.searched = tuple(compress(self.parts, sizes)) or self.parts[-1:]
         """Parts that hold something, or the head alone."""
-        self.n = 0 if is_guarded else sum(map(len, self.parts))
+        self.n = 0 if is_guarded else sum(sizes)
 
     def __len__(self) -> int:
         return len(self.head.subscriptions) if self.is_guarded else self.n
