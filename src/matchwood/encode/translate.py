@@ -61,6 +61,7 @@ class Translation:
         self, sources: Sequence[Source], attributes: Attributes, pause: Callable[[], None]
     ) -> None:
         self._sources = sources
+        self._layouts = [each.table.layout for each in sources]  # unpacked once
         predicates = [_Predicates.of(each) for each in sources]
         sizes = [len(each.attr) for each in predicates]
         self._first = np.cumsum([0, *sizes])
@@ -117,7 +118,7 @@ class Translation:
         size, first, lead = np.zeros(n, np.int64), np.zeros(n, np.int64), np.zeros(n, np.int32)
         parts = [(s, np.flatnonzero(source_of == s)) for s in np.unique(source_of).tolist()]
         for s, at in parts:
-            x = self._sources[s].table.layout
+            x = self._layouts[s]
             slots = slot_of[at]
             kind = x.kind[slots]
             size[at], first[at] = x.size[slots], x.start[slots]
@@ -131,7 +132,7 @@ class Translation:
         has_lead = lead != 0
         code[start[:-1][has_lead]] = lead[has_lead]
         for s, at in parts:
-            x = self._sources[s].table.layout
+            x = self._layouts[s]
             mine = x.code[slices(first[at], size[at])]
             mine = np.where(mine >= 0, mine + np.int32(self._first[s]), mine)
             code[slices(start[:-1][at] + has_lead[at], size[at])] = mine

@@ -54,6 +54,8 @@ def merged(
                 store.table.take_merged(np.repeat(slots[at[i]], len(attrs)), np.array(attrs))
         added.append(slots)
         pause()
+    for part in parts:
+        part.store.table.shut()
     if added:
         for error in store.insert(np.concatenate(added)).values():
             raise error
