@@ -18,7 +18,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from matchwood.encode.attributes import Attribute, Attributes
+from matchwood.encode.attribute import Attribute
+from matchwood.encode.attributes import Attributes
 from matchwood.encode.dictionary import Relabelling, are_ends
 from matchwood.encode.expression_kernels import ALWAYS, CONJUNCTION, NEVER
 from matchwood.encode.expressions import ExpressionTable
