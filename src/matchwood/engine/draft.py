@@ -284,7 +284,9 @@ class Draft:
         return n_gone > (tiers.RECENT_MOST + n_left if n_left else 0)
 
     def _flush(self) -> None:
-        """Have the head take recent additions; of many make a segment."""
+        """Have the head take recent additions, in their order; of many make a segment."""
+        in_order = sorted(self._recent.items(), key=lambda each: each[1].order)
+        self._recent = dict(in_order)
         if len(self._recent) >= tiers.HEAD_MOST:
             store = encoded(self._recent, self._view.head, is_segment=True)
             self._append(Part(store))
