@@ -63,10 +63,11 @@ def measured(call: Call) -> Call:
         try:
             return call(self, *args, **options)
         finally:
-            meter = self._meter
-            if name not in meter:
-                meter[name] = Histogram()
-            meter[name].note(perf_counter_ns() - started)
+            took = perf_counter_ns() - started
+            histogram = self._meter.get(name)
+            if histogram is None:
+                histogram = self._meter[name] = Histogram()
+            histogram.note(took)
 
     return noted  # type: ignore[return-value]
 

@@ -42,6 +42,11 @@ class Runs:
     def nbytes(self) -> int:
         return _RUN * len(self.first)
 
+    @property
+    def are_positions(self) -> bool:
+        """Whether the values are 0, 1, 2, ..."""
+        return len(self.first) == 1 and self.value[0] == 0 and bool(self.step[0] == 1)
+
     def __getitem__(self, at: Any) -> Any:
         if isinstance(at, slice):
             return self[np.arange(*at.indices(self._n))]

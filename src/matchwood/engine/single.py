@@ -53,7 +53,8 @@ class SinglePart:
         store, scratch = part.store, reader.scratch
         self.store, self.subscriptions = store, store.subscriptions
         self.attributes, self.plan = store.attributes, plan
-        self._columns = store.subscriptions.columns
+        columns = store.subscriptions.columns
+        self._columns = columns if len(columns.expires) else None
         self._gone = part.gone if part.n_gone else _NO_MARKS
         self._n_gone, self._work = part.n_gone, reader.work
         self._dicts: DictOneByOne | None = None
@@ -64,7 +65,7 @@ class SinglePart:
         key = np.zeros(n, np.int64)
         self._events = EventBatch(np.zeros(2, np.int64), attr, key, key)
         scratch.post(self._events, store.table.n_attributes)
-        self._most = np.array([ALL_MATCHES])
+        self._most, self._n_enough = np.array([ALL_MATCHES]), 0
         self.is_spent = False
         self.is_usable = self._bind(scratch, 1024)
 
@@ -102,7 +103,7 @@ class SinglePart:
         if not self.is_usable or self.plan.changes != self.attributes.changes:
             return False
         columns = self._columns
-        return not len(columns.expires) or columns.next_expiry > time.time_ns() // 1000
+        return columns is None or columns.next_expiry > time.time_ns() // 1000
 
     def read(self, event: Any) -> bool:
         """Take an event, a dict or the bytes of a document; False: it goes the general way."""
@@ -137,7 +138,9 @@ class SinglePart:
 
         most  so many are enough, and where an index can it stops; 0: all
         """
-        self._most[0] = self._n_gone + most if most else ALL_MATCHES
+        if most != self._n_enough:
+            self._n_enough = most
+            self._most[0] = self._n_gone + most if most else ALL_MATCHES
         n = self._search(scratch)
         while n < 0:
             self._bind(scratch, 2 * len(self.out))
@@ -163,7 +166,7 @@ class SinglePart:
 def _bound_parts(view: View, reader: Reader) -> list[SinglePart] | None:
     """The parts of a view, bound for a reader; None where one cannot be, or is not worth it."""
     number = reader.scratch.number
-    found = []
+    found: list[SinglePart] = []
     for part in view.searched:
         single: SinglePart | None = part.singles.get(number)
         if single is None or single.plan is not single.attributes.json_plan or single.is_spent:
@@ -189,6 +192,11 @@ def _bound(part: Part, reader: Reader) -> SinglePart | None:
 
 def _read(singles: list[SinglePart], event: Any) -> bool:
     """Have all parts read an event, or none of them."""
+    if len(singles) == 1:
+        if not singles[0].read(event):
+            return False
+        singles[0].count_unknown()
+        return True
     for i, single in enumerate(singles):
         if not single.read(event):
             for other in singles[:i]:
@@ -211,7 +219,7 @@ def single_ids(view: View, reader: Reader, event: Any) -> list[Id] | None:
     if len(singles) == 1:
         single = singles[0]
         n = single.search(scratch)
-        return single.subscriptions.ids_of(single.out[:n]).tolist()
+        return single.subscriptions.id_list(single.out[:n])
     order: list[int] = []
     ids: list[Id] = []
     for single in singles:
@@ -219,7 +227,7 @@ def single_ids(view: View, reader: Reader, event: Any) -> list[Id] | None:
         if n:
             slots = single.out[:n]
             order += single.subscriptions.order[slots].tolist()
-            ids += single.subscriptions.ids_of(slots).tolist()
+            ids += single.subscriptions.id_list(slots)
     by_order = sorted(range(len(order)), key=order.__getitem__)
     return [ids[i] for i in by_order]
 

@@ -21,7 +21,7 @@ from matchwood.engine.fields import NO_FIELDS, FieldColumns
 from matchwood.engine.id_lookup import IdLookup, lookup_of_ints, lookup_of_names
 from matchwood.engine.matches import Id as Id
 from matchwood.engine.matches import ids_to_arrow
-from matchwood.engine.packed_integers import packed
+from matchwood.engine.packed_integers import Runs, packed
 from matchwood.engine.subscription_columns import SubscriptionColumns
 from matchwood.engine.texts import TextArena
 from matchwood.errors import SubscriptionError
@@ -52,6 +52,7 @@ class Subscriptions:
         self._free: list[int] = []
         self._slot_of: dict[Id, int] | None = {}
         self._lookup: IdLookup | None = None  # instead of the map, while nothing changes
+        self._slots_themselves: Runs | None = None  # `_ids`, if each id is the number of its slot
 
     def __len__(self) -> int:
         return self._n_slots - len(self._free)
@@ -96,6 +97,18 @@ class Subscriptions:
             if name is not None:
                 ids[i] = name
         return ids[inverse]
+
+    def id_list(self, slots: np.ndarray) -> list[Id]:
+        """The ids of slots as a list, quickly for few of them."""
+        ids = self._ids
+        if self._names is not None:
+            return self.ids_of(slots).tolist()
+        if isinstance(ids, np.ndarray):
+            if len(slots) > _FEW:
+                return ids.take(slots).tolist()
+            item = ids.item
+            return [item(slot) for slot in slots.tolist()]
+        return slots.tolist() if ids is self._slots_themselves else ids[slots].tolist()
 
     @property
     def id_kind(self) -> str:
@@ -234,6 +247,8 @@ class Subscriptions:
         n = self._n_slots
         ids = self.ids[:n]
         self._ids = ids.copy() if self.n_strings else packed(ids)
+        if isinstance(self._ids, Runs) and self._ids.are_positions:
+            self._slots_themselves = self._ids
         if self.in_order:  # else kernels sort by it
             self.order = packed(self.order[:n])
         self.texts.freeze(n)
@@ -314,6 +329,10 @@ class Subscriptions:
             fresh = np.zeros(size, self.ids.dtype)
             fresh[: len(self.ids)] = self.ids
             self._ids = fresh
+
+
+_FEW = 12
+"""Slots whose ids are found one by one before NumPy has begun."""
 
 
 def _n_strings(ids: list[Id]) -> int:

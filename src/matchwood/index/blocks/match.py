@@ -117,7 +117,8 @@ def match_blocks(bound, bound_mine, bound_query, first, stamp):
             if i + AHEAD < n_blocks:
                 ask_for_rows(blocks.word, block[i + AHEAD], code)
             n, n_pending = test_block(blocks, block[i], scratch, out, n, n_pending)
-            if n >= 0 and (n_pending > MOST_PENDING or i + 1 == n_blocks):
+            is_due = n_pending > MOST_PENDING or n_pending >= query.most[0]
+            if n >= 0 and (is_due or i + 1 == n_blocks):
                 n = test_entries(blocks, scratch, n_pending, out, n)
                 n_pending = np.int64(0)
             if n < 0 or n - output.offsets[e] >= query.most[0]:
