@@ -171,3 +171,51 @@ def test_packages_whose_names_begin_like_ours_are_not_ours(capsys, monkeypatch):
     assert jit.numba.njit(function)(1) == 2
     assert jit.compile_seconds() == before
     assert capsys.readouterr().err == ""
+
+
+def test_a_part_has_one_variant_whatever_integers_its_callers_have():
+    @jit.part
+    def added(values, at, more, is_twice):
+        found = values[at] + more
+        return found + more if is_twice else found
+
+    @jit.kernel
+    def total(values, small, at):
+        found = np.int64(0)
+        for i in range(len(small)):
+            found += added(values, small[i], 3, True)
+        return found + added(values, at, small[0], False) + added(values, 0, at, at > 1)
+
+    values, small = np.arange(5), np.array([1, 2], np.int32)
+    assert total(values, small, 2) == (1 + 6) + (2 + 6) + (2 + 1) + (0 + 4)
+    assert len(added.overloads) == 1
+
+
+def test_unsigned_integers_and_floats_are_passed_as_they_are():
+    @jit.part
+    def half(value):
+        return value >> np.uint64(1)
+
+    @jit.part
+    def doubled(value):
+        return value + value
+
+    @jit.kernel
+    def both(words, numbers):
+        return half(words[0]), doubled(numbers[0])
+
+    assert both(np.array([2**64 - 1], np.uint64), np.array([0.25])) == (2**63 - 1, 0.5)
+
+
+def test_a_part_may_call_itself():
+    @jit.part
+    def power(base, n):
+        if n == 0:
+            return np.int64(1)
+        return base * power(base, n - 1)
+
+    @jit.kernel
+    def cube(values):
+        return power(values[0], 3)
+
+    assert cube(np.array([5], np.int32)) == 125

@@ -9,6 +9,7 @@ before is loaded, so that each kernel is compiled about once.
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import shutil
@@ -150,6 +151,8 @@ def work() -> None:
     if where:
         store.compile_for(Path(where["folder"]), where["baseline"])
     known = steps()
+    gc.freeze()  # compiling makes millions of objects, and the process ends soon
+    gc.set_threshold(200_000, 20, 50)
     with recorded() as compiled:
         for line in sys.stdin:
             known[line.rstrip("\n")]()

@@ -1,0 +1,134 @@
+"""How Numba compiles kernels and parts: few passes, types remembered, one variant of each part.
+
+Half of the time goes to Numba's own Python (docs/decisions/0021-kernels-compiled-ahead.md):
+
+    passes    Numba looks for closures, list comprehensions, `with` blocks, `literal_unroll` and
+              functions to inline in every function.  Kernels have none: these passes are left out,
+              and with them the checks of the whole function that Numba makes after each pass
+    types     the type of `a + b` is found by trying a dozen templates in turn.  It depends on the
+              types of the operands alone, so it is remembered
+    variants  Numba compiles a part once more for a constant, or for an int32 where other callers
+              have an int64.  Here kernels pass constants and signed integers as int64, and the
+              constants True and False as booleans
+"""
+
+from __future__ import annotations
+
+import operator
+from functools import cache
+from typing import Any
+
+from numba.core import types
+from numba.core.compiler import CompilerBase
+from numba.core.compiler_machinery import PassManager
+from numba.core.typed_passes import (
+    AnnotateTypes,
+    IRLegalization,
+    NativeLowering,
+    NoPythonBackend,
+    NopythonRewrites,
+    NoPythonSupportedFeatureValidation,
+    NopythonTypeInference,
+    PreLowerStripPhis,
+)
+from numba.core.untyped_passes import (
+    DeadBranchPrune,
+    FixupArgs,
+    GenericRewrites,
+    IRProcessing,
+    ReconstructSSA,
+    RewriteSemanticConstants,
+    TranslateByteCode,
+)
+
+PASSES = (
+    (TranslateByteCode, "bytecode to Numba's form"),
+    (FixupArgs, "types of arguments"),
+    (IRProcessing, "variables and blocks"),
+    (RewriteSemanticConstants, "lengths of tuples"),
+    (DeadBranchPrune, "branches that constants decide"),
+    (GenericRewrites, "indexes that are constants"),
+    (ReconstructSSA, "one assignment for each variable"),
+    (NopythonTypeInference, "types"),
+    (PreLowerStripPhis, "variables for lowering"),
+    (NopythonRewrites, "rewrites that need types"),
+    (NoPythonSupportedFeatureValidation, "check"),
+    (IRLegalization, "check"),
+    (AnnotateTypes, "types for people"),
+    (NativeLowering, "LLVM's code"),
+    (NoPythonBackend, "result"),
+)
+
+
+class KernelCompiler(CompilerBase):  # type: ignore[misc]
+    """Numba's compiler with the passes and the memory above."""
+
+    def compile_extra(self, func: Any) -> Any:
+        self.state.typingctx = _Typing(self.state.typingctx)
+        return super().compile_extra(func)
+
+    def define_pipelines(self) -> list[Any]:
+        return [_pipeline()]
+
+
+@cache
+def _pipeline() -> Any:
+    """The same object for all functions: ordering the passes takes time, too."""
+    pipeline = PassManager("matchwood")
+    for each, purpose in PASSES:
+        pipeline.add_pass(each, purpose)
+    pipeline.finalize()
+    return pipeline
+
+
+_PLAIN = (types.Number, types.Boolean, types.Array, types.BaseTuple, types.Literal)
+_MODULES = {"_operator", "builtins", "numpy"}
+_known: dict[tuple[Any, tuple[Any, ...]], Any] = {}
+"""By function and types of its arguments: the signature that Numba has found."""
+
+
+class _Typing:
+    """A typing context of Numba that remembers signatures of operators over plain values."""
+
+    def __init__(self, context: Any) -> None:
+        self._context = context
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._context, name)
+
+    def resolve_function_type(self, func: Any, args: Any, kws: Any) -> Any:
+        """The signature of a call."""
+        if isinstance(func, types.Dispatcher) and _is_ours(func.dispatcher):
+            wide = tuple(map(_widened, args))
+            if self._context.callstack.match(func.dispatcher.py_func, wide) is None:
+                args = wide  # else a function that calls itself: it has the types of its first call
+            return self._context.resolve_function_type(func, args, kws)
+        if kws or not _is_operator(func):
+            return self._context.resolve_function_type(func, args, kws)
+        key = func, tuple(args)
+        found = _known.get(key)
+        if found is None:
+            found = self._context.resolve_function_type(func, args, kws)
+            if found is not None and all(isinstance(each, _PLAIN) for each in key[1]):
+                _known[key] = found
+        return found
+
+    def resolve_setitem(self, target: Any, index: Any, value: Any) -> Any:
+        """The signature of an assignment to an element."""
+        return self.resolve_function_type(operator.setitem, (target, index, value), {})
+
+
+def _is_ours(dispatcher: Any) -> bool:
+    return issubclass(dispatcher._compiler.pipeline_class, KernelCompiler)
+
+
+def _widened(kind: Any) -> Any:
+    """The type that an argument of a part is passed as."""
+    plain = types.unliteral(kind)
+    return types.int64 if isinstance(plain, types.Integer) and plain.signed else plain
+
+
+def _is_operator(func: Any) -> bool:
+    """Whether a call means the same in every function: an operator, or one of NumPy's functions."""
+    called = func.key[0] if isinstance(func, types.Function) else func
+    return getattr(called, "__module__", None) in _MODULES
