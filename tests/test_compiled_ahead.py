@@ -18,7 +18,8 @@ from matchwood.kernel import store
 
 PACKAGE = Path(store.__file__).parents[1]
 STEP = "workload ads"
-BEST = next(iter(store.baselines()), None)
+OFFERED = [each for each in store.baselines() if store.cpu_offers(each)]
+BEST = next(iter(OFFERED), None)
 
 pytestmark = [
     pytest.mark.slow,
@@ -29,12 +30,13 @@ pytestmark = [
 
 @pytest.fixture(scope="module")
 def compiled(tmp_path_factory):
-    """The package with the kernels of one step."""
+    """The package with the kernels of one step, for every baseline that this CPU offers."""
     root = tmp_path_factory.mktemp("site")
     skipped = shutil.ignore_patterns("__pycache__", store.FOLDER)
     shutil.copytree(PACKAGE, root / "matchwood", ignore=skipped)
-    done = compile_kernels(BEST, root / "matchwood" / store.FOLDER, steps=[STEP])
-    assert len(done) > 5
+    for baseline in OFFERED:
+        done = compile_kernels(baseline, root / "matchwood" / store.FOLDER, steps=[STEP])
+        assert len(done) > 5
     return root
 
 
@@ -54,7 +56,8 @@ print(compile_count())
 
 def run(path, home, code=RUN, **env):
     """Compilations of a process that has only this package and an empty home."""
-    unset = ("NUMBA_CACHE_DIR", "XDG_CACHE_HOME", "MATCHWOOD_QUIET", "MATCHWOOD_COMPILED_TO")
+    unset = ("NUMBA_CACHE_DIR", "XDG_CACHE_HOME", "MATCHWOOD_QUIET", "MATCHWOOD_COMPILED_TO",
+             store.CHOICE)  # fmt: skip
     clean = {key: value for key, value in os.environ.items() if key not in unset}
     done = subprocess.run(
         [sys.executable, "-c", code],
@@ -90,8 +93,48 @@ def manifest_of(site):
     return site / "matchwood" / store.FOLDER / BEST / store.MANIFEST
 
 
+READ = f"""
+import sys
+from matchwood.kernel.store import Shelf, shelves
+read, used = Shelf.read, set()
+Shelf.read = lambda self, name: used.add(self.baseline) or read(self, name)
+{RUN}
+sys.stderr.write(f"{{[each.baseline for each in shelves()]}} {{sorted(used)}}")
+"""
+
+
+def test_the_best_baseline_that_the_cpu_offers_is_used(compiled, tmp_path):
+    assert run(compiled, tmp_path, READ) == (0, f"{OFFERED} {[BEST]}")
+
+
+@pytest.mark.parametrize("baseline", OFFERED)
+def test_a_baseline_that_is_chosen_is_used_alone(compiled, tmp_path, baseline):
+    found = run(compiled, tmp_path, READ, MATCHWOOD_BASELINE=baseline)
+    assert found == (0, f"{[baseline]} {[baseline]}")
+
+
+OLDER = f"""
+from llvmlite import binding
+offered = dict(binding.get_host_cpu_features(), avx2=False)
+binding.get_host_cpu_features = lambda: offered
+{READ}
+"""
+
+
+@pytest.mark.skipif("x86-64-v3" not in OFFERED, reason="a CPU of x86-64-v3 is made an older one")
+def test_an_older_cpu_uses_the_lesser_baseline(compiled, tmp_path):
+    assert run(compiled, tmp_path, OLDER) == (0, "['x86-64-v2'] ['x86-64-v2']")
+
+
+def test_a_baseline_that_the_package_has_not_compiles_and_says_so(compiled, tmp_path):
+    count, said = run(compiled, tmp_path, MATCHWOOD_BASELINE="x86-64-v9")
+    assert count > 0
+    assert said.count("\n") == 1
+    assert "MATCHWOOD_BASELINE is x86-64-v9" in said
+
+
 def test_a_file_that_is_not_what_the_manifest_says_is_compiled_again(site, tmp_path):
-    for file in manifest_of(site).parent.rglob("*.nbc"):
+    for file in manifest_of(site).parents[1].rglob("*.nbc"):
         content = bytearray(file.read_bytes())
         content[len(content) // 2] ^= 1
         file.write_bytes(content)
@@ -101,9 +144,10 @@ def test_a_file_that_is_not_what_the_manifest_says_is_compiled_again(site, tmp_p
 
 
 def test_kernels_of_another_numba_are_not_used_and_the_line_says_so(site, tmp_path):
-    manifest = json.loads(manifest_of(site).read_text())
-    manifest["made_with"][1] = "numba 0.1"
-    manifest_of(site).write_text(json.dumps(manifest))
+    for file in manifest_of(site).parents[1].rglob(store.MANIFEST):
+        manifest = json.loads(file.read_text())
+        manifest["made_with"][1] = "numba 0.1"
+        file.write_text(json.dumps(manifest))
     count, said = run(site, tmp_path)
     assert count > 0
     assert said.count("\n") == 1

@@ -56,6 +56,10 @@ CONTEXT_SETTINGS = [
 ]  # fmt: skip
 
 
+AUTO_STEPS = ("matcher", "segments", "trees", "contexts")
+"""What a matcher needs unless an index is chosen by name."""
+
+
 def steps() -> dict[str, Step]:
     """All steps by name.
 

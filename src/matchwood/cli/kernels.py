@@ -30,6 +30,9 @@ def kernels(
         typer.Option(help="With --compile: for this CPU baseline, into the package.",
                      show_default=False),
     ] = None,
+    auto: Annotated[
+        bool, typer.Option("--auto", help="Only those that `auto` and contexts use.")
+    ] = False,
     processes: Annotated[
         int | None,
         typer.Option(min=1, help="How many processes compile; one per core unless given.",
@@ -43,9 +46,9 @@ def kernels(
     if times and compile_all:
         refuse("expected --times or --compile, not both")
     if times:
-        found = _times(processes)
+        found = _times(processes, auto)
     elif compile_all:
-        found = _compile(baseline, processes)
+        found = _compile(baseline, processes, auto)
     else:
         found = _state()
     if as_json:
@@ -70,9 +73,10 @@ def _state() -> dict[str, Any]:
     }
 
 
-def _times(processes: int | None) -> dict[str, Any]:
+def _times(processes: int | None, auto: bool) -> dict[str, Any]:
     """One process unless --processes is given: several would distort the times."""
     from matchwood.bench.compile_ahead import compile_kernels
+    from matchwood.bench.exercise import AUTO_STEPS
     from matchwood.kernel import store
 
     with tempfile.TemporaryDirectory() as folder, progress("compiling") as advance:
@@ -82,6 +86,7 @@ def _times(processes: int | None) -> dict[str, Any]:
             compile_kernels(
                 baseline,
                 Path(folder),
+                steps=AUTO_STEPS if auto else None,
                 processes=processes or 1,
                 advance=advance,
                 environment={"NUMBA_CACHE_DIR": folder},
@@ -89,14 +94,18 @@ def _times(processes: int | None) -> dict[str, Any]:
         )
 
 
-def _compile(baseline: str | None, processes: int | None) -> dict[str, Any]:
+def _compile(baseline: str | None, processes: int | None, auto: bool) -> dict[str, Any]:
     from matchwood.bench.compile_ahead import compile_kernels
+    from matchwood.bench.exercise import AUTO_STEPS
     from matchwood.kernel import store
 
     if baseline == "best":
         baseline = store.best_baseline()
     with progress("compiling") as advance:
-        return _summary(compile_kernels(baseline, processes=processes, advance=advance))
+        steps = AUTO_STEPS if auto else None
+        return _summary(
+            compile_kernels(baseline, steps=steps, processes=processes, advance=advance)
+        )
 
 
 def _summary(compiled: list[Compiled]) -> dict[str, Any]:

@@ -18,7 +18,7 @@ import operator
 from functools import cache
 from typing import Any
 
-from numba.core import types
+from numba.core import types as numba_types
 from numba.core.compiler import CompilerBase
 from numba.core.compiler_machinery import PassManager
 from numba.core.typed_passes import (
@@ -40,6 +40,8 @@ from numba.core.untyped_passes import (
     RewriteSemanticConstants,
     TranslateByteCode,
 )
+
+types: Any = numba_types  # its stubs lack some names
 
 PASSES = (
     (TranslateByteCode, "bytecode to Numba's form"),

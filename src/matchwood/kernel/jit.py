@@ -9,8 +9,9 @@ With it, every look at an array of a layout costs two atomic operations: encodin
 slower (docs/decisions/0002-kernels-without-reference-counts.md).  A kernel that does allocate fails
 to compile, loudly.
 
-Start counters as `np.int64(0)` where they are passed on: a bare 0 has a literal type of its own and
-makes Numba compile the callee once more.
+Parts take signed integers as int64, whatever their callers have (compiler.py).  Start counters as
+`np.int64(0)` all the same: a variable that begins as a bare 0 and goes on as something else has two
+types, which Numba has to unite.
 """
 
 from __future__ import annotations

@@ -4,14 +4,16 @@
     matchwood/_compiled/x86-64-v3/FOLDER/KERNEL     named as in the cache (cache.py)
 
 A baseline is a set of CPU instructions that many machines share: code for it runs on every CPU that
-offers them.  Of the baselines in the package those that this CPU offers are looked at, best first.
-The package may also be a zip file, as Spark sends it.
+offers them.  Of the baselines in the package those that this CPU offers are looked at, best first;
+MATCHWOOD_BASELINE=x86-64-v2 leaves one of them alone, as for the same code on unlike machines.  The
+package may also be a zip file, as Spark sends it.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
+import os
 import platform
 import sys
 from functools import cache
@@ -31,6 +33,8 @@ BASELINES: dict[str, dict[str, tuple[str, ...]]] = {
 
 FOLDER = "_compiled"
 MANIFEST = "manifest.json"
+CHOICE = "MATCHWOOD_BASELINE"
+"""The variable that names the one baseline to use."""
 
 
 class Target(NamedTuple):
@@ -117,10 +121,13 @@ def write_manifest(folder: Path) -> int:
 @cache
 def shelves() -> tuple[Shelf, ...]:
     """The kernels in the package that this process can use, best first."""
+    chosen = os.environ.get(CHOICE)
     return tuple(
         Shelf(baseline, folder, manifest["files"])
         for baseline, folder, manifest in _found()
-        if tuple(manifest["made_with"]) == made_with() and cpu_offers(baseline)
+        if tuple(manifest["made_with"]) == made_with()
+        and cpu_offers(baseline)
+        and chosen in (None, "", baseline)
     )
 
 
@@ -133,7 +140,9 @@ def unfit() -> str | None:
     others = {tuple(manifest["made_with"]) for _, _, manifest in found} - {made_with()}
     if others:
         return f"the package's own are for {', '.join(sorted(others)[0])}"
-    return f"the package's own are for {' and '.join(baseline for baseline, _, _ in found)}"
+    chosen = os.environ.get(CHOICE)
+    wanted = f", {CHOICE} is {chosen}" if chosen else ""
+    return f"the package's own are for {' and '.join(each for each, _, _ in found)}{wanted}"
 
 
 @cache
