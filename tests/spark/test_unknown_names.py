@@ -8,9 +8,11 @@ import pyarrow as pa
 import pytest
 
 import matchwood as mw
-from matchwood.spark import match
+from matchwood.spark import match, match_sharded
 from matchwood.spark.column_types import types_of_events
 from matchwood.spark.indexes import open_index, used_columns
+from matchwood.spark.stream_changes import Decider
+from matchwood.spark.stream_start import first_replica
 from matchwood.spark.unknown_names import parse_known, without_unknown
 
 KNOWN = frozenset({"price", "genre", "user", "user.age", "odd name"})
@@ -42,6 +44,22 @@ def test_rows_of_predicates_with_unknown_names_refuse_their_subscription() -> No
         assert good.column("id").to_pylist() == [2, 3]
         assert [(row["of"], row["id"]) for row in errors] == [("subscription", "1")]
         assert without_unknown(rows, None)[0] is rows
+
+
+def test_records_of_a_log_with_unknown_names_are_refused() -> None:
+    # before: the subscription was taken, and never matched
+    records = pa.table(
+        {"offset": [1, 2, 3, 4], "kind": ["subscribe"] * 4, "id": [7, 8, 9, 10],
+         "expr": ["price < 20", "prise < 20", "price <", "price > 1"]}
+    )  # fmt: skip
+    for known, good in ((KNOWN, [7, 10]), (None, [7, 8, 10])):
+        replica = first_replica(None, None, "auto", None, None, "bigint")
+        changes = Decider(replica, {}, "struct", "bigint", True, known).decide(records, None)
+        assert changes.rows.column("id").to_pylist() == good
+        assert [row["id"] for row in changes.errors] == [
+            str(id_) for id_ in (7, 8, 9, 10) if id_ not in good
+        ]
+        assert replica.matcher.match_count({"price": 2, "prise": 2}) == len(good)
 
 
 TESTED = {
@@ -87,7 +105,7 @@ def test_every_column_that_a_subscription_tests_is_used_and_no_other(tmp_path: P
 
 
 @pytest.mark.spark
-def test_an_unknown_column_is_an_error_row_unless_it_is_declared(spark) -> None:
+def test_an_unknown_column_is_an_error_row_unless_it_is_declared(spark, tmp_path: Path) -> None:
     # before: no row of errors, and no match: the job was green
     events = spark.sql("SELECT id AS event_id, CAST(id AS INT) AS price FROM range(3)")
     texts = {1: "prise < 20", 2: "price < 2", 3: "Price = 0", 4: "discount IS NULL"}
@@ -98,5 +116,9 @@ def test_an_unknown_column_is_an_error_row_unless_it_is_declared(spark) -> None:
     assert {row.id: row.error for row in found.errors.collect()} == {
         "1": "SchemaError", "3": "SchemaError",
     }  # fmt: skip
+    shards = match_sharded(events, rules, str(tmp_path), shards=1, schema={"discount": "number"})
+    rows = {row.event_id: row.subscription_ids for row in shards.matches.collect()}
+    assert rows == {0: [2, 4], 1: [2, 4], 2: [4]}
+    assert sorted(row.id for row in shards.errors.collect()) == ["1", "3"]
     nested = events.selectExpr("event_id", "struct(price) AS attributes")
     assert sorted(row.id for row in match(nested, rules).errors.collect()) == ["1", "3", "4"]

@@ -25,7 +25,7 @@ import pyarrow as pa
 
 from matchwood.encode.schema import Schema
 from matchwood.engine import tiers
-from matchwood.engine.loading import Chunk, load_batches
+from matchwood.engine.loading import CHUNK, Chunk, load_batches
 from matchwood.engine.matcher import Matcher
 from matchwood.engine.versions import save_version
 from matchwood.spark.columns import error_table
@@ -121,7 +121,7 @@ def add_rows(
     first: int,
     order: Mapping[Any, int] | None = None,
 ) -> list[dict[str, Any]]:
-    """Add rows with MARKS in the order of ids; returns error rows of what was refused.
+    """Add rows, perhaps with MARKS, in the order of ids; returns error rows of what was refused.
 
     first  the number of the first one in the order of addition
     order  numbers by id, where they are given
@@ -130,7 +130,7 @@ def add_rows(
     if not table.num_rows:
         return refused
     if "attribute" in table.column_names:
-        table, refused = without_unknown(table.drop_columns(list(MARKS)), known)
+        table, refused = without_unknown(_plain(table), known)
         chunks = load_batches(table, 1)
     else:
         chunks = _text_chunks(table, known)
@@ -139,12 +139,14 @@ def add_rows(
     return refused + [error_row("subscription", each.id, each.error) for each in report.errors]
 
 
+def _plain(table: pa.Table) -> pa.Table:
+    return table.drop_columns([name for name in MARKS if name in table.column_names])
+
+
 def _text_chunks(table: pa.Table, known: Names) -> Iterator[Chunk]:
     first = 0
-    for batch in table.to_batches():
-        ids, texts, contexts, fields, leaves, rows, refused = parse_rows(
-            batch.drop_columns(list(MARKS)), known
-        )
+    for batch in _plain(table).to_batches(max_chunksize=CHUNK):
+        ids, texts, contexts, fields, leaves, rows, refused = parse_rows(batch, known)
         last = first + len(ids)
         yield Chunk(first, ids, texts, leaves, rows, refused, last, last, contexts, fields)
         first = last

@@ -32,10 +32,12 @@ from matchwood.encode.schema import Schema
 from matchwood.engine.matcher import Matcher
 from matchwood.errors import EventError, SchemaError, SubscriptionError
 from matchwood.lang.names import is_context
+from matchwood.spark.build_tasks import add_rows, write_refused
 from matchwood.spark.choices import FILTER, is_tested
-from matchwood.spark.columns import in_order, with_readable_attributes
+from matchwood.spark.columns import error_table, in_order, with_readable_attributes
 from matchwood.spark.context_frames import VALUES, beside_subscriptions, set_values_beside
 from matchwood.spark.errors import error_row
+from matchwood.spark.increments import REFUSED
 from matchwood.spark.memory import forget_peak, give_back, peak, resident
 from matchwood.spark.shard_plan import (
     Plan,
@@ -85,12 +87,15 @@ class BuildJob:
     index: str
     config: dict[str, Any]
     max_bytes: int
+    known: frozenset[str] | None = None
+    """Names that subscriptions may use; None: any."""
 
 
 def build_shards(
     table: DataFrame, n_rows: int | None, home: Path, shards: int | None, max_bytes: int,
     grouped: bool, index: str, config: Mapping[str, Any] | None, schema: Schema,
     column_types: Mapping[str, str], id_type: str, contexts: DataFrame | None = None,
+    known: frozenset[str] | None = None,
 ) -> None:  # fmt: skip
     """Build all shards of a table of subscriptions in the folder `home`."""
     table, unreadable, _ = with_readable_attributes(table)
@@ -100,7 +105,7 @@ def build_shards(
         table, repeated = _side_by_side(table)
     weights = weigh_buckets(table, sampled)
     plan = make_plan(weights, max_bytes / sampled.bytes, shards)
-    job = BuildJob(str(home), plan, sampled, index, dict(config or {}), max_bytes)
+    job = BuildJob(str(home), plan, sampled, index, dict(config or {}), max_bytes, known)
     columns = ", ".join([f"`{name}` {kind}" for name, kind in table.dtypes])
     assigned = table.mapInArrow(partial(assign, job), f"{columns}, {HOME} bigint, {SHARD} int")
     if contexts is not None:
@@ -222,7 +227,7 @@ def _save(job: BuildJob, table: pa.Table, folder: Path) -> dict[str, Any]:
         index=job.index, schema=Schema(job.sampled.types),
         column_types=job.sampled.column_types, **job.config,
     )  # fmt: skip
-    report = matcher.add_many(table, processes=1)
+    errors = add_rows(matcher, table, job.known, 0)
     failed = None
     if VALUES in table.column_names:
         try:
@@ -230,12 +235,10 @@ def _save(job: BuildJob, table: pa.Table, folder: Path) -> dict[str, Any]:
         except EventError as error:  # the driver raises it: here Spark would try again
             failed = str(error)
     del table
-    refused = report.errors
     matcher.save(folder / "snapshot")
     np.save(folder / "homes.npy", homes)
     size = sum(file.stat().st_size for file in folder.rglob("*.npy"))
-    shard = Shard(0, len(matcher), size, 0, len(refused))
-    errors = [error_row("subscription", each.id, each.error) for each in refused]
+    shard = Shard(0, len(matcher), size, 0, len(errors))
     return {"shard": asdict(shard), "schema": dict(matcher.schema), "errors": errors,
             "folder": folder.name, "failed": failed,
             "tests_filter": is_tested(matcher, FILTER)}  # fmt: skip
@@ -293,10 +296,11 @@ def finish(
     np.save(home / ROUTE_FILES[0], key[order])
     np.save(home / ROUTE_FILES[1], shard[order])
     errors = repeated + [error for each in reports for error in each["errors"]]
+    write_refused(home / REFUSED, error_table(errors))
     shards = [each["shard"] for each in reports]
     manifest = {
         "build": uuid.uuid4().hex, "id_type": id_type, "types": types, "shards": shards,
-        "errors": errors, "routes": [checksum(home / name) for name in ROUTE_FILES],
+        "routes": [checksum(home / name) for name in ROUTE_FILES],
         "tests_filter": any(each["tests_filter"] for each in reports),
     }  # fmt: skip
     aside = home / f".{uuid.uuid4().hex}"

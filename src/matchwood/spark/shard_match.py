@@ -20,9 +20,11 @@ from matchwood.engine.matcher import Matcher
 from matchwood.engine.snapshot import verify
 from matchwood.errors import EventError, FormatError, StorageError
 from matchwood.spark.choices import EVERYTHING, Choice, add_problems
+from matchwood.spark.columns import error_table
 from matchwood.spark.executors import parallelism
 from matchwood.spark.folders import Checked
 from matchwood.spark.home_keys import ANY, event_keys
+from matchwood.spark.increments import read_refused
 from matchwood.spark.shapes import named, read_events
 from matchwood.spark.shard_build import ROUTE_FILES, SHARD, checksum, folder_of
 from matchwood.spark.worker import (
@@ -42,7 +44,20 @@ VISITS = "matchwood_visits"
 """To how many shards an event goes; more rows of its id than that are of two events."""
 
 _checked = Checked()
-_MANIFEST = {"build", "id_type", "types", "shards", "errors", "routes", "tests_filter"}
+_MANIFEST = {"build", "id_type", "types", "shards", "routes", "tests_filter"}
+
+
+def refused_of(home: Path, manifest: dict[str, Any]) -> pa.Table:
+    """Error rows of subscriptions that were refused when shards were built."""
+    if "errors" in manifest:  # as earlier versions wrote them
+        return error_table(manifest["errors"])
+    try:
+        return read_refused(home)
+    except (OSError, pa.ArrowException) as error:
+        raise FormatError(
+            f"shards in {str(home)!r}: what was refused cannot be read ({error}); remove the "
+            "folder to build anew"
+        ) from error
 
 
 def read_manifest(home: Path) -> dict[str, Any]:

@@ -27,6 +27,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
+
 from matchwood.encode.schema import Schema
 from matchwood.engine.choices import check_limit
 from matchwood.engine.manifest import VERSION
@@ -38,7 +40,7 @@ from matchwood.spark.columns import (
     CONTEXT,
     EXPIRES,
     admit,
-    error_table,
+    both,
     id_type_of,
     own_types,
 )
@@ -55,8 +57,10 @@ from matchwood.spark.shard_match import (
     check_shards,
     match_shard,
     read_manifest,
+    refused_of,
     route,
 )
+from matchwood.spark.unknown_names import names_of_events
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -122,9 +126,11 @@ def match_sharded(
     table, refused = admit(subscriptions, now)
     values = None if contexts is None else context_frame(table, contexts)
     declared = schema if isinstance(schema, Schema) else Schema(schema)
+    names = names_of_events(columns, find_shape(columns, shape, columns.names))
+    known = None if names is None else names | declared.keys()
     settings = {"index": index, "config": dict(config or {}), "schema": dict(declared),
                 "shards": shards, "max_bytes": max_bytes, "column_types": types,
-                "format": VERSION}  # fmt: skip
+                "names": None if known is None else sorted(known), "format": VERSION}  # fmt: skip
     n_rows = None
     if name is None:
         if values is not None:
@@ -137,7 +143,7 @@ def match_sharded(
             build_shards(
                 table, n_rows, aside, shards, max_bytes, grouped, index, config, declared,
                 {**types, **({} if values is None else types_of_contexts(values.schema))},
-                id_type_of(table), values if CONTEXT in table.columns else None,
+                id_type_of(table), values if CONTEXT in table.columns else None, known,
             )  # fmt: skip
             if n_rows is not None and fingerprint(table, settings) != (name, n_rows):
                 raise StorageError(
@@ -156,8 +162,8 @@ def match_sharded(
         str(home), manifest["build"], found, event_id, max(1, n_shards), n_shards > 0, id_type,
         tuple(events.columns), choice, profile,
     )  # fmt: skip
-    manifest["errors"] += refused.to_pylist()
-    return _match(events, job, pairs, manifest, home, reused)
+    refused = both(refused, refused_of(home, manifest))
+    return _match(events, job, pairs, manifest, refused, home, reused)
 
 
 def _match(
@@ -165,6 +171,7 @@ def _match(
     job: RouteJob,
     pairs: bool,
     manifest: dict[str, Any],
+    refused: pa.Table,
     home: Path,
     reused: bool,
 ) -> Sharded:
@@ -193,8 +200,8 @@ def _match(
     named_by = plain.columns[events.columns.index(job.event_id)]
     twice = _by_event(routed, named_by).where(f"n > {VISITS}").select(_told_twice(named_by))
     bad = bad.union(twice.select("error.*"))
-    if manifest["errors"]:
-        bad = spark.createDataFrame(error_table(manifest["errors"]), ERROR_FIELDS).union(bad)
+    if refused.num_rows:
+        bad = spark.createDataFrame(refused, ERROR_FIELDS).union(bad)
     shards = [Shard(**each) for each in manifest["shards"]]
     return Sharded(matches, bad, routed, shards, home, reused)
 

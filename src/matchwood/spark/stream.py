@@ -52,6 +52,7 @@ from matchwood.spark.stream_owner import Fence, release, released_after, take
 from matchwood.spark.stream_start import begin, first_replica
 from matchwood.spark.stream_state import END, Changes, Replica, StateFolder
 from matchwood.spark.stream_worker import StreamJob, match_events
+from matchwood.spark.unknown_names import names_of_events
 from matchwood.spark.worker import Times
 
 if TYPE_CHECKING:
@@ -74,6 +75,8 @@ class Settings:
     late: str
     snapshot_every: int
     profile: str | None
+    names: frozenset[str] | None = None
+    """Attributes that events have, if the log's columns tell."""
 
 
 def match_stream(
@@ -129,9 +132,11 @@ def match_stream(
         raise EventError("expected the column attributes beside the log's own, found none")
     settings = Settings(
         str(local_folder(out, "out")), str(local_folder(state, "state")), found, kinds["id"], late,
-        snapshot_every, profile,
+        snapshot_every, profile, _names(log, found, schema),
     )  # fmt: skip
-    first = partial(first_replica, subscriptions, contexts, index, config, schema, kinds["id"])
+    first = partial(
+        first_replica, subscriptions, contexts, index, config, schema, kinds["id"], settings.names
+    )
     fence = take(settings.state)
     try:
         begin(log, settings.state, settings.out, found, first)
@@ -150,6 +155,12 @@ def match_stream(
 
 def reached(point: str) -> None:
     """Called between two steps of a batch; tests that kill the driver replace it."""
+
+
+def _names(log: DataFrame, shape: str, schema: Any) -> frozenset[str] | None:
+    """Names that subscriptions of the log may use: fields of a struct, and those of `schema`."""
+    names = names_of_events(log.schema, shape)
+    return None if names is None else names | frozenset(schema or ())
 
 
 class Stream:
@@ -232,7 +243,7 @@ class Stream:
 
     def _decider(self, replica: Replica) -> Decider:
         s = self._settings
-        return Decider(replica, self._live, s.shape, s.id_type, s.late == "refuse")
+        return Decider(replica, self._live, s.shape, s.id_type, s.late == "refuse", s.names)
 
     def _update_live(self, changes: Changes) -> None:
         for row in changes.rows.to_pylist():

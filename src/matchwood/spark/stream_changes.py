@@ -23,6 +23,7 @@ from matchwood.spark.stream_contexts import (
 )
 from matchwood.spark.stream_state import CHANGE, END, Changes, Replica
 from matchwood.spark.stream_worker import late
+from matchwood.spark.unknown_names import Names, unknown_names
 
 SUBSCRIBE, UNSUBSCRIBE = "subscribe", "unsubscribe"
 
@@ -31,9 +32,15 @@ class Decider:
     """Decides for one batch, with the state before it and the version of every id that is there."""
 
     def __init__(
-        self, replica: Replica, live: dict[Any, int], shape: str, id_type: str, refuses_late: bool
+        self,
+        replica: Replica,
+        live: dict[Any, int],
+        shape: str,
+        id_type: str,
+        refuses_late: bool,
+        known: Names = None,
     ) -> None:
-        self._replica, self._live = replica, live
+        self._replica, self._live, self._known = replica, live, known
         self._shape, self._type, self._refuses_late = shape, id_type, refuses_late
 
     @property
@@ -103,15 +110,19 @@ class Decider:
         """Add subscriptions as versions; returns which of the rows were taken."""
         replica = self._replica
         first = replica.next_version + n_before
-        texts = [row["expr"] for row in rows]
-        contexts = [row.get(CONTEXT_OF) for row in rows]
-        refused = replica.matcher.add_many(
-            pa.table({"id": pa.array(range(first, first + len(rows)), pa.int64()),
-                      "expr": pa.array(texts, pa.string()),
-                      "context": pa.array(contexts, self._id_type)})
-        ).errors  # fmt: skip
-        errors += [error_row("subscription", rows[each.row]["id"], each.error) for each in refused]
-        return set(range(len(rows))) - {each.row for each in refused}
+        refused: dict[int, Exception] = {}
+        refused |= unknown_names([row["expr"] for row in rows], self._known)
+        good = [n for n in range(len(rows)) if n not in refused]
+        report = replica.matcher.add_many(
+            pa.table({"id": pa.array([first + n for n in good], pa.int64()),
+                      "expr": pa.array([rows[n]["expr"] for n in good], pa.string()),
+                      "context": pa.array([rows[n].get(CONTEXT_OF) for n in good], self._id_type)})
+        )  # fmt: skip
+        refused |= {good[each.row]: each.error for each in report.errors}
+        errors += [
+            error_row("subscription", rows[n]["id"], error) for n, error in sorted(refused.items())
+        ]
+        return set(range(len(rows))) - refused.keys()
 
     def _in_order(
         self, rows: list[dict[str, Any]], taken: set[int], first: int, errors: list[dict[str, Any]]

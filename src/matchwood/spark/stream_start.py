@@ -92,8 +92,12 @@ def first_replica(
     config: Mapping[str, Any] | None,
     schema: Schema | Mapping[str, Any] | None,
     id_type: str,
+    names: frozenset[str] | None = None,
 ) -> Replica:
-    """The state before batch 0."""
+    """The state before batch 0.
+
+    names  attributes that events have, if that is known
+    """
     if contexts is not None and (subscriptions is None or isinstance(subscriptions, str)):
         raise EventError(
             "expected contexts beside a table of subscriptions: a snapshot has values of its own, "
@@ -106,7 +110,7 @@ def first_replica(
         matcher = Matcher.load(open_index(subscriptions).folder)
     else:
         built = build_index(
-            subscriptions, index, config, schema, contexts=contexts, takes=(CONTEXT,)
+            subscriptions, index, config, schema, contexts=contexts, takes=(CONTEXT,), names=names
         )
         if built.refused.num_rows:
             first = built.refused.to_pylist()[0]

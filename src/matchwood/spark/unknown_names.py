@@ -45,18 +45,35 @@ def names_of_events(events: StructType, shape: str) -> frozenset[str] | None:
 def parse_known(texts: Sequence[Any], known: Names) -> tuple[LeafBatch, list[int], dict[int, Any]]:
     """As `parse_texts`; texts with other names are refused."""
     leaves, rows, refused = parse_texts(texts)
-    unknown = {at: _unknown(name, known) for name, at in leaves.names.items()}
-    unknown = {at: name for at, name in unknown.items() if name is not None}
-    if not unknown or known is None:
+    strangers = _strangers(leaves, rows, known)
+    if not strangers:
         return leaves, rows, refused
-    for number, row in enumerate(rows):
-        found = leaves.attr[leaves.row_start[number] : leaves.row_start[number + 1]]
-        first = next((unknown[at] for at in found if at in unknown), None)
-        if first is not None:
-            refused[row] = _error(first, known)
+    refused |= strangers
     good = [row for row in rows if row not in refused]
     leaves, again, _ = parse_texts([texts[row] for row in good])
     return leaves, [good[row] for row in again], refused
+
+
+def unknown_names(texts: Sequence[Any], known: Names) -> dict[int, SchemaError]:
+    """What is wrong with texts that use other names, by row; texts that cannot be read are none."""
+    if known is None:
+        return {}
+    leaves, rows, _ = parse_texts(texts)
+    return _strangers(leaves, rows, known)
+
+
+def _strangers(leaves: LeafBatch, rows: Sequence[int], known: Names) -> dict[int, SchemaError]:
+    if known is None:
+        return {}
+    unknown = {at: _unknown(name, known) for name, at in leaves.names.items()}
+    unknown = {at: name for at, name in unknown.items() if name is not None}
+    found: dict[int, SchemaError] = {}
+    for number, row in enumerate(rows) if unknown else ():
+        tested = leaves.attr[leaves.row_start[number] : leaves.row_start[number + 1]]
+        first = next((unknown[at] for at in tested if at in unknown), None)
+        if first is not None:
+            found[row] = _error(first, known)
+    return found
 
 
 def without_unknown(rows: pa.Table, known: Names) -> tuple[pa.Table, list[dict[str, Any]]]:
