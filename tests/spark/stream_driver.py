@@ -1,6 +1,7 @@
 """A driver to be killed: runs the stream of a folder, and ends itself at a point if told to.
 
-python stream_driver.py WORK [POINT NTH]     a log with contexts if there is a file WORK/contexts
+python stream_driver.py WORK [POINT NTH]     a log with contexts if there is a file WORK/contexts;
+                                             events beside a table of rules if there is WORK/rules
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import signal
 import sys
 from pathlib import Path
 
-from matchwood.spark import local_session, match_stream
+from matchwood.spark import live, local_session, match_live, match_stream
 from matchwood.spark import stream as stream_module
 from matchwood.spark.session import SHORT_JOB
 
@@ -24,23 +25,37 @@ def main(work: Path, point: str = "", nth: str = "1") -> None:
             if calls["left"] == 0:
                 os.killpg(0, signal.SIGKILL)  # Python and the JVM, at once
 
-    stream_module.reached = reached
+    stream_module.reached = live.reached = reached
     sys.path.insert(0, str(Path(__file__).parents[1]))
     from spark import context_logs, logs
 
     kind = context_logs if (work / "contexts").exists() else logs
     spark = local_session("killed", **{"spark.driver.memory": "1g", **SHORT_JOB})
     try:
-        log = kind.read_log(spark, work / "log")
-        query = match_stream(
-            log, str(work / "out"), str(work / "state"), snapshot_every=3,
-            trigger={"availableNow": True}, schema=getattr(kind, "TYPES", None),
-        )  # fmt: skip
+        if (work / "rules").exists():
+            query = beside_rules(spark, work)
+        else:
+            log = kind.read_log(spark, work / "log")
+            query = match_stream(
+                log, str(work / "out"), str(work / "state"), snapshot_every=3,
+                trigger={"availableNow": True}, schema=getattr(kind, "TYPES", None),
+            )  # fmt: skip
         (work / "started").touch()
         query.awaitTermination()
         (work / "finished").touch()
     finally:
         spark.stop()
+
+
+def beside_rules(spark, work: Path):
+    """Events of a folder, a file a micro-batch, beside the table of rules as it is then."""
+    reader = spark.readStream.schema("event_id BIGINT, a BIGINT, b BIGINT")
+    events = reader.option("maxFilesPerTrigger", 1).json(str(work / "events"))
+    rules = str(work / "rules")
+    return match_live(
+        events, lambda session: session.read.schema("id BIGINT, expr STRING").json(rules),
+        str(work / "out"), str(work / "state"), trigger={"availableNow": True},
+    )  # fmt: skip
 
 
 if __name__ == "__main__":

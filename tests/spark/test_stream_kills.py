@@ -1,30 +1,34 @@
 """The driver of a stream is killed (SIGKILL, Python and JVM at once), again and again.
 
-Each kill costs a start of Spark, so a few are tried by default and many with
-MATCHWOOD_PROFILE=long.  Sessions of their own: the shared one must live.
+Each kill costs a start of Spark, so one of each kind is tried by default and many with
+MATCHWOOD_PROFILE=long; crashes at every point, without a kill, are in test_stream.py and
+test_live.py.  Sessions of their own: the shared one must live.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from random import Random
 
+import pyarrow.parquet as pq
 import pytest
 
+import matchwood as mw
 from spark import context_logs
 from spark.logs import committed, dead_letters, made_log, sequential, write_cuts, write_log
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
 AIMED = ("changes", "written", "matched", "decided", "committed", "snapshot")
-KILLS = 24 if os.environ.get("MATCHWOOD_PROFILE") == "long" else 3
+KILLS = 24 if os.environ.get("MATCHWOOD_PROFILE") == "long" else 1
 
 
 def start(work: Path, *arguments: str) -> subprocess.Popen:
@@ -59,20 +63,71 @@ def test_kills_lose_nothing_and_repeat_nothing(tmp_path: Path) -> None:
 
 
 def test_kills_lose_no_value_of_a_context_and_repeat_none(tmp_path: Path) -> None:
-    n = KILLS if KILLS > 3 else 2
-    log = context_logs.made_log(6, 40 * (n + 3))
+    log = context_logs.made_log(6, 40 * (KILLS + 3))
     (tmp_path / "contexts").touch()
     write_cuts(tmp_path / "log", log, range(35, len(log), 35))
     expected, refused = context_logs.sequential(log)
-    kill_again_and_again(tmp_path, expected, refused, ("matched", "changes", *AIMED), n)
+    kill_again_and_again(tmp_path, expected, refused, ("matched", "changes", *AIMED), KILLS)
+
+
+def rules(turn: int) -> dict[int, str]:
+    """The table of rules after so many changes."""
+    fixed = {n: f"a = {n % 7} OR b > {40 + n % 9}" for n in range(300)}
+    return fixed | {5: f"a = {turn % 7}", 1000 + turn: "b >= 0"}
+
+
+def test_kills_of_a_stream_beside_rules_leave_one_version_for_each_batch(tmp_path: Path) -> None:
+    (tmp_path / "events").mkdir()
+    (tmp_path / "rules").mkdir()
+    events = {n: {"event_id": n, "a": n % 7, "b": n % 50} for n in range(3 * (KILLS + 3))}
+    for first in range(0, len(events), 3):
+        lines = [json.dumps(events[n]) for n in range(first, first + 3)]
+        (tmp_path / "events" / f"{first:04}.json").write_text("\n".join(lines))
+
+    def change(turn: int) -> None:
+        rows = [json.dumps({"id": id_, "expr": text}) for id_, text in rules(turn).items()]
+        (tmp_path / "rules" / "all.json").write_text("\n".join(rows))
+
+    kill_and_finish(tmp_path, ("matched", "changes", "written", "committed"), KILLS, change)
+    answers = []
+    for turn in range(KILLS + 1):
+        matcher = mw.Matcher()
+        matcher.add_many(list(rules(turn).items()))
+        answers.append(dict(zip(events, matcher.match_many(list(events.values())), strict=True)))
+    seen: set[int] = set()
+    for folder in (tmp_path / "out" / "matches").glob("batch=*"):
+        rows = pq.read_table(folder, partitioning=None).to_pylist()
+        assert len({row["version"] for row in rows}) == 1
+        assert not seen & {row["event_id"] for row in rows}, "an event came twice"
+        seen |= {row["event_id"] for row in rows}
+        lists = {row["event_id"]: row["subscription_ids"] for row in rows}
+        assert any(lists.items() <= answer.items() for answer in answers)
+    assert seen == events.keys()
 
 
 def kill_again_and_again(
     work: Path, expected: dict[str, list[str]], refused: int, aimed: Sequence[str], kills: int
 ) -> None:
+    def check(kill: int) -> None:
+        if kill:
+            assert committed(work / "out").items() <= expected.items()
+
+    kill_and_finish(work, aimed, kills, check)
+    assert committed(work / "out") == expected
+    assert len(dead_letters(work / "out")) == refused
+
+
+def kill_and_finish(
+    work: Path, aimed: Sequence[str], kills: int, between: Callable[[int], None]
+) -> None:
+    """Kill a driver so many times, then let it come to its end.
+
+    between  called before each start, with how often it was killed
+    """
     random = Random(5)
     n_killed = 0
     for kill in range(kills):
+        between(kill)
         (work / "started").unlink(missing_ok=True)
         is_aimed = kill % 3 != 2
         point = aimed[kill % len(aimed)]
@@ -86,9 +141,8 @@ def kill_again_and_again(
         finally:
             end(process)
         n_killed += process.returncode == -signal.SIGKILL
-        partial = committed(work / "out")
-        assert partial.items() <= expected.items()
     assert n_killed == kills
+    between(kills)
     (work / "finished").unlink(missing_ok=True)
     process = start(work)
     try:
@@ -96,5 +150,3 @@ def kill_again_and_again(
     finally:
         end(process)
     assert (work / "finished").exists(), (work / "told").read_text()
-    assert committed(work / "out") == expected
-    assert len(dead_letters(work / "out")) == refused
