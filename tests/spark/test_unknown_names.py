@@ -22,8 +22,12 @@ BAD = {
     "price < 5 OR abs(prise) > 1": "did you mean 'price'?",
     "genre < zzz": "add the column, or declare it with schema=",
     "user.home IS NULL": "found 'user.home'",
+    "(prise > 20) IS UNKNOWN": "found 'prise', which is none: did you mean 'price'?",
 }
-GOOD = ["price < 20", "lower(genre) = 'a' AND user.age > 3", "`odd name` = 1", "ctx.x > price"]
+GOOD = [
+    "price < 20", "lower(genre) = 'a' AND user.age > 3", "`odd name` = 1", "ctx.x > price",
+    "(price > 20) IS UNKNOWN", "price IS DISTINCT FROM 4", "lower(genre) IS DISTINCT FROM 'a'",
+]  # fmt: skip
 
 
 def test_texts_with_unknown_names_are_refused_and_no_others() -> None:

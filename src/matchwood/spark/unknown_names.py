@@ -101,8 +101,14 @@ def _unknown(name: str, known: Names) -> str | None:
     """The first attribute of a name that is unknown; a computed name has several."""
     if known is None:
         return None
-    used = attributes_of(tree_of(name)) if is_computed(name) else [name]
+    plain = _plain(name)
+    used = attributes_of(tree_of(plain)) if is_computed(plain) else [plain]
     return next((each for each in used if each not in known and not is_context(each)), None)
+
+
+def _plain(name: str) -> str:
+    """A name without the mark at the end of an attribute of one kind, or of exact values."""
+    return name[:1] + name[1:].partition("\0")[0]
 
 
 class UsedNames:
@@ -115,9 +121,7 @@ class UsedNames:
 
     def encode_entries(self, attributes: Attributes) -> EncodedEvents:
         for name in attributes.by_name:
-            # the name of an attribute of one kind, or of exact values, ends with a mark
-            plain = name[:1] + name[1:].partition("\0")[0]
-            self.found.update(attributes_of(tree_of(plain)))
+            self.found.update(attributes_of(tree_of(_plain(name))))
         return encode_events(attributes, [])
 
 
