@@ -15,6 +15,8 @@ from matchwood.bench.compile_ahead import compile_kernels
 from matchwood.kernel import store
 
 PACKAGE = Path(store.__file__).parents[1]
+STEPS = ["matcher", "trees", "segments", "index blocks", "index pst_bloom"]
+"""What executors run: they match, and build planned segments."""
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
@@ -26,7 +28,7 @@ def test_executors_of_a_cluster_compile_nothing(tmp_path: Path) -> None:
     site, caches = tmp_path / "site", tmp_path / "caches"
     shutil.copytree(PACKAGE, site / "matchwood", ignore=shutil.ignore_patterns("__pycache__"))
     # Loads what bin/setup has compiled into the clone, and compiles what is missing.
-    compile_kernels(baseline, site / "matchwood" / store.FOLDER, steps=["matcher", "trees"])
+    compile_kernels(baseline, site / "matchwood" / store.FOLDER, steps=STEPS)
     for name in ("home", "caches"):
         (tmp_path / name).mkdir()
     done = subprocess.run(
