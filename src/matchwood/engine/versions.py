@@ -61,7 +61,7 @@ def save_version(matcher: Matcher, folder: Path, before: Path | None = None) -> 
                 publish(folder, [Part(store)], 0, store.subscriptions.n_added)
             return
         view = matcher._frozen()
-        parts = view.parts[:-1] or view.parts
+        parts = view.segments or view.stored
         written = [_written(folder, part, before) for part in parts]
     publish(folder, written, 0, view.n_added)
 
