@@ -11,6 +11,7 @@ from matchwood.engine.arrange_kernels import arrange, put_in_order
 from matchwood.index.core.protocol import Hits, side_by_side
 
 if TYPE_CHECKING:
+    from matchwood.engine.repeats import Repeats
     from matchwood.engine.subscriptions import Subscriptions
     from matchwood.index.core.scratch import Scratch
 
@@ -24,11 +25,16 @@ def arranged(
     errors: Collection[int],
     subscriptions: Subscriptions,
     scratch: Scratch,
+    repeats: Repeats | None = None,
 ) -> Hits:
     """The hits of a search, in order, with what every event satisfies; none for events in error.
 
-    found  of each index that was searched; where there is one alone, its arrays are used again
+    found    of each index that was searched; where there is one alone, its arrays are used again
+    repeats  if distinct events were searched: which of them each event is
     """
+    if repeats is not None:
+        hits = arranged(found, always, (), subscriptions, scratch)
+        return Hits(*repeats.all_hits(hits.offsets, hits.slots, errors), hits.counters)
     words, order = subscriptions.n_slots // 64 + 1, _NO_ORDER
     if not subscriptions.in_order:
         words, order = 0, subscriptions.order[:]

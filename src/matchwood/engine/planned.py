@@ -32,6 +32,8 @@ Layouts = Sequence[tuple[str, dict[str, np.ndarray] | None]]
 class Planned(Routing):
     """As `Routing`, by a plan; without contexts."""
 
+    is_static = True
+
     def __init__(self, table: ExpressionTable) -> None:
         super().__init__(table, AUTO, {})
 

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from itertools import product
-from typing import TYPE_CHECKING, Any, Self, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
 
 import numpy as np
 
@@ -123,6 +123,8 @@ class Routing:
     """The values that subscriptions refer to; None while none has a context."""
     is_settled: bool = False
     """Whether searches find all that they need: `settle` was called after the last change."""
+    is_static: ClassVar[bool] = False
+    """Whether no index learns from events, so that equal ones may be searched once."""
 
     def __init__(self, table: ExpressionTable, index: str, config: Mapping[str, Any]) -> None:
         self._table = table

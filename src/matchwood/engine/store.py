@@ -39,6 +39,7 @@ from matchwood.engine.given import Given, Parsed, placed, single, text_of, tree
 from matchwood.engine.loading import BatchReport, Chunk
 from matchwood.engine.matches import Found, kept
 from matchwood.engine.moments import Moment
+from matchwood.engine.repeats import Repeats, repeats_of
 from matchwood.engine.routing import Routing
 from matchwood.engine.savepoint import Savepoint
 from matchwood.engine.subscriptions import Id, Subscriptions, are_plain, check_id, taken
@@ -421,8 +422,10 @@ class Store:
         index because of them.
         """
         if self.contexts is None and not moments:
-            hits = self.routing.search(events.batch, reader.scratch)
-            return self._arranged(events, reader, hits, choice, gone)
+            repeats = repeats_of(events.batch) if self.routing.is_static else None
+            batch = events.batch if repeats is None else repeats.batch
+            hits = self.routing.search(batch, reader.scratch)
+            return self._arranged(events, reader, hits, choice, gone, repeats)
         self.is_whole = self.pending is None
         self.is_between_events = bool(moments)
         self.settle()
@@ -439,14 +442,16 @@ class Store:
         found: list[Hits],
         choice: Choice,
         gone: np.ndarray | None,
+        repeats: Repeats | None = None,
     ) -> Found:
         """Hits of several indexes as one, in order, with what every event satisfies."""
         n = events.batch.n_events
         if not found:
-            found = [Hits(np.zeros(n + 1, np.int64), np.empty(0, np.int32), self.work * 0)]
+            none = np.zeros((n if repeats is None else repeats.batch.n_events) + 1, np.int64)
+            found = [Hits(none, np.empty(0, np.int32), self.work * 0)]
         subscriptions = self.subscriptions
         offsets, slots, work = arranged(
-            found, self.routing.always, events.errors, subscriptions, reader.scratch
+            found, self.routing.always, events.errors, subscriptions, reader.scratch, repeats
         )
         work[0] = n
         work[-1] = len(slots)

@@ -1,0 +1,54 @@
+"""Repeats: equal events of a batch are searched once."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection
+from typing import NamedTuple
+
+import numpy as np
+
+from matchwood.encode.event_batch import EventBatch
+from matchwood.engine.repeat_kernels import find_equal_events, repeat_hits
+from matchwood.kernel.arrays import doubled, slices
+
+_LEAST = 8
+"""Events of a batch from which looking for equal ones is worth the call."""
+_SEED = np.int64(int.from_bytes(os.urandom(8), signed=True))
+"""Another one in each process, so that no list of events is bad."""
+
+
+class Repeats(NamedTuple):
+    """Distinct events, and which of them each event is."""
+
+    batch: EventBatch
+    number: np.ndarray
+
+    def all_hits(
+        self, offsets: np.ndarray, slots: np.ndarray, errors: Collection[int]
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Offsets and slots of all events, from those of the distinct ones; none for errors."""
+        sizes = np.diff(offsets)[self.number]
+        sizes[list(errors)] = 0
+        all_offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)])
+        all_slots = np.empty(int(all_offsets[-1]), np.int32)
+        repeat_hits(offsets, slots, self.number, all_offsets, all_slots)
+        return all_offsets, all_slots
+
+
+def repeats_of(events: EventBatch) -> Repeats | None:
+    """The distinct events of a batch; None if most are, or some entries are no single values."""
+    n = events.n_events
+    if n < _LEAST or len(events.more) or events.lo is not events.hi:
+        return None
+    table = np.full(doubled(16, 2 * n + 1), -1, np.int32)
+    number, first = np.empty(n, np.int32), np.empty(n, np.int32)
+    n_distinct = find_equal_events(events, _SEED, table, number, first)
+    if n_distinct > n - n // _LEAST:
+        return None
+    kept = first[:n_distinct]
+    sizes = np.diff(events.start)[kept]
+    at = slices(events.start[kept], sizes)
+    keys = events.lo[at]
+    start = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)])
+    return Repeats(EventBatch(start, events.attr[at], keys, keys), number)
