@@ -42,6 +42,15 @@ def test_each_event_is_one_of_the_distinct_ones(events):
         assert expected.lo[one].tolist() == found.batch.lo[other].tolist()
 
 
+def test_many_events_are_sampled_first():
+    distinct = batch([{0: i} for i in range(5_000)])
+    assert repeats_of(distinct) is None
+    found = repeats_of(batch([{0: i % 50} for i in range(5_000)]))
+    assert found is not None
+    assert found.batch.lo.tolist() == list(range(50))
+    assert found.number.tolist() == [i % 50 for i in range(5_000)]
+
+
 @pytest.fixture
 def matcher(monkeypatch) -> Matcher:
     monkeypatch.setattr(tiers, "HEAD_MOST", 10)

@@ -32,16 +32,18 @@ def _are_equal(events, e, other):
 
 
 @kernel
-def find_equal_events(events, seed, table, number, first):
+def find_equal_events(events, rows, seed, table, number, first):
     """Number distinct events of values in the order they appear; returns how many there are.
 
+    rows    int32[n], the events to look at
     seed    what hashes begin with
     table   int32[2^k], -1 everywhere, more than twice as many as there are events
     number  int32[n], gets the number of each event
     first   int32[n], gets the first event of each number
     """
     mask, n = np.uint64(len(table) - 1), np.int64(0)
-    for e in range(len(number)):
+    for i in range(len(rows)):
+        e = rows[i]
         at = _hash(events, e, seed) & mask
         while table[at] >= 0 and not _are_equal(events, e, first[table[at]]):
             at = (at + np.uint64(1)) & mask
@@ -49,7 +51,7 @@ def find_equal_events(events, seed, table, number, first):
             table[at] = n
             first[n] = e
             n += 1
-        number[e] = table[at]
+        number[i] = table[at]
     return n
 
 

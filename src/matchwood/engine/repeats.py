@@ -16,6 +16,9 @@ _LEAST = 8
 """Events of a batch from which looking for equal ones is worth the call."""
 _SEED = np.int64(int.from_bytes(os.urandom(8), signed=True))
 """Another one in each process, so that no list of events is bad."""
+_MOST, _SAMPLE = 4096, 512
+"""Events up to which all are looked at, and how many of more: if these differ, all are searched."""
+_RANDOM = np.random.default_rng()
 
 
 class Repeats(NamedTuple):
@@ -41,14 +44,27 @@ def repeats_of(events: EventBatch) -> Repeats | None:
     n = events.n_events
     if n < _LEAST or len(events.more) or events.lo is not events.hi:
         return None
-    table = np.full(doubled(16, 2 * n + 1), -1, np.int32)
-    number, first = np.empty(n, np.int32), np.empty(n, np.int32)
-    n_distinct = find_equal_events(events, _SEED, table, number, first)
-    if n_distinct > n - n // _LEAST:
+    if n > _MOST and len(_distinct(events, _sample(n))[1]) == _SAMPLE:
         return None
-    kept = first[:n_distinct]
+    number, kept = _distinct(events, np.arange(n, dtype=np.int32))
+    if len(kept) > n - n // _LEAST:
+        return None
     sizes = np.diff(events.start)[kept]
     at = slices(events.start[kept], sizes)
     keys = events.lo[at]
     start = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)])
     return Repeats(EventBatch(start, events.attr[at], keys, keys), number)
+
+
+def _distinct(events: EventBatch, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Which of the distinct events each of some is, and the first of each."""
+    n = len(rows)
+    table = np.full(doubled(16, 2 * n + 1), -1, np.int32)
+    number, first = np.empty(n, np.int32), np.empty(n, np.int32)
+    return number, first[: find_equal_events(events, rows, _SEED, table, number, first)]
+
+
+def _sample(n: int) -> np.ndarray:
+    """Some of n events, each once."""
+    step = n // _SAMPLE
+    return (np.arange(_SAMPLE) * step + _RANDOM.integers(0, step, _SAMPLE)).astype(np.int32)
