@@ -32,6 +32,7 @@ from matchwood.kernel.verify_kernels import COUNTERS, Output
 if TYPE_CHECKING:
     from matchwood.engine.access import Reader
     from matchwood.engine.matches import Id
+    from matchwood.engine.store import Store
     from matchwood.engine.view import Part, View
 
 WORTH_IT = 3
@@ -49,8 +50,8 @@ class SinglePart:
     It refers to neither of them: the part keeps it (`view.Part.singles`).
     """
 
-    def __init__(self, part: Part, plan: JsonPlan, reader: Reader) -> None:
-        store, scratch = part.store, reader.scratch
+    def __init__(self, part: Part, store: Store, plan: JsonPlan, reader: Reader) -> None:
+        scratch = reader.scratch
         self.store, self.subscriptions = store, store.subscriptions
         self.attributes, self.plan = store.attributes, plan
         columns = store.subscriptions.columns
@@ -177,7 +178,8 @@ def _bound_parts(view: View, reader: Reader) -> list[SinglePart] | None:
 
 
 def _bound(part: Part, reader: Reader) -> SinglePart | None:
-    attributes = part.store.attributes
+    store = part.store  # once: that of recent additions may be made by several threads
+    attributes = store.attributes
     plan: JsonPlan | None = attributes.json_plan
     part.n_asked += 1
     if plan is None or plan.changes != attributes.changes or part.n_asked < WORTH_IT:
@@ -186,7 +188,7 @@ def _bound(part: Part, reader: Reader) -> SinglePart | None:
         return None
     if len(part.singles) >= MOST_KEPT:
         part.singles = {}
-    single = part.singles[reader.scratch.number] = SinglePart(part, plan, reader)
+    single = part.singles[reader.scratch.number] = SinglePart(part, store, plan, reader)
     return single
 
 
