@@ -59,7 +59,7 @@ SETTINGS: dict[str, list[dict[str, Any]]] = {
     "op_index": [{"sorting": "always"}],
     "partial": [*_CONTEXT, {"low": 2.0, "high": 5.0}],
     "propagation": [{"equality_first": False}, {"full_reset": True}],
-    "pst_bloom": _SPACES,
+    "pst_bloom": [*_SPACES, {"signatures": "leaves", "leaf_bits": 64}],
     "pst_hash": [*_SPACES, {"n_access": 1}, {"n_access": 3, "max_records": 1}],
     "r_tree": [{"attributes": (0, 1)}, {"library": "shapely"}, {"loading": "insert"}],
     "translation": [

@@ -7,9 +7,10 @@ Idea.    Every attribute's keys are divided into disjoint spaces.  An expression
 Source.  PS-Tree, sections 3.3 (selectivity), 4 (predicate spaces) and 5 (Algorithms 4 and 5).
 Differs. Signatures lie beside the records, over what an expression needs, not in the leaves, over
          the ids that need them: the same question, answered by a word that is being read anyway
-         (docs/decisions/0008-predicate-spaces.md has the numbers).  So only access predicates
-         divide an attribute.  A space is split when it holds `space_size` records; an expression
-         whose access predicate is not a union of spaces keeps it for verification.  A predicate
+         (docs/decisions/0008-predicate-spaces.md has the numbers; `signatures="leaves"` has them
+         as published, see `leaf_filters`).  So only access predicates divide an attribute.  A space
+         is split when it holds `space_size` records; an expression whose access predicate is not a
+         union of spaces keeps it for verification.  A predicate
          that meets more than `max_records` spaces is listed in a coarse division of its attribute.
 Cost.    Match O(attributes log spaces + records of their spaces + verification of what passes).
          Memory 12 bytes a record (1 for an equality, `max_records` at most), 8 a predicate and 16
@@ -38,6 +39,7 @@ import numpy as np
 from matchwood.encode.events import EventBatch
 from matchwood.encode.expressions import ExpressionTable
 from matchwood.index.baselines.counting_kernels import count_uses
+from matchwood.index.core.config import IndexConfig
 from matchwood.index.core.frame import BoundStep, Step, check_live
 from matchwood.index.core.scratch import Scratch
 from matchwood.index.pst.access import (
@@ -66,7 +68,15 @@ from matchwood.index.pst.bloom_change import (
 from matchwood.index.pst.bloom_check import check_bloom
 from matchwood.index.pst.bloom_match import MINE, VIEW, Mine, View, match_bloom
 from matchwood.index.pst.cuts import make_cuts
-from matchwood.index.pst.frame import OFTEN, Config, PSTFrame
+from matchwood.index.pst.frame import OFTEN, PSTFrame
+from matchwood.index.pst.leaf_filter_kernels import (
+    NOT_THERE,
+    LeafSieve,
+    Leaves,
+    match_leaves,
+    sign_leaves,
+)
+from matchwood.index.pst.leaf_filters import LEAVES, RECORDS, BloomConfig, make_leaves
 from matchwood.index.pst.records import (
     HIGH,
 )
@@ -91,7 +101,22 @@ class PSTBloom(PSTFrame):
     is_kept: ClassVar[bool] = True
     LAYOUT = VIEW
     SEARCH = MINE
-    Config = Config
+    Config: ClassVar[type[IndexConfig]] = BloomConfig
+
+    _leaves: Leaves | None = None
+    """Filters of leaves; None: to be made at the next search that needs them."""
+
+    @property
+    def _has_leaves(self) -> bool:
+        return bool(getattr(self.config, "signatures", RECORDS) == LEAVES)
+
+    @property
+    def _mark_words(self) -> int:
+        return 0 if self._has_leaves else super()._mark_words
+
+    def _clear(self) -> None:
+        super()._clear()
+        self._leaves = None
 
     def divide(self, slots: np.ndarray) -> Division:
         """Choose access predicates and divide their attributes, in an index without expressions.
@@ -158,6 +183,9 @@ class PSTBloom(PSTFrame):
         self._lay_cuts(self._homes.access[slots], c.space_size, c.max_spaces, 0)
         self._fill_records(slots)
         self._trim_words()
+        self._leaves = None
+        if self._has_leaves:
+            self._made_leaves()
 
     def _fill_records(self, slots: np.ndarray) -> None:
         """Fill spaces that have no records; fine divisions are made, coarse ones follow."""
@@ -209,6 +237,11 @@ class PSTBloom(PSTFrame):
             )  # fmt: skip
             if full != DONE:
                 self._grow(full, int(table.layout.size[slots[done]]))
+        if self._leaves is not None and len(slots) < self._n_live // 4:
+            p = table.predicates.layout
+            sign_leaves(self._leaves, table.layout, p, self._homes.access, slots)
+        else:
+            self._leaves = None
 
     def _remove(self, slots: np.ndarray) -> None:
         table = self._table
@@ -251,16 +284,38 @@ class PSTBloom(PSTFrame):
     def _stepper(self, events: EventBatch, scratch: Scratch) -> Step:
         events, is_plain, learns, search = self._prepared(events, scratch)
         every = self.config.learn_every if learns else 0
+        if self._has_leaves:
+            at = np.full(len(search.posted), NOT_THERE, np.int64)
+            sieve = LeafSieve(self._made_leaves(), self._homes.access, at)
+            return scratch.step(match_leaves, events, self._view(), sieve, search, every, is_plain)
         return self._bound_step(
             match_bloom, events, scratch, lambda: Mine(search, scratch.board), every, is_plain
         )
 
-    def alone(self, events: EventBatch, scratch: Scratch) -> BoundStep:
+    def alone(self, events: EventBatch, scratch: Scratch) -> BoundStep | None:
         """As `IndexFrame.alone`; it does not learn from them."""
+        if self._has_leaves:
+            return None
         events, _, _, search = self._prepared(events, scratch)
         return self._bound_step(
             match_bloom, events, scratch, lambda: Mine(search, scratch.board), 0, True
         )
+
+    def _made_leaves(self) -> Leaves:
+        if self._leaves is None:
+            c: Any = self.config
+            access = self._homes.access
+            self._leaves = make_leaves(self._table, self._held(), access, c.leaf_bits, c.max_spaces)
+        return self._leaves
+
+    @property
+    def _nbytes(self) -> int:
+        leaves = () if self._leaves is None else self._leaves
+        return super()._nbytes + sum(array.nbytes for array in leaves)
+
+    def _take(self, layout: Mapping[str, np.ndarray]) -> None:
+        super()._take(layout)
+        self._leaves = None
 
     @classmethod
     def check(
@@ -270,9 +325,10 @@ class PSTBloom(PSTFrame):
         layout: Mapping[str, np.ndarray],
         **config: Any,
     ) -> None:
-        settings = cls.Config.checked(cls.name, config)
+        settings: Any = cls.Config.checked(cls.name, config)
         check_live(layout, slots)
-        check_bloom(table, slots, layout, settings.signature_bits)
+        is_in_leaves = getattr(settings, "signatures", RECORDS) == LEAVES
+        check_bloom(table, slots, layout, 0 if is_in_leaves else settings.signature_bits)
 
     def rebalance(self, factor: float = 2.0) -> int:
         """Move expressions that other access predicates would reach `factor` times less often.

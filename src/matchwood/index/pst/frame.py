@@ -103,7 +103,7 @@ class PSTFrame(IndexFrame):
         self._spaces = ColumnStore(
             Spaces, 2 * _SMALL, cut=np.empty(0, np.int64), uses=np.empty(0, np.int32)
         )
-        marks = np.empty((0, self.config.signature_bits // 64), np.int64)
+        marks = np.empty((0, self._mark_words), np.int64)
         self._records = ColumnStore(Records, _SMALL, mark=marks)
         self._entries = Entries(
             word=np.zeros(256, np.int64),
@@ -132,6 +132,11 @@ class PSTFrame(IndexFrame):
         )
         self._sieve = np.zeros(3, np.int64)
         self._version = new_version()
+
+    @property
+    def _mark_words(self) -> int:
+        """Words of the signature beside a record."""
+        return int(self.config.signature_bits // 64)
 
     @property
     def _limits(self) -> Limits:
@@ -183,7 +188,7 @@ class PSTFrame(IndexFrame):
             clock=np.zeros(1, np.int64),
             work=np.zeros(len(COUNTERS), np.int64),
             sieve=np.zeros(3, np.int64),
-            absent=np.zeros(self.config.signature_bits // 64, np.int64),
+            absent=np.zeros(self._mark_words, np.int64),
             learned=np.empty((_SMALL, 2), np.int32),
             count=np.zeros(2, np.int64),
         )
@@ -263,7 +268,7 @@ class PSTFrame(IndexFrame):
             **named(self._statistics, "statistics_"),
             **named(self._signatures, "signature_"),
             # an array that matching wrote to once; readers of this format expect it
-            "signature_absent": np.zeros(self.config.signature_bits // 64, np.int64),
+            "signature_absent": np.zeros(self._mark_words, np.int64),
         }
 
     def _take(self, layout: Mapping[str, np.ndarray]) -> None:
