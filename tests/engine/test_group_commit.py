@@ -152,6 +152,25 @@ def test_a_group_that_cannot_be_written_stays_and_refuses_changes(
     same(folder, model)
 
 
+def test_a_folder_that_is_closed_without_its_last_group_is_left_alone(
+    tmp_path: Path, monkeypatch
+) -> None:
+    m = mw.Matcher.open(tmp_path / "f", commit_every=0.05)
+
+    def full(*args, **options):
+        raise mw.StorageError("database or disk is full")
+
+    monkeypatch.setattr(m._durable.log, "write", full)
+    m.add("a", "x = 1")
+    thread = m._durable.group._thread
+    with pytest.raises(mw.StorageError, match="full"):
+        m.close()
+    thread.join(WAIT)
+    assert not thread.is_alive()
+    assert m.match({"x": 1}) == ["a"]
+    assert logged(tmp_path / "f") == []
+
+
 @pytest.mark.parametrize("given", [-1, "1", None, True, float("inf"), float("nan")])
 def test_seconds_are_checked(tmp_path: Path, given: object) -> None:
     with pytest.raises(mw.MatchwoodError, match="expected commit_every to be a number of seconds"):

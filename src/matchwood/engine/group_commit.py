@@ -87,7 +87,7 @@ class GroupCommit:
             due = 0.0 if since is None else since + self._seconds - time.monotonic()
             time.sleep(max(due, self._seconds if self._has_failed else 0.0))
             matcher = owner()
-            if matcher is None:
+            if matcher is None or matcher._durable is None or matcher._durable.is_closed:
                 return
             with matcher._access.writing():
                 if self.is_due:
