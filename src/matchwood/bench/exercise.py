@@ -56,8 +56,8 @@ CONTEXT_SETTINGS = [
 ]  # fmt: skip
 
 
-AUTO_STEPS = ("matcher", "segments", "trees", "contexts")
-"""What a matcher needs unless an index is chosen by name."""
+AUTO_STEPS = ("matcher", "segments", "trees", "contexts", "index blocks")
+"""What a matcher needs unless an index is chosen by name; saved segments are often `blocks`."""
 
 
 def steps() -> dict[str, Step]:
