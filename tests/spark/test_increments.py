@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 
 import matchwood as mw
+from matchwood.engine import background
 from matchwood.spark import Index, increments, indexes, match, segment_build
 from matchwood.spark.increments import numbers_between
 from matchwood.spark.row_files import MOST_FILES
@@ -52,7 +53,11 @@ def segments(index) -> set[str]:
 
 
 @pytest.mark.parametrize("kind", [int, lambda n: f"s{n:04}"], ids=["int", "str"])
-def test_random_changes_give_what_a_table_built_anew_gives(spark, tmp_path: Path, kind) -> None:
+def test_random_changes_give_what_a_table_built_anew_gives(
+    spark, tmp_path: Path, monkeypatch, kind
+) -> None:
+    merges = kind is not int
+    monkeypatch.setattr(background, "IS_ON", merges)
     rng = random.Random(7)
     events = spark.createDataFrame(EVENTS)
     model = {kind(n): (text(n), n % 3) for n in range(10, 400, 2)}
@@ -66,7 +71,7 @@ def test_random_changes_give_what_a_table_built_anew_gives(spark, tmp_path: Path
         assert len(found.index.refused) == len(bad)
         assert found.index.count == len(model) - len(bad)
         now = segments(found.index)
-        if turn:
+        if turn and not merges:
             assert before & now, "no segment of the version before is left"
             assert len(now - before) <= 1, "more than what has changed was written"
         before = now
