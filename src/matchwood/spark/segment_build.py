@@ -19,6 +19,7 @@ import numpy as np
 import pyarrow as pa
 
 from matchwood.encode.schema import Schema
+from matchwood.engine import tiers
 from matchwood.engine.versions import join_versions, save_version
 from matchwood.spark.build_tasks import BUILT, BuildJob, build_batches
 from matchwood.spark.columns import in_order, with_readable_attributes
@@ -36,8 +37,9 @@ LARGE = 500_000
 """Subscriptions of a segment, at most, about."""
 SMALL = 50_000
 """Subscriptions for which a task of its own pays."""
-MOST = 8
-"""Segments that are made in order to build at the same time: each one costs every event a bit."""
+MOST = tiers.FACTOR - 1
+"""Segments that are made in order to build at the same time: so many of one size are not merged,
+which the next increment would have to wait for."""
 _ROWS_EACH = 5
 """Rows of a subscription in a table of predicates, about."""
 
