@@ -273,6 +273,9 @@ class PSTHash(PSTBloom):
             match_hash, events, scratch, lambda: Mine(search, scratch.board), every, is_plain
         )
 
+    def alone(self, events: EventBatch, scratch: Scratch) -> None:
+        """None: its view is not that of `PSTBloom`, and no segment has one."""
+
     # ── for people ──────────────────────────────────────────────────────────────────────────────
 
     def _structure(self) -> dict[str, Any]:
