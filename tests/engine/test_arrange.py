@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from matchwood.engine.arrange_kernels import SMALL, arrange, put_in_order
+from matchwood.engine.arrange_kernels import SMALL, Slots, arrange, put_in_order
 from matchwood.index.core.scratch import Scratch
 
 
@@ -15,15 +15,18 @@ def arranged(first, second, always, skip, order, is_in_order):
     """Run the kernel on lists of slots by event."""
     scratch = Scratch()
     bitmap = scratch.bitmap(len(order) // 64 + 1 if is_in_order else 0)
-    sides = []
-    for lists in (first, second):
-        sides.append(np.cumsum([0, *map(len, lists)]))
-        sides.append(np.array([slot for each in lists for slot in each], np.int32))
+    sides = [
+        Slots(
+            np.cumsum([0, *map(len, lists)]),
+            np.array([slot for each in lists for slot in each], np.int32),
+        )
+        for lists in (first, second)
+    ]
     offsets = np.zeros(len(skip) + 1, np.int64)
-    room = len(sides[1]) + len(sides[3]) + len(skip) * len(always)
+    room = sum(len(side.slots) for side in sides) + len(skip) * len(always)
     slots = np.empty(room, np.int32)
     always_array = np.array(always, np.int32)
-    used = arrange(*sides, always_array, np.array(skip), order, bitmap, offsets, slots)
+    used = arrange(*sides, always_array, np.array(skip), order, bitmap, Slots(offsets, slots))
     assert not bitmap.any()
     assert offsets[-1] == used
     return [part.tolist() for part in np.split(slots[:used], offsets[1:-1])]

@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from index.vcr_checks import decomposed
-from matchwood.index.vcr.change import INNER, RIGHT, n_vcrs, vcr_id
+from matchwood.index.vcr.change import INNER, RIGHT
+from matchwood.index.vcr.decompose import n_vcrs, vcr_id
 from matchwood.index.vcr.plan import covering
 
 K = st.integers(0, 4)

@@ -7,25 +7,11 @@ from collections import Counter
 import numpy as np
 
 from matchwood.encode.expressions import ExpressionTable
-from matchwood.index.vcr.change import (
-    BOX,
-    FLAGS,
-    FREE,
-    HIGH,
-    KX,
-    KY,
-    MORE,
-    NOT_HELD,
-    PLACED,
-    REST,
-    RIGHT,
-    TOP,
-    overlapped_decomposition,
-    simple_decomposition,
-    vcr_id,
-)
+from matchwood.index.vcr.activate import FREE, HIGH
+from matchwood.index.vcr.change import BOX, FLAGS, KX, KY, MORE, NOT_HELD, PLACED, REST, RIGHT, TOP
+from matchwood.index.vcr.decompose import overlapped_decomposition, simple_decomposition, vcr_id
 from matchwood.index.vcr.index import VCR
-from matchwood.kernel.pair_map_kernels import ABSENT
+from matchwood.kernel.pair_map_kernels import N_PAIRS, keys_and_ids
 
 Rectangle = tuple[int, int, int, int]
 Pieces = list[Rectangle]
@@ -111,7 +97,7 @@ def check_vcr(index: VCR, table: ExpressionTable, held: np.ndarray) -> None:
     assert vcrs.n_active == len({owner for owner, _ in expected})
     assert vcrs.n_active == len(by_vcr)
     if vcrs.form == "hash":
-        assert pairs.count[0] == vcrs.n_active
+        assert pairs.count[N_PAIRS] == vcrs.n_active
         assert 2 * vcrs.n_active <= len(pairs.key)  # bounded load
 
 
@@ -127,5 +113,5 @@ def _lists_by_vcr(active, pairs) -> dict[int, int]:
     if len(active.table):
         ids = np.flatnonzero(active.table)
         return dict(zip(ids.tolist(), (active.table[ids] - 1).tolist(), strict=True))
-    used = pairs.value != ABSENT
-    return dict(zip(pairs.key[used].tolist(), pairs.value[used].tolist(), strict=True))
+    keys, ids = keys_and_ids(pairs)
+    return dict(zip(keys.tolist(), ids.tolist(), strict=True))

@@ -66,6 +66,7 @@ from matchwood.index.core.frame import Step, check_slots
 from matchwood.index.core.protocol import ANY, Hits
 from matchwood.index.core.scratch import Part, Scratch
 from matchwood.index.stabbing.marker_kernels import NODES, VISITED
+from matchwood.kernel.arrays import bytes_of
 
 REQUESTS = 4096
 NOTES = 2**16
@@ -252,7 +253,6 @@ class Cif(ProfileIndexes):
 
     def _structure(self) -> dict[str, Any]:
         self.settle()
-        arrays = (*self.profiles, *self.structure)
         done = dict(zip(("escalated", "deescalated", "updates", "false_positives"),
                         self.work.tolist(), strict=True))  # fmt: skip
         return {
@@ -261,7 +261,7 @@ class Cif(ProfileIndexes):
             "nodes": int(self.structure.count[NODES]),
             "visited": int(self.structure.count[VISITED]),
             **done,
-            "bytes": sum(array.nbytes for array in arrays),
+            "bytes": bytes_of(self.profiles, self.structure),
         }
 
     def draw(self) -> str:

@@ -16,6 +16,7 @@ from matchwood.index.stabbing.marker_kernels import (
     emit,
     put_everywhere,
 )
+from matchwood.kernel.id_table_kernels import first_place, next_place
 from matchwood.kernel.jit import part
 
 TABLE = 0
@@ -27,12 +28,12 @@ def _place(s, k, key):
     h = (np.uint64(key) ^ np.uint64(s.count[SEED])) * np.uint64(0x9E3779B97F4A7C15)
     h = (h ^ (h >> np.uint64(32))) * np.uint64(0xBF58476D1CE4E5B9)
     h ^= (h >> np.uint64(29)) + np.uint64(k) * np.uint64(0x9E3779B97F4A7C15)
-    at = np.int64(h & np.uint64(len(s.edge) - 1))
+    at = first_place(s.edge, h)
     while s.edge[at, 0] != 0:
         node = np.int64(s.edge[at, 0])
         if s.node_key[node] == key and s.node[node, TABLE] == k:
             break
-        at = (at + 1) & (len(s.edge) - 1)
+        at = next_place(s.edge, at)
     return at
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from matchwood.kernel.jit import inlined, kernel
+from matchwood.kernel.sort_kernels import last_not_above
 
 
 @kernel
@@ -12,13 +13,7 @@ def place_numbers(values, ceil, exact, labels, keys):
     """The label of an equal constant, else the gap above the last lower one (see NumberLabels)."""
     for i in range(len(values)):
         value = values[i]
-        low, high = -1, len(ceil)
-        while high - low > 1:  # ceil[low] <= value < ceil[high]
-            middle = (low + high) >> 1
-            if ceil[middle] <= value:
-                low = middle
-            else:
-                high = middle
+        low = last_not_above(ceil, np.int64(-1), np.int64(len(ceil)), value)
         if low < 0:
             keys[i] = labels[0] - 1
         elif exact[low] and ceil[low] == value:

@@ -11,7 +11,7 @@ Layout of the names   (N nodes of the tree of dotted names, see `json_walk_kerne
     parent, node  int32[E]    from which node to which
     text          int64[E]    address of the str, which the owner keeps
     hash          int64[E]    its hash
-    place         int32[2^k]  ways by hash of (parent, name), NONE where free; half of it is free
+    place         int32[2^k]  ways by hash of (parent, name), see id_table_kernels
     path          int32[N]    which path ends here, NONE
     is_inner      bool[N]     whether a path goes on below
     types         int64[]     addresses of types, by NAMED; from FLAT on, types without fields
@@ -34,7 +34,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from matchwood.encode.json_key_kernels import CLASS_OF, Plan, encode_values, sort_entries
+from matchwood.encode.json_key_kernels import CLASS_OF, Plan, encode_values
 from matchwood.encode.json_walk_kernels import (
     COPIED,
     DOUBLE,
@@ -49,6 +49,7 @@ from matchwood.encode.json_walk_kernels import (
     TRUE,
 )
 from matchwood.kernel.bound import Layout
+from matchwood.kernel.id_table_kernels import EMPTY, first_place, next_place, put_id
 from matchwood.kernel.jit import inlined, kernel
 from matchwood.kernel.objects import (
     byte_at,
@@ -62,6 +63,7 @@ from matchwood.kernel.objects import (
     type_of,
     whole_number,
 )
+from matchwood.kernel.sort_kernels import sort_rows
 
 NONE_TYPE, STR, INT, FLOAT, BOOL, LIST_TYPE, DICT, TRUE_ITSELF, FLAT = range(9)
 """Places in `types`; TRUE_ITSELF has the address of True."""
@@ -154,26 +156,21 @@ def _way_hash(parent, value):
 @kernel
 def fill_ways(names):
     """Enter all ways into the table of places, which is empty."""
-    mask = len(names.place) - 1
     for way in range(len(names.parent)):
-        at = np.int64(_way_hash(names.parent[way], names.hash[way]) & np.uint64(mask))
-        while names.place[at] != NONE:
-            at = (at + 1) & mask
-        names.place[at] = way
+        put_id(names.place, _way_hash(names.parent[way], names.hash[way]), way)
 
 
 @inlined
 def _node_of(names, parent, key):
     """The node that a name leads to from another one, or NONE."""
     value = text_hash(key)
-    mask = len(names.place) - 1
-    at = np.int64(_way_hash(parent, value) & np.uint64(mask))
-    while names.place[at] != NONE:
+    at = first_place(names.place, _way_hash(parent, value))
+    while names.place[at] != EMPTY:
         way = names.place[at]
         if names.hash[way] == value and names.parent[way] == parent:
             if names.text[way] == key or same_text(names.text[way], key):
                 return np.int64(names.node[way])
-        at = (at + 1) & mask
+        at = next_place(names.place, at)
     return np.int64(NONE)
 
 
@@ -280,7 +277,7 @@ def _entries_of(view, walk, event, attr, key, begin):
     end = encode_values(plan, walk, (0, n, stamp), walk.copied, entries, begin, walk)
     if end == NONE:
         return np.int64(LEFT)
-    sort_entries(attr, key, begin, end)
+    sort_rows(attr, key, begin, end)
     found = end - begin
     for i in range(n):
         more = plan.n_unknown[walk.path[i], CLASS_OF[walk.kind[i]]]

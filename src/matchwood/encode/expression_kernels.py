@@ -157,24 +157,32 @@ def count_uses(start, size, code, pred_attr, slots, uses, by):
                 uses[pred_attr[code[k]]] += by
 
 
+class Tested(NamedTuple):
+    """Code of expressions, and the attribute of each operand that is not an operator."""
+
+    start: np.ndarray
+    code: np.ndarray
+    attr: np.ndarray  # by leaf, or by predicate
+
+
 @kernel
-def merged_away(
-    leaf_attr, expr_start, expr_code, slots, start, size, code, pred_attr, mark, stamp, out
-):  # fmt: skip
+def merged_away(leaves, held, size, slots, mark, stamp, out):
     """Attributes that leaves of an expression have and its code has not: merging left them out.
 
-    `mark` (by attribute) is scratch whose values are below `stamp`; out gets pairs of slot and
-    attribute; returns how many.
+    leaves  Tested, of the expressions as they were given: expression e has start[e]:start[e + 1]
+    held    Tested, of the table: slot s has `size[s]` words from start[s] on
+    mark    by attribute: scratch whose values are below `stamp`
+    out     gets pairs of slot and attribute; returns how many
     """
     n = 0
     for e in range(len(slots)):
         slot = slots[e]
-        for k in range(start[slot], start[slot] + size[slot]):
-            if code[k] >= 0:
-                mark[pred_attr[code[k]]] = stamp + e
-        for k in range(expr_start[e], expr_start[e + 1]):
-            if expr_code[k] >= 0 and mark[leaf_attr[expr_code[k]]] != stamp + e:
-                attr = leaf_attr[expr_code[k]]
+        for k in range(held.start[slot], held.start[slot] + size[slot]):
+            if held.code[k] >= 0:
+                mark[held.attr[held.code[k]]] = stamp + e
+        for k in range(leaves.start[e], leaves.start[e + 1]):
+            if leaves.code[k] >= 0 and mark[leaves.attr[leaves.code[k]]] != stamp + e:
+                attr = leaves.attr[leaves.code[k]]
                 mark[attr] = stamp + e
                 out[n, 0] = slot
                 out[n, 1] = attr

@@ -35,13 +35,14 @@ from matchwood.encode.expression_kernels import (
     WASTED,
     WORKSPACE_FULL,
     ExpressionLayout,
+    Tested,
     compact_code,
     count_uses,
     encode_batch,
     merged_away,
     release_batch,
 )
-from matchwood.encode.merge_kernels import Leaves, new_workspace
+from matchwood.encode.merge_kernels import NODE, POOL, Leaves, new_workspace
 from matchwood.encode.packed_table import PackedTable
 from matchwood.encode.predicate_kernels import HIGH
 from matchwood.encode.predicates import PredicateTable
@@ -172,10 +173,9 @@ class ExpressionTable:
         x = self.layout
         self._mark = grown(self._mark, doubled(len(self._mark), self.n_attributes))
         out = np.empty((len(expr_code), 2), np.int32)
-        n = merged_away(
-            leaves.attr, expr_start, expr_code, slots, x.start, x.size, x.code,
-            self.predicates.layout.attr, self._mark, self._stamp, out,
-        )  # fmt: skip
+        given = Tested(expr_start, expr_code, leaves.attr)
+        held = Tested(x.start, x.code, self.predicates.layout.attr)
+        n = merged_away(given, held, x.size, slots, self._mark, self._stamp, out)
         self._stamp += len(slots)
         for slot, attr in out[:n].tolist():
             self._merged.setdefault(slot, []).append(attr)
@@ -285,10 +285,10 @@ class ExpressionTable:
             self._workspace = new_workspace(2 * len(self._workspace.node_kind))
         elif status == PREDICATES_FULL:
             used = self._workspace.used
-            self.predicates.make_room(int(used[0]) + min(remaining, 2**20), int(used[2]))
+            self.predicates.make_room(int(used[NODE]) + min(remaining, 2**20), int(used[POOL]))
         elif status == CODE_FULL:
             x = self.layout
-            needed = int(x.count[N_CODE] + self._workspace.used[0])
+            needed = int(x.count[N_CODE] + self._workspace.used[NODE])
             self.layout = x._replace(code=grown(x.code, doubled(len(x.code), needed)))
 
     def _compact_code(self) -> None:

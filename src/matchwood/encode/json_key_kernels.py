@@ -18,7 +18,7 @@ Layout of the plan   (P paths, T tables of numbers, U tables of strings)
 
     strings: table u has `string_start[u]:string_start[u + 1]`, ascending
     string_label int64[];  text_start int64[] slice of `texts`, uint8[]: UTF-8
-    place      int32[2^k]   constants by hash of (table, text), NONE where free; half of it is free
+    place      int32[2^k]   constants by hash of (table, text), see id_table_kernels
 """
 
 from __future__ import annotations
@@ -41,7 +41,9 @@ from matchwood.encode.json_walk_kernels import (
     TRUE,
     name_hash,
 )
+from matchwood.kernel.id_table_kernels import EMPTY, first_place, next_place, put_id
 from matchwood.kernel.jit import inlined, kernel, part
+from matchwood.kernel.sort_kernels import last_not_above
 
 BOOLEAN, WHOLE, FRACTION, TEXT, NESTED = range(5)
 N_CLASSES = 5
@@ -101,14 +103,10 @@ def text_hash(table, texts, begin, end):
 @kernel
 def fill_places(plan):
     """Enter all string constants into the table of places, which is empty."""
-    mask = len(plan.place) - 1
     for table in range(len(plan.string_start) - 1):
         for i in range(plan.string_start[table], plan.string_start[table + 1]):
             value = text_hash(table, plan.texts, plan.text_start[i], plan.text_start[i + 1])
-            at = np.int64(value & np.uint64(mask))
-            while plan.place[at] != NONE:
-                at = (at + 1) & mask
-            plan.place[at] = i
+            put_id(plan.place, value, i)
 
 
 @inlined
@@ -128,13 +126,12 @@ def _string_key(plan, table, texts, begin, end):
     first, last = plan.string_start[table], plan.string_start[table + 1]
     if first == last:
         return np.int64(0)
-    mask = len(plan.place) - 1
-    at = np.int64(text_hash(table, texts, begin, end) & np.uint64(mask))
-    while plan.place[at] != NONE:
+    at = first_place(plan.place, text_hash(table, texts, begin, end))
+    while plan.place[at] != EMPTY:
         i = plan.place[at]
         if first <= i < last and _compare(plan, i, texts, begin, end) == 0:
             return plan.string_label[i]
-        at = (at + 1) & mask
+        at = next_place(plan.place, at)
     low, high = first - 1, last  # constant low is below the text, constant high above it
     while high - low > 1:
         middle = (low + high) >> 1
@@ -148,13 +145,7 @@ def _string_key(plan, table, texts, begin, end):
 @inlined
 def _place(ceil, is_exact, label, value, first, last):
     """The key of a number among constants first..last: see `column_kernels.place_numbers`."""
-    low, high = first - 1, last
-    while high - low > 1:
-        middle = (low + high) >> 1
-        if ceil[middle] <= value:
-            low = middle
-        else:
-            high = middle
+    low = last_not_above(ceil, first - 1, last, value)
     if low < first:
         return label[first] - 1
     if is_exact[low] and ceil[low] == value:
@@ -202,18 +193,6 @@ def _key_of(plan, path, kind, value, end, data, copied, scratch):
             return np.int64(0), False
         scratch.double[0] = np.float64(value)
     return _float_key(scratch.bits[0]), True
-
-
-@inlined
-def sort_entries(attr, key, begin, end):
-    """Sort the entries of one event by attribute; there are few."""
-    for i in range(begin + 1, end):
-        a, k = attr[i], key[i]
-        j = i
-        while j > begin and attr[j - 1] > a:
-            attr[j], key[j] = attr[j - 1], key[j - 1]
-            j -= 1
-        attr[j], key[j] = a, k
 
 
 @inlined

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from matchwood.encode.dict_walk_kernels import PLAN, Output, Target
-from matchwood.encode.json_key_kernels import CLASS_OF, Plan, encode_values, sort_entries
+from matchwood.encode.json_key_kernels import CLASS_OF, Plan, encode_values
 from matchwood.encode.json_walk_kernels import (
     COPIED_BYTES,
     ENTRIES,
@@ -27,6 +27,7 @@ from matchwood.encode.json_walk_kernels import (
 )
 from matchwood.kernel.bound import Layout
 from matchwood.kernel.jit import kernel
+from matchwood.kernel.sort_kernels import sort_rows
 
 STAMP, UNKNOWN = range(2)
 
@@ -97,7 +98,7 @@ def read_documents(bound, bound_memory, data, begin, end, first, bound_output):
         if stop == NONE:
             output.start[i + 1] = n
             continue
-        sort_entries(output.attr, output.key, n, stop)
+        sort_rows(output.attr, output.key, n, stop)
         output.start[i + 1] = stop
         for k in range(walk.used[ENTRIES]):
             path = tape.path[k]

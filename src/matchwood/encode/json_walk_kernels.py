@@ -10,7 +10,7 @@ Layout of the paths   (a tree of name parts: `user.age` is `age` below `user`; N
     is_inner   bool[N]     whether a path goes on below
     name_start int64[N+1]  slice of `names` that is the node's own part
     names      uint8[]     UTF-8
-    table      int32[2^k]  nodes by hash of (parent, name), NONE where free; half of it is free
+    table      int32[2^k]  nodes by hash of (parent, name), see id_table_kernels
 
 Layout of the tape    (what was found, in the order of the text)
     start  int64[n+1]  slice of entries that belongs to a document
@@ -63,6 +63,7 @@ from matchwood.encode.json_token_kernels import (
     unescape,
     wide_end,
 )
+from matchwood.kernel.id_table_kernels import EMPTY, first_place, next_place, put_id
 from matchwood.kernel.jit import inlined, kernel
 
 NONE = -1
@@ -136,23 +137,18 @@ def name_hash(parent, value):
 @kernel
 def fill_table(paths):
     """Enter all nodes but the root into the table, which is empty."""
-    mask = len(paths.table) - 1
     for node in range(1, len(paths.parent)):
         value = FNV_OFFSET
         for k in range(paths.name_start[node], paths.name_start[node + 1]):
             value = (value ^ np.uint64(paths.names[k])) * FNV_PRIME
-        at = np.int64(name_hash(paths.parent[node], value) & np.uint64(mask))
-        while paths.table[at] != NONE:
-            at = (at + 1) & mask
-        paths.table[at] = node
+        put_id(paths.table, name_hash(paths.parent[node], value), node)
 
 
 @inlined
 def child_of(paths, parent, data, begin, end, value):
     """The node of `data[begin:end]` below another one, or NONE."""
-    mask = len(paths.table) - 1
-    at = np.int64(name_hash(parent, value) & np.uint64(mask))
-    while paths.table[at] != NONE:
+    at = first_place(paths.table, name_hash(parent, value))
+    while paths.table[at] != EMPTY:
         node = paths.table[at]
         start = paths.name_start[node]
         if paths.parent[node] == parent and paths.name_start[node + 1] - start == end - begin:
@@ -161,7 +157,7 @@ def child_of(paths, parent, data, begin, end, value):
                 k += 1
             if k == end - begin:
                 return np.int64(node)
-        at = (at + 1) & mask
+        at = next_place(paths.table, at)
     return np.int64(NONE)
 
 

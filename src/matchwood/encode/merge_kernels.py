@@ -37,6 +37,7 @@ from matchwood.kernel.interval_kernels import (
     unite,
 )
 from matchwood.kernel.jit import kernel, part
+from matchwood.kernel.sort_kernels import sort_by
 
 EQ, LT, LE, GT, GE, BETWEEN, IN, HALF_OPEN, PRESENT = range(9)
 NEGATED = 16
@@ -174,22 +175,6 @@ def leaf_set(leaves, row, lo, hi, at):
 
 
 @part
-def _sort_by_attribute(picked, n, node_attr):
-    gap = 1
-    while gap < n // 3:
-        gap = 3 * gap + 1
-    while gap > 0:
-        for i in range(gap, n):
-            node = picked[i]
-            j = i - gap
-            while j >= 0 and node_attr[picked[j]] > node_attr[node]:
-                picked[j + gap] = picked[j]
-                j -= gap
-            picked[j + gap] = node
-        gap //= 3
-
-
-@part
 def _new_node(ws, kind, attr, start, n):
     node = ws.used[NODE]
     ws.node_kind[node] = kind
@@ -279,7 +264,7 @@ def _merge_leaves(ws, n_leaf, is_and):
 
     An empty set decides an AND: NOTHING is returned.
     """
-    _sort_by_attribute(ws.picked, n_leaf, ws.node_attr)
+    sort_by(ws.picked, ws.node_attr, np.int64(0), n_leaf)
     n_merged, i = np.int64(0), np.int64(0)
     while i < n_leaf:
         node = ws.picked[i]

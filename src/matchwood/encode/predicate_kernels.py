@@ -6,6 +6,14 @@ from typing import NamedTuple
 
 import numpy as np
 
+from matchwood.kernel.id_table_kernels import (
+    EMPTY,
+    first_place,
+    moved_back,
+    next_place,
+    place_of_id,
+    put_id,
+)
 from matchwood.kernel.jit import kernel, part
 
 HIGH, FREE, N_INTERVALS, GARBAGE, SEED = range(5)
@@ -74,13 +82,12 @@ def has_room(p, n_predicates, n_intervals):
 @part
 def intern(p, attr, lo, hi, start, n):
     """The id of a predicate, one more reference on it; needs room for one predicate."""
-    mask = np.uint64(len(p.table) - 1)
-    at = hash_set(p, attr, lo, hi, start, n) & mask
-    while p.table[at] >= 0:
+    at = first_place(p.table, hash_set(p, attr, lo, hi, start, n))
+    while p.table[at] != EMPTY:
         if _equals(p, p.table[at], attr, lo, hi, start, n):
             p.refs[p.table[at]] += 1
             return p.table[at]
-        at = (at + np.uint64(1)) & mask
+        at = next_place(p.table, at)
     if p.count[FREE] > 0:
         p.count[FREE] -= 1
         pred = p.free[p.count[FREE]]
@@ -116,19 +123,12 @@ def release(p, pred):
     p.refs[pred] -= 1
     if p.refs[pred] > 0:
         return
-    mask = np.uint64(len(p.table) - 1)
-    at = _hash_of(p, pred) & mask
-    while p.table[at] != pred:
-        at = (at + np.uint64(1)) & mask
-    # Close the hole by moving later entries of the same run back: no tombstones to skip.
-    hole, nearby = at, (at + np.uint64(1)) & mask
-    while p.table[nearby] >= 0:
-        home = _hash_of(p, p.table[nearby]) & mask
-        if ((nearby - home) & mask) >= ((nearby - hole) & mask):
-            p.table[hole] = p.table[nearby]
-            hole = nearby
-        nearby = (nearby + np.uint64(1)) & mask
-    p.table[hole] = -1
+    hole = place_of_id(p.table, _hash_of(p, pred), pred)
+    nearby = next_place(p.table, hole)
+    while p.table[nearby] != EMPTY:
+        hole = moved_back(p.table, hole, nearby, _hash_of(p, p.table[nearby]))
+        nearby = next_place(p.table, nearby)
+    p.table[hole] = EMPTY
     if p.n_intervals[pred] > 1:
         p.count[GARBAGE] += p.n_intervals[pred]
     p.attr[pred] = -1
@@ -139,10 +139,6 @@ def release(p, pred):
 @kernel
 def rehash(p):
     """Fill an emptied hash table again from the predicates in use."""
-    mask = np.uint64(len(p.table) - 1)
     for pred in range(p.count[HIGH]):
         if p.attr[pred] >= 0:
-            at = _hash_of(p, pred) & mask
-            while p.table[at] >= 0:
-                at = (at + np.uint64(1)) & mask
-            p.table[at] = pred
+            put_id(p.table, _hash_of(p, pred), pred)

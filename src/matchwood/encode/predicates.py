@@ -37,7 +37,7 @@ from matchwood.encode.predicate_kernels import (
     PredicateLayout,
     rehash,
 )
-from matchwood.kernel.arrays import doubled, grown, slices
+from matchwood.kernel.arrays import bytes_of, doubled, grown, slices
 from matchwood.kernel.interval_kernels import MAX_KEY, MIN_KEY
 
 SAVED = (
@@ -64,7 +64,7 @@ class PredicateTable:
 
     @property
     def nbytes(self) -> int:
-        return sum(array.nbytes for array in self.layout)
+        return bytes_of(self.layout)
 
     def saved(self) -> dict[str, np.ndarray]:
         """The arrays for a snapshot."""

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from matchwood.kernel.jit import bits_set, kernel, lowest_bit, part
-from matchwood.kernel.sort_kernels import sort_words
+from matchwood.kernel.sort_kernels import sort_by, sort_words
 
 SMALL = 256
 """Segments up to this size are sorted; larger ones are marked in a bitmap and read off, which costs
@@ -15,21 +17,11 @@ _TOP = np.int64(-(2**63))
 """The highest bit of a word: a word that has it has a lowest one, too."""
 
 
-@part
-def _sort_by_order(slots, first, last, order):
-    n = last - first
-    gap = 1
-    while gap < n // 3:
-        gap = 3 * gap + 1
-    while gap > 0:
-        for i in range(first + gap, last):
-            slot = slots[i]
-            j = i - gap
-            while j >= first and order[slots[j]] > order[slot]:
-                slots[j + gap] = slots[j]
-                j -= gap
-            slots[j + gap] = slot
-        gap //= 3
+class Slots(NamedTuple):
+    """Slots by event: those of event e are slots[offsets[e]:offsets[e + 1]]."""
+
+    offsets: np.ndarray
+    slots: np.ndarray
 
 
 @part
@@ -93,7 +85,7 @@ def arrange_event(slots, first, last, order, bitmap):
     """Put the slots of one event in order."""
     if len(bitmap) == 0:
         if not _is_sorted(slots, first, last, order):
-            _sort_by_order(slots, first, last, order)
+            sort_by(slots, order, first, last)
     elif not _is_ascending(slots, first, last):
         if last - first > SMALL:
             _read_off_bitmap(slots, first, last, bitmap)
@@ -102,27 +94,27 @@ def arrange_event(slots, first, last, order, bitmap):
 
 
 @kernel
-def arrange(offsets_a, slots_a, offsets_b, slots_b, always, skip, order, bitmap, offsets, slots):
-    """Write `offsets` and `slots`: both sources and `always`, by order; nothing for skipped events.
+def arrange(first, second, always, skip, order, bitmap, merged):
+    """Write to `merged` both sources and `always`, by order; nothing for skipped events.
 
-    `bitmap` is int64, zero before and after, one bit per slot; empty when slots do not ascend as
-    `order` does.
+    Returns how many slots were written.  `bitmap` is int64, zero before and after, one bit per
+    slot; empty when slots do not ascend as `order` does.
     """
-    at = 0
+    slots, at = merged.slots, 0
     for e in range(len(skip)):
-        first = at
+        begin = at
         if not skip[e]:
-            for i in range(offsets_a[e], offsets_a[e + 1]):
-                slots[at] = slots_a[i]
+            for i in range(first.offsets[e], first.offsets[e + 1]):
+                slots[at] = first.slots[i]
                 at += 1
-            for i in range(offsets_b[e], offsets_b[e + 1]):
-                slots[at] = slots_b[i]
+            for i in range(second.offsets[e], second.offsets[e + 1]):
+                slots[at] = second.slots[i]
                 at += 1
             for i in range(len(always)):
                 slots[at] = always[i]
                 at += 1
-            arrange_event(slots, first, at, order, bitmap)
-        offsets[e + 1] = at
+            arrange_event(slots, begin, at, order, bitmap)
+        merged.offsets[e + 1] = at
     return at
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from matchwood.engine.arrange_kernels import arrange, put_in_order
+from matchwood.engine.arrange_kernels import Slots, arrange, put_in_order
 from matchwood.index.core.protocol import Hits, side_by_side
 
 if TYPE_CHECKING:
@@ -50,13 +50,13 @@ def arranged(
     n = len(first.offsets) - 1
     skip = np.zeros(n, bool)
     skip[list(errors)] = True
-    offsets = np.zeros(n + 1, np.int64)
-    slots = np.empty(len(first.slots) + len(second.slots) + n * len(always), np.int32)
+    most = len(first.slots) + len(second.slots) + n * len(always)
+    merged = Slots(np.zeros(n + 1, np.int64), np.empty(most, np.int32))
     used = arrange(
-        first.offsets, first.slots, second.offsets, second.slots, always, skip,
-        order, scratch.bitmap(words), offsets, slots,
+        Slots(first.offsets, first.slots), Slots(second.offsets, second.slots), always, skip,
+        order, scratch.bitmap(words), merged,
     )  # fmt: skip
-    return Hits(offsets, slots[:used], first.counters + second.counters)
+    return Hits(merged.offsets, merged.slots[:used], first.counters + second.counters)
 
 
 def _nothing(like: Hits) -> Hits:

@@ -10,24 +10,18 @@ import numpy as np
 
 from matchwood.encode.merge_kernels import token_is_and, token_operands
 from matchwood.kernel.jit import kernel, part
-from matchwood.kernel.verify_kernels import Board, Posted, holds_in_table, post_event
+from matchwood.kernel.verify_kernels import Posted, holds_in_table, post_event
 
 MANY = 2
 """Two or more missing predicates are not told apart."""
 
 
 @part
-def _is_missing(events, board_event, board_entry, predicates, pred):
-    event = Posted(events, np.int64(0), Board(board_event, board_entry), predicates)
-    return not holds_in_table(event, pred)
-
-
-@part
-def _one_of_conjunction(code, begin, end, events, board_event, board_entry, predicates):
+def _one_of_conjunction(code, begin, end, event):
     """The one predicate that does not hold, or -1 if there is none or more than one."""
     missing = np.int32(-1)
     for k in range(begin, end):
-        if _is_missing(events, board_event, board_entry, predicates, code[k]):
+        if not holds_in_table(event, code[k]):
             if missing >= 0:
                 return np.int32(-1)
             missing = code[k]
@@ -35,14 +29,13 @@ def _one_of_conjunction(code, begin, end, events, board_event, board_entry, pred
 
 
 @part
-def _one_of_tree(code, begin, end, events, board_event, board_entry, predicates, cost, lacks):
+def _one_of_tree(code, begin, end, event, cost, lacks):
     """The same for prefix code, read backwards with a stack of costs."""
     top = np.int64(0)
     for k in range(end - 1, begin - 1, -1):
         token = code[k]
         if token >= 0:
-            is_missing = _is_missing(events, board_event, board_entry, predicates, token)
-            cost[top], lacks[top] = np.int32(1 if is_missing else 0), token
+            cost[top], lacks[top] = np.int32(0 if holds_in_table(event, token) else 1), token
             top += 1
             continue
         n = token_operands(token)
@@ -62,33 +55,28 @@ def _one_of_tree(code, begin, end, events, board_event, board_entry, predicates,
 
 
 @kernel
-def lacking_one(
-    expressions, predicates, conjunctions, trees, events, board, scratch, out_slot, out_pred
-):
+def lacking_one(expressions, predicates, conjunctions, trees, events, board, scratch, out):
     """Write slots that lack exactly one predicate, and that predicate; returns how many.
 
-    board    int64[2, attributes], the first row -1
+    board    `event` is -1 for every attribute
     scratch  int32[2, longest code]
+    out      int32[2, slots]: slots, predicates
     """
-    board_event, board_entry = board[0], board[1]
-    post_event(events, 0, np.int64(0), Board(board_event, board_entry))
+    event = Posted(events, np.int64(0), board, predicates)
+    post_event(events, 0, event.stamp, board)
     n = np.int64(0)
     for slot in conjunctions:
         begin = expressions.start[slot]
-        pred = _one_of_conjunction(
-            expressions.code, begin, begin + expressions.size[slot],
-            events, board_event, board_entry, predicates,
-        )  # fmt: skip
+        end = begin + expressions.size[slot]
+        pred = _one_of_conjunction(expressions.code, begin, end, event)
         if pred >= 0:
-            out_slot[n], out_pred[n] = slot, pred
+            out[0, n], out[1, n] = slot, pred
             n += 1
     for slot in trees:
         begin = expressions.start[slot]
-        pred = _one_of_tree(
-            expressions.code, begin, begin + expressions.size[slot],
-            events, board_event, board_entry, predicates, scratch[0], scratch[1],
-        )  # fmt: skip
+        end = begin + expressions.size[slot]
+        pred = _one_of_tree(expressions.code, begin, end, event, scratch[0], scratch[1])
         if pred >= 0:
-            out_slot[n], out_pred[n] = slot, pred
+            out[0, n], out[1, n] = slot, pred
             n += 1
     return n

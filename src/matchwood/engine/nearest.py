@@ -21,6 +21,7 @@ from matchwood.engine.explain import absence_or_value, explain
 from matchwood.engine.fields import moment_of
 from matchwood.engine.matches import Id
 from matchwood.engine.near_kernels import lacking_one
+from matchwood.kernel.verify_kernels import Board
 from matchwood.lang.nodes import Expr
 
 if TYPE_CHECKING:
@@ -75,15 +76,15 @@ def _lacking_one(part: Part, encoded: EventBatch) -> tuple[np.ndarray, np.ndarra
         groups = [slots[~store.contexts.is_linked(slots)] for slots in groups]
     conjunctions, trees = (np.ascontiguousarray(slots, np.int32) for slots in groups)
     n = len(conjunctions) + len(trees)
-    board = np.zeros((2, len(store.attributes) + 1), np.int64)
-    board[0] = -1
+    n_attributes = len(store.attributes) + 1
+    board = Board(np.full(n_attributes, -1, np.int64), np.zeros(n_attributes, np.int64))
     longest = int(layout.size[trees].max(initial=0)) + 1
-    out_slot, out_pred = np.empty(n, np.int32), np.empty(n, np.int32)
+    out = np.empty((2, n), np.int32)
     used = lacking_one(
         layout, store.table.predicates.layout, conjunctions, trees, encoded, board,
-        np.empty((2, longest), np.int32), out_slot, out_pred,
+        np.empty((2, longest), np.int32), out,
     )  # fmt: skip
-    return out_slot[:used], out_pred[:used]
+    return out[0, :used], out[1, :used]
 
 
 def reasons(store: Store, id_: Id, event: Mapping[str, Any], now: int) -> list[str]:

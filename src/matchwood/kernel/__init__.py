@@ -6,7 +6,9 @@
     journal        old content of what a change writes over
     checks         what arrays from a file must be before a kernel sees them
     id_lists       many sorted lists of ids in one arena; column_lists: with columns beside them
-    pair_map       a hash table from pairs of ids to an id
+    word_map       a hash table from words to words; pair_map: from pairs of ids to an id
+    id_table       a hash table of ids whose content lies elsewhere
+    sort           sorting short runs, searching sorted ones
     postings       lists of expressions that carry what verification needs
     intervals      sets of keys as sorted, disjoint intervals
     verify         does a predicate hold for the event at hand?  what every search ends in

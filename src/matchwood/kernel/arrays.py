@@ -33,7 +33,12 @@ def grown(array: np.ndarray, size: int, fill: int = 0) -> np.ndarray:
 
 def writable(arrays: Arrays) -> Arrays:
     """The same arrays; those that cannot be written (memory maps) as copies."""
-    return type(arrays)(*[a if a.flags.writeable else a.copy() for a in arrays])
+    return type(arrays)(*map(writable_array, arrays))
+
+
+def writable_array(array: np.ndarray) -> np.ndarray:
+    """The array itself, or a copy of one that cannot be written."""
+    return array if array.flags.writeable else array.copy()
 
 
 def named(arrays: tuple[Any, ...], prefix: str = "") -> dict[str, np.ndarray]:
@@ -41,9 +46,18 @@ def named(arrays: tuple[Any, ...], prefix: str = "") -> dict[str, np.ndarray]:
     return {f"{prefix}{name}": a for name, a in zip(arrays._fields, arrays, strict=True)}  # type: ignore[attr-defined]
 
 
-def taken(kind: type[Arrays], layout: Mapping[str, np.ndarray], prefix: str = "") -> Arrays:
-    """A NamedTuple of arrays back from a snapshot."""
+def restored(kind: type[Arrays], layout: Mapping[str, np.ndarray], prefix: str = "") -> Arrays:
+    """A NamedTuple made of arrays of a snapshot."""
     return kind(*[layout[f"{prefix}{name}"] for name in kind._fields])  # type: ignore[attr-defined]
+
+
+def bytes_of(*parts: Any) -> int:
+    """Bytes of arrays, and of arrays in tuples.
+
+    >>> bytes_of(np.zeros(2), (np.zeros(1, np.int32), (np.zeros(3, np.int8),)))
+    23
+    """
+    return sum([each.nbytes if isinstance(each, np.ndarray) else bytes_of(*each) for each in parts])
 
 
 def slices(start: np.ndarray, size: np.ndarray) -> np.ndarray:

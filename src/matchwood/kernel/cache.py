@@ -4,7 +4,7 @@ A kept kernel is machine code inside a pickle: reading it runs it.  So it is rea
 package itself or from a folder that no other user can write to, and only when its checksum fits:
 
     matchwood/_compiled/BASELINE         compiled ahead, read only (store.py)
-    NUMBA_CACHE_DIR/kernels              where that is set: the caller vouches for it
+    NUMBA_CACHE_DIR/kernels              where that is set: the user has chosen it
     matchwood/__pycache__/kernels        beside the package, no more open than the package itself
     ~/.cache/matchwood/kernels           (XDG_CACHE_HOME) owned by this user, closed to others
     nowhere                              compile in each process

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from matchwood.kernel.arrays import named, slices, taken, writable
+from matchwood.kernel.arrays import named, restored, slices, writable
 from matchwood.kernel.id_list_kernels import NO_BLOCK, TOP
 from matchwood.kernel.id_lists import IdListStore, without_free
 
@@ -64,7 +64,7 @@ class ColumnStore(IdListStore):
         return named(self.lists._replace(**cut), f"{prefix}_")
 
     def take(self, layout: Mapping[str, np.ndarray], prefix: str) -> None:
-        self.lists = without_free(taken(self._kind, layout, f"{prefix}_"))
+        self.lists = without_free(restored(self._kind, layout, f"{prefix}_"))
 
     def thaw(self) -> None:
         self.lists = writable(self.lists)

@@ -1,4 +1,4 @@
-"""Kernels of `id_lists`: put an id into a sorted list, take one out, move a list to other room."""
+"""Kernels of `id_lists`: insert into sorted lists, remove from them, move them to other blocks."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from matchwood.kernel.jit import kernel, part
+from matchwood.kernel.sort_kernels import first_not_below
 
 TOP, USED = range(2)
 """Positions in `count`: where the arena's untouched end begins, items of blocks in use."""
@@ -34,6 +35,7 @@ def capacity(room):
 
 @part
 def room_for(n):
+    """The smallest class whose blocks hold n items."""
     room = 0
     while capacity(room) < n:
         room += 1
@@ -57,6 +59,7 @@ def take_block(lists, room):
 
 @part
 def give_block(lists, start, room):
+    """Put a block on the free list of its class."""
     lists.item[start] = lists.free[room]
     lists.free[room] = start
     lists.count[USED] -= capacity(room)
@@ -64,7 +67,7 @@ def give_block(lists, start, room):
 
 @part
 def _move(lists, which, room):
-    """Take a list to a block of another class; False, and nothing done, when there is none."""
+    """Move a list to a block of another class; False, and nothing done, when the arena is full."""
     start = take_block(lists, room)
     if start < 0:
         return False
@@ -89,15 +92,8 @@ def reserve(lists, which, n):
 @part
 def first_at_least(lists, which, id_):
     """How many ids of a list are smaller: where the id is, or would be."""
-    low, high = np.int64(0), np.int64(lists.size[which])
     start = lists.start[which]
-    while low < high:
-        middle = (low + high) // 2
-        if lists.item[start + middle] < id_:
-            low = middle + 1
-        else:
-            high = middle
-    return low
+    return first_not_below(lists.item, start, start + lists.size[which], id_) - start
 
 
 @part
@@ -123,7 +119,7 @@ def insert_id(lists, which, id_):
 
 @part
 def remove_id(lists, which, id_):
-    """Take an id out of a list, if it is there; a list that became small gives room back."""
+    """Remove an id from a list, if it is there; a list that became small moves to less room."""
     at = first_at_least(lists, which, id_)
     start, n = lists.start[which], np.int64(lists.size[which])
     if at == n or lists.item[start + at] != id_:

@@ -1,7 +1,7 @@
 """Id lists: many sorted lists of ids in one arena, each growing and shrinking by itself.
 
-Idea.    A list lives in a block; when the block is full the list moves to one half as large again,
-         and the old block waits for the next list of that size.  Ids are sorted, so an id is found
+Idea.    A list is in a block; when the block is full the list moves to one half as large again, and
+         the old block is free for the next list of that size.  Ids are sorted, so an id is found
          by halving, a list can be skipped through, and inserting twice is inserting once.
 Cost.    Appending O(1) amortised; elsewhere and deleting O(log n) and one move of memory.  13 bytes
          a list, 4 an id, at most half as much again in unused room.
@@ -25,7 +25,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from matchwood.errors import IndexBuildError
-from matchwood.kernel.arrays import Arrays, doubled, grown, named, taken, writable
+from matchwood.kernel.arrays import Arrays, bytes_of, doubled, grown, named, restored, writable
 from matchwood.kernel.checks import Column, check, check_slices, expect
 from matchwood.kernel.id_list_kernels import N_CLASSES, NO_BLOCK, TOP, USED, IdLists, repack
 
@@ -48,7 +48,7 @@ class IdListStore:
 
     @property
     def nbytes(self) -> int:
-        return sum(array.nbytes for array in self.lists)
+        return bytes_of(self.lists)
 
     @property
     def n_ids(self) -> int:
@@ -103,7 +103,7 @@ class IdListStore:
         return named(x, f"{prefix}_")
 
     def take(self, layout: Mapping[str, np.ndarray], prefix: str) -> None:
-        self.lists = without_free(taken(IdLists, layout, f"{prefix}_"))
+        self.lists = without_free(restored(IdLists, layout, f"{prefix}_"))
 
     def thaw(self) -> None:
         """Copy arrays that cannot be written, before the first change."""
@@ -111,7 +111,7 @@ class IdListStore:
 
 
 def without_free(lists: Arrays) -> Arrays:
-    """Lists of a snapshot, their free blocks forgotten: nothing vouches for the links between."""
+    """Lists of a snapshot without its free blocks: the links between them were not checked."""
     free: np.ndarray = np.full(N_CLASSES, -1, np.int32)
     return lists._replace(free=free)  # type: ignore[attr-defined]
 

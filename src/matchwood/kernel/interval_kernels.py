@@ -17,28 +17,10 @@ from __future__ import annotations
 import numpy as np
 
 from matchwood.kernel.jit import part
+from matchwood.kernel.sort_kernels import first_not_below, sort_rows
 
 MIN_KEY = np.int64(-(2**63))
 MAX_KEY = np.int64(2**63 - 1)
-
-
-@part
-def sort_intervals(lo, hi, start, n):
-    """Shell sort by lower end: sets are small, and it needs no memory."""
-    gap = 1
-    while gap < n // 3:
-        gap = 3 * gap + 1
-    while gap > 0:
-        for i in range(start + gap, start + n):
-            key, value = lo[i], hi[i]
-            j = i - gap
-            while j >= start and lo[j] > key:
-                lo[j + gap] = lo[j]
-                hi[j + gap] = hi[j]
-                j -= gap
-            lo[j + gap] = key
-            hi[j + gap] = value
-        gap //= 3
 
 
 @part
@@ -46,7 +28,7 @@ def unite(lo, hi, start, n):
     """Turn n intervals in any order into a set, in place; returns how many remain."""
     if n < 2:
         return n
-    sort_intervals(lo, hi, start, n)
+    sort_rows(lo, hi, start, start + n)
     last = start
     for i in range(start + 1, start + n):
         # hi + 1 would overflow at MAX_KEY, so compare the other way round.
@@ -76,20 +58,7 @@ def complement(lo, hi, start, n, to):
 
 
 @part
-def first_reaching(hi, start, n, key):
-    """Position of the first interval that ends at or after a key; start + n when there is none."""
-    low, high = start, start + n
-    while low < high:
-        middle = (low + high) // 2
-        if hi[middle] < key:
-            low = middle + 1
-        else:
-            high = middle
-    return low
-
-
-@part
 def in_set(interval_lo, interval_hi, start, n, lo, hi):
     """Whether the set of n intervals at `start` shares a key with lo..hi."""
-    i = first_reaching(interval_hi, start, n, lo)
+    i = first_not_below(interval_hi, start, start + n, lo)
     return i < start + n and interval_lo[i] <= hi

@@ -216,7 +216,7 @@ def copy_entry(postings, entry, which, without):
 
 @part
 def drop_entry(postings, which, slot):
-    """Take an expression out of a list and close the gap; False when it is not there."""
+    """Remove an expression from a list and close the gap; False when it is not there."""
     row = postings.lists[which]
     word = postings.word
     at, end = np.int64(row[START]), np.int64(row[START] + row[USED])

@@ -8,7 +8,7 @@ Source.  DESIGN 5; the l-nodes of BE-Tree, the clusters of Propagation, the leav
 Cost.    8 bytes an entry and 8 a predicate (16 or 24: sets); segments are 11 % larger on average.
          Appending copies an entry 5 times at most in all; removing reads and closes up its list.
 
-A predicate travels as one to three words:
+A predicate takes one to three words:
 
     63  61 60      46 45      23 22      0  63          0  63          0
     [kind] [attribute][low      ][high    ] [word        ] [word        ]
@@ -80,7 +80,3 @@ def closed_up(postings: PostingLayout, n_lists: int, slack: float = 0.0) -> Post
 
 def with_attributes(postings: PostingLayout, n_attributes: int) -> PostingLayout:
     return postings._replace(origin=grown(postings.origin, n_attributes, int(MAX_KEY)))
-
-
-def nbytes(postings: PostingLayout) -> int:
-    return sum(array.nbytes for array in postings)

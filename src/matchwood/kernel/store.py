@@ -69,7 +69,7 @@ _target: Target | None = None
 def compile_for(folder: Path, baseline: str) -> None:
     """Keep what this process compiles in a folder, as code for a baseline, from now on.
 
-    Numba itself was told by `baseline_environment`, before it was imported.
+    Numba itself gets the baseline from `baseline_environment`, before it is imported.
     """
     global _target
     _target = Target(folder, baseline)

@@ -1,9 +1,9 @@
 """Verification: does a predicate hold for the event at hand?  The piece that all indexes end in.
 
 An event is first *posted* to a board, so that a predicate finds its attribute's entry in one step;
-what every test needs of it travels as one tuple, `Posted`.
+what every test needs of it is one tuple, `Posted`.
 
-A predicate travels *inline* with its expression, so that testing it touches no other memory:
+A predicate is *inline* with its expression, so that testing it touches no other memory:
 
     attr int32, lo int64, hi int64   the hull of its key set
     ref  int32                       its id in the predicate table; ~id when the set has several

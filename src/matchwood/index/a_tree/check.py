@@ -35,7 +35,7 @@ from matchwood.index.stabbing.check_kernels import (
 )
 from matchwood.index.stabbing.predicate_kernels import LAST, N_HELD, NOT_PENDING, Stabbing
 from matchwood.index.stabbing.segment_kernels import Segments
-from matchwood.kernel.arrays import taken
+from matchwood.kernel.arrays import restored
 from matchwood.kernel.checks import Column, check, check_offsets, expect
 from matchwood.kernel.id_list_kernels import IdLists
 from matchwood.kernel.id_lists import check_lists
@@ -125,8 +125,11 @@ def check_stabbing(table: ExpressionTable, is_leaf: np.ndarray, layout: Layout) 
     n_lists = len(layout["stabbing_node_size"])
     expect(n_lists == 2 * sizes["C"], "stabbing_node_size", "two nodes for each cut")
     check_offsets("stabbing_attr_start", layout["stabbing_attr_start"], sizes["C"])
-    stabbing, segments = taken(Stabbing, layout, "stabbing_"), taken(Segments, layout, "stabbing_")
-    lists, p = taken(IdLists, layout, "stabbing_node_"), table.predicates.layout
+    stabbing, segments = (
+        restored(Stabbing, layout, "stabbing_"),
+        restored(Segments, layout, "stabbing_"),
+    )
+    lists, p = restored(IdLists, layout, "stabbing_node_"), table.predicates.layout
     held = np.flatnonzero(stabbing.uses)
     expect(np.array_equal(held, np.flatnonzero(is_leaf)), "stabbing_uses", "the leaves")
     expect(stabbing.count[N_HELD] == len(held), "stabbing_count", f"{len(held)} predicates")

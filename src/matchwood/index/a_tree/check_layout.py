@@ -35,7 +35,7 @@ from matchwood.kernel.jit import kernel, part
 
 @part
 def _mixed(seed, v, p):
-    """A number that stands for a link; nobody can choose links whose sums are equal."""
+    """A number that stands for a link; seeded, so that no input makes sums of links equal."""
     h = (np.uint64(v) << np.uint64(32) | np.uint64(p)) ^ np.uint64(seed)
     h = (h ^ (h >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     h = (h ^ (h >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)

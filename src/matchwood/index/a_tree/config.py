@@ -30,7 +30,7 @@ class ATreeConfig(IndexConfig):
     access        which child of an AND gives access to it: the rarest by "selectivity", or "random"
     search_limit  parents of a child looked at in a search: more find more to share, in more time
     id_bits       of an expression's id; fewer make collisions, for tests
-    matching      "on_demand": an AND is told by one child and asks the others (5.2.2);
+    matching      "on_demand": an AND is queued by one child and then tests the others (5.2.2);
                   "zero_suppression": every TRUE goes to all parents (5.2.1);
                   "three_valued": FALSE as well (5.1); the last two are for comparison
     predicates    what finds the predicates that hold: "stabbing", segment trees inside the matching

@@ -39,7 +39,7 @@ from matchwood.kernel.jit import kernel, part
 
 @part
 def _wait(x, v, scratch):
-    """Look at a node later, if nobody uses it."""
+    """Queue a node that is not used any more, to be removed later."""
     if not scratch.waits[v] and not is_used(x, v):
         scratch.waits[v] = 1
         scratch.waiting[scratch.used[WAITING]] = v
@@ -110,7 +110,7 @@ def _remove(x, v, scratch, changed):
 
 @part
 def _release(x, scratch, changed, settings):
-    """Remove waiting nodes that nobody uses; False when words are missing."""
+    """Remove queued nodes that are not used; False when the arena is full."""
     while scratch.used[WAITING] > 0:
         v = scratch.waiting[scratch.used[WAITING] - 1]
         if not is_used(x, v):

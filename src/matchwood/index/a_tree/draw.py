@@ -66,7 +66,11 @@ def _draw_node(
 
 
 def draw_dot(x: ATreeLayout, predicates: PredicateTable) -> str:
-    """The graph for Graphviz: solid lines where truth travels, dotted ones where an AND asks."""
+    """The graph for Graphviz.
+
+    Solid lines lead from a child to the parents that it queues, dotted ones to children that an AND
+    tests.
+    """
     lines = ["digraph a_tree {", "  rankdir=BT;"]
     for v in np.flatnonzero(x.level[: x.count[HIGH]] > 0).tolist():
         shape = "box" if x.op[v] == LEAF else "ellipse"

@@ -53,6 +53,7 @@ from matchwood.index.a_tree.nodes import (
 )
 from matchwood.index.a_tree.search import MOST_LEVELS, find_around, reorganise
 from matchwood.kernel.jit import kernel, part
+from matchwood.kernel.sort_kernels import sort_words
 
 DONE, NODES_FULL, WORDS_FULL, TABLE_FULL = range(4)
 """How a batch ended; after growing what was full, the owner goes on where it stopped."""
@@ -193,19 +194,9 @@ def _find_or_make(x, op, n, before, scratch, mark, settings):
 
 
 @part
-def _sort_elements(scratch, n):
-    for i in range(1, n):
-        moved, k = scratch.element[i], i
-        while k > 0 and scratch.element[k - 1] > moved:
-            scratch.element[k] = scratch.element[k - 1]
-            k -= 1
-        scratch.element[k] = moved
-
-
-@part
 def _pairs(x, op, n, scratch, settings):
     """A binary tree for n elements: the first two, then one more at a time."""
-    _sort_elements(scratch, n)
+    sort_words(scratch.element, np.int64(0), n)
     v, status = np.int64(NOTHING), DONE
     for size in range(2, n + 1):
         mark = next_mark(scratch)

@@ -1,7 +1,7 @@
 """Matching with the A-Tree level by level, without its optimisations: algorithm 6 and Table 2.
 
-A node is TRUE, FALSE or undefined.  Leaves are told; every result but undefined goes to all
-parents; a node is evaluated when its level has come.
+A node is TRUE, FALSE or undefined.  Leaves get their values first.  Every result but undefined
+is passed to all parents; a node is evaluated when all lower levels are done.
 
     AND   FALSE if an operand is FALSE, TRUE if all are TRUE, else undefined
     OR    TRUE if an operand is TRUE, FALSE if all are FALSE, else undefined

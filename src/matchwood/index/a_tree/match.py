@@ -1,14 +1,14 @@
 """Matching with the A-Tree: zero suppression and propagation on demand (section 5.2).
 
-Only TRUE travels.  A leaf that holds tells its parents: an OR is true at once; an AND is told by
-the one child that gives access to it, and looks at its other children when the nodes below its
-level are done.  A byte per node says for which event it was last true, so nothing is cleared
-between events.
+Only TRUE is passed on.  A leaf that holds makes its OR parents true at once.  An AND is queued by
+one child, which gives access to it, and tests its other children when all nodes of lower levels are
+done.  A byte per node holds the number of the event for which it was last true, so nothing is
+cleared between events.
 
-Nodes are worked on in waves, all that became true since the last one, in passes of one kind of
-memory each: the `hot` rows of all nodes, then the blocks of those with several parents, then the
-truth of the parents.  Nothing in a pass depends on what the pass reads, and hardly a branch does,
-so that the memory of a dozen nodes is on its way at once (docs/decisions/0018).
+Nodes are handled in waves: all that became true since the last wave, in passes that each read one
+kind of memory: the `hot` rows of all nodes, then the blocks of those with several parents, then the
+truth of the parents.  No read of a pass depends on another one, and there is hardly a branch, so
+that a processor loads the memory of a dozen nodes at the same time (docs/decisions/0018).
 """
 
 from __future__ import annotations

@@ -31,7 +31,16 @@ from matchwood.index.a_tree.levels import Levels
 from matchwood.index.a_tree.match import Matching
 from matchwood.index.a_tree.nodes import Scratch, Settings, fill_table
 from matchwood.index.a_tree.renumber import copy_nodes, enter_ids, rank_nodes
-from matchwood.kernel.arrays import doubled, grown, slices
+from matchwood.kernel.arrays import (
+    bytes_of,
+    doubled,
+    grown,
+    named,
+    restored,
+    slices,
+    writable,
+    writable_array,
+)
 from matchwood.kernel.interval_kernels import MAX_KEY, MIN_KEY
 
 _SMALL = 16
@@ -61,7 +70,7 @@ class ATreeMemory:
 
     @property
     def nbytes(self) -> int:
-        return sum(array.nbytes for array in self.layout) + self.hull.nbytes
+        return bytes_of(self.layout, self.hull)
 
     @property
     def n_leaves(self) -> int:
@@ -205,24 +214,23 @@ class ATreeMemory:
             table=x.table[:0],
             word=x.word[: int(x.count[TOP])],
         )
-        own = {f"a_tree_{name}": array for name, array in used._asdict().items()}
-        return {**own, "a_tree_hull": self.hull}
+        return {**named(used, "a_tree_"), "a_tree_hull": self.hull}
 
     def take(self, layout: Mapping[str, np.ndarray]) -> None:
         """Take over the arrays of a snapshot.
 
-        Free blocks are forgotten: nothing vouches for the links between them.
+        Free blocks are dropped: the links between them were not checked.
         """
-        taken = ATreeLayout(*[layout[f"a_tree_{name}"] for name in ATreeLayout._fields])
-        free, table = np.full_like(taken.free, NOTHING), np.empty(0, np.int32)
-        self.layout = taken._replace(free=free, table=table)
+        kept = restored(ATreeLayout, layout, "a_tree_")
+        free, table = np.full_like(kept.free, NOTHING), np.empty(0, np.int32)
+        self.layout = kept._replace(free=free, table=table)
         self.hull = layout["a_tree_hull"]
         self._scratch = None
 
     def thaw(self) -> None:
         """Copy arrays that cannot be written, before the first change, and make the table."""
-        self.layout = ATreeLayout(*[_writeable(each) for each in self.layout])
-        self.hull = _writeable(self.hull)
+        self.layout = writable(self.layout)
+        self.hull = writable_array(self.hull)
         if not len(self.layout.table):
             n = int(self.layout.count[N_NODES])
             self._fill_table(doubled(_SMALL, 4 * (n - self.n_leaves) // 3 + 1))
@@ -270,10 +278,6 @@ def _cut(array: np.ndarray, used: int, size: int) -> np.ndarray:
     fresh = np.empty(size, array.dtype)
     fresh[:used] = array[:used]
     return fresh
-
-
-def _writeable(array: np.ndarray) -> np.ndarray:
-    return array if array.flags.writeable else array.copy()
 
 
 def _larger(array: np.ndarray, needed: int) -> int:

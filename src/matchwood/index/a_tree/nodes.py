@@ -12,14 +12,25 @@ from typing import NamedTuple
 import numpy as np
 
 from matchwood.index.a_tree.blocks import AND, DOWN, HIGH, ID, NOTHING, SEED
+from matchwood.kernel.id_table_kernels import (
+    EMPTY,
+    first_place,
+    moved_back,
+    next_place,
+    place_of_id,
+    put_id,
+)
 from matchwood.kernel.jit import kernel, part
+
+MARKS, WALKS = range(2)
+"""Positions in `Scratch.clock`: marks and walks so far."""
 
 
 class Scratch(NamedTuple):
     """What changing the tree needs; all as long as `node`, but the last two."""
 
-    mark: np.ndarray  # the elements at hand have the mark `clock[0]`
-    seen: np.ndarray  # nodes that a walk has met have its `clock[1]`
+    mark: np.ndarray  # the elements at hand have the mark `clock[MARKS]`
+    seen: np.ndarray  # nodes that a walk has met have its `clock[WALKS]`
     stack: np.ndarray
     walked: np.ndarray  # what a walk has found
     element: np.ndarray
@@ -27,7 +38,7 @@ class Scratch(NamedTuple):
     found: np.ndarray
     other: np.ndarray
     operand: np.ndarray
-    waiting: np.ndarray  # nodes that perhaps nobody uses any more
+    waiting: np.ndarray  # nodes that are perhaps not used any more
     waits: np.ndarray  # int8: which nodes are among them
     clock: np.ndarray  # int32[2]
     used: np.ndarray  # int64[2]: WAITING, CHANGED
@@ -55,14 +66,14 @@ class Settings(NamedTuple):
 
 @part
 def next_mark(scratch):
-    scratch.clock[0] += 1
-    return scratch.clock[0]
+    scratch.clock[MARKS] += 1
+    return scratch.clock[MARKS]
 
 
 @part
 def next_walk(scratch):
-    scratch.clock[1] += 1
-    return scratch.clock[1]
+    scratch.clock[WALKS] += 1
+    return scratch.clock[WALKS]
 
 
 @part
@@ -134,7 +145,7 @@ def _mixed(v):
 def expression_id(x, op, element, n, id_bits):
     """A sum over the elements: their order does not matter.  32 bits at most are kept.
 
-    Each tree has a seed of its own, so that nobody can choose expressions with equal ids.
+    Each tree has its own random seed, so that no input can be made of expressions with equal ids.
     """
     h, seed = np.uint64(op), x.count[SEED]
     for i in range(n):
@@ -144,9 +155,13 @@ def expression_id(x, op, element, n, id_bits):
 
 
 @part
-def _home(x, id_):
-    h = np.uint64(id_) * np.uint64(0x9E3779B97F4A7C15)
-    return np.int64(h >> np.uint64(20)) & (len(x.table) - 1)
+def _hash(id_):
+    return (np.uint64(id_) * np.uint64(0x9E3779B97F4A7C15)) >> np.uint64(20)
+
+
+@part
+def _hash_of(x, v):
+    return _hash(x.node[v, ID])
 
 
 @part
@@ -155,39 +170,31 @@ def find_node(x, op, id_, n, scratch, mark):
 
     Equal ids are only a hint: the elements are compared.
     """
-    at = _home(x, id_)
-    while x.table[at] != NOTHING:
+    at = first_place(x.table, _hash(id_))
+    while x.table[at] != EMPTY:
         v = x.table[at]
         if x.node[v, ID] == id_ and x.op[v] == op:
             if elements_of(x, v, scratch, mark) == n:
                 return np.int64(v)
-        at = (at + 1) & (len(x.table) - 1)
+        at = next_place(x.table, at)
     return np.int64(NOTHING)
 
 
 @part
 def put_node(x, v):
-    at = _home(x, x.node[v, ID])
-    while x.table[at] != NOTHING:
-        at = (at + 1) & (len(x.table) - 1)
-    x.table[at] = v
+    """Enter a node into the table."""
+    put_id(x.table, _hash_of(x, v), v)
 
 
 @part
 def drop_node(x, v):
-    """Take a node out of the table; later ones of its run move up."""
-    mask = len(x.table) - 1
-    hole = _home(x, x.node[v, ID])
-    while x.table[hole] != v:
-        hole = (hole + 1) & mask
-    nearby = (hole + 1) & mask
-    while x.table[nearby] != NOTHING:
-        home = _home(x, x.node[x.table[nearby], ID])
-        if ((nearby - home) & mask) >= ((nearby - hole) & mask):
-            x.table[hole] = x.table[nearby]
-            hole = nearby
-        nearby = (nearby + 1) & mask
-    x.table[hole] = NOTHING
+    """Remove a node from the table."""
+    hole = place_of_id(x.table, _hash_of(x, v), v)
+    nearby = next_place(x.table, hole)
+    while x.table[nearby] != EMPTY:
+        hole = moved_back(x.table, hole, nearby, _hash_of(x, x.table[nearby]))
+        nearby = next_place(x.table, nearby)
+    x.table[hole] = EMPTY
 
 
 @kernel

@@ -1,8 +1,8 @@
 """The A-Tree of section 5.1: trees as they were written, with NOT, XOR and XNOR, in three values.
 
 The index `a_tree` holds normalised trees, in which only TRUE matters.  This is the version before
-that optimisation, for the laws that hold both to the same answers, and to look at.  A leaf is told
-TRUE by its own predicate and FALSE by the predicate of its negation, so that both are found by
+that optimisation, for tests that compare the answers of both.  A leaf is made TRUE
+by its predicate and FALSE by the predicate of its negation, so that both are found by
 stabbing and an absent attribute leaves it undefined.
 """
 
@@ -53,11 +53,11 @@ class ThreeValuedATree:
         roots = [self._node(expr) for expr in exprs]
         self.layout = self._graph(roots)
         self._table = ExpressionTable()
-        told = self._encode(attributes)
-        self._levels = self._told(told)
+        leaf_values = self._encode(attributes)
+        self._levels = self._levels_of(leaf_values)
         self._stabbing = StabbingTree()
         uses = np.zeros(len(self._table.predicates.layout.attr), np.int32)
-        for pred, _, _ in told:
+        for pred, _, _ in leaf_values:
             uses[pred] = 1
         self._stabbing.build(self._table, uses)
 
@@ -155,17 +155,17 @@ class ThreeValuedATree:
         slots = np.arange(len(batch), dtype=np.int32)
         starts = np.array(batch.expr_start, np.int64)
         self._table.encode(leaves, starts, np.array(batch.code, np.int32), slots)
-        x, told = self._table.layout, []
+        x, leaf_values = self._table.layout, []
         for slot in slots.tolist():
             if x.kind[slot] == CONJUNCTION:  # else: never
                 pred = int(x.code[x.start[slot]])
-                told.append((pred, self._leaves[slot // 2][0], 1 - slot % 2))
-        return told
+                leaf_values.append((pred, self._leaves[slot // 2][0], 1 - slot % 2))
+        return leaf_values
 
-    def _told(self, told: list[tuple[int, int, int]]) -> Levels:
+    def _levels_of(self, leaf_values: list[tuple[int, int, int]]) -> Levels:
         n = len(self._op)
-        told = sorted(told)
-        preds = np.array([pred for pred, _, _ in told], np.int64)
+        leaf_values = sorted(leaf_values)
+        preds = np.array([pred for pred, _, _ in leaf_values], np.int64)
         n_preds = len(self._table.predicates.layout.attr)
         return Levels(
             stamp=np.zeros(n, np.int64),
@@ -173,8 +173,8 @@ class ThreeValuedATree:
             next=np.zeros(n, np.int32),
             first=np.full(int(self.layout.count[MAX_LEVEL]) + 1, NOTHING, np.int32),
             told_start=np.searchsorted(preds, np.arange(n_preds + 1)),
-            told_leaf=np.array([leaf for _, leaf, _ in told], np.int32),
-            told_value=np.array([value for _, _, value in told], np.int8),
+            told_leaf=np.array([leaf for _, leaf, _ in leaf_values], np.int32),
+            told_value=np.array([value for _, _, value in leaf_values], np.int8),
             attr_start=np.zeros(1, np.int64),
             attr_leaf=np.empty(0, np.int32),
             constant=np.array(self._constants, np.int32).reshape(-1, 2),

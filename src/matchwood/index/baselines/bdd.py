@@ -54,7 +54,7 @@ from matchwood.index.core.frame import Step
 from matchwood.index.core.protocol import ANY
 from matchwood.index.core.scratch import Scratch
 from matchwood.index.stabbing.predicates import StabbingTree
-from matchwood.kernel.arrays import doubled, slices
+from matchwood.kernel.arrays import bytes_of, doubled, slices
 
 _MEMO, _MANY = 256, 1024
 _NO_LIMIT = 2**62
@@ -247,7 +247,7 @@ class BDD(PredicateFrame[Compiled]):
             "nodes": len(x.diagrams.node),
             "steps": self._n_steps,
             **x.stabbing.stats(),
-            "bytes": sum(array.nbytes for array in x.diagrams) + x.stabbing.nbytes,
+            "bytes": bytes_of(x.diagrams) + x.stabbing.nbytes,
         }
 
     def draw(self) -> str:

@@ -10,6 +10,7 @@ from matchwood.encode.expression_kernels import CONJUNCTION
 from matchwood.encode.merge_kernels import token_is_and, token_operands
 from matchwood.index.stabbing.predicate_kernels import stab_event
 from matchwood.index.stabbing.segment_kernels import interval
+from matchwood.kernel.id_table_kernels import EMPTY, first_place, next_place, put_id
 from matchwood.kernel.jit import kernel, part
 from matchwood.kernel.verify_kernels import finish_event
 
@@ -53,7 +54,12 @@ def _hash(a, b, c):
     h = np.uint64(a) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(b)
     h = (h ^ (h >> np.uint64(29))) * np.uint64(0xBF58476D1CE4E5B9) + np.uint64(c)
     h = (h ^ (h >> np.uint64(32))) * np.uint64(0x94D049BB133111EB)
-    return np.int64(h >> np.uint64(2))
+    return h >> np.uint64(2)
+
+
+@part
+def _hash_of(d, v):
+    return _hash(d.node[v, PREDICATE], d.node[v, LOW], d.node[v, HIGH])
 
 
 @part
@@ -86,13 +92,12 @@ def make_node(d, pred, low, high):
     """The node that tests a predicate, found or made; FULL when there is no room."""
     if low == high:
         return np.int64(low)
-    mask = len(d.table) - 1
-    at = _hash(pred, low, high) & mask
-    while d.table[at] >= 0:
+    at = first_place(d.table, _hash(pred, low, high))
+    while d.table[at] != EMPTY:
         v = d.table[at]
         if d.node[v, LOW] == low and d.node[v, HIGH] == high and d.node[v, PREDICATE] == pred:
             return np.int64(v)
-        at = (at + 1) & mask
+        at = next_place(d.table, at)
     v = d.count[N_NODES]
     if v == len(d.node):
         return np.int64(FULL)
@@ -104,10 +109,13 @@ def make_node(d, pred, low, high):
 
 @part
 def _place(memo, now, first, second):
-    """Where the join of two nodes is kept, or would be."""
-    at = _hash(first, second, now) & (len(memo) - 1)
+    """The row of the join of two nodes, or the row where it would be.
+
+    The memo holds results beside their keys, not ids: a new number of the expression empties it.
+    """
+    at = first_place(memo, _hash(first, second, now))
     while memo[at, EXPRESSION] == now and (memo[at, FIRST] != first or memo[at, SECOND] != second):
-        at = (at + 1) & (len(memo) - 1)
+        at = next_place(memo, at)
     return at
 
 
@@ -240,11 +248,9 @@ def insert_diagrams(expressions, predicates, slots, first, d, joining, limit):
 
 @kernel
 def fill_table(d):
+    """Enter all nodes into an empty table."""
     for v in range(2, d.count[N_NODES]):
-        at = _hash(d.node[v, PREDICATE], d.node[v, LOW], d.node[v, HIGH]) & (len(d.table) - 1)
-        while d.table[at] >= 0:
-            at = (at + 1) & (len(d.table) - 1)
-        d.table[at] = v
+        put_id(d.table, _hash_of(d, v), v)
 
 
 @kernel

@@ -36,7 +36,7 @@ from matchwood.index.baselines.predicate_frame import PredicateFrame
 from matchwood.index.core.frame import Step
 from matchwood.index.core.scratch import Scratch
 from matchwood.index.stabbing.predicates import StabbingTree
-from matchwood.kernel.arrays import doubled
+from matchwood.kernel.arrays import bytes_of, doubled
 
 SHORT = 32
 """Up to this width, one more than the predicates of an expression, counters are bytes."""
@@ -91,7 +91,7 @@ class Counting(PredicateFrame[Postings]):
         return {
             "postings": len(x.posts.item),
             **x.stabbing.stats(),
-            "bytes": sum(array.nbytes for array in x.posts) + x.stabbing.nbytes,
+            "bytes": bytes_of(x.posts) + x.stabbing.nbytes,
         }
 
     def draw(self) -> str:

@@ -21,6 +21,7 @@ from matchwood.index.baselines.list_kernels import Lists, post_slots, starts
 from matchwood.index.baselines.predicate_frame import PredicateFrame
 from matchwood.index.core.protocol import ANY
 from matchwood.index.stabbing.predicates import StabbingTree
+from matchwood.kernel.arrays import bytes_of
 
 
 class Trees(NamedTuple):
@@ -67,7 +68,7 @@ class ExpressionPostings(PredicateFrame[Trees]):
         return {
             "postings": len(x.posts.item),
             **x.stabbing.stats(),
-            "bytes": sum(array.nbytes for array in (*x.posts, *x.words)) + x.stabbing.nbytes,
+            "bytes": bytes_of(x.posts, x.words) + x.stabbing.nbytes,
         }
 
     def draw(self) -> str:

@@ -59,10 +59,10 @@ from matchwood.index.core.config import IndexConfig
 from matchwood.index.core.frame import Step
 from matchwood.index.core.scratch import Part, Scratch, n_attributes_of
 from matchwood.index.core.static import StaticFrame
-from matchwood.kernel.arrays import doubled, grown, slices
+from matchwood.kernel.arrays import bytes_of, doubled, grown, slices
 from matchwood.kernel.pair_map_kernels import PairMap, new_pair_map, put_pairs
 from matchwood.kernel.posting_kernels import N, PostingLayout
-from matchwood.kernel.postings import closed_up, nbytes, new_postings, with_attributes, with_words
+from matchwood.kernel.postings import closed_up, new_postings, with_attributes, with_words
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -172,7 +172,7 @@ class Gryphon(StaticFrame[Built]):
             child=child.astype(np.int32),
         )
         equal, many = kind[edge] == EQUALITY, np.flatnonzero(n_groups[of_node] > NEARBY)
-        pairs = new_pair_map(doubled(16, 2 * (int(equal.sum()) + len(many))))
+        pairs = new_pair_map(int(equal.sum()) + len(many))
         put_pairs(pairs, paths.parent[edge][equal] << 32 | pred[equal], child[equal])
         put_pairs(pairs, of_node[many] << 32 | IS_GROUP | of_attr[many], many)
         return tree, pairs
@@ -192,7 +192,7 @@ class Gryphon(StaticFrame[Built]):
             "nodes": len(x.tree.first) - 1,
             "edges": len(x.tree.child),
             "attributes": x.n_attributes,
-            "bytes": sum(array.nbytes for array in (*x.tree, *x.pairs)) + nbytes(x.postings),
+            "bytes": bytes_of(x.tree, x.pairs, x.postings),
         }
 
     def draw(self) -> str:

@@ -17,6 +17,7 @@ from matchwood.index.baselines.gryphon_kernels import (
     ROOT,
     Tree,
 )
+from matchwood.kernel.id_table_kernels import EMPTY, first_place, next_place
 from matchwood.kernel.jit import kernel, part
 from matchwood.kernel.pair_map_kernels import ABSENT, PairMap, find_pair, pair
 from matchwood.kernel.posting_kernels import (
@@ -57,9 +58,8 @@ class Walk(NamedTuple):
 @part
 def _equality_of(predicates, attr, keys, entry):
     """The predicate `attr = key` of an entry, if any expression has it; else NONE."""
-    mask = np.uint64(len(predicates.table) - 1)
-    at = hash_set(predicates, attr, keys, keys, entry, 1) & mask
-    while predicates.table[at] >= 0:
+    at = first_place(predicates.table, hash_set(predicates, attr, keys, keys, entry, 1))
+    while predicates.table[at] != EMPTY:
         pred = predicates.table[at]
         if (
             predicates.attr[pred] == attr
@@ -68,7 +68,7 @@ def _equality_of(predicates, attr, keys, entry):
             and predicates.hi[pred] == keys[entry]
         ):
             return np.int64(pred)
-        at = (at + np.uint64(1)) & mask
+        at = next_place(predicates.table, at)
     return np.int64(NONE)
 
 

@@ -50,7 +50,7 @@ from matchwood.index.core.scratch import Part, Scratch
 from matchwood.index.core.static import StaticFrame
 from matchwood.index.stabbing.segment_kernels import Segments
 from matchwood.index.stabbing.segments import segments_of
-from matchwood.kernel.arrays import doubled, slices
+from matchwood.kernel.arrays import bytes_of, doubled, slices
 from matchwood.kernel.id_lists import MAX_ITEMS
 
 FEWEST_AT_A_TIME, MOST_PASSES = 16, 32
@@ -275,7 +275,7 @@ class KIndex(StaticFrame[Enumerated]):
             "segments": len(segments.cut),
             "lists": len(lists.arity),
             "postings": len(lists.item),
-            "bytes": sum(array.nbytes for array in (*segments, *lists)),
+            "bytes": bytes_of(segments, lists),
         }
 
     def draw(self) -> str:

@@ -8,6 +8,7 @@ import numpy as np
 
 from matchwood.index.stabbing.segment_kernels import has_segments, segment_of
 from matchwood.kernel.jit import kernel, part
+from matchwood.kernel.sort_kernels import first_not_below
 from matchwood.kernel.verify_kernels import finish_event
 
 LOOKED_AT, READ, OPENED = range(3)
@@ -38,14 +39,7 @@ def _skip(item, at, end, id_):
     while at + leap < end and item[at + leap] < id_:
         at += leap
         leap *= 2
-    low, high = at, min(at + leap, end)
-    while low < high:
-        middle = (low + high) // 2
-        if item[middle] < id_:
-            low = middle + 1
-        else:
-            high = middle
-    return low
+    return first_not_below(item, at, min(at + leap, end), id_)
 
 
 @part

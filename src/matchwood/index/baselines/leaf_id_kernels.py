@@ -10,6 +10,7 @@ from matchwood.encode.expression_kernels import CONJUNCTION
 from matchwood.encode.merge_kernels import token_is_and, token_operands
 from matchwood.index.stabbing.predicate_kernels import stab_event
 from matchwood.kernel.jit import kernel, part
+from matchwood.kernel.sort_kernels import sort_words
 from matchwood.kernel.verify_kernels import finish_event
 
 LAST = 1
@@ -155,13 +156,10 @@ def _sort_leaves(gathering, slot):
     """The leaves of an expression, ascending; returns how many."""
     n, at = np.int64(0), gathering.first[slot]
     while at >= 0:
-        word, j = gathering.word[at], n - 1
-        while j >= 0 and gathering.sorted[j] > word:
-            gathering.sorted[j + 1] = gathering.sorted[j]
-            j -= 1
-        gathering.sorted[j + 1] = word
+        gathering.sorted[n] = gathering.word[at]
         n += 1
         at = gathering.next[at]
+    sort_words(gathering.sorted, np.int64(0), n)
     return n
 
 

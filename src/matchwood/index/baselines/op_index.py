@@ -45,7 +45,7 @@ from matchwood.index.core.config import IndexConfig
 from matchwood.index.core.frame import Step
 from matchwood.index.core.scratch import Scratch
 from matchwood.index.core.static import StaticFrame
-from matchwood.kernel.arrays import doubled
+from matchwood.kernel.arrays import bytes_of
 from matchwood.kernel.pair_map_kernels import PairMap, new_pair_map, put_pairs
 
 BATCH, ALWAYS = "batch", "always"
@@ -102,7 +102,7 @@ class OpIndex(StaticFrame[Sorted]):
         write_entries(*arguments, entries)
         order = np.lexsort((entries[:, 2], entries[:, 1], entries[:, 0]))
         blocks, block = np.unique(entries[order, 0], return_inverse=True)
-        pairs = new_pair_map(doubled(16, 2 * len(blocks)))
+        pairs = new_pair_map(len(blocks))
         put_pairs(pairs, blocks, np.arange(len(blocks)))
         lists = N_OPS * block + entries[order, 1]
         by_pivot = slots[np.argsort(pivot[slots], kind="stable")]
@@ -138,7 +138,7 @@ class OpIndex(StaticFrame[Sorted]):
             "pivots": int((np.diff(x.lists.group_start) > 0).sum()),
             "blocks": (len(x.lists.start) - 1) // N_OPS,
             "entries": len(x.lists.key),
-            "bytes": sum(array.nbytes for array in (*x.lists, *x.pairs)),
+            "bytes": bytes_of(x.lists, x.pairs),
         }
 
     def draw(self) -> str:

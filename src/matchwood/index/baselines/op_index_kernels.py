@@ -11,6 +11,7 @@ from matchwood.index.stabbing.segment_kernels import interval
 from matchwood.kernel.interval_kernels import MAX_KEY, MIN_KEY
 from matchwood.kernel.jit import kernel, part
 from matchwood.kernel.pair_map_kernels import ABSENT, find_pair, pair
+from matchwood.kernel.sort_kernels import first_not_below
 from matchwood.kernel.verify_kernels import (
     CANDIDATES,
     NODES,
@@ -107,17 +108,6 @@ def write_entries(expressions, predicates, slots, uses, pivot, need, entries):
 
 
 @part
-def _first_at_least(key, low, high, x):
-    while low < high:
-        middle = (low + high) >> 1
-        if key[middle] < x:
-            low = middle + 1
-        else:
-            high = middle
-    return low
-
-
-@part
 def _count(lists, counts, first, last, n, output):
     """Count the entries first .. last - 1; returns the end of `out`, or -1 when it is full."""
     now, out, counters = counts.clock[0], output.out, output.counters
@@ -142,18 +132,18 @@ def _count_block(lists, counts, predicates, block, x, n, output):
     """What a key satisfies in the four lists of a block."""
     b, counters = N_OPS * block, output.counters
     counters[NODES] += 1
-    first = _first_at_least(lists.key, lists.start[b + EQ], lists.start[b + EQ + 1], x)
+    first = first_not_below(lists.key, lists.start[b + EQ], lists.start[b + EQ + 1], x)
     last = first
     while last < lists.start[b + EQ + 1] and lists.key[last] == x:
         last += 1
     n = _count(lists, counts, first, last, n, output)
     if n >= 0:
         begin, end = lists.start[b + GE], lists.start[b + GE + 1]
-        last = end if x == MAX_KEY else _first_at_least(lists.key, begin, end, x + 1)
+        last = end if x == MAX_KEY else first_not_below(lists.key, begin, end, x + 1)
         n = _count(lists, counts, begin, last, n, output)
     if n >= 0:
         begin, end = lists.start[b + LE], lists.start[b + LE + 1]
-        first = _first_at_least(lists.key, begin, end, x)
+        first = first_not_below(lists.key, begin, end, x)
         n = _count(lists, counts, first, end, n, output)
     if n >= 0:
         for i in range(lists.start[b + OTHER], lists.start[b + OTHER + 1]):

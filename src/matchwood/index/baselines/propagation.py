@@ -50,6 +50,7 @@ from matchwood.index.core.config import IndexConfig
 from matchwood.index.core.frame import Step
 from matchwood.index.core.scratch import Scratch
 from matchwood.index.stabbing.predicates import StabbingTree
+from matchwood.kernel.arrays import bytes_of
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -128,7 +129,7 @@ class Propagation(PredicateFrame[Clustered]):
             "clusters": len(x.clusters.size),
             "access_predicates": len(np.unique(x.clusters.access)),
             **x.stabbing.stats(),
-            "bytes": sum(array.nbytes for array in x.clusters) + x.stabbing.nbytes,
+            "bytes": bytes_of(x.clusters) + x.stabbing.nbytes,
         }
 
     def draw(self) -> str:

@@ -34,7 +34,7 @@ from matchwood.index.core.protocol import ANY, CONJUNCTIONS, Hits, Index
 from matchwood.index.core.registry import find_index
 from matchwood.index.core.scratch import Scratch
 from matchwood.index.core.static import StaticFrame
-from matchwood.kernel.arrays import slices
+from matchwood.kernel.arrays import bytes_of, slices
 from matchwood.kernel.verify_kernels import CANDIDATES, MATCHES
 
 _CHUNK = 200_000
@@ -218,7 +218,7 @@ class Translation(StaticFrame[Translated]):
         return {
             "conjunctions": len(x.base),
             "base_bytes": below["bytes"],
-            "bytes": below["bytes"] + x.terms.nbytes + sum(array.nbytes for array in x.owners),
+            "bytes": below["bytes"] + x.terms.nbytes + bytes_of(x.owners),
         }
 
     def draw(self) -> str:

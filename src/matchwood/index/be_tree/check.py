@@ -19,7 +19,7 @@ from matchwood.index.be_tree.nodes import (
     P_WIDTH,
     TreeLayout,
 )
-from matchwood.kernel.arrays import taken
+from matchwood.kernel.arrays import restored
 from matchwood.kernel.checks import Column, check, expect
 from matchwood.kernel.posting_kernels import FREED, N_CLASSES, ROOM, START, TOP, PostingLayout
 
@@ -66,7 +66,7 @@ def check_tree(table: ExpressionTable, slots: np.ndarray, layout: Layout) -> Non
 
 def _check_links(table: ExpressionTable, layout: Layout, n: int, top: int) -> None:
     own = [layout[name] for name in TreeLayout._fields if name not in ("postings", "directory")]
-    postings = taken(PostingLayout, layout, "posting_")
+    postings = restored(PostingLayout, layout, "posting_")
     names = [name for name in TreeLayout._fields if name not in ("postings", "directory")]
     nothing = np.empty(0, np.int32)
     tree = TreeLayout(**dict(zip(names, own, strict=True)), directory=nothing, postings=postings)

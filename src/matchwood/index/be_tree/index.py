@@ -31,7 +31,7 @@ from matchwood.index.be_tree.shape import shape
 from matchwood.index.core.config import IndexConfig
 from matchwood.index.core.frame import IndexFrame, Step, check_live
 from matchwood.index.core.scratch import Part, Scratch, n_attributes_of, new_version
-from matchwood.kernel.arrays import taken
+from matchwood.kernel.arrays import restored
 from matchwood.kernel.posting_kernels import PostingLayout
 
 MIN_WINDOW = 64
@@ -230,7 +230,7 @@ class BETree(IndexFrame):
         check_tree(table, slots, layout)
 
     def _take(self, layout: Mapping[str, np.ndarray]) -> None:
-        postings = taken(PostingLayout, layout, "posting_")
+        postings = restored(PostingLayout, layout, "posting_")
         own = [layout[name] for name in TreeLayout._fields if name != "postings"]
         self._memory.take(TreeLayout._make([*own, postings]))
         held = np.flatnonzero(self.tree.leaf_of >= 0)

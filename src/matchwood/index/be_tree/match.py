@@ -15,6 +15,7 @@ from matchwood.index.be_tree.nodes import (
     LEFT,
     LO,
     N_DIR,
+    N_NOTED,
     NEXT,
     RIGHT,
     ROOT,
@@ -146,8 +147,8 @@ def _match_event(tree, expressions, event, e, scratch, n, output, is_watched):
                 return n
             if is_watched:
                 if scratch.visits[c] == 0:
-                    scratch.noted[scratch.count[0]] = c
-                    scratch.count[0] += 1
+                    scratch.noted[scratch.count[N_NOTED]] = c
+                    scratch.count[N_NOTED] += 1
                 scratch.visits[c] += 1
                 scratch.discarded[c] += discarded
         if tree.c[c, N_DIR] > 0:
@@ -182,10 +183,10 @@ def match_events(bound, mine, bound_query, first, stamp):
 @kernel
 def absorb_visits(search, scratch):
     """Add what searches have noted to the counts of the tree, and leave nothing noted."""
-    for i in range(search.count[0]):
+    for i in range(search.count[N_NOTED]):
         c = search.noted[i]
         scratch.visits[c] += search.visits[c]
         scratch.discarded[c] += search.discarded[c]
         search.visits[c] = 0
         search.discarded[c] = 0
-    search.count[0] = 0
+    search.count[N_NOTED] = 0

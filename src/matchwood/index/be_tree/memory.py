@@ -18,12 +18,11 @@ from matchwood.index.be_tree.nodes import (
     Search,
     TreeLayout,
 )
-from matchwood.kernel.arrays import doubled, grown
+from matchwood.kernel.arrays import bytes_of, doubled, grown, writable
 from matchwood.kernel.interval_kernels import MAX_KEY, MIN_KEY
 from matchwood.kernel.posting_kernels import TOP
 from matchwood.kernel.postings import (
     closed_up,
-    nbytes,
     new_postings,
     with_attributes,
     with_words,
@@ -44,7 +43,7 @@ class TreeMemory:
 
     @property
     def nbytes(self) -> int:
-        return sum(array.nbytes for array in self.tree[:-1]) + nbytes(self.tree.postings)
+        return bytes_of(self.tree)
 
     @property
     def is_writeable(self) -> bool:
@@ -59,7 +58,7 @@ class TreeMemory:
     def take(self, tree: TreeLayout) -> None:
         """Take over the arrays of a snapshot; the p-directory is made anew.
 
-        Free segments are forgotten: nothing vouches for the links between them.
+        Free segments are dropped: the links between them were not checked.
         """
         free = np.full(len(tree.postings.free), -1, np.int64)
         directory = np.full(doubled(8, 2 * len(tree.p)), -1, np.int32)
@@ -72,9 +71,8 @@ class TreeMemory:
         """Copy arrays that cannot be written."""
         tree = self.tree
         if not self.is_writeable:
-            postings = type(tree.postings)(*[array.copy() for array in tree.postings])
-            own = [array.copy() for array in tree[:-1]]
-            self.tree = TreeLayout._make([*own, postings])
+            arrays = [array.copy() for array in tree[:-1]]
+            self.tree = TreeLayout._make([*arrays, writable(tree.postings)])
         self.make_places(len(tree.leaf_of), len(tree.attr_n), self.longest)
 
     def arrays(self) -> dict[str, np.ndarray]:

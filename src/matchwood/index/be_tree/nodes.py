@@ -9,6 +9,14 @@ from typing import NamedTuple
 
 import numpy as np
 
+from matchwood.kernel.id_table_kernels import (
+    EMPTY,
+    first_place,
+    moved_back,
+    next_place,
+    place_of_id,
+    put_id,
+)
 from matchwood.kernel.interval_kernels import MAX_KEY, MIN_KEY
 from matchwood.kernel.jit import part
 from matchwood.kernel.posting_kernels import PostingLayout, release_segment
@@ -29,6 +37,9 @@ C_HIGH, C_FREE, P_HIGH, P_FREE, N_C, N_P, N_TODO, N_PENDING, N_HELD = range(9)
 """Positions in `count`: ids ever used, first free id (-1), nodes in use, lengths of the two
 stacks, expressions held or pending."""
 N_COUNTS = 9
+
+N_NOTED = 0
+"""Position in `count` of a search."""
 
 ROOT = np.int32(0)
 
@@ -68,7 +79,7 @@ class Search(NamedTuple):
     posted: np.ndarray  # int64[A], -1 between events: offset in the event at hand
     visits: np.ndarray  # int64[C]
     discarded: np.ndarray  # int64[C]
-    noted: np.ndarray  # int32[C], the c-nodes with visits, count[0] of them
+    noted: np.ndarray  # int32[C], the c-nodes with visits, count[N_NOTED] of them
     count: np.ndarray  # int64[1]
 
 
@@ -146,7 +157,7 @@ def new_p_node(tree, attr, home, cap):
     tree.c[home, HEAD] = p
     tree.c[home, N_DIR] += 1
     tree.count[N_P] += 1
-    _enter(tree, p)
+    put_id(tree.directory, _hash_of(tree, p), p)
     set_grid(tree, p)
     row[TOP_BUCKET] = new_c_node(tree, p, -1, MIN_KEY, MAX_KEY, cap)
     return p
@@ -183,48 +194,37 @@ def add_todo(tree, c):
 
 
 @part
-def _place(c, attr, mask):
+def _hash(c, attr):
     h = (np.uint64(c) << np.uint64(32) | np.uint64(attr)) * np.uint64(0x9E3779B97F4A7C15)
-    return np.int64((h ^ (h >> np.uint64(29))) >> np.uint64(8)) & mask
+    return (h ^ (h >> np.uint64(29))) >> np.uint64(8)
+
+
+@part
+def _hash_of(tree, p):
+    return _hash(tree.p[p, HOME], tree.p[p, ATTR])
 
 
 @part
 def search_p_dir(tree, c, attr):
     """SearchPDir: the p-node of an attribute below a c-node; -1 when there is none."""
-    mask = np.int64(len(tree.directory) - 1)
-    at = _place(c, attr, mask)
-    while tree.directory[at] >= 0:
+    at = first_place(tree.directory, _hash(c, attr))
+    while tree.directory[at] != EMPTY:
         p = tree.directory[at]
         if tree.p[p, ATTR] == attr and tree.p[p, HOME] == c:
             return p
-        at = (at + 1) & mask
+        at = next_place(tree.directory, at)
     return np.int32(-1)
 
 
 @part
-def _enter(tree, p):
-    mask = np.int64(len(tree.directory) - 1)
-    at = _place(tree.p[p, HOME], tree.p[p, ATTR], mask)
-    while tree.directory[at] >= 0:
-        at = (at + 1) & mask
-    tree.directory[at] = p
-
-
-@part
 def _leave(tree, p):
-    mask = np.int64(len(tree.directory) - 1)
-    at = _place(tree.p[p, HOME], tree.p[p, ATTR], mask)
-    while tree.directory[at] != p:
-        at = (at + 1) & mask
-    hole, nearby = at, (at + 1) & mask
-    while tree.directory[nearby] >= 0:  # close the hole: no tombstones to skip
-        q = tree.directory[nearby]
-        home = _place(tree.p[q, HOME], tree.p[q, ATTR], mask)
-        if ((nearby - home) & mask) >= ((nearby - hole) & mask):
-            tree.directory[hole] = q
-            hole = nearby
-        nearby = (nearby + 1) & mask
-    tree.directory[hole] = -1
+    """Remove a p-node from the p-directory."""
+    hole = place_of_id(tree.directory, _hash_of(tree, p), p)
+    nearby = next_place(tree.directory, hole)
+    while tree.directory[nearby] != EMPTY:
+        hole = moved_back(tree.directory, hole, nearby, _hash_of(tree, tree.directory[nearby]))
+        nearby = next_place(tree.directory, nearby)
+    tree.directory[hole] = EMPTY
 
 
 @part
@@ -232,7 +232,7 @@ def enter_all(tree):
     """Fill an emptied p-directory again."""
     for p in range(tree.count[P_HIGH]):
         if tree.p[p, ATTR] >= 0:
-            _enter(tree, p)
+            put_id(tree.directory, _hash_of(tree, p), p)
 
 
 # ── grid: halves of an attribute's domain ───────────────────────────────────────────────────────
@@ -242,7 +242,8 @@ def enter_all(tree):
 def set_grid(tree, p):
     """Fix the domain that a p-node halves: the known interval ends, and as much on either side.
 
-    So ends that keep rising (times, running numbers) are told apart before the grid is made anew.
+    So ends that keep rising (times, running numbers) fall into different cells before the grid is
+    made anew.
     """
     attr = tree.p[p, ATTR]
     lo, hi = tree.attr_span[attr, LO], tree.attr_span[attr, HI]

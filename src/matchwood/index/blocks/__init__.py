@@ -41,7 +41,7 @@ Layout   codes    cut points of every attribute: sorted keys, or a table of code
          places   spaces: first keys, and the blocks of each (`words.Places`)
          blocks   gates, the words of all blocks, large sets, equal subscriptions (`words.Blocks`)
 
-    column block  [header][items at][columns][rows 0][who has an entry][other rows][items][entries]
+    column block  [header][items at][columns][rows 0][has an entry][other rows][items][entries]
     row block     [header][items at][signatures][items][entries]
 
          Equal subscriptions are one member; its item refers to the list of their slots (`twin`).
@@ -49,7 +49,7 @@ Layout   codes    cut points of every attribute: sorted keys, or a table of code
 
 Files    words         what a word means: headers, columns, cells; codes of keys
          codes         cut points, and predicates in codes
-         members       who is a member of which space; which subscriptions are equal
+         members       the members of every space; which subscriptions are equal
          cluster       the members of a space in blocks behind gates
          pack          which attributes become columns; the words of a block
          reach         codes, spaces and open gates of an event

@@ -24,7 +24,7 @@ from matchwood.index.blocks.members import (
     hash_expressions,
     list_members,
 )
-from matchwood.index.blocks.pack import Members, Plan, Shares, pack_blocks
+from matchwood.index.blocks.pack import Members, Plan, Shares, Source, Target, pack_blocks
 from matchwood.index.blocks.words import Blocks, Codes, Places
 from matchwood.index.pst.bloom import Division, PSTBloom
 from matchwood.kernel.interval_kernels import MAX_KEY, MIN_KEY
@@ -57,7 +57,8 @@ def build_structure(table: ExpressionTable, slots: np.ndarray, config: Any) -> S
     clusters = _clusters(members, dim_start)
     n = cluster_spaces(table.layout, coded, pool, codes, members, plan, shares, clusters)
     bound, gate = clusters.bound[: n + 1], clusters.gate[:n].copy()
-    at, word = _packed(table, coded, pool, codes, members, plan, shares, bound)
+    source = Source(table.layout, p, coded, pool, codes)
+    at, word = _packed(source, members, plan, shares, bound)
     blocks = Blocks(at, gate, word, word.view(np.int32), pool, twin_start, twin)
     return Structure(codes, Places(dim_start, first_key, clusters.block), blocks)
 
@@ -215,24 +216,16 @@ def _clusters(members: Members, dim_start: np.ndarray) -> Clusters:
 
 
 def _packed(
-    table: ExpressionTable,
-    coded: Coded,
-    pool: np.ndarray,
-    codes: Codes,
-    members: Members,
-    plan: Plan,
-    shares: Shares,
-    bound: np.ndarray,
+    source: Source, members: Members, plan: Plan, shares: Shares, bound: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """Where each block begins, and the words of all of them."""
-    x, p = table.layout, table.predicates.layout
     word = np.zeros(64 + 24 * len(members.listed), np.int64)  # what is not touched costs nothing
     starts = np.empty(len(bound), np.int64)
     done, at, lacking = 0, 0, 0
     while True:
+        target = Target(word, word.view(np.int32), starts)
         done, at, lacking = pack_blocks(
-            x, p, coded, pool, codes, members, plan, shares, bound, word, word.view(np.int32),
-            starts, done, at,
+            source, members, plan, shares, bound, target, done, at
         )  # fmt: skip
         if done == len(bound) - 1:
             return starts, word[:at]  # what is behind was never touched

@@ -10,7 +10,7 @@ from matchwood.encode.expressions import ExpressionTable
 from matchwood.index.blocks.build import Structure
 from matchwood.index.blocks.check_layout import check_blocks, check_codes, check_places
 from matchwood.index.blocks.words import Blocks, Codes, Places
-from matchwood.kernel.arrays import named, taken
+from matchwood.kernel.arrays import named, restored
 from matchwood.kernel.checks import Column, check, check_members, check_offsets, expect
 
 Layout = Mapping[str, np.ndarray]
@@ -46,9 +46,9 @@ def structure_of(layout: Layout) -> Structure:
     """A structure back from the arrays of a snapshot."""
     halves = {**layout, "block_half": layout["block_word"].view(np.int32)}
     return Structure(
-        taken(Codes, layout, "code_"),
-        taken(Places, layout, "place_"),
-        taken(Blocks, halves, "block_"),
+        restored(Codes, layout, "code_"),
+        restored(Places, layout, "place_"),
+        restored(Blocks, halves, "block_"),
     )
 
 

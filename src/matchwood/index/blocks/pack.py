@@ -6,11 +6,15 @@ from typing import NamedTuple
 
 import numpy as np
 
+from matchwood.encode.expression_kernels import ExpressionLayout
+from matchwood.encode.predicate_kernels import PredicateLayout
+from matchwood.index.blocks.codes import Coded
 from matchwood.index.blocks.words import (
     HEAD,
     INTERVAL,
     MASK,
     PRESENCE,
+    Codes,
     cell_at,
     cell_attr,
     cell_high,
@@ -64,6 +68,34 @@ class Shares(NamedTuple):
     columns: float  # share of the cells that exact columns must replace in a column block
     ungated: int  # members of a space that is not divided
     gated: int  # members of a row block behind a gate, at most
+
+
+class Source(NamedTuple):
+    """What subscriptions are packed from."""
+
+    expressions: ExpressionLayout
+    predicates: PredicateLayout
+    coded: Coded
+    pool: np.ndarray  # int32, sets that do not fit into cells
+    codes: Codes
+
+
+class Target(NamedTuple):
+    """Where blocks are written to."""
+
+    word: np.ndarray  # int64[]
+    half: np.ndarray  # int32[], the same memory
+    start: np.ndarray  # int64[blocks + 1], the first word of each block
+
+
+class Rows(NamedTuple):
+    """The rows of one column, in which the bits of a member are changed."""
+
+    word: np.ndarray
+    first: int  # position of the member's word in row 0
+    n_words: int  # of a row
+    shift: int
+    height: int
 
 
 STEP = 4
@@ -167,37 +199,38 @@ def _choose_columns(codes, n_attrs, n_members, plan, shares):
 
 
 @part
-def _toggle(low, high, last, shift, height, word, rows, n_words, bit):
+def _toggle(low, high, last, rows, bit):
     """Change a member's bit in the rows where an interval begins and ends.
 
     Intervals of one set come in order; `last` is where the one before ended, and is returned for
     this one: two may share a coarse row.
     """
-    begin, end = 1 + ((low - 1) >> shift), 2 + ((high - 1) >> shift)
+    begin, end = 1 + ((low - 1) >> rows.shift), 2 + ((high - 1) >> rows.shift)
     begin = max(begin, last)
-    if begin < height:
-        word[rows + begin * n_words] ^= bit
-    if end < height:
-        word[rows + end * n_words] ^= bit
+    if begin < rows.height:
+        rows.word[rows.first + begin * rows.n_words] ^= bit
+    if end < rows.height:
+        rows.word[rows.first + end * rows.n_words] ^= bit
     return end
 
 
 @part
-def _toggle_all(predicates, coded, pool, pred, shift, height, word, rows, n_words, bit):
+def _toggle_all(source, pred, rows, bit):
     """The same for all intervals of a predicate."""
+    predicates, coded, pool = source.predicates, source.coded, source.pool
     cell, last = coded.cell[pred], np.int64(0)
     if cell_kind(cell) == INTERVAL:
-        _toggle(cell_low(cell), cell_high(cell), last, shift, height, word, rows, n_words, bit)
+        _toggle(cell_low(cell), cell_high(cell), last, rows, bit)
     elif cell_kind(cell) == MASK:
         first = np.int64(predicates.interval_start[pred])
         for i in range(first, first + predicates.n_intervals[pred]):
             low, high = np.int64(coded.interval_low[i]), np.int64(coded.interval_high[i])
-            last = _toggle(low, high, last, shift, height, word, rows, n_words, bit)
+            last = _toggle(low, high, last, rows, bit)
     else:
         at = cell_at(cell)
         for i in range(at + 1, at + 1 + 2 * np.int64(pool[at]), 2):
             low, high = np.int64(pool[i]), np.int64(pool[i + 1])
-            last = _toggle(low, high, last, shift, height, word, rows, n_words, bit)
+            last = _toggle(low, high, last, rows, bit)
 
 
 @part
@@ -215,24 +248,24 @@ def _write_cell(predicates, coded, pred, word, at):
 
 
 @part
-def _write_cells(expressions, predicates, coded, begin, end, skipped, plan, word, to):
+def _write_cells(source, begin, end, skipped, plan, word, to):
     """Write the cells of a member, intervals before sets; returns the position behind them."""
     for is_set in range(2):
         for k in range(begin, end):
-            pred = np.int64(expressions.code[k])
-            cell = coded.cell[pred]
+            pred = np.int64(source.expressions.code[k])
+            cell = source.coded.cell[pred]
             if pred == skipped or (cell_kind(cell) != INTERVAL) != is_set:
                 continue
             if plan.shift[cell_attr(cell)] != 0:
-                to = _write_cell(predicates, coded, pred, word, to)
+                to = _write_cell(source.predicates, source.coded, pred, word, to)
     return to
 
 
 @part
-def _write_members(
-    expressions, predicates, coded, pool, codes, members, first, end, plan, word, half, at, where
-):
+def _write_members(source, members, first, end, plan, target, at, where):
     """Write items and entries, and change bits in the rows of columns; whether there are twins."""
+    expressions, coded = source.expressions, source.coded
+    word, half = target.word, target.half
     items_at, entries_at, having, n_words = where
     n, has_twins, to = end - first, False, at + entries_at
     is_rows = having < 0 and entries_at > 0
@@ -255,14 +288,11 @@ def _write_members(
                 continue
             word[plan.zero[attr] + w] |= bit
             if shift != PRESENCE:
-                _toggle_all(
-                    predicates, coded, pool, pred, shift, n_rows(codes.n[attr], shift), word,
-                    plan.rows[attr] + w, n_words, bit,
-                )  # fmt: skip
+                height = n_rows(source.codes.n[attr], shift)
+                rows = Rows(word, plan.rows[attr] + w, n_words, shift, height)
+                _toggle_all(source, pred, rows, bit)
         if entries_at > 0:
-            after = _write_cells(
-                expressions, predicates, coded, begin, last, members.skipped[m], plan, word, to + 1
-            )
+            after = _write_cells(source, begin, last, members.skipped[m], plan, word, to + 1)
             if after > to + 1 or is_rows:
                 if not is_rows:
                     word[having + w] |= bit
@@ -274,7 +304,7 @@ def _write_members(
 
 @part
 def _finish_column(word, zero, rows, n_words, height, n_members):
-    """Turn marks into rows: row 0 has who has a predicate, the others where a bit changes."""
+    """Turn marks into rows: row 0 has a bit where a predicate is, the others where it changes."""
     for w in range(n_words):
         full = np.int64(-1)
         if 64 * (w + 1) > n_members:
@@ -314,10 +344,9 @@ def _lay_columns(codes, plan, n_columns, n_words, first, word, at):
 
 
 @part
-def _pack(
-    expressions, predicates, coded, pool, codes, members, first, end, plan, shares, word, half, at
-):
+def _pack(source, members, first, end, plan, shares, target, at):
     """Write one block at a position; returns its words, negative when there is no room."""
+    expressions, coded, codes, word = source.expressions, source.coded, source.codes, target.word
     n = end - first
     n_words = (n + 63) >> 6
     n_attrs = gather(expressions, coded, members, first, end, plan)
@@ -338,10 +367,8 @@ def _pack(
     is_full = at + words > len(word)
     if not is_full:
         _lay_columns(codes, plan, n_columns, n_words, first_row, word, at)
-        has_twins = _write_members(
-            expressions, predicates, coded, pool, codes, members, first, end, plan, word, half, at,
-            (items_at, entries_at, at + having if having >= 0 else having, n_words),
-        )  # fmt: skip
+        where = (items_at, entries_at, at + having if having >= 0 else having, n_words)
+        has_twins = _write_members(source, members, first, end, plan, target, at, where)
         for c in range(n_columns):
             attr = plan.column[c]
             height = n_rows(codes.n[attr], plan.shift[attr])
@@ -355,22 +382,16 @@ def _pack(
 
 
 @kernel
-def pack_blocks(
-    expressions, predicates, coded, pool, codes, members, plan, shares, bound, word, half, starts,
-    first, at,
-):  # fmt: skip
+def pack_blocks(source, members, plan, shares, bound, target, first, at):
     """Write the blocks first..; returns blocks done, the end, and words that lacked.
 
     bound  where the members of each block begin in members.listed
     """
     for b in range(first, len(bound) - 1):
-        starts[b] = at
-        words = _pack(
-            expressions, predicates, coded, pool, codes, members, bound[b], bound[b + 1], plan,
-            shares, word, half, at,
-        )  # fmt: skip
+        target.start[b] = at
+        words = _pack(source, members, bound[b], bound[b + 1], plan, shares, target, at)
         if words < 0:
             return b, at, -words
         at += words
-    starts[len(bound) - 1] = at
+    target.start[len(bound) - 1] = at
     return len(bound) - 1, at, np.int64(0)

@@ -1,6 +1,6 @@
 """Kernels of the words that a block is made of: headers, columns, cells; and codes of keys.
 
-    column block  [header][parts][columns][rows 0][who has an entry][other rows][items][entries]
+    column block  [header][parts][columns][rows 0][has an entry][other rows][items][entries]
     row block     [header][parts][signatures][items][entries]    no columns; all have entries
 
     header  columns 16 | twins 1 | entries 1 | members 10                 bits, high to low

@@ -1,7 +1,7 @@
 """What an index is.
 
 An index answers one question: which expressions of an `ExpressionTable` hold for an encoded event?
-It is told slots of the table to take (`insert`) and to forget (`delete`); it never sees text,
+Its owner passes it slots of the table to hold (`insert`) or to drop (`delete`); it never sees text,
 types, negations, or an expression that is always or never true.
 
     build(table, slots, **config)   a new index that holds these slots
@@ -45,7 +45,7 @@ __all__ = ["ANY", "CONJUNCTIONS", "CheckedIndex", "Hits", "Index", "is_checked",
 
 CONJUNCTIONS = "conjunctions"
 ANY = "any"
-"""The languages an index may speak: what it is given to hold."""
+"""Which expressions an index can hold."""
 
 
 def side_by_side(first: Hits, second: Hits) -> Hits:

@@ -61,7 +61,7 @@ class Part:
     stabbing: Any = None
     """The same of a `StabbingTree` inside the index."""
     learned: Any = None
-    """What events told about the index, see its `absorb`."""
+    """What was learned from events, see `absorb` of the index."""
     n_events: int = 0
     """Events since the last `absorb`."""
     binding: Any = None
@@ -100,7 +100,7 @@ class Scratch:
         return part
 
     def bitmap(self, n_words: int) -> np.ndarray:
-        """Words without a bit set, n_words or none; who sets bits takes them out again."""
+        """Words without a bit set, n_words or none; the caller clears the bits that it sets."""
         if n_words > len(self._bitmap):
             self._bitmap = np.zeros(n_words + n_words // 8, np.int64)
         return self._bitmap if n_words else self._bitmap[:0]

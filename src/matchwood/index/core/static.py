@@ -14,8 +14,8 @@ An index derives from `StaticFrame` and says
     _structure()  draw()     likewise
     _must_build_now(slots)   whether a build that has these new slots, too, could fail
 
-Errors belong to `insert`.  What depends on an expression alone is told by `refusals`; where the
-whole may be too much, `_must_build_now` says so, and then `insert` builds at once.
+Errors belong to `insert`.  `refusals` finds those that depend on one expression alone; where
+all together may be too much, `_must_build_now` is True, and `insert` builds at once.
 
 The table is the snapshot: a layout is the set of slots.
 """

@@ -1,9 +1,8 @@
 """A frame for indexes over two attributes: what has no place in them is held by a BE-Tree inside.
 
 An expression without a predicate on both attributes must match events that lack one of them, and
-users mix such expressions with the others.  A list to scan would be simpler, and slow without
-telling anybody; a BE-Tree takes every conjunction, and its kernels are compiled only when there is
-a rest.
+users mix such expressions with the others.  A list to scan would be simpler, and slow; a
+BE-Tree takes every conjunction, and its kernels are compiled only when there are such expressions.
 """
 
 from __future__ import annotations

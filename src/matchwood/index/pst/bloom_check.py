@@ -20,7 +20,7 @@ from matchwood.index.pst.bloom_check_layout import (
 )
 from matchwood.index.pst.records import HIGH, NO_ACCESS, NONE, Homes, Records
 from matchwood.index.pst.spaces import Spaces
-from matchwood.kernel.arrays import taken
+from matchwood.kernel.arrays import restored
 from matchwood.kernel.checks import Column, check, expect
 from matchwood.kernel.id_list_kernels import NO_BLOCK
 from matchwood.kernel.id_lists import check_lists
@@ -88,8 +88,8 @@ def check_bloom(
 
 
 def _check_links(table: ExpressionTable, slots: np.ndarray, layout: Layout, top: int) -> None:
-    spaces, records = taken(Spaces, layout, "space_"), taken(Records, layout, "record_")
-    homes, word = taken(Homes, layout, "home_"), layout["entry_word"][:top]
+    spaces, records = restored(Spaces, layout, "space_"), restored(Records, layout, "record_")
+    homes, word = restored(Homes, layout, "home_"), layout["entry_word"][:top]
     n, n_slots = len(records.size), len(homes.ref)
     expect(homes.count[HIGH] in range(n + 1), "home_count", "ids of spaces")
     owner = np.full(n, NONE, np.int32)

@@ -1,4 +1,4 @@
-"""Kernels that check a `pst_bloom` of a snapshot: spaces, ids, entries, and who is listed where."""
+"""Kernels that check a `pst_bloom` of a snapshot: spaces, ids, entries, and lists of members."""
 
 from __future__ import annotations
 

@@ -44,7 +44,7 @@ from matchwood.index.pst.records import (
 )
 from matchwood.index.pst.signatures import Signatures
 from matchwood.index.pst.spaces import Spaces
-from matchwood.kernel.arrays import doubled, grown, named, taken, writable
+from matchwood.kernel.arrays import bytes_of, doubled, grown, named, restored, writable
 from matchwood.kernel.column_lists import ColumnStore
 from matchwood.kernel.id_list_kernels import NO_BLOCK
 from matchwood.kernel.interval_kernels import MAX_KEY, MIN_KEY
@@ -251,9 +251,8 @@ class PSTFrame(IndexFrame):
 
     @property
     def _nbytes(self) -> int:
-        parts = (self._entries, self._homes, self._statistics, self._signatures)
-        own = sum([array.nbytes for part in parts for array in part])
-        return own + self._spaces.nbytes + self._records.nbytes
+        arrays = bytes_of(self._entries, self._homes, self._statistics, self._signatures)
+        return arrays + self._spaces.nbytes + self._records.nbytes
 
     def draw(self) -> str:
         return draw_spaces(self.name, self._n_live, self._spaces.lists, self._records.lists)
@@ -275,14 +274,16 @@ class PSTFrame(IndexFrame):
         self._is_thawed = False
         self._spaces.take(layout, "space")
         self._records.take(layout, "record")
-        entries = taken(Entries, layout, "entry_")
-        # free entries are forgotten: nothing vouches for the links between them
+        entries = restored(Entries, layout, "entry_")
+        # free entries are dropped: the links between them were not checked
         self._entries = entries._replace(free=np.full_like(entries.free, -1))
-        homes = taken(Homes, layout, "home_")
+        homes = restored(Homes, layout, "home_")
         # what searches learn is counted here, so these are never a snapshot's own
         self._homes = homes._replace(space_seen=homes.space_seen.copy())
-        self._statistics = Statistics(*[a.copy() for a in taken(Statistics, layout, "statistics_")])
-        self._signatures = taken(Signatures, layout, "signature_")
+        self._statistics = Statistics(
+            *[a.copy() for a in restored(Statistics, layout, "statistics_")]
+        )
+        self._signatures = restored(Signatures, layout, "signature_")
 
     def _thaw(self) -> None:
         if self._is_thawed:

@@ -55,10 +55,10 @@ from matchwood.index.pst.space_hash import (
     PLACES_FULL,
     TAKEN,
     SpaceHash,
-    move_places,
 )
-from matchwood.kernel.arrays import doubled, grown, named, taken, writable
+from matchwood.kernel.arrays import bytes_of, doubled, grown, named, restored, writable
 from matchwood.kernel.id_lists import IdListStore
+from matchwood.kernel.word_map_kernels import move_places
 
 _SMALL = 64
 PLACES = 2.4
@@ -290,8 +290,8 @@ class PSTHash(PSTBloom):
 
     @property
     def _nbytes(self) -> int:
-        own = sum([array.nbytes for part in (self._keyed, self._hash) for array in part])
-        return super()._nbytes + own + self._members.nbytes + self._groups.nbytes
+        arrays = bytes_of(self._keyed, self._hash)
+        return super()._nbytes + arrays + self._members.nbytes + self._groups.nbytes
 
     def draw(self) -> str:
         by_arity = [f"{n} in {k} dimensions" for k, n in enumerate(self._keyed.by_arity) if n]
@@ -316,8 +316,8 @@ class PSTHash(PSTBloom):
 
     def _take(self, layout: Mapping[str, np.ndarray]) -> None:
         super()._take(layout)
-        self._keyed = taken(Keyed, layout, "keyed_")
-        self._hash = taken(SpaceHash, layout, "hash_")
+        self._keyed = restored(Keyed, layout, "keyed_")
+        self._hash = restored(SpaceHash, layout, "hash_")
         self._members.take(layout, "member")
         self._groups.take(layout, "group")
         held = self._held()
@@ -372,7 +372,7 @@ class PSTHash(PSTBloom):
     def _make_hash(self, places: int) -> None:
         before = self._hash
         self._hash = before._replace(place=np.zeros((max(places, _SMALL), 2), np.int64))
-        move_places(before, self._hash)
+        move_places(before.place, self._hash.place)
 
     def _trim(self) -> None:
         """After many came at once: what they need, and little more."""

@@ -9,10 +9,11 @@ from matchwood.index.pst.bloom_build import in_order
 from matchwood.index.pst.bloom_change import DONE, ENTRIES_FULL
 from matchwood.index.pst.hash_change import choose_keys, count_keyed, put_keyed, put_keyed_entry
 from matchwood.index.pst.keys import HASH_FULL, MEMBERS_FULL
-from matchwood.index.pst.space_hash import PUT, home_of, key_of, put_ref
+from matchwood.index.pst.space_hash import PUT, key_of, put_ref
 from matchwood.index.pst.spaces import next_places, place_of
 from matchwood.kernel.id_list_kernels import insert_id
 from matchwood.kernel.jit import kernel, part, prefetch
+from matchwood.kernel.word_map_kernels import home_of
 
 
 @kernel
@@ -70,7 +71,7 @@ def _put_pair(division, keys, expressions, predicates, slot):
     m = _list_spaces(spaces, predicates, np.int64(keyed.access[slot, 1]), second)
     for i in range(n):
         for j in range(m):
-            prefetch(table.place, np.uint64(2) * home_of(table, key_of(first[i], second[j])))
+            prefetch(table.place, np.uint64(2) * home_of(table.place, key_of(first[i], second[j])))
     for i in range(n):
         if not insert_id(members, first[i], np.int32(ref)):
             return MEMBERS_FULL

@@ -32,11 +32,8 @@ from matchwood.index.pst.keys import Keyed
 from matchwood.index.pst.records import Records
 from matchwood.index.pst.signatures import Signatures, sign_event
 from matchwood.index.pst.space_hash import (
-    HELD,
     NODE,
     SpaceHash,
-    find_place,
-    home_of,
     key_of,
     node_of,
     value_of,
@@ -56,6 +53,7 @@ from matchwood.kernel.verify_kernels import (
     holds_in_table,
     post_event,
 )
+from matchwood.kernel.word_map_kernels import HELD, find_place, home_of
 
 BLOCK = 128
 """Lookups whose places are asked for before the first of them is made."""
@@ -143,7 +141,7 @@ def _look_up(table, groups, scratch, n_keys, n):
     """Look up the keys that wait, then take what they hold: memory is asked for in between."""
     n_values = np.uint64(0)
     for i in range(n_keys):
-        value = value_of(table.place[find_place(table, scratch.waiting[i]), HELD])
+        value = value_of(table.place[find_place(table.place, scratch.waiting[i]), HELD])
         scratch.waiting[n_values] = value
         n_values += np.uint64(value != 0)
         prefetch(groups.start, ~value)
@@ -195,7 +193,7 @@ def combine_pairs(table, groups, scratch, n_spaces, n):
     for i in range(n_spaces):
         for j in range(i + 1, n_spaces):
             key = key_of(scratch.found[i], scratch.found[j])
-            prefetch(table.place, np.uint64(2) * home_of(table, key))
+            prefetch(table.place, np.uint64(2) * home_of(table.place, key))
             scratch.waiting[waiting] = key
             waiting += 1
             if waiting == BLOCK:
@@ -219,7 +217,7 @@ def combine(table, groups, scratch, n_spaces, most, n):
         if d == 0:
             prefix[1] = space
         else:
-            held = table.place[find_place(table, key_of(prefix[d], space)), HELD]
+            held = table.place[find_place(table.place, key_of(prefix[d], space)), HELD]
             scratch.work[NODES] += 1
             if value_of(held) != 0:
                 n = _take(groups, value_of(held), scratch.picks, n)

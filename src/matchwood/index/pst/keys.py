@@ -25,12 +25,10 @@ from matchwood.index.pst.records import (
     has_id,
 )
 from matchwood.index.pst.space_hash import (
-    HELD,
     NODE,
     PUT,
     SpaceHash,
     drop_ref_of,
-    find_place,
     key_of,
     node_of,
     prune,
@@ -46,6 +44,7 @@ from matchwood.kernel.id_list_kernels import IdLists, insert_id, remove_id
 from matchwood.kernel.interval_kernels import MAX_KEY
 from matchwood.kernel.jit import part
 from matchwood.kernel.verify_kernels import meets
+from matchwood.kernel.word_map_kernels import HELD, find_place
 
 MEMBERS_FULL = RECORDS_FULL + 1
 HASH_FULL = MEMBERS_FULL + 1
@@ -131,7 +130,7 @@ def _go_down(table, odometer, d, space, is_put):
         if node < 0:
             return -node
     else:
-        node = node_of(table.place[find_place(table, key), HELD])
+        node = node_of(table.place[find_place(table.place, key), HELD])
         if node <= 0:
             return np.int64(-1)
     odometer.prefix[d] = NODE | node
@@ -215,7 +214,7 @@ def split_members(division, keys, predicates, dim, cut):
     if place + 1 < spaces.start[dim] + spaces.size[dim]:
         last = spaces.cut[place + 1] - 1
     attr = dim >> 1
-    for i in range(members.size[left]):  # nothing that fails here has been seen by anybody
+    for i in range(members.size[left]):  # a failure here leaves nothing that a search could see
         ref = np.int64(members.item[members.start[left] + i])
         slot = slot_of(entries, ref)
         d = part_on(keyed, predicates, slot, attr)

@@ -1,17 +1,16 @@
-"""A hash table from N-dimensional spaces to expressions: open addressing, no tombstones.
+"""A hash table from N-dimensional spaces to expressions, on the table of `word_map_kernels`.
 
     key              space 1 << 32 | space 2                two parts
                      (NODE | node) << 32 | space 3          three: the node of two, and one
     held             node << 32 | ref + 1                   one expression under this key
                      node << 32 | ~group                    several: an id list of refs
                      node << 32 | 0                         only longer keys
-                     0                                      the place is free
 
 Keys are exact, so an expression that is found satisfies all its access predicates.  A key that
 others continue has a *node* (0: none); nodes count what continues them and go with the last.
 
-Layout   (H places, at most 5 of 8 taken, any number of them; G groups, K nodes)
-         place  int64[H, 2]  KEY, HELD
+Layout   (H places, G groups, K nodes)
+         place  int64[H, 2]  KEY, HELD, see word_map_kernels
          chain  int32[G]     the next free group, by group
          node   int32[K]     keys that continue a node; ~next free one
          count  int64[5]     TAKEN places; GROUPS, NODES: ids ever handed out (nodes from 1);
@@ -25,13 +24,12 @@ from typing import NamedTuple
 import numpy as np
 
 from matchwood.kernel.id_list_kernels import insert_id, remove_id
-from matchwood.kernel.jit import kernel, part
+from matchwood.kernel.jit import part
+from matchwood.kernel.word_map_kernels import HELD, KEY, close_place, find_place, fits
 
-KEY, HELD = range(2)
 TAKEN, GROUPS, NODES, FREE_GROUP, FREE_NODE = range(5)
 NODE = np.int64(1) << np.int64(30)
 PUT, PLACES_FULL, GROUPS_FULL, ITEMS_FULL, NODES_FULL = range(5)
-_ODD, _MIX = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xBF58476D1CE4E5B9)
 _LOW = np.int64(0xFFFFFFFF)
 _HALF = np.int64(32)
 
@@ -49,25 +47,6 @@ class SpaceHash(NamedTuple):
 def key_of(prefix, space):
     """`prefix` is the first space, or NODE | node."""
     return np.int64(prefix) << _HALF | np.int64(space)
-
-
-@part
-def home_of(table, key):
-    h = np.uint64(key) * _ODD
-    h ^= h >> np.uint64(32)
-    h *= _MIX
-    return ((h >> np.uint64(32)) * np.uint64(len(table.place))) >> np.uint64(32)
-
-
-@part
-def find_place(table, key):
-    """The place of a key, or the free one where it would be."""
-    at = home_of(table, key)
-    while table.place[at, HELD] != 0 and table.place[at, KEY] != key:
-        at += np.uint64(1)
-        if at == len(table.place):
-            at = np.uint64(0)
-    return at
 
 
 @part
@@ -97,13 +76,13 @@ def _open_place(table, at, key, parent):
 
 @part
 def _has_places(table):
-    return 8 * (table.count[TAKEN] + 1) <= 5 * len(table.place)
+    return fits(table.place, table.count[TAKEN] + 1)
 
 
 @part
 def put_node(table, key, parent):
     """The node of a key, made if need be; or what is full as a negative number."""
-    at = find_place(table, key)
+    at = find_place(table.place, key)
     held = table.place[at, HELD]
     if node_of(held) > 0:
         return node_of(held)
@@ -127,7 +106,7 @@ def put_node(table, key, parent):
 @part
 def put_ref(table, groups, key, parent, ref):
     """Put an expression under a key, once; may be repeated when something was full."""
-    at = find_place(table, key)
+    at = find_place(table.place, key)
     held = table.place[at, HELD]
     value, node = value_of(held), node_of(held)
     if value == ref + 1:
@@ -162,7 +141,7 @@ def put_ref(table, groups, key, parent, ref):
 @part
 def drop_ref_of(table, groups, key, parent, ref):
     """Take an expression out from under a key, if it is there."""
-    at = find_place(table, key)
+    at = find_place(table.place, key)
     held = table.place[at, HELD]
     value, node = value_of(held), node_of(held)
     if value == ref + 1:
@@ -186,45 +165,17 @@ def _empty(table, at, node, value, parent):
         return
     if parent > 0:
         table.node[parent] -= 1
-    _close(table, at)
+    table.count[TAKEN] -= 1
+    close_place(table.place, at)
 
 
 @part
 def prune(table, key, parent):
     """Free the node of a key that nothing continues any more."""
-    at = find_place(table, key)
+    at = find_place(table.place, key)
     held = table.place[at, HELD]
     node = node_of(held)
     if node > 0 and table.node[node] == 0:
         table.node[node] = ~table.count[FREE_NODE]
         table.count[FREE_NODE] = node
         _empty(table, at, np.int64(0), value_of(held), parent)
-
-
-@part
-def _close(table, hole):
-    """Free a place; later ones of its run move up."""
-    n, one = np.uint64(len(table.place)), np.uint64(1)
-    table.count[TAKEN] -= 1
-    table.place[hole, HELD] = 0
-    nearby = hole + one if hole + one < n else np.uint64(0)
-    while table.place[nearby, HELD] != 0:
-        home = home_of(table, table.place[nearby, KEY])
-        from_home = nearby - home if nearby >= home else nearby + n - home
-        from_hole = nearby - hole if nearby >= hole else nearby + n - hole
-        if from_home >= from_hole:
-            table.place[hole, KEY] = table.place[nearby, KEY]
-            table.place[hole, HELD] = table.place[nearby, HELD]
-            table.place[nearby, HELD] = 0
-            hole = nearby
-        nearby = nearby + one if nearby + one < n else np.uint64(0)
-
-
-@kernel
-def move_places(table, fresh):
-    """Move all places to an empty table with room for them."""
-    for i in range(len(table.place)):
-        if table.place[i, HELD] != 0:
-            at = find_place(fresh, table.place[i, KEY])
-            fresh.place[at, KEY] = table.place[i, KEY]
-            fresh.place[at, HELD] = table.place[i, HELD]

@@ -24,6 +24,7 @@ from matchwood.index.stabbing.segment_kernels import interval
 from matchwood.kernel.id_list_kernels import NO_BLOCK, capacity, give_block, room_for, take_block
 from matchwood.kernel.interval_kernels import MAX_KEY, MIN_KEY
 from matchwood.kernel.jit import part
+from matchwood.kernel.sort_kernels import last_not_above
 
 
 class Spaces(NamedTuple):
@@ -148,13 +149,8 @@ def has_end(predicates, pred, cut):
     if predicates.n_intervals[pred] == 1:
         return predicates.lo[pred] == cut or predicates.hi[pred] == cut - 1
     first = predicates.interval_start[pred]
-    low, high = first, first + np.int64(predicates.n_intervals[pred])
-    while high - low > 1:
-        middle = (low + high) >> 1
-        if predicates.interval_lo[middle] <= cut:
-            low = middle
-        else:
-            high = middle
+    end = first + np.int64(predicates.n_intervals[pred])
+    low = last_not_above(predicates.interval_lo, first, end, cut)
     return predicates.interval_lo[low] == cut or predicates.interval_hi[low] == cut - 1
 
 

@@ -25,7 +25,7 @@ from matchwood.index.scan.match import (
     close_gaps,
     scan_batch,
 )
-from matchwood.kernel.arrays import doubled, grown, slices, taken, writable
+from matchwood.kernel.arrays import bytes_of, doubled, grown, restored, slices, writable
 from matchwood.kernel.checks import Column, check, check_members, check_offsets, expect
 
 GAPS = 4
@@ -135,7 +135,7 @@ class _RecordStore:
 
     @property
     def nbytes(self) -> int:
-        return sum(array.nbytes for array in self.records)
+        return bytes_of(self.records)
 
     def append(self, table: ExpressionTable, slots: np.ndarray) -> None:
         if not len(slots):
@@ -178,7 +178,7 @@ class _RecordStore:
         }
 
     def take(self, layout: Mapping[str, np.ndarray], prefix: str) -> None:
-        self.records = taken(Records, layout, f"{prefix}_")
+        self.records = restored(Records, layout, f"{prefix}_")
         self.n_records = self.n_live = len(self.records.slot)
         self._record_of = None  # made when something is deleted: a reader never needs it
 

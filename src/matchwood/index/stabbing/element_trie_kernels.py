@@ -12,7 +12,7 @@ Layout   (T nodes)
          child  int32[T, 16]  NONE where there is none
          leaf   int32[T, 3]   BELOW, AT, ABOVE: leaves beside the node's value; NONE: it has none
          uses   int32[T, 2]   ends of predicates before and after the value
-         count  int64[1]      nodes
+         count  int64[1]      N_NODES
 """
 
 from __future__ import annotations
@@ -26,6 +26,8 @@ from matchwood.kernel.jit import kernel, part
 NONE = -1
 WIDTH = 16
 BELOW, AT, ABOVE = range(3)
+
+N_NODES = 0
 
 
 class Trie(NamedTuple):
@@ -103,8 +105,8 @@ def put_value(trie, elements, size, path):
         path[d] = node
         child = np.int64(trie.child[node, elements[d]])
         if child == NONE:
-            child = trie.count[0]
-            trie.count[0] += 1
+            child = trie.count[N_NODES]
+            trie.count[N_NODES] += 1
             trie.child[node, elements[d]] = child
         node = child
     return node

@@ -52,7 +52,7 @@ from matchwood.index.stabbing.marker_kernels import (
     SEED,
     Structure,
 )
-from matchwood.kernel.arrays import doubled, grown
+from matchwood.kernel.arrays import bytes_of, doubled, grown
 
 _SEED = int.from_bytes(os.urandom(8), signed=True)
 """Of all structures of a process, so that they can be compared."""
@@ -190,7 +190,7 @@ class IntervalSkipList:
 
     @property
     def nbytes(self) -> int:
-        return sum(array.nbytes for array in self.structure)
+        return bytes_of(self.structure)
 
     def draw(self) -> str:
         """One line a level, from the top: nodes, and between them the identifiers on the range."""

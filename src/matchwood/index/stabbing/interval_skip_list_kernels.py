@@ -40,7 +40,7 @@ TARGET, SOURCE, BACK = 0, 1, 2
 
 @part
 def levels_of(s, key):
-    """Levels of a node with this key, by a hash whose seed nobody knows who chooses keys."""
+    """Levels of a node with this key, by a hash with a random seed: no choice of keys is bad."""
     h = (np.uint64(key) ^ np.uint64(s.count[SEED])) * np.uint64(0x9E3779B97F4A7C15)
     h ^= h >> np.uint64(32)
     h *= np.uint64(0xBF58476D1CE4E5B9)

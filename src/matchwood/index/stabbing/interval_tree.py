@@ -19,6 +19,7 @@ from __future__ import annotations
 import numpy as np
 
 from matchwood.index.stabbing.interval_tree_kernels import fill_highest, stab_tree
+from matchwood.kernel.arrays import bytes_of
 
 _DEPTH = 160
 
@@ -51,4 +52,4 @@ class IntervalTree:
 
     @property
     def nbytes(self) -> int:
-        return sum([a.nbytes for a in (self._lo, self._hi, self._highest, self._number)])
+        return bytes_of(self._lo, self._hi, self._highest, self._number)

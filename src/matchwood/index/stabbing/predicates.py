@@ -49,7 +49,7 @@ from matchwood.index.stabbing.predicate_kernels import (
 )
 from matchwood.index.stabbing.segment_kernels import Segments
 from matchwood.index.stabbing.segments import no_segments, segments_of
-from matchwood.kernel.arrays import doubled, grown, named, taken, writable
+from matchwood.kernel.arrays import doubled, grown, named, restored, writable
 from matchwood.kernel.id_lists import IdListStore
 
 PENDING_SHARE, MOST_PENDING = 8, 64
@@ -170,8 +170,8 @@ class StabbingTree:
         return {**arrays, **self.on_node.layout("stabbing_node")}
 
     def take(self, layout: Mapping[str, np.ndarray]) -> None:
-        self.arrays = taken(Stabbing, layout, "stabbing_")
-        self.segments = taken(Segments, layout, "stabbing_")
+        self.arrays = restored(Stabbing, layout, "stabbing_")
+        self.segments = restored(Segments, layout, "stabbing_")
         self.on_node.take(layout, "stabbing_node")
         self._n_in_tree = len(self)
 

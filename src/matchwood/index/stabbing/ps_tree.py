@@ -46,7 +46,7 @@ from matchwood.index.stabbing.ps_tree_kernels import (
     reserve_leaves,
     split_leaf,
 )
-from matchwood.kernel.arrays import grown
+from matchwood.kernel.arrays import bytes_of, grown
 from matchwood.kernel.id_lists import IdListStore
 from matchwood.kernel.interval_kernels import MAX_KEY, MIN_KEY
 
@@ -181,7 +181,7 @@ class PSTree:
 
     @property
     def nbytes(self) -> int:
-        return sum([a.nbytes for a in self._leaves]) + self._lists.nbytes + self._form.nbytes
+        return bytes_of(self._leaves) + self._lists.nbytes + self._form.nbytes
 
     @classmethod
     def of_intervals(cls, lo: np.ndarray, hi: np.ndarray) -> PSTree:

@@ -18,6 +18,7 @@ from matchwood.index.stabbing.element_trie_kernels import (
     ABOVE,
     AT,
     BELOW,
+    N_NODES,
     WIDTH,
     Trie,
     find_value,
@@ -27,7 +28,7 @@ from matchwood.index.stabbing.element_trie_kernels import (
 )
 from matchwood.index.stabbing.elements import elements
 from matchwood.index.stabbing.ps_tree_kernels import NONE, find_leaves
-from matchwood.kernel.arrays import doubled, grown
+from matchwood.kernel.arrays import bytes_of, doubled, grown
 from matchwood.kernel.interval_kernels import MIN_KEY
 
 _SMALL = 16
@@ -136,7 +137,7 @@ class Elements:
 
     @property
     def nbytes(self) -> int:
-        return sum([array.nbytes for array in self._trie])
+        return bytes_of(self._trie)
 
     def _elements(self, value: Any) -> np.ndarray:
         found = elements(value, self._kind)
@@ -246,7 +247,7 @@ class Elements:
 
     def _make_nodes(self, n: int) -> None:
         x = self._trie
-        size = doubled(len(x.child), int(x.count[0]) + n + 1)
+        size = doubled(len(x.child), int(x.count[N_NODES]) + n + 1)
         self._trie = x._replace(
             child=grown(x.child, size, NONE), leaf=grown(x.leaf, size, NONE),
             uses=grown(x.uses, size),
@@ -264,7 +265,9 @@ class Elements:
                 break
             node = int(path[d])
             self._trie.child[node, row[d]] = NONE
-        if int(self._trie.count[0]) > _SMALL + 4 * sum([len(r) for r in self._values.values()]):
+        if int(self._trie.count[N_NODES]) > _SMALL + 4 * sum(
+            [len(r) for r in self._values.values()]
+        ):
             self._make_again()
 
     def _make_again(self) -> None:
@@ -272,7 +275,7 @@ class Elements:
         self._trie.child.fill(NONE)
         self._trie.leaf.fill(NONE)
         self._trie.uses.fill(0)
-        self._trie.count[0] = 1
+        self._trie.count[N_NODES] = 1
         for value, (leaf, uses) in before.items():
             row = self._values[value]
             node = int(put_value(self._trie, row, len(row), self._path))

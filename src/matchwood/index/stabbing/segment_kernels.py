@@ -19,6 +19,7 @@ import numpy as np
 
 from matchwood.kernel.interval_kernels import MAX_KEY
 from matchwood.kernel.jit import part
+from matchwood.kernel.sort_kernels import last_not_above
 
 
 class Segments(NamedTuple):
@@ -38,14 +39,8 @@ def has_segments(segments, attr):
 @part
 def segment_of(segments, attr, key):
     """Position of the segment that a key falls into; the attribute has segments."""
-    low, high = segments.attr_start[attr], segments.attr_start[attr + 1]
-    while high - low > 1:
-        middle = (low + high) // 2
-        if segments.cut[middle] <= key:
-            low = middle
-        else:
-            high = middle
-    return low
+    first, end = segments.attr_start[attr], segments.attr_start[attr + 1]
+    return last_not_above(segments.cut, first, end, key)
 
 
 @part

@@ -1,4 +1,4 @@
-"""VCR index: rectangles cut into standard pieces, every piece with a list of who uses it.
+"""VCR index: rectangles cut into standard pieces, every piece with a list of its subscriptions.
 
 Idea.    Two attributes span a plane with a grid.  At every grid point stand virtual construct
          rectangles (VCRs), their sides powers of two.  An expression's two ranges are a rectangle;

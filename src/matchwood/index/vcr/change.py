@@ -1,4 +1,4 @@
-"""Kernels of `vcr`: number and decompose rectangles, put expressions into lists, take them out."""
+"""Kernels of `vcr` that place expressions on the grid, put them into lists and remove them."""
 
 from __future__ import annotations
 
@@ -6,6 +6,20 @@ from typing import NamedTuple
 
 import numpy as np
 
+from matchwood.index.vcr.activate import (
+    HIGH,
+    N_INEXACT,
+    Active,
+    activate,
+    deactivate,
+    list_of,
+)
+from matchwood.index.vcr.decompose import (
+    n_vcrs,
+    overlapped_decomposition,
+    simple_decomposition,
+    vcr_id,
+)
 from matchwood.kernel.id_list_kernels import (
     IdLists,
     capacity,
@@ -16,14 +30,11 @@ from matchwood.kernel.id_list_kernels import (
 )
 from matchwood.kernel.interval_kernels import MAX_KEY
 from matchwood.kernel.jit import kernel, part
-from matchwood.kernel.pair_map_kernels import PairMap, find_pair, has_places, put_pair, remove_pair
+from matchwood.kernel.pair_map_kernels import PairMap, has_places
+from matchwood.kernel.sort_kernels import last_not_above
 
 X_ATTR, Y_ATTR, KX, KY = range(4)
 """Positions in `Grid.shape`: the two attributes, log2 of the longest sides."""
-
-HIGH, FREE, N_INEXACT = range(3)
-"""Positions in `Active.count`: lists ever handed out, the first free one or -1, expressions among
-the first ones whose ranges do not end on grid lines."""
 
 INNER = 1
 """In `Grid.edge`, beside RIGHT and TOP: the point is on no side of the VCR."""
@@ -54,17 +65,6 @@ class Grid(NamedTuple):
     edge: np.ndarray
 
 
-class Active(NamedTuple):
-    """Activated VCRs, apart from their hash and their lists; see `vcr.py`."""
-
-    table: np.ndarray
-    chain: np.ndarray
-    owner: np.ndarray
-    count: np.ndarray
-    home: np.ndarray
-    box: np.ndarray
-
-
 class Vcrs(NamedTuple):
     """The grid, the VCRs that are activated, and the ids in them."""
 
@@ -81,94 +81,13 @@ class Parts(NamedTuple):
     pieces: np.ndarray  # int64[most, 4]
 
 
-# ── rectangles ──────────────────────────────────────────────────────────────────────────────────
-
-
-@kernel
-def vcr_id(x, y, i, j, range_x, kx, ky):
-    """Equation 1: the number of VCR (x, y, 2^i, 2^j)."""
-    return (kx + 1) * (ky + 1) * (x + y * range_x) + j * (kx + 1) + i
-
-
-@part
-def _longest(size, k):
-    """log2 of the longest side, up to 2^k, that fits into a size."""
-    i = np.int64(0)
-    while i < k and np.int64(2) << i <= size:
-        i += 1
-    return i
-
-
-@part
-def _n_pieces(size, k, overlapped):
-    """Into how many sides a size is cut."""
-    if overlapped:
-        i = _longest(size, k)
-        return (size + (np.int64(1) << i) - 1) >> i
-    n, rest = size >> k, size & ((np.int64(1) << k) - 1)
-    while rest:
-        n += rest & 1
-        rest >>= 1
-    return n
-
-
-@kernel
-def n_vcrs(w, h, kx, ky, overlapped):
-    """How many VCRs a decomposition has."""
-    return _n_pieces(w, kx, overlapped) * _n_pieces(h, ky, overlapped)
-
-
-@kernel
-def simple_decomposition(a, b, w, h, kx, ky, out):
-    """SD, Figure 2: strips from the bottom, each cut from the left, each piece as long as fits.
-
-    Writes (x, y, i, j) for every VCR (x, y, 2^i, 2^j); returns how many.
-    """
-    n = np.int64(0)
-    bottom, height = b, h
-    while height > 0:
-        j = _longest(height, ky)
-        left, width = a, w
-        while width > 0:
-            i = _longest(width, kx)
-            out[n, 0], out[n, 1], out[n, 2], out[n, 3] = left, bottom, i, j
-            n += 1
-            left += np.int64(1) << i
-            width -= np.int64(1) << i
-        bottom += np.int64(1) << j
-        height -= np.int64(1) << j
-    return n
-
-
-@kernel
-def overlapped_decomposition(a, b, w, h, kx, ky, out):
-    """OD, Figure 4: one size for all; the last of a strip, and the last strip, shift back."""
-    n = np.int64(0)
-    i, j = _longest(w, kx), _longest(h, ky)
-    length, height = np.int64(1) << i, np.int64(1) << j
-    for row in range((h + height - 1) >> j):
-        bottom = b + min(row << j, h - height)
-        for column in range((w + length - 1) >> i):
-            left = a + min(column << i, w - length)
-            out[n, 0], out[n, 1], out[n, 2], out[n, 3] = left, bottom, i, j
-            n += 1
-    return n
-
-
 # ── from keys to grid points ────────────────────────────────────────────────────────────────────
 
 
 @part
 def grid_point(cut, key):
     """The last cut at or before a key; the first cut is the first key of all."""
-    low, high = np.int64(0), np.int64(len(cut))
-    while high - low > 1:
-        middle = (low + high) // 2
-        if cut[middle] <= key:
-            low = middle
-        else:
-            high = middle
-    return low
+    return last_not_above(cut, np.int64(0), np.int64(len(cut)), key)
 
 
 @part
@@ -248,91 +167,6 @@ def _id_of(grid, piece):
     )  # fmt: skip
 
 
-# ── lists of activated VCRs ─────────────────────────────────────────────────────────────────────
-
-
-@part
-def list_of(active, pairs, id_):
-    """The list of a VCR, -1 when it is not activated."""
-    if len(active.chain) > 0:
-        which = np.int64(active.table[_chain_of(active, id_)]) - 1
-        while which >= 0 and active.owner[which] != id_:
-            which = np.int64(active.chain[which]) - 1
-        return which
-    if len(active.table) > 0:
-        return np.int64(active.table[id_]) - 1
-    return find_pair(pairs, id_)
-
-
-@part
-def _chain_of(active, id_):
-    """The place of a VCR in the paper's hash (2.2.3): randomised, then divided by a prime."""
-    h = np.uint64(id_) * np.uint64(0x9E3779B97F4A7C15)
-    return np.int64((h >> np.uint64(20)) % np.uint64(len(active.table)))
-
-
-@part
-def _enter(active, pairs, id_, which):
-    """Let a VCR lead to its list."""
-    if len(active.chain) > 0:
-        at = _chain_of(active, id_)
-        active.chain[which] = active.table[at]
-        active.table[at] = which + 1
-    elif len(active.table) > 0:
-        active.table[id_] = which + 1
-    else:
-        put_pair(pairs, id_, which)
-
-
-@part
-def _forget(active, pairs, id_, which):
-    """Let a VCR lead to nothing."""
-    if len(active.chain) > 0:
-        at = _chain_of(active, id_)
-        if active.table[at] == which + 1:
-            active.table[at] = active.chain[which]
-            return
-        before = np.int64(active.table[at]) - 1
-        while active.chain[before] != which + 1:
-            before = np.int64(active.chain[before]) - 1
-        active.chain[before] = active.chain[which]
-    elif len(active.table) > 0:
-        active.table[id_] = 0
-    else:
-        remove_pair(pairs, id_)
-
-
-@kernel
-def enter_all(active, pairs):
-    """Enter all lists into an emptied table of chains."""
-    for which in range(active.count[HIGH]):
-        _enter(active, pairs, active.owner[which], which)
-
-
-@part
-def _activate(active, pairs, id_):
-    """The list of a VCR, which has one from now on; there is room for it."""
-    which = list_of(active, pairs, id_)
-    if which >= 0:
-        return which
-    which = active.count[FREE]
-    if which >= 0:
-        active.count[FREE] = ~active.owner[which]
-    else:
-        which = active.count[HIGH]
-        active.count[HIGH] += 1
-    active.owner[which] = id_
-    _enter(active, pairs, id_, which)
-    return which
-
-
-@part
-def _deactivate(active, pairs, id_, which):
-    _forget(active, pairs, id_, which)
-    active.owner[which] = ~active.count[FREE]
-    active.count[FREE] = which
-
-
 @part
 def _write_box(active, grid, expressions, predicates, slot):
     on_x = _predicate_on(expressions, predicates, slot, grid.shape[X_ATTR])
@@ -378,7 +212,7 @@ def insert_more(vcrs, uses, expressions, predicates, slots, first, overlapped, p
         elif tests & BOX:
             _write_box(active, grid, expressions, predicates, slot)
         for p in range(n):
-            which = _activate(active, pairs, _id_of(grid, pieces[p]))
+            which = activate(active, pairs, _id_of(grid, pieces[p]))
             if is_count:
                 uses[which] += 1
             elif not insert_id(lists, which, _item(slot, tests, rectangle, pieces[p])):
@@ -420,5 +254,5 @@ def remove_all(vcrs, expressions, predicates, slots, overlapped, parts):
             which = list_of(active, pairs, id_)
             remove_id(lists, which, _item(slot, tests, rectangle, pieces[p]))
             if lists.size[which] == 0:
-                _deactivate(active, pairs, id_, which)
+                deactivate(active, pairs, id_, which)
         active.home[slot] = NOT_HELD

@@ -99,7 +99,7 @@ class VCR(FrameWithRest):
         self._remove_rest(slots[home == REST])
         self._vcrs.active.home[slots] = NOT_HELD
         if 4 * self._n_live < self._planned:
-            self._fill(self._held())  # on a grid that suits those who are left
+            self._fill(self._held())  # on a grid that suits those that are left
 
     def _held(self) -> np.ndarray:
         return np.flatnonzero(self._vcrs.active.home != NOT_HELD).astype(np.int32)

@@ -10,30 +10,27 @@ from collections.abc import Mapping
 import numpy as np
 
 from matchwood.encode.expressions import ExpressionTable
+from matchwood.index.vcr.activate import HIGH, N_INEXACT, Active, enter_all
 from matchwood.index.vcr.change import (
     FLAGS,
-    HIGH,
     ITEMS_FULL,
     KX,
     KY,
     LISTS_FULL,
     MAP_FULL,
-    N_INEXACT,
-    Active,
     Grid,
     Parts,
     Vcrs,
-    enter_all,
     insert_more,
     needed_room,
     remove_all,
     reserve_all,
 )
 from matchwood.index.vcr.config import CHAINS, HASH, TABLE
-from matchwood.kernel.arrays import doubled, grown, named, taken, writable
+from matchwood.kernel.arrays import bytes_of, doubled, grown, named, restored, writable
 from matchwood.kernel.id_list_kernels import IdLists
 from matchwood.kernel.id_lists import IdListStore
-from matchwood.kernel.pair_map_kernels import ABSENT, PairMap, move_pairs, new_pair_map
+from matchwood.kernel.pair_map_kernels import PairMap, new_pair_map, renumber_ids, with_room
 
 MOST_SLOTS = 2 ** (31 - FLAGS)
 """Slots that an item of a list has room for."""
@@ -87,8 +84,7 @@ class VCRLists:
         else:
             rank = np.empty(n, np.int32)
             rank[order] = np.arange(n, dtype=np.int32)
-            used = self.pairs.value != ABSENT
-            self.pairs.value[used] = rank[self.pairs.value[used]]
+            renumber_ids(self.pairs, rank)
         uses = uses[:n][order]
         self._store.make_room(needed_room(uses))
         reserve_all(self._store.lists, uses)
@@ -125,9 +121,7 @@ class VCRLists:
             chain = grown(active.chain, size) if len(active.chain) else active.chain
             self.active = active._replace(owner=grown(active.owner, size), chain=chain)
         elif full == MAP_FULL:
-            fresh = new_pair_map(doubled(16, 2 * (int(self.pairs.count[0]) + self._most)))
-            move_pairs(self.pairs, fresh)
-            self.pairs = fresh
+            self.pairs = with_room(self.pairs, self._most)
         elif full == ITEMS_FULL:
             self._store.grow()
 
@@ -177,8 +171,7 @@ class VCRLists:
 
     @property
     def nbytes(self) -> int:
-        own = (*self.grid, *self.active, *self.pairs)
-        return sum(array.nbytes for array in own) + self._store.nbytes
+        return bytes_of(self.grid, self.active, self.pairs) + self._store.nbytes
 
     def longest(self, n: int) -> list[tuple[tuple[int, int, int, int], int]]:
         """The VCRs (x, y, width, height) with the longest lists, and how long these are."""
@@ -203,9 +196,9 @@ class VCRLists:
         }
 
     def take(self, layout: Mapping[str, np.ndarray]) -> None:
-        self.grid = taken(Grid, layout, "grid_")
-        self.active = taken(Active, layout, "active_")
-        self.pairs = taken(PairMap, layout, "hash_")
+        self.grid = restored(Grid, layout, "grid_")
+        self.active = restored(Active, layout, "active_")
+        self.pairs = restored(PairMap, layout, "hash_")
         self._store.take(layout, "list")
 
     def thaw(self) -> None:

@@ -16,6 +16,7 @@ from matchwood.index.core.layout_kernels import (
     PREDICATE_TABLE,
 )
 from matchwood.index.core.query_kernels import query_of
+from matchwood.index.vcr.activate import Active, list_of
 from matchwood.index.vcr.change import (
     BOX,
     FLAGS,
@@ -28,12 +29,10 @@ from matchwood.index.vcr.change import (
     TOP,
     X_ATTR,
     Y_ATTR,
-    Active,
     Grid,
     grid_point,
-    list_of,
-    vcr_id,
 )
+from matchwood.index.vcr.decompose import vcr_id
 from matchwood.kernel.bound import Layout
 from matchwood.kernel.id_list_kernels import IdLists
 from matchwood.kernel.jit import inlined, kernel
