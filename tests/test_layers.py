@@ -166,6 +166,20 @@ def test_a_folder_of_a_structure_has_its_page_and_names_without_its_prefix() -> 
     assert [path.name for path in index.glob("*.py")] == ["__init__.py"]
 
 
+def test_files_that_texts_name_exist() -> None:
+    """`x.py` and `x_kernels` in a comment or docstring name a file, or a function that is there."""
+    tops = ("src", "tests", "benchmarks", "examples")
+    names = {each.stem for top in tops for each in SRC.parent.joinpath(top).rglob("*.py")}
+    texts = {each: each.read_text(encoding="utf-8") for each in SRC.rglob("*.py")}
+    defined = {name for text in texts.values() for name in re.findall(r"\bdef (\w+)", text)}
+    wrong = []
+    for path, text in texts.items():
+        files = set(re.findall(r"\b([a-z]\w*)\.py\b", text)) - names
+        kernels = set(re.findall(r"\b([a-z]\w*_kernels)\b", text)) - names - defined
+        wrong += [(path.name, name) for name in files | kernels]
+    assert wrong == []
+
+
 def test_kernels_import_only_numpy_the_decorators_and_other_kernels() -> None:
     found = []
     for module, path in modules_under(SRC).items():

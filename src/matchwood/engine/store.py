@@ -7,7 +7,9 @@ attributes     names, types, dictionaries          subscriptions  ids, texts, or
 table          expressions as integers, by slot    routing        the indexes that hold the slots
 
 All four speak of the same slots.  A change goes through them in one order: resolve (may refuse,
-changing nothing), subscriptions, table, routing; a removal goes the other way round.
+changing nothing), subscriptions, table, routing; a removal goes the other way round.  That order,
+and what undoes each step, is kept in this one file, which is longer than others for it.  Searches
+are in `finding`.
 
 A change is a transaction: its owner opens it with `savepoint.Change`.  An error that is raised
 while all parts agree (`is_whole`), such as the refusal of a text, costs nothing.  After any other
@@ -17,7 +19,6 @@ them (`recovery`) before it is used again.
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -26,26 +27,20 @@ import numpy as np
 
 from matchwood.encode.attributes import Attributes
 from matchwood.encode.decode import decode
-from matchwood.encode.events import EncodedEvents
 from matchwood.encode.expressions import ExpressionTable
 from matchwood.encode.leaves import LeafBatch
-from matchwood.encode.resolve import is_plain, learned_types, reference_rows, resolve
-from matchwood.engine.arranging import arranged
+from matchwood.encode.resolve import is_plain, learned_types, resolve
 from matchwood.engine.changes import Progress, add_chunks
-from matchwood.engine.choices import ALL, Choice, chosen, living
+from matchwood.engine.context_checks import checked_context, checked_contexts
 from matchwood.engine.expiry import expired_slots
 from matchwood.engine.fields import NO_FIELDS, FieldColumns
 from matchwood.engine.given import Given, Parsed, placed, single, text_of, tree
 from matchwood.engine.loading import BatchReport, Chunk
-from matchwood.engine.matches import Found, kept
-from matchwood.engine.moments import Moment
-from matchwood.engine.repeats import Repeats, repeats_of
 from matchwood.engine.routing import Routing
 from matchwood.engine.savepoint import Savepoint
 from matchwood.engine.subscriptions import Id, Subscriptions, are_plain, check_id, taken
 from matchwood.engine.tidy import forget, tidy
 from matchwood.errors import MatchwoodError, SchemaError, SubscriptionError
-from matchwood.index.core.protocol import Hits
 from matchwood.kernel.verify_kernels import COUNTERS
 from matchwood.lang.nodes import Expr
 from matchwood.lang.parser import parse
@@ -115,7 +110,7 @@ class Store:
         """One new subscription; `order` is its number in the order of addition, if not the next."""
         id_ = self.check_new(id_)
         batch = single(expr)
-        context = self._check_context(batch, context, expr)
+        context = checked_context(batch, context, expr)
         leaves = self._resolve(batch, expr)
         slots = self.subscriptions.add([id_], [text_of(expr)], fields, order)
         self._encode(batch, leaves, slots)
@@ -166,7 +161,7 @@ class Store:
         batch = single(expr)
         slots = np.array([self.subscriptions.slot_of[id_]], np.int32)
         linked = None if self.contexts is None else self.contexts.context_of(int(slots[0]))
-        context = self._check_context(batch, linked if context is None else context, expr)
+        context = checked_context(batch, linked if context is None else context, expr)
         leaves = self._resolve(batch, expr)
         mentioned = self._release(slots)
         self._encode(batch, leaves, slots)
@@ -233,7 +228,7 @@ class Store:
             if chunk.refused.keys().isdisjoint(rows):
                 batch = chunk.batch.part(first, last)
                 try:
-                    contexts = self._check_contexts(batch, chunk.contexts, rows)
+                    contexts = checked_contexts(batch, chunk.contexts, rows)
                     leaves = self._resolve(batch)
                     slots.append(self._store(batch, leaves, ids, chunk, rows))
                     if contexts is not None:
@@ -349,32 +344,6 @@ class Store:
         if self.contexts is not None or any(id_ is not None for id_ in contexts):
             self.with_contexts().link(slots, contexts)
 
-    def _check_context(self, batch: LeafBatch, context: Any, expr: Given) -> Id | None:
-        try:
-            contexts = self._check_contexts(batch, [context], [0])
-        except SchemaError as error:
-            raise placed(error, expr) from None
-        return None if contexts is None else contexts[0]
-
-    def _check_contexts(
-        self, batch: LeafBatch, contexts: Sequence[Any] | None, rows: Sequence[int]
-    ) -> list[Id | None] | None:
-        """The contexts of a batch, checked; an expression that refers to one must have one."""
-        found: list[Id | None] = [None] * len(rows)
-        if contexts is not None:
-            found = [contexts[row] for row in rows]
-            for i, id_ in enumerate(found):
-                found[i] = None if id_ is None else check_id(id_, "a context's id")
-        for row in reference_rows(batch):
-            owner = bisect_right(batch.row_start, row) - 1
-            if found[owner] is None:
-                raise SchemaError(
-                    "expected a context for an expression that refers to one, found none: "
-                    "add it with context=...",
-                    position=batch.position[row],
-                )
-        return None if all(id_ is None for id_ in found) else found
-
     def move_in(self, facts: Facts, rows: Rows) -> np.ndarray:
         """Take subscriptions of other stores (`merge`); returns the slots, which no index has."""
         slots = self.subscriptions.add(facts.ids, facts.texts, facts.fields, facts.order)
@@ -404,68 +373,6 @@ class Store:
                 reader.work[:] = 0
         self.is_whole = was_whole
 
-    def find(
-        self,
-        events: EncodedEvents,
-        reader: Reader,
-        moments: Sequence[Moment] = (),
-        choice: Choice = ALL,
-        gone: np.ndarray | None = None,
-    ) -> Found:
-        """The slots that hold for events, in the order of addition, without what has expired.
-
-        Reads the store, and writes to the reader.
-
-        gone  marks of slots that are left out, see `view.Part`
-
-        With contexts it needs the store for itself: these may change between events, and their
-        index because of them.
-        """
-        if self.contexts is None and not moments:
-            repeats = repeats_of(events.batch) if self.routing.is_static else None
-            batch = events.batch if repeats is None else repeats.batch
-            hits = self.routing.search(batch, reader.scratch)
-            return self._arranged(events, reader, hits, choice, gone, repeats)
-        self.is_whole = self.pending is None
-        self.is_between_events = bool(moments)
-        self.settle()
-        hits = self.routing.search(events.batch, reader.scratch, moments)
-        self.is_between_events = False
-        found = self._arranged(events, reader, hits, choice, gone)
-        self.absorb([reader])
-        return found
-
-    def _arranged(
-        self,
-        events: EncodedEvents,
-        reader: Reader,
-        found: list[Hits],
-        choice: Choice,
-        gone: np.ndarray | None,
-        repeats: Repeats | None = None,
-    ) -> Found:
-        """Hits of several indexes as one, in order, with what every event satisfies."""
-        n = events.batch.n_events
-        if not found:
-            none = np.zeros((n if repeats is None else repeats.batch.n_events) + 1, np.int64)
-            found = [Hits(none, np.empty(0, np.int32), self.work * 0)]
-        subscriptions = self.subscriptions
-        offsets, slots, work = arranged(
-            found, self.routing.always, events.errors, subscriptions, reader.scratch, repeats
-        )
-        work[0] = n
-        work[-1] = len(slots)
-        reader.work += work
-        reader.n_events += n
-        counters = dict(zip(COUNTERS, work.tolist(), strict=True))
-        result = Found(offsets, slots, events.errors, counters, events.warnings)
-        if gone is not None and len(slots):
-            result = kept(result, ~are_marked(gone, slots))
-        columns = subscriptions.columns
-        if len(columns.expires):
-            result = living(columns, result, choice.now)
-        return result if choice is ALL else chosen(columns, result, choice)
-
     def check(self, expr: Given) -> Expr:
         """Parse and type-check; changes nothing."""
         self.check_types(expr)
@@ -483,7 +390,7 @@ class Store:
     def check_unbound(self, expr: Parsed) -> None:
         """Raise what `add` would, of an expression without a context; changes nothing."""
         if not is_plain(expr.batch, self.attributes):
-            self._check_context(expr.batch, None, expr)
+            checked_context(expr.batch, None, expr)
             self.check_types(expr)
 
     def expression(self, id_: Id) -> Expr:
@@ -540,8 +447,3 @@ class Store:
     def _forget(self, mentioned: list[int]) -> None:
         """Drop attributes that no expression mentions any more, derived ones among them."""
         self.attributes.drop_unused(mentioned, self.table.uses)
-
-
-def are_marked(marks: np.ndarray, slots: np.ndarray) -> np.ndarray:
-    """Which slots have a bit in a bitmap of uint8."""
-    return (marks[slots >> 3] >> (slots & 7).astype(np.uint8) & 1).astype(bool)

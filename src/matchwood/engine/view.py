@@ -32,9 +32,10 @@ from matchwood.encode.events import EncodedEvents, encode_event, encode_events
 from matchwood.encode.schema import Schema
 from matchwood.engine.choices import ALL, Choice, best
 from matchwood.engine.fields import agreed_types
+from matchwood.engine.finding import are_marked, find
 from matchwood.engine.join_kernels import join
 from matchwood.engine.matches import Found, Matches, ids_to_arrow, kept
-from matchwood.engine.store import Store, are_marked
+from matchwood.engine.store import Store
 from matchwood.engine.subscriptions import check_id, missing
 from matchwood.errors import MatchwoodError
 
@@ -116,7 +117,7 @@ class Part:
         return Part(self.store, gone, self.n_gone + len(slots), self.n_strings + n_strings)
 
     def find(self, events: EncodedEvents, reader: Reader, choice: Choice) -> Found:
-        return self.store.find(events, reader, (), choice, self.gone if self.n_gone else None)
+        return find(self.store, events, reader, (), choice, self.gone if self.n_gone else None)
 
 
 class View:

@@ -34,7 +34,7 @@ UP, DOWN, ID = range(3)
 """Columns of `node`."""
 
 FREE, LEAF, AND, OR = range(4)
-"""Operators of nodes; more in `a_tree_level_kernels`."""
+"""Operators of nodes; more in `levels`."""
 
 N_OR, N_ACTIVE, N_ALL, PARENTS = range(4)
 """Words of a block of parents; the parents begin at PARENTS."""
@@ -55,7 +55,7 @@ _EXACT = 16
 
 
 class ATreeLayout(NamedTuple):
-    """See `a_tree.py` for the table of arrays."""
+    """The arrays of the index; see the page of this folder (`__init__`)."""
 
     hot: np.ndarray
     node: np.ndarray

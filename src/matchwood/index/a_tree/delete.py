@@ -48,7 +48,13 @@ def _wait(x, v, scratch):
 
 @part
 def _rehang(x, p, v, scratch, random_access):
-    """Let a parent of the same operator hold a node's children instead; False: no words."""
+    """Let a parent of the same operator hold a node's children instead; False: no words.
+
+    For a node v that no expression needs any more while parents do: the parent p gets the children
+    of v that it does not have yet, after those that it keeps.  A parent that is an AND is told by
+    exactly one child, the one that gives access to it: if that was v, or a rarer child has come,
+    another one takes over.
+    """
     mine, its = np.int64(x.node[v, DOWN]), np.int64(x.node[p, DOWN])
     words = most_words(1 + np.int64(x.word[mine]) + np.int64(x.word[its]))
     for i in range(mine + 1, mine + 1 + x.word[mine]):

@@ -1,6 +1,6 @@
 """Space cutting in `be_tree`: l-nodes that overflow are partitioned or clustered.
 
-Algorithms 5 and 6, one step at a time, see `be_tree_insert_kernels`.
+Algorithms 5 and 6, one step at a time, see `insert`.
 """
 
 from __future__ import annotations

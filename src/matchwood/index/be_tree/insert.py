@@ -1,4 +1,4 @@
-"""Insertion into `be_tree`: Algorithms 3 and 4; what overflows is left to `be_tree_cut_kernels`.
+"""Insertion into `be_tree`: Algorithms 3 and 4; what overflows is left to `cut`.
 
 A step needs a known number of nodes and words.  Where they are missing it changes nothing and says
 FULL; the owner grows the arrays and goes on.  What is left to do between steps waits in two stacks:

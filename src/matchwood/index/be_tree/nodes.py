@@ -1,6 +1,6 @@
 """Nodes of `be_tree`: arenas of c-nodes and p-nodes, the p-directory, and the grid of buckets.
 
-See `be_tree.py` for the table of arrays.
+See the page of this folder (`__init__`) for the table of arrays.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ class Search(NamedTuple):
 
 
 class TreeLayout(NamedTuple):
-    """See `be_tree.py` for the table of arrays."""
+    """See the page of this folder (`__init__`) for the table of arrays."""
 
     c: np.ndarray
     span: np.ndarray

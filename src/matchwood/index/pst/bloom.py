@@ -17,16 +17,16 @@ Cost.    Match O(attributes log spaces + records of their spaces + verification 
          an expression, 40 a space.  Insert and delete O(records + what a split or a join moves).
 
 Layout   (A attributes, S slots, N spaces)
-         space_*      see space_kernels: dimension 2a is the fine division of attribute a, 2a + 1
+         space_*      see spaces: dimension 2a is the fine division of attribute a, 2a + 1
                       the coarse one
          record_*     see column_lists, by space: item = ref of an entry, mark = its signature
-         entry_*      see entry_kernels
+         entry_*      see entries
          home_ref        int32[S]   where the entry of an expression is, NONE
          home_access     int32[S]   its access predicate; ~predicate: in the coarse division
          home_space_seen int32[N]   sampled events that fell into a space (the event counter)
          home_count      int64[2]   HIGH, FREE: space ids
-         statistics_*    see access_kernels
-         signature_*     see signature_kernels
+         statistics_*    see access
+         signature_*     see signatures
 """
 
 from __future__ import annotations

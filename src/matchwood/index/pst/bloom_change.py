@@ -150,7 +150,13 @@ def split(division, predicates, dim, cut):
 
 @part
 def join(division, predicates, dim, place):
-    """Join the space at a place to the one before it; False: no room, nothing done."""
+    """Join the space at a place to the one before it; False: no room, nothing done.
+
+    Both spaces list what meets them, so a record of the right one goes over only if it does not
+    meet the left one, whose last key is the one before the cut.  Only cuts where no predicate that
+    is held begins or ends are joined (`idle_cut`).  The first pass counts, so that room can be
+    made; the second copies.
+    """
     spaces, records, homes, entries = (
         division.spaces,
         division.records,

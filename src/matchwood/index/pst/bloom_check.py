@@ -11,7 +11,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from matchwood.encode.expressions import ExpressionTable
-from matchwood.index.pst import entries as entry_kernels
+from matchwood.index.pst import entries
 from matchwood.index.pst.bloom_check_layout import (
     check_free_ids,
     check_homes,
@@ -30,7 +30,7 @@ Layout = Mapping[str, np.ndarray]
 _COLUMNS = {
     "entry_word": Column("int64", "W"),
     "entry_origin": Column("int64", "a"),
-    "entry_free": Column("int64", entry_kernels.N_CLASSES),
+    "entry_free": Column("int64", entries.N_CLASSES),
     "entry_count": Column("int64", 2, 0),
     "entry_skipped": Column("int64", "skipped"),
     "home_ref": Column("int32", "s", NONE),
@@ -70,8 +70,8 @@ def check_bloom(
     expect(sizes["a"] >= needed["A"], "entry_origin", "a place for each attribute")
     expect(len(layout["space_size"]) == 2 * sizes["a"], "space_size", "two divisions of each")
     expect(sizes["skipped"] >= 1, "entry_skipped", "a place")
-    top = int(layout["entry_count"][entry_kernels.TOP])
-    expect(top + entry_kernels.AHEAD <= sizes["W"], "entry_word", f"{top} words and some more")
+    top = int(layout["entry_count"][entries.TOP])
+    expect(top + entries.AHEAD <= sizes["W"], "entry_word", f"{top} words and some more")
     is_finite = np.isfinite(layout["signature_scale"]) & (layout["signature_scale"] >= 0)
     expect(is_finite.all(), "signature_scale", "positive numbers")
     is_held = np.zeros(sizes["s"], bool)

@@ -1,6 +1,6 @@
 """What PSTBloom and PSTHash own alike: settings, arrays, and the memory they take.
 
-The arrays are in the table of `pst_bloom.py`.
+The arrays are in the table of `bloom`.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from matchwood.encode.events import EventBatch
 from matchwood.index.core.config import IndexConfig
 from matchwood.index.core.frame import IndexFrame
 from matchwood.index.core.scratch import Part, Scratch, n_attributes_of, new_version
-from matchwood.index.pst import entries as entry_kernels
+from matchwood.index.pst import entries
 from matchwood.index.pst.access import (
     SEEN,
     Statistics,
@@ -108,7 +108,7 @@ class PSTFrame(IndexFrame):
         self._entries = Entries(
             word=np.zeros(256, np.int64),
             origin=np.full(_SMALL, MAX_KEY, np.int64),
-            free=np.full(entry_kernels.N_CLASSES, -1, np.int64),
+            free=np.full(entries.N_CLASSES, -1, np.int64),
             count=np.zeros(2, np.int64),
             skipped=np.zeros(1, np.int64),
         )
@@ -258,7 +258,7 @@ class PSTFrame(IndexFrame):
         return draw_spaces(self.name, self._n_live, self._spaces.lists, self._records.lists)
 
     def _arrays(self) -> dict[str, np.ndarray]:
-        top = int(self._entries.count[entry_kernels.TOP]) + entry_kernels.AHEAD
+        top = int(self._entries.count[entries.TOP]) + entries.AHEAD
         return {
             **self._spaces.layout("space"),
             **self._records.layout("record"),
@@ -333,13 +333,13 @@ class PSTFrame(IndexFrame):
 
     def _make_words(self, n: int) -> None:
         """Room for so many more words of entries."""
-        top = int(self._entries.count[entry_kernels.TOP])
+        top = int(self._entries.count[entries.TOP])
         word = np.zeros(top + n, np.int64)  # memory that is not touched costs nothing yet
         word[:top] = self._entries.word[:top]
         self._entries = self._entries._replace(word=word)
 
     def _trim_words(self) -> None:
-        top = int(self._entries.count[entry_kernels.TOP])
+        top = int(self._entries.count[entries.TOP])
         word = self._entries.word[: top + top // 64 + _SMALL].copy()
         self._entries = self._entries._replace(word=word)
 

@@ -21,7 +21,7 @@ Layout   (S slots, N access predicates; everything of `pst_bloom`, and)
          keyed_by_arity  int64[N+1]   expressions of each arity (1: in records)
          keyed_demoted   int64[1]     expressions that had a predicate too wide
          member_*        see id_lists: refs by space
-         hash_*          see space_hash_kernels
+         hash_*          see space_hash
          group_*         see id_lists: refs under one key
 """
 

@@ -1,6 +1,6 @@
 """Kernels of records: expressions by space, each with its signature, and the ids of spaces.
 
-See `pst_bloom.py` for the arrays.
+See `bloom` for the arrays.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ NO_ACCESS = -(2**31)
 
 
 class Records(NamedTuple):
-    """Lists of expressions by space; see `pst_bloom.py`."""
+    """Lists of expressions by space; see `bloom`."""
 
     start: np.ndarray
     size: np.ndarray
@@ -33,7 +33,7 @@ class Records(NamedTuple):
 
 
 class Homes(NamedTuple):
-    """See `pst_bloom.py` for the arrays."""
+    """See `bloom` for the arrays."""
 
     ref: np.ndarray
     access: np.ndarray

@@ -31,7 +31,7 @@ CONJUNCTIONS, TREES = range(2)
 
 
 class Records(NamedTuple):
-    """Expressions one after the other; see `scan.py` for the table of arrays."""
+    """Expressions one after the other; see the page of this folder for the table of arrays."""
 
     slot: np.ndarray
     start: np.ndarray

@@ -25,7 +25,7 @@ NOT_PENDING, LAST = -2, -1
 
 
 class Stabbing(NamedTuple):
-    """See `stabbing.py` for the table of arrays; `segments` and `lists` are tables of their own."""
+    """See `predicates` for the table of arrays; `segments` and `lists` are tables of their own."""
 
     uses: np.ndarray
     pending_head: np.ndarray

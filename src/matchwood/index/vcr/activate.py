@@ -15,7 +15,7 @@ the first ones whose ranges do not end on grid lines."""
 
 
 class Active(NamedTuple):
-    """Activated VCRs, apart from their hash and their lists; see `vcr.py`."""
+    """Activated VCRs, apart from their hash and their lists; see the page of this folder."""
 
     table: np.ndarray
     chain: np.ndarray

@@ -54,7 +54,7 @@ DONE, LISTS_FULL, MAP_FULL, ITEMS_FULL = range(4)
 
 
 class Grid(NamedTuple):
-    """The plane; see `vcr.py` for the table of arrays."""
+    """The plane; see the page of this folder (`__init__`) for the table of arrays."""
 
     cut_x: np.ndarray
     cut_y: np.ndarray

@@ -1,6 +1,6 @@
 """The activated VCRs of a `vcr` index: their lists, and the table or hash that finds a list.
 
-Layout   see `vcr.py`
+Layout   see the page of this folder (`__init__`)
 """
 
 from __future__ import annotations

@@ -75,7 +75,7 @@ class Plan(NamedTuple):
 
 
 class Covering(NamedTuple):
-    """The distance table; see `vcr.py` for the arrays."""
+    """The distance table; see the page of this folder (`__init__`) for the arrays."""
 
     distance: np.ndarray
     step_x: np.ndarray

@@ -1,0 +1,176 @@
+"""Matching: events in, ids out; the methods of a matcher that search."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from matchwood.encode.events import EncodedEvents, encode_events
+from matchwood.encode.frames import collected, with_nan
+from matchwood.encode.json_events import JsonLines, as_bytes
+from matchwood.engine.access import Reader
+from matchwood.engine.choices import ALL, Choice, read_choice
+from matchwood.engine.finding import find
+from matchwood.engine.matches import Found, Matches
+from matchwood.engine.metrics import measured
+from matchwood.engine.moments import Moment
+from matchwood.engine.parallel import check_threads, match_in_threads
+from matchwood.engine.single import single_ids
+from matchwood.engine.store import Store
+from matchwood.engine.subscriptions import Id
+from matchwood.engine.view import View, encoded_event, encoded_events, view_of
+from matchwood.lang.nodes import Boolean, Expr
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from matchwood.engine.access import Access
+    from matchwood.engine.changes import Target
+
+
+class Matching:
+    """The methods of a matcher that search for events."""
+
+    _access: Access
+    _helpers: Any
+    _reading: Callable[[], AbstractContextManager[View]]
+    _changing: Callable[..., AbstractContextManager[Target]]
+    _search: Callable[[Callable[[View, Reader], Any]], Any]
+    _search_single: Callable[..., Any]
+
+    @measured
+    def match(
+        self,
+        event: Mapping[str, Any] | Expr,
+        *,
+        first: bool | int = False,
+        limit: int | None = None,
+        where: str | Boolean | None = None,
+        now: Any = None,
+    ) -> list[Id]:
+        """Ids of the subscriptions that hold for an event, in the order they were added.
+
+        An event is a mapping from attribute names to values, or an expression: a conjunction of
+        predicates that stands for all values it allows.
+
+        limit  at most so many: those of the highest priority, highest first, ties in their order
+        first  True for the best one alone; a number is the same as `limit`
+        where  an expression over the subscriptions' own attributes: only those for which it is TRUE
+        now    the moment that decides what has expired, as `expires` of `add`; by default this one
+        """
+        is_plain = first is False and limit is None and where is None and now is None
+        if is_plain and type(event) is dict:
+            found = self._search_single(single_ids, event)
+            if found is not None:
+                return found
+
+        def search(view: View, reader: Reader) -> list[Id]:
+            choice = read_choice(view, first, limit, where, now)
+            return view.match(encoded_event(view, event), reader, choice).ids.tolist()
+
+        return self._search(search)
+
+    @measured
+    def match_many(
+        self,
+        events: Any,
+        *,
+        first: bool | int = False,
+        limit: int | None = None,
+        where: str | Boolean | None = None,
+        now: Any = None,
+        nan: str = "absent",
+        threads: int | None = None,
+    ) -> Matches:
+        """Matches of many events: a list of them, an Arrow table or batch, or a data frame.
+
+        Events that cannot be read are in `Matches.errors`; they match nothing and stop nothing.
+        The rest is as for `match`.
+
+        nan      what NaN is in a pandas frame's columns of floats: "absent", or a "number"
+        threads  how many search at the same time; by default the calling one alone.  A matcher
+                 with contexts always searches in one
+        """
+        read, n_threads = with_nan(_read(events), nan), check_threads(threads)
+
+        def search(view: View, reader: Reader) -> Matches:
+            choice = read_choice(view, first, limit, where, now)
+            encoded = [encode_events(part.store.attributes, read) for part in view.searched]
+            if n_threads == 1 or view.head.contexts is not None:
+                return view.match(encoded, reader, choice)
+            return match_in_threads(view, encoded, reader, choice, n_threads, self._helpers)
+
+        return self._search(search)
+
+    @measured
+    def match_json(self, document: bytes | str) -> list[Id]:
+        """Ids of the subscriptions that hold for an event that is a JSON object, as text.
+
+        The same answer as that of `match(json.loads(document))`, but only what subscriptions use
+        is read.  Strings of attributes that are declared as dates or times are read as such.
+        """
+        text = as_bytes(document)
+        quick = self._search_single(single_ids, np.frombuffer(text, np.uint8)) if text else None
+        if quick is not None:
+            return quick
+        lines = JsonLines([text])
+
+        def search(view: View, reader: Reader) -> Matches:
+            encoded = [encode_events(part.store.attributes, lines) for part in view.searched]
+            return view.match(encoded, reader, ALL)
+
+        found = self._search(search)
+        for error in found.errors.values():
+            raise error
+        return found[0]
+
+    def match_many_json(self, documents: Any) -> Matches:
+        """Matches of many JSON documents: a buffer with one per line, or an iterable of them.
+
+        Documents that cannot be read are in `Matches.errors`; they match nothing and stop nothing.
+        """
+        return self.match_many(JsonLines(documents))
+
+    def encode(self, events: Any) -> EncodedEvents:
+        """Events as integers, for `find`; they hold until the next change."""
+        read = _read(events)
+        return self._search(lambda view, reader: encoded_events(view, read))
+
+    def find(
+        self, events: EncodedEvents, moments: Sequence[Moment] = (), choice: Choice = ALL
+    ) -> Found:
+        """The slots that hold for encoded events; `arrow_ids` tells the id of each slot.
+
+        Slots of several parts (`view`) are numbered part after part.
+
+        moments  changes of contexts between the events, ascending; they may bring no new strings,
+                 which would give other integers to events.  One that no context has any more may be
+                 new again, unless `hold_strings` was called before it was set
+        choice   which of what holds is given (`choices`)
+        """
+        if moments:
+            with self._changing(is_logged=False, bound=True) as store:
+                assert isinstance(store, Store)
+                return find(store, events, self._access.owner, moments, choice)
+
+        def search(view: View, reader: Reader) -> Found:
+            return view_of(events, view).find((events, *events.others), reader, choice)
+
+        return self._search(search)
+
+    def arrow_ids(self, events: EncodedEvents | None = None) -> pa.Array:
+        """Ids by slot, as an Arrow array, null for slots without a subscription.
+
+        int64 or strings; a struct of `int` and `str` where there are both.  They hold until the
+        next change, or merge of segments; with encoded events they are those that `find` means.
+        """
+        with self._reading() as view:
+            return (view if events is None else view_of(events, view)).arrow_ids()
+
+
+def _read(events: Any) -> Any:
+    """Events that are made while they are read, as a list: making them may use the matcher."""
+    return list(events) if isinstance(events, Iterator) else collected(events)
