@@ -16,8 +16,8 @@ import pytest
 
 import matchwood as mw
 from engine.invariants import check
-from matchwood.encode import attributes as attributes_module
 from matchwood.encode.entry_events import EntryEvents
+from matchwood.lang.functions.evaluate import Formula
 
 EVENT = {
     "price": 30, "qty": 4, "name": "X", "a": 1, "b": 1, "tags": ["x", "y", "z"],
@@ -84,7 +84,7 @@ def test_each_distinct_one_is_computed_once_per_event(monkeypatch):
         m.add(i, f"price * qty > {i} AND x{i} = 1")
     calls = []
     monkeypatch.setattr(
-        attributes_module.Formula,
+        Formula,
         "evaluate",
         lambda self, values: (calls.append(self) or 5, False),
     )
