@@ -19,6 +19,7 @@ import threading
 from collections.abc import Callable
 from functools import cache
 from typing import Any, TypeVar
+from weakref import ref
 
 import numba
 
@@ -27,8 +28,15 @@ from matchwood.kernel import store
 Result = TypeVar("Result")
 
 
+class _Call:
+    """Lives as long as a call that is deferred: no interruption can leave its thread deferred."""
+
+    __slots__ = ("__weakref__",)
+
+
 class _Thread(threading.local):
-    is_deferred = False
+    call: Callable[[], object] = staticmethod(lambda: None)
+    """Gives the call that is deferred, or None."""
 
 
 _thread = _Thread()
@@ -44,29 +52,30 @@ class NotCompiledError(BaseException):
 
     def compile(self) -> None:
         """Compile it now; raises itself if the caller's caller has deferred that, too."""
-        if _thread.is_deferred:
+        if is_deferred():
             raise self
         self._dispatcher.compile(self._signature)
 
 
 def deferred(call: Callable[..., Result], *args: Any) -> Result:
     """Call something that changes nothing; NotCompiledError if it needs the compiler."""
-    before = _thread.is_deferred
-    _thread.is_deferred = True
+    mine, before = _Call(), _thread.call
     try:
+        _thread.call = ref(mine)
         return call(*args)
     finally:
-        _thread.is_deferred = before
+        _thread.call = before
 
 
 def is_deferred() -> bool:
     """Whether the calling thread must not compile now."""
-    return _thread.is_deferred
+    return _thread.call() is not None
 
 
 def defer(is_deferred: bool) -> None:
     """For a thread that works for another one: what `is_deferred` was there."""
-    _thread.is_deferred = is_deferred
+    if is_deferred:
+        _thread.call = lambda: True
 
 
 @cache
