@@ -25,9 +25,10 @@ _COMMON = {
     "suppress_health_check": [HealthCheck.too_slow],
 }
 settings.register_profile("fast", max_examples=20, **_COMMON)
-settings.register_profile("ci", max_examples=100, **_COMMON)
+settings.register_profile("ci", max_examples=60, **_COMMON)
 settings.register_profile("long", max_examples=5_000, **_COMMON)
-settings.load_profile(os.environ.get("MATCHWOOD_PROFILE", "fast"))
+_PROFILE = os.environ.get("MATCHWOOD_PROFILE", "fast")
+settings.load_profile(_PROFILE)
 
 
 CHOSEN = ("scan", "be_tree", "pst_bloom", "a_tree", "agile")
@@ -47,6 +48,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """
     for item in items:
         index = _index_of(item)
+        if item.get_closest_marker("long") and _PROFILE != "long":
+            item.add_marker(pytest.mark.skip(reason="for MATCHWOOD_PROFILE=long"))
         if any(workload in item.nodeid for workload in HEAVY):
             item.add_marker(pytest.mark.slow)
         if index is not None and (index not in CHOSEN or "narrow_gaps" in item.nodeid):

@@ -19,7 +19,7 @@ from matchwood.index.core.registry import REGISTRY
 from naive import in_context, matches
 
 IS_LONG = os.environ.get("MATCHWOOD_PROFILE") == "long"
-STRIDE = 1 if IS_LONG else 311
+STRIDE = 1 if IS_LONG else 617
 """Every so many steps one is tried; coprime to most loops, so that all kinds of places are met."""
 WHOLE = ("auto", "scan")
 """Indexes that the long profile interrupts at every step of all that happens; the others, whose

@@ -53,7 +53,7 @@ def drawn(index):
     return m, events, more
 
 
-SHARE = 1.0 if os.environ.get("MATCHWOOD_PROFILE") == "long" else 0.04
+SHARE = 1.0 if os.environ.get("MATCHWOOD_PROFILE") == "long" else 0.02
 """The part of all forgeries that is tried."""
 
 

@@ -141,7 +141,7 @@ def test_steady_change_does_not_grow(step: Step) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("step", STEPS, ids=lambda step: step.__name__)
 def test_steady_change_never_grows(step: Step) -> None:
-    n, early = (200_000, 10_000) if LONG else (6_000, 2_000)
+    n, early = (200_000, 10_000) if LONG else (4_000, 1_600)
     first, later = go_around(Matcher(), step, n, early)
     for name, size in later.items():
         assert size <= 1.5 * first.get(name, 0) + 64, (name, first, later)
@@ -156,6 +156,6 @@ def test_steady_change_never_grows(step: Step) -> None:
 @pytest.mark.parametrize("step", [new_constants, new_names], ids=lambda step: step.__name__)
 def test_steady_change_does_not_grow_an_index(index: str, step: Step) -> None:
     settings = {"attributes": ["price", "other"]} if index == "vcr" else {}
-    first, later = go_around(Matcher(index, **settings), step, 2_400, 900)
+    first, later = go_around(Matcher(index, **settings), step, 1_800, 700)
     for name, size in later.items():
         assert size <= 1.5 * first.get(name, 0) + 64, (name, first, later)

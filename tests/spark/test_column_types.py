@@ -127,7 +127,10 @@ def run(door: str, events, subscriptions, folder: Path, **options: Any) -> Any:
     return match_sharded(events, subscriptions, str(folder), shards=4, **options)
 
 
-@pytest.mark.parametrize(("door", "odd"), [("match", -1), ("match", 1000), ("match_sharded", -1)])
+@pytest.mark.parametrize(
+    ("door", "odd"),
+    [("match", -1), pytest.param("match", 1000, marks=pytest.mark.long), ("match_sharded", -1)],
+)
 def test_a_date_beside_a_timestamp_column_costs_no_match(
     spark, events, door: str, odd: int, tmp_path: Path
 ) -> None:
@@ -180,7 +183,7 @@ PREDICATES = [
 ]
 
 
-@pytest.mark.parametrize("door", ["match", "match_sharded"])
+@pytest.mark.parametrize("door", ["match", pytest.param("match_sharded", marks=pytest.mark.long)])
 def test_predicates_of_a_table_get_the_types_of_columns(
     spark, events, door: str, tmp_path: Path
 ) -> None:
@@ -208,7 +211,7 @@ def test_the_schema_of_the_user_wins_over_columns(spark, events) -> None:
     assert len([row for row in rows if row.of == "event"]) == 40  # as declared, and all are told
 
 
-@pytest.mark.parametrize("door", ["match", "match_sharded"])
+@pytest.mark.parametrize("door", ["match", pytest.param("match_sharded", marks=pytest.mark.long)])
 def test_other_types_of_columns_are_another_index(spark, events, door: str, tmp_path: Path) -> None:
     texts = {0: "n = 3", 1: "created_at >= '2026-01-02'"}
     wishes, folder = frame(spark, texts), tmp_path / "kept"

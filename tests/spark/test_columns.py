@@ -38,7 +38,11 @@ def frames(spark, seed: int, form: str, kind: str):
 
 @pytest.mark.parametrize(
     ("form", "kind", "limit"),
-    [("texts", "struct", None), ("texts", "json", 2), ("predicates", "map", 3)],
+    [
+        pytest.param("texts", "struct", None, marks=pytest.mark.long),
+        ("texts", "json", 2),
+        ("predicates", "map", 3),
+    ],
 )
 def test_all_columns_together_give_the_naive_answer(
     spark, form: str, kind: str, limit: int | None, tmp_path: Path
@@ -68,7 +72,9 @@ def test_all_columns_together_give_the_naive_answer(
         assert lists(rest.matches) == naively(rows, event_rows, Given(has_filter=False))
 
 
-@pytest.mark.parametrize("zone", ["Asia/Tokyo", "America/New_York"])
+@pytest.mark.parametrize(
+    "zone", ["Asia/Tokyo", pytest.param("America/New_York", marks=pytest.mark.long)]
+)
 def test_expiry_is_a_moment_whatever_the_time_zone_of_the_session(spark, zone: str) -> None:
     day, least = datetime(2026, 3, 1, tzinfo=UTC), timedelta(microseconds=1)
     ago = timezone(timedelta(hours=-5))
