@@ -66,6 +66,7 @@ MATCHER = {
     "clear",
     "compact",
     "checkpoint",
+    "flush",
     "close",
     "open",
     "refresh",
