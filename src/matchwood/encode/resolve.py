@@ -14,9 +14,10 @@ import numpy as np
 
 from matchwood.encode.attribute import Attribute, Term
 from matchwood.encode.attributes import Attributes
+from matchwood.encode.clashes import check_moments, clash, item_of, not_comparable, several_kinds
 from matchwood.encode.exact import EXACT
 from matchwood.encode.expressions import ExpressionTable
-from matchwood.encode.keys import DictionaryKeys, read_literal_problem
+from matchwood.encode.keys import DictionaryKeys
 from matchwood.encode.kinds import KINDS, is_internal, of_kind, shown, split
 from matchwood.encode.leaves import ABSENT, OF_STRING, OPERATOR, REFERENCE, LeafBatch
 from matchwood.encode.merge_kernels import EQ, NEGATED, PRESENT, Leaves
@@ -180,9 +181,9 @@ def _kind_of_row(batch: LeafBatch, row: int, name: str, are_numbers: bool) -> st
     first, last = batch.start[row], batch.start[row + 1]
     kind = _KIND_OF.get(type(batch.values[first])) if last - first == 1 else None
     if kind is None:
-        kind = kind_of_constants([_item(each) for each in batch.values[first:last]])
+        kind = kind_of_constants([item_of(each) for each in batch.values[first:last]])
     if kind is None:
-        raise _mixed(batch, row, name)
+        raise several_kinds(batch, row, name)
     return kind
 
 
@@ -203,14 +204,6 @@ _OF_NAME = frozenset((ABSENT, PRESENT, REFERENCE))
 _KIND_OF = {bool: "bool", int: "number", float: "number", str: "string"}
 
 
-def _mixed(batch: LeafBatch, row: int, name: str) -> SchemaError:
-    return SchemaError(
-        f"expected constants of one kind beside {shown(name)!r}, found several: compare with each "
-        "kind on its own and join the comparisons with OR",
-        position=batch.position[row],
-    )
-
-
 def _by_name(batch: LeafBatch) -> Iterator[_Rows]:
     """The rows of each name of a batch; general LIKE patterns are no constants and left out."""
     if len(batch.attr) > _SMALL:
@@ -225,7 +218,7 @@ def _by_name(batch: LeafBatch) -> Iterator[_Rows]:
     names = list(batch.names)
     for code, (mine, at) in rows.items():
         of_string = any(batch.op[row] & OF_STRING for row in mine)
-        yield _Rows(names[code], mine, at, [_item(batch.values[i]) for i in at], of_string)
+        yield _Rows(names[code], mine, at, [item_of(batch.values[i]) for i in at], of_string)
 
 
 def _sorted_by_name(batch: LeafBatch) -> Iterator[_Rows]:
@@ -271,9 +264,9 @@ def _check(batch: LeafBatch, attributes: Attributes, groups: list[_Rows]) -> dic
             if kind is not None:
                 expected = KINDS[kind]
             elif expected is None:
-                expected = literal_type(_item(group.values[0])) if found else "string"
+                expected = literal_type(item_of(group.values[0])) if found else "string"
             elif expected not in TYPES:
-                raise _not_comparable(batch, group, expected)
+                raise not_comparable(batch, group.name, group.rows, expected)
             learned[group.name] = expected
         if "string" in found and expected in ("bool", "int", "float", "number"):
             values = [_cast(expected, each) for each in group.values]
@@ -283,14 +276,14 @@ def _check(batch: LeafBatch, attributes: Attributes, groups: list[_Rows]) -> dic
         if any(not accepts(expected, kind) for kind in found) or (
             group.of_string and expected != "string"
         ):
-            raise _clash(batch, group, expected)
+            raise clash(batch, group.name, group.rows, expected)
         if "string" in found and expected in ("date", "timestamp"):
-            _check_moments(batch, group, expected)
+            check_moments(batch, group.name, group.rows, expected)
     return learned
 
 
 def _cast(expected: str, value: Any) -> Any:
-    return coerced(expected, value) if isinstance(value, str) else _item(value)
+    return coerced(expected, value) if isinstance(value, str) else item_of(value)
 
 
 def _types_of(values: Any) -> set[str]:
@@ -298,11 +291,6 @@ def _types_of(values: Any) -> set[str]:
         return {literal_type(values[0].item())} if len(values) else set()
     samples = {type(value): value for value in values}
     return {literal_type(value) for value in samples.values()}
-
-
-def _item(value: Any) -> Any:
-    """A NumPy scalar as Python's own."""
-    return value.item() if isinstance(value, np.generic) else value
 
 
 def _literal_keys(
@@ -373,46 +361,3 @@ def _derive(
         attr[row] = attributes.pattern(attribute, batch.values[at])
         literals.ge[at] = literals.le[at] = 0 if op[row] & NEGATED else 1
         op[row] = EQ
-
-
-def _clash(batch: LeafBatch, group: _Rows, expected: str) -> SchemaError:
-    """The error for the first row of a group that does not fit its attribute's type."""
-    for row in group.rows:
-        if batch.op[row] & OF_STRING and expected != "string":
-            return SchemaError(
-                f"attribute {shown(group.name)!r} is of type {expected}: expected a string "
-                "attribute for LIKE; compare with = < > or BETWEEN instead",
-                position=batch.position[row],
-            )
-        for value in batch.values[batch.start[row] : batch.start[row + 1]]:
-            found = literal_type(_item(value))
-            if not accepts(expected, found):
-                return SchemaError(
-                    f"attribute {shown(group.name)!r} is of type {expected}: expected a {expected} "
-                    f"constant, found {found} {value!r}; change the constant, or declare the "
-                    "attribute's type with Schema",
-                    position=batch.position[row],
-                )
-    raise AssertionError("a clash without a clashing row")
-
-
-def _not_comparable(batch: LeafBatch, group: _Rows, expected: str) -> SchemaError:
-    """The error for the first row of a group that compares what only has presence."""
-    row = next(row for row in group.rows if batch.op[row] & OPERATOR not in (ABSENT, PRESENT))
-    return SchemaError(
-        f"attribute {shown(group.name)!r} is of type {expected}: expected IS NULL or IS NOT NULL, "
-        "found a comparison; compare a column of another type",
-        position=batch.position[row],
-    )
-
-
-def _check_moments(batch: LeafBatch, group: _Rows, expected: str) -> None:
-    """Strings beside a date or timestamp attribute must read as one."""
-    for row in group.rows:
-        for value in batch.values[batch.start[row] : batch.start[row + 1]]:
-            problem = read_literal_problem(expected, value) if isinstance(value, str) else None
-            if problem:
-                raise SchemaError(
-                    f"attribute {shown(group.name)!r} is of type {expected}: {problem}",
-                    position=batch.position[row],
-                )
