@@ -27,4 +27,6 @@ def test_the_demo_agrees_with_spark_sql_and_shows_no_warnings_of_spark() -> None
     assert done.returncode == 0, done.stderr
     for words in ("Spark SQL agrees on 60,000 pairs", "Matches per event", "█", "Busiest", "TRUE"):
         assert words in done.stdout
+    last = done.stdout.splitlines()[-1]  # the picture ends the demo
+    assert "█" in last
     assert done.stderr == ""

@@ -1,4 +1,4 @@
-"""What the demo shows: a few lines, a table, a picture and two explained answers."""
+"""What the demo shows: a table, a few lines, two explained answers and, at the end, a picture."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ def report(show: Console, demo: Demo) -> None:
     show.print()
     show.print(_figures(demo))
     _check_line(show, demo)
-    _histogram(show, demo.per_event)
     _busiest(show, demo)
     _explained(show, demo)
+    _histogram(show, demo.per_event)
 
 
 def _figures(demo: Demo) -> Table:

@@ -77,17 +77,24 @@ def _write(workload: BookshopRows, folder: Path, clock: _Clock) -> None:
 def _run(
     spark: SparkSession, demo: Demo, clock: _Clock, folder: Path, sizes: tuple[int, int]
 ) -> None:
-    from matchwood.spark import match
+    from pyspark.sql import functions as f
+
+    from matchwood.spark import Index
+    from matchwood.spark.fingerprints import column_of
 
     wishes = spark.read.parquet(str(folder / "subscriptions"))
+    books = spark.read.parquet(str(folder / "events"))
     with clock("add"), job_progress(spark, "indexing"):
-        found = match(str(folder / "events"), wishes, snapshots=str(folder / "indexes"))
+        index = Index.build(wishes, books, snapshots=str(folder / "indexes"))
+    event = f.struct(*[column_of(name) for name in books.columns if name != "event_id"])
     with clock("match"), job_progress(spark, "matching"):
-        found.matches.write.parquet(str(folder / "matches"))
+        found = books.withColumn("found", index.match(event)).select("event_id", "found.*")
+        found.write.parquet(str(folder / "matches"))
     with clock("check"), job_progress(spark, "checking"):
         matches = spark.read.parquet(str(folder / "matches"))
         demo.check = _check(spark, wishes, matches, demo.seed, sizes)
-    _count(demo, pq.read_table(folder / "matches"), Matcher.load(found.index.folder), sizes)
+    index.save(str(folder / "index"))
+    _count(demo, pq.read_table(folder / "matches"), Matcher.load(folder / "index"), sizes)
 
 
 class _Clock:
