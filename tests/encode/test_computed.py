@@ -201,3 +201,27 @@ def test_a_context_beyond_the_years_of_python_can_be_asked_for():
     m.set_context("c", {"until": np.datetime64(2**60, "us")})
     assert m.context("c") == {"until": np.datetime64(2**60, "us")}
     assert m.match({"ts": datetime(2026, 1, 1, tzinfo=UTC)}) == ["s"]
+
+
+@pytest.mark.parametrize(
+    ("text", "event", "is_failed"),
+    [
+        ("(y * (i + 1)) IS NULL", {"i": 2**63 - 1}, False),
+        ("((i + 1) * y) IS NULL", {"i": 2**63 - 1}, True),
+        ("(y < i + 1) IS NULL", {"i": 2**63 - 1}, False),
+        ("(i + 1 < y) IS NULL", {"i": 2**63 - 1}, True),
+        ("(y <=> i + 1) IS NULL", {"i": 2**63 - 1}, True),
+        ("((i + 1) / y) IS NULL", {"i": 2**63 - 1}, False),
+        ("(y / (i + 1)) IS NULL", {"i": 2**63 - 1}, True),
+        ("(y % (i + 1)) IS NULL", {"i": 2**63 - 1}, True),
+        ("(y / i) IS NULL", {"i": 0}, False),
+        ("concat(y, i + 1) IS NULL", {"i": 2**63 - 1}, True),
+        ("array_contains(y, i + 1) IS NULL", {"i": 2**63 - 1}, False),
+    ],
+)
+def test_what_stands_behind_a_null_is_computed_where_spark_computes_it(text, event, is_failed):
+    m = mw.Matcher()
+    m.add(1, text)
+    found = m.match_many([event])
+    assert list(found[0]) == ([] if is_failed else [1])
+    assert bool(found.warnings) is is_failed

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given
 
 import matchwood as mw
-from matchwood.encode.cells import read_cell
 from matchwood.encode.entry_events import EntryEvents
+from matchwood.lang.cells import read_cell
 from strategies import Event, seeds, workload
 
 FIELDS = {

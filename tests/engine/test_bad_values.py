@@ -17,8 +17,8 @@ from typer.testing import CliRunner
 
 import matchwood as mw
 from matchwood.cli.app import app
-from matchwood.encode.cells import read_cell
 from matchwood.encode.entry_events import EntryEvents
+from matchwood.lang.cells import read_cell
 
 GOOD, BAD = b"good", b"b\xffd"
 

@@ -103,55 +103,64 @@ def events(rng: Random, n: int) -> list[dict[str, Any]]:
 
 
 class Calls:
-    """Makes texts of calls; each method gives a text of one type."""
+    """Makes texts of calls; each method gives a text of one type.
 
-    def __init__(self, rng: Random) -> None:
+    nesting  how often an argument is a call itself, from 0 to 1
+    """
+
+    def __init__(self, rng: Random, nesting: float = 0) -> None:
         self.rng = rng
+        self.nesting = nesting
+        self._depth = 0
 
     def pick(self, *texts: str) -> str:
         return self.rng.choice(texts)
+
+    def nested(self, kind: str) -> str | None:
+        """A call that gives a type, or None if the argument shall be none."""
+        if self._depth >= 3 or self.rng.random() >= self.nesting:
+            return None
+        self._depth += 1
+        text = CALLS[self.rng.choice(GIVES[kind].split())](self)
+        self._depth -= 1
+        return f"({text})"
 
     def small(self) -> str:
         return str(self.rng.randrange(-4, 9))
 
     def integer(self) -> str:
-        return self.pick(
-            "i",
-            "j",
-            "j",
-            "length(s)",
-            "size(nums)",
-            self.small(),
-            "year(d)",
-            "nums[0]" if False else "j",
+        return self.nested("integer") or self.pick(
+            "i", "j", "j", "length(s)", "size(nums)", self.small(), "year(d)", "j"
         )
 
     def double(self) -> str:
-        return self.pick("x", "y", "y", "2.5D", "0.1D", "sqrt(y)")
+        return self.nested("double") or self.pick("x", "y", "y", "2.5D", "0.1D", "sqrt(y)")
 
     def decimal(self) -> str:
         return self.pick("c", "1.5", "0.25", "c + 1", "100.01")
 
     def number(self) -> str:
-        return self.pick(self.integer(), self.double(), self.decimal())
+        nested = self.nested("number")
+        return nested or self.pick(self.integer(), self.double(), self.decimal())
 
     def string(self) -> str:
-        return self.pick("s", "t", "s", "'a'", "' ab '", "upper(s)", "concat(s, t)", "'é'")
+        return self.nested("string") or self.pick(
+            "s", "t", "s", "'a'", "' ab '", "upper(s)", "concat(s, t)", "'é'"
+        )
 
     def boolean(self) -> str:
-        return self.pick(
+        return self.nested("boolean") or self.pick(
             "b", "p", f"{self.number()} > 1", "s = t", "d < e", "isnull(s)", "startswith(s, 'a')"
         )
 
     def day(self) -> str:
-        return self.pick("d", "e", "DATE '2024-03-31'", "date_add(d, 3)")
+        nested = self.nested("day")
+        return nested or self.pick("d", "e", "DATE '2024-03-31'", "date_add(d, 3)")
 
     def moment(self) -> str:
-        return self.pick("ts", "ts", "TIMESTAMP '2024-01-01 05:06:07.5Z'", "cast(d AS timestamp)")
-
-    def any_pair(self) -> str:
-        maker = self.rng.choice((self.number, self.string, self.day, self.boolean))
-        return f"{maker()}, {maker()}"
+        return self.nested("moment") or self.pick(
+            "ts", "ts", "TIMESTAMP '2024-01-01 05:06:07.5Z'", "cast(d AS timestamp)"
+        )
 
 
 def _type_pair(c: Calls) -> tuple[str, str]:
@@ -303,5 +312,18 @@ CALLS: dict[str, Callable[[Calls], str]] = {
     "exists": lambda c: c.pick(f"exists(nums, v -> v > {c.small()})", "exists(tags, v -> v = s)"),
     "forall": lambda c: c.pick(f"forall(nums, v -> v > {c.small()})", "forall(tags, v -> v < s)"),
 }  # fmt: skip
-TRUNCS = ["YEAR", "quarter", "MONTH", "week", "DD", "HOUR", "minute", "SECOND", "MILLISECOND", "no"]
 """A call of each function, and of each operator."""
+TRUNCS = ["YEAR", "quarter", "MONTH", "week", "DD", "HOUR", "minute", "SECOND", "MILLISECOND", "no"]
+GIVES = {
+    "integer": "length instr locate year month day dayofweek weekday dayofyear weekofyear hour "
+    "minute datediff unix_seconds size array_size quarter div",
+    "double": "sqrt sign",
+    "number": "+ - * negative positive abs floor ceil",
+    "string": "lower upper trim ltrim rtrim substr left right concat replace translate lpad rpad "
+    "repeat ||",
+    "boolean": "= <> < <= > >= <=> and or not in like rlike isnan isnull startswith endswith "
+    "contains array_contains arrays_overlap exists forall map_contains_key",
+    "day": "date_add date_sub add_months last_day trunc to_date",
+    "moment": "date_trunc",
+}
+"""Calls by the type that they give."""

@@ -11,8 +11,8 @@ import pyarrow as pa
 import pytest
 
 import matchwood as mw
-from matchwood.encode.cells import read_cell
 from matchwood.encode.entry_events import EntryEvents
+from matchwood.lang.cells import read_cell
 from matchwood.spark.home_keys import (
     ANY,
     Costs,

@@ -56,7 +56,7 @@ def explain(
             subscriptions, contexts=contexts, schema=read_schema(schema)
         ).matcher
         chosen = _find_id(matcher, str(subscription_id))
-    found = matcher.explain(chosen, with_moments(values, matcher.schema))
+    found = matcher.explain(chosen, with_moments(values, matcher.text_types()))
     if as_json:
         print_json(found.to_dict())
     else:

@@ -152,7 +152,7 @@ def _match(
     clock = _Clock()
     is_stream = events == STREAM
     total = None if is_stream else count_rows(events)
-    batches = read_batches(events, matcher.schema)
+    batches = read_batches(events, matcher.text_types())
     head = next(batches, EventRows([], None, []))
     ids = EventIds(head, as_they_are=is_stream)
     with ExitStack() as stack:

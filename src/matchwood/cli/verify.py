@@ -34,7 +34,7 @@ def verify(
     found: dict[str, Any] = {"subscriptions": len(matcher), "events": 0, "matches": 0,
                              "difference": None}  # fmt: skip
     with progress("events") as advance:
-        for batch in read_batches(events, matcher.schema):
+        for batch in read_batches(events, matcher.text_types()):
             checked = matcher.verify(shaped(batch.events))
             found["matches"] += checked.matches
             if not checked:

@@ -37,6 +37,8 @@ from matchwood.encode.keys import OBJECT, DictionaryKeys, FloatKeys, Keys, keys_
 from matchwood.encode.kinds import KINDS, is_computed, is_internal, of_kind, split
 from matchwood.encode.predicates import PredicateTable
 from matchwood.encode.schema import Schema
+from matchwood.lang.cells import CELL
+from matchwood.lang.functions.evaluate import PATH
 from matchwood.lang.names import is_context
 
 if TYPE_CHECKING:
@@ -225,6 +227,23 @@ class Attributes(DerivedAttributes):
             for attribute in self.by_name.values()
             for term in attribute.terms
         }
+
+    def read_by_computed(self) -> set[str]:
+        """The attributes that computed ones read."""
+        formulas = [each.formula for each in self.computed.values() if each.formula is not None]
+        return {name.split(PATH)[0] for formula in formulas for name in formula.inputs}
+
+    def declared_type(self, name: str) -> str | None:
+        """The type that a schema or a column gives a name."""
+        known = self.by_name.get(name)
+        return self.column_types.get(name) if known is None else known.type
+
+    def text_types(self) -> dict[str, str]:
+        """The types as which texts of events are read, and `cell` for open attributes that computed
+        ones read: each place that reads such a text tells what it means.
+        """
+        read = [name for name in self.read_by_computed() if self.declared_type(name) is None]
+        return {**self.schema(), **dict.fromkeys(read, CELL)}
 
     @property
     def named(self) -> list[str]:

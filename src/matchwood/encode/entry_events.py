@@ -34,7 +34,7 @@ from matchwood.encode.interval_events import KeySets
 from matchwood.encode.keys import describe
 from matchwood.encode.memberships import computing
 from matchwood.errors import EventError
-from matchwood.lang.functions.evaluate import PATH
+from matchwood.lang.cells import Cell
 
 
 @dataclass
@@ -87,14 +87,9 @@ class EntryEvents:
         warnings: dict[int, list[EventError]],
         unknown: dict[int, list[int]],
     ) -> Iterator[Entries]:
-        """Entries of computed attributes, event by event; texts are strings to them."""
+        """Entries of computed attributes, event by event; each reads texts in its own way."""
         words, ends, values, rows = columns
-        needed = {
-            name.split(PATH)[0]
-            for each in attributes.computed.values()
-            if each.formula is not None
-            for name in each.formula.inputs
-        }
+        needed = attributes.read_by_computed()
         events: list[dict[str, Any]] = [{} for _ in range(self.n_events)]
         for code, name in enumerate(words):
             if name not in needed:
@@ -104,6 +99,9 @@ class EntryEvents:
             for row, value in zip(rows[first:last].tolist(), part, strict=True):
                 if isinstance(value, dict):  # a struct with a field per type
                     value = next((each for each in value.values() if each is not None), None)
+                elif self.read is not None and isinstance(value, str):
+                    kind = attributes.declared_type(name)
+                    value = Cell(value) if kind is None else self.read(kind, value)
                 events[row][name] = value
         plan = computing(attributes)
         for membership in plan.memberships:

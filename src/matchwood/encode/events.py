@@ -21,7 +21,6 @@ import numpy as np
 
 from matchwood.encode.attribute import Attribute
 from matchwood.encode.attributes import Attributes
-from matchwood.encode.cells import Cell, read_cell
 from matchwood.encode.computed import UNKNOWN, compute, find_value
 from matchwood.encode.dict_events import PLAIN, DictReader, Made, Shape
 from matchwood.encode.event_batch import EncodedEvents, EventBatch, batch_of, merged
@@ -31,6 +30,7 @@ from matchwood.encode.kinds import MOMENTS
 from matchwood.encode.memberships import computing
 from matchwood.encode.plain_values import as_mapping, is_record, plain
 from matchwood.errors import EventError
+from matchwood.lang.cells import Cell, read_cell
 from matchwood.lang.literals import LiteralError
 from matchwood.lang.moments import read_date, read_timestamp
 from matchwood.lang.nodes import Expr

@@ -249,6 +249,13 @@ class Matcher(Holding, Matching, Collection, ContextValues, Questions):
         with self._reading() as view:
             return view.schema()
 
+    def text_types(self) -> dict[str, str]:
+        """The types as which texts in files of events are read; `cell` where each place that
+        reads one tells (`lang.functions.cell_reading`).
+        """
+        with self._reading() as view:
+            return view.text_types()
+
     def __len__(self) -> int:
         return len(self._view)
 

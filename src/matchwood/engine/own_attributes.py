@@ -23,13 +23,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from matchwood.encode.attributes import Attributes
-from matchwood.encode.cells import read_cell
 from matchwood.encode.resolve import learned_types, reference_rows
 from matchwood.encode.schema import Schema
 from matchwood.engine.fields import attributes_of
 from matchwood.engine.matches import Found, kept
 from matchwood.engine.text_files import with_moments
 from matchwood.errors import MatchwoodError, SchemaError
+from matchwood.lang.cells import read_cell
 from matchwood.lang.nodes import Boolean
 
 if TYPE_CHECKING:

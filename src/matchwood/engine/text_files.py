@@ -18,9 +18,9 @@ from functools import partial
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
-from matchwood.encode.cells import CELLS, Cell
 from matchwood.engine.compressed import open_text
 from matchwood.errors import StorageError
+from matchwood.lang.cells import CELL, CELLS, Cell
 
 _INTEGER = re.compile(r"[+-]?[0-9]+")
 _BAD_BYTE = re.compile("[\udc80-\udcff]")
@@ -202,7 +202,7 @@ def json_event(types: Mapping[str, str]) -> Callable[[dict[str, Any]], Any]:
 
 
 def csv_event(types: Mapping[str, str]) -> Callable[[dict[str, Any]], Any]:
-    readers = {name: CELLS.get(kind, str) for name, kind in types.items()}
+    readers = {name: CELLS.get(kind, str) for name, kind in types.items() if kind != CELL}
 
     def read(value: dict[str, Any]) -> dict[str, Any]:
         # a cell without a type is a text, and whatever predicates of several kinds make of it

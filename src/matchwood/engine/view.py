@@ -38,6 +38,7 @@ from matchwood.engine.matches import Found, Matches, ids_to_arrow, kept
 from matchwood.engine.store import Store
 from matchwood.engine.subscriptions import check_id, missing
 from matchwood.errors import MatchwoodError
+from matchwood.lang.cells import CELL
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -210,6 +211,14 @@ class View:
                 if types.setdefault(name, kind) != kind:
                     open_.add(name)
         return Schema({name: kind for name, kind in types.items() if name not in open_})
+
+    def text_types(self) -> dict[str, str]:
+        """The types as which texts in files of events are read."""
+        types: dict[str, str] = {}
+        for part in self.parts:
+            for name, kind in part.store.attributes.text_types().items():
+                types[name] = kind if types.get(name, kind) == kind else CELL
+        return types
 
     # -- all subscriptions -------------------------------------------------------------------
 

@@ -27,11 +27,11 @@ import pyarrow.compute as pc
 
 from matchwood.encode.arrow_events import flat_columns, readable
 from matchwood.encode.arrow_values import python_values
-from matchwood.encode.cells import read_cell
 from matchwood.encode.entry_events import EntryEvents
 from matchwood.encode.keys import WrongValue, plain_number
 from matchwood.encode.schema import literal_type
 from matchwood.errors import MatchwoodError
+from matchwood.lang.cells import read_cell
 from matchwood.lang.names import is_context
 from matchwood.lang.nodes import And, Comparison, Expr, IsNull, Not, Predicate
 from matchwood.lang.parser import parse

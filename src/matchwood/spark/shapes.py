@@ -22,11 +22,11 @@ import pyarrow.compute as pc
 
 from matchwood.encode.arrow_values import python_values
 from matchwood.encode.attributes import Attributes
-from matchwood.encode.cells import read_cell
 from matchwood.encode.entry_events import EntryEvents
 from matchwood.encode.events import EncodedEvents, encode_events
 from matchwood.engine.text_files import read_json, with_moments
 from matchwood.errors import EventError
+from matchwood.lang.cells import read_cell
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

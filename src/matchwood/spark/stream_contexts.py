@@ -28,11 +28,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from matchwood.encode.cells import read_cell
 from matchwood.engine.matcher import Matcher
 from matchwood.engine.moments import Moment
 from matchwood.engine.text_files import with_moments
 from matchwood.errors import EventError, MatchwoodError
+from matchwood.lang.cells import read_cell
 from matchwood.lang.names import CONTEXT as PREFIX
 from matchwood.spark.errors import error_row
 

@@ -58,6 +58,10 @@ def bind(node: Scalar, types: Types) -> Bound:
     getters = [get for _, get in args]
     if function.sees_null:
         return kind, lambda row: evaluate(*[get(row) for get in getters])
+    if node.name in ("/", "%", "div"):  # the divisor is computed first, and alone if it is NULL
+        return kind, null_out(lambda b, a: evaluate(a, b), getters[::-1])
+    if node.name in ("concat", "||"):
+        return kind, _all_first(evaluate, getters)
     return kind, null_out(evaluate, getters)
 
 
@@ -75,6 +79,9 @@ def _literal_digits(node: Call, types: list[Any]) -> list[Any]:
 
 
 def null_out(evaluate: Callable[..., Any], getters: list[Get]) -> Any:
+    """What computes a function from its arguments; those behind one that is NULL are not computed,
+    as in Spark, so that an error in them is none.
+    """
     if len(getters) == 1:
         only = getters[0]
 
@@ -85,10 +92,25 @@ def null_out(evaluate: Callable[..., Any], getters: list[Get]) -> Any:
         return one
 
     def several(row: Row) -> Any:
+        values = []
+        for get in getters:
+            value = get(row)
+            if value is None:
+                return None
+            values.append(value)
+        return evaluate(*values)
+
+    return several
+
+
+def _all_first(evaluate: Callable[..., Any], getters: list[Get]) -> Get:
+    """As `null_out`, for the functions of which Spark computes all arguments."""
+
+    def computed(row: Row) -> Any:
         values = [get(row) for get in getters]
         return None if None in values else evaluate(*values)
 
-    return several
+    return computed
 
 
 def _bind_cast(node: Cast, types: Types) -> Bound:

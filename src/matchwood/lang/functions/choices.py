@@ -122,16 +122,16 @@ def _unbound(types: Sequence[Any]) -> Binding:
     raise TypeProblem("no such call")
 
 
-for _name, _takes, _group, _other in (
-    ("coalesce", "any any*", "conditions", "nvl ifnull"),
-    ("nullif", "any any", "conditions", ""),
-    ("if", "boolean any any", "conditions", ""),
-    ("nvl2", "any any any", "conditions", ""),
-    ("isnull", "any", "conditions", ""),
-    ("round", "number int?", "numbers", ""),
-    ("exists", "array lambda", "arrays and maps", ""),
-    ("forall", "array lambda", "arrays and maps", ""),
-    ("rlike", "string string", "strings", "regexp regexp_like"),
-    ("like", "string string", "strings", ""),
+for _name, _takes, _gives, _group, _other in (
+    ("coalesce", "any any*", None, "conditions", "nvl ifnull"),
+    ("nullif", "any any", None, "conditions", ""),
+    ("if", "boolean any any", None, "conditions", ""),
+    ("nvl2", "any any any", None, "conditions", ""),
+    ("isnull", "any", "boolean", "conditions", ""),
+    ("round", "number int?", "number", "numbers", ""),
+    ("exists", "array lambda", "boolean", "arrays and maps", ""),
+    ("forall", "array lambda", "boolean", "arrays and maps", ""),
+    ("rlike", "string string", "boolean", "strings", "regexp regexp_like"),
+    ("like", "string string", "boolean", "strings", ""),
 ):
-    define(_name, _takes, None, group=_group, aliases=_other, sees_null=True, bind=_unbound)
+    define(_name, _takes, _gives, group=_group, aliases=_other, sees_null=True, bind=_unbound)

@@ -167,9 +167,9 @@ def _extreme(pick: Callable[..., Any]) -> Callable[[Sequence[Any]], Binding]:
     return bind
 
 
-define("array_contains", "array any", None, group=_GROUP, bind=_array_contains)
-define("arrays_overlap", "array array", None, group=_GROUP, bind=_arrays_overlap)
-define("size", "any", None, group=_GROUP, aliases="cardinality", bind=_size)
+define("array_contains", "array any", "boolean", group=_GROUP, bind=_array_contains)
+define("arrays_overlap", "array array", "boolean", group=_GROUP, bind=_arrays_overlap)
+define("size", "any", "int", group=_GROUP, aliases="cardinality", bind=_size)
 define("array_size", "array", "int", len, group=_GROUP)
 define("array", "any*", None, group=_GROUP, sees_null=True, bind=_array)
 define("element_at", "any any", None, group=_GROUP, bind=_element_at)

@@ -159,14 +159,19 @@ def compare(node: Call, types: Types) -> Bound:
     if converters is None:
 
         def unequal(row: Row) -> bool | None:
-            is_null = get_left(row) is None and get_right(row) is None
-            return is_null if is_safe else None
+            if not is_safe:
+                return None
+            a, b = get_left(row), get_right(row)
+            return a is None and b is None
 
         return "boolean", unequal
     to_left, to_right = converters
 
     def compared(row: Row) -> bool | None:
-        a, b = get_left(row), get_right(row)
+        a = get_left(row)
+        if a is None and not is_safe:  # the right one is not computed: an error there is none
+            return None
+        b = get_right(row)
         if a is None or b is None:
             return (a is b) if is_safe else None
         a = a if to_left is None else to_left(a)

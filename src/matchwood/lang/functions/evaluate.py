@@ -17,8 +17,10 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
+from matchwood.lang.cells import CELL, Cell
 from matchwood.lang.functions import choices, collections, conditions, strings, times
 from matchwood.lang.functions.binding import Get, Types, bind
+from matchwood.lang.functions.cell_reading import CellReading
 from matchwood.lang.functions.registry import FUNCTIONS
 from matchwood.lang.functions.types import Failed, TypeProblem, is_mixed, type_of
 from matchwood.lang.scalars import Attr, Call, Cast, Lambda, Lit, Scalar, parts, text_of
@@ -39,6 +41,7 @@ class Formula:
         self.text = text_of(tree)
         self.inputs: list[str] = _inputs(self.tree)
         self._plans: dict[tuple[Any, ...], tuple[Get, bool] | str] = {}
+        self._readings: dict[frozenset[str], _CellFormula] = {}
 
     def __call__(self, values: Sequence[Any]) -> Any:
         return self.evaluate(values)[0]
@@ -47,6 +50,20 @@ class Formula:
         """The value, and whether some comparison inside met values of another kind."""
         values = [plain_input(value) for value in values]
         types = tuple([type_of(value) for value in values])
+        if CELL in types:
+            return self._of_cells(values)
+        return self._with_types(types, values)
+
+    def _of_cells(self, values: list[Any]) -> tuple[Any, bool]:
+        """As `evaluate`; some values are cells."""
+        named = dict(zip(self.inputs, values, strict=True))
+        cells = frozenset([name for name, value in named.items() if type(value) is Cell])
+        formula = self._readings.get(cells)
+        if formula is None:
+            formula = self._readings[cells] = _CellFormula(self.tree, cells)
+        return formula.evaluate_row(named)
+
+    def _with_types(self, types: tuple[Any, ...], values: list[Any]) -> tuple[Any, bool]:
         plan = self._plans.get(types)
         if plan is None:
             if len(self._plans) >= MAX_PLANS:
@@ -68,6 +85,21 @@ class Formula:
             return str(problem)
         is_partial = _compares_elements(self.tree) and any(map(is_mixed, types))
         return get, is_partial or named.n_unknown > 0
+
+
+class _CellFormula(Formula):
+    """A formula some of whose inputs are cells, which it reads as their places say."""
+
+    def __init__(self, tree: Scalar, cells: frozenset[str]) -> None:
+        self._reading = CellReading(tree, cells)
+        super().__init__(self._reading.tree)
+
+    def evaluate_row(self, named: dict[str, Any]) -> tuple[Any, bool]:
+        """As `evaluate`, given the values of the inputs by name."""
+        row = self._reading.row(named)
+        values = [row[name] for name in self.inputs]
+        types = ["string" if type(value) is Cell else type_of(value) for value in values]
+        return self._with_types(tuple(types), values)
 
 
 PATH = "\1"

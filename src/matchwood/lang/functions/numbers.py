@@ -248,21 +248,21 @@ def _extreme(pick: Callable[..., Any]) -> Callable[[Sequence[Any]], Binding]:
     return bind
 
 
-define("+", "number number", None, group="operators", bind=_arithmetic(
+define("+", "number number", "number", group="operators", bind=_arithmetic(
     lambda a, b: a + b, lambda a, b: a + b, lambda a, b: a + b, _sum_type))  # fmt: skip
-define("-", "number number", None, group="operators", bind=_arithmetic(
+define("-", "number number", "number", group="operators", bind=_arithmetic(
     lambda a, b: a - b, lambda a, b: a - b, lambda a, b: a - b, _sum_type))  # fmt: skip
-define("*", "number number", None, group="operators", bind=_arithmetic(
+define("*", "number number", "number", group="operators", bind=_arithmetic(
     lambda a, b: a * b, _double_product, lambda a, b: a * b, _product_type))  # fmt: skip
-define("%", "number number", None, group="operators", aliases="mod", bind=_arithmetic(
+define("%", "number number", "number", group="operators", aliases="mod", bind=_arithmetic(
     _integer_rest, _double_rest, _decimal_rest, _rest_type))  # fmt: skip
-define("/", "number number", None, group="operators", bind=_quotient)
-define("div", "number number", None, group="operators", bind=_whole_quotient)
-define("negative", "number", None, group=_GROUP, bind=_unary(lambda a: -a, lambda a: -a))
-define("positive", "number", None, group=_GROUP, bind=_unary(lambda a: a, lambda a: a))
-define("abs", "number", None, group=_GROUP, bind=_unary(abs, abs))
-define("floor", "number", None, group=_GROUP, bind=_whole(ROUND_FLOOR, math.floor))
-define("ceil", "number", None, group=_GROUP, aliases="ceiling",
+define("/", "number number", "number", group="operators", bind=_quotient)
+define("div", "number number", "number", group="operators", bind=_whole_quotient)
+define("negative", "number", "number", group=_GROUP, bind=_unary(lambda a: -a, lambda a: -a))
+define("positive", "number", "number", group=_GROUP, bind=_unary(lambda a: a, lambda a: a))
+define("abs", "number", "number", group=_GROUP, bind=_unary(abs, abs))
+define("floor", "number", "number", group=_GROUP, bind=_whole(ROUND_FLOOR, math.floor))
+define("ceil", "number", "number", group=_GROUP, aliases="ceiling",
        bind=_whole(ROUND_CEILING, math.ceil))  # fmt: skip
 define("sqrt", "double", "double", _sqrt, group=_GROUP)
 define("sign", "double", "double", _signum, group=_GROUP, aliases="signum")

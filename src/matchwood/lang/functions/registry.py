@@ -2,7 +2,7 @@
 
     name        as it is written, in lower case; `aliases` are other names that Spark has for it
     takes       the types of its arguments, `?` marks those that may be left out, `*` any number
-    gives       its type, or what tells it from the types of the arguments
+    gives       its type; `number` where the arguments tell which, None where they tell all
     evaluate    from values to a value; NULL in gives NULL out unless `sees_null`
     group       the heading under which the documentation lists it
 
@@ -29,6 +29,7 @@ class Function:
     name: str
     takes: tuple[str, ...]
     bind: Callable[[Sequence[Any]], Binding]
+    gives: str | None
     sees_null: bool
     group: str
     aliases: tuple[str, ...]
@@ -49,7 +50,7 @@ ALIASES: dict[str, str] = {}
 def define(
     name: str,
     takes: str,
-    gives: Any,
+    gives: str | None,
     evaluate: Callable[..., Any] | None = None,
     *,
     aliases: str = "",
@@ -80,7 +81,7 @@ def define(
         return gives, converted
 
     FUNCTIONS[name] = Function(
-        name, wanted, bind or converting, sees_null, group, tuple(aliases.split())
+        name, wanted, bind or converting, gives, sees_null, group, tuple(aliases.split())
     )
     ALIASES.update(dict.fromkeys(aliases.split(), name))
 

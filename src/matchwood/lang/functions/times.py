@@ -111,9 +111,9 @@ define("dayofweek", "date", "int", lambda day: day.isoweekday() % 7 + 1, group=_
 define("weekday", "date", "int", lambda day: day.weekday(), group=_GROUP)
 define("dayofyear", "date", "int", lambda day: day.timetuple().tm_yday, group=_GROUP)
 define("weekofyear", "date", "int", lambda day: day.isocalendar()[1], group=_GROUP)
-define("hour", "timestamp", None, group=_GROUP, bind=_day_or_moment("hour"))
-define("minute", "timestamp", None, group=_GROUP, bind=_day_or_moment("minute"))
-define("second", "timestamp", None, group=_GROUP, bind=_day_or_moment("second"))
+define("hour", "timestamp", "int", group=_GROUP, bind=_day_or_moment("hour"))
+define("minute", "timestamp", "int", group=_GROUP, bind=_day_or_moment("minute"))
+define("second", "timestamp", "int", group=_GROUP, bind=_day_or_moment("second"))
 define("date_add", "date int", "date", _moved, group=_GROUP, aliases="dateadd")
 define("date_sub", "date int", "date", lambda day, n: _moved(day, -n), group=_GROUP)
 define("datediff", "date date", "int", lambda a, b: (a - b).days, group=_GROUP,

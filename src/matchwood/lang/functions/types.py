@@ -1,7 +1,8 @@
 """Types of computed values, as Spark names them, and what they become beside each other.
 
 An event's int is BIGINT, its float DOUBLE, its Decimal DECIMAL with its own digits; a literal int
-is INT when 32 bits hold it.  `void` is the type of NULL.
+is INT when 32 bits hold it.  `void` is the type of NULL, `cell` that of a text that may stand for
+a value of any type (`cell_reading`).
 """
 
 from __future__ import annotations
@@ -10,6 +11,8 @@ from collections.abc import Mapping
 from datetime import date, datetime
 from decimal import ROUND_HALF_UP, Context, Decimal, localcontext
 from typing import Any, NamedTuple
+
+from matchwood.lang.cells import CELL, Cell
 
 INT_MIN, INT_MAX = -(2**31), 2**31 - 1
 LONG_MIN, LONG_MAX = -(2**63), 2**63 - 1
@@ -109,6 +112,7 @@ def is_mixed(kind: Any) -> bool:
 
 _PLAIN: dict[type, str] = {
     bool: "boolean", int: "bigint", float: "double", str: "string", type(None): "void",
+    Cell: CELL,
 }  # fmt: skip
 
 

@@ -13,8 +13,14 @@ from matchwood.lang.moments import read_date, read_timestamp
 _INTEGER = re.compile(r"[+-]?[0-9]+")
 
 
+CELL = "cell"
+"""Stands for the type of a text that may mean a value of any type."""
+
+
 class Cell(str):
-    """A text whose attribute has no one type: a predicate of each kind reads it as its kind."""
+    """A text whose attribute has no one type: a predicate of each kind reads it as its kind,
+    a computed attribute as the place tells that reads it (`functions.cell_reading`).
+    """
 
     __slots__ = ()
 
