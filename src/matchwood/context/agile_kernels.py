@@ -20,14 +20,15 @@ from matchwood.context.search_tree_kernels import (
     tree_probe,
     tree_put,
 )
-from matchwood.index.stabbing.interval_skip_list_kernels import (
-    MOST_MARKERS,
+from matchwood.context.skip_list_box_kernels import move_boxed, put_boxed
+from matchwood.context.skip_list_range_kernels import (
     deescalate_range,
     escalate_range,
-    every_cell,
-    move_boxed,
     put_around,
-    put_boxed,
+)
+from matchwood.index.stabbing.interval_skip_list_kernels import (
+    MOST_MARKERS,
+    every_cell,
     put_exact,
     stab,
     stab_size,

@@ -68,11 +68,11 @@ from matchwood.context.profile_kernels import (
     Profiles,
     entry_range,
 )
+from matchwood.context.skip_list_box_kernels import put_boxed
 from matchwood.index.stabbing.interval_skip_list_kernels import (
     MOST_MARKERS,
     add_node,
     levels_of,
-    put_boxed,
 )
 from matchwood.index.stabbing.marker_kernels import MAX_KEY, MIN_KEY, Structure, has_room, take_out
 from matchwood.kernel.jit import kernel, part

@@ -15,14 +15,10 @@ from matchwood.index.stabbing.marker_kernels import (
     MIN_KEY,
     NODES,
     SEED,
-    VISITED,
     append_after,
     append_marker,
-    drop_marker,
     emit,
     has_room,
-    prepend_marker,
-    take_out,
 )
 from matchwood.kernel.jit import part
 
@@ -53,7 +49,8 @@ def levels_of(s, key):
 
 
 @part
-def _edge(s, node, level):
+def edge_of(s, node, level):
+    """The edge that leaves a node at a level; its cell is the one after it."""
     return np.int64(s.node[node, FIRST_EDGE]) + level
 
 
@@ -78,20 +75,22 @@ def open_list(s, k):
 
 
 @part
-def _target(s, x, level):
-    return np.int64(s.edge[_edge(s, x, level), TARGET])
+def target_of(s, x, level):
+    """The next node at a level."""
+    return np.int64(s.edge[edge_of(s, x, level), TARGET])
 
 
 @part
-def _back(s, x, level):
-    return np.int64(s.edge[_edge(s, x, level), BACK])
+def back_of(s, x, level):
+    """The node before at a level."""
+    return np.int64(s.edge[edge_of(s, x, level), BACK])
 
 
 @part
-def _along(s, x, nil, level, key):
+def along(s, x, nil, level, key):
     """The last node from x on, along one level, that is not above a key."""
     while True:
-        y = _target(s, x, level)
+        y = target_of(s, x, level)
         if y == nil or s.node_key[y] > key:
             return x
         x = y
@@ -102,7 +101,7 @@ def floor_node(s, k, key):
     """The last node whose key is not above this one."""
     x, nil = 2 * k, 2 * k + 1
     for level in range(LEVELS - 1, -1, -1):
-        x = _along(s, x, nil, level, key)
+        x = along(s, x, nil, level, key)
     return x
 
 
@@ -112,7 +111,7 @@ def ceil_node(s, k, key):
     x = floor_node(s, k, key)
     if s.node_key[x] == key:
         return x
-    return _target(s, x, 0)
+    return target_of(s, x, 0)
 
 
 @part
@@ -122,7 +121,7 @@ def end_node(s, k, hi):
 
 
 @part
-def _ends_after(s, k, node, hi):
+def ends_after(s, k, node, hi):
     """Whether a range that ends at this node has hi in it or before it."""
     return node == 2 * k + 1 or s.node_key[node] > hi
 
@@ -135,17 +134,17 @@ def mark_path(s, k, i, a, b):
     while x != b:
         level = np.int64(s.node[x, N_LEVELS]) - 1
         while True:
-            y = _target(s, x, level)
+            y = target_of(s, x, level)
             if y == b or b == nil or (y != nil and s.node_key[y] < s.node_key[b]):
                 break
             level -= 1
-        append_marker(s, i, _edge(s, x, level) + 1)
+        append_marker(s, i, edge_of(s, x, level) + 1)
         x = y
-    _note_range(s, k, i)
+    note_range(s, k, i)
 
 
 @part
-def _note_range(s, k, i):
+def note_range(s, k, i):
     """K(i) from the first and the last marker."""
     first, last = s.ends[i, 0], s.ends[i, 1]
     a = s.edge[s.marker[first, CELL] - 1, SOURCE]
@@ -164,10 +163,10 @@ def add_node(s, k, key, levels, before):
     x, nil = 2 * k, 2 * k + 1
     needed = np.int64(0)
     for level in range(LEVELS - 1, -1, -1):
-        x = _along(s, x, nil, level, key)
+        x = along(s, x, nil, level, key)
         before[level] = x
         if level < levels:
-            needed += s.cell_size[_edge(s, x, level) + 1]
+            needed += s.cell_size[edge_of(s, x, level) + 1]
     if s.node_key[x] == key:
         return x
     is_full = s.count[NODES] == len(s.node_key) or s.count[EDGES] + levels > len(s.edge)
@@ -179,12 +178,12 @@ def add_node(s, k, key, levels, before):
     s.node[node, FIRST_EDGE] = s.count[EDGES]
     s.node[node, N_LEVELS] = levels
     for level in range(levels):
-        split = _edge(s, before[level], level)
+        split = edge_of(s, before[level], level)
         at = s.count[EDGES] + level
         s.edge[at, TARGET] = s.edge[split, TARGET]
         s.edge[at, SOURCE] = node
         s.edge[at, BACK] = before[level]
-        s.edge[_edge(s, s.edge[split, TARGET], level), BACK] = node
+        s.edge[edge_of(s, s.edge[split, TARGET], level), BACK] = node
         s.edge[split, TARGET] = node
         s.cell_head[at + 1] = -1
         s.cell_size[at + 1] = 0
@@ -215,202 +214,17 @@ def put_exact(s, k, i, lo, hi, before):
 @part
 def every_cell(s, k):
     """The cell of the range from HEAD to NIL."""
-    return _edge(s, 2 * k, LEVELS) + 1
-
-
-@part
-def put_boxed(s, k, i, lo, hi, level):
-    """Put identifier i on ranges that begin and end at nodes of more than `level` levels: the
-    leaf boxes of GBU.
-    """
-    a = _below(s, k, np.int64(2 * k), LEVELS - 1, level, lo)
-    b = _below(s, k, np.int64(2 * k), LEVELS - 1, level, hi)
-    mark_path(s, k, i, a, _target(s, b, level))
-
-
-@part
-def _below(s, k, x, high, low, key):
-    """From node x, which is not above a key, down from level `high`: the last node of level `low`
-    that is not above it.  Counts the nodes on the way.
-    """
-    nil = 2 * k + 1
-    for level in range(high, low - 1, -1):
-        while True:
-            s.count[VISITED] += 1
-            y = _target(s, x, level)
-            if y == nil or s.node_key[y] > key:
-                break
-            x = y
-    return x
-
-
-@part
-def _beside(s, k, x, low, key):
-    """The same from any node of level `low`: up to the first range that holds the key, down again.
-
-    As many steps as levels between here and there, however long the list is.
-    """
-    nil = 2 * k + 1
-    while s.node_key[x] > key:
-        s.count[VISITED] += 1
-        level = np.int64(s.node[x, N_LEVELS]) - 1
-        x = _back(s, x, level)
-        if s.node_key[x] <= key:
-            return _below(s, k, x, level, low, key)
-    while True:
-        s.count[VISITED] += 1
-        level = np.int64(s.node[x, N_LEVELS]) - 1
-        y = _target(s, x, level)
-        if y == nil or s.node_key[y] > key:
-            return _below(s, k, x, level, low, key)
-        x = y
-
-
-@part
-def move_boxed(s, k, i, lo, hi, level):
-    """What `take_out` and `put_boxed` do, but found from where identifier i is: the bottom-up
-    update of GBU.
-    """
-    first = s.ends[i, 0]
-    if first < 0:
-        put_boxed(s, k, i, lo, hi, level)
-        return
-    x = np.int64(s.edge[s.marker[first, CELL] - 1, SOURCE])
-    if s.node[x, N_LEVELS] <= level:  # it was put exactly: its range begins between two boxes
-        x = np.int64(2 * k)
-    a = _beside(s, k, x, level, lo)
-    b = _beside(s, k, a, level, hi)
-    take_out(s, i)
-    mark_path(s, k, i, a, _target(s, b, level))
-
-
-@part
-def _mark_level(s, k, i, x, hi, level):
-    """Put identifier i on the ranges of a level from node x on, until one ends beyond hi."""
-    while True:
-        append_marker(s, i, _edge(s, x, level) + 1)
-        x = _target(s, x, level)
-        if _ends_after(s, k, x, hi):
-            break
-    _note_range(s, k, i)
-
-
-@part
-def put_around(s, k, i, lo, hi):
-    """Put identifier i on a few ranges around [lo, hi]: those of the highest level that has a node
-    in it, so that they reach little further than it does.  These are two or three, since one node
-    in two goes a level higher.
-    """
-    x, nil = np.int64(2 * k), 2 * k + 1
-    for level in range(LEVELS - 1, -1, -1):
-        x = _along(s, x, nil, level, lo)
-        if level == 0 or not _ends_after(s, k, _target(s, x, level), hi):
-            _mark_level(s, k, i, x, hi, level)
-            return
-
-
-@part
-def put_cover(s, k, i, lo, hi):
-    """Put identifier i on the smallest ranges there are that cover [lo, hi]."""
-    mark_path(s, k, i, floor_node(s, k, lo), end_node(s, k, hi))
-
-
-@part
-def _lowest_cover(s, k, i, lo, hi):
-    """Put identifier i, which has no markers, on the lowest single range that covers [lo, hi]."""
-    x, nil = np.int64(2 * k), 2 * k + 1
-    found = _edge(s, x, LEVELS)
-    for level in range(LEVELS - 1, -1, -1):
-        x = _along(s, x, nil, level, lo)
-        if not _ends_after(s, k, _target(s, x, level), hi):
-            break
-        found = _edge(s, x, level)
-    append_marker(s, i, found + 1)
-
-
-@part
-def _grow_right(s, k, i, hi):
-    """Replace the last ranges by the lowest higher one that reaches beyond hi."""
-    while s.ends[i, 1] >= 0:
-        m = s.ends[i, 1]
-        at = np.int64(s.marker[m, CELL]) - 1
-        node = np.int64(s.edge[at, SOURCE])
-        level = at - s.node[node, FIRST_EDGE]
-        drop_marker(s, m)
-        for higher in range(level + 1, s.node[node, N_LEVELS]):
-            if _ends_after(s, k, _target(s, node, higher), hi):
-                append_marker(s, i, _edge(s, node, higher) + 1)
-                return
-
-
-@part
-def _grow_left(s, k, i, lo):
-    """Replace the first ranges by the lowest higher one that begins at lo or before it."""
-    while s.ends[i, 0] >= 0:
-        m = s.ends[i, 0]
-        at = np.int64(s.marker[m, CELL]) - 1
-        node = np.int64(s.edge[at, TARGET])
-        level = at - s.node[s.edge[at, SOURCE], FIRST_EDGE]
-        drop_marker(s, m)
-        for higher in range(level + 1, s.node[node, N_LEVELS]):  # ranges that end at the node
-            x = _back(s, node, higher)
-            if s.node_key[x] <= lo:
-                prepend_marker(s, i, _edge(s, x, higher) + 1)
-                return
-
-
-@part
-def escalate_range(s, k, i, lo, hi):
-    """Grow K(i) until it covers [lo, hi], by moving as few markers up as it takes.
-
-    There must be room for MOST_MARKERS.
-    """
-    if s.ends[i, 0] < 0:
-        put_cover(s, k, i, lo, hi)
-        return
-    was_lo, was_hi = s.range[i, 0], s.range[i, 1]
-    if hi > was_hi:
-        _grow_right(s, k, i, hi)
-    if lo < was_lo and s.ends[i, 0] >= 0:
-        _grow_left(s, k, i, lo)
-    if s.ends[i, 0] < 0:
-        _lowest_cover(s, k, i, min(lo, was_lo), max(hi, was_hi))
-    _note_range(s, k, i)
-
-
-@part
-def deescalate_range(s, k, i, lo, hi, before):
-    """Shrink K(i) to the smallest ranges there are around [lo, hi]; if it is on them already, to
-    [lo, hi] itself, for which ranges are split.  False when there is no room.
-    """
-    if not has_room(s, MOST_MARKERS):
-        return False
-    a, b = floor_node(s, k, lo), end_node(s, k, hi)
-    first = s.node_key[a]
-    last = MAX_KEY if b == 2 * k + 1 else s.node_key[b] - 1
-    if first > s.range[i, 0] or last < s.range[i, 1]:
-        take_out(s, i)
-        mark_path(s, k, i, a, b)
-        return True
-    if lo != MIN_KEY:
-        a = add_node(s, k, lo, levels_of(s, lo), before)
-    if a >= 0 and hi != MAX_KEY:
-        b = add_node(s, k, hi + 1, levels_of(s, hi + 1), before)
-    if a < 0 or b < 0 or not has_room(s, MOST_MARKERS):
-        return False
-    take_out(s, i)
-    mark_path(s, k, i, a, b)
-    return True
+    return edge_of(s, 2 * k, LEVELS) + 1
 
 
 @part
 def stab(s, k, key, out, n):
     """Append the identifiers whose ranges hold a key: those on the ranges of the way to it."""
     x, nil = np.int64(2 * k), 2 * k + 1
-    n = emit(s, _edge(s, x, LEVELS) + 1, out, n)
+    n = emit(s, edge_of(s, x, LEVELS) + 1, out, n)
     for level in range(LEVELS - 1, -1, -1):
-        x = _along(s, x, nil, level, key)
-        n = emit(s, _edge(s, x, level) + 1, out, n)
+        x = along(s, x, nil, level, key)
+        n = emit(s, edge_of(s, x, level) + 1, out, n)
     return n
 
 
@@ -418,8 +232,8 @@ def stab(s, k, key, out, n):
 def stab_size(s, k, key):
     """How many identifiers `stab` appends."""
     x, nil = np.int64(2 * k), 2 * k + 1
-    n = np.int64(s.cell_size[_edge(s, x, LEVELS) + 1])
+    n = np.int64(s.cell_size[edge_of(s, x, LEVELS) + 1])
     for level in range(LEVELS - 1, -1, -1):
-        x = _along(s, x, nil, level, key)
-        n += s.cell_size[_edge(s, x, level) + 1]
+        x = along(s, x, nil, level, key)
+        n += s.cell_size[edge_of(s, x, level) + 1]
     return n
