@@ -49,6 +49,10 @@ def run(
     minutes: Annotated[
         float | None, typer.Option(help="Suite papers: stop after so long; run again to go on.")
     ] = None,
+    jobs: Annotated[
+        int,
+        typer.Option(help="Suite papers: points measured side by side; at most the idle cores."),
+    ] = 1,
     seed: Annotated[int | None, typer.Option(help="Seed of the workloads.")] = None,
     out: Annotated[
         Path | None,
@@ -75,6 +79,7 @@ def run(
                 seed=seed,
                 minutes=minutes,
                 suite=suite,
+                jobs=jobs,
             )
         if as_json:
             print_json(as_data(results))

@@ -18,6 +18,7 @@ from matchwood.bench.papers.compare import NOISE, SLOWER, as_text, compare_runs
 from matchwood.bench.papers.curves import panels
 from matchwood.bench.papers.isolated import ENDED, EXPANSION, MEMORY, TIME, Child, Refused
 from matchwood.bench.papers.rows import MEASURED, REFUSED, WRONG, Results
+from matchwood.bench.papers.workers import side_by_side
 from matchwood.errors import ExpansionError, FormatError, MatchwoodError
 
 PANELS = {"be_tree": 27, "ps_tree": 26, "vcr": 8, "a_tree": 23, "agile": 8}
@@ -106,6 +107,45 @@ def test_a_run_resumes_where_it_stopped(tmp_path: Path) -> None:
     nothing: list[str] = []
     run_papers("paper", out, lambda what, *_: nothing.append(what), papers=[paper])
     assert nothing == []
+
+
+def test_two_jobs_measure_the_rows_of_one_and_resume_as_it_does(tmp_path: Path) -> None:
+    points = "[{ n_subscriptions = 200 }, { n_subscriptions = 300 }, { n_subscriptions = 400 }]"
+    paper = tiny("scan", "be_tree", points=points)
+    alone = run_papers("paper", tmp_path / "one.jsonl", papers=[paper])
+    out = tmp_path / "two.jsonl"
+    both = run_papers("paper", out, papers=[paper], jobs=2)
+
+    def answers(results: Results) -> dict[tuple[int, str], tuple[str, str]]:
+        return {
+            (row["point"], row["series"]): (row["definition"], row["answers"]) for row in results
+        }
+
+    assert answers(both) == answers(alone)
+    assert len(rows_of(out)) == 1 + 6
+    nothing: list[str] = []
+    run_papers("paper", out, lambda what, *_: nothing.append(what), papers=[paper], jobs=2)
+    assert nothing == []
+
+
+def test_a_worker_that_fails_or_ends_is_an_error_and_leaves_no_process() -> None:
+    import os
+
+    def fails(number: int) -> int:
+        if number == 2:
+            raise ValueError("two")
+        return os.getpid()
+
+    found: list[tuple[int, int]] = []
+    with pytest.raises(MatchwoodError, match="ValueError: two"):
+        found += side_by_side([0, 1, 2, 3], 2, fails)
+    with pytest.raises(MatchwoodError, match="fewer --jobs"):
+        list(side_by_side([0, 1], 2, lambda _: os._exit(1)))
+    with pytest.raises(ChildProcessError):
+        os.waitpid(-1, os.WNOHANG)
+    done = list(side_by_side([0, 1, 3, 4], 2, fails))
+    assert sorted(number for number, _ in done) == [0, 1, 3, 4]
+    assert os.getpid() not in {pid for _, pid in done}
 
 
 def test_a_changed_definition_is_measured_again(tmp_path: Path) -> None:

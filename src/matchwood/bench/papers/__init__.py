@@ -4,9 +4,11 @@
     rows.py       the result file: one JSON line a row, so that a run resumes
     isolated.py   a row's index in a process of its own, with a time cap and a memory cap
     runner.py     what is still to measure, row by row
+    workers.py    points measured side by side
     *_rows.py     how one kind of case is measured
     curves.py     rows -> the numbers of a figure
     claims.py     a claim and the numbers -> holds, partly, does not
+    reasons.py    what stands behind a claim that does not wholly hold
     summary.py    verdicts for the screen, for machines and as Markdown
     page.py       the HTML page; drawing.py its pictures; compare.py two runs side by side
 

@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from matchwood.bench.answers import WrongAnswers
+from matchwood.bench.papers.workers import end_with_parent
 from matchwood.errors import ExpansionError, MatchwoodError
 
 TIME, MEMORY, EXPANSION, NOT_TAKEN, ENDED = (
@@ -97,6 +98,7 @@ def _serve(steps: Callable[[], Iterator[Any]], there: Connection, megabytes: int
     """The child's whole life; it never returns into the parent's code."""
     try:
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent ends it
+        end_with_parent()
         gc.disable()
         used = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0]) * _PAGE
         cap = used + megabytes * 2**20

@@ -16,6 +16,7 @@ from matchwood.bench.papers.cases import NAME, PRESETS, Case, Limits, Paper, rea
 from matchwood.bench.papers.index_rows import Contender
 from matchwood.bench.papers.isolated import Child, Refused
 from matchwood.bench.papers.rows import MEASURED, REFUSED, WRONG, Results, Row, definition
+from matchwood.bench.papers.workers import side_by_side
 from matchwood.bench.surroundings import commit, machine, versions
 from matchwood.errors import MatchwoodError
 from matchwood.workload import Workload
@@ -46,20 +47,24 @@ def run_papers(
     minutes: float | None = None,
     papers: Sequence[Paper] | None = None,
     suite: str = NAME,
+    jobs: int = 1,
 ) -> Results:
     """Measure what is missing; see `matchwood bench run --help`.
 
     only     cases ("be_tree/5a") or papers ("be_tree")
     minutes  stop after so long; the same command goes on later
+    jobs     points measured side by side; at most as many as there are idle cores
     Raises WrongAnswers at the end when a contender disagreed with scan or with the others.
     """
     if preset not in PRESETS:
         raise MatchwoodError(f"expected a preset among {', '.join(PRESETS)}, found {preset!r}")
+    if jobs < 1:
+        raise MatchwoodError(f"expected at least one job, found {jobs}")
     chosen = _chosen(read_papers(suite) if papers is None else papers, only)
     path = FOLDER if out is None else out
     path = path if path.suffix == ".jsonl" else path / f"{suite}-{preset}.jsonl"
     results = Results.begin(path, {
-        "suite": suite, "preset": preset, "seed": seed, "commit": commit(),
+        "suite": suite, "preset": preset, "seed": seed, "commit": commit(), "jobs": jobs,
         "machine": machine(), "versions": versions(),
         "started": datetime.now(UTC).isoformat(timespec="seconds"),
     })  # fmt: skip
@@ -69,18 +74,26 @@ def run_papers(
         for point in case.numbers(preset, paper.presets[preset])
     ]
     limits = {paper.id: paper.presets[preset] for paper, _ in chosen}
-    total, done = sum(map(len, tasks)), 0
+    total = sum(map(len, tasks))
+    left = [[task for task in group if _missing(results, task)] for group in tasks]
+    done = total - sum(map(len, left))
     until = None if minutes is None else time.monotonic() + 60 * minutes
-    for group in tasks:
-        left = [task for task in group if _missing(results, task)]
-        done += len(group) - len(left)
+
+    def work(number: int) -> list[Row]:
         if until is not None and time.monotonic() > until:
-            break
-        for task, row in _measured(left, limits[group[0].case.paper], results):
-            results.add(_completed(task, row))
+            return []
+        group = left[number]
+        found = _measured(group, limits[group[0].case.paper], results)
+        return [_completed(task, row) for task, row in found]
+
+    numbers = [number for number, group in enumerate(left) if group]
+    for number, rows in side_by_side(numbers, jobs, work):
+        for row in rows:
+            results.add(row)
             done += 1
             if progress is not None:
-                progress(f"{task.case.key} {task.case.x(task.point)}", done, total)
+                case = left[number][0].case
+                progress(f"{case.key} {case.x(row['point'])}", done, total)
     wrong = [row for row in results if row["state"] == WRONG]
     if wrong:
         raise WrongAnswers(
