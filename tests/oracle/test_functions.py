@@ -155,5 +155,7 @@ def _answers(frame: Any, selected: list[str]) -> list[Any]:
 
 
 def test_the_canonical_text_of_a_generated_call_reads_back() -> None:
-    for _, _, formula in texts(Random(3)):
-        assert text_of(read_scalar(formula.text)) == formula.text
+    for _, text, formula in texts(Random(3), nesting=0.3):
+        tree = read_scalar(formula.text)
+        assert text_of(tree) == formula.text
+        assert repr(settled(tree)) == repr(settled(read_scalar(text))), text

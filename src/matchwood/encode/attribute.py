@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from functools import lru_cache
 from typing import NamedTuple
+from weakref import WeakValueDictionary
 
 from matchwood.encode.keys import Keys
 from matchwood.encode.kinds import is_internal, shown
@@ -13,11 +13,13 @@ from matchwood.lang.functions.evaluate import Formula
 from matchwood.lang.names import is_context
 from matchwood.lang.scalars import tree_of
 
+_FORMULAS: WeakValueDictionary[str, Formula] = WeakValueDictionary()
 
-@lru_cache(maxsize=4096)
+
 def formula_of(name: str) -> Formula:
-    """What computes an attribute; attributes of several matchers share it."""
-    return Formula(tree_of(name))
+    """What computes an attribute; attributes of several segments and matchers share it."""
+    found = _FORMULAS.get(name)
+    return _FORMULAS.setdefault(name, Formula(tree_of(name))) if found is None else found
 
 
 @dataclass(slots=True)

@@ -90,8 +90,13 @@ def _check_attribute(attributes: list[dict[str, Any]], id_: int) -> None:
         _expect(each["type"] is not None, f"a type at {where}", None)
     else:
         name, of_kind = split(each["name"])
-        trouble = _computed_problem(name) if is_computed(name) else problem(name)
-        _expect(trouble is None, f"a name at {where}", each["name"])
+        if is_computed(name):
+            read = _read_computed(name)
+            _expect(read == name, f"a name at {where}", each["name"])
+            if of_kind is None and read == each["name"]:
+                each["name"] = read  # it keeps the tree, so that the text is not read again
+        else:
+            _expect(problem(name) is None, f"a name at {where}", each["name"])
         if of_kind is not None:
             wanted = KINDS[of_kind]
             _expect(each["type"] == wanted, f"{wanted} at {where}", each["type"])
@@ -118,13 +123,12 @@ def _check_attribute(attributes: list[dict[str, Any]], id_: int) -> None:
         _expect(found in types, f"{types[0]} beside {where}", found)
 
 
-def _computed_problem(name: str) -> str | None:
-    """What is wrong with the text of a computed attribute; None if it reads."""
+def _read_computed(name: str) -> str | None:
+    """The canonical name of a computed attribute; None if its text cannot be read."""
     try:
-        is_same = named(tree_of(name)) == name
-    except (MatchwoodError, RecursionError) as error:
-        return str(error)
-    return None if is_same else "its canonical text"
+        return named(tree_of(name))
+    except (MatchwoodError, RecursionError):
+        return None
 
 
 def _derived_ids(each: dict[str, Any]) -> list[int]:

@@ -17,8 +17,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from decimal import Decimal
-from functools import lru_cache
 from typing import Any
+from weakref import WeakValueDictionary
 
 COMPUTED = "\0"
 """What the name of a computed attribute begins with."""
@@ -91,16 +91,40 @@ def is_computed(name: str) -> bool:
     return name.startswith(COMPUTED)
 
 
+class ComputedName(str):
+    """The name of a computed attribute that knows its tree, so that its text is not read again."""
+
+    __slots__ = ("__weakref__", "tree")
+    tree: Scalar
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _computed_name, (str(self), self.tree)
+
+
+_NAMES: WeakValueDictionary[str, ComputedName] = WeakValueDictionary()
+"""Names in use, by themselves: a name that was taken apart and put together finds its tree."""
+
+
+def _computed_name(name: str, tree: Scalar) -> ComputedName:
+    found = ComputedName(name)
+    found.tree = tree
+    return _NAMES.setdefault(name, found)
+
+
 def named(tree: Scalar) -> str:
     """The name that a predicate has for a tree: an attribute's own, or that of a computed one."""
-    return tree.name if isinstance(tree, Attr) else COMPUTED + text_of(tree)
+    if isinstance(tree, Attr):
+        return tree.name
+    return _computed_name(COMPUTED + text_of(tree), tree)
 
 
-@lru_cache(maxsize=4096)
 def tree_of(name: str) -> Scalar:
-    """The tree of a name."""
+    """The tree of a name; reads its text if no `ComputedName` of it is in use."""
     if not is_computed(name):
         return Attr(name)
+    known = _NAMES.get(name)
+    if known is not None:
+        return known.tree
     from matchwood.lang.general import read_scalar
 
     return read_scalar(name.removeprefix(COMPUTED))

@@ -38,10 +38,15 @@ class Formula:
 
     def __init__(self, tree: Scalar) -> None:
         self.tree = _with_paths(tree)
-        self.text = text_of(tree)
+        self._written = tree
         self.inputs: list[str] = _inputs(self.tree)
         self._plans: dict[tuple[Any, ...], tuple[Get, bool] | str] = {}
         self._readings: dict[frozenset[str], _CellFormula] = {}
+
+    @property
+    def text(self) -> str:
+        """The canonical text."""
+        return text_of(self._written)
 
     def __call__(self, values: Sequence[Any]) -> Any:
         return self.evaluate(values)[0]
