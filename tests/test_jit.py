@@ -1,6 +1,7 @@
 """Compiled code: refuses to allocate, is cached by what it is made of, says that it compiles."""
 
 import os
+import platform
 import shutil
 import subprocess
 import sys
@@ -47,6 +48,35 @@ def test_a_kernel_that_allocates_does_not_compile():
     with pytest.raises(NumbaError, match="zeros"):
         jit.kernel(allocates)(3)
     assert jit.numba.njit(allocates)(3) == 0  # Numba itself has nothing against it
+
+
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="looks for an instruction of x86-64")
+def test_either_is_an_instruction_where_a_choice_is_a_branch():
+    """Else searches take several times as long, and nothing but a benchmark would tell."""
+
+    def by_branch(words, key):
+        low, n = np.int64(0), np.int64(len(words))
+        while n > 1:
+            half = n >> 1
+            low += half if words[low + half] <= key else np.int64(0)
+            n -= half
+        return low
+
+    def by_either(words, key):
+        low, n = np.int64(0), np.int64(len(words))
+        while n > 1:
+            half = n >> 1
+            low = jit.either(words[low + half] <= key, low + half, low)
+            n -= half
+        return low
+
+    words, moves = np.arange(0, 100, 3), []
+    for function in (by_branch, by_either):
+        compiled = jit.numba.njit(function)  # kept code cannot be looked at
+        assert [compiled(words, key) for key in (0, 2, 3, 50, 99)] == [0, 0, 1, 16, 33]
+        (code,) = compiled.inspect_asm().values()
+        moves.append(code.count("cmov"))
+    assert moves[0] < moves[1]
 
 
 def run(code, cache, **env):

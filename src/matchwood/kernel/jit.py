@@ -140,6 +140,32 @@ lowest_bit: Any = (
 """lowest_bit(word): the position of the lowest bit that is 1; the word is not 0."""
 
 
+def _either(typing_context: Any, flag: Any, one: Any, other: Any) -> Any:
+    """A choice that LLVM keeps as an instruction: it is told that no guess would be good."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        flag, one, other = arguments
+        chosen = builder.select(builder.trunc(flag, ir.IntType(1)), one, other)
+        chosen.set_metadata("unpredictable", builder.module.add_metadata([]))
+        return chosen
+
+    return types.int64(types.boolean, types.int64, types.int64), generate
+
+
+def _plain_either(flag: Any, one: Any, other: Any) -> Any:
+    """What `either` is without a compiler."""
+    return one if flag else other
+
+
+either: Any = _plain_either if numba.config.DISABLE_JIT else intrinsic(_either)
+"""either(flag, one, other): one of two int64, without a branch.
+
+LLVM turns `one if flag else other` into a branch where the next step of a loop depends on it: a
+binary search then takes five times as long, because half of the guesses are wrong
+(tests/test_jit.py looks at the instructions).
+"""
+
+
 def _word_at(typing_context: Any, array: Any, at: Any) -> Any:
     """Eight bytes of an array of bytes as one integer, wherever they begin."""
 

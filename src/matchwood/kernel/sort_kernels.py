@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from matchwood.kernel.jit import part
+from matchwood.kernel.jit import either, part
 
 
 @part
@@ -73,22 +73,20 @@ def sort_by(item, rank, begin, end):
 @part
 def first_not_below(word, low, high, key):
     """The first position of low..high - 1 whose word is key or greater; high when there is none."""
-    while low < high:
-        middle = (low + high) >> 1
-        if word[middle] < key:
-            low = middle + 1
-        else:
-            high = middle
+    n = high - low + 1
+    while n > 1:
+        half = n >> 1
+        low = either(word[low + half - 1] < key, low + half, low)
+        n -= half
     return low
 
 
 @part
 def last_not_above(word, low, high, key):
-    """The last position of low..high - 1 whose word is key or smaller; low when there is none."""
-    while high - low > 1:
-        middle = (low + high) >> 1
-        if word[middle] <= key:
-            low = middle
-        else:
-            high = middle
+    """The last position of low + 1..high - 1 whose word is key or smaller; low if there is none."""
+    n = high - low
+    while n > 1:
+        half = n >> 1
+        low = either(word[low + half] <= key, low + half, low)
+        n -= half
     return low

@@ -6,17 +6,13 @@ import numpy as np
 
 from matchwood.index.blocks.words import code_of, is_open, signature_bit
 from matchwood.kernel.jit import part, prefetch
+from matchwood.kernel.sort_kernels import last_not_above
 
 
 @part
 def place_of(places, dim, key):
     """The space of a dimension that a key falls into; there is one."""
-    base, n = places.dim_start[dim], places.dim_start[dim + 1] - places.dim_start[dim]
-    while n > 1:  # without a branch that depends on the key
-        half = n >> 1
-        base += half if places.first_key[base + half] <= key else np.int64(0)
-        n -= half
-    return base
+    return last_not_above(places.first_key, places.dim_start[dim], places.dim_start[dim + 1], key)
 
 
 @part

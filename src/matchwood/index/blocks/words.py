@@ -27,6 +27,7 @@ from typing import NamedTuple
 import numpy as np
 
 from matchwood.kernel.jit import part
+from matchwood.kernel.sort_kernels import last_not_above
 
 INTERVAL, MASK, POOLED = range(3)
 PRESENCE = 31
@@ -249,12 +250,7 @@ def code_of(codes, attr, key):
             return n
         return np.int64(codes.dense[begin + (key - codes.low[attr])])
     first = codes.cut_start[attr]
-    base = first
-    while n > 1:  # without a branch that depends on the key
-        half = n >> 1
-        base += half if codes.cut[base + half] <= key else np.int64(0)
-        n -= half
-    return base - first + 1
+    return last_not_above(codes.cut, first, first + n, key) - first + 1
 
 
 @part

@@ -43,14 +43,8 @@ class Spaces(NamedTuple):
 @part
 def place_of(spaces, dim, key):
     """The place of the space that a key falls into; the dimension has cuts."""
-    base = np.uint64(spaces.start[dim])
-    n = np.uint64(spaces.size[dim])
-    one = np.uint64(1)
-    while n > one:  # without a branch that depends on the key
-        half = n >> one
-        base += half if spaces.cut[base + half] <= key else np.uint64(0)
-        n -= half
-    return np.int64(base)
+    start = np.int64(spaces.start[dim])
+    return last_not_above(spaces.cut, start, start + spaces.size[dim], key)
 
 
 @part

@@ -8,6 +8,7 @@ import numpy as np
 
 from matchwood.kernel.id_list_kernels import insert_id, remove_id, reserve
 from matchwood.kernel.jit import kernel, part
+from matchwood.kernel.sort_kernels import last_not_above
 
 NONE = -1
 FIRST, N_LEAVES, FREE, HIGH = range(4)
@@ -89,21 +90,11 @@ def cover(leaves, lists, first, last, id_, step):
         leaf = np.int64(leaves.next[leaf])
 
 
-@part
-def _last_at_most(cuts, n, key):
-    base, one = np.uint64(0), np.uint64(1)
-    while n > one:  # without a branch that depends on the key
-        half = n >> one
-        base += half if cuts[base + half] <= key else np.uint64(0)
-        n -= half
-    return base
-
-
 @kernel
 def find_leaves(cuts, leaf_of, n, keys, found):
     """The leaf of every key."""
     for i in range(len(keys)):
-        found[i] = leaf_of[_last_at_most(cuts, np.uint64(n), keys[i])]
+        found[i] = leaf_of[last_not_above(cuts, np.int64(0), n, keys[i])]
 
 
 @kernel
@@ -128,9 +119,9 @@ def fill_leaves(lists, cuts, n, lo, hi, ids, counts, is_counting):
     Run twice: to count, and to write.
     """
     for k in range(len(ids)):
-        first = _last_at_most(cuts, np.uint64(n), lo[k])
-        last = _last_at_most(cuts, np.uint64(n), hi[k])
-        for leaf in range(first, last + np.uint64(1)):
+        first = last_not_above(cuts, np.int64(0), n, lo[k])
+        last = last_not_above(cuts, np.int64(0), n, hi[k])
+        for leaf in range(first, last + 1):
             if is_counting:
                 counts[leaf] += 1
             else:
