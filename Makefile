@@ -10,10 +10,10 @@ setup:
 	@sh bin/setup dev
 
 test: setup
-	$(python) -m pytest -n auto --dist loadgroup
+	$(python) -m pytest -n auto --dist loadgroup --no-loadscope-reorder
 
 test-fast: setup
-	$(python) -m pytest -n auto --dist loadgroup -m "not slow and not spark"
+	$(python) -m pytest -n auto --dist loadgroup --no-loadscope-reorder -m "not slow and not spark"
 
 lint: setup
 	$(python) -m ruff format --check .

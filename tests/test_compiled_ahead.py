@@ -56,7 +56,7 @@ print(compile_count())
 
 def run(path, home, code=RUN, **env):
     """Compilations of a process that has only this package and an empty home."""
-    unset = ("NUMBA_CACHE_DIR", "XDG_CACHE_HOME", "MATCHWOOD_QUIET", "MATCHWOOD_COMPILED_TO",
+    unset = ("NUMBA_CACHE_DIR", "XDG_CACHE_HOME", "MATCHWOOD_QUIET",
              store.CHOICE)  # fmt: skip
     clean = {key: value for key, value in os.environ.items() if key not in unset}
     done = subprocess.run(

@@ -1,44 +1,37 @@
-"""What is compiled ahead is what the product needs: the quick tests compile nothing else."""
+"""What is compiled ahead is what the product needs.
+
+Every test of public verbs holds this law: the fixture `compiled_ahead` of conftest.py fails it when
+it compiles a kernel that was left out.  Here is what the fixture counts.
+"""
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
-from pathlib import Path
+from ahead import left_out
+from matchwood.kernel import store
+from matchwood.kernel.cache import folder_name
+from matchwood.kernel.compile_times import Compiled
 
-import pytest
-
-from matchwood.bench.compile_ahead import compile_kernels
-
-TESTS = Path(__file__).parent
-PUBLIC_VERBS = (
-    "tests/engine/test_matching.py",
-    "tests/engine/test_snapshot.py",
-    "tests/engine/test_subscriptions.py",
-    "tests/engine/test_add_many.py",
-    "tests/engine/test_explain.py",
-    "tests/context/test_matcher.py",
-    "tests/context/test_agile.py",
-    "tests/index/test_interval_events.py",
-    "tests/workload",
-)
-"""The contract tests of indexes are left out: they pass arrays that no public verb makes, with gaps
-or protected by NumPy, and these have types of their own."""
+SORTING = "matchwood.kernel.sort_kernels"
 
 
-@pytest.mark.slow
-def test_tests_of_public_verbs_compile_nothing_that_the_exercise_does_not(tmp_path):
-    compile_kernels()  # into the cache that the tests use; loads what is there
-    log = tmp_path / "compiled"
-    done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-m",
-         "not slow and not spark", *PUBLIC_VERBS],
-        capture_output=True,
-        text=True,
-        cwd=TESTS.parent,
-        env={**os.environ, "MATCHWOOD_COMPILED_TO": str(log), "MATCHWOOD_PROFILE": "fast"},
-        check=False,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stdout[-3000:]
-    assert log.read_text().splitlines() == []
+def shelf_with(*modules: str) -> store.Shelf:
+    files = {f"{folder_name(module)}/kernel-1.0123456789abcdef.nbc": "0" for module in modules}
+    return store.Shelf("x86-64-v3", None, files)
+
+
+def test_a_kernel_of_a_module_that_was_compiled_ahead_is_left_out(monkeypatch):
+    monkeypatch.setattr(store, "shelves", lambda: (shelf_with(SORTING),))
+    compiled = Compiled(SORTING, "sort_words", "array(int64, 1d, A)", 0.1, 0.2)
+    assert left_out([compiled]) == [f"{SORTING}.sort_words(array(int64, 1d, A))"]
+
+
+def test_a_module_that_was_edited_since_is_not_reported(monkeypatch):
+    monkeypatch.setattr(
+        store, "shelves", lambda: (shelf_with("matchwood.kernel.id_table_kernels"),)
+    )
+    assert left_out([Compiled(SORTING, "sort_words", "int64", 0.1, 0.2)]) == []
+
+
+def test_kernels_of_tests_are_not_reported(monkeypatch):
+    monkeypatch.setattr(store, "shelves", lambda: (shelf_with(SORTING),))
+    assert left_out([Compiled("test_jit", "doubled", "int64", 0.1, 0.2)]) == []

@@ -56,6 +56,7 @@ def wait_for(process: subprocess.Popen, file: Path, seconds: float) -> None:
         time.sleep(0.05)
 
 
+@pytest.mark.long
 def test_kills_lose_nothing_and_repeat_nothing(tmp_path: Path) -> None:
     log = made_log(5, 40 * (KILLS + 4))
     write_log(tmp_path / "log", log, 40)

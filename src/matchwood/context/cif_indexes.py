@@ -193,6 +193,7 @@ class ProfileIndexes(IndexFrame):
 
     def update(self, rows: np.ndarray, cols: np.ndarray, keys: np.ndarray) -> None:
         """Write keys into cells and let the indexes follow."""
+        keys = np.require(keys, np.int64, ("C", "W"))  # a value for many cells cannot be written
         self._repeat(
             lambda done: update_cells(
                 self._indexed(), rows, cols, keys, done, self._policy, self.work

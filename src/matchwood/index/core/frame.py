@@ -43,6 +43,9 @@ from matchwood.kernel.bound import Binding, Layout
 from matchwood.kernel.checks import Column, check, check_members
 from matchwood.kernel.verify_kernels import Output
 
+CONTIGUOUS = ("C", "W")
+"""What kernels are compiled for; other arrays, as every second slot of one, are copied."""
+
 Step = Callable[[int, int, np.ndarray, np.ndarray, np.ndarray], int]
 """(first event, stamp, offsets, out, counters) -> events done; see `Scratch.run`."""
 
@@ -114,6 +117,7 @@ class IndexFrame(ABC):
         return {}
 
     def insert(self, slots: np.ndarray) -> None:
+        slots = np.require(slots, np.int32, CONTIGUOUS)
         if not len(slots):
             return
         for error in self.refusals(slots).values():
@@ -127,6 +131,7 @@ class IndexFrame(ABC):
         self._unbind()
 
     def delete(self, slots: np.ndarray) -> None:
+        slots = np.require(slots, np.int32, CONTIGUOUS)
         if not len(slots):
             return
         self._n_live -= len(slots)
