@@ -43,11 +43,13 @@ from matchwood.kernel.bound import Binding, Layout
 from matchwood.kernel.checks import Column, check, check_members
 from matchwood.kernel.verify_kernels import Output
 
-CONTIGUOUS = ("C", "W")
-"""What kernels are compiled for; other arrays, as every second slot of one, are copied."""
-
 Step = Callable[[int, int, np.ndarray, np.ndarray, np.ndarray], int]
 """(first event, stamp, offsets, out, counters) -> events done; see `Scratch.run`."""
+
+
+def for_kernels(slots: np.ndarray) -> np.ndarray:
+    """The slots as kernels are compiled for them: every second slot of an array is copied."""
+    return np.require(slots, np.int32, ("C", "W"))
 
 
 class BoundStep:
@@ -117,7 +119,7 @@ class IndexFrame(ABC):
         return {}
 
     def insert(self, slots: np.ndarray) -> None:
-        slots = np.require(slots, np.int32, CONTIGUOUS)
+        slots = for_kernels(slots)
         if not len(slots):
             return
         for error in self.refusals(slots).values():
@@ -131,7 +133,7 @@ class IndexFrame(ABC):
         self._unbind()
 
     def delete(self, slots: np.ndarray) -> None:
-        slots = np.require(slots, np.int32, CONTIGUOUS)
+        slots = for_kernels(slots)
         if not len(slots):
             return
         self._n_live -= len(slots)
