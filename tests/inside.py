@@ -75,4 +75,4 @@ def built_of(index: Any) -> Any:
 
 def is_bound(m: Matcher) -> bool:
     """Whether all parts that are searched are bound for one event after the other."""
-    return all(part.singles for part in m._view.searched)
+    return bool(m._view.bound)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import random
 import threading
@@ -12,6 +13,9 @@ import pytest
 from inside import attributes_of, is_bound, view_of
 from matchwood import EventError, Matcher
 from matchwood.encode.json_events import JsonLines
+from matchwood.engine import matching
+from matchwood.engine.view import encoded_event
+from matchwood.kernel import chains
 
 
 class General(dict[str, Any]):
@@ -131,6 +135,74 @@ def test_a_change_is_seen_by_the_next_event() -> None:
             m.remove(rng.choice(list(m.ids())))
         for each in events[: 1 + i % 6]:
             assert m.match(each) == m.match(General(each))
+
+
+@pytest.fixture
+def in_general(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """The events that were searched for in the general way."""
+    found: list[Any] = []
+
+    def noting(view: Any, each: Any) -> Any:
+        found.append(each)
+        return encoded_event(view, each)
+
+    monkeypatch.setattr(matching, "encoded_event", noting)
+    return found
+
+
+def test_a_removal_leaves_a_view_bound(in_general: list[Any]) -> None:
+    rng = random.Random(8)
+    m = matcher_of(mixed, 5_000)
+    m.add_many([(f"n{i}", mixed(rng)) for i in range(300)])
+    events = [event(rng) for _ in range(20)]
+    warmed(m, events)
+    expected = [set(m.match(General(each))) for each in events]
+    in_general.clear()
+    for id_ in [*rng.sample(range(5_000), 30), *[f"n{i}" for i in range(0, 90, 3)]]:
+        m.remove(id_)
+        for each, ids in zip(events, expected, strict=True):
+            ids.discard(id_)
+            assert set(m.match(each)) == ids
+    assert not in_general
+
+
+def test_additions_are_made_ready_for_the_next_event(in_general: list[Any]) -> None:
+    rng = random.Random(10)
+    m = matcher_of(mixed, 5_000)
+    events = [event(rng) for _ in range(12)]
+    warmed(m, events)
+    for i in range(12):  # recent ones alone, and taken by the head
+        with m.batch() as batch:
+            for j in range(10):
+                batch.add(f"a{i}-{j}", mixed(rng))
+            batch.remove(i)
+            batch.replace(100 + i, mixed(rng))
+        in_general.clear()
+        found = [m.match(each) for each in events]
+        assert not in_general
+        assert found == [m.match(General(each)) for each in events]
+
+
+def test_parts_are_searched_in_one_call(monkeypatch: pytest.MonkeyPatch) -> None:
+    """And call by call where kernels cannot be chained, with the same answers and the same work."""
+    rng = random.Random(9)
+    m = matcher_of(mixed, 5_000)
+    m.add_many([(f"n{i}", mixed(rng)) for i in range(4_200)])
+    m.remove_many(range(0, 400, 7))
+    events = [event(rng) for _ in range(20)]
+    warmed(m, events)
+
+    def answers() -> tuple[Any, list[int]]:
+        before = m.stats()["work"]
+        ids = [(m.match(each), m.match_count(each), m.exists(each)) for each in events]
+        return ids, [n - before[name] for name, n in m.stats()["work"].items()]
+
+    chained = answers()
+    m = copy.copy(m)
+    monkeypatch.setattr(chains, "is_usable", lambda: False)
+    warmed(m, events)
+    assert is_bound(m)
+    assert answers() == chained
 
 
 def test_more_matches_than_there_is_room_for() -> None:

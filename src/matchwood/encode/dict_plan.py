@@ -28,7 +28,7 @@ from matchwood.encode.dict_walk_kernels import (
     read_dict,
     read_dicts,
 )
-from matchwood.encode.json_plan import JsonPlan, plan_for
+from matchwood.encode.json_plan import JsonPlan, make_plan, plan_for
 from matchwood.encode.json_walk_kernels import MAX_DEPTH, NONE
 from matchwood.kernel.arrays import grown
 from matchwood.kernel.bound import Binding
@@ -253,4 +253,13 @@ def dict_plan(attributes: Attributes, n: int) -> DictPlan | None:
     return attributes.dict_plan
 
 
-__all__ = ["LEFT", "DictOneByOne", "DictPlan", "dict_plan"]
+def make_plans(attributes: Attributes) -> None:
+    """Plan for documents and dicts at once, unless that was done since the last change."""
+    plan: JsonPlan | None = attributes.json_plan
+    if plan is None or plan.changes != attributes.changes:
+        plan = attributes.json_plan = make_plan(attributes)
+    attributes.n_whole = WORTH_IT
+    dict_plan(attributes, 0)
+
+
+__all__ = ["LEFT", "DictOneByOne", "DictPlan", "dict_plan", "make_plans"]

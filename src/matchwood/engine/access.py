@@ -50,6 +50,8 @@ class Reader:
         self.work = np.zeros(len(COUNTERS), np.int64)
         self.view: View | None = None
         """The view that the search under way uses."""
+        self.bound = 0
+        """The number of the `SingleView` that was bound last with the scratch."""
         self.n_events = 0
         """Events since the matcher last absorbed what was learned from them."""
 

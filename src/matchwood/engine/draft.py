@@ -14,7 +14,7 @@ view was never touched.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
@@ -28,7 +28,7 @@ from matchwood.engine.given import Given, Parsed, parsed
 from matchwood.engine.head import Spare, Step, writable
 from matchwood.engine.loading import BatchReport, Chunk
 from matchwood.engine.merge import merged
-from matchwood.engine.recent import Addition, Recent, chunk_of, encoded, take
+from matchwood.engine.recent import Addition, Recent, chunk_of, encoded, expired, take
 from matchwood.engine.recovery import blank
 from matchwood.engine.store import Store
 from matchwood.engine.subscriptions import Id, Subscriptions, check_id, taken
@@ -59,7 +59,8 @@ class Draft:
         """The store that takes the steps, from the first one on."""
         self._is_spare = False
         self._steps: list[Step] = []
-        self._recent: dict[Id, Addition] = {} if view.recent is None else {**view.recent.additions}
+        self._recent: Mapping[Id, Addition] = {} if view.recent is None else view.recent.additions
+        """Those of the view until they change (`_own_recent`)."""
         self._gone: dict[int, set[int]] = {}
         self._found: dict[Any, tuple[int, int] | None] = {}
         self._n_read = 0
@@ -99,6 +100,12 @@ class Draft:
             self._found[id_, first] = next(((n, s) for n, s in slots if s is not None), None)
         return self._found[id_, first]
 
+    def _own_recent(self) -> dict[Id, Addition]:
+        """Recent additions, to be changed."""
+        if self._view.recent is not None and self._recent is self._view.recent.additions:
+            self._recent = {**self._recent}
+        return self._recent  # type: ignore[return-value]
+
     def _append(self, segment: Part) -> None:
         self._parts.append(segment)
         self._found = {}
@@ -113,7 +120,7 @@ class Draft:
         if self.has(id_):
             raise taken(id_)
         read = self._checked(expr)
-        self._recent[id_] = Addition(read, self._timed(fields, 1), self._n_added)
+        self._own_recent()[id_] = Addition(read, self._timed(fields, 1), self._n_added)
         self._n_added += 1
         self._note([id_])
 
@@ -134,7 +141,7 @@ class Draft:
         both = old._replace(**given)
         if fields.attributes is not None:
             both = both._replace(types=fields.types)
-        self._recent[id_] = Addition(read, both, order)
+        self._own_recent()[id_] = Addition(read, both, order)
         self._note([id_])
 
     def remove_ids(self, ids: Sequence[Id]) -> None:
@@ -143,7 +150,7 @@ class Draft:
             place = self._place(id_)
             assert place is not None
             if place[0] == RECENT:
-                del self._recent[id_]
+                del self._own_recent()[id_]
             else:
                 self._mark(id_, place)
         self._note(ids, removed=True)
@@ -181,11 +188,7 @@ class Draft:
     def sweep(self, now: int | None) -> int:
         """Forget what has expired; returns how many."""
         moment = self._now if now is None else now
-        ids = [
-            id_
-            for id_, each in self._recent.items()
-            if each.fields.expires is not None and each.fields.expires[0] <= moment
-        ]
+        ids = expired(self._recent, moment)
         for part in self._stored():
             gone = part.living(expired_slots(part.store.subscriptions, moment))
             ids += part.store.subscriptions.ids_of(gone).tolist()
@@ -236,7 +239,9 @@ class Draft:
             if len(head) >= tiers.HEAD_MOST:
                 parts.append(head)
                 head, spare = Part(blank(self._head)), Spare()
-        recent = Recent(self._recent, head.store) if self._recent else None
+        recent = view.recent if self._head is None else None  # else what it was made for changes
+        if recent is None or recent.additions is not self._recent:
+            recent = Recent(self._recent, head.store) if self._recent else None
         return View(
             [*parts, head], view.filters, spare, n_added=self._n_added,
             n_changes=view.n_changes + 1, recent=recent,
@@ -285,8 +290,7 @@ class Draft:
 
     def _flush(self) -> None:
         """Have the head take recent additions, in their order; of many make a segment."""
-        in_order = sorted(self._recent.items(), key=lambda each: each[1].order)
-        self._recent = dict(in_order)
+        self._recent = dict(sorted(self._recent.items(), key=lambda each: each[1].order))
         if len(self._recent) >= tiers.HEAD_MOST:
             store = encoded(self._recent, self._view.head, is_segment=True)
             self._append(Part(store))

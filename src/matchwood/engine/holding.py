@@ -31,6 +31,7 @@ from matchwood.engine.recent import Recent
 from matchwood.engine.recovery import blank, settled
 from matchwood.engine.routing import AUTO
 from matchwood.engine.savepoint import Change
+from matchwood.engine.single import make_ready
 from matchwood.engine.store import Store
 from matchwood.engine.view import Part, View, guarded
 from matchwood.errors import MatchwoodError
@@ -142,6 +143,7 @@ class Holding(Durability):
         try:
             view = self._shown(reader)
             if not view.is_guarded and reader.n_events < FORGET_FROM:
+                view.n_asked += 1
                 found = search(view, reader, *asked)
                 reader.n_events += 1
         finally:
@@ -287,6 +289,7 @@ class Holding(Durability):
         try:
             yield draft
             view = draft.view()
+            make_ready(view, self._view)
             if durable is not None and draft.changed:
                 durable.commit(view, draft.changed, {})
         except BaseException:
@@ -325,7 +328,7 @@ class Holding(Durability):
         if len(view.stored[-1]) or view.recent is not None:
             parts = [part for part in view.stored if len(part)]
             if view.recent is not None:
-                parts.append(Part(view.recent.store))
+                parts.append(Part(view.recent.store, singles=view.recent.singles))
             self._view = view = View(
                 [*parts, Part(blank(view.head))], view.filters, Spare(), n_added=view.n_added,
                 n_changes=view.n_changes,

@@ -5,7 +5,8 @@ its arrays has a price of its own.  So additions wait here, as the leaf rows tha
 until there are some dozens (`tiers.RECENT_MOST`); then the head takes all in one step (`draft`).
 
 A search wants them encoded: the first one that sees them in a view makes a store of them, which
-all searches share until they change.  Changes, and questions about an id, never make one.
+all searches share until they change.  A change makes it itself if that is worth it (`single`).
+Questions about an id never make one.
 """
 
 from __future__ import annotations
@@ -76,6 +77,15 @@ class Recent(Part):
         if self._slot_of is None:
             self._slot_of = {each: slot for slot, each in enumerate(self.additions)}
         return self._slot_of[id_]
+
+
+def expired(additions: Mapping[Id, Addition], moment: int) -> list[Id]:
+    """The ids of those that have expired at a moment."""
+    return [
+        id_
+        for id_, each in additions.items()
+        if each.fields.expires is not None and each.fields.expires[0] <= moment
+    ]
 
 
 def encoded(additions: Mapping[Id, Addition], like: Store, is_segment: bool = False) -> Store:

@@ -1,212 +1,164 @@
 """One event through a view in a few compiled calls, where nothing special is asked.
 
     dict ── read_dict ───────┐
-    JSON ── read_documents ──┴► entries ── search of each index ──► slots ── end_event ──► ids
+    JSON ── read_documents ──┴► entries of each part ── search_parts ──► slots ──► ids
 
-Everything that a call needs is bound when it is first needed and used again while the view is the
-same: the plan by which dicts are read, the indexes, the arrays of a scratch.  What does not fit
-here is left to the general way (`Matcher.match`), which gives the same answer: events that are no
-dicts of plain values, attributes that have just changed, an expiry that is due, guarded views, an
-index that has no such step (`IndexFrame.alone`).
+Everything that a call needs is bound when it is first needed: the plan by which dicts are read, the
+indexes, the arrays of a scratch.  What is bound to a store (`single_part`) is used again in every
+view that shows it, with other marks of what is gone; what is bound to a view, as long as it is
+shown.  All parts are searched in one call, because each call may have to wait for the interpreter's
+lock (`kernel.chains`).
+
+What does not fit here is left to the general way (`Matcher.match`), which gives the same answer:
+events that are no dicts of plain values, attributes for which no plan was made yet, an expiry that
+is due, guarded views, an index that has no such step (`IndexFrame.alone`).
 """
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
+from itertools import accumulate, chain
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from matchwood.encode.dict_plan import DictOneByOne, DictPlan
-from matchwood.encode.event_batch import EventBatch
+from matchwood.encode.dict_plan import make_plans
 from matchwood.encode.json_plan import JsonPlan
-from matchwood.encode.json_reader import JsonOneByOne, JsonReader
-from matchwood.engine.single_kernels import ENDING, FULL, Ending, end_event
-from matchwood.index.core.query import bind_query
-from matchwood.index.core.query_kernels import ALL_MATCHES
-from matchwood.index.core.scratch import KEPT_OUT, Scratch
-from matchwood.kernel.bound import Binding
-from matchwood.kernel.verify_kernels import COUNTERS, Output
+from matchwood.engine.single_kernels import search_parts
+from matchwood.engine.single_part import SinglePart
+from matchwood.index.core.scratch import KEPT_OUT, new_version
 
 if TYPE_CHECKING:
     from matchwood.engine.access import Reader
     from matchwood.engine.matches import Id
-    from matchwood.engine.store import Store
     from matchwood.engine.view import Part, View
+    from matchwood.index.core.scratch import Scratch
 
-WORTH_IT = 3
-"""Searches of a part for one event before it is bound: changes may come as fast as events."""
+WORTH_IT = 8
+"""Searches of the last view and additions to it from which a change makes the next one ready."""
 
 MOST_KEPT = 64
 """Scratches that a part is bound for; more than there are readers, and some were replaced."""
 
-_NO_ORDER, _NO_MARKS = np.empty(0, np.int64), np.empty(0, np.uint8)
 
+class SingleView:
+    """The parts of a view, bound with the memory of one scratch."""
 
-class SinglePart:
-    """One part of a view, bound for one event after the other with the memory of one scratch.
-
-    It refers to neither of them: the part keeps it (`view.Part.singles`).
-    """
-
-    def __init__(self, part: Part, store: Store, plan: JsonPlan, reader: Reader) -> None:
-        scratch = reader.scratch
-        self.store, self.subscriptions = store, store.subscriptions
-        self.attributes, self.plan = store.attributes, plan
-        columns = store.subscriptions.columns
-        self._columns = columns if len(columns.expires) else None
-        self._gone = part.gone if part.n_gone else _NO_MARKS
-        self._n_gone, self._work = part.n_gone, reader.work
-        self._dicts: DictOneByOne | None = None
-        self._documents: JsonOneByOne | None = None
-        self._last: DictOneByOne | JsonOneByOne | None = None
-        n = 2 * len(plan.names) + len(plan.plan.absent)
-        attr = np.full(n, len(self.attributes) - 1, np.int32)  # the highest: so long are boards
-        key = np.zeros(n, np.int64)
-        self._events = EventBatch(np.zeros(2, np.int64), attr, key, key)
-        scratch.post(self._events, store.table.n_attributes)
-        self._most, self._n_enough = np.array([ALL_MATCHES]), 0
+    def __init__(self, parts: list[SinglePart]) -> None:
+        self.parts = parts
+        self.number = new_version()
+        """A reader searches with what it has bound last (`Reader.bound`): parts are shared."""
         self.is_spent = False
-        self.is_usable = self._bind(scratch, 1024)
+        """Whether a part has more memory than is kept for the next search."""
+        self._expiring = [each for each in parts if each.may_expire]
+        self._counts = np.zeros(len(parts), np.int64)
+        self._bind()
 
-    def _bind(self, scratch: Scratch, room: int) -> bool:
-        """Bind indexes and the end of a search to an output; False where an index has no step."""
-        self.out = np.empty(room, np.int32)
-        self._offsets = np.zeros(2, np.int64)
-        counters = np.zeros(len(COUNTERS), np.int64)
-        query = bind_query(self._events, Output(self._offsets, self.out, counters), self._most)
-        self._searches: list[tuple[Callable[[int], int], Any]] = []
-        self._kept: list[Any] = []
-        for index in self.store.routing.indexes:
-            if len(index):
-                alone = getattr(index, "alone", None)
-                step = None if alone is None else alone(self._events, scratch)
-                if step is None:
-                    return False
-                search, mine = step.with_query(query)
-                self._searches.append((search, index))
-                self._kept.append(mine)
-        subscriptions = self.subscriptions
-        words, order = subscriptions.n_slots // 64 + 1, _NO_ORDER
-        if not subscriptions.in_order:
-            words, order = 0, subscriptions.order[:]
-        ending = Ending(
-            self._offsets, self.out, counters, self._work, order, scratch.bitmap(words),
-            self.store.routing.always, self._gone,
-        )  # fmt: skip
-        self._kept.append(ending)
-        self._ending = Binding(ENDING).of(ending)
-        return True
+    def _bind(self) -> None:
+        """Put the words of all parts side by side."""
+        self._words: np.ndarray | None = None
+        words = [each.words for each in self.parts if each.words is not None]
+        if len(words) == len(self.parts):
+            self._start = np.array([0, *accumulate(map(len, words))])
+            self._words = np.array(list(chain.from_iterable(words)))
 
-    def is_current(self) -> bool:
-        """Whether it can be searched: dicts are read as before, and nothing may have expired."""
-        if not self.is_usable or self.plan.changes != self.attributes.changes:
-            return False
-        columns = self._columns
-        return columns is None or columns.next_expiry > time.time_ns() // 1000
+    @property
+    def is_due(self) -> bool:
+        """Whether something may have expired, which the general way leaves out."""
+        return any(each.is_due for each in self._expiring)
 
     def read(self, event: Any) -> bool:
-        """Take an event, a dict or the bytes of a document; False: it goes the general way."""
-        if type(event) is dict:
-            dicts = self._dicts
-            if dicts is None:
-                plan: DictPlan | None = self.attributes.dict_plan
-                if plan is None or plan.changes != self.plan.changes:
-                    return False
-                start, attr, key = self._events[:3]
-                dicts = self._dicts = plan.one_by_one(start, attr, key)
-            self._last = dicts
-            return dicts.read(event)
-        if self._documents is None:
-            start, attr, key = self._events[:3]
-            self._documents = JsonReader(self.plan).one_by_one(start, attr, key)
-        self._last = self._documents
-        return self._documents.read(event)
-
-    def count_unknown(self) -> None:
-        """Count the predicates that the event left unknown."""
-        if self._last is not None and self._last.has_unknown:
-            self._last.count(self.attributes)
-
-    def forget_unknown(self) -> None:
-        """Leave that to the general way."""
-        if self._last is not None and self._last.has_unknown:
-            self._last.forget()
-
-    def search(self, scratch: Scratch, most: int = 0) -> int:
-        """How many slots hold for the event that was read: the first of `out`, in order.
-
-        most  so many are enough, and where an index can it stops; 0: all
-        """
-        if most != self._n_enough:
-            self._n_enough = most
-            self._most[0] = self._n_gone + most if most else ALL_MATCHES
-        n = self._search(scratch)
-        while n < 0:
-            self._bind(scratch, 2 * len(self.out))
-            n = self._search(scratch)
-        if len(self.out) > KEPT_OUT:
-            self.is_spent = True  # another one is made, with a short output
-        return n
-
-    def _search(self, scratch: Scratch) -> int:
-        """The same; FULL where there was no room."""
-        stamp = scratch.next_stamp()
-        for i, (search, index) in enumerate(self._searches):
-            if i:
-                self._offsets[0] = self._offsets[1]
-            found = search(stamp)
-            if found != 1:
-                if found < 0:
-                    index.make_room(scratch)
-                return FULL
-        return end_event(self._ending)
-
-
-def _bound_parts(view: View, reader: Reader) -> list[SinglePart] | None:
-    """The parts of a view, bound for a reader; None where one cannot be, or is not worth it."""
-    number = reader.scratch.number
-    found: list[SinglePart] = []
-    for part in view.searched:
-        single: SinglePart | None = part.singles.get(number)
-        if single is None or single.plan is not single.attributes.json_plan or single.is_spent:
-            single = _bound(part, reader)
-        if single is not None and single.is_current():
-            found.append(single)
-    return found if len(found) == len(view.searched) else None
-
-
-def _bound(part: Part, reader: Reader) -> SinglePart | None:
-    store = part.store  # once: that of recent additions may be made by several threads
-    attributes = store.attributes
-    plan: JsonPlan | None = attributes.json_plan
-    part.n_asked += 1
-    if plan is None or plan.changes != attributes.changes or part.n_asked < WORTH_IT:
-        return None
-    if plan.is_by_hand:
-        return None
-    if len(part.singles) >= MOST_KEPT:
-        part.singles = {}
-    single = part.singles[reader.scratch.number] = SinglePart(part, store, plan, reader)
-    return single
-
-
-def _read(singles: list[SinglePart], event: Any) -> bool:
-    """Have all parts read an event, or none of them."""
-    if len(singles) == 1:
-        if not singles[0].read(event):
-            return False
-        singles[0].count_unknown()
+        """Have all parts read an event, or none of them."""
+        parts = self.parts
+        for i, part in enumerate(parts):
+            if not part.read(event):
+                for other in parts[:i]:
+                    other.forget_unknown()
+                return False
+        for part in parts:
+            part.count_unknown()
         return True
-    for i, single in enumerate(singles):
-        if not single.read(event):
-            for other in singles[:i]:
-                other.forget_unknown()
-            return False
-    for single in singles:
-        single.count_unknown()
-    return True
+
+    def search(self, scratch: Scratch, most: int = 0) -> list[int]:
+        """How many slots of each part hold for the event that was read: the first of its `out`.
+
+        most  so many in all are enough; 0: all
+        """
+        parts, counts = self.parts, self._counts
+        for part in parts:
+            part.want(most)
+        done, n, enough = 0, len(parts), most
+        while True:
+            stamp = scratch.next_stamp(n)
+            if self._words is not None:
+                done = search_parts(self._words, self._start, counts, done, stamp, enough)
+            else:
+                done = self._search(done, stamp, enough)
+            if done == n:
+                found: list[int] = counts.tolist()
+                return found
+            parts[done].make_room(int(counts[done]), scratch)
+            self.is_spent |= len(parts[done].out) > KEPT_OUT
+            self._bind()
+            enough = most - int(counts[:done].sum()) if most else 0
+
+    def _search(self, first: int, stamp: int, most: int) -> int:
+        """What `search_parts` does, call by call."""
+        n, counts = 0, self._counts
+        for i in range(first, len(self.parts)):
+            found = 0 if most and n >= most else self.parts[i].search(stamp + i)
+            counts[i] = found
+            if found < 0:
+                return i
+            n += found
+        return len(self.parts)
+
+
+def _bound_view(view: View, reader: Reader) -> SingleView | None:
+    """A view, bound for a reader; None where it cannot be, or something is about to expire."""
+    number = reader.scratch.number
+    found: SingleView | None = view.bound.get(number)
+    if found is None or found.number != reader.bound or found.is_spent:
+        parts: list[SinglePart] = []
+        for part in view.searched:
+            single = _bound_part(part, reader, found is not None and found.is_spent)
+            if single is None:
+                return None
+            single.mark(part.gone, part.n_gone)
+            parts.append(single)
+        if len(view.bound) >= MOST_KEPT:
+            view.bound.clear()
+        found = view.bound[number] = SingleView(parts)
+        reader.bound = found.number
+    return None if found.is_due else found
+
+
+def _bound_part(part: Part, reader: Reader, is_spent: bool) -> SinglePart | None:
+    """A part of a view, bound for a reader; None where it cannot be.
+
+    is_spent  what was bound for it has more memory than is kept
+    """
+    single: SinglePart | None = part.singles.get(reader.scratch.number)
+    if single is None or is_spent:
+        store = part.store  # once: that of recent additions may be made by several threads
+        attributes = store.attributes
+        plan: JsonPlan | None = attributes.json_plan
+        if plan is None or plan.changes != attributes.changes or plan.is_by_hand:
+            return None
+        if len(part.singles) >= MOST_KEPT:
+            part.singles.clear()
+        single = part.singles[reader.scratch.number] = SinglePart(store, plan, reader)
+    return single if single.is_usable else None
+
+
+def make_ready(view: View, before: View) -> None:
+    """Do what the first searches of a new view would have to do, for all of them; while writing.
+
+    Encodes recent additions, and plans how the parts that small changes go to read events.
+    """
+    if before.n_asked and before.n_asked + view.n_added - before.n_added >= WORTH_IT:
+        for part in (view.stored[-1], view.recent):
+            if part is not None and len(part):
+                make_plans(part.store.attributes)
 
 
 def single_ids(view: View, reader: Reader, event: Any) -> list[Id] | None:
@@ -214,34 +166,26 @@ def single_ids(view: View, reader: Reader, event: Any) -> list[Id] | None:
 
     event  a dict, or the bytes of a JSON document as an array of uint8 that is not to be written
     """
-    singles = _bound_parts(view, reader)
-    if singles is None or not _read(singles, event):
+    bound = _bound_view(view, reader)
+    if bound is None or not bound.read(event):
         return None
-    scratch = reader.scratch
-    if len(singles) == 1:
-        single = singles[0]
-        n = single.search(scratch)
-        return single.subscriptions.id_list(single.out[:n])
+    counts, parts = bound.search(reader.scratch), bound.parts
+    if len(parts) == 1:
+        return parts[0].subscriptions.id_list(parts[0].out[: counts[0]])
     order: list[int] = []
     ids: list[Id] = []
-    for single in singles:
-        n = single.search(scratch)
+    for n, part in zip(counts, parts, strict=True):
         if n:
-            slots = single.out[:n]
-            order += single.subscriptions.order[slots].tolist()
-            ids += single.subscriptions.id_list(slots)
+            slots = part.out[:n]
+            order += part.subscriptions.order[slots].tolist()
+            ids += part.subscriptions.id_list(slots)
     by_order = sorted(range(len(order)), key=order.__getitem__)
     return [ids[i] for i in by_order]
 
 
 def single_count(view: View, reader: Reader, event: Any, most: int = 0) -> int | None:
     """How many hold for an event; if `most` are enough perhaps no more; None: as `single_ids`."""
-    singles = _bound_parts(view, reader)
-    if singles is None or not _read(singles, event):
+    bound = _bound_view(view, reader)
+    if bound is None or not bound.read(event):
         return None
-    n = 0
-    for single in singles:
-        n += single.search(reader.scratch, most)
-        if most and n >= most:
-            break
-    return n
+    return sum(bound.search(reader.scratch, most))

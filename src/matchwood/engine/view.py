@@ -53,7 +53,7 @@ _NO_MARKS = np.empty(0, np.uint8)
 class Part:
     """A store, and which of its slots are gone."""
 
-    __slots__ = ("_store", "gone", "n_asked", "n_gone", "n_strings", "singles")
+    __slots__ = ("_store", "gone", "n_gone", "n_strings", "singles")
 
     def __init__(
         self,
@@ -61,6 +61,7 @@ class Part:
         gone: np.ndarray = _NO_MARKS,
         n_gone: int = 0,
         n_strings: int = 0,
+        singles: dict[int, Any] | None = None,
     ) -> None:
         self._store = store
         self.gone = gone
@@ -68,10 +69,8 @@ class Part:
         self.n_gone = n_gone
         self.n_strings = n_strings
         """Ids that are strings among those gone."""
-        self.singles: dict[int, Any] = {}
-        """What `single` has bound for each scratch, by its number."""
-        self.n_asked = 0
-        """Searches for one event before that."""
+        self.singles: dict[int, Any] = {} if singles is None else singles
+        """What `single` has bound to the store for each scratch, by its number."""
 
     @property
     def store(self) -> Store:
@@ -115,7 +114,8 @@ class Part:
         np.bitwise_or.at(gone, slots >> 3, np.left_shift(1, slots & 7).astype(np.uint8))
         names = subscriptions.ids_of(slots)
         n_strings = sum(map(str.__instancecheck__, names)) if names.dtype == object else 0
-        return Part(self.store, gone, self.n_gone + len(slots), self.n_strings + n_strings)
+        n_gone, n_strings = self.n_gone + len(slots), self.n_strings + n_strings
+        return Part(self.store, gone, n_gone, n_strings, self.singles)
 
     def find(self, events: EncodedEvents, reader: Reader, choice: Choice) -> Found:
         return find(self.store, events, reader, (), choice, self.gone if self.n_gone else None)
@@ -125,8 +125,8 @@ class View:
     """Segments, head and recent additions; see the module's docstring."""
 
     __slots__ = (
-        "filters", "head", "is_guarded", "n", "n_added", "n_changes", "parts", "recent",
-        "searched", "spare", "stored",
+        "bound", "filters", "head", "is_guarded", "n", "n_added", "n_asked", "n_changes", "parts",
+        "recent", "searched", "spare", "stored",
     )  # fmt: skip
 
     def __init__(
@@ -150,6 +150,10 @@ class View:
         self.spare = spare
         """The store that the next change of the head goes to; None where there is no head."""
         self.is_guarded = is_guarded
+        self.bound: dict[int, Any] = {}
+        """What `single` has bound for each scratch, by its number."""
+        self.n_asked = 0
+        """Searches for one event so far; a hint, which may miss some."""
         self.n_added = n_added
         """The next number in the order of addition."""
         self.n_changes = n_changes

@@ -218,7 +218,8 @@ class IndexFrame(ABC):
         if part.binding is None:
             assert self.SEARCH is not None
             part.binding = Binding(self.SEARCH)
-        return BoundStep(kernel, (view, bound), part.binding, mine, settings, in_one_piece(events))
+        numbers = tuple(map(int, settings))  # as `kernel.chains` passes them
+        return BoundStep(kernel, (view, bound), part.binding, mine, numbers, in_one_piece(events))
 
     def alone(self, events: EventBatch, scratch: Scratch) -> BoundStep | None:
         """The step for one event of values after the other, whose entries are written to `events`.

@@ -125,10 +125,10 @@ class Scratch:
         self._stamp += events.n_events
         return stamp
 
-    def next_stamp(self) -> int:
-        """The stamp of an event for which the board is long enough."""
+    def next_stamp(self, n: int = 1) -> int:
+        """The stamp of an event, or the first of n, for which the board is long enough."""
         stamp = self._stamp
-        self._stamp = stamp + 1
+        self._stamp = stamp + n
         return stamp
 
     def step(
