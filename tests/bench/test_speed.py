@@ -5,15 +5,18 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 from typer.testing import CliRunner
 
 from matchwood.bench.goals import LEAST, AnswersDiffer, agree
 from matchwood.bench.speed import user_cases
 from matchwood.bench.speed.goals import BY_KEY, GOALS
+from matchwood.bench.speed.index_cases import distinct
 from matchwood.bench.speed.runner import CASES, run_speed
 from matchwood.bench.speed.user_cases import texts_of
 from matchwood.cli.app import app
+from matchwood.encode.events import EventBatch
 from matchwood.errors import MatchwoodError
 
 
@@ -67,3 +70,11 @@ def test_every_case_measures_its_rows(case: str, tmp_path: Path) -> None:
     assert report.data["rows"]
     assert all(row["now"] > 0 for row in report.data["rows"])
     assert all(goal.what in report.table() for goal in GOALS if goal.key == case)
+
+
+def test_events_of_large_cases_are_distinct() -> None:
+    keys = np.array([1, 2, 1, 2, 1, 3])
+    events = EventBatch(np.array([0, 2, 4, 4, 6]), np.zeros(6, np.int32), keys, keys)
+    found = distinct(events)
+    assert found.start.tolist() == [0, 2, 2, 4]
+    assert found.lo.tolist() == [1, 2, 1, 3]

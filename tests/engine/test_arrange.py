@@ -72,6 +72,16 @@ def test_every_bit_of_a_word_is_read_off(n: int) -> None:
     assert arranged([slots], [[]], [], [False], np.arange(n), True) == [slots[::-1]]
 
 
+@pytest.mark.parametrize("n_words", [2, 63, 64, 65, 4095, 4096, 4097, 9000])
+def test_the_highest_slot_of_a_bitmap_is_read_off(n_words: int) -> None:
+    highest = 64 * n_words - 1
+    slots = np.array([highest, *range(SMALL, 0, -1), 0], np.int32)
+    bitmap = Scratch().bitmap(n_words)
+    put_in_order(np.array([0, len(slots)]), slots, np.empty(0, np.int64), bitmap)
+    assert slots.tolist() == [*range(SMALL + 1), highest]
+    assert not bitmap.any()
+
+
 def test_a_bitmap_grows_and_stays_empty() -> None:
     scratch = Scratch()
     assert len(scratch.bitmap(0)) == 0

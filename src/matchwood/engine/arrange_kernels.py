@@ -6,15 +6,17 @@ from typing import NamedTuple
 
 import numpy as np
 
-from matchwood.kernel.jit import bits_set, kernel, lowest_bit, part
+from matchwood.kernel.jit import kernel, lowest_bit, part
 from matchwood.kernel.sort_kernels import sort_by, sort_words
 
-SMALL = 256
-"""Segments up to this size are sorted; larger ones are marked in a bitmap and read off, which costs
-a look at every 64 slots instead of many comparisons."""
+SMALL = 32
+"""Hits of an event up to which they are sorted; more are marked in a bitmap and read off."""
 
 _TOP = np.int64(-(2**63))
 """The highest bit of a word: a word that has it has a lowest one, too."""
+_ONE, _SIX, _LOW = np.uint64(1), np.uint64(6), np.uint64(63)
+"""Positions are unsigned here: a signed one is compared with 0 at every access, and these loops do
+little else."""
 
 
 class Slots(NamedTuple):
@@ -25,12 +27,34 @@ class Slots(NamedTuple):
 
 
 @part
-def _write_bits(slots, at, word, bits):
-    """Write the slots of the bits of a word; returns the position behind them."""
-    while bits != 0:
-        slots[at] = (word << 6) + lowest_bit(bits)
-        at += 1
+def _mark(slots, first, last, bitmap, base):
+    """Set the bits of slots, and those of the words that have some."""
+    for i in range(np.uint64(first), np.uint64(last)):
+        slot = np.uint64(slots[i])
+        word = slot >> _SIX
+        bitmap[base + word] |= np.int64(1) << np.int64(slot & _LOW)
+        bitmap[word >> _SIX] |= np.int64(1) << np.int64(word & _LOW)
+
+
+@part
+def _write_word(slots, at, last, word, bits):
+    """Write the slots of a word, which has one or more; returns the position behind them.
+
+    The second is written whether there is one or not, and counted: a wrong guess would cost more.
+    What is too much is written over.
+    """
+    begin = np.int64(word << _SIX)
+    slots[at] = begin + lowest_bit(bits)
+    at += _ONE
+    bits &= bits - np.int64(1)
+    if at < last:
+        slots[at] = begin + lowest_bit(bits | _TOP)
+        at += np.uint64(bits != 0)
         bits &= bits - np.int64(1)
+        while bits != 0:
+            slots[at] = begin + lowest_bit(bits)
+            at += _ONE
+            bits &= bits - np.int64(1)
     return at
 
 
@@ -38,30 +62,21 @@ def _write_bits(slots, at, word, bits):
 def _read_off_bitmap(slots, first, last, bitmap):
     """Mark the slots in the bitmap and read them off in order, while it becomes zero again.
 
-    Two slots of a word are written whether it has them or not, and counted: few words have more,
-    and a wrong guess about how many there are would cost more.  What is too much is written over.
+    bitmap  [a bit for each word behind][a bit for each slot]: words without a slot are not read
     """
-    low, high = np.int64(len(bitmap)), np.int64(-1)
-    for i in range(first, last):
-        word = np.int64(slots[i]) >> 6
-        bitmap[word] |= np.int64(1) << np.int64(slots[i] & 63)
-        low, high = min(low, word), max(high, word)
-    at, word = np.int64(first), low
-    while at + 2 <= last and word <= high:
-        bits = bitmap[word]
-        bitmap[word] = 0
-        others = bits & (bits - np.int64(1))
-        slots[at] = (word << 6) + lowest_bit(bits | _TOP)
-        slots[at + 1] = (word << 6) + lowest_bit(others | _TOP)
-        n = np.int64(bits_set(bits))
-        if n > 2:
-            _write_bits(slots, at + 2, word, others & (others - np.int64(1)))
-        at += n
-        word += 1
-    while word <= high:
-        at = _write_bits(slots, at, word, bitmap[word])
-        bitmap[word] = 0
-        word += 1
+    base = np.uint64(len(bitmap) // 65 + 1)
+    _mark(slots, first, last, bitmap, base)
+    at, end, group = np.uint64(first), np.uint64(last), np.uint64(0)
+    while at < end and group < base:
+        some = bitmap[group]
+        bitmap[group] = 0
+        while some != 0:
+            word = (group << _SIX) + np.uint64(lowest_bit(some))
+            some &= some - np.int64(1)
+            bits = bitmap[base + word]
+            bitmap[base + word] = 0
+            at = _write_word(slots, at, end, word, bits)
+        group += _ONE
 
 
 @part
@@ -97,8 +112,8 @@ def arrange_event(slots, first, last, order, bitmap):
 def arrange(first, second, always, skip, order, bitmap, merged):
     """Write to `merged` both sources and `always`, by order; nothing for skipped events.
 
-    Returns how many slots were written.  `bitmap` is int64, zero before and after, one bit per
-    slot; empty when slots do not ascend as `order` does.
+    Returns how many slots were written.  `bitmap` is int64, zero before and after, with room for
+    all slots (`Scratch.bitmap`); empty when slots do not ascend as `order` does.
     """
     slots, at = merged.slots, 0
     for e in range(len(skip)):

@@ -100,9 +100,13 @@ class Scratch:
         return part
 
     def bitmap(self, n_words: int) -> np.ndarray:
-        """Words without a bit set, n_words or none; the caller clears the bits that it sets."""
-        if n_words > len(self._bitmap):
-            self._bitmap = np.zeros(n_words + n_words // 8, np.int64)
+        """Words without a bit set, with room for n_words and a bit for each, or none.
+
+        The caller clears the bits that it sets.
+        """
+        size = n_words + n_words // 64 + 2
+        if size > len(self._bitmap):
+            self._bitmap = np.zeros(size + size // 8, np.int64)
         return self._bitmap if n_words else self._bitmap[:0]
 
     def begin(self) -> None:
