@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 import matchwood as mw
 from matchwood.encode.schema import Schema
 from matchwood.spark import shard_build
-from matchwood.spark.home_keys import Costs
+from matchwood.spark.homes import Costs
 from matchwood.spark.memory import forget_peak, give_back, peak, resident
 from matchwood.spark.shard_build import BuildJob, assign, build_parts, finish, folder_of
 from matchwood.spark.shard_plan import (

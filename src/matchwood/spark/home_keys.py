@@ -1,12 +1,9 @@
-"""Home keys: by which one predicate a subscription is found, so that events skip most shards.
-
-Idea.    A conjunction holds only if each of its predicates does.  So one of them, its *home*, can
-         decide where it lives: an event that does not satisfy the home cannot match it.
+"""Home keys: what decides where a subscription lives (`homes`), and the keys that an event has.
 
     a = 5        key(a, 5)     events with this very value go there
     a > 5        key(a)        events that have `a` at all go there; any predicate but IS NULL
     a < ctx.b    key(a)        the same, whatever the context says
-    (others)     ANY           OR at the top, IS NULL or ctx. alone: every event goes there
+    (others)     ANY           IS NULL or ctx. alone: every event goes there
 
 Keys     are 64-bit hashes.  Two keys that collide send an event somewhere in vain, never astray.
          Equal values have equal keys whatever their type: 5, 5.0 and the decimal 5.
@@ -16,8 +13,7 @@ Keys     are 64-bit hashes.  Two keys that collide send an event somewhere in va
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from decimal import Decimal
-from functools import cache
+from functools import cache, lru_cache
 from hashlib import blake2b
 from typing import Any
 
@@ -29,13 +25,7 @@ from matchwood.encode.arrow_events import flat_columns, readable
 from matchwood.encode.arrow_values import python_values
 from matchwood.encode.entry_events import EntryEvents
 from matchwood.encode.keys import WrongValue, plain_number
-from matchwood.encode.schema import literal_type
-from matchwood.errors import MatchwoodError
 from matchwood.lang.cells import read_cell
-from matchwood.lang.names import is_context
-from matchwood.lang.nodes import And, Comparison, Expr, IsNull, Not, Predicate
-from matchwood.lang.parser import parse
-from matchwood.lang.scalars import is_computed
 from matchwood.spark.shapes import JsonEvents
 
 ANY = np.uint64(0)
@@ -44,20 +34,27 @@ ANY = np.uint64(0)
 _ODD = np.uint64(0x9E3779B97F4A7C15)
 _FLOAT, _BOOL = np.uint64(0x5851F42D4C957F2D), np.uint64(0x14057B7EF767814F)
 _MIX = (np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB))
-EQUAL = ("=", "==")
 _NO_HOMES = np.empty(0, np.uint64)
 
 
+@lru_cache(maxsize=1 << 14)
 def name_key(name: str) -> np.uint64:
     """key(a)."""
     return max(_text_hash(f"a/{name}"), np.uint64(1))
 
 
-def value_keys(name: str, hashes: np.ndarray) -> np.ndarray:
-    """key(a, v) from the hashes of values."""
+def value_keys(name: np.uint64 | np.ndarray, hashes: np.ndarray) -> np.ndarray:
+    """key(a, v) from key(a) and the hashes of values."""
     with np.errstate(over="ignore"):
-        keys = _mix(hashes * _ODD + name_key(name))
+        keys = _mix(hashes * _ODD + name)
     return np.maximum(keys, np.uint64(1))
+
+
+@lru_cache(maxsize=1 << 16)
+def value_key(name: str, kind: type, value: Any) -> int | None:
+    """key(a, v) of one value, with its type: True is not 1; None where it has no hash."""
+    hashed = hash_of(value)
+    return None if hashed is None else int(value_keys(name_key(name), np.array([hashed]))[0])
 
 
 def hashes_of(column: pa.Array) -> np.ndarray | None:
@@ -74,13 +71,13 @@ def hashes_of(column: pa.Array) -> np.ndarray | None:
     if pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_decimal(kind):
         words = pc.dictionary_encode(column)
         distinct = np.array(
-            [_one(word) or 0 for word in python_values(words.dictionary)], np.uint64
+            [hash_of(word) or 0 for word in python_values(words.dictionary)], np.uint64
         )
         return distinct[words.indices.to_numpy(zero_copy_only=False)]
     return None
 
 
-def _one(value: Any) -> np.uint64 | None:
+def hash_of(value: Any) -> np.uint64 | None:
     """The hash of one value; None for numbers that 64 bits do not hold (a constant with more digits
     than a double equals two of them).
     """
@@ -115,160 +112,6 @@ def _mix(x: np.ndarray) -> np.ndarray:
         x = (x ^ (x >> np.uint64(30))) * _MIX[0]
         x = (x ^ (x >> np.uint64(27))) * _MIX[1]
         return x ^ (x >> np.uint64(31))
-
-
-# -- subscriptions -----------------------------------------------------------------------------
-
-
-class Costs:
-    """How often keys occur among subscriptions, from a sample: rarer homes are better."""
-
-    def __init__(self, keys: np.ndarray, shares: np.ndarray) -> None:
-        order = np.argsort(keys)
-        self.keys, self.shares = keys[order], shares[order]
-
-    def share(self, keys: np.ndarray) -> np.ndarray:
-        if not len(self.keys):
-            return np.zeros(len(keys))
-        at = np.minimum(np.searchsorted(self.keys, keys), len(self.keys) - 1)
-        found: np.ndarray = np.where(self.keys[at] == keys, self.shares[at], 0.0)
-        return found
-
-
-def candidate_keys(table: pa.Table, types: Mapping[str, str]) -> tuple[np.ndarray, np.ndarray]:
-    """The key that each row of a predicate table offers, and how coarse it is: 0, 1 or 2 (none)."""
-    words, code = distinct(table.column("attribute"))
-    operators, op_code = distinct(table.column("operator"))
-    upper = [" ".join(str(each).upper().split()) for each in operators]
-    is_equal = np.array([each in EQUAL for each in upper], bool)[op_code]
-    is_absent = np.array([each == "IS NULL" for each in upper], bool)[op_code]
-    is_theirs = np.array([is_context(str(word)) for word in words], bool)[code]  # no event has it
-    by_name = np.array([name_key(str(word)) for word in words], np.uint64)
-    keys, coarse = by_name[code], np.where(is_absent | is_theirs, 2, 1)
-    first, known = _first_values(table)
-    is_plain = np.array(
-        [types.get(str(w), "string") not in ("date", "timestamp") for w in words], bool
-    )
-    usable = is_equal & known & is_plain[code] & ~is_theirs & _have_hashes(first)
-    at = np.flatnonzero(usable)
-    if len(at):
-        hashes = hashes_of(first.take(pa.array(at)))
-        if hashes is not None:
-            with np.errstate(over="ignore"):
-                found = np.maximum(_mix(hashes * _ODD + keys[at]), np.uint64(1))
-            keys[at], coarse[at] = found, 0
-    return keys, coarse
-
-
-def _have_hashes(column: pa.Array) -> np.ndarray:
-    """Which constants have the hash of every value that is equal to them (see `_one`)."""
-    if column.type == pa.uint64() or pa.types.is_decimal(column.type):
-        return np.array([_one(value) is not None for value in column.to_pylist()], bool)
-    return np.ones(len(column), bool)
-
-
-def distinct(column: pa.ChunkedArray) -> tuple[list[Any], np.ndarray]:
-    """The distinct values of a column, null among them, and which of them each row has."""
-    words = pc.dictionary_encode(column.combine_chunks(), null_encoding="encode")
-    return words.dictionary.to_pylist(), words.indices.to_numpy(zero_copy_only=False)
-
-
-def _first_values(table: pa.Table) -> tuple[pa.Array, np.ndarray]:
-    """The first constant of each row; unusable where constants are structs."""
-    for name in ("value", "values"):
-        if name not in table.column_names:
-            continue
-        column = table.column(name).combine_chunks()
-        if pa.types.is_list(column.type) or pa.types.is_large_list(column.type):
-            sizes = pc.list_value_length(column).fill_null(0).to_numpy(zero_copy_only=False)
-            place = np.asarray(column.offsets)[:-1]
-            first = column.values.take(pa.array(place, mask=sizes == 0))
-        else:
-            first = column
-        if not pa.types.is_struct(first.type):
-            known = first.is_valid().to_numpy(zero_copy_only=False)
-            if known.any():
-                return first, known
-    return pa.nulls(table.num_rows), np.zeros(table.num_rows, bool)
-
-
-def homes_of_predicates(
-    table: pa.Table, costs: Costs, types: Mapping[str, str]
-) -> tuple[np.ndarray, np.ndarray]:
-    """The home of the subscription of every row; rows of an id lie side by side.
-
-    Also the number of the subscription of every row.
-    """
-    keys, coarse = candidate_keys(table, types)
-    ids, code = distinct(table.column("id"))
-    cost = coarse + np.minimum(costs.share(keys), 0.99)
-    order = np.lexsort((keys, cost, code))
-    first = np.searchsorted(code[order], np.arange(len(ids)))
-    best = order[first]
-    home = np.where(coarse[best] < 2, keys[best], ANY)
-    return home[code], code
-
-
-def home_of_text(text: str, costs: Costs, types: Mapping[str, str]) -> np.uint64:
-    """The home of an expression; ANY also for one that cannot be read."""
-    try:
-        tree = parse(text)
-    except (MatchwoodError, TypeError):
-        return ANY
-    best: tuple[float, int] = (2.0, int(ANY))
-    for node in _conjuncts(tree):
-        key, coarse = _key_of(node, types)
-        if key is not None:
-            share = float(costs.share(np.array([key], np.uint64))[0])
-            best = min(best, (coarse + min(share, 0.99), int(key)))
-    return np.uint64(best[1])
-
-
-def keys_of_text(text: str, types: Mapping[str, str]) -> list[np.uint64]:
-    """The keys that an expression offers."""
-    try:
-        tree = parse(text)
-    except (MatchwoodError, TypeError):
-        return []
-    found = [_key_of(node, types)[0] for node in _conjuncts(tree)]
-    return [key for key in found if key is not None]
-
-
-def _conjuncts(tree: Expr) -> Iterator[Expr]:
-    if isinstance(tree, And):
-        for each in tree.operands:
-            yield from _conjuncts(each)
-    else:
-        yield tree
-
-
-def _key_of(node: Expr, types: Mapping[str, str]) -> tuple[np.uint64 | None, int]:
-    is_negated = isinstance(node, Not)
-    inner = node.operand if isinstance(node, Not) else node
-    if not isinstance(inner, Predicate):
-        return None, 2
-    name: str = inner.name
-    if is_context(name) or is_computed(name):  # no event has it
-        return None, 2
-    if isinstance(inner, IsNull):
-        asks_presence = inner.negated != is_negated
-        return (name_key(name), 1) if asks_presence else (None, 2)
-    plain = isinstance(inner, Comparison) and inner.op == "=" and not is_negated
-    if plain and _agrees(types.get(name), inner.value):  # type: ignore[attr-defined]
-        value = inner.value  # type: ignore[attr-defined]
-        if isinstance(value, (bool, int, float, str, Decimal)):
-            found = _one(value)
-            if found is not None:
-                return value_keys(name, np.array([found], np.uint64))[0], 0
-    return name_key(name), 1
-
-
-def _agrees(kind: str | None, value: Any) -> bool:
-    """Whether a constant is of the type that events' texts are read as."""
-    if kind in (None, "date", "timestamp"):
-        return kind is None
-    found = literal_type(value)
-    return kind == found or (found == "number" and kind in ("int", "float"))
 
 
 # -- events ------------------------------------------------------------------------------------
@@ -329,9 +172,11 @@ def _object_keys(
         for name, value in _named_values(each, ""):
             if value is not None and is_used(name):
                 found.append((row, name_key(name)))
-                hashed = _one(value) if isinstance(value, (bool, int, float, str)) else None
+                hashed = hash_of(value) if isinstance(value, (bool, int, float, str)) else None
                 if hashed is not None:
-                    found.append((row, value_keys(name, np.array([hashed], np.uint64))[0]))
+                    found.append(
+                        (row, value_keys(name_key(name), np.array([hashed], np.uint64))[0])
+                    )
     rows = np.array([row for row, _ in found], np.int64)
     return rows, np.array([key for _, key in found], np.uint64)
 
@@ -355,7 +200,7 @@ def _column_keys(
     yield rows, np.full(len(rows), name_key(name))
     hashes = hashes_of(column.drop_null())
     if hashes is not None:
-        yield rows, value_keys(name, hashes)
+        yield rows, value_keys(name_key(name), hashes)
 
 
 def _text_keys(
@@ -369,6 +214,8 @@ def _text_keys(
     if kind not in ("date", "timestamp"):
         words = pc.dictionary_encode(column.drop_null())
         texts = python_values(words.dictionary)
-        read = [_one(read_cell(kind, each)) or 0 if isinstance(each, str) else 0 for each in texts]
+        read = [
+            hash_of(read_cell(kind, each)) or 0 if isinstance(each, str) else 0 for each in texts
+        ]
         hashes = np.array(read, np.uint64)[words.indices.to_numpy(zero_copy_only=False)]
-        yield rows, value_keys(name, hashes)
+        yield rows, value_keys(name_key(name), hashes)

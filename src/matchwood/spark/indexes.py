@@ -87,7 +87,7 @@ from matchwood.spark.stores import (
     read_beside,
     upload,
 )
-from matchwood.spark.unknown_names import Names, UsedNames, without_unknown
+from matchwood.spark.unknown_names import Names, UsedNames, columns_of, without_unknown
 from matchwood.spark.worker import parse_batches
 
 if TYPE_CHECKING:
@@ -289,12 +289,7 @@ def used_columns(index: Built, events: StructType, others: Sequence[str]) -> lis
     """Columns of wide events that a subscription tests, itself or a field inside; and others."""
     names = UsedNames()
     Matcher.load(index.folder, verify=False).encode(names)
-    return [
-        each.name
-        for each in events
-        if each.name in others
-        or any(name == each.name or name.startswith(f"{each.name}.") for name in names.found)
-    ]
+    return columns_of(names.found, events, others)
 
 
 def _opened(folder: Path, name: str, matcher: Matcher, id_type: str, refused: pa.Table) -> Built:

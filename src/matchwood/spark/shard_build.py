@@ -30,7 +30,8 @@ import pyarrow as pa
 
 from matchwood.encode.schema import Schema
 from matchwood.engine.matcher import Matcher
-from matchwood.errors import EventError, SchemaError, SubscriptionError
+from matchwood.engine.routing import AUTO
+from matchwood.errors import EventError, MatchwoodError, SchemaError, SubscriptionError
 from matchwood.lang.names import is_context
 from matchwood.spark.build_tasks import add_rows, write_refused
 from matchwood.spark.choices import FILTER, is_tested
@@ -40,16 +41,19 @@ from matchwood.spark.errors import error_row
 from matchwood.spark.increments import REFUSED
 from matchwood.spark.memory import forget_peak, give_back, peak, resident
 from matchwood.spark.shard_plan import (
+    HOME,
+    SOURCE,
     Plan,
     Sampled,
     draw_sample,
-    homes_of,
     look_at,
     make_plan,
     weigh_buckets,
     weights_of,
     whole_ids,
+    with_homes,
 )
+from matchwood.spark.unknown_names import UsedNames, unknown_names
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -59,7 +63,9 @@ if TYPE_CHECKING:
 LEAST = 64 << 20
 """The smallest cap: below, a process's own noise is most of what is measured."""
 
-HOME, SHARD = "matchwood_home", "matchwood_shard"
+SHARD = "matchwood_shard"
+CONTEXT = "ctx"
+"""In texts that may name a value of a context."""
 ROUTE_FILES = ("route_key.npy", "route_shard.npy")
 _before: int | None = None
 
@@ -70,6 +76,7 @@ class Shard:
 
     number: int
     count: int
+    """Subscriptions in it; one with several homes is in several shards."""
     bytes: int
     peak: int
     """The most that the task took, while it built this shard, beyond what its process had before
@@ -90,6 +97,13 @@ class BuildJob:
     known: frozenset[str] | None = None
     """Names that subscriptions may use; None: any."""
 
+    def matcher(self) -> Matcher:
+        """An empty one with the types of all shards."""
+        return Matcher(
+            index=self.index, schema=Schema(self.sampled.types),
+            column_types=self.sampled.column_types, **self.config,
+        )  # fmt: skip
+
 
 def build_shards(
     table: DataFrame, n_rows: int | None, home: Path, shards: int | None, max_bytes: int,
@@ -107,7 +121,8 @@ def build_shards(
     plan = make_plan(weights, max_bytes / sampled.bytes, shards)
     job = BuildJob(str(home), plan, sampled, index, dict(config or {}), max_bytes, known)
     columns = ", ".join([f"`{name}` {kind}" for name, kind in table.dtypes])
-    assigned = table.mapInArrow(partial(assign, job), f"{columns}, {HOME} bigint, {SHARD} int")
+    added = f"{HOME} bigint, {SOURCE} bigint, {SHARD} int"
+    assigned = table.mapInArrow(partial(assign, job), f"{columns}, {added}")
     if contexts is not None:
         assigned = beside_subscriptions(assigned, contexts)
     placed = assigned.repartitionById(plan.n_shards, SHARD).sortWithinPartitions(HOME, "id")
@@ -140,13 +155,46 @@ def _side_by_side(table: DataFrame) -> tuple[DataFrame, list[dict[str, Any]]]:
 
 
 def assign(job: BuildJob, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Add the home key and the shard to every row."""
+    """Add the home key and the shard to every row; a row for every home."""
+    may_divide = _Divisible(job)
     for table in whole_ids(batches):
-        home = homes_of(table, job.sampled)
+        table = with_homes(table, job.sampled, may_divide)
+        home = table.column(HOME).to_numpy().view(np.uint64)
         shard = job.plan.shards_of(home, table.column("id"))
-        table = table.append_column(HOME, pa.array(home.view(np.int64)))
         table = table.append_column(SHARD, pa.array(shard))
         yield from table.combine_chunks().to_batches()
+
+
+class _Divisible:
+    """Which texts may be divided into the branches of their OR: those that would be taken whole.
+
+    Otherwise a branch could be taken while another is refused.  A text that would be refused stays
+    whole, so every shard refuses it for the same reason.
+    """
+
+    def __init__(self, job: BuildJob) -> None:
+        self._job = job
+        self._matcher: Matcher | None = None
+
+    def __call__(self, texts: list[str]) -> set[str]:
+        job = self._job
+        if job.index != AUTO:  # it may refuse trees of a certain size
+            return set()
+        self._matcher = self._matcher or job.matcher()
+        unknown = unknown_names(texts, job.known)
+        return {
+            text
+            for row, text in enumerate(texts)
+            if row not in unknown and CONTEXT not in text and self._is_taken(text)
+        }
+
+    def _is_taken(self, text: str) -> bool:
+        assert self._matcher is not None
+        try:
+            self._matcher.validate(text)
+        except MatchwoodError:
+            return False
+        return True
 
 
 def build_parts(job: BuildJob, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -223,10 +271,9 @@ def _save(job: BuildJob, table: pa.Table, folder: Path) -> dict[str, Any]:
     homes = np.unique(table.column(HOME).to_numpy().view(np.uint64))
     order = ["id"] if "attribute" in table.column_names else ["id", "expr"]
     table = table.drop_columns([HOME, SHARD]).sort_by([(name, "ascending") for name in order])
-    matcher = Matcher(
-        index=job.index, schema=Schema(job.sampled.types),
-        column_types=job.sampled.column_types, **job.config,
-    )  # fmt: skip
+    is_copied = table.column(SOURCE).null_count < table.num_rows
+    table = (joined(table) if is_copied else table).drop_columns([SOURCE])
+    matcher = job.matcher()
     errors = add_rows(matcher, table, job.known, 0)
     failed = None
     if VALUES in table.column_names:
@@ -237,11 +284,33 @@ def _save(job: BuildJob, table: pa.Table, folder: Path) -> dict[str, Any]:
     del table
     matcher.save(folder / "snapshot")
     np.save(folder / "homes.npy", homes)
+    names = UsedNames()
+    matcher.encode(names)
     size = sum(file.stat().st_size for file in folder.rglob("*.npy"))
     shard = Shard(0, len(matcher), size, 0, len(errors))
     return {"shard": asdict(shard), "schema": dict(matcher.schema), "errors": errors,
-            "folder": folder.name, "failed": failed,
-            "tests_filter": is_tested(matcher, FILTER)}  # fmt: skip
+            "folder": folder.name, "failed": failed, "is_copied": is_copied,
+            "used": sorted(names.found), "tests_filter": is_tested(matcher, FILTER)}  # fmt: skip
+
+
+def joined(table: pa.Table) -> pa.Table:
+    """One row for the branches and copies of a text; rows are in the order of ids and texts."""
+    ids, texts, sources = (table.column(name).to_pylist() for name in ("id", "expr", SOURCE))
+    rows: list[int] = []
+    found: list[list[str]] = []
+    at: dict[tuple[Any, int], int] = {}
+    for row, (id_, text, source) in enumerate(zip(ids, texts, sources, strict=True)):
+        known = None if source is None else at.setdefault((id_, source), len(rows))
+        if known is None or known == len(rows):
+            rows.append(row)
+            found.append([text])
+        elif text != found[known][-1]:  # equal texts follow one another
+            found[known].append(text)
+    exprs = [each[0] if len(each) == 1 else " OR ".join(f"({text})" for text in each)
+             for each in found]  # fmt: skip
+    number = table.column_names.index("expr")
+    kind = table.schema.field("expr").type
+    return table.take(pa.array(rows, pa.int64())).set_column(number, "expr", pa.array(exprs, kind))
 
 
 def _halves(table: pa.Table) -> list[pa.Table]:
@@ -296,12 +365,15 @@ def finish(
     np.save(home / ROUTE_FILES[0], key[order])
     np.save(home / ROUTE_FILES[1], shard[order])
     errors = repeated + [error for each in reports for error in each["errors"]]
-    write_refused(home / REFUSED, error_table(errors))
+    once = {(error["id"], error["message"]): error for error in errors}  # copies are refused alike
+    write_refused(home / REFUSED, error_table(list(once.values())))
     shards = [each["shard"] for each in reports]
     manifest = {
         "build": uuid.uuid4().hex, "id_type": id_type, "types": types, "shards": shards,
         "routes": [checksum(home / name) for name in ROUTE_FILES],
         "tests_filter": any(each["tests_filter"] for each in reports),
+        "is_copied": any(each["is_copied"] for each in reports),
+        "used": sorted({name for each in reports for name in each["used"]}),
     }  # fmt: skip
     aside = home / f".{uuid.uuid4().hex}"
     aside.write_text(json.dumps(manifest))

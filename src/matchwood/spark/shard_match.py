@@ -44,7 +44,7 @@ VISITS = "matchwood_visits"
 """To how many shards an event goes; more rows of its id than that are of two events."""
 
 _checked = Checked()
-_MANIFEST = {"build", "id_type", "types", "shards", "routes", "tests_filter"}
+_MANIFEST = {"build", "id_type", "types", "shards", "routes", "tests_filter", "is_copied", "used"}
 
 
 def refused_of(home: Path, manifest: dict[str, Any]) -> pa.Table:

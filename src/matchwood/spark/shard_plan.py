@@ -15,9 +15,10 @@ from __future__ import annotations
 import heapq
 import math
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
+from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -27,12 +28,12 @@ import pyarrow.compute as pc
 from matchwood.encode.schema import Schema
 from matchwood.engine.matcher import Matcher
 from matchwood.spark.context_frames import VALUES
-from matchwood.spark.home_keys import (
+from matchwood.spark.homes import (
     Costs,
     candidate_keys,
     distinct,
-    home_of_text,
     homes_of_predicates,
+    homes_of_text,
     keys_of_text,
 )
 
@@ -49,6 +50,9 @@ BUCKETS = 1 << 16
 MOST_SHARDS = 1 << 20
 ROW = 40
 """Weight of a row without its constants or its text."""
+
+HOME, SOURCE = "matchwood_home", "matchwood_source"
+"""Columns of a row: its home key; and which text it is a copy or a branch of, null if it is all."""
 
 WEIGHED = ("id", "expr", "value", "values", "attributes", VALUES)
 
@@ -148,14 +152,50 @@ def _shares(keys: np.ndarray, n: int) -> Costs:
 # -- homes and weights -------------------------------------------------------------------------
 
 
-def homes_of(table: pa.Table, sampled: Sampled) -> np.ndarray:
-    """The home key of every row; rows of an id lie side by side."""
+def with_homes(
+    table: pa.Table, sampled: Sampled, may_divide: Callable[[list[str]], set[str]] = set
+) -> pa.Table:
+    """Rows with HOME and SOURCE; a text that has several homes has several rows.
+
+    may_divide  which of some texts are to be divided into their branches; else every home has all
+                of the text
+    Rows of an id lie side by side.
+    """
     types = sampled.all_types
     if "attribute" in table.column_names:
-        return homes_of_predicates(table, sampled.costs, types)[0]
+        home = homes_of_predicates(table, sampled.costs, types)[0]
+        table = table.append_column(HOME, pa.array(home.view(np.int64)))
+        return table.append_column(SOURCE, pa.nulls(table.num_rows, pa.int64()))
     texts = table.column("expr").to_pylist()
-    homes = [home_of_text(text, sampled.costs, types) for text in texts]
-    return np.array(homes, np.uint64)
+    homes = [homes_of_text(text, sampled.costs, types) for text in texts]
+    branched = [
+        text for text, found in zip(texts, homes, strict=True) if found[0].branch is not None
+    ]
+    divided = may_divide(branched) if branched else set()
+    rows: list[int] = []
+    keys: list[int] = []
+    exprs: list[str] = []
+    sources: list[int | None] = []
+    for row, (text, found) in enumerate(zip(texts, homes, strict=True)):
+        if text in divided:
+            here = [(each.key, str(each.branch)) for each in found]
+        else:
+            here = [(key, text) for key in dict.fromkeys(each.key for each in found)]
+        rows += [row] * len(here)
+        keys += [key for key, _ in here]
+        exprs += [expr for _, expr in here]
+        sources += [_source(text) if len(here) > 1 else None] * len(here)
+    at = table.column_names.index("expr")
+    kind = table.schema.field("expr").type
+    table = table.take(pa.array(rows, pa.int64()))
+    table = table.set_column(at, "expr", pa.array(exprs, kind))
+    table = table.append_column(HOME, pa.array(np.array(keys, np.uint64).view(np.int64)))
+    return table.append_column(SOURCE, pa.array(sources, pa.int64()))
+
+
+def _source(text: str) -> int:
+    digest = blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest()
+    return int.from_bytes(digest, "little", signed=True)
 
 
 def weights_of(table: pa.Table) -> np.ndarray:
@@ -232,7 +272,9 @@ def weigh(sampled: Sampled, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.Re
     """Rows (bucket, weight) of a partition: `mapInArrow`'s function."""
     total = np.zeros(BUCKETS)
     for table in whole_ids(batches):
-        bucket = (homes_of(table, sampled) % np.uint64(BUCKETS)).astype(np.int64)
+        table = with_homes(table, sampled)
+        home = table.column(HOME).to_numpy().view(np.uint64)
+        bucket = (home % np.uint64(BUCKETS)).astype(np.int64)
         total += np.bincount(bucket, weights_of(table), BUCKETS)
     used = np.flatnonzero(total)
     yield pa.RecordBatch.from_arrays(

@@ -4,10 +4,10 @@
                                                           │  keys it can be reached by
     events ──► keys of the event ──► routes ──► by shard ─┴─► match ──► by event ──► merged lists
 
-Idea.    A subscription lives with its rarest equality (`home_keys`).  The routes list every key
-         that is a home, and its shards; an event goes to the shards of the keys it has, and to
-         those that hold subscriptions without a key.  With K shards an event of n attributes
-         reaches at most 2n of them plus those: the more shards, the more it skips.
+Idea.    A conjunction lives with its rarest equality, an OR branch by branch (`homes`).  The routes
+         list every key that is a home, and its shards; an event goes to the shards of the keys it
+         has, and to those that hold subscriptions without a key.  With K shards an event of n
+         attributes reaches at most 2n of them plus those: the more shards, the more it skips.
 Memory.  Keys are weighed and packed into shards of one size (`shard_plan`).  A shard is built by
          one task from its own rows, which measures what it takes and splits what takes more than
          `max_bytes` (`shard_build`), and matched through a memory map, one at a time in a worker
@@ -20,7 +20,7 @@ Kept.    <folder>/<fingerprint>/shard-00003/snapshot, routes, manifest.json; fou
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
@@ -46,9 +46,10 @@ from matchwood.spark.columns import (
 )
 from matchwood.spark.context_frames import context_frame
 from matchwood.spark.errors import ERROR_FIELDS, ERROR_STRUCT
-from matchwood.spark.fingerprints import fingerprint
+from matchwood.spark.fingerprints import column_of, fingerprint
 from matchwood.spark.folders import local_folder, made_aside
-from matchwood.spark.shapes import find_shape, plain_names
+from matchwood.spark.homes import HOMES
+from matchwood.spark.shapes import ATTRIBUTES, find_shape, plain_names
 from matchwood.spark.shard_build import LEAST, SHARD, Shard, build_shards
 from matchwood.spark.shard_match import (
     VISITS,
@@ -60,7 +61,7 @@ from matchwood.spark.shard_match import (
     refused_of,
     route,
 )
-from matchwood.spark.unknown_names import names_of_events
+from matchwood.spark.unknown_names import columns_of, names_of_events
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -73,7 +74,8 @@ class Sharded:
     matches: DataFrame
     errors: DataFrame
     routed: DataFrame
-    """Events with the shards that they go to, before they are sent there."""
+    """Events with the shards that they go to, before they are sent there: `event_id` and what
+    subscriptions use."""
     shards: list[Shard]
     folder: Path
     reused: bool
@@ -130,7 +132,8 @@ def match_sharded(
     known = None if names is None else names | declared.keys()
     settings = {"index": index, "config": dict(config or {}), "schema": dict(declared),
                 "shards": shards, "max_bytes": max_bytes, "column_types": types,
-                "names": None if known is None else sorted(known), "format": VERSION}  # fmt: skip
+                "names": None if known is None else sorted(known), "format": VERSION,
+                "homes": HOMES}  # fmt: skip
     n_rows = None
     if name is None:
         if values is not None:
@@ -157,6 +160,7 @@ def match_sharded(
     choice = plan_choice(columns, own_types(table), limit)
     found = find_shape(columns, shape, (event_id, *choice.others))
     check_filter(choice, columns, found, manifest["tests_filter"])
+    events = _narrow(events, found, manifest["used"], (event_id, *choice.others))
     n_shards, id_type = len(manifest["shards"]), manifest["id_type"]
     job = RouteJob(
         str(home), manifest["build"], found, event_id, max(1, n_shards), n_shards > 0, id_type,
@@ -164,6 +168,23 @@ def match_sharded(
     )  # fmt: skip
     refused = both(refused, refused_of(home, manifest))
     return _match(events, job, pairs, manifest, refused, home, reused)
+
+
+def _narrow(events: DataFrame, shape: str, used: Sequence[str], others: Sequence[str]) -> DataFrame:
+    """Events with the columns, or fields of their struct, that a subscription uses: what is sent to
+    shards.  Maps, arrays and JSON stay as they are.
+    """
+    from pyspark.sql import functions as f
+
+    if shape == "wide":
+        return events.select(*map(column_of, columns_of(used, events.schema, others)))
+    if shape != "struct":
+        return events
+    inner = columns_of(used, events.schema[ATTRIBUTES].dataType)  # type: ignore[arg-type]
+    if not inner:
+        return events
+    fields = [f.col(ATTRIBUTES).getField(name).alias(name) for name in inner]
+    return events.select(*map(column_of, others), f.struct(*fields).alias(ATTRIBUTES))
 
 
 def _match(
@@ -188,7 +209,10 @@ def _match(
     placed = routed.repartitionById(job.n_shards, SHARD)
     found = placed.mapInArrow(partial(match_shard, job), f"{out}, {VISITS} int")
     # with a limit an item is (order, id): sorted by priority, highest first, then by id
-    lists = f.array_sort(f.flatten(f.collect_list("subscription_ids")))
+    lists = f.flatten(f.collect_list("subscription_ids"))
+    if manifest["is_copied"]:  # shards of several homes may name the same subscription
+        lists = f.array_distinct(lists)
+    lists = f.array_sort(lists)
     if job.choice.limit is not None:
         lists = f.slice(lists, 1, job.choice.limit)["id"]
     good = found.where("error IS NULL")

@@ -125,6 +125,19 @@ class UsedNames:
         return encode_events(attributes, [])
 
 
+def columns_of(used: Collection[str], events: StructType, others: Sequence[str] = ()) -> list[str]:
+    """Columns, or fields of a struct, that are used, themselves or a field inside; and others."""
+    first = {name for each in used for name in _prefixes(each)}
+    return [each.name for each in events if each.name in others or each.name in first]
+
+
+def _prefixes(name: str) -> Iterator[str]:
+    """`a.b.c` for a.b.c, a.b and a."""
+    while name:
+        yield name
+        name = name.rpartition(".")[0]
+
+
 def _error(name: str, known: Collection[str]) -> SchemaError:
     hint = _hint(name, frozenset(known))
     return SchemaError(f"expected a column of the events, found {name!r}, which is none: {hint}")
