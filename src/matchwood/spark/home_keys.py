@@ -51,8 +51,8 @@ def value_keys(name: np.uint64 | np.ndarray, hashes: np.ndarray) -> np.ndarray:
 
 
 @lru_cache(maxsize=1 << 16)
-def value_key(name: str, kind: type, value: Any) -> int | None:
-    """key(a, v) of one value, with its type: True is not 1; None where it has no hash."""
+def value_key(name: str, kind: str, value: Any) -> int | None:
+    """key(a, v) of a value, by its type, too: True is not 1; None where it has no hash."""
     hashed = hash_of(value)
     return None if hashed is None else int(value_keys(name_key(name), np.array([hashed]))[0])
 

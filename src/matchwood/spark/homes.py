@@ -167,7 +167,7 @@ def _values_of(node: Predicate, negated: bool) -> tuple[Any, ...]:
 def _key_of(name: str, kind: str | None, value: Any) -> int | None:
     if not _agrees(kind, value) or not isinstance(value, (bool, int, float, str, Decimal)):
         return None
-    return value_key(name, type(value), value)
+    return value_key(name, type(value).__name__, value)
 
 
 def _agrees(kind: str | None, value: Any) -> bool:
