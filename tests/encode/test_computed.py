@@ -16,6 +16,8 @@ import pytest
 
 import matchwood as mw
 from engine.invariants import check
+from matchwood.encode.computed import KnownValues
+from matchwood.encode.dict_events import MOST_VALUES
 from matchwood.encode.entry_events import EntryEvents
 from matchwood.lang.functions.evaluate import Formula
 
@@ -85,8 +87,8 @@ def test_each_distinct_one_is_computed_once_per_event(monkeypatch):
     calls = []
     monkeypatch.setattr(
         Formula,
-        "evaluate",
-        lambda self, values: (calls.append(self) or 5, False),
+        "with_types",
+        lambda self, types, row: (calls.append(self) or 5, False),
     )
     m.match({"price": 2, "qty": 3})
     assert len(calls) == 1
@@ -225,3 +227,41 @@ def test_what_stands_behind_a_null_is_computed_where_spark_computes_it(text, eve
     found = m.match_many([event])
     assert list(found[0]) == ([] if is_failed else [1])
     assert bool(found.warnings) is is_failed
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), -float("inf")])
+def test_a_double_that_is_no_number_is_null_as_a_decimal(value):
+    m = mw.Matcher()
+    m.add(1, "cast(x AS decimal(10,2)) IS NULL")
+    m.add(2, "cast(x AS decimal(10,2)) + 1 > 0")
+    assert m.match({"x": value}) == [1]
+
+
+def test_equal_values_of_two_types_are_computed_apart():
+    m = mw.Matcher()
+    m.add("text", "concat(x, '') = 'true'")
+    m.add("number", "x + 0 = 1")
+    m.add("half", "x / 2 = 0.5")
+    m.add("list", "size(x) = 1")
+    events = [{"x": 1}, {"x": True}, {"x": 1.0}, {"x": "true"}, {"x": [1]}, {}, {"x": 2**70}]
+    expected = [["number", "half"], ["text"], ["number", "half"], ["text"], ["list"], [], []]
+    for _ in range(3):  # then most are known
+        assert [m.match(each) for each in events] == expected
+        assert list(m.match_many(events)) == expected
+    assert m.stats()["unknown"]["size(x)"] == 6 * 5
+
+
+def test_values_that_do_not_come_again_are_not_kept():
+    known = KnownValues()
+    for i in range(3 * MOST_VALUES):
+        assert known.find(("bigint", i)) is None
+        known.keep(("bigint", i), [(1, i)])
+    assert known._entries is None
+    known = KnownValues()
+    for i in range(3 * MOST_VALUES):
+        if known.find(("bigint", i % 10)) is None:
+            known.keep(("bigint", i % 10), [(1, i % 10)])
+    known.keep(("string", "x" * 1_000), [(1, 1)])
+    assert known.find(("bigint", 3)) == ((1, 3),)
+    assert known.find(("array", [1])) is None
+    assert known.find(("string", "x" * 1_000)) is None

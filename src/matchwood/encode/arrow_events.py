@@ -17,7 +17,7 @@ from matchwood.encode.arrow_values import Misfit, is_text, python_value, python_
 from matchwood.encode.attribute import Attribute
 from matchwood.encode.attributes import Attributes
 from matchwood.encode.columns import column_keys, float_places, is_double
-from matchwood.encode.computed import UNKNOWN, compute
+from matchwood.encode.computed import UNKNOWN, GivenInputs, compute
 from matchwood.encode.events import (
     EncodedEvents,
     EventBatch,
@@ -172,9 +172,12 @@ def computed_rows(
     unknown  gets the rows where it is neither NULL nor known
     """
     found: dict[int, tuple[list[int], list[int], list[int]]] = {}
+    names = _inputs(attribute)
     for row, values in rows:
         try:
-            value = compute(attributes, attribute, list(values))
+            value = compute(
+                attributes, attribute, GivenInputs(dict(zip(names, values, strict=True)))
+            )
         except EventError as error:
             warnings.setdefault(row, []).append(error)
             value = UNKNOWN

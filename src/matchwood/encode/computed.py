@@ -8,13 +8,16 @@ so are the predicates on it; the event is reported, and its other matches stay.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any
 
 from matchwood.encode.attribute import Attribute
 from matchwood.encode.attributes import Attributes
+from matchwood.encode.dict_events import LONGEST, MOST_VALUES
 from matchwood.encode.plain_values import as_mapping, is_record, plain
 from matchwood.errors import EventError
-from matchwood.lang.functions.evaluate import PATH, Failed, TypeProblem
+from matchwood.lang.functions.evaluate import PATH, Failed, TypeProblem, plain_input
+from matchwood.lang.functions.types import PLAIN_TYPES, type_of
 
 MISSING = object()
 UNKNOWN = object()
@@ -48,13 +51,108 @@ def _find(event: Mapping[str, Any], name: str) -> Any:
     return None
 
 
-def compute(attributes: Attributes, attribute: Attribute, values: list[Any]) -> Any:
+class Inputs:
+    """The values of one event that computed attributes read, and their types, each found once."""
+
+    __slots__ = ("_event", "row", "types")
+
+    def __init__(self, event: Mapping[str, Any]) -> None:
+        self._event = event
+        self.row: dict[str, Any] = {}
+        self.types: dict[str, Any] = {}
+
+    def type_of(self, name: str) -> Any:
+        """The type of an input; TypeProblem if it has a value of none."""
+        found = self.types.get(name)
+        if found is not None:
+            return found
+        value = self._event.get(name)
+        kind = PLAIN_TYPES.get(type(value))
+        if kind is None or value is None or (kind == "bigint" and not -_LONG <= value < _LONG):
+            value = plain_input(self._find(name))
+            kind = type_of(value)
+        self.row[name] = value
+        self.types[name] = kind
+        return kind
+
+    def key(self, attribute: Attribute) -> tuple[Any, ...]:
+        """Types and values of the inputs of a computed attribute; () if one has no type."""
+        assert attribute.formula is not None
+        found: list[Any] = []
+        try:
+            for name in attribute.formula.inputs:
+                found += (self.type_of(name), self.row[name])
+        except TypeProblem:
+            return ()
+        return tuple(found)
+
+    def _find(self, name: str) -> Any:
+        return find_value(self._event, name)
+
+
+class GivenInputs(Inputs):
+    """The values of inputs by their names, as formulas write them."""
+
+    __slots__ = ()
+
+    def _find(self, name: str) -> Any:
+        return self._event[name]
+
+
+class KnownValues:
+    """What values of a computed attribute's inputs became, by their types and values.
+
+    Kept are entries alone: what is unknown or fails is computed each time, since it is counted.
+    Where values hardly come again nothing is kept any more.
+    """
+
+    __slots__ = ("_entries", "_n_found", "_n_missed")
+
+    def __init__(self) -> None:
+        self._entries: dict[tuple[Any, ...], tuple[tuple[int, int], ...]] | None = {}
+        self._n_found = self._n_missed = 0
+
+    def find(self, key: tuple[Any, ...]) -> tuple[tuple[int, int], ...] | None:
+        """The entries of values; None where they are not known."""
+        if self._entries is None:
+            return None
+        try:
+            found = self._entries[key]
+        except (KeyError, TypeError):  # a list cannot be looked up
+            return None
+        self._n_found += 1
+        return found
+
+    def keep(self, key: tuple[Any, ...], entries: list[tuple[int, Any]]) -> None:
+        """Note what values became."""
+        known = self._entries
+        self._n_missed += 1
+        if known is None:
+            return
+        if self._n_missed > MOST_VALUES and self._n_found < self._n_missed:
+            self._entries = None
+            return
+        if any(type(each) is str and len(each) > LONGEST for each in key):
+            return
+        if all(type(each) is int for _, each in entries):
+            if len(known) >= MOST_VALUES:
+                known.clear()
+            with suppress(TypeError):
+                known[key] = tuple(entries)
+
+
+_LONG = 2**63
+
+
+def compute(attributes: Attributes, attribute: Attribute, inputs: Inputs) -> Any:
     """The value of a computed attribute: None for NULL, UNKNOWN where values are of other kinds,
     an EventError where Spark would raise one.
     """
-    assert attribute.formula is not None
+    formula = attribute.formula
+    assert formula is not None
     try:
-        value, is_partial = attribute.formula.evaluate(values)
+        types = tuple([inputs.type_of(name) for name in formula.inputs])  # known, after `key`
+        value, is_partial = formula.with_types(types, inputs.row)
         if is_partial:
             attributes.unknown[attribute.label] += 1
         return value

@@ -21,7 +21,7 @@ import numpy as np
 
 from matchwood.encode.attribute import Attribute
 from matchwood.encode.attributes import Attributes
-from matchwood.encode.computed import UNKNOWN, compute, find_value
+from matchwood.encode.computed import UNKNOWN, Inputs, compute, find_value
 from matchwood.encode.dict_events import PLAIN, DictReader, Made, Shape
 from matchwood.encode.event_batch import EncodedEvents, EventBatch, batch_of, merged
 from matchwood.encode.interval_events import KeySets, interval_entries
@@ -207,27 +207,30 @@ def _compute(
     problems: list[EventError],
 ) -> list[Attribute]:
     """Add the entries of computed attributes; returns those that are unknown."""
-    values: dict[str, Any] = {}
+    inputs = Inputs(event)
     unknown: list[Attribute] = []
     plan = computing(attributes)
     for membership in plan.memberships:
         value = find_value(event, membership.name)
         found.update(dict.fromkeys(membership.true_for(value, attributes, problems), 1))
-    for attribute in plan.ordinary:
-        assert attribute.formula is not None
-        inputs = attribute.formula.inputs
-        for name in inputs:
-            if name not in values:
-                values[name] = find_value(event, name)
-        try:
-            value = compute(attributes, attribute, [values[name] for name in inputs])
-        except EventError as error:
-            problems.append(error)
-            value = UNKNOWN
-        if value is UNKNOWN:
-            unknown += [attribute, *attribute.kinds.values()]
-        elif value is not None:
-            found.update(open_entries(attributes, attribute, value))
+    for attribute, known in zip(plan.ordinary, plan.known, strict=True):
+        key = inputs.key(attribute)
+        entries: Iterable[Entry] | None = known.find(key)
+        if entries is None:
+            before = attributes.unknown[attribute.label]
+            try:
+                value = compute(attributes, attribute, inputs)
+            except EventError as error:
+                problems.append(error)
+                value = UNKNOWN
+            if value is UNKNOWN:
+                unknown += [attribute, *attribute.kinds.values()]
+                continue
+            made = [] if value is None else open_entries(attributes, attribute, value)
+            if attributes.unknown[attribute.label] == before:
+                known.keep(key, made)
+            entries = made
+        found.update(entries)
     return unknown
 
 

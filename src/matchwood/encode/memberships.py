@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from matchwood.encode.computed import compute
+from matchwood.encode.computed import GivenInputs, KnownValues, compute
 from matchwood.encode.predicate_kernels import HIGH
 from matchwood.errors import EventError
 from matchwood.lang.functions.evaluate import PATH, plain_input
@@ -93,9 +93,10 @@ class Membership(NamedTuple):
     ) -> list[int]:
         """The same for a value that is no list, or one with elements that are not hashed."""
         found = []
+        inputs = GivenInputs({self.name: value})
         for attribute in self.attributes:
             try:
-                if compute(attributes, attribute, [value]) is True:
+                if compute(attributes, attribute, inputs) is True:
                     found.append(attribute.kinds["bool"].id)
             except EventError as error:
                 problems.append(error)
@@ -109,6 +110,8 @@ class Computing(NamedTuple):
     """What it was made from: the changes of the attributes and of the predicate table."""
     ordinary: list[Attribute]
     memberships: list[Membership]
+    known: list[KnownValues]
+    """Of each ordinary one: what its values before became."""
 
 
 def computing(attributes: Attributes) -> Computing:
@@ -139,7 +142,8 @@ def _made(attributes: Attributes, key: tuple[int, int]) -> Computing:
         if chosen:
             memberships.append(_group(name, chosen))
             hashed.update(each.id for each, _ in chosen)
-    return Computing(key, [each for each in every if each.id not in hashed], memberships)
+    ordinary = [each for each in every if each.id not in hashed]
+    return Computing(key, ordinary, memberships, [KnownValues() for _ in ordinary])
 
 
 def _group(name: str, tests: list[tuple[Attribute, list[Any]]]) -> Membership:

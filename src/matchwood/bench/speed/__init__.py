@@ -4,6 +4,7 @@
 
     goals        the rows: what was measured before, the goal, and which way is better
     user_cases   dicts, JSON lines, texts: through the public verbs of a `Matcher`
+    computed_case  six computed attributes beside plain ones that hold the same values
     index_cases  a million conjunctions; counting with NumPy, DuckDB and `scan` beside it
     roofline     what a search reads, and how fast this machine reads
     runner       runs the cases; the report and its table

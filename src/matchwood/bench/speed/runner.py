@@ -9,6 +9,7 @@ from typing import Any
 
 from matchwood.bench.goals import Case, GoalReport, GoalSuite, run_goals
 from matchwood.bench.speed import NAME
+from matchwood.bench.speed.computed_case import computed_case
 from matchwood.bench.speed.goals import GOALS
 from matchwood.bench.speed.index_cases import WORKLOADS, growth_case, index_case
 from matchwood.bench.speed.sizes import PRESETS
@@ -25,6 +26,7 @@ CASES: dict[str, Case] = {
     "dict": dict_cases,
     "equality": equality_cases,
     "json": json_cases,
+    "computed": computed_case,
     "texts": text_case,
     **{name: partial(index_case, name) for name in WORKLOADS},
     "growth": growth_case,

@@ -111,7 +111,7 @@ def _to_double(kind: Any) -> Callable[[Any], float]:
     raise _refused(kind, "double")
 
 
-def _to_decimal(kind: Any, to: Dec) -> Callable[[Any], Decimal]:
+def _to_decimal(kind: Any, to: Dec) -> Callable[[Any], Decimal | None]:
     def of_string(value: str) -> Decimal:
         body = value.strip(_BLANKS)
         if not _NUMBER.fullmatch(body) or len(body) > 200:
@@ -121,9 +121,9 @@ def _to_decimal(kind: Any, to: Dec) -> Callable[[Any], Decimal]:
             raise Failed(f"{value[:40]!r} has more digits than {to}")
         return fit(number, to)
 
-    def of_double(value: float) -> Decimal:
+    def of_double(value: float) -> Decimal | None:
         if value != value or abs(value) == float("inf"):
-            raise Failed(f"{value} is no decimal")
+            return None  # as in Spark, in ANSI mode, too
         return fit(Decimal(repr(value)), to)
 
     if kind in _BOUNDS or isinstance(kind, Dec) or kind == "boolean":

@@ -19,7 +19,7 @@ from typing import Any
 
 from matchwood.lang.cells import CELL, Cell
 from matchwood.lang.functions import choices, collections, conditions, strings, times
-from matchwood.lang.functions.binding import Get, Types, bind
+from matchwood.lang.functions.binding import Get, Row, Types, bind
 from matchwood.lang.functions.cell_reading import CellReading
 from matchwood.lang.functions.registry import FUNCTIONS
 from matchwood.lang.functions.types import Failed, TypeProblem, is_mixed, type_of
@@ -40,8 +40,7 @@ class Formula:
         self.tree = _with_paths(tree)
         self._written = tree
         self.inputs: list[str] = _inputs(self.tree)
-        self._plans: dict[tuple[Any, ...], tuple[Get, bool] | str] = {}
-        self._readings: dict[frozenset[str], _CellFormula] = {}
+        self._plans: dict[tuple[Any, ...], _Plan] = {}
 
     @property
     def text(self) -> str:
@@ -53,22 +52,11 @@ class Formula:
 
     def evaluate(self, values: Sequence[Any]) -> tuple[Any, bool]:
         """The value, and whether some comparison inside met values of another kind."""
-        values = [plain_input(value) for value in values]
-        types = tuple([type_of(value) for value in values])
-        if CELL in types:
-            return self._of_cells(values)
-        return self._with_types(types, values)
+        row = dict(zip(self.inputs, map(plain_input, values), strict=True))
+        return self.with_types(tuple(map(type_of, row.values())), row)
 
-    def _of_cells(self, values: list[Any]) -> tuple[Any, bool]:
-        """As `evaluate`; some values are cells."""
-        named = dict(zip(self.inputs, values, strict=True))
-        cells = frozenset([name for name, value in named.items() if type(value) is Cell])
-        formula = self._readings.get(cells)
-        if formula is None:
-            formula = self._readings[cells] = _CellFormula(self.tree, cells)
-        return formula.evaluate_row(named)
-
-    def _with_types(self, types: tuple[Any, ...], values: list[Any]) -> tuple[Any, bool]:
+    def with_types(self, types: tuple[Any, ...], row: Row) -> tuple[Any, bool]:
+        """As `evaluate`, given plain values by name, perhaps with others, and the inputs' types."""
         plan = self._plans.get(types)
         if plan is None:
             if len(self._plans) >= MAX_PLANS:
@@ -78,11 +66,17 @@ class Formula:
             raise TypeProblem(plan)
         get, is_partial = plan
         try:
-            return get(dict(zip(self.inputs, values, strict=True))), is_partial
+            if is_partial is None:
+                found: tuple[Any, bool] = get(row)
+                return found
+            return get(row), is_partial
         except (ArithmeticError, ValueError) as error:  # what no function has foreseen
             raise Failed(f"{type(error).__name__}: {error}") from None
 
-    def _plan(self, types: tuple[Any, ...]) -> tuple[Get, bool] | str:
+    def _plan(self, types: tuple[Any, ...]) -> _Plan:
+        if CELL in types:
+            cells = [name for name, kind in zip(self.inputs, types, strict=True) if kind == CELL]
+            return _CellFormula(self.tree, cells).evaluate_row, None
         named = Types(zip(self.inputs, types, strict=True))
         try:
             get = bind(self.tree, named)[1]
@@ -92,19 +86,23 @@ class Formula:
         return get, is_partial or named.n_unknown > 0
 
 
+_Plan = tuple[Get, bool | None] | str
+"""What computes a value, and whether it is partial (None: it tells both); or what is wrong."""
+
+
 class _CellFormula(Formula):
     """A formula some of whose inputs are cells, which it reads as their places say."""
 
-    def __init__(self, tree: Scalar, cells: frozenset[str]) -> None:
+    def __init__(self, tree: Scalar, cells: list[str]) -> None:
         self._reading = CellReading(tree, cells)
         super().__init__(self._reading.tree)
 
-    def evaluate_row(self, named: dict[str, Any]) -> tuple[Any, bool]:
+    def evaluate_row(self, given: Row) -> tuple[Any, bool]:
         """As `evaluate`, given the values of the inputs by name."""
-        row = self._reading.row(named)
+        row = self._reading.row(given)
         values = [row[name] for name in self.inputs]
         types = ["string" if type(value) is Cell else type_of(value) for value in values]
-        return self._with_types(tuple(types), values)
+        return self.with_types(tuple(types), row)
 
 
 PATH = "\1"

@@ -68,7 +68,7 @@ class Failed(Exception):
 
 def type_of(value: Any) -> Any:
     """The type of an event's value."""
-    kind = _PLAIN.get(type(value))
+    kind = PLAIN_TYPES.get(type(value))
     if kind is not None:
         if kind == "bigint" and not LONG_MIN <= value <= LONG_MAX:
             return decimal_type(Decimal(value))
@@ -110,10 +110,11 @@ def is_mixed(kind: Any) -> bool:
     return isinstance(kind, Arr) and (isinstance(kind.element, Mixed) or is_mixed(kind.element))
 
 
-_PLAIN: dict[type, str] = {
+PLAIN_TYPES: dict[type, str] = {
     bool: "boolean", int: "bigint", float: "double", str: "string", type(None): "void",
     Cell: CELL,
 }  # fmt: skip
+"""Types of values that Python's own class tells; a BIGINT has 64 bits at most."""
 
 
 def literal_type(value: Any) -> Any:
