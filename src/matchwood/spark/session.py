@@ -17,6 +17,7 @@ LOOPBACK = "127.0.0.1"
 
 SHORT_JOB: dict[str, str | int | bool] = {
     "spark.driver.extraJavaOptions": (
+        "-XX:+IgnoreUnrecognizedVMOptions -XX:+UnlockDiagnosticVMOptions "
         "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:-BytecodeVerificationRemote"
     )
 }
