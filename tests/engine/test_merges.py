@@ -21,19 +21,7 @@ from matchwood.encode.decode import decode
 from matchwood.encode.leaves import LeafBatch
 from matchwood.engine import background, parsing, tiers
 
-
-@pytest.fixture(autouse=True)
-def _small_segments(monkeypatch):
-    """Many small segments, which stay unless a test turns merges on."""
-    monkeypatch.setattr(tiers, "HEAD_MOST", 4)
-    monkeypatch.setattr(tiers, "RECENT_MOST", 2)
-    monkeypatch.setattr(background, "IS_ON", False)
-
-
-@pytest.fixture
-def _merging(monkeypatch):
-    monkeypatch.setattr(tiers, "FACTOR", 2)
-    monkeypatch.setattr(background, "IS_ON", True)
+pytestmark = pytest.mark.usefixtures("small_segments")
 
 
 def test_segments_of_one_tier_are_merged_with_all_smaller_ones(monkeypatch):
@@ -46,7 +34,7 @@ def test_segments_of_one_tier_are_merged_with_all_smaller_ones(monkeypatch):
     assert tiers.chosen([100, 7], [99, 8]) == [1], "more than half is gone"
 
 
-@pytest.mark.usefixtures("_merging")
+@pytest.mark.usefixtures("merging")
 def test_merges_in_the_background_leave_few_segments_and_the_same_answers():
     m, model = filled(60)
     for id_ in range(0, 60, 3):
@@ -77,7 +65,7 @@ def test_memory_returns_after_churn(monkeypatch):
     assert m.stats()["constants"] <= 41
 
 
-@pytest.mark.usefixtures("_merging")
+@pytest.mark.usefixtures("merging")
 def test_what_is_changed_during_a_merge_counts_in_the_merged_segment(monkeypatch):
     is_built, may_go, real = threading.Event(), threading.Event(), background.merged
 
@@ -103,7 +91,7 @@ def test_what_is_changed_during_a_merge_counts_in_the_merged_segment(monkeypatch
     agree(m, model)
 
 
-@pytest.mark.usefixtures("_merging")
+@pytest.mark.usefixtures("merging")
 def test_a_merge_ends_with_its_matcher():
     m, _ = filled(40)
     thread = merger_of(m)._thread
@@ -115,7 +103,7 @@ def test_a_merge_ends_with_its_matcher():
 
 
 @pytest.mark.slow
-@pytest.mark.usefixtures("_merging")
+@pytest.mark.usefixtures("merging")
 def test_two_writers_two_readers_and_merges_agree_with_the_naive_evaluator():
     """Every answer is one between the state before the search and the state after it."""
     m = mw.Matcher()
@@ -184,7 +172,7 @@ def test_encoded_events_are_searched_in_all_parts():
     assert encoded_lists(m, m.encode(EVENTS)) == [expected(model, e) for e in EVENTS]
 
 
-@pytest.mark.usefixtures("_merging")
+@pytest.mark.usefixtures("merging")
 def test_a_merge_does_not_spoil_encoded_events(monkeypatch):
     monkeypatch.setattr(background, "IS_ON", False)
     m, model = filled(23)
@@ -274,7 +262,7 @@ def test_a_merge_reads_no_text(monkeypatch):
     agree(m, model)
 
 
-@pytest.mark.usefixtures("_merging")
+@pytest.mark.usefixtures("merging")
 def test_a_merge_that_failed_is_tried_again_by_a_later_change(monkeypatch):
     real, n_left = background.merged, 3
 

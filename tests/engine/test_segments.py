@@ -15,21 +15,8 @@ from engine.invariants import check
 from engine.segments_world import EVENTS, WAIT, Model, agree, expected, filled, text
 from faults import fault_at
 from inside import view_of
-from matchwood.engine import background, tiers
 
-
-@pytest.fixture(autouse=True)
-def _small_segments(monkeypatch):
-    """Many small segments, which stay unless a test turns merges on."""
-    monkeypatch.setattr(tiers, "HEAD_MOST", 4)
-    monkeypatch.setattr(tiers, "RECENT_MOST", 2)
-    monkeypatch.setattr(background, "IS_ON", False)
-
-
-@pytest.fixture
-def _merging(monkeypatch):
-    monkeypatch.setattr(tiers, "FACTOR", 2)
-    monkeypatch.setattr(background, "IS_ON", True)
+pytestmark = pytest.mark.usefixtures("small_segments")
 
 
 def test_segments_answer_in_the_order_of_addition():
