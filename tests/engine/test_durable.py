@@ -95,6 +95,32 @@ def test_the_tail_of_the_log_is_carried_out_on_the_snapshot(tmp_path: Path) -> N
         check(m)
 
 
+@pytest.mark.parametrize("n", [3, 90])
+def test_the_log_has_what_batches_leave(tmp_path: Path, n: int) -> None:
+    """Ids that go and come back, 7 beside "7", single changes beside chunks."""
+    rng = Random(n)
+    ids: list[Any] = [*range(2 * n), *map(str, range(2 * n))]
+    with mw.Matcher.open(tmp_path, sync=False) as m:
+        for _ in range(12):
+            known = set(m)
+            with m.batch() as batch:
+                for _ in range(n):
+                    id_ = rng.choice(ids)
+                    if id_ not in known:
+                        batch.add(id_, f"x > {rng.randrange(9)}", priority=rng.randrange(3))
+                        known.add(id_)
+                    elif rng.random() < 0.6:
+                        batch.remove(id_)
+                        known.remove(id_)
+                    else:
+                        batch.replace(id_, f"x = {rng.randrange(9)}", payload=rng.randrange(9))
+                if rng.random() < 0.3:
+                    new = [id_ for id_ in ids if id_ not in known][:5]
+                    batch.add_many([(id_, "y = 1") for id_ in new])
+            with mw.Matcher.open(tmp_path, read_only=True) as reader:
+                assert everything(reader) == everything(m)
+
+
 def test_one_writer_and_any_readers(tmp_path: Path) -> None:
     m = filled(tmp_path / "f")
     with pytest.raises(mw.StorageError, match=f"open for writing by process {os.getpid()}"):

@@ -134,6 +134,7 @@ class Batch:
             raise MatchwoodError(
                 "expected a change inside the with block of batch(), found one outside"
             )
+        self._matcher._access.breathe()
         self._steps.append(step)
         if check is not None:
             self._checks.append(check)
@@ -160,7 +161,8 @@ class Batch:
 
 def carry_out(store: Target, check: Callable[[Target], None], steps: Iterable[Step]) -> None:
     """The steps of a batch inside an open transaction; an error undoes all of them."""
-    check(store)
+    if not store.is_aside:
+        check(store)
     try:
         for step in steps:
             step(store)

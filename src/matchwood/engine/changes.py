@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 import numpy as np
 
@@ -24,6 +24,9 @@ Progress = Callable[[int, int], None] | None
 
 class Target(Protocol):
     """What a change is carried out on: a store that changes in place, or a draft of a view."""
+
+    is_aside: ClassVar[bool]
+    """Whether nothing has to be undone if the change fails."""
 
     def has(self, id_: Any) -> bool: ...
 

@@ -16,7 +16,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import chain
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -28,6 +28,7 @@ from matchwood.engine.given import Given, Parsed, parsed
 from matchwood.engine.head import Spare, Step, writable
 from matchwood.engine.loading import BatchReport, Chunk
 from matchwood.engine.merge import merged
+from matchwood.engine.places import Places
 from matchwood.engine.recent import Addition, Recent, chunk_of, encoded, expired, take
 from matchwood.engine.recovery import blank
 from matchwood.engine.store import Store
@@ -39,9 +40,6 @@ if TYPE_CHECKING:
 
     from matchwood.engine.access import Access
 
-BREATHE_EVERY = 16
-"""Additions of one change between pauses for searches."""
-
 RECENT, HEAD = -2, -1
 """Places of a subscription that is not in a segment."""
 
@@ -49,10 +47,12 @@ RECENT, HEAD = -2, -1
 class Draft:
     """A change of a view; see the module's docstring."""
 
+    is_aside: ClassVar[bool] = True
+
     def __init__(self, view: View, access: Access) -> None:
         self._view = view
         self._access = access
-        self._parts = list(view.segments)
+        self._places = Places(view.segments)
         self._shown: Part | None = view.stored[-1]
         """The head as the view shows it; None once steps change the spare store."""
         self._head: Store | None = None
@@ -62,12 +62,12 @@ class Draft:
         self._recent: Mapping[Id, Addition] = {} if view.recent is None else view.recent.additions
         """Those of the view until they change (`_own_recent`)."""
         self._gone: dict[int, set[int]] = {}
-        self._found: dict[Any, tuple[int, int] | None] = {}
-        self._n_read = 0
         self._n_added = view.n_added
         self._now = time.time_ns() // 1000
         self.changed: dict[Id, bool] | None = None
         """Ids that changed, and whether they were removed on the way, where a log asks for them."""
+        self.known: dict[Id, Addition | None] | None = {}
+        """What has become of them, None: gone; None once a store was changed by many at once."""
 
     # -- asking ------------------------------------------------------------------------------
 
@@ -88,27 +88,13 @@ class Draft:
             slot = self._shown.slot_of(id_)
             if slot is not None and slot not in self._gone.get(HEAD, ()):
                 return HEAD, slot
-        place = self._in_segments(id_)
-        while place is not None and place[1] in self._gone.get(place[0], ()):
-            place = self._in_segments(id_, place[0] + 1)  # one that this change has made
-        return place
-
-    def _in_segments(self, id_: Any, first: int = 0) -> tuple[int, int] | None:
-        """The first segment that an id is in and its slot, gone or not; looked up once."""
-        if (id_, first) not in self._found:
-            slots = ((n, self._parts[n].slot_of(id_)) for n in range(first, len(self._parts)))
-            self._found[id_, first] = next(((n, s) for n, s in slots if s is not None), None)
-        return self._found[id_, first]
+        return self._places.find(id_, self._gone)
 
     def _own_recent(self) -> dict[Id, Addition]:
         """Recent additions, to be changed."""
         if self._view.recent is not None and self._recent is self._view.recent.additions:
             self._recent = {**self._recent}
         return self._recent  # type: ignore[return-value]
-
-    def _append(self, segment: Part) -> None:
-        self._parts.append(segment)
-        self._found = {}
 
     # -- changing ----------------------------------------------------------------------------
 
@@ -120,9 +106,8 @@ class Draft:
         if self.has(id_):
             raise taken(id_)
         read = self._checked(expr)
-        self._own_recent()[id_] = Addition(read, self._timed(fields, 1), self._n_added)
+        self._put(id_, Addition(read, self._timed(fields, 1), self._n_added))
         self._n_added += 1
-        self._note([id_])
 
     def replace(
         self, id_: Id, expr: Given, context: Any = None, fields: FieldColumns = NO_FIELDS
@@ -141,8 +126,7 @@ class Draft:
         both = old._replace(**given)
         if fields.attributes is not None:
             both = both._replace(types=fields.types)
-        self._own_recent()[id_] = Addition(read, both, order)
-        self._note([id_])
+        self._put(id_, Addition(read, both, order))
 
     def remove_ids(self, ids: Sequence[Id]) -> None:
         """Forget subscriptions by id, each once; all of them are there."""
@@ -153,7 +137,10 @@ class Draft:
                 del self._own_recent()[id_]
             else:
                 self._mark(id_, place)
-        self._note(ids, removed=True)
+        if self.changed is not None:
+            self.changed.update(dict.fromkeys(ids, True))
+            if self.known is not None:
+                self.known.update(dict.fromkeys(ids))
 
     def add_chunks(
         self, chunks: Iterable[Chunk], progress: Progress = None, report: BatchReport | None = None
@@ -165,7 +152,7 @@ class Draft:
             return BatchReport() if report is None else report
         if first.total >= tiers.HEAD_MOST:
             return self._add_segment(chain([first], more), progress, report)
-        read = [self._numbered(chunk) for chunk in chain([first], more)]
+        read, self.known = [self._numbered(chunk) for chunk in chain([first], more)], None
         return self._do(
             lambda store: add_chunks(store, read, progress, report),
             lambda store: add_chunks(store, read),
@@ -176,13 +163,13 @@ class Draft:
         self, chunks: Iterable[Chunk], progress: Progress, report: BatchReport | None
     ) -> BatchReport:
         store = blank(self._view.head, is_segment=True)
-        store.subscriptions.changed = self.changed
+        store.subscriptions.changed, self.known = self.changed, None
         report = add_chunks(store, map(self._numbered, chunks), progress, report)
         store.subscriptions.changed = None
         store.settle()
         store.settled_change()
         store.freeze()
-        self._append(Part(store))
+        self._places.append(Part(store))
         return report
 
     def sweep(self, now: int | None) -> int:
@@ -201,22 +188,21 @@ class Draft:
 
     def compact(self) -> None:
         """All segments, the head and recent additions as one, without gaps."""
-        if not self._parts:
+        if not self._places.parts:
             self._flush()
             self._do(lambda store: store.compact())
             return
         recent = [Recent(self._recent, self._view.head)] if self._recent else []
         store = merged([*self._stored(), *recent])
         self._head, self._shown, self._is_spare = blank(store), None, False
-        self._steps, self._gone, self._recent, self._parts = [], {}, {}, []
-        self._append(Part(store))
+        self._steps, self._gone, self._recent, self._places = [], {}, {}, Places([Part(store)])
 
     def renumber(self) -> pa.Array:
         """Number subscriptions from 0 in their order, as slots and as ids; returns the old ids."""
         self.compact()
-        if not self._parts:
+        if not self._places.parts:
             return self._do(lambda store: store.subscriptions.renumber())
-        return self._parts[0].store.subscriptions.renumber()
+        return self._places.parts[0].store.subscriptions.renumber()
 
     # -- the end -----------------------------------------------------------------------------
 
@@ -261,12 +247,12 @@ class Draft:
 
     def _left(self) -> list[Part]:
         """The segments that hold something."""
-        parts = [self._left_of(number) for number in range(len(self._parts))]
+        parts = [self._left_of(number) for number in range(len(self._places.parts))]
         return [part for part in parts if len(part)]
 
     def _left_of(self, number: int) -> Part:
         """A segment, or the head that is shown, without what is gone."""
-        part = self._shown if number == HEAD else self._parts[number]
+        part = self._shown if number == HEAD else self._places.parts[number]
         assert part is not None
         gone = self._gone.get(number)
         return part.without(np.fromiter(gone, np.int32, len(gone))) if gone else part
@@ -293,7 +279,7 @@ class Draft:
         self._recent = dict(sorted(self._recent.items(), key=lambda each: each[1].order))
         if len(self._recent) >= tiers.HEAD_MOST:
             store = encoded(self._recent, self._view.head, is_segment=True)
-            self._append(Part(store))
+            self._places.append(Part(store))
         elif self._recent:
             chunk = chunk_of(self._recent)
             self._do(lambda store: take(store, chunk))
@@ -309,7 +295,7 @@ class Draft:
             store = None if is_used_up else writable(self._view, self._access)
             if store is None:  # all of it is gone, or it is in use: then it becomes a segment
                 if not is_used_up:
-                    self._append(shown)
+                    self._places.append(shown)
                 store = blank(self._view.head)
             else:
                 self._is_spare = True
@@ -346,9 +332,7 @@ class Draft:
         """An expression that every store of this view takes."""
         read = parsed(expr)
         self._view.head.check_unbound(read)
-        self._n_read += 1
-        if self._n_read % BREATHE_EVERY == 0:
-            self._access.breathe()
+        self._access.breathe()
         return read
 
     def _where(self, id_: Id, place: tuple[int, int]) -> tuple[Subscriptions, np.ndarray]:
@@ -358,7 +342,7 @@ class Draft:
             found = self._head.subscriptions
             slot = found.find(id_)
         else:
-            part = self._shown if number == HEAD else self._parts[number]
+            part = self._shown if number == HEAD else self._places.parts[number]
             assert part is not None
             found = part.store.subscriptions
         return found, np.array([slot], np.int32)
@@ -370,10 +354,13 @@ class Draft:
         else:
             self._gone.setdefault(place[0], set()).add(place[1])
 
-    def _note(self, ids: Iterable[Id], removed: bool = False) -> None:
+    def _put(self, id_: Id, addition: Addition) -> None:
+        """Add to the recent additions, and note it for the log."""
+        self._own_recent()[id_] = addition
         if self.changed is not None:
-            for id_ in ids:
-                self.changed[id_] = removed or self.changed.get(id_, False)
+            self.changed.setdefault(id_, False)
+            if self.known is not None:
+                self.known[id_] = addition
 
     def _timed(self, fields: FieldColumns, n: int) -> FieldColumns:
         """Fields with the time of addition, so that both stores of the head have the same."""
@@ -386,7 +373,7 @@ class Draft:
             chunk.order = np.arange(self._n_added, self._n_added + n)
         self._n_added = max(self._n_added, int(chunk.order.max(initial=-1)) + 1)
         chunk.fields = self._timed(chunk.fields, n)
-        stored = self._parts if self._shown is None else [*self._parts, self._shown]
+        stored = self._places.parts if self._shown is None else [*self._places.parts, self._shown]
         facts = [part.store.subscriptions for part in stored]
         if self._head is not None:
             facts.append(self._head.subscriptions)

@@ -23,11 +23,12 @@ from typing import TYPE_CHECKING, Any
 from matchwood.engine.folder_lock import FolderLock
 from matchwood.engine.group_commit import GroupCommit
 from matchwood.engine.log import Log
-from matchwood.engine.replay import rows_of, types_of, values_of
+from matchwood.engine.replay import rows_of, rows_of_additions, types_of, values_of
 from matchwood.engine.segment_files import remove_unnamed
 from matchwood.errors import StorageError
 
 if TYPE_CHECKING:
+    from matchwood.engine.recent import Addition
     from matchwood.engine.view import View
 
 FORGOTTEN_AT_ONCE = 1_000
@@ -87,8 +88,13 @@ class Durable:
                 "forked one: open it there with read_only=True"
             )
 
-    def commit(self, view: View, changed: Mapping[Any, bool], contexts: Mapping[Any, None]) -> None:
+    def commit(
+        self, view: View, changed: Mapping[Any, bool], contexts: Mapping[Any, None],
+        known: Mapping[Any, Addition | None] | None = None,
+    ) -> None:  # fmt: skip
         """Write what changed, as a view has it; in a group, only note it.
+
+        known  what has become of each of `changed`, where the caller knows; None: it is gone
 
         Memory has it as well only when the caller is done: until then the log may be ahead, and the
         caller sets `is_unsure` back.
@@ -99,7 +105,7 @@ class Durable:
             self.group.note(changed, contexts)
             return
         self.is_unsure = True
-        types = self._write(self.seq + 1, view, changed, contexts)
+        types = self._write(self.seq + 1, view, changed, contexts, known)
         self.written = self.seq + 1, types, len(changed) + len(contexts)
 
     def flush(self, view: View) -> None:
@@ -113,10 +119,14 @@ class Durable:
         group.clear()
 
     def _write(
-        self, seq: int, view: View, changed: Mapping[Any, bool], contexts: Mapping[Any, None]
-    ) -> dict[str, Any]:
+        self, seq: int, view: View, changed: Mapping[Any, bool], contexts: Mapping[Any, None],
+        known: Mapping[Any, Addition | None] | None = None,
+    ) -> dict[str, Any]:  # fmt: skip
         gone = [id_ for id_, was_removed in changed.items() if was_removed]
-        rows = rows_of(view, [id_ for id_ in changed if id_ in view])
+        if known is None:
+            rows = rows_of(view, [id_ for id_ in changed if id_ in view])
+        else:
+            rows = rows_of_additions(known)
         values = [(id_, values_of(view, id_)) for id_ in contexts]
         types = types_of(view)
         meta = {"seq": seq, **({} if types == self.types else {"types": types})}

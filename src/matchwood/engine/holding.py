@@ -291,7 +291,7 @@ class Holding(Durability):
             view = draft.view()
             make_ready(view, self._view)
             if durable is not None and draft.changed:
-                durable.commit(view, draft.changed, {})
+                durable.commit(view, draft.changed, {}, draft.known)
         except BaseException:
             draft.drop()
             raise

@@ -138,7 +138,7 @@ class _RunNumbers:
         return int(3 * self._value.nbytes)
 
     def get(self, number: int) -> int | None:
-        run = int(np.searchsorted(self._value, number, side="right")) - 1
+        run = int(self._value.searchsorted(number, side="right")) - 1
         offset = number - int(self._value[run])
         return int(self._first[run]) + offset if run >= 0 and offset < self._size[run] else None
 
@@ -155,6 +155,8 @@ class _SortedNumbers:
         self._ids, self._lowest = (
             (ids.differences, int(ids.lowest)) if isinstance(ids, Narrow) else (ids, 0)
         )
+        limits, self._scalar = np.iinfo(self._ids.dtype), self._ids.dtype.type
+        self._least, self._most = int(limits.min), int(limits.max)
         self._slots: np.ndarray | None = None
         if not (self._ids[1:] > self._ids[:-1]).all():
             self._slots = np.argsort(self._ids, kind="stable").astype(np.int32)
@@ -164,11 +166,11 @@ class _SortedNumbers:
         return 0 if self._slots is None else int(self._slots.nbytes)
 
     def get(self, number: int) -> int | None:
-        sought, limits = number - self._lowest, np.iinfo(self._ids.dtype)
-        if not limits.min <= sought <= limits.max:
+        sought = number - self._lowest
+        if not self._least <= sought <= self._most:
             return None
         if self._slots is None:
-            at = int(np.searchsorted(self._ids, self._ids.dtype.type(sought)))
+            at = int(self._ids.searchsorted(self._scalar(sought)))
         else:
             at = self._rank(sought, self._slots)
         if at == len(self._ids):

@@ -20,6 +20,7 @@ import json
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -42,6 +43,21 @@ CREATE TABLE IF NOT EXISTS contexts (id NOT NULL UNIQUE, vals TEXT, seq INTEGER 
 CREATE INDEX IF NOT EXISTS contexts_seq ON contexts (seq);
 """
 _COLUMNS = "id, text, context, priority, expires, attributes, payload, added, position"
+
+_ROWS_AT_ONCE = (64, 16, 4, 1)
+_FORGET = "DELETE FROM subscriptions WHERE id IN (", "?", ")"
+_REMEMBER = "INSERT OR REPLACE INTO gone VALUES ", "(?, ?)", ""
+_PUT = (
+    f"INSERT INTO subscriptions ({_COLUMNS}, seq) VALUES ",  # noqa: S608
+    "(?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+    (
+        " ON CONFLICT (id) DO UPDATE SET text=excluded.text, context=excluded.context, "
+        "priority=excluded.priority, expires=excluded.expires, seq=excluded.seq, "
+        "attributes=excluded.attributes, payload=excluded.payload, added=excluded.added"
+    ),
+)
+_PUT_CONTEXT = "INSERT OR REPLACE INTO contexts VALUES ", "(?, ?, ?)", ""
+"""Statements for some rows: what comes before them, a row, what comes after."""
 
 
 class Row(NamedTuple):
@@ -165,23 +181,23 @@ class Log:
         """
         seq = meta["seq"]
         with self._said(), self._transaction("BEGIN IMMEDIATE"):
-            many = self._db.executemany
-            removed = [(id_,) for id_ in gone]
-            if removed:
-                many("DELETE FROM subscriptions WHERE id = ?", removed)
-                many("INSERT OR REPLACE INTO gone VALUES (?, ?)", [(*i, seq) for i in removed])
-            many(
-                f"INSERT INTO subscriptions ({_COLUMNS}, seq) VALUES (?,?,?,?,?,?,?,?,?,?) "  # noqa: S608
-                "ON CONFLICT (id) DO UPDATE SET text=excluded.text, context=excluded.context, "
-                "priority=excluded.priority, expires=excluded.expires, seq=excluded.seq, "
-                "attributes=excluded.attributes, payload=excluded.payload, added=excluded.added",
-                ((*row, seq) for row in rows),
-            )
-            many(
-                "INSERT OR REPLACE INTO contexts VALUES (?, ?, ?)",
-                ((id_, values, seq) for id_, values in contexts),
-            )
+            removed = list(gone)
+            self._write_rows(_FORGET, [(id_,) for id_ in removed])
+            self._write_rows(_REMEMBER, [(id_, seq) for id_ in removed])
+            self._write_rows(_PUT, [(*row, seq) for row in rows])
+            self._write_rows(_PUT_CONTEXT, [(id_, values, seq) for id_, values in contexts])
             self._write_meta(meta)
+
+    def _write_rows(self, statement: tuple[str, str, str], rows: list[tuple[Any, ...]]) -> None:
+        """Carry out a statement for rows, many at once: each takes the interpreter's lock anew."""
+        before, row, after = statement
+        at = 0
+        for size in _ROWS_AT_ONCE:
+            end = at + (len(rows) - at) // size * size
+            if end > at:
+                given = [tuple(chain(*rows[i : i + size])) for i in range(at, end, size)]
+                self._db.executemany(f"{before}{', '.join([row] * size)}{after}", given)
+                at = end
 
     def note(self, **meta: Any) -> None:
         """Write what is no change."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -46,6 +46,13 @@ def rows_of(view: View, ids: list[Any]) -> list[Row]:
             columns.added[slots].tolist(), subscriptions.order[slots].tolist(), strict=True,
         )  # fmt: skip
         rows += [Row(*row) for row in columns_of_rows]
+    rows.sort(key=lambda row: row.position)
+    return rows
+
+
+def rows_of_additions(known: Mapping[Any, Addition | None]) -> list[Row]:
+    """The same of what single changes have added, by id; None: it is gone."""
+    rows = [_row_of(id_, each) for id_, each in known.items() if each is not None]
     rows.sort(key=lambda row: row.position)
     return rows
 

@@ -21,7 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -72,6 +72,8 @@ class Facts(NamedTuple):
 @dataclass
 class Store:
     """The parts of a matcher, and the changes that keep them in step."""
+
+    is_aside: ClassVar[bool] = False
 
     attributes: Attributes
     table: ExpressionTable
