@@ -87,7 +87,7 @@ MATCHER = {
     "to_arrow",
 }
 COLUMNS = {"add_chunks", "encode", "find", "arrow_ids", "renumber", "context_ids", "hold_strings"}
-COLUMNS |= {"priorities", "own_types"}
+COLUMNS |= {"priorities", "own_types", "text_types"}
 """Verbs for pipelines, which have columns at both ends and want no Python object a row."""
 
 
