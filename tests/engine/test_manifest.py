@@ -3,6 +3,7 @@
 import contextlib
 import copy
 import json
+import os
 
 import pytest
 from hypothesis import given
@@ -14,6 +15,9 @@ from matchwood.engine.snapshot import read_beside, verify
 
 EVENTS = [{"title": "The Sun", "price": 3}, {"author": "A", "name": "me"}, {"title": 1}]
 ODD = [None, True, 0, -1, 10**400, 1.5, float("nan"), "", "x", "../..", [], [[]], {}, {"a": {}}]
+
+STRIDE = 1 if os.environ.get("MATCHWOOD_PROFILE") == "long" else 4
+"""Of 15 values in each place every fourth is tried: other ones in the next place."""
 
 
 @pytest.fixture(scope="module")
@@ -103,12 +107,16 @@ def test_what_is_missing_is_named(saved):
 @pytest.mark.slow
 def test_every_part_left_out_or_odd_is_refused_or_harmless(saved):
     path, manifest = saved
+    tried = [
+        (place, value)
+        for place in places(manifest)
+        for value in (["del", *ODD] if place else ODD)
+    ][::STRIDE]  # fmt: skip
     refused = 0
-    for place in places(manifest):
-        for value in ["del", *ODD] if place else ODD:
-            put(path, changed(manifest, place, value))
-            refused += is_refused(path)
-    assert refused > 500
+    for place, value in tried:
+        put(path, changed(manifest, place, value))
+        refused += is_refused(path)
+    assert refused > len(tried) // 2
     put(path, manifest)
     assert not is_refused(path)
 
