@@ -126,8 +126,15 @@ def spark() -> Iterator[SparkSession]:
     # Python workers are processes of their own: they find the package where pytest found it.
     paths = [str(Path(__file__).parents[1] / "src"), os.environ.get("PYTHONPATH", "")]
     os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, paths))
-    session = local_session("matchwood-tests", **SHORT_JOB, **CHEAP_SESSION)
+    session = local_session("matchwood-tests", **SHORT_JOB, **CHEAP_SESSION, **_kafka())
     try:
         yield session
     finally:
         session.stop()
+
+
+def _kafka() -> dict[str, str]:
+    """Spark's connector to Kafka, for tests/spark/test_kafka.py, where its jars are."""
+    from spark.kafka import JARS, are_there
+
+    return {"spark.driver.extraClassPath": str(JARS / "connector" / "*")} if are_there() else {}

@@ -19,8 +19,16 @@ from matchwood.lang.cells import read_cell
 from matchwood.spark.home_keys import ANY, event_keys, hashes_of, name_key
 from matchwood.spark.homes import MOST_COPIES, Costs, homes_of_predicates, homes_of_text
 from matchwood.spark.shapes import JsonEvents, read_events
-from matchwood.spark.shard_build import joined
-from matchwood.spark.shard_plan import BUCKETS, HOME, SOURCE, look_at, make_plan, weigh, with_homes
+from matchwood.spark.shard_plan import (
+    BUCKETS,
+    HOME,
+    SOURCE,
+    joined,
+    look_at,
+    make_plan,
+    weigh,
+    with_homes,
+)
 from matchwood.workload import find_workload, plain_tables
 from spark.bookshop_frames import flat, shop, text
 from strategies import workload

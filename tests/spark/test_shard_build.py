@@ -18,7 +18,7 @@ from matchwood.encode.schema import Schema
 from matchwood.spark import shard_build
 from matchwood.spark.homes import Costs
 from matchwood.spark.memory import forget_peak, give_back, peak, resident
-from matchwood.spark.shard_build import BuildJob, assign, build_parts, finish, folder_of
+from matchwood.spark.shard_build import BuildJob, assign, build_parts, finish
 from matchwood.spark.shard_plan import (
     BUCKETS,
     Plan,
@@ -134,15 +134,15 @@ def test_a_shard_that_took_more_than_the_cap_is_built_in_parts(
     assert len(told) > 5  # 21,000 rows, 3,000 of which are at the cap
     left = {each.name for each in tmp_path.iterdir()}
     assert left == {each["folder"] for each in told}  # nothing stays of the failed ones
-    finish(tmp_path, told, "long", [], {})
+    finish(tmp_path, told, "long", [], {}, "build")
     found: set[int] = set()
     homes = []
-    for number in range(len(told)):
-        matcher = mw.Matcher.load(folder_of(tmp_path, number) / "snapshot")
+    for each in told:
+        matcher = mw.Matcher.load(tmp_path / each["folder"] / "snapshot")
         ids = set(matcher.arrow_ids().to_pylist())
         assert found.isdisjoint(ids)
         found |= ids
-        homes.append(np.load(folder_of(tmp_path, number) / "homes.npy"))
+        homes.append(np.load(tmp_path / each["folder"] / "homes.npy"))
     assert found == set(range(N))
     # a part is a range of homes: two parts share one at most
     shared = [len(np.intersect1d(a, b)) for a in homes for b in homes if a is not b]

@@ -155,3 +155,25 @@ def test_indexes_in_an_object_store_are_found_again_and_read_by_workers(
     index.refresh(rules.selectExpr("id + 1 AS id", "expr"))
     rows = events.select("event_id", index.match(struct("a")).alias("found")).collect()
     assert {row.event_id: row.found.subscription_ids for row in rows} == {0: [], 1: [8], 2: []}
+
+
+@pytest.mark.spark
+@pytest.mark.slow
+def test_shards_in_an_object_store_are_built_found_again_and_read_by_workers(
+    spark, bucket: str
+) -> None:
+    from matchwood.spark import match_sharded
+
+    events = spark.sql("SELECT id AS event_id, CAST(id AS INT) AS a FROM range(3)")
+    rules = spark.sql("SELECT 7 AS id, 'a = 1 OR a = 2' AS expr UNION ALL SELECT 8, 'a >'")
+    folder = inside(bucket, "shards")
+    for reused in (False, True):
+        found = match_sharded(events, rules, folder, shards=2)
+        assert found.reused == reused
+        rows = found.matches.collect()
+        assert {row.event_id: row.subscription_ids for row in rows} == {0: [], 1: [7], 2: [7]}
+        assert [row.id for row in found.errors.collect()] == ["8"]
+    assert str(found.folder).startswith("s3://")
+    more = rules.selectExpr("id", "'a = 0' AS expr")
+    rows = match_sharded(events, more, folder, shards=2).matches.collect()
+    assert {row.event_id: row.subscription_ids for row in rows} == {0: [7, 8], 1: [], 2: []}

@@ -17,10 +17,11 @@ from __future__ import annotations
 
 import json
 import shutil
+import tempfile
 import uuid
 import zlib
-from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -40,12 +41,14 @@ from matchwood.spark.context_frames import VALUES, beside_subscriptions, set_val
 from matchwood.spark.errors import error_row
 from matchwood.spark.increments import REFUSED
 from matchwood.spark.memory import forget_peak, give_back, peak, resident
+from matchwood.spark.shard_homes import HOMES, MANIFEST, ROUTE_FILES, make_shards
 from matchwood.spark.shard_plan import (
     HOME,
     SOURCE,
     Plan,
     Sampled,
     draw_sample,
+    joined,
     look_at,
     make_plan,
     weigh_buckets,
@@ -53,6 +56,7 @@ from matchwood.spark.shard_plan import (
     whole_ids,
     with_homes,
 )
+from matchwood.spark.stores import inside, is_address, put_tree
 from matchwood.spark.unknown_names import UsedNames, unknown_names
 
 if TYPE_CHECKING:
@@ -66,7 +70,7 @@ LEAST = 64 << 20
 SHARD = "matchwood_shard"
 CONTEXT = "ctx"
 """In texts that may name a value of a context."""
-ROUTE_FILES = ("route_key.npy", "route_shard.npy")
+REPORT = "report string"
 _before: int | None = None
 
 
@@ -82,6 +86,8 @@ class Shard:
     """The most that the task took, while it built this shard, beyond what its process had before
     its first one; in bytes."""
     refused: int
+    folder: str
+    """Its name in the folder of all shards."""
 
 
 @dataclass(frozen=True)
@@ -106,12 +112,15 @@ class BuildJob:
 
 
 def build_shards(
-    table: DataFrame, n_rows: int | None, home: Path, shards: int | None, max_bytes: int,
+    table: DataFrame, n_rows: int | None, home: str, shards: int | None, max_bytes: int,
     grouped: bool, index: str, config: Mapping[str, Any] | None, schema: Schema,
     column_types: Mapping[str, str], id_type: str, contexts: DataFrame | None = None,
-    known: frozenset[str] | None = None,
+    known: frozenset[str] | None = None, check: Callable[[], None] = lambda: None,
 ) -> None:  # fmt: skip
-    """Build all shards of a table of subscriptions in the folder `home`."""
+    """Build all shards of a table of subscriptions at the path or address `home`.
+
+    check  called when they are built; what it raises keeps them from being published
+    """
     table, unreadable, _ = with_readable_attributes(table)
     sampled = look_at(draw_sample(table, n_rows), index, config, schema, column_types)
     repeated: list[dict[str, Any]] = []
@@ -119,17 +128,24 @@ def build_shards(
         table, repeated = _side_by_side(table)
     weights = weigh_buckets(table, sampled)
     plan = make_plan(weights, max_bytes / sampled.bytes, shards)
-    job = BuildJob(str(home), plan, sampled, index, dict(config or {}), max_bytes, known)
+    job = BuildJob(home, plan, sampled, index, dict(config or {}), max_bytes, known)
     columns = ", ".join([f"`{name}` {kind}" for name, kind in table.dtypes])
     added = f"{HOME} bigint, {SOURCE} bigint, {SHARD} int"
     assigned = table.mapInArrow(partial(assign, job), f"{columns}, {added}")
     if contexts is not None:
         assigned = beside_subscriptions(assigned, contexts)
     placed = assigned.repartitionById(plan.n_shards, SHARD).sortWithinPartitions(HOME, "id")
-    home.mkdir(parents=True, exist_ok=True)
-    built = placed.mapInArrow(partial(build_parts, job), "report string").collect()
     refused = unreadable.to_pylist() + repeated
-    finish(home, [json.loads(row.report) for row in built], id_type, refused, sampled.types)
+
+    def build(where: str) -> list[dict[str, Any]]:
+        function = partial(build_parts, replace(job, home=where))
+        return [json.loads(row.report) for row in placed.mapInArrow(function, REPORT).collect()]
+
+    def end(folder: Path, reports: list[dict[str, Any]], name: str) -> None:
+        finish(folder, reports, id_type, refused, sampled.types, name)
+        check()
+
+    make_shards(home, build, end)
 
 
 def _side_by_side(table: DataFrame) -> tuple[DataFrame, list[dict[str, Any]]]:
@@ -223,6 +239,7 @@ class _Builder:
             give_back()
             _before = resident()
         self._before = _before
+        self._folder = Path(tempfile.gettempdir() if is_address(job.home) else job.home)
         forget_peak()
 
     def take(self, table: pa.Table) -> Iterator[dict[str, Any]]:
@@ -253,7 +270,7 @@ class _Builder:
 
     def _try(self, table: pa.Table) -> tuple[dict[str, Any] | None, list[pa.Table]]:
         """Build; what it holds, or the halves that it is to be built in instead."""
-        folder = Path(self._job.home) / f".{uuid.uuid4().hex}"
+        folder = self._folder / f"shard-{uuid.uuid4().hex}"
         report = _save(self._job, table, folder)
         took = max(0, peak() - self._before)
         halves = _halves(table) if took > self._job.max_bytes else []
@@ -263,6 +280,9 @@ class _Builder:
             shutil.rmtree(folder, ignore_errors=True)
             return None, halves
         report["shard"]["peak"] = took
+        if is_address(self._job.home):
+            put_tree(folder, inside(self._job.home, folder.name))
+            shutil.rmtree(folder, ignore_errors=True)
         return report, []
 
 
@@ -283,34 +303,14 @@ def _save(job: BuildJob, table: pa.Table, folder: Path) -> dict[str, Any]:
             failed = str(error)
     del table
     matcher.save(folder / "snapshot")
-    np.save(folder / "homes.npy", homes)
+    np.save(folder / HOMES, homes)
     names = UsedNames()
     matcher.encode(names)
     size = sum(file.stat().st_size for file in folder.rglob("*.npy"))
-    shard = Shard(0, len(matcher), size, 0, len(errors))
+    shard = Shard(0, len(matcher), size, 0, len(errors), folder.name)
     return {"shard": asdict(shard), "schema": dict(matcher.schema), "errors": errors,
             "folder": folder.name, "failed": failed, "is_copied": is_copied,
             "used": sorted(names.found), "tests_filter": is_tested(matcher, FILTER)}  # fmt: skip
-
-
-def joined(table: pa.Table) -> pa.Table:
-    """One row for the branches and copies of a text; rows are in the order of ids and texts."""
-    ids, texts, sources = (table.column(name).to_pylist() for name in ("id", "expr", SOURCE))
-    rows: list[int] = []
-    found: list[list[str]] = []
-    at: dict[tuple[Any, int], int] = {}
-    for row, (id_, text, source) in enumerate(zip(ids, texts, sources, strict=True)):
-        known = None if source is None else at.setdefault((id_, source), len(rows))
-        if known is None or known == len(rows):
-            rows.append(row)
-            found.append([text])
-        elif text != found[known][-1]:  # equal texts follow one another
-            found[known].append(text)
-    exprs = [each[0] if len(each) == 1 else " OR ".join(f"({text})" for text in each)
-             for each in found]  # fmt: skip
-    number = table.column_names.index("expr")
-    kind = table.schema.field("expr").type
-    return table.take(pa.array(rows, pa.int64())).set_column(number, "expr", pa.array(exprs, kind))
 
 
 def _halves(table: pa.Table) -> list[pa.Table]:
@@ -335,9 +335,13 @@ def _warm_up(job: BuildJob) -> None:
 
 def finish(
     home: Path, reports: list[dict[str, Any]], id_type: str, repeated: list[dict[str, Any]],
-    sampled: Mapping[str, str],
+    sampled: Mapping[str, str], build: str,
 ) -> None:  # fmt: skip
-    """Name the shards, join their routes, then the manifest: without it nothing counts as built."""
+    """Number the shards, join their routes, then the manifest: without it nothing counts as built.
+
+    home   a folder that has the folders of all shards, or of each the file HOMES alone
+    build  a name for the whole
+    """
     types: dict[str, str] = dict(sampled)
     for each in reports:
         if each["failed"] is not None:
@@ -353,13 +357,12 @@ def finish(
     keys, numbers = [np.empty(0, np.uint64)], [np.empty(0, np.int32)]
     for number, each in enumerate(reports):
         each["shard"]["number"] = number
-        target = folder_of(home, number)
-        shutil.rmtree(target, ignore_errors=True)
-        (home / each["folder"]).rename(target)
-        keys.append(np.load(target / "homes.npy"))
+        keys.append(np.load(home / each["folder"] / HOMES))
         numbers.append(np.full(len(keys[-1]), number, np.int32))
-    for left in home.glob(".*"):  # of attempts that Spark gave up
-        shutil.rmtree(left, ignore_errors=True)
+    made = {each["folder"] for each in reports}
+    for left in home.glob("shard-*"):
+        if left.name not in made:  # of an attempt that Spark gave up
+            shutil.rmtree(left, ignore_errors=True)
     key, shard = np.concatenate(keys), np.concatenate(numbers)
     order = np.argsort(key, kind="stable")
     np.save(home / ROUTE_FILES[0], key[order])
@@ -369,7 +372,7 @@ def finish(
     write_refused(home / REFUSED, error_table(list(once.values())))
     shards = [each["shard"] for each in reports]
     manifest = {
-        "build": uuid.uuid4().hex, "id_type": id_type, "types": types, "shards": shards,
+        "build": build, "id_type": id_type, "types": types, "shards": shards,
         "routes": [checksum(home / name) for name in ROUTE_FILES],
         "tests_filter": any(each["tests_filter"] for each in reports),
         "is_copied": any(each["is_copied"] for each in reports),
@@ -377,12 +380,8 @@ def finish(
     }  # fmt: skip
     aside = home / f".{uuid.uuid4().hex}"
     aside.write_text(json.dumps(manifest))
-    aside.replace(home / "manifest.json")
+    aside.replace(home / MANIFEST)
 
 
 def checksum(file: Path) -> int:
     return zlib.crc32(file.read_bytes())
-
-
-def folder_of(home: Path, number: int) -> Path:
-    return home / f"shard-{number:05}"

@@ -26,7 +26,9 @@ from matchwood.spark.folders import Checked
 from matchwood.spark.home_keys import ANY, event_keys
 from matchwood.spark.increments import read_refused
 from matchwood.spark.shapes import named, read_events
-from matchwood.spark.shard_build import ROUTE_FILES, SHARD, checksum, folder_of
+from matchwood.spark.shard_build import SHARD, checksum
+from matchwood.spark.shard_homes import MANIFEST, ROUTE_FILES, files_of, snapshot_of
+from matchwood.spark.stores import exists, is_address, shown
 from matchwood.spark.worker import (
     Location,
     Times,
@@ -47,12 +49,12 @@ _checked = Checked()
 _MANIFEST = {"build", "id_type", "types", "shards", "routes", "tests_filter", "is_copied", "used"}
 
 
-def refused_of(home: Path, manifest: dict[str, Any]) -> pa.Table:
+def refused_of(home: str, manifest: dict[str, Any]) -> pa.Table:
     """Error rows of subscriptions that were refused when shards were built."""
     if "errors" in manifest:  # as earlier versions wrote them
         return error_table(manifest["errors"])
     try:
-        return read_refused(home)
+        return read_refused(files_of(home))
     except (OSError, pa.ArrowException) as error:
         raise FormatError(
             f"shards in {str(home)!r}: what was refused cannot be read ({error}); remove the "
@@ -60,57 +62,70 @@ def refused_of(home: Path, manifest: dict[str, Any]) -> pa.Table:
         ) from error
 
 
-def read_manifest(home: Path) -> dict[str, Any]:
+def read_manifest(home: str) -> dict[str, Any]:
+    """What there is at a path or address; FormatError or StorageError if it is not whole."""
     try:
-        manifest: dict[str, Any] = json.loads((home / "manifest.json").read_text())
+        manifest: dict[str, Any] = json.loads((files_of(home) / MANIFEST).read_text())
         missing_keys = _MANIFEST - manifest.keys()
-    except (OSError, ValueError, AttributeError) as error:
-        raise FormatError(f"{str(home)!r}: expected the manifest of shards ({error})") from error
+    except (OSError, ValueError, AttributeError, KeyError) as error:
+        raise FormatError(f"{shown(home)!r}: expected the manifest of shards ({error})") from error
     if missing_keys:
         raise FormatError(
-            f"{str(home)!r}: expected a manifest of shards with {', '.join(sorted(missing_keys))}, "
-            "found none: it is damaged or of another version; remove the folder to build anew"
+            f"{shown(home)!r}: expected a manifest of shards with "
+            f"{', '.join(sorted(missing_keys))}, found none: it is damaged or of another version; "
+            "remove the folder to build anew"
         )
     missing = [
         each["number"]
         for each in manifest["shards"]
-        if each["count"] and not (folder_of(home, each["number"]) / "snapshot").is_dir()
-    ]
+        if each["count"]
+        and not is_address(home)
+        and not Path(_snapshot(home, manifest, each)).is_dir()
+    ]  # a store is asked by tasks
     if missing:
         raise StorageError(
-            f"expected {len(manifest['shards'])} shards in {str(home)!r}, found none of number "
+            f"expected {len(manifest['shards'])} shards in {home!r}, found none of number "
             f"{', '.join(map(str, missing))}: restore them, or remove the folder to build anew"
         )
     return manifest
 
 
-def check_shards(spark: SparkSession, home: Path, manifest: dict[str, Any]) -> None:
+def _snapshot(home: str, manifest: dict[str, Any], shard: dict[str, Any]) -> str:
+    return snapshot_of(home, manifest["build"], shard["folder"])
+
+
+def check_shards(spark: SparkSession, home: str, manifest: dict[str, Any]) -> None:
     """Compare every file of shards that are found again with its checksum, on the executors.
 
-    Once, as long as no file changes.
+    Once, as long as no file changes.  On a store tasks see whether every shard is there.
     """
     n = len(manifest["shards"])
-    if not n or home in _checked:
+    files = files_of(home)
+    if not n or (files in _checked and not is_address(home)):
         return
+    snapshots = [_snapshot(home, manifest, each) for each in manifest["shards"]]
     numbers = spark.range(0, n, 1, min(n, 4 * parallelism(spark)))
-    told = numbers.mapInArrow(partial(_check, str(home)), "problem string").collect()
+    told = numbers.mapInArrow(partial(_check, snapshots), "problem string").collect()
     problems = [row.problem for row in told]
-    if [checksum(home / name) for name in ROUTE_FILES] != manifest["routes"]:
+    if [checksum(files / name) for name in ROUTE_FILES] != manifest["routes"]:
         problems.append("the checksum of its routes does not fit")
     if problems:
         raise FormatError(
-            f"expected {n} whole shards in {str(home)!r}, found {len(problems)} damaged: "
+            f"expected {n} whole shards in {shown(home)!r}, found {len(problems)} damaged: "
             f"{problems[0]}; restore the folder from a copy, or remove it to build anew"
         )
-    _checked.add(home)
+    _checked.add(files)
 
 
-def _check(home: str, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def _check(snapshots: list[str], batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     for batch in batches:
         problems = []
         for number in batch.column("id").to_pylist():
             try:
-                verify(folder_of(Path(home), number) / "snapshot")
+                if not is_address(snapshots[number]):
+                    verify(Path(snapshots[number]))
+                elif not exists(snapshots[number]):
+                    raise StorageError("there is none")
             except (FormatError, StorageError) as error:
                 problems.append(f"shard {number}: {error}")
         yield pa.RecordBatch.from_arrays([pa.array(problems, pa.string())], names=["problem"])
@@ -123,6 +138,8 @@ class RouteJob:
     home: str
     build: str
     """Which build of the shards: the folder may be removed and made anew under its name."""
+    folders: tuple[str, ...]
+    """Names of the shards' folders."""
     shape: str
     event_id: str
     n_shards: int
@@ -153,8 +170,9 @@ class RouteJob:
 class Routes:
     """Key to shards, mapped; and the types of all attributes, to refuse bad events once."""
 
-    def __init__(self, home: Path) -> None:
-        self.keys, self.shards = (np.load(home / name, mmap_mode="r") for name in ROUTE_FILES)
+    def __init__(self, home: str) -> None:
+        files = files_of(home)
+        self.keys, self.shards = (np.load(files / name, mmap_mode="r") for name in ROUTE_FILES)
         self.types: dict[str, str] = {
             name: kind for name, kind in read_manifest(home)["types"].items() if kind
         }
@@ -186,7 +204,7 @@ def _routes_of(job: RouteJob) -> Routes:
     key = (job.home, job.build)
     if key not in _routes:
         _routes.clear()
-        _routes[key] = Routes(Path(job.home))
+        _routes[key] = Routes(job.home)
     return _routes[key]
 
 
@@ -255,8 +273,8 @@ def match_shard(job: RouteJob, batches: Iterator[pa.RecordBatch]) -> Iterator[pa
             none = pa.ListArray.from_arrays(np.zeros(len(ids) + 1, np.int32), nothing)
             yield _with_visits(out_batch(ids, none, None), visits)
             continue
-        folder = folder_of(Path(job.home), number) / "snapshot"
-        matcher, by_slot = opened(Location(str(folder)), keep=1)
+        snapshot = snapshot_of(job.home, job.build, job.folders[number])
+        matcher, by_slot = opened(Location(snapshot), keep=1)
         times.lap("open")
         batch, filters = job.choice.filters_of(batch)
         events = matcher.encode(read_events(batch, job.shape))

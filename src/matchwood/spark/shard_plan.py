@@ -198,6 +198,26 @@ def _source(text: str) -> int:
     return int.from_bytes(digest, "little", signed=True)
 
 
+def joined(table: pa.Table) -> pa.Table:
+    """One row for the branches and copies of a text; rows are in the order of ids and texts."""
+    ids, texts, sources = (table.column(name).to_pylist() for name in ("id", "expr", SOURCE))
+    rows: list[int] = []
+    found: list[list[str]] = []
+    at: dict[tuple[Any, int], int] = {}
+    for row, (id_, text, source) in enumerate(zip(ids, texts, sources, strict=True)):
+        known = None if source is None else at.setdefault((id_, source), len(rows))
+        if known is None or known == len(rows):
+            rows.append(row)
+            found.append([text])
+        elif text != found[known][-1]:  # equal texts follow one another
+            found[known].append(text)
+    exprs = [each[0] if len(each) == 1 else " OR ".join(f"({text})" for text in each)
+             for each in found]  # fmt: skip
+    number = table.column_names.index("expr")
+    kind = table.schema.field("expr").type
+    return table.take(pa.array(rows, pa.int64())).set_column(number, "expr", pa.array(exprs, kind))
+
+
 def weights_of(table: pa.Table) -> np.ndarray:
     """The weight of every row: about its bytes."""
     weight = np.full(table.num_rows, ROW, np.int64)

@@ -14,8 +14,8 @@ Memory.  Keys are weighed and packed into shards of one size (`shard_plan`).  A 
          (`shard_match`).
 Types.   Shards must agree on them: they are those of the schema, else those of the events' columns,
          else what a sample shows.
-Kept.    <folder>/<fingerprint>/shard-00003/snapshot, routes, manifest.json; found again as indexes
-         are.
+Kept.    In <folder>/<fingerprint>, or at that address of a store (`shard_homes`); found again as
+         indexes are.
 """
 
 from __future__ import annotations
@@ -47,10 +47,10 @@ from matchwood.spark.columns import (
 from matchwood.spark.context_frames import context_frame
 from matchwood.spark.errors import ERROR_FIELDS, ERROR_STRUCT
 from matchwood.spark.fingerprints import column_of, fingerprint
-from matchwood.spark.folders import local_folder, made_aside
 from matchwood.spark.homes import HOMES
 from matchwood.spark.shapes import ATTRIBUTES, find_shape, plain_names
 from matchwood.spark.shard_build import LEAST, SHARD, Shard, build_shards
+from matchwood.spark.shard_homes import home_of, is_built
 from matchwood.spark.shard_match import (
     VISITS,
     RouteJob,
@@ -61,6 +61,7 @@ from matchwood.spark.shard_match import (
     refused_of,
     route,
 )
+from matchwood.spark.stores import is_address
 from matchwood.spark.unknown_names import columns_of, names_of_events
 
 if TYPE_CHECKING:
@@ -77,7 +78,8 @@ class Sharded:
     """Events with the shards that they go to, before they are sent there: `event_id` and what
     subscriptions use."""
     shards: list[Shard]
-    folder: Path
+    folder: Path | str
+    """Where they are: a path, or the address of a store."""
     reused: bool
 
 
@@ -103,7 +105,8 @@ def match_sharded(
 ) -> Sharded:
     """Which subscriptions hold for each event, with an index per shard.
 
-    folder      where shards are kept; on a file system that all workers share
+    folder      where shards are kept: a folder that all workers share, or an address (s3://...),
+                from which every host copies the shards that it matches
     shards      how many, about; by default as many as `max_bytes` asks for
     max_bytes   memory that a task may take to build one shard; what takes more is split
     grouped     the rows of an id lie side by side in one partition, as the data source `matchwood`
@@ -139,20 +142,22 @@ def match_sharded(
         if values is not None:
             settings["contexts"], _ = fingerprint(values, {})
         name, n_rows = fingerprint(table, settings)
-    home = local_folder(folder, "folder") / name
-    reused = (home / "manifest.json").exists()
+    home = home_of(folder, name)
+    reused = is_built(home)
+
+    def check() -> None:
+        if n_rows is not None and fingerprint(table, settings) != (name, n_rows):
+            raise StorageError(
+                "expected a table of subscriptions that stays as it is while shards are built, "
+                "found other rows afterwards: match a version of it, or a copy"
+            )
+
     if not reused:
-        with made_aside(home, lambda found: (found / "manifest.json").exists()) as aside:
-            build_shards(
-                table, n_rows, aside, shards, max_bytes, grouped, index, config, declared,
-                {**types, **({} if values is None else types_of_contexts(values.schema))},
-                id_type_of(table), values if CONTEXT in table.columns else None, known,
-            )  # fmt: skip
-            if n_rows is not None and fingerprint(table, settings) != (name, n_rows):
-                raise StorageError(
-                    "expected a table of subscriptions that stays as it is while shards are built, "
-                    "found other rows afterwards: match a version of it, or a copy"
-                )
+        build_shards(
+            table, n_rows, home, shards, max_bytes, grouped, index, config, declared,
+            {**types, **({} if values is None else types_of_contexts(values.schema))},
+            id_type_of(table), values if CONTEXT in table.columns else None, known, check,
+        )  # fmt: skip
     manifest = read_manifest(home)
     if reused:
         check_shards(events.sparkSession, home, manifest)
@@ -162,8 +167,9 @@ def match_sharded(
     check_filter(choice, columns, found, manifest["tests_filter"])
     events = _narrow(events, found, manifest["used"], (event_id, *choice.others))
     n_shards, id_type = len(manifest["shards"]), manifest["id_type"]
+    folders = tuple(each["folder"] for each in manifest["shards"])
     job = RouteJob(
-        str(home), manifest["build"], found, event_id, max(1, n_shards), n_shards > 0, id_type,
+        home, manifest["build"], folders, found, event_id, max(1, n_shards), n_shards > 0, id_type,
         tuple(events.columns), choice, profile,
     )  # fmt: skip
     refused = both(refused, refused_of(home, manifest))
@@ -193,7 +199,7 @@ def _match(
     pairs: bool,
     manifest: dict[str, Any],
     refused: pa.Table,
-    home: Path,
+    home: str,
     reused: bool,
 ) -> Sharded:
     from pyspark.sql import functions as f
@@ -227,7 +233,8 @@ def _match(
     if refused.num_rows:
         bad = spark.createDataFrame(refused, ERROR_FIELDS).union(bad)
     shards = [Shard(**each) for each in manifest["shards"]]
-    return Sharded(matches, bad, routed, shards, home, reused)
+    folder = home if is_address(home) else Path(home)
+    return Sharded(matches, bad, routed, shards, folder, reused)
 
 
 def _by_event(rows: DataFrame, event_id: str, *more: Column) -> DataFrame:

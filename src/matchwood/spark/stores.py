@@ -190,6 +190,61 @@ def upload(folder: Path, address: str, beside: Path | None = None) -> None:
         raise StorageError(f"{shown(address)!r} cannot be written: {error}") from error
 
 
+def put_tree(folder: Path, address: str) -> None:
+    """Put all files of a folder under an address."""
+    _put(address, {str(each.relative_to(folder)): each for each in sorted(folder.rglob("*"))})
+
+
+def put_file(file: Path, address: str) -> None:
+    """Put one file under an address."""
+    _put(address, {"": file})
+
+
+def _put(address: str, files: dict[str, Path]) -> None:
+    store, path = _open(address)
+    try:
+        for name, each in files.items():
+            if each.is_file():
+                _put_file(store, each, f"{path}/{name}" if name else path)
+    except OSError as error:
+        raise StorageError(f"{shown(address)!r} cannot be written: {error}") from error
+
+
+def read_bytes(address: str) -> bytes | None:
+    """The content of one file; None if there is none."""
+    store, path = _open(address)
+    try:
+        with store.open_input_stream(path) as opened:
+            return bytes(opened.read())
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise StorageError(f"{shown(address)!r} cannot be read: {error}") from error
+
+
+def local_files(address: str, files: dict[str, bytes | str]) -> Path:
+    """A folder of this host with some files, copied now if need be.
+
+    files  by name: the content, or the address that it is copied from; content decides whether a
+           copy of before is the same
+    """
+    known = b"\0".join(each for each in files.values() if isinstance(each, bytes))
+    name = hashlib.blake2b(address.encode() + b"\0" + known, digest_size=12).hexdigest()
+    folder = _copies() / name
+
+    def fill(aside: str) -> None:
+        Path(aside).mkdir()
+        for file, source in files.items():
+            content = source if isinstance(source, bytes) else read_bytes(source)
+            if content is None:
+                raise StorageError(f"expected {file} at {shown(address)!r}, found none")
+            Path(aside, file).write_bytes(content)
+
+    _make(folder, fill, address)
+    os.utime(folder)
+    return folder
+
+
 def _put_segment(store: Any, folder: Path, path: str) -> None:
     """A segment, whose manifest is put last: with it the segment is there."""
     for each in sorted(folder.rglob("*"), key=lambda file: file.name == _MANIFEST):
