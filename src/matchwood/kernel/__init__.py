@@ -3,6 +3,7 @@
     jit            the decorators `kernel` and `part`, prefetch, compile time
     cache          where compiled kernels are kept, and when they are trusted
     arrays         arrays that grow by doubling, tuples of them for snapshots
+    owner          what owns arrays: saved, restored, thawed and counted in one way
     journal        old content of what a change writes over
     checks         what arrays from a file must be before a kernel sees them
     id_lists       many sorted lists of ids in one arena; column_lists: with columns beside them

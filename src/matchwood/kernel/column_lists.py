@@ -9,14 +9,13 @@ out.  Kernels see one NamedTuple: the fields of `IdLists`, and then the columns.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
-from matchwood.kernel.arrays import named, restored, slices, writable
+from matchwood.kernel.arrays import slices
 from matchwood.kernel.id_list_kernels import NO_BLOCK, TOP
-from matchwood.kernel.id_lists import IdListStore, without_free
+from matchwood.kernel.id_lists import IdListStore
 
 
 class ColumnStore(IdListStore):
@@ -24,7 +23,6 @@ class ColumnStore(IdListStore):
 
     def __init__(self, kind: Any, n_lists: int, **columns: np.ndarray) -> None:
         super().__init__(n_lists)
-        self._kind = kind
         self._columns = tuple(columns)
         size = len(self.lists.item)
         shaped = {
@@ -58,13 +56,7 @@ class ColumnStore(IdListStore):
             fresh[name][new] = array[old]
         self.lists = self.lists._replace(**fresh)
 
-    def layout(self, prefix: str) -> dict[str, np.ndarray]:
-        top = int(self.lists.count[TOP])
-        cut = {name: getattr(self.lists, name)[:top] for name in ("item", *self._columns)}
-        return named(self.lists._replace(**cut), f"{prefix}_")
-
-    def take(self, layout: Mapping[str, np.ndarray], prefix: str) -> None:
-        self.lists = without_free(restored(self._kind, layout, f"{prefix}_"))
-
-    def thaw(self) -> None:
-        self.lists = writable(self.lists)
+    def _to_save(self, name: str, arrays: Any) -> Any:
+        top = int(arrays.count[TOP])
+        cut = {column: getattr(arrays, column)[:top] for column in ("item", *self._columns)}
+        return arrays._replace(**cut)

@@ -21,20 +21,24 @@ Blocks need not hold a sorted list: an owner that keeps its own order in them (t
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import ClassVar
 
 import numpy as np
 
 from matchwood.errors import IndexBuildError
-from matchwood.kernel.arrays import Arrays, bytes_of, doubled, grown, named, restored, writable
+from matchwood.kernel.arrays import doubled, grown
 from matchwood.kernel.checks import Column, check, check_slices, expect
 from matchwood.kernel.id_list_kernels import N_CLASSES, NO_BLOCK, TOP, USED, IdLists, repack
+from matchwood.kernel.owner import Owner
 
 MAX_ITEMS = 2**31 - 1
 _SMALL = 256
 
 
-class IdListStore:
+class IdListStore(Owner):
     """Owns the lists: makes them, grows the arena, gives it back."""
+
+    OWNED: ClassVar = {"lists": ""}
 
     def __init__(self, n_lists: int = 0) -> None:
         self.lists = IdLists(
@@ -45,10 +49,6 @@ class IdListStore:
             free=np.full(N_CLASSES, -1, np.int32),
             count=np.zeros(2, np.int64),
         )
-
-    @property
-    def nbytes(self) -> int:
-        return bytes_of(self.lists)
 
     @property
     def n_ids(self) -> int:
@@ -97,23 +97,13 @@ class IdListStore:
         n = len(self.lists.item)
         return n > _SMALL and bool(self.lists.count[USED] < (1 - unused) * n)
 
-    def layout(self, prefix: str) -> dict[str, np.ndarray]:
-        """The arrays for a snapshot, the arena without its untouched end."""
-        x = self.lists._replace(item=self.lists.item[: int(self.lists.count[TOP])])
-        return named(x, f"{prefix}_")
+    def _to_save(self, name: str, arrays: IdLists) -> IdLists:
+        """The arena without its untouched end."""
+        return arrays._replace(item=arrays.item[: int(arrays.count[TOP])])
 
-    def take(self, layout: Mapping[str, np.ndarray], prefix: str) -> None:
-        self.lists = without_free(restored(IdLists, layout, f"{prefix}_"))
-
-    def thaw(self) -> None:
-        """Copy arrays that cannot be written, before the first change."""
-        self.lists = writable(self.lists)
-
-
-def without_free(lists: Arrays) -> Arrays:
-    """Lists of a snapshot without its free blocks: the links between them were not checked."""
-    free: np.ndarray = np.full(N_CLASSES, -1, np.int32)
-    return lists._replace(free=free)  # type: ignore[attr-defined]
+    def _taken(self, name: str, arrays: IdLists) -> IdLists:
+        """Without free blocks: the links between them were not checked."""
+        return arrays._replace(free=np.full(N_CLASSES, -1, np.int32))
 
 
 _LISTS = {

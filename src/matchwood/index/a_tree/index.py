@@ -222,7 +222,7 @@ class ATree(IndexFrame):
     # ── snapshots ───────────────────────────────────────────────────────────────────────────────
 
     def _arrays(self) -> dict[str, np.ndarray]:
-        return {**self._memory.arrays(), **self._found_by.layout()}
+        return {**self._memory.saved(), **self._found_by.saved()}
 
     @classmethod
     def check(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -31,23 +31,17 @@ from matchwood.index.a_tree.levels import Levels
 from matchwood.index.a_tree.match import Matching
 from matchwood.index.a_tree.nodes import Scratch, Settings, fill_table
 from matchwood.index.a_tree.renumber import copy_nodes, enter_ids, rank_nodes
-from matchwood.kernel.arrays import (
-    bytes_of,
-    doubled,
-    grown,
-    named,
-    restored,
-    slices,
-    writable,
-    writable_array,
-)
+from matchwood.kernel.arrays import doubled, grown, slices, writable_array
 from matchwood.kernel.interval_kernels import MAX_KEY, MIN_KEY
+from matchwood.kernel.owner import Owner
 
 _SMALL = 16
 
 
-class ATreeMemory:
+class ATreeMemory(Owner):
     """Owns the layout, the hull of every attribute's constants, and scratch for changes."""
+
+    OWNED: ClassVar = {"layout": "a_tree_"}
 
     def __init__(self) -> None:
         self.layout = ATreeLayout(
@@ -70,7 +64,7 @@ class ATreeMemory:
 
     @property
     def nbytes(self) -> int:
-        return bytes_of(self.layout, self.hull)
+        return super().nbytes + self.hull.nbytes
 
     @property
     def n_leaves(self) -> int:
@@ -202,10 +196,12 @@ class ATreeMemory:
 
     # ── snapshots ───────────────────────────────────────────────────────────────────────────────
 
-    def arrays(self) -> dict[str, np.ndarray]:
-        x = self.layout
-        high = int(x.count[HIGH])
-        used = x._replace(
+    def saved(self, prefix: str = "") -> dict[str, np.ndarray]:
+        return {**super().saved(prefix), f"{prefix}a_tree_hull": self.hull}
+
+    def _to_save(self, name: str, arrays: ATreeLayout) -> ATreeLayout:
+        x, high = arrays, int(arrays.count[HIGH])
+        return x._replace(
             hot=x.hot[:high],
             node=x.node[:high],
             level=x.level[:high],
@@ -214,22 +210,20 @@ class ATreeMemory:
             table=x.table[:0],
             word=x.word[: int(x.count[TOP])],
         )
-        return {**named(used, "a_tree_"), "a_tree_hull": self.hull}
 
-    def take(self, layout: Mapping[str, np.ndarray]) -> None:
-        """Take over the arrays of a snapshot.
-
-        Free blocks are dropped: the links between them were not checked.
-        """
-        kept = restored(ATreeLayout, layout, "a_tree_")
-        free, table = np.full_like(kept.free, NOTHING), np.empty(0, np.int32)
-        self.layout = kept._replace(free=free, table=table)
-        self.hull = layout["a_tree_hull"]
+    def take(self, layout: Mapping[str, np.ndarray], prefix: str = "") -> None:
+        super().take(layout, prefix)
+        self.hull = layout[f"{prefix}a_tree_hull"]
         self._scratch = None
+
+    def _taken(self, name: str, arrays: ATreeLayout) -> ATreeLayout:
+        """Without free blocks: the links between them were not checked; without the table."""
+        free, table = np.full_like(arrays.free, NOTHING), np.empty(0, np.int32)
+        return arrays._replace(free=free, table=table)
 
     def thaw(self) -> None:
         """Copy arrays that cannot be written, before the first change, and make the table."""
-        self.layout = writable(self.layout)
+        super().thaw()
         self.hull = writable_array(self.hull)
         if not len(self.layout.table):
             n = int(self.layout.count[N_NODES])

@@ -32,7 +32,10 @@ _NO_SPAN = np.array([MAX_KEY, MIN_KEY])
 
 
 class TreeMemory:
-    """A tree that begins as an empty root, and its scratch."""
+    """A tree that begins as an empty root, and its scratch.
+
+    Not an `Owner`: the tree holds its postings, so that kernels take both as one argument.
+    """
 
     def __init__(self, max_cap: int) -> None:
         self.tree = _new_tree(max_cap)

@@ -309,9 +309,9 @@ class PSTBloom(PSTFrame):
         return self._leaves
 
     @property
-    def _nbytes(self) -> int:
+    def nbytes(self) -> int:
         leaves = () if self._leaves is None else self._leaves
-        return super()._nbytes + sum(array.nbytes for array in leaves)
+        return super().nbytes + sum(array.nbytes for array in leaves)
 
     def _take(self, layout: Mapping[str, np.ndarray]) -> None:
         super()._take(layout)

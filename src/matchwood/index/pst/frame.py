@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -44,10 +44,11 @@ from matchwood.index.pst.records import (
 )
 from matchwood.index.pst.signatures import Signatures
 from matchwood.index.pst.spaces import Spaces
-from matchwood.kernel.arrays import bytes_of, doubled, grown, named, restored, writable
+from matchwood.kernel.arrays import doubled, grown
 from matchwood.kernel.column_lists import ColumnStore
 from matchwood.kernel.id_list_kernels import NO_BLOCK
 from matchwood.kernel.interval_kernels import MAX_KEY, MIN_KEY
+from matchwood.kernel.owner import Owner
 from matchwood.kernel.verify_kernels import COUNTERS
 
 ODDS, OPERATORS = "odds", "operators"
@@ -95,8 +96,17 @@ class Config(IndexConfig):
         self._expect_integer("window", 64)
 
 
-class PSTFrame(IndexFrame):
+class PSTFrame(IndexFrame, Owner):
     """Owns the spaces, the records in them and the entries that records point to."""
+
+    OWNED: ClassVar[Mapping[str, str]] = {
+        "_spaces": "space_",
+        "_records": "record_",
+        "_entries": "entry_",
+        "_homes": "home_",
+        "_statistics": "statistics_",
+        "_signatures": "signature_",
+    }
 
     def _clear(self) -> None:
         self._is_thawed = True
@@ -246,54 +256,42 @@ class PSTFrame(IndexFrame):
             "wide": int((access < 0).sum()),
             "signature_false_positives": (passed - held) / max(1, tried - held),
             "events_counted": int(self._statistics.total[SEEN]),
-            "bytes": self._nbytes,
+            "bytes": self.nbytes,
         }
-
-    @property
-    def _nbytes(self) -> int:
-        arrays = bytes_of(self._entries, self._homes, self._statistics, self._signatures)
-        return arrays + self._spaces.nbytes + self._records.nbytes
 
     def draw(self) -> str:
         return draw_spaces(self.name, self._n_live, self._spaces.lists, self._records.lists)
 
     def _arrays(self) -> dict[str, np.ndarray]:
-        top = int(self._entries.count[entries.TOP]) + entries.AHEAD
-        return {
-            **self._spaces.layout("space"),
-            **self._records.layout("record"),
-            **named(self._entries._replace(word=self._entries.word[:top]), "entry_"),
-            **named(self._homes, "home_"),
-            **named(self._statistics, "statistics_"),
-            **named(self._signatures, "signature_"),
-            # an array that matching wrote to once; readers of this format expect it
-            "signature_absent": np.zeros(self._mark_words, np.int64),
-        }
+        # an array that matching wrote to once; readers of this format expect it
+        return {**self.saved(), "signature_absent": np.zeros(self._mark_words, np.int64)}
+
+    def _to_save(self, name: str, arrays: Any) -> Any:
+        if isinstance(arrays, Entries):
+            top = int(arrays.count[entries.TOP]) + entries.AHEAD
+            return arrays._replace(word=arrays.word[:top])
+        return arrays
 
     def _take(self, layout: Mapping[str, np.ndarray]) -> None:
         self._is_thawed = False
-        self._spaces.take(layout, "space")
-        self._records.take(layout, "record")
-        entries = restored(Entries, layout, "entry_")
-        # free entries are dropped: the links between them were not checked
-        self._entries = entries._replace(free=np.full_like(entries.free, -1))
-        homes = restored(Homes, layout, "home_")
-        # what searches learn is counted here, so these are never a snapshot's own
-        self._homes = homes._replace(space_seen=homes.space_seen.copy())
-        self._statistics = Statistics(
-            *[a.copy() for a in restored(Statistics, layout, "statistics_")]
-        )
-        self._signatures = restored(Signatures, layout, "signature_")
+        self.take(layout)
+
+    def _taken(self, name: str, arrays: Any) -> Any:
+        """Free entries are dropped: the links between them were not checked.  What searches learn
+        is counted in arrays that are never a snapshot's own.
+        """
+        if isinstance(arrays, Entries):
+            return arrays._replace(free=np.full_like(arrays.free, -1))
+        if isinstance(arrays, Homes):
+            return arrays._replace(space_seen=arrays.space_seen.copy())
+        if isinstance(arrays, Statistics):
+            return Statistics(*[each.copy() for each in arrays])
+        return arrays
 
     def _thaw(self) -> None:
-        if self._is_thawed:
-            return
-        self._is_thawed = True
-        self._spaces.thaw()
-        self._records.thaw()
-        self._entries = writable(self._entries)
-        self._homes = writable(self._homes)
-        self._signatures = writable(self._signatures)
+        if not self._is_thawed:
+            self._is_thawed = True
+            self.thaw()
 
     def _make_places(self, slots: np.ndarray) -> None:
         """A place for every slot and attribute."""

@@ -56,7 +56,7 @@ from matchwood.index.pst.space_hash import (
     TAKEN,
     SpaceHash,
 )
-from matchwood.kernel.arrays import bytes_of, doubled, grown, named, restored, writable
+from matchwood.kernel.arrays import doubled, grown
 from matchwood.kernel.id_lists import IdListStore
 from matchwood.kernel.word_map_kernels import move_places
 
@@ -105,6 +105,13 @@ class PSTHash(PSTBloom):
     LAYOUT = VIEW
     SEARCH = MINE
     Config = Config
+    OWNED: ClassVar = {
+        **PSTBloom.OWNED,
+        "_keyed": "keyed_",
+        "_hash": "hash_",
+        "_members": "member_",
+        "_groups": "group_",
+    }
 
     def _clear(self) -> None:
         super()._clear()
@@ -288,11 +295,6 @@ class PSTHash(PSTBloom):
             "demoted": int(self._keyed.demoted[0]),
         }
 
-    @property
-    def _nbytes(self) -> int:
-        arrays = bytes_of(self._keyed, self._hash)
-        return super()._nbytes + arrays + self._members.nbytes + self._groups.nbytes
-
     def draw(self) -> str:
         by_arity = [f"{n} in {k} dimensions" for k, n in enumerate(self._keyed.by_arity) if n]
         lists = self._records.lists
@@ -305,31 +307,10 @@ class PSTHash(PSTBloom):
 
     # ── keeping ─────────────────────────────────────────────────────────────────────────────────
 
-    def _arrays(self) -> dict[str, np.ndarray]:
-        return {
-            **super()._arrays(),
-            **named(self._keyed, "keyed_"),
-            **named(self._hash, "hash_"),
-            **self._members.layout("member"),
-            **self._groups.layout("group"),
-        }
-
     def _take(self, layout: Mapping[str, np.ndarray]) -> None:
         super()._take(layout)
-        self._keyed = restored(Keyed, layout, "keyed_")
-        self._hash = restored(SpaceHash, layout, "hash_")
-        self._members.take(layout, "member")
-        self._groups.take(layout, "group")
         held = self._held()
         self._make_cost(int(self._table.layout.size[held].max(initial=0)))
-
-    def _thaw(self) -> None:
-        if self._is_thawed:
-            return
-        super()._thaw()
-        self._keyed, self._hash = writable(self._keyed), writable(self._hash)
-        self._members.thaw()
-        self._groups.thaw()
 
     # ── memory ──────────────────────────────────────────────────────────────────────────────────
 

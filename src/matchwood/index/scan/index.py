@@ -25,8 +25,9 @@ from matchwood.index.scan.match import (
     close_gaps,
     scan_batch,
 )
-from matchwood.kernel.arrays import bytes_of, doubled, grown, restored, slices, writable
+from matchwood.kernel.arrays import doubled, grown, slices
 from matchwood.kernel.checks import Column, check, check_members, check_offsets, expect
+from matchwood.kernel.owner import Owner
 
 GAPS = 4
 """Live records per deleted one before the gaps are closed."""
@@ -82,7 +83,7 @@ class Scan(IndexFrame):
         return f"scan\n├── {self._conjunctions.n_live} conjunctions\n└── {self._trees.n_live} trees"
 
     def _arrays(self) -> dict[str, np.ndarray]:
-        found = {**self._conjunctions.layout("conjunction"), **self._trees.layout("tree")}
+        found = {**self._conjunctions.saved("conjunction_"), **self._trees.saved("tree_")}
         self._count()  # gaps were closed
         return found
 
@@ -101,8 +102,8 @@ class Scan(IndexFrame):
         _check_jumps(layout)
 
     def _take(self, layout: Mapping[str, np.ndarray]) -> None:
-        self._conjunctions.take(layout, "conjunction")
-        self._trees.take(layout, "tree")
+        self._conjunctions.take(layout, "conjunction_")
+        self._trees.take(layout, "tree_")
         self._count()
 
     def _thaw(self) -> None:
@@ -110,8 +111,10 @@ class Scan(IndexFrame):
         self._trees.thaw()
 
 
-class _RecordStore:
+class _RecordStore(Owner):
     """Records that grow, lose members and close their gaps."""
+
+    OWNED: ClassVar = {"records": ""}
 
     def __init__(self, has_jumps: bool) -> None:
         self._has_jumps = has_jumps
@@ -132,10 +135,6 @@ class _RecordStore:
         self.n_records = 0
         self.n_live = 0
         self._record_of: np.ndarray | None = np.full(16, -1, np.int32)
-
-    @property
-    def nbytes(self) -> int:
-        return bytes_of(self.records)
 
     def append(self, table: ExpressionTable, slots: np.ndarray) -> None:
         if not len(slots):
@@ -167,23 +166,21 @@ class _RecordStore:
         elif (self.n_records - self.n_live) * GAPS > self.n_live:
             self._close_gaps()
 
-    def layout(self, prefix: str) -> dict[str, np.ndarray]:
+    def saved(self, prefix: str = "") -> dict[str, np.ndarray]:
         if self.n_records > self.n_live:
             self._close_gaps()
-        used = int(self.records.start[self.n_records])
-        sizes = {"slot": self.n_records, "start": self.n_records + 1}
-        return {
-            f"{prefix}_{name}": array[: sizes.get(name, used)]
-            for name, array in self.records._asdict().items()
-        }
+        return super().saved(prefix)
 
-    def take(self, layout: Mapping[str, np.ndarray], prefix: str) -> None:
-        self.records = restored(Records, layout, f"{prefix}_")
+    def _to_save(self, name: str, arrays: Records) -> Records:
+        used = int(arrays.start[self.n_records])
+        sizes = {"slot": self.n_records, "start": self.n_records + 1}
+        cut = {each: a[: sizes.get(each, used)] for each, a in arrays._asdict().items()}
+        return Records(**cut)
+
+    def take(self, layout: Mapping[str, np.ndarray], prefix: str = "") -> None:
+        super().take(layout, prefix)
         self.n_records = self.n_live = len(self.records.slot)
         self._record_of = None  # made when something is deleted: a reader never needs it
-
-    def thaw(self) -> None:
-        self.records = writable(self.records)
 
     def _positions(self) -> np.ndarray:
         """Record by slot."""

@@ -27,7 +27,7 @@ Layout   (P predicate ids, A attributes; an attribute with n cuts from `base` ha
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -47,17 +47,24 @@ from matchwood.index.stabbing.predicate_kernels import (
     hold_each,
     put_all,
 )
-from matchwood.index.stabbing.segment_kernels import Segments
 from matchwood.index.stabbing.segments import no_segments, segments_of
-from matchwood.kernel.arrays import doubled, grown, named, restored, writable
+from matchwood.kernel.arrays import doubled, grown
 from matchwood.kernel.id_lists import IdListStore
+from matchwood.kernel.owner import Owner
 
 PENDING_SHARE, MOST_PENDING = 8, 64
 """The tree is made anew when more than MOST_PENDING and one in PENDING_SHARE predicates wait."""
 
 
-class StabbingTree:
+class StabbingTree(Owner):
     """Owns the arrays."""
+
+    OWNED: ClassVar = {
+        "arrays": "stabbing_",
+        "segments": "stabbing_",
+        "on_node": "stabbing_node_",
+    }
+    REPLACED: ClassVar = ("segments",)
 
     def __init__(self) -> None:
         self.clear()
@@ -79,11 +86,6 @@ class StabbingTree:
     def finder(self, predicates: Any, found: Scratch) -> Finder:
         """What a kernel needs to find predicates, of a table with this layout."""
         return Finder(self.arrays, self.segments, self.on_node.lists, predicates, found)
-
-    @property
-    def nbytes(self) -> int:
-        arrays = sum(array.nbytes for array in (*self.arrays, *self.segments))
-        return arrays + self.on_node.nbytes
 
     def make_ids(self, table: ExpressionTable) -> None:
         """A place for every predicate and attribute of the table."""
@@ -165,17 +167,6 @@ class StabbingTree:
             "pending_predicates": int(self.arrays.count[N_PENDING]),
         }
 
-    def layout(self) -> dict[str, np.ndarray]:
-        arrays = {**named(self.arrays, "stabbing_"), **named(self.segments, "stabbing_")}
-        return {**arrays, **self.on_node.layout("stabbing_node")}
-
-    def take(self, layout: Mapping[str, np.ndarray]) -> None:
-        self.arrays = restored(Stabbing, layout, "stabbing_")
-        self.segments = restored(Segments, layout, "stabbing_")
-        self.on_node.take(layout, "stabbing_node")
+    def take(self, layout: Mapping[str, np.ndarray], prefix: str = "") -> None:
+        super().take(layout, prefix)
         self._n_in_tree = len(self)
-
-    def thaw(self) -> None:
-        """Copy arrays that cannot be written, before the first change."""
-        self.arrays = writable(self.arrays)
-        self.on_node.thaw()

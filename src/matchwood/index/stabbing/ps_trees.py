@@ -132,7 +132,7 @@ class PSTrees:
     def thaw(self) -> None:
         """Nothing here comes from a memory map: a snapshot leaves the trees out."""
 
-    def layout(self) -> dict[str, np.ndarray]:
+    def saved(self) -> dict[str, np.ndarray]:
         return {}
 
     # ── asking ──────────────────────────────────────────────────────────────────────────────────

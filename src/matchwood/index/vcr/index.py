@@ -168,7 +168,7 @@ class VCR(FrameWithRest):
     def _arrays(self) -> dict[str, np.ndarray]:
         return {
             "plan": np.array([self._planned, self._placed_then, self._vcrs.overlapped], np.int64),
-            **self._vcrs.arrays(),
+            **self._vcrs.saved(),
             **self._rest_arrays(),
         }
 

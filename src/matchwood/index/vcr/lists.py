@@ -5,7 +5,7 @@ Layout   see the page of this folder (`__init__`)
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from typing import ClassVar
 
 import numpy as np
 
@@ -27,10 +27,11 @@ from matchwood.index.vcr.change import (
     reserve_all,
 )
 from matchwood.index.vcr.config import CHAINS, HASH, TABLE
-from matchwood.kernel.arrays import bytes_of, doubled, grown, named, restored, writable
+from matchwood.kernel.arrays import doubled, grown
 from matchwood.kernel.id_list_kernels import IdLists
 from matchwood.kernel.id_lists import IdListStore
-from matchwood.kernel.pair_map_kernels import PairMap, new_pair_map, renumber_ids, with_room
+from matchwood.kernel.owner import Owner
+from matchwood.kernel.pair_map_kernels import new_pair_map, renumber_ids, with_room
 
 MOST_SLOTS = 2 ** (31 - FLAGS)
 """Slots that an item of a list has room for."""
@@ -39,8 +40,11 @@ BOXES = 8
 """Boxes are kept when one in so many expressions, or more, has to be tested against its own."""
 
 
-class VCRLists:
+class VCRLists(Owner):
     """Owns the arrays over one grid: fills them, grows them, empties them."""
+
+    OWNED: ClassVar = {"grid": "grid_", "active": "active_", "pairs": "hash_", "_store": "list_"}
+    REPLACED: ClassVar = ("grid",)
 
     def __init__(
         self, grid: Grid, lists: str, places: int, overlapped: bool, most_vcrs: int
@@ -169,10 +173,6 @@ class VCRLists:
         """Activated VCRs by places."""
         return self.n_active / self.n_places
 
-    @property
-    def nbytes(self) -> int:
-        return bytes_of(self.grid, self.active, self.pairs) + self._store.nbytes
-
     def longest(self, n: int) -> list[tuple[tuple[int, int, int, int], int]]:
         """The VCRs (x, y, width, height) with the longest lists, and how long these are."""
         sizes = self.lists.size
@@ -186,24 +186,6 @@ class VCRLists:
         j, i = divmod(shape, kx + 1)
         y, x = divmod(corner, len(self.grid.cut_x))
         return x, y, 1 << i, 1 << j
-
-    def arrays(self) -> dict[str, np.ndarray]:
-        return {
-            **named(self.grid, "grid_"),
-            **named(self.active, "active_"),
-            **named(self.pairs, "hash_"),
-            **self._store.layout("list"),
-        }
-
-    def take(self, layout: Mapping[str, np.ndarray]) -> None:
-        self.grid = restored(Grid, layout, "grid_")
-        self.active = restored(Active, layout, "active_")
-        self.pairs = restored(PairMap, layout, "hash_")
-        self._store.take(layout, "list")
-
-    def thaw(self) -> None:
-        self.active, self.pairs = writable(self.active), writable(self.pairs)
-        self._store.thaw()
 
 
 def n_places(grid: Grid) -> int:
