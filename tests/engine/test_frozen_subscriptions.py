@@ -11,7 +11,8 @@ from inside import view_of
 from matchwood import Matcher
 from matchwood.engine import tiers
 from matchwood.engine.id_lookup import lookup_of_ints, lookup_of_names
-from matchwood.engine.packed_integers import Narrow, Runs, packed
+from matchwood.engine.packed_integers import Narrow, Runs, Starts, packed
+from matchwood.engine.texts import TextArena
 
 INT64 = st.integers(-(2**63), 2**63 - 1)
 VALUES = st.one_of(
@@ -47,6 +48,26 @@ def test_packed_integers_take_the_form_that_fits():
     assert isinstance(scattered, Narrow)
     assert scattered.nbytes == 1_000
     assert isinstance(packed(np.array([-(2**63), 2**63 - 1, 3, 9])), np.ndarray)
+
+
+@given(
+    st.lists(st.none() | st.text("aé€ 𝄞", max_size=5), min_size=1, max_size=150),
+    st.lists(st.integers(0, 149), max_size=60),
+    st.booleans(),
+)
+def test_some_texts_are_those_that_are_asked_for_one_by_one(texts, asked, is_frozen):
+    arena = TextArena()
+    n = len(texts)
+    arena.put(np.arange(n), ["gone"] * n)
+    arena.put(np.arange(n)[::-1], texts[::-1])
+    if is_frozen:
+        arena.freeze(n)
+    slots = np.array([slot for slot in asked if slot < n], np.int32)
+    assert arena.some(slots) == [arena.get(slot) for slot in slots] == [texts[s] for s in slots]
+    assert arena.all(n) == texts
+    starts = Starts(np.array([-1 if each is None else len(each) for each in texts]))
+    assert starts[slots].tolist() == [int(starts[slot]) for slot in slots]
+    assert starts[2:].tolist() == [int(starts[slot]) for slot in range(2, n)]
 
 
 @given(st.lists(st.one_of(INT64, st.integers(-20, 20)), unique=True, max_size=40), st.booleans())

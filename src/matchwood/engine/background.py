@@ -21,6 +21,7 @@ from weakref import ref
 
 import numpy as np
 
+from matchwood.encode.dict_plan import make_plans
 from matchwood.engine import tiers
 from matchwood.engine.merge import STEP, merged
 from matchwood.engine.view import Part, View
@@ -127,6 +128,8 @@ def _merge_once(owner: ref[Holding], merger: Merger) -> bool:
     store = merged(parts, pause, STEP)
     merger.error, merger._n_failed = None, 0
     store.subscriptions.lookup  # noqa: B018 - made here, not by the next change
+    if any(part.singles for part in parts):
+        make_plans(store.attributes)  # not by searches
     matcher = owner()
     if matcher is None:
         return False

@@ -25,6 +25,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 from weakref import ref
 
+from matchwood.encode.dict_plan import make_plans
 from matchwood.engine.merge import STEP, merged
 from matchwood.engine.planned import Planned
 from matchwood.engine.segment_files import publish, remove_unnamed, write_segment
@@ -91,6 +92,8 @@ def _written(owner: Owner, durable: Durable, part: Part, pause: Callable[[], Non
     if not isinstance(part.store.routing, Planned):
         fresh = Part(merged([part], pause, None if pause is None else STEP))
         fresh.store.subscriptions.lookup  # noqa: B018 - made here, not by the next change
+        if part.singles:
+            make_plans(fresh.store.attributes)  # not by searches
         _swap(owner, part, fresh)
         part = fresh
     part.store.file = write_segment(durable.folder, part.store, pause, durable.is_synced)

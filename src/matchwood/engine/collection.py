@@ -64,7 +64,7 @@ def records(store: Store, slots: np.ndarray) -> list[Subscription]:
 
 def texts_of(store: Store, slots: np.ndarray, ids: list[Id]) -> list[str]:
     """Texts as written, or decoded where there is none."""
-    texts = [store.subscriptions.texts.get(slot) for slot in slots.tolist()]
+    texts = store.subscriptions.texts.some(slots)
     return [
         str(store.expression(id_)) if text is None else text
         for id_, text in zip(ids, texts, strict=True)

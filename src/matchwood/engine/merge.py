@@ -8,7 +8,7 @@ indexes of one that was loaded at once.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -93,30 +93,28 @@ def _steps(parts: Sequence[Part], left: list[np.ndarray], step: int | None) -> I
 def _facts(parts: Sequence[Part], some: _Step) -> Facts:
     """Ids, texts and fields."""
     n = len(some.order)
-    ids: list[Any] = [None] * n
-    texts: list[str | None] = [None] * n
-    own: list[str | None] = [None] * n
-    payload: list[str | None] = [None] * n
+    ids, texts, own, payload = np.full((4, n), None, object)
     priority, expires = np.zeros(n, np.int64), np.full(n, NEVER)
     added = np.zeros(n, np.int64)
     types: dict[str, str] | None = None
+    has_payload = False
     for number in np.unique(some.part_of).tolist():
         at = np.flatnonzero(some.part_of == number)
         slots = some.slot_of[at]
         subscriptions = parts[number].store.subscriptions
         columns = subscriptions.columns
-        if columns.attributes is not None:
-            types = columns.types if types is None else agreed_types(types, columns.types)
         priority[at], expires[at] = columns.priorities(slots), columns.expiries(slots)
         added[at] = columns.added[slots]
-        for into, values in (
-            (ids, subscriptions.ids_of(slots).tolist()),
-            (texts, [subscriptions.texts.get(slot) for slot in slots.tolist()]),
-            (own, columns.texts("attributes", slots)),
-            (payload, columns.texts("payload", slots)),
-        ):
-            for row, value in zip(at.tolist(), values, strict=True):
-                into[row] = value
-    return Facts(
-        ids, texts, FieldColumns(priority, expires, own, payload, added, types), some.order
-    )
+        ids[at] = subscriptions.ids_of(slots).tolist()
+        texts[at] = subscriptions.texts.some(slots)
+        if columns.attributes is not None:
+            types = columns.types if types is None else agreed_types(types, columns.types)
+            own[at] = columns.texts("attributes", slots)
+        if columns.payload is not None:
+            has_payload = True
+            payload[at] = columns.texts("payload", slots)
+    fields = FieldColumns(
+        priority, expires, None if types is None else own.tolist(),
+        payload.tolist() if has_payload else None, added, types,
+    )  # fmt: skip
+    return Facts(ids.tolist(), texts.tolist(), fields, some.order)

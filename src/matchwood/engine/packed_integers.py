@@ -93,9 +93,15 @@ class Starts:
         return int(self._some.nbytes)
 
     def __getitem__(self, at: Any) -> Any:
-        if isinstance(at, slice) or np.ndim(at):
-            lengths = np.maximum(self._sizes[:], 0)
-            return (np.cumsum(lengths) - lengths)[at]
+        if isinstance(at, slice):
+            at = np.arange(len(self))[at]
+        if np.ndim(at):
+            if not len(at):
+                return np.empty(0, np.int64)
+            first, last = int(np.min(at)) // _STRIDE, int(np.max(at)) + 1  # no others are added up
+            lengths = np.maximum(self._sizes[first * _STRIDE : last], 0)
+            starts = np.cumsum(lengths) - lengths + self._some[first]
+            return starts[np.asarray(at) - first * _STRIDE]
         first = at // _STRIDE
         return self._some[first] + np.maximum(self._sizes[first * _STRIDE : at], 0).sum()
 

@@ -75,7 +75,7 @@ def _facts(store: Store) -> tuple[list[Id], list[Any], list[Id | None] | None]:
     subscriptions, contexts = store.subscriptions, store.contexts
     slots = subscriptions.slots()
     ids = subscriptions.ids.take(slots).tolist()
-    texts: list[Any] = [subscriptions.texts.get(slot) for slot in slots.tolist()]
+    texts: list[Any] = list(subscriptions.texts.some(slots))
     if None in texts:
         missing = ids[texts.index(None)]
         raise MatchwoodError(

@@ -61,9 +61,25 @@ class TextArena:
         start = self._start[slot]
         return self._bytes[start : start + size].tobytes().decode()
 
+    def some(self, slots: np.ndarray) -> list[str | None]:
+        """The texts of slots, in a few passes."""
+        sizes = self._size[slots]
+        lengths = np.maximum(sizes, 0).astype(np.int64)
+        data = self._bytes[slices(self._start[slots], lengths)].tobytes()
+        ends = np.cumsum(lengths)
+        spans = zip((ends - lengths).tolist(), ends.tolist(), strict=True)
+        if data.isascii():
+            text = data.decode()
+            found: list[str | None] = [text[first:last] for first, last in spans]
+        else:
+            found = [data[first:last].decode() for first, last in spans]
+        for at in np.flatnonzero(sizes < 0).tolist():
+            found[at] = None
+        return found
+
     def all(self, n: int) -> list[str | None]:
         """The texts of the first n slots."""
-        return [self.get(slot) for slot in range(n)]
+        return self.some(np.arange(n))
 
     def to_arrow(self, n: int) -> pa.Array | None:
         """The texts of the first n slots without a copy; None unless they lie side by side."""
