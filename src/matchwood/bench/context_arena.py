@@ -149,6 +149,8 @@ class Filter:
         self._scratch = Scratch()
         self.index.settle()
         self.build_seconds = time.process_time() - began
+        self.update_seconds = 0.0
+        """Of all updates before messages so far."""
 
     def run(self, stretch: Stretch) -> tuple[list[float], list[Hits]]:
         """Updates, then the message, again and again; seconds of each, and the answers."""
@@ -160,6 +162,7 @@ class Filter:
                 began = time.process_time()
                 if len(keys):
                     store.write(rows, cols, keys)
+                self.update_seconds += time.process_time() - began
                 hits = searched(index, event, scratch)
                 seconds.append(time.process_time() - began)
                 answers.append(hits)

@@ -2,8 +2,7 @@
 
 A claim names a rule, whom it is about (`who`), against whom (`than`; all others of the figure that
 are not ours and have another index, unless given), where (`at`: all, first, last, any, burst, or
-values of the axis) and how much
-(`factor`).  Smaller numbers are better unless the metric is a throughput.
+values of the axis) and how much (`factor`).  Smaller numbers are better, but for throughputs.
 
     faster      who has the best number, by the factor: "80 % better" is a factor of 5
     order       who, best first
@@ -51,6 +50,7 @@ class Claim:
     at: Any = "all"
     factor: float = 1.0
     metric: str = ""
+    ours: bool = False  # a goal of this library: judged and shown, and no part of the verdict
 
     @classmethod
     def read(cls, where: str, data: Mapping[str, Any]) -> Claim:
@@ -122,7 +122,8 @@ def _enough(measured: float, claimed: float) -> bool:
     return measured >= 1 + (claimed - 1) * (0.2 if claimed >= 100 else 0.5)
 
 
-def _indices(claim: Claim, curves: Curves) -> list[int]:
+def indices(claim: Claim, curves: Curves) -> list[int]:
+    """Positions on the axis that a claim is about."""
     n = len(curves.xs)
     if claim.at == "first":
         return [0]
@@ -140,7 +141,7 @@ def _indices(claim: Claim, curves: Curves) -> list[int]:
 
 
 def _points(claim: Claim, curves: Curves, who: str) -> Iterator[tuple[int, float]]:
-    for i in _indices(claim, curves):
+    for i in indices(claim, curves):
         cost = curves.cost(who, i)
         if cost is not None:
             yield i, cost
@@ -188,7 +189,7 @@ def _faster(claim: Claim, curves: Curves) -> Finding:
 def _order(claim: Claim, curves: Curves) -> Finding:
     right = total = 0
     shown = ""
-    for i in _indices(claim, curves):
+    for i in indices(claim, curves):
         costs = [(each, curves.cost(each, i)) for each in claim.who]
         known = [(each, cost) for each, cost in costs if cost is not None]
         for (_, a), (_, b) in combinations(known, 2):
@@ -205,7 +206,7 @@ def _order(claim: Claim, curves: Curves) -> Finding:
 
 def _similar(claim: Claim, curves: Curves) -> Finding:
     spreads = []
-    for i in _indices(claim, curves):
+    for i in indices(claim, curves):
         costs = [cost for each in claim.who if (cost := curves.cost(each, i)) is not None]
         if len(costs) > 1:
             spreads.append(max(costs) / min(costs))
@@ -239,7 +240,7 @@ def _growths(claim: Claim, curves: Curves, who: Sequence[str]) -> list[float]:
     for each in who:
         values = [
             value
-            for i in _indices(claim, curves)
+            for i in indices(claim, curves)
             if (value := curves.values.get(each, [None] * len(curves.xs))[i])
         ]
         if len(values) > 1:
@@ -356,14 +357,15 @@ def _best_at(claim: Claim, curves: Curves) -> Finding:
 
 def _limit(claim: Claim, curves: Curves) -> Finding:
     found = [
-        value
+        (value, curves.xs[i])
         for who in claim.who
-        for i in _indices(claim, curves)
+        for i in indices(claim, curves)
         if (value := curves.values.get(who, [None] * len(curves.xs))[i]) is not None
     ]
     if not found:
         return _NOTHING
-    return _at_most(max(found), claim.factor, f"at most {max(found):.3g}")
+    largest, x = max(found, key=lambda each: each[0])
+    return _at_most(largest, claim.factor, f"at most {largest:.3g} at {x}".removesuffix(" at "))
 
 
 def _refuses(claim: Claim, curves: Curves) -> Finding:

@@ -39,6 +39,7 @@ def steps(contender: Contender, workload: Workload, limits: Limits, burst: bool)
     n_parts = min(PARTS, n) if burst else limits.repetitions
     ends = np.linspace(0, n, n_parts + 1).astype(int)
     before = filter_.index.work.copy()
+    updating = filter_.update_seconds
     digest, parts, work = hashlib.sha256(), [], np.zeros(5, np.int64)
     deadline = time.monotonic() + limits.row_seconds
     for first, last in pairwise(ends.tolist()):
@@ -52,6 +53,7 @@ def steps(contender: Contender, workload: Workload, limits: Limits, burst: bool)
     done = (filter_.index.work - before).tolist()
     events = max(1, int(work[0]))
     per_event = float(np.mean([each for _, each in parts]))
+    per_update = (filter_.update_seconds - updating) / events
     row = {
         "n_events": events,
         "build_seconds": filter_.build_seconds,
@@ -67,6 +69,8 @@ def steps(contender: Contender, workload: Workload, limits: Limits, burst: bool)
             "us_per_event": per_event * 1e6,
             "throughput": 1 / max(per_event, 1e-12),
             "mean_throughput": 1 / max(per_event, 1e-12),
+            "update_us_per_event": per_update * 1e6,
+            "search_us_per_event": (per_event - per_update) * 1e6,
             "index_updates_per_event": done[0] / events,
             "candidates_per_event": float(work[2]) / events,
             "updates_per_event": done[2] / events,

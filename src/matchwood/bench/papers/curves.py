@@ -65,7 +65,8 @@ def panel(paper: Paper, case: Case, figure: Figure, results: Results) -> Panel:
     curves = {each: _curves(case, each, numbers, shown, rows) for each in sorted(metrics)}
     judged = [Judged(each, judge(each, curves[each.metric or figure.shown[0]]))
               for each in figure.claims]  # fmt: skip
-    word = verdict([each.finding for each in judged]) if rows else UNMEASURED
+    published = [each.finding for each in judged if not each.claim.ours]
+    word = verdict(published) if rows else UNMEASURED
     return Panel(paper, case, figure, curves, rows, judged, word)
 
 

@@ -185,6 +185,7 @@ def steps(contender: Contender, arena: Arena, limits: Limits) -> Iterator[Any]:
             "build_us_per_subscription": build_seconds / max(1, len(arena.slots)) * 1e6,
             "bytes_per_subscription": stats["bytes"] / max(1, len(arena.slots)),
             **vcr_storage(stats),
+            **shares(arena, build_seconds, stats),
             **{f"{name}_per_event": work[name] / max(1, work["events"])
                for name in ("nodes", "candidates", "predicates", "matches") if name in work},
             **{name: stats[name] for name in ("load", "activated_vcrs", "nodes", "conjunctions")
@@ -213,6 +214,22 @@ def build(contender: Contender, table: ExpressionTable, slots: np.ndarray) -> In
     if isinstance(index, StaticFrame):
         index.settle()
     return index
+
+
+def shares(arena: Arena, build_seconds: float, stats: Mapping[str, Any]) -> dict[str, float]:
+    """What a predicate costs where subscriptions are conjunctions, and nodes a subscription."""
+    n = max(1, len(arena.slots))
+    found = {}
+    if isinstance(stats.get("nodes"), int | float):
+        found["nodes_per_subscription"] = stats["nodes"] / n
+    if not (arena.table.layout.kind[arena.slots] == TREE).any():
+        predicates = max(1, int(arena.table.layout.size[arena.slots].sum(dtype=np.int64)))
+        found |= {
+            "predicates_per_subscription": predicates / n,
+            "bytes_per_predicate": stats["bytes"] / predicates,
+            "build_us_per_predicate": build_seconds / predicates * 1e6,
+        }
+    return found
 
 
 def vcr_storage(stats: Mapping[str, Any]) -> dict[str, float]:

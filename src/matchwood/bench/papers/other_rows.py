@@ -51,6 +51,7 @@ def stabbing(contender: Contender, n: int, limits: Limits) -> Iterator[Any]:
         began = time.process_time()
         tree.stab(asked)
         times.append((time.process_time() - began) * len(keys) / len(asked))
+    n_found = int(tree.stab(asked)[0][-1]) * len(keys) / len(asked)
     offsets, ids = tree.stab(few)
     found = f"{int(offsets[-1])} {int(ids.sum(dtype=np.int64))}"
     yield {
@@ -62,6 +63,8 @@ def stabbing(contender: Contender, n: int, limits: Limits) -> Iterator[Any]:
             "query_ms": float(np.median(times)) * 1e3,
             "build_ms": build * 1e3,
             "megabytes": tree.nbytes / 1e6,
+            "found_per_key": n_found / len(keys),
+            "ns_per_found": float(np.median(times)) / max(1.0, n_found) * 1e9,
         },
     }
 
@@ -101,6 +104,7 @@ def transition(contender: Contender, found: Transition, limits: Limits) -> Itera
     index = find_index(contender.series.index).build(loaded.table, slots[:0], **contender.config)
     digest, present = hashlib.sha256(), np.zeros(2 * n, bool)
     curve: list[float] = []
+    steps: list[float] = []
     scratch = Scratch()
 
     def change(new: np.ndarray, old: np.ndarray) -> None:
@@ -120,6 +124,7 @@ def transition(contender: Contender, found: Transition, limits: Limits) -> Itera
         check(contender.series.id, f"step {len(curve)}", pairs(hits, events.n_events), right)
         digest.update(right.astype("<i8").tobytes())
         curve.append(float(np.median(times)) / events.n_events * 1e6)
+        steps.append(float(hits.counters[1:4].sum()) / events.n_events)
 
     change(there[0], slots[:0])
     point()
@@ -132,7 +137,7 @@ def transition(contender: Contender, found: Transition, limits: Limits) -> Itera
         "n_events": events.n_events,
         "answers": digest.hexdigest(),
         "metrics": {"us_per_event": curve[-1], "megabytes": index.stats()["bytes"] / 1e6},
-        "curve": {"x": list(range(len(curve))), "us_per_event": curve},
+        "curve": {"x": list(range(len(curve))), "us_per_event": curve, "steps_per_event": steps},
     }
 
 

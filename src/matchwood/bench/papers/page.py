@@ -162,7 +162,9 @@ def _claim(panel: Panel, judged: Judged) -> Iterator[str]:
     score = judged.finding.score
     css = _CLASS[score] if score is not None else "none"
     word = _WORD[score] if score is not None else "not measured"
-    yield f'<li class="{css}">{escape(judged.claim.says)}: <span class="word {css}">{word}</span>. '
+    goal = "A goal of this library: " if judged.claim.ours else ""
+    yield f'<li class="{css}">{goal}{escape(judged.claim.says)}: '
+    yield f'<span class="word {css}">{word}</span>. '
     yield f"{escape(judged.finding.text)}"
     if why := reason(panel, judged):
         yield f'<br><span class="soft">Behind it: {escape(why)}.</span>'

@@ -7,11 +7,17 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from matchwood.bench.papers.cases import read_papers
 from matchwood.bench.papers.claims import FAILS, HOLDS, NOT, PART, REPRODUCED, UNMEASURED
 from matchwood.bench.papers.curves import Panel, panels
+from matchwood.bench.papers.drawing import AXES, short, unit
 from matchwood.bench.papers.reasons import reason
 from matchwood.bench.papers.rows import MEASURED, Results
+
+COLUMNS = 12
+"""Most numbers of a curve in a table."""
 
 ORDER = (REPRODUCED, PART, NOT, UNMEASURED)
 
@@ -39,6 +45,7 @@ def as_data(results: Results) -> dict[str, Any]:
                 "claims": [
                     {
                         "says": c.claim.says,
+                        "ours": c.claim.ours,
                         "score": c.finding.score,
                         "found": c.finding.text,
                         "why": reason(each, c),
@@ -57,8 +64,9 @@ def as_text(results: Results) -> str:
     what = f"suite {results.suite}, preset {results.preset}"
     lines = [f"{what}: {len(results):,} rows, {len(found)} panels"]
     for each in found:
-        held = sum(c.finding.score == HOLDS for c in each.judged)
-        said = f"{held} of {len(each.judged)} claims hold"
+        published = [c for c in each.judged if not c.claim.ours]
+        held = sum(c.finding.score == HOLDS for c in published)
+        said = f"{held} of {len(published)} claims hold"
         lines.append(f"{each.paper.name:8} {each.figure.panel:13} {each.verdict:12} {said}")
     refused = Counter(row.get("label") for row in results if row["state"] != MEASURED)
     if refused:
@@ -108,12 +116,14 @@ def _panel(each: Panel) -> Iterator[str]:
     yield ""
     yield f"{each.figure.title}."
     yield ""
+    yield from _numbers(each)
     for judged in each.judged:
         score = judged.finding.score
         word = "holds" if score == HOLDS else "does not hold" if score == FAILS else "partly"
         if score is None:
             word = "not measured"
-        yield f"- {judged.claim.says}: **{word}**. {judged.finding.text}"
+        goal = "A goal of this library: " if judged.claim.ours else ""
+        yield f"- {goal}{judged.claim.says}: **{word}**. {judged.finding.text}"
         if why := reason(each, judged):
             yield f"  - Behind it: {why}."
     if each.figure.differs:
@@ -125,6 +135,26 @@ def _panel(each: Panel) -> Iterator[str]:
     if refused:
         yield f"- Without a number: {', '.join(refused)}"
     yield ""
+
+
+def _numbers(each: Panel) -> Iterator[str]:
+    """The numbers of a panel, a line a series; of a long curve every so many."""
+    for metric in each.figure.shown if each.rows else ():
+        curves = each.curves[metric]
+        shown = [who for who, values in curves.values.items() if any(v is not None for v in values)]
+        at = sorted({round(i) for i in np.linspace(0, len(curves.xs) - 1, COLUMNS)})
+        axis = each.figure.axis or AXES.get(each.case.axis, each.case.axis)
+        by = f"{unit(metric)}, by {axis}" if len(at) > 1 else unit(metric)
+        yield f"| {by} | {' | '.join(short(curves.xs[i]) for i in at)} |"
+        yield "|---" * (len(at) + 1) + "|"
+        for who in shown:
+            cells = [_cell(curves.values[who][i], curves.refused[who][i]) for i in at]
+            yield f"| {who} | {' | '.join(cells)} |"
+        yield ""
+
+
+def _cell(value: float | None, is_refused: bool) -> str:
+    return "-" if value is None else f"{'> ' if is_refused else ''}{short(value)}"
 
 
 def work(each: Panel) -> Iterator[str]:
