@@ -115,3 +115,51 @@ def test_nodes_go_with_the_last_expression_below_them():
 def test_a_negative_capacity_is_refused():
     with pytest.raises(mw.IndexBuildError, match="leaf_capacity"):
         Gryphon.build(World().table, np.empty(0, np.int32), leaf_capacity=-1)
+
+
+def factored_world() -> World:
+    """Forty expressions: all but four test `a`, those and every second one test a value of `b`."""
+    world = World({"a": "int", "b": "int"})
+    a, b = (
+        [Comparison("a", "=", i % 6) for i in range(40)],
+        [Comparison("b", "=", i) for i in range(40)],
+    )
+    world.store([b[i] if i % 10 == 0 else And((a[i], b[i])) if i % 2 else a[i] for i in range(40)])
+    return world
+
+
+def test_a_factored_attribute_is_looked_up_and_not_tested():
+    world = factored_world()
+    held = world.speaking("conjunctions")
+    plain = Gryphon.build(world.table, held, leaf_capacity=0)
+    index = Gryphon.build(world.table, held, leaf_capacity=0, factor=1)
+    assert (plain.stats()["factored"], index.stats()["factored"]) == (0, 1)
+    rows = [{"a": 7 % 6, "b": 7}, {"b": 10}, {"a": 99, "b": 10}, {"a": 3, "b": 7}, {"a": 99}]
+    for row in rows:
+        hits, expected = (search(each, world.events([row])) for each in (index, plain))
+        assert sorted(hits.slots.tolist()) == sorted(expected.slots.tolist())
+        assert work(hits)["nodes"] <= work(expected)["nodes"]
+    assert slots_of(index, world.events(rows[:1])).tolist() == [7]
+    assert slots_of(index, world.events(rows[1:2])).tolist() == [10]
+
+
+def test_an_attribute_that_would_copy_too_many_is_not_factored_out():
+    world = factored_world()
+    held = world.speaking("conjunctions")
+    stats = Gryphon.build(world.table, held, factor=2, copies=2).stats()
+    assert stats["factored"] == 1  # `b` has many values, and half of the expressions do not test it
+    none = Gryphon.build(world.table, held, factor=2, copies=1).stats()
+    assert (none["factored"], none["roots"]) == (0, 1)
+
+
+def test_an_event_with_a_range_of_a_factored_attribute_is_looked_up_in_the_whole_tree():
+    world = factored_world()
+    held = world.speaking("conjunctions")
+    events = world.events([{"a": 1, "b": 7}])
+    wide = events._replace(lo=events.lo - 3, hi=events.hi + 3)
+    found = [
+        sorted(slots_of(Gryphon.build(world.table, held, leaf_capacity=0, factor=n), wide).tolist())
+        for n in (0, 1)
+    ]
+    assert found[0] == found[1]
+    assert len(found[0]) == len(set(found[0])) > 10

@@ -53,7 +53,11 @@ SETTINGS: dict[str, list[dict[str, Any]]] = {
     ],
     "eager": _CONTEXT,
     "gbu": [*_CONTEXT, {"updates": "bottom_up"}],
-    "gryphon": [{"leaf_capacity": 0}, {"leaf_capacity": 1, "rare_first": True}],
+    "gryphon": [
+        {"leaf_capacity": 0},
+        {"leaf_capacity": 1, "rare_first": True},
+        {"leaf_capacity": 2, "factor": 2, "copies": 1_000},
+    ],
     "k_index": [{"max_postings": 10_000}, {"algorithm": "counting"}],
     "no_index": _CONTEXT,
     "op_index": [{"sorting": "always"}],

@@ -5,10 +5,11 @@ Idea.    Put all attributes in one fixed order.  From the root down every node t
          for expressions that do not care.  An event follows all edges that it satisfies, many at
          once; what it finds at the end of a path holds.
 Source.  Aguilera et al., PODC 1999: the tree (section 2), equality tests by hashing and general
-         tests one by one, trivial test elimination (section 4); run as in section 7.2 (4) of the
-         BE-Tree paper.
+         tests one by one, trivial test elimination and factoring (section 4,
+         `gryphon_factoring.py`); run as in section 7.2 (4) of the BE-Tree paper.
 Differs. Chains of * edges are folded into one node: its edges are grouped by attribute, and the
-         event looks up only attributes it has.  Edges carry key sets, so one tree is both the
+         event looks up only attributes it has; so there is no * edge whose traversal could be
+         delayed (delayed branching, section 4).  Edges carry key sets, so one tree is both the
          specialised and the generic algorithm.  A path ends in a leaf as soon as at most
          `leaf_capacity` expressions are left, whose other predicates are tested there (`postings`,
          as in all indexes); 0 builds the paper's full tree.  Built again after changes, level by
@@ -25,6 +26,7 @@ Layout   (V nodes, G groups, E edges)
          lo, hi   int64[E]     first and last key of an edge
          ref      int32[E]     its predicate (see verify_kernels)
          child    int32[E]     the node below
+         factoring             the root for an event's values of the factored attributes
          pairs                 (node, equality) -> child; (node, attribute) -> group, for nodes of
                                more than NEARBY groups
          postings lists[V]     expressions that end at a node, and their predicates left
@@ -42,12 +44,14 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from matchwood.encode.events import EventBatch
+from matchwood.index.baselines.gryphon_factoring import Places, factored
 from matchwood.index.baselines.gryphon_kernels import (
     EQUALITY,
     GENERIC,
     IS_GROUP,
     NEARBY,
     ROOT,
+    Factoring,
     Leaves,
     Tree,
     arrange,
@@ -73,29 +77,38 @@ class Config(IndexConfig):
                     tests, 0 tests every predicate on an edge
     rare_first      order attributes with the rarest first: fewer paths hold, but fewer expressions
                     share one; the paper puts those first that most expressions test
+    factor          attributes to factor out, at most; each saves the tests of a level and copies
+                    expressions that do not test it
+    copies          places of an expression, on average, up to which attributes are factored out
     """
 
     leaf_capacity: int = 32
     rare_first: bool = False
+    factor: int = 0
+    copies: int = 8
 
     def __post_init__(self) -> None:
         self._expect_integer("leaf_capacity", least=0)
         self._expect_flag("rare_first")
+        self._expect_integer("factor", least=0)
+        self._expect_integer("copies", least=1)
 
 
 class Paths(NamedTuple):
     """Where each expression ends, and the nodes that lead there."""
 
-    node: np.ndarray  # int64, by expression
-    depth: np.ndarray  # int32, by expression: predicates on the way
-    parent: np.ndarray  # int64, by node but the root
-    pred: np.ndarray  # int64, by node but the root: the predicate of the edge from there
+    node: np.ndarray  # int64, by place of an expression
+    depth: np.ndarray  # int32, by place: predicates on the way
+    parent: np.ndarray  # int64, by node but the roots
+    pred: np.ndarray  # int64, by node but the roots: the predicate of the edge from there
+    n_roots: int
 
 
 class Built(NamedTuple):
     """See the module's docstring."""
 
     tree: Tree
+    factoring: Factoring
     pairs: PairMap
     postings: PostingLayout
     n_attributes: int
@@ -123,44 +136,48 @@ class Gryphon(StaticFrame[Built]):
         start = starts(x.size[slots])
         order = np.empty(len(code), np.int32)
         arrange(rank, x, p, slots, start, order)
-        paths = self._paths(start, order)
+        first = by_use[: self.config.factor]
+        factoring, places = factored(
+            self._table.predicates, start, order, first, self.config.copies
+        )
+        paths = self._paths(places, start, order)
         tree, pairs = self._tree(paths)
         postings = with_attributes(new_postings(len(tree.first) - 1), len(uses))
         rows, skip, done = np.argsort(paths.node, kind="stable"), np.zeros(len(uses), np.int8), 0
-        leaves = Leaves(slots, paths.node, paths.depth, start, order)
-        while done < len(slots):
+        leaves = Leaves(slots[places.row], paths.node, paths.depth, start[places.row], order)
+        while done < len(rows):
             postings = with_words(postings, len(postings.lists))
             done = fill_leaves(postings, x, p, leaves, rows, done, skip, uses)
-        return Built(tree, pairs, closed_up(postings, len(postings.lists)), int((uses > 0).sum()))
+        postings = closed_up(postings, len(postings.lists))
+        return Built(tree, factoring, pairs, postings, int((uses > 0).sum()))
 
-    def _paths(self, start: np.ndarray, order: np.ndarray) -> Paths:
+    def _paths(self, places: Places, start: np.ndarray, order: np.ndarray) -> Paths:
         """Level by level: where more than `leaf_capacity` are, those that can go on do."""
-        size = np.diff(start)
-        node, depth = np.zeros(len(size), np.int64), np.zeros(len(size), np.int32)
+        first, size = start[places.row], np.diff(start)[places.row]
+        node, depth = places.root.copy(), places.depth.copy()
         parent, pred = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
-        here, level, first, n_nodes = np.arange(len(size)), 0, ROOT, 1
+        here, begin, n_nodes = np.arange(len(node)), ROOT, places.n_roots
         while len(here):
-            is_full = np.bincount(node[here] - first) > self.config.leaf_capacity
-            here = here[is_full[node[here] - first] & (size[here] > level)]
-            edges = node[here] << 32 | order[start[here] + level]
+            is_full = np.bincount(node[here] - begin) > self.config.leaf_capacity
+            here = here[is_full[node[here] - begin] & (size[here] > depth[here])]
+            edges = node[here] << 32 | order[first[here] + depth[here]]
             found, which = np.unique(edges, return_inverse=True)
             parent.append(found >> 32)
             pred.append(found & 0xFFFFFFFF)
             node[here] = n_nodes + which
-            level += 1
-            depth[here] = level
-            first, n_nodes = n_nodes, n_nodes + len(found)
-        return Paths(node, depth, np.concatenate(parent), np.concatenate(pred))
+            depth[here] += 1
+            begin, n_nodes = n_nodes, n_nodes + len(found)
+        return Paths(node, depth, np.concatenate(parent), np.concatenate(pred), places.n_roots)
 
     def _tree(self, paths: Paths) -> tuple[Tree, PairMap]:
         p = self._table.predicates.layout
         attr = p.attr[paths.pred]
         kind = np.where(p.lo[paths.pred] == p.hi[paths.pred], EQUALITY, GENERIC)
         edge = np.lexsort((kind, attr, paths.parent))
-        pred, child = paths.pred[edge], edge + 1
+        pred, child = paths.pred[edge], edge + paths.n_roots
         groups, group = np.unique(paths.parent[edge] << 32 | attr[edge], return_inverse=True)
         of_node, of_attr = groups >> 32, groups & 0xFFFFFFFF
-        n_groups = np.bincount(of_node, minlength=len(edge) + 1)
+        n_groups = np.bincount(of_node, minlength=len(edge) + paths.n_roots)
         sizes = np.bincount(2 * group + kind[edge], minlength=2 * len(groups))
         tree = Tree(
             first=starts(n_groups),
@@ -183,7 +200,7 @@ class Gryphon(StaticFrame[Built]):
         posted = part.arrays = grown(part.arrays, doubled(len(part.arrays), width), -1)
         stack = np.empty(len(x.tree.first), np.int32)
         equality = np.empty(int(np.diff(events.start).max(initial=0)), np.int64)
-        view = View(x.tree, x.pairs, x.postings, table.layout, table.predicates.layout)
+        view = View(x.tree, x.factoring, x.pairs, x.postings, table.layout, table.predicates.layout)
         return scratch.step(search_batch, events, view, Walk(posted, stack, equality))
 
     def _structure(self) -> dict[str, Any]:
@@ -192,7 +209,9 @@ class Gryphon(StaticFrame[Built]):
             "nodes": len(x.tree.first) - 1,
             "edges": len(x.tree.child),
             "attributes": x.n_attributes,
-            "bytes": bytes_of(x.tree, x.pairs, x.postings),
+            "factored": len(x.factoring.attr),
+            "roots": int(x.factoring.root.max()) + 1,
+            "bytes": bytes_of(x.tree, x.factoring, x.pairs, x.postings),
         }
 
     def draw(self) -> str:

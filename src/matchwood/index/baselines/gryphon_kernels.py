@@ -34,6 +34,15 @@ class Tree(NamedTuple):
     child: np.ndarray
 
 
+class Factoring(NamedTuple):
+    """Which tree an event is looked up in; see `gryphon_factoring.py`."""
+
+    attr: np.ndarray  # int32[F], the attributes that are factored out
+    start: np.ndarray  # int64[F+1], cuts of attribute f: start[f] .. start[f + 1] - 1
+    cuts: np.ndarray  # int64, ascending inside an attribute
+    root: np.ndarray  # int32, by combination of cells, NONE: no expression; [ROOT] without any
+
+
 @kernel
 def arrange(rank, expressions, predicates, slots, start, order):
     """The predicates of expressions by the rank of their attributes, those of slots[i] from

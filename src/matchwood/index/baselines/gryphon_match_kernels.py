@@ -15,6 +15,7 @@ from matchwood.index.baselines.gryphon_kernels import (
     NEARBY,
     NONE,
     ROOT,
+    Factoring,
     Tree,
 )
 from matchwood.kernel.id_table_kernels import EMPTY, first_place, next_place
@@ -41,6 +42,7 @@ class View(NamedTuple):
     """What a search reads."""
 
     tree: Tree
+    factoring: Factoring
     pairs: PairMap
     postings: PostingLayout
     expressions: ExpressionLayout
@@ -110,6 +112,25 @@ def _branch(view, node, group, event, entry, equality, stack, top):
 
 
 @part
+def _root_of(x, event):
+    """The root of the tree for an event's values of the factored attributes; that of the whole tree
+    for an event with a range there; NONE when no expression can hold.
+    """
+    events, board, at = event.events, event.board, np.int64(0)
+    for f in range(len(x.attr)):
+        attr, first, last = x.attr[f], x.start[f], x.start[f + 1]
+        cell = last - first + 1  # absent
+        if board.event[attr] == event.stamp:
+            entry = board.entry[attr]
+            is_range = events.lo[entry] != events.hi[entry]
+            if is_range or (len(events.more) > 0 and events.more[entry] >= 0):
+                return np.int64(ROOT)
+            cell = np.searchsorted(x.cuts[first:last], events.lo[entry], side="right")
+        at = at * (last - first + 2) + cell
+    return np.int64(x.root[at])
+
+
+@part
 def _match_event(view, walk, event, e, n, output):
     """Every node whose path holds; the end of `out` (-1: full), nodes visited, edges tested."""
     tree, postings, events, board = view.tree, view.postings, event.events, event.board
@@ -119,9 +140,10 @@ def _match_event(view, walk, event, e, n, output):
         equality[entry - begin] = _equality_of(
             view.predicates, events.attr[entry], events.lo, entry
         )
-    n_nodes, n_tested = np.int64(0), np.int64(0)
-    stack[0] = ROOT
-    top = np.int64(1)
+    n_nodes, n_tested = np.int64(0), np.int64(len(view.factoring.attr))
+    root = _root_of(view.factoring, event)
+    stack[0] = root
+    top = np.int64(root != NONE)
     while top > 0:
         top -= 1
         node = np.int64(stack[top])
