@@ -14,7 +14,7 @@ import naive
 from inside import routing_of, slot_of, table_of
 from matchwood import Matcher
 from matchwood.context.cif import Cif
-from matchwood.context.update_kernels import entry_ranges
+from matchwood.context.profile_kernels import entry_ranges
 from matchwood.lang import And, Expr, Not, Or, Xor, attr, ctx
 
 LONG = os.environ.get("MATCHWOOD_PROFILE") == "long"

@@ -38,6 +38,7 @@ from matchwood.context.agile_kernels import (
     SKIP_LIST,
     Following,
 )
+from matchwood.context.policy_kernels import AS_PUBLISHED
 from matchwood.context.search_tree_kernels import MIRRORED
 from matchwood.context.update_kernels import make_nodes
 from matchwood.index.stabbing.interval_skip_list import (
@@ -152,8 +153,9 @@ class AgileIndex:
         self._exact: dict[int, tuple[int, int]] = {}
         self._before = np.zeros(LEVELS, np.int64)
         self._following = Following(AGILE, np.zeros((1, 2), np.int64), self._before, False)
-        self.growth = -1.0
-        """From 0 on: an update that leaves K(i) moves it as well, and lets it grow by so much."""
+        self.growth = AS_PUBLISHED
+        """Above: an update that leaves K(i) moves it as well, and lets it grow (below 0: shrink) by
+        so much."""
 
     def insert(self, i: int, lo: int, hi: int) -> None:
         """Hold identifier i under [lo, hi] exactly."""

@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from matchwood.context.hash_table_kernels import hash_probe, hash_put
+from matchwood.context.policy_kernels import AS_PUBLISHED
 from matchwood.context.search_tree_kernels import (
     IN_NODE,
     tree_deescalate,
@@ -107,7 +108,7 @@ def escalate(s, k, i, lo, hi):
 @part
 def widen(s, k, i, lo, hi, growth):
     """Move K(i) to where k(i) is in its middle, and make it larger: by `growth` of what the old one
-    and k(i) span together.  There must be room for MOST_MARKERS.
+    and k(i) span together; smaller for one below 0.  There must be room for MOST_MARKERS.
 
     A value that walks about leaves a range soon again when it has just reached its end.
     """
@@ -166,7 +167,7 @@ def update(s, k, i, lo, hi, following, growth):
     EAGER    K(i) = k(i), always
     PARTIAL  the same inside the scope, every key outside it
     GBU      nothing while k(i) is in K(i), the boxes around it; else the boxes around the new one
-    AGILE    nothing while k(i) is in K(i); else escalate, or widen where `growth` is not negative
+    AGILE    nothing while k(i) is in K(i); else widen by `growth`, or escalate if AS_PUBLISHED
     """
     mode, scope = following.mode, following.scope
     is_inside = s.range[i, 0] <= lo and hi <= s.range[i, 1]
@@ -180,7 +181,7 @@ def update(s, k, i, lo, hi, following, growth):
     if not has_room(s, MOST_MARKERS):
         return FULL
     if mode == AGILE:
-        if growth >= 0.0 and s.count[KIND] == SKIP_LIST:
+        if growth > AS_PUBLISHED and s.count[KIND] == SKIP_LIST:
             widen(s, k, i, lo, hi, growth)
         else:
             escalate(s, k, i, lo, hi)

@@ -14,9 +14,8 @@ from typing import NamedTuple
 import numpy as np
 
 from matchwood.context.leaf_kernels import EQ, RELATION, WHAT, word_kind, word_op
-from matchwood.context.profile_kernels import Profiles
+from matchwood.context.profile_kernels import Profiles, leaf_ranges
 from matchwood.context.profiles import Compiled, no_profiles
-from matchwood.context.update_kernels import leaf_ranges
 from matchwood.index.stabbing.marker_kernels import MAX_KEY, MIN_KEY
 
 MOST_LISTS = 4_096

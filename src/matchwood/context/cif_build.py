@@ -11,9 +11,8 @@ from matchwood.context.agile import STRUCTURES, new_structure
 from matchwood.context.agile_kernels import SEARCH_TREE
 from matchwood.context.choice import Choice
 from matchwood.context.leaf_kernels import EQ, GE, GT, HIGH, LOW, RELATION, WHAT, word_kind, word_op
-from matchwood.context.profile_kernels import Profiles
+from matchwood.context.profile_kernels import Profiles, entry_ranges
 from matchwood.context.profiles import Compiled
-from matchwood.context.update_kernels import entry_ranges
 from matchwood.encode.keys import INT_MAX, INT_MIN
 from matchwood.index.stabbing.marker_kernels import Structure
 

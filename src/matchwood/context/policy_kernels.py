@@ -25,17 +25,45 @@ RESTLESS = 0.001
 """Updates a profile and message at which a deescalation has to be earned by the whole rent, and by
 twice the rent at twice as many: it costs as much as a hundred candidates, and does not last."""
 
+MOST_WRONG = 32
+"""False positives of an entry that cost about as much as an escalation.  Where the rent is higher,
+because values change too fast for a deescalation to last, a range is made narrower instead."""
+
 SAMPLE = 8
 """One event in so many counts which entries it has found."""
 
 FOUND_ENOUGH = 4
 """Times that an entry was found, in the sample, which cost about as much as an escalation."""
 
+MOST_GROWTH = 0.5
+"""Growth of a range at one escalation, at most.  What is found between two escalations grows with
+the third power of the width: a step must not lead from too few to too many."""
+
+FOUND_TOO_OFTEN = 32
+"""Times, in the sample, from which the next range is narrower: what is found costs more by then
+than the escalations that a narrower range adds."""
+
+AS_PUBLISHED, NARROWER, LEVEL = -1.0, -0.5, -0.3
+"""Growths: escalate by what an update must; half of what the old range and the value span; and what
+leaves the width as it is, because a range is put on the next wider ones that there are."""
+
 
 @part
 def _rate(policy):
     """Recent updates a profile and message."""
     return policy[P_UPDATES] * (1.0 - DECAY) / policy[P_PROFILES]
+
+
+@part
+def _rent(policy):
+    """False positives of an entry after which it is deescalated."""
+    return 1.0 + policy[P_LIMIT] * _rate(policy) / RESTLESS
+
+
+@part
+def is_restless(policy):
+    """Whether `rent` makes a range narrower where it would deescalate it."""
+    return policy[P_KIND] == RENT and _rent(policy) > MOST_WRONG
 
 
 @part
@@ -47,7 +75,7 @@ def ask(policy, wrong, e, requests):
     if kind == RENT:
         if wrong[e] < 255:
             wrong[e] += 1
-        wants = wrong[e] >= 1.0 + policy[P_LIMIT] * _rate(policy) / RESTLESS
+        wants = wrong[e] >= min(_rent(policy), MOST_WRONG)
         if wants:
             wrong[e] = 0
     elif not wants:
@@ -69,9 +97,11 @@ def growth_of(policy, spent):
 
     The paper's policies escalate by what they must, and so does `rent` where values rest.  The
     busier they are, the more it grows, until an entry is found so often between two escalations
-    that these are the smaller cost.
+    that these are the smaller cost.  One that is found very often shrinks again.
     """
     busy = _rate(policy) / BUSY
     if policy[P_KIND] != RENT or busy <= 0.0:
-        return -1.0
-    return min(4.0, busy ** (1.0 / 3.0)) if spent < FOUND_ENOUGH else 0.0
+        return AS_PUBLISHED
+    if spent >= FOUND_TOO_OFTEN:
+        return NARROWER
+    return min(MOST_GROWTH, busy ** (1.0 / 3.0)) if spent < FOUND_ENOUGH else LEVEL

@@ -26,7 +26,7 @@ import numpy as np
 
 from matchwood.context.leaf_kernels import leaf_holds, leaf_range
 from matchwood.index.stabbing.marker_kernels import MAX_KEY, MIN_KEY
-from matchwood.kernel.jit import part
+from matchwood.kernel.jit import kernel, part
 
 ENTRY, LEAF, NEXT_LINK, PREVIOUS_LINK, SIBLING = range(5)
 MATCH, FAIL = -1, -2
@@ -92,3 +92,18 @@ def entry_range(profiles, e, n_indexes, cells):
         if lo > hi:
             return np.int64(MAX_KEY), np.int64(MIN_KEY)
     return lo, hi
+
+
+@kernel
+def entry_ranges(profiles, cells, chosen, n_indexes, lo, hi):
+    """k(e) of entries, for people and tests."""
+    for i in range(len(chosen)):
+        lo[i], hi[i] = entry_range(profiles, np.int64(chosen[i]), n_indexes, cells)
+
+
+@kernel
+def leaf_ranges(profiles, cells, chosen, leaf_profile, lo, hi):
+    """The ranges of single leaves, for statistics."""
+    for i in range(len(chosen)):
+        row = profiles.row[leaf_profile[i]]
+        lo[i], hi[i] = leaf_range(profiles.leaf, chosen[i], row, cells)
