@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 import matchwood as mw
 from encode.dicts import HALVES, WORDS, says_what_dicts_say
+from matchwood.encode.columns import ceilings, plain_ceilings
 from oracle.columns import nested, to_arrow
 from strategies import POOL, event, expression, schema, seeds
 
@@ -338,3 +339,23 @@ def test_integers_on_both_sides_of_64_bits_say_what_dicts_say():
     values = [1, 5, 2**63 - 1, 2**63, 2**64 - 1, 7]
     expected = [m.match({"x": each}) for each in values]
     assert list(m.match_many(pa.table({"x": pa.array(values, pa.uint64())}))) == expected
+
+
+NUMBERS = st.one_of(
+    st.integers(-(2**70), 2**70),
+    st.integers(-5, 5),
+    st.floats(allow_nan=False),
+    st.sampled_from([2.0**63, -(2.0**63), 2.0**53, 2**53, 2**53 + 1, -0.5, 0.5, 2**62]),
+)
+
+
+@given(st.lists(NUMBERS, max_size=20))
+def test_constants_of_numbers_are_the_same_in_a_few_passes(values):
+    constants = sorted({float(each): each for each in values if abs(each) < 2**1000}.values())
+    quick, slow = plain_ceilings(constants), ceilings(constants)
+    if quick is None:
+        assert any(type(each) is int and abs(each) >= 2**53 for each in constants)
+        return
+    for mine, other in zip(quick, slow, strict=True):
+        assert mine.dtype == other.dtype
+        assert mine.tolist() == other.tolist()

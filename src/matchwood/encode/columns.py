@@ -8,6 +8,7 @@ and strings that are no UTF-8 in Python.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from decimal import ROUND_CEILING
 from fractions import Fraction
 from math import isinf
@@ -173,17 +174,44 @@ def number_labels(dictionary: OrderedDictionary) -> NumberLabels:
     """The arrays of a dictionary."""
     constants = [each for each in dictionary.values if each is not NAN]
     labels = dictionary.labels()
+    last = int(labels[-1]) if len(labels) else -1
+    found = plain_ceilings(constants) or ceilings(constants)
+    nan_key = dictionary.label_of.get(NAN, last + 1)
+    return NumberLabels(labels[: len(constants)], *found, nan_key)
+
+
+Ceilings = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
+"""Of ascending constants: `int_ceil`, `int_exact`, `float_ceil` and `float_exact`."""
+
+
+def ceilings(constants: Sequence[Any]) -> Ceilings:
     ints = [_ceil_int(each) for each in constants]
     floats = [_ceil_float(each) for each in constants]
-    last = int(labels[-1]) if len(labels) else -1
-    return NumberLabels(
-        labels[: len(constants)],
+    return (
         np.array([c for c, _ in ints if c <= INT_MAX], np.int64),
         np.array([e for c, e in ints if c <= INT_MAX], bool),
         np.array([c for c, _ in floats], np.float64),
         np.array([e for _, e in floats], bool),
-        dictionary.label_of.get(NAN, last + 1),
     )
+
+
+def plain_ceilings(constants: Sequence[Any]) -> Ceilings | None:
+    """The same in a few passes; None unless all are doubles and ints that doubles are equal to."""
+    if not {int, float}.issuperset(map(type, constants)):
+        return None
+    try:
+        floats = np.array(constants, np.float64)
+    except OverflowError:
+        return None
+    large = np.flatnonzero(np.abs(floats) >= 2.0**53)
+    if any(type(constants[at]) is int for at in large.tolist()):
+        return None
+    ceil, n = np.ceil(floats), int(np.searchsorted(floats, 2.0**63))
+    is_low = floats[:n] < INT_MIN
+    int_ceil = np.where(is_low, 0.0, ceil[:n]).astype(np.int64)
+    int_ceil[is_low] = INT_MIN
+    is_whole = (ceil[:n] == floats[:n]) & ~is_low
+    return int_ceil, is_whole, floats, np.ones(len(floats), bool)
 
 
 def _ceil_int(constant: Any) -> tuple[int, bool]:
