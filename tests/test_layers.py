@@ -114,6 +114,7 @@ KERNEL_MAY_IMPORT = {
     "numba",
     "matchwood.kernel.jit",
     "matchwood.kernel.bound",
+    "matchwood.kernel.byte_search",
     "matchwood.kernel.chains",
     "matchwood.kernel.objects",
 }

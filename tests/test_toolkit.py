@@ -7,6 +7,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
+from matchwood.kernel.byte_kernels import are_same, hash_bytes
+from matchwood.kernel.byte_search import first_special, newlines
 from matchwood.kernel.id_table_kernels import (
     EMPTY,
     first_place,
@@ -31,6 +33,7 @@ from matchwood.kernel.sort_kernels import (
     first_not_below,
     last_not_above,
     sort_by,
+    sort_ids,
     sort_rows,
     sort_words,
 )
@@ -166,6 +169,58 @@ def _with_sorted(array: np.ndarray, begin: int, end: int, rank: np.ndarray | Non
     items: list[int] = array.tolist()
     by = None if rank is None else lambda item: rank[item]
     return [*items[:begin], *sorted(items[begin:end], key=by), *items[end:]]
+
+
+@kernel
+def sort_by_id(ids, value, begin, end, held, marks):
+    sort_ids(ids, value, begin, end, held, marks)
+
+
+@pytest.mark.parametrize("highest", [20, 64, 1_000, 100_000])
+def test_ids_are_sorted_whether_near_or_far_and_no_mark_is_left(highest: int) -> None:
+    rng = np.random.default_rng(highest)
+    held, marks = np.empty(highest, np.int64), np.zeros(highest // 64 + 1, np.int64)
+    for n in (0, 1, 2, 7, 20):
+        ids = rng.choice(highest, n + 6 if n + 6 < highest else highest, replace=False)
+        ids, begin, end = ids.astype(np.int32), 3, len(ids) - 3
+        value, expected = ids * 7, _with_sorted(ids, 3, len(ids) - 3, None)
+        sort_by_id(ids, value, begin, end, held, marks)
+        assert ids.tolist() == expected
+        assert value.tolist() == [7 * each for each in expected]
+        assert not marks.any()
+
+
+@kernel
+def look_at_bytes(one, other, begin, n, found):
+    found[0] = np.int64(hash_bytes(one, begin, begin + n))
+    found[1] = np.int64(hash_bytes(other, begin, begin + n))
+    found[2] = are_same(one, begin, other, begin, n)
+    if begin + 64 <= len(one):
+        found[3], found[4] = first_special(one, begin), newlines(one, begin)
+
+
+def test_bytes_are_compared_and_searched_as_python_does() -> None:
+    rng, found = np.random.default_rng(1), np.zeros(5, np.int64)
+    n_same = 0
+    for _ in range(3_000):
+        one = rng.choice(np.frombuffer(b'ab"\\\x1f\n \x7f\x80\xff', np.uint8), rng.integers(1, 90))
+        one[rng.random(len(one)) < rng.random()] = ord("a")
+        other = one.copy()
+        other[rng.integers(len(one))] = ord("a")
+        begin = int(rng.integers(len(one)))
+        n = int(rng.integers(len(one) - begin + 1))
+        look_at_bytes(one, other, begin, n, found)
+        is_same = one[begin : begin + n].tobytes() == other[begin : begin + n].tobytes()
+        assert bool(found[2]) == is_same
+        assert (found[0] == found[1]) == is_same
+        n_same += is_same
+        if begin + 64 <= len(one):
+            text = one[begin : begin + 64].tobytes()
+            special = [i for i, b in enumerate(text[:16]) if b in b'"\\' or not 32 <= b < 128]
+            assert found[3] == min([*special, 16])
+            lines = sum(1 << i for i, b in enumerate(text) if b == 10)
+            assert int(found[4]) & (2**64 - 1) == lines
+    assert 500 < n_same < 2_900
 
 
 @kernel

@@ -146,6 +146,68 @@ def test_a_plan_follows_every_change() -> None:
         assert many[0] == many[499] == m.match_json(event) == m.match(json.loads(event))
 
 
+def test_keys_in_another_order_with_names_that_need_escapes_and_constants_that_begin_alike() -> (
+    None
+):
+    """The key that came next the last time is tried first, and it may have a quote in its name."""
+    rng = random.Random(3)
+    names = [
+        "a",
+        "ab",
+        "abcdefgh",
+        "abcdefghi",
+        'q"',
+        'q" ',
+        "b\\",
+        "n\n",
+        "é" * 9,
+        "deep.a",
+        "x" * 40,
+    ]
+    words = ["common start 1", "common start 12", "common start", "common", "other", "", "z\0", "z"]
+    m = mw.Matcher()
+    texts = [f"`{name}` {op} '{word}'" for name in names for word in words for op in ("=", "<")]
+    m.add_many([(i, text) for i, text in enumerate(texts)])
+    values = [
+        *words,
+        "common start 11",
+        "common start 2",
+        "commom",
+        "zz",
+        "\0",
+        "common start 1" * 9,
+    ]
+    events = []
+    for _ in range(1_500):
+        picked = rng.sample(names, rng.randrange(1, len(names)))
+        events.append({name: rng.choice(values) for name in picked})
+    documents = [json.dumps(each, ensure_ascii=rng.random() < 0.5) for each in events]
+    documents[::50] = ['{"q"": "common"}'] * len(documents[::50])  # no JSON, if read by the name
+    found, expected = m.match_many_json(documents), m.match_many(events)
+    for number in range(len(events)):
+        if number % 50 == 0:
+            assert number in found.errors
+        else:
+            assert found[number] == expected[number], documents[number]
+    assert sum(map(len, expected)) > 10_000
+
+
+def test_short_lines_long_lines_and_blank_ones_are_told_apart() -> None:
+    rng = random.Random(5)
+    m = mw.Matcher()
+    m.add("s", "a >= 0")
+    for _ in range(60):
+        lines = [
+            rng.choice(
+                ["", " \t\r", f'{{"a":{i}}}', f'{{"a":{i},"b":"{"x" * rng.randrange(200)}"}}']
+            )
+            for i in range(rng.randrange(300))
+        ]
+        buffer = "\n".join(lines) + rng.choice(["", "\n", "\n\n "])
+        n = sum(1 for line in lines if line.strip())
+        assert [list(ids) for ids in m.match_many_json(buffer)] == [["s"]] * n
+
+
 def test_blank_lines_are_no_events_and_bad_ones_are_reported() -> None:
     m = mw.Matcher()
     m.add("s", "a = 1")

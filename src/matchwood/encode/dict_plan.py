@@ -28,7 +28,7 @@ from matchwood.encode.dict_walk_kernels import (
     read_dict,
     read_dicts,
 )
-from matchwood.encode.json_plan import JsonPlan, make_plan, plan_for
+from matchwood.encode.json_plan import JsonPlan, make_plan, plan_for, sorting_of
 from matchwood.encode.json_walk_kernels import MAX_DEPTH, NONE
 from matchwood.kernel.arrays import grown
 from matchwood.kernel.bound import Binding
@@ -131,13 +131,14 @@ class DictPlan:
         unknown[:] = 0
 
     def _new(self) -> _Memory:
-        return _Memory(len(self._paths), len(self._view.names.path), self._most)
+        return _Memory(self._view, self._most)
 
 
 class _Memory:
     """What one walk writes to."""
 
-    def __init__(self, n_paths: int, n_nodes: int, most: int) -> None:
+    def __init__(self, view: View, most: int) -> None:
+        n_paths, n_nodes = len(view.plan.presence), len(view.names.path)
         double = np.zeros(1)
         deep = MAX_DEPTH + 1
         self.walk = Walk(
@@ -146,7 +147,7 @@ class _Memory:
             np.zeros(n_paths, np.int32), np.zeros(n_paths, np.uint8),
             np.zeros(n_paths, np.int64), np.zeros(n_paths, np.int64),
             np.zeros(COPIED, np.uint8), double, double.view(np.int64),
-            np.zeros(n_paths, np.int64), np.zeros(1, np.int64),
+            np.zeros(n_paths, np.int64), *sorting_of(view.plan), np.zeros(1, np.int64),
         )  # fmt: skip
         self.attr, self.key = np.empty(most, np.int32), np.empty(most, np.int64)
         self._binding = Binding(WALK)

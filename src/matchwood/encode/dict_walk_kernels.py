@@ -24,6 +24,7 @@ Layout of the memory of one walk   (P paths)
     copied        uint8[]     its strings, in UTF-8
     double, bits  one number, as a float64 and as an int64
     unknown       int64[P]    predicates that values of other kinds left unknown, since last emptied
+    held, marks               for `sort_ids`
     stamp         int64[1]    the number of the last event
 """
 
@@ -63,7 +64,7 @@ from matchwood.kernel.objects import (
     type_of,
     whole_number,
 )
-from matchwood.kernel.sort_kernels import sort_rows
+from matchwood.kernel.sort_kernels import sort_ids
 
 NONE_TYPE, STR, INT, FLOAT, BOOL, LIST_TYPE, DICT, TRUE_ITSELF, FLAT = range(9)
 """Places in `types`; TRUE_ITSELF has the address of True."""
@@ -104,6 +105,8 @@ class Walk(NamedTuple):
     double: np.ndarray
     bits: np.ndarray
     unknown: np.ndarray
+    held: np.ndarray
+    marks: np.ndarray
     stamp: np.ndarray
 
 
@@ -128,7 +131,7 @@ PLAN = Layout(
     n_unknown="int32[2]", absent="int32", absence="int32", number_start="int64", label="int64",
     float_ceil="float64", is_float="bool", int_ceil="int64", is_int="bool", int_count="int64",
     gap="int64", string_start="int64", string_label="int64", text_start="int64", texts="uint8",
-    place="int32",
+    shared="int64", word="int64", place="int32",
 )  # fmt: skip
 VIEW = Layout(
     View,
@@ -141,7 +144,7 @@ VIEW = Layout(
 WALK = Layout(
     Walk, dict="int64", position="int64", node="int32", node_seen="int64", seen="int64",
     path="int32", kind="uint8", value="int64", end="int64", copied="uint8", double="float64",
-    bits="int64", unknown="int64", stamp="int64",
+    bits="int64", unknown="int64", held="int64", marks="int64", stamp="int64",
 )  # fmt: skip
 view_of = VIEW.reader()
 walk_of = WALK.reader()
@@ -277,7 +280,7 @@ def _entries_of(view, walk, event, attr, key, begin):
     end = encode_values(plan, walk, (0, n, stamp), walk.copied, entries, begin, walk)
     if end == NONE:
         return np.int64(LEFT)
-    sort_rows(attr, key, begin, end)
+    sort_ids(attr, key, begin, end, walk.held, walk.marks)
     found = end - begin
     for i in range(n):
         more = plan.n_unknown[walk.path[i], CLASS_OF[walk.kind[i]]]

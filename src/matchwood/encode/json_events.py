@@ -22,6 +22,7 @@ import numpy as np
 from matchwood.encode.attributes import Attributes
 from matchwood.encode.event_batch import EncodedEvents, EventBatch, merged
 from matchwood.encode.events import encode_events
+from matchwood.encode.json_line_kernels import split_lines
 from matchwood.encode.json_paths import walk
 from matchwood.encode.json_plan import JsonPlan, plan_for
 from matchwood.encode.json_reader import JsonReader
@@ -35,11 +36,13 @@ from matchwood.encode.json_walk_kernels import (
     STRING,
     TRUE,
     Tape,
-    split_lines,
 )
 from matchwood.errors import EventError
 from matchwood.lang.literals import LiteralError
 from matchwood.lang.moments import read_date, read_timestamp
+
+LINE_LENGTH = 256
+"""Bytes of a line for which there is room at first; shorter ones take more steps."""
 
 Buffer = bytes | bytearray | memoryview | str
 _MOMENTS = {"date": read_date, "timestamp": read_timestamp}
@@ -177,10 +180,19 @@ def as_bytes(document: Any) -> bytes:
 
 def _lines(data: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Where the lines of a buffer begin and end, without those that are blank."""
-    most = int(np.count_nonzero(data == ord("\n"))) + 1
-    begin, end = np.empty(most, np.int64), np.empty(most, np.int64)
-    n = split_lines(data, begin, end)
-    return begin[:n], end[:n]
+    room = 16 + len(data) // LINE_LENGTH
+    found: list[tuple[np.ndarray, np.ndarray]] = []
+    at = 0
+    while True:
+        begin, end = np.empty(room, np.int64), np.empty(room, np.int64)
+        n, at = split_lines(data, at, begin, end)
+        found.append((begin[:n], end[:n]))
+        if at >= len(data):
+            break
+        room *= 2
+    if len(found) == 1:
+        return found[0]
+    return np.concatenate([each[0] for each in found]), np.concatenate([each[1] for each in found])
 
 
 def _with_moments(event: Mapping[str, Any], moments: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -17,7 +17,9 @@ Layout of the plan   (P paths, T tables of numbers, U tables of strings)
     gap        int64[T]     the key where a table has no constant
 
     strings: table u has `string_start[u]:string_start[u + 1]`, ascending
-    string_label int64[];  text_start int64[] slice of `texts`, uint8[]: UTF-8
+    string_label int64[];  text_start int64[] slice of `texts`, uint8[]: UTF-8, and PADDING
+    shared     int64[U]     bytes that all constants of a table begin with
+    word       int64[]      the eight bytes behind these, in an order that keeps that of texts
     place      int32[2^k]   constants by hash of (table, text), see id_table_kernels
 """
 
@@ -31,8 +33,6 @@ from matchwood.encode.json_walk_kernels import (
     COPIED,
     DOUBLE,
     FALSE,
-    FNV_OFFSET,
-    FNV_PRIME,
     INTEGER,
     LIST,
     NONE,
@@ -41,9 +41,10 @@ from matchwood.encode.json_walk_kernels import (
     TRUE,
     name_hash,
 )
+from matchwood.kernel.byte_kernels import are_same, hash_bytes, tail_word
 from matchwood.kernel.id_table_kernels import EMPTY, first_place, next_place, put_id
-from matchwood.kernel.jit import inlined, kernel, part
-from matchwood.kernel.sort_kernels import last_not_above
+from matchwood.kernel.jit import inlined, kernel, reversed_bytes, word_at
+from matchwood.kernel.sort_kernels import first_not_below, last_not_above
 
 BOOLEAN, WHOLE, FRACTION, TEXT, NESTED = range(5)
 N_CLASSES = 5
@@ -64,6 +65,7 @@ for _kinds, _class in (
         CLASS_OF[_kind] = _class
 
 SIGN_MASK = np.int64(2**63 - 1)
+LOWEST, HIGHEST = np.int64(-(2**63)), np.int64(2**63 - 1)
 EXACT_INTEGER = 2**53
 
 
@@ -89,24 +91,31 @@ class Plan(NamedTuple):
     string_label: np.ndarray
     text_start: np.ndarray
     texts: np.ndarray
+    shared: np.ndarray
+    word: np.ndarray
     place: np.ndarray
 
 
-@part
-def text_hash(table, texts, begin, end):
-    value = FNV_OFFSET
-    for k in range(begin, end):
-        value = (value ^ np.uint64(texts[k])) * FNV_PRIME
-    return name_hash(table, value)
+@inlined
+def _text_hash(table, texts, begin, end):
+    return name_hash(table, hash_bytes(texts, begin, end))
+
+
+@inlined
+def _ordered_word(texts, begin, end):
+    """The first eight bytes of `texts[begin:end]` as an int64 that is smaller for smaller texts."""
+    word = tail_word(texts, begin, end - begin) if end - begin < 8 else word_at(texts, begin)
+    return reversed_bytes(np.int64(word)) ^ LOWEST
 
 
 @kernel
-def fill_places(plan):
-    """Enter all string constants into the table of places, which is empty."""
+def fill_strings(plan):
+    """Enter all string constants into the empty table of places, and write their words."""
     for table in range(len(plan.string_start) - 1):
         for i in range(plan.string_start[table], plan.string_start[table + 1]):
-            value = text_hash(table, plan.texts, plan.text_start[i], plan.text_start[i + 1])
-            put_id(plan.place, value, i)
+            begin, end = plan.text_start[i], plan.text_start[i + 1]
+            put_id(plan.place, _text_hash(table, plan.texts, begin, end), i)
+            plan.word[i] = _ordered_word(plan.texts, begin + plan.shared[table], end)
 
 
 @inlined
@@ -120,26 +129,43 @@ def _compare(plan, i, texts, begin, end):
     return np.int64(length - (end - begin))
 
 
-@part
+@inlined
+def _first_above(plan, table, texts, begin, end):
+    """The first constant of a table that is above a text, which is no constant; last: none."""
+    first, last = plan.string_start[table], plan.string_start[table + 1]
+    start, shared = plan.text_start[first], plan.shared[table]
+    if end - begin < shared or not are_same(plan.texts, start, texts, begin, shared):
+        return first if _compare(plan, first, texts, begin, end) > 0 else last
+    key = _ordered_word(texts, begin + shared, end)
+    low = first_not_below(plan.word, first, last, key)
+    if low == last or plan.word[low] != key:
+        return low
+    high = last if key == HIGHEST else first_not_below(plan.word, low, last, key + 1)
+    while low < high:  # all of these have the same eight bytes
+        middle = (low + high) >> 1
+        if _compare(plan, middle, texts, begin, end) < 0:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@inlined
 def _string_key(plan, table, texts, begin, end):
     """The label of an equal constant, else the key of the gap that a text falls into."""
     first, last = plan.string_start[table], plan.string_start[table + 1]
     if first == last:
         return np.int64(0)
-    at = first_place(plan.place, text_hash(table, texts, begin, end))
+    at = first_place(plan.place, _text_hash(table, texts, begin, end))
     while plan.place[at] != EMPTY:
-        i = plan.place[at]
-        if first <= i < last and _compare(plan, i, texts, begin, end) == 0:
-            return plan.string_label[i]
+        i = np.int64(plan.place[at])
+        start = plan.text_start[i]
+        if first <= i < last and plan.text_start[i + 1] - start == end - begin:
+            if are_same(plan.texts, start, texts, begin, end - begin):
+                return plan.string_label[i]
         at = next_place(plan.place, at)
-    low, high = first - 1, last  # constant low is below the text, constant high above it
-    while high - low > 1:
-        middle = (low + high) >> 1
-        if _compare(plan, middle, texts, begin, end) < 0:
-            low = middle
-        else:
-            high = middle
-    return plan.string_label[first] - 1 if low < first else plan.string_label[low] + 1
+    above = _first_above(plan, table, texts, begin, end)
+    return plan.string_label[first] - 1 if above == first else plan.string_label[above - 1] + 1
 
 
 @inlined
@@ -148,12 +174,10 @@ def _place(ceil, is_exact, label, value, first, last):
     low = last_not_above(ceil, first - 1, last, value)
     if low < first:
         return label[first] - 1
-    if is_exact[low] and ceil[low] == value:
-        return label[low]
-    return label[low] + 1
+    return label[low] + np.int64(not (is_exact[low] and ceil[low] == value))
 
 
-@part
+@inlined
 def _number_key(plan, table, kind, value, double):
     first, last = plan.number_start[table], plan.number_start[table + 1]
     if first == last:

@@ -19,6 +19,7 @@ from matchwood.encode.json_walk_kernels import (
     walk_documents,
 )
 from matchwood.kernel.arrays import grown
+from matchwood.kernel.byte_kernels import PADDING
 
 
 def make_paths(names: Sequence[str]) -> Paths:
@@ -42,7 +43,7 @@ def make_paths(names: Sequence[str]) -> Paths:
         np.array(path, np.int32),
         np.array(inner, np.bool_),
         np.concatenate([[0], np.cumsum([len(each) for each in own])]),
-        np.frombuffer(b"".join(own) or b"\0", np.uint8),
+        np.frombuffer(b"".join(own) + bytes(PADDING), np.uint8),
         np.full(1 << (2 * len(parent)).bit_length(), NONE, np.int32),
     )
     fill_table(paths)
@@ -56,6 +57,8 @@ def new_scratch(paths: Paths) -> WalkScratch:
         np.full(MAX_DEPTH + 1, NONE, np.int32),
         np.zeros(MAX_DEPTH + 1, np.bool_),
         np.full(MAX_DEPTH + 1, NONE, np.int64),
+        np.zeros(MAX_DEPTH + 1, np.int64),
+        np.full(2 * len(paths.parent), NONE, np.int32),
         np.full(len(paths.parent), -1, np.int64),
         np.zeros(N_NUMBER, np.int64),
         double,

@@ -28,12 +28,13 @@ from matchwood.encode.json_key_kernels import (
     TEXT,
     WHOLE,
     Plan,
-    fill_places,
+    fill_strings,
 )
 from matchwood.encode.json_paths import make_paths
 from matchwood.encode.json_walk_kernels import NONE, Paths
 from matchwood.encode.keys import DictionaryKeys
 from matchwood.encode.kinds import is_internal
+from matchwood.kernel.byte_kernels import PADDING
 from matchwood.lang.functions.evaluate import PATH
 
 _ACTIONS = {
@@ -191,11 +192,31 @@ def _filled(
         _starts(n_strings),
         _joined([each.labels for each in strings], np.int64),
         _starts(lengths),
-        np.frombuffer(b"".join(each.texts for each in strings) or b"\0", np.uint8),
+        np.frombuffer(b"".join(each.texts for each in strings) + bytes(PADDING), np.uint8),
+        np.array([_shared(each) for each in strings], np.int64),
+        np.empty(len(lengths), np.int64),
         np.full(1 << (2 * len(lengths) + 1).bit_length(), NONE, np.int32),
     )  # fmt: skip
-    fill_places(plan)
+    fill_strings(plan)
     return plan
+
+
+def _shared(strings: StringTable) -> int:
+    """Bytes that all constants of a table begin with; they are sorted."""
+    if not len(strings.labels):
+        return 0
+    texts, lengths = np.frombuffer(strings.texts, np.uint8), strings.lengths
+    n = int(min(lengths[0], lengths[-1]))
+    last = len(texts) - int(lengths[-1])
+    differing = np.flatnonzero(texts[:n] != texts[last : last + n])
+    return int(differing[0]) if len(differing) else n
+
+
+def sorting_of(plan: Plan) -> tuple[np.ndarray, np.ndarray]:
+    """What `sort_ids` needs to sort entries by attribute."""
+    ids = (plan.presence, plan.target, plan.absence)
+    n = 1 + max(int(each.max(initial=NONE)) for each in ids)
+    return np.empty(n, np.int64), np.zeros(n // 64 + 1, np.int64)
 
 
 def _starts(sizes: np.ndarray) -> np.ndarray:

@@ -5,6 +5,7 @@ Layout of the memory of one reader   (P paths)
     walk     the memory of its walk
     seen     int64[P]   the document that last had a path
     unknown  int64[P]   predicates that values of other kinds left unknown, since last emptied
+    held, marks         for `sort_ids`
     count    int64[2]   STAMP, the number of the last document; UNKNOWN, whether `unknown` has any
 """
 
@@ -27,7 +28,7 @@ from matchwood.encode.json_walk_kernels import (
 )
 from matchwood.kernel.bound import Layout
 from matchwood.kernel.jit import kernel
-from matchwood.kernel.sort_kernels import sort_rows
+from matchwood.kernel.sort_kernels import sort_ids
 
 STAMP, UNKNOWN = range(2)
 
@@ -46,6 +47,8 @@ class Memory(NamedTuple):
     walk: WalkScratch
     seen: np.ndarray
     unknown: np.ndarray
+    held: np.ndarray
+    marks: np.ndarray
     count: np.ndarray
 
 
@@ -64,10 +67,10 @@ MEMORY = Layout(
         copied="uint8", is_odd="bool",
     ),
     walk=Layout(
-        WalkScratch, node="int32", is_list="bool", entry="int64", seen="int64", number="int64",
-        double="float64", bits="int64", used="int64",
+        WalkScratch, node="int32", is_list="bool", entry="int64", last="int64", after="int32",
+        seen="int64", number="int64", double="float64", bits="int64", used="int64",
     ),
-    seen="int64", unknown="int64", count="int64",
+    seen="int64", unknown="int64", held="int64", marks="int64", count="int64",
 )  # fmt: skip
 OUTPUT = Layout(Output, start="int64", attr="int32", key="int64", is_left="bool")
 _view_of, _memory_of, _output_of = VIEW.reader(), MEMORY.reader(), OUTPUT.reader()
@@ -98,7 +101,7 @@ def read_documents(bound, bound_memory, data, begin, end, first, bound_output):
         if stop == NONE:
             output.start[i + 1] = n
             continue
-        sort_rows(output.attr, output.key, n, stop)
+        sort_ids(output.attr, output.key, n, stop, memory.held, memory.marks)
         output.start[i + 1] = stop
         for k in range(walk.used[ENTRIES]):
             path = tape.path[k]

@@ -9,7 +9,7 @@ import numpy as np
 from matchwood.encode.attributes import Attributes
 from matchwood.encode.dict_walk_kernels import Output
 from matchwood.encode.json_paths import new_scratch
-from matchwood.encode.json_plan import JsonPlan
+from matchwood.encode.json_plan import JsonPlan, sorting_of
 from matchwood.encode.json_read_kernels import (
     MEMORY,
     OUTPUT,
@@ -43,7 +43,7 @@ class JsonReader:
         )  # fmt: skip
         self._memory = Memory(
             tape, new_scratch(paths), np.full(n_paths, -1, np.int64), np.zeros(n_paths, np.int64),
-            np.zeros(2, np.int64),
+            *sorting_of(plan.plan), np.zeros(2, np.int64),
         )  # fmt: skip
         self._binding = Binding(MEMORY)
         self._bound_memory = self._binding.of(self._memory)

@@ -13,7 +13,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from matchwood.kernel.jit import inlined, lowest_bit, word_at
+from matchwood.kernel.byte_search import first_special
+from matchwood.kernel.jit import inlined
 
 ODD = -1
 """Leave this document to exact code."""
@@ -38,10 +39,6 @@ POWERS = 10.0 ** np.arange(23)
 EXACT_DIGITS = 2**53
 """Integers up to here are doubles: one multiplication or division by a power rounds once."""
 
-ONES, TOPS = np.uint64(0x0101010101010101), np.uint64(0x8080808080808080)
-QUOTES, BACKSLASHES = np.uint64(0x2222222222222222), np.uint64(0x5C5C5C5C5C5C5C5C)
-CONTROLS, ZERO_WORD = np.uint64(0x2020202020202020), np.uint64(0)
-
 ESCAPES = np.zeros(256, np.uint8)
 """The byte that an escaped letter stands for; 0 where it stands for none."""
 for _letter, _byte in zip(b'"\\/bfnrt', b'"\\/\b\f\n\r\t', strict=True):
@@ -55,9 +52,9 @@ _TRUE, _FALSE, _NULL = (
 @inlined
 def skip_space(data, at, end):
     """The first byte from `at` on that is no white space."""
-    while at < end and (
-        data[at] == SPACE or data[at] == NEWLINE or data[at] == RETURN or data[at] == TAB
-    ):
+    while at < end and data[at] <= SPACE:
+        if data[at] != SPACE and data[at] != NEWLINE and data[at] != RETURN and data[at] != TAB:
+            break
         at += 1
     return at
 
@@ -111,30 +108,20 @@ def hex_value(data, at, end):
 
 @inlined
 def plain_end(data, at, end):
-    """The first byte from `at` on that is no printable ASCII, a quote or a backslash.
+    """The first byte from `at` on that is no printable ASCII, a quote or a backslash; or `end`.
 
-    Eight bytes at a time: a byte of `word ^ QUOTES` is zero where a quote stands, and the lowest
-    top bit of `(x - ONES) & ~x` is that of the first zero byte of x.  (A borrow can set more of
-    them above it.)  `(word - CONTROLS) & ~word` has it for the first byte below a space.
+    Sixteen bytes at a time, those behind `end` among them.
     """
-    while at + 8 <= end:
-        word = word_at(data, at)
-        quotes = word ^ QUOTES
-        slashes = word ^ BACKSLASHES
-        odd = (
-            ((quotes - ONES) & ~quotes)
-            | ((slashes - ONES) & ~slashes)
-            | ((word - CONTROLS) & ~word)
-            | word
-        ) & TOPS
-        if odd != ZERO_WORD:
-            return np.int64(at + (lowest_bit(np.int64(odd)) >> 3))
-        at += 8
+    while at < end and at + 16 <= len(data):
+        n = first_special(data, at)
+        at += n
+        if n < 16:
+            return min(np.int64(at), np.int64(end))
     while at < end and (
         data[at] != QUOTE and data[at] != BACKSLASH and FIRST_PRINTABLE <= data[at] < FIRST_WIDE
     ):
         at += 1
-    return np.int64(at)
+    return min(np.int64(at), np.int64(end))
 
 
 @inlined
@@ -223,6 +210,26 @@ def _write_utf8(code, out, n):
     out[n + 2] = 0x80 | code >> 6 & 0x3F
     out[n + 3] = 0x80 | code & 0x3F
     return n + 4
+
+
+@inlined
+def read_integer(data, at, end):
+    """The end of a number of up to MAX_DIGITS digits without point and exponent, and the number.
+
+    ODD where something else begins, which may be another number.
+    """
+    is_negative = data[at] == MINUS
+    first = np.int64(at) + np.int64(is_negative)
+    at, value = first, np.int64(0)
+    while at < end and ZERO <= data[at] <= NINE and at < first + MAX_DIGITS:
+        value = value * 10 + (np.int64(data[at]) - ZERO)
+        at += 1
+    if at == first or at >= end or (data[first] == ZERO and at > first + 1):
+        return np.int64(ODD), value
+    byte = data[at]
+    if ZERO <= byte <= NINE or byte == DOT or byte == LOWER_E or byte == UPPER_E:
+        return np.int64(ODD), value
+    return at, -value if is_negative else value
 
 
 @inlined

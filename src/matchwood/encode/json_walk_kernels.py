@@ -9,7 +9,7 @@ Layout of the paths   (a tree of name parts: `user.age` is `age` below `user`; N
     path       int32[N]    which path ends here, NONE
     is_inner   bool[N]     whether a path goes on below
     name_start int64[N+1]  slice of `names` that is the node's own part
-    names      uint8[]     UTF-8
+    names      uint8[]     UTF-8, and PADDING of `byte_kernels`
     table      int32[2^k]  nodes by hash of (parent, name), see id_table_kernels
 
 Layout of the tape    (what was found, in the order of the text)
@@ -32,7 +32,6 @@ from typing import NamedTuple
 import numpy as np
 
 from matchwood.encode.json_token_kernels import (
-    BACKSLASH,
     BRACE,
     BRACE_END,
     BRACKET,
@@ -40,29 +39,26 @@ from matchwood.encode.json_token_kernels import (
     COLON,
     COMMA,
     DOT,
-    FIRST_PRINTABLE,
-    FIRST_WIDE,
     IS_DOUBLE,
     LOWER_F,
     LOWER_N,
     LOWER_T,
     MINUS,
-    NEWLINE,
     NINE,
     ODD,
     QUOTE,
-    SPACE,
     ZERO,
     double_of,
     integer_of,
     is_exact,
+    read_integer,
     read_number,
     skip_space,
     skip_string,
     skip_word,
     unescape,
-    wide_end,
 )
+from matchwood.kernel.byte_kernels import are_same, hash_bytes
 from matchwood.kernel.id_table_kernels import EMPTY, first_place, next_place, put_id
 from matchwood.kernel.jit import inlined, kernel
 
@@ -73,8 +69,6 @@ MAX_DEPTH = 48
 
 FALSE, TRUE, INTEGER, DOUBLE, STRING, COPIED, LIST, OBJECT = range(8)
 
-FNV_OFFSET = np.uint64(0xCBF29CE484222325)
-FNV_PRIME = np.uint64(0x100000001B3)
 NODE_FACTOR = np.uint64(0x9E3779B97F4A7C15)
 
 
@@ -107,6 +101,8 @@ class WalkScratch(NamedTuple):
     node    int32[MAX_DEPTH + 1]   per open container: its node, NONE inside lists and elsewhere
     is_list bool[MAX_DEPTH + 1]    whether it is a list
     entry   int64[MAX_DEPTH + 1]   its entry of the tape, NONE
+    last    int64[MAX_DEPTH + 1]   its last key in use: 2 x node + 1; 2 x its own node before that
+    after   int32[2N]              by such a number: the node of the key that came next, last time
     seen    int64[N]               the document that last had a node
     number  int64[N_NUMBER]        see `json_token_kernels`
     double  float64[1]             a number that is being read ...
@@ -117,6 +113,8 @@ class WalkScratch(NamedTuple):
     node: np.ndarray
     is_list: np.ndarray
     entry: np.ndarray
+    last: np.ndarray
+    after: np.ndarray
     seen: np.ndarray
     number: np.ndarray
     double: np.ndarray
@@ -138,70 +136,83 @@ def name_hash(parent, value):
 def fill_table(paths):
     """Enter all nodes but the root into the table, which is empty."""
     for node in range(1, len(paths.parent)):
-        value = FNV_OFFSET
-        for k in range(paths.name_start[node], paths.name_start[node + 1]):
-            value = (value ^ np.uint64(paths.names[k])) * FNV_PRIME
+        value = hash_bytes(paths.names, paths.name_start[node], paths.name_start[node + 1])
         put_id(paths.table, name_hash(paths.parent[node], value), node)
 
 
 @inlined
-def child_of(paths, parent, data, begin, end, value):
+def _has_name(paths, node, data, begin, n):
+    """Whether the name of a node is the n bytes of the text from `begin` on."""
+    start = paths.name_start[node]
+    return paths.name_start[node + 1] - start == n and are_same(
+        paths.names, start, data, np.int64(begin), n
+    )
+
+
+@inlined
+def child_of(paths, parent, data, begin, end):
     """The node of `data[begin:end]` below another one, or NONE."""
-    at = first_place(paths.table, name_hash(parent, value))
+    at = first_place(paths.table, name_hash(parent, hash_bytes(data, begin, end)))
     while paths.table[at] != EMPTY:
-        node = paths.table[at]
-        start = paths.name_start[node]
-        if paths.parent[node] == parent and paths.name_start[node + 1] - start == end - begin:
-            k = 0
-            while k < end - begin and paths.names[start + k] == data[begin + k]:
-                k += 1
-            if k == end - begin:
-                return np.int64(node)
+        node = np.int64(paths.table[at])
+        if paths.parent[node] == parent and _has_name(paths, node, data, begin, end - begin):
+            return node
         at = next_place(paths.table, at)
     return np.int64(NONE)
 
 
 @inlined
-def _read_key(data, at, end, paths, node):
-    """The byte after a key, and the node that it leads to; a dot in a key is a step down."""
-    if at >= end or data[at] != QUOTE:
-        return np.int64(ODD), np.int64(NONE)
-    if node == NONE:
-        stop, _ = skip_string(data, at, end)
-        return stop, np.int64(NONE)
-    at += 1
-    begin = at
-    value = FNV_OFFSET
-    while at < end:
-        byte = data[at]
-        if byte == QUOTE:
-            if node != NONE:
-                node = child_of(paths, node, data, begin, at, value)
-            return np.int64(at + 1), node
-        if byte == BACKSLASH or byte < FIRST_PRINTABLE:
-            break
-        if byte == DOT and node != NONE:
-            node = child_of(paths, node, data, begin, at, value)
-            begin = at + 1
-            value = FNV_OFFSET
-            at += 1
-            continue
-        stop = at + 1
-        if byte >= FIRST_WIDE:
-            stop = wide_end(data, at, end)
-            if stop == ODD:
-                break
-        if node != NONE:
-            for k in range(at, stop):
-                value = (value ^ np.uint64(data[k])) * FNV_PRIME
-        at = stop
-    return np.int64(ODD), np.int64(NONE)
+def _is_guessed(paths, guess, parent, data, begin, end):
+    """Whether the text from `begin` on is the name of a node below another one, and a quote.
+
+    A guess is a node that was found by a key without quotes, escapes and control characters.
+    """
+    if guess == NONE or paths.parent[guess] != parent:
+        return False
+    n = paths.name_start[guess + 1] - paths.name_start[guess]
+    if begin + n >= end or data[begin + n] != QUOTE:
+        return False
+    return are_same(paths.names, paths.name_start[guess], data, begin, n)
 
 
 @inlined
-def _find_value(data, at, end, paths, node):
+def _read_key(data, at, end, paths, node, depth, scratch):
+    """The byte after a key, and the node that it leads to; a dot in a key is a step down.
+
+    Documents often have the same keys in the same order: the key that followed the last time is
+    compared first.
+    """
+    if at >= end or data[at] != QUOTE:
+        return np.int64(ODD), np.int64(NONE)
+    begin = np.int64(at + 1)
+    if node != NONE:
+        guess = np.int64(scratch.after[scratch.last[depth]])
+        if _is_guessed(paths, guess, node, data, begin, end):
+            scratch.last[depth] = 2 * guess + 1
+            return begin + paths.name_start[guess + 1] - paths.name_start[guess] + 1, guess
+    stop, has_escapes = skip_string(data, at, end)
+    if node == NONE or stop == ODD:
+        return stop, np.int64(NONE)
+    if has_escapes:
+        return np.int64(ODD), np.int64(NONE)
+    parent, step = node, begin
+    for k in range(begin, stop - 1):
+        if data[k] == DOT and node != NONE:
+            node = child_of(paths, node, data, step, np.int64(k))
+            step = np.int64(k + 1)
+    if node != NONE:
+        node = child_of(paths, node, data, step, stop - 1)
+    if node != NONE:
+        if paths.parent[node] == parent:
+            scratch.after[scratch.last[depth]] = node
+        scratch.last[depth] = 2 * node + 1
+    return stop, node
+
+
+@inlined
+def _find_value(data, at, end, paths, depth, scratch):
     """The node of a key at `at`, and where its value begins."""
-    at, node = _read_key(data, at, end, paths, node)
+    at, node = _read_key(data, at, end, paths, np.int64(scratch.node[depth]), depth, scratch)
     if at == ODD:
         return at, node
     at = skip_space(data, at, end)
@@ -240,6 +251,10 @@ def _read_string(data, at, end, paths, node, tape, scratch):
 
 @inlined
 def _read_number(data, at, end, paths, node, tape, scratch):
+    stop, whole = read_integer(data, at, end)
+    if stop != ODD:
+        _list_value(paths, node, INTEGER, whole, stop, tape, scratch)
+        return stop
     number = scratch.number
     stop = read_number(data, at, end, number)
     if stop == ODD or node == NONE or paths.path[node] == NONE:
@@ -291,6 +306,7 @@ def walk_document(data, at, end, paths, document, tape, scratch):
                 _list_value(paths, node, LIST if is_list else OBJECT, at, at, tape, scratch)
             is_followed = not is_list and node != NONE and paths.is_inner[node]
             scratch.node[depth] = node if is_followed else NONE
+            scratch.last[depth] = 2 * node if is_followed else 0
             scratch.is_list[depth] = is_list
             at = skip_space(data, at + 1, end)
             if at >= end:
@@ -298,7 +314,7 @@ def walk_document(data, at, end, paths, document, tape, scratch):
             if data[at] != (BRACKET_END if is_list else BRACE_END):
                 node = np.int64(NONE)
                 if not is_list:
-                    at, node = _find_value(data, at, end, paths, scratch.node[depth])
+                    at, node = _find_value(data, at, end, paths, depth, scratch)
                     if at == ODD or at >= end or _is_repeated(node, document, scratch):
                         return False
                 continue
@@ -325,7 +341,7 @@ def walk_document(data, at, end, paths, document, tape, scratch):
             return False
         node = np.int64(NONE)
         if not scratch.is_list[depth]:
-            at, node = _find_value(data, at, end, paths, scratch.node[depth])
+            at, node = _find_value(data, at, end, paths, depth, scratch)
             if at == ODD or at >= end or _is_repeated(node, document, scratch):
                 return False
 
@@ -356,23 +372,3 @@ def walk_documents(data, begin, end, paths, first, tape, scratch):
             scratch.used[ENTRIES], scratch.used[COPIED_BYTES] = n, copied
         tape.start[i + 1] = scratch.used[ENTRIES]
     return len(begin)
-
-
-@kernel
-def split_lines(data, begin, end):
-    """Write where the lines that are not blank begin and end; returns their number.
-
-    The arrays have a place for every newline and one more.
-    """
-    n = at = np.int64(0)
-    while at < len(data):
-        start = at
-        is_blank = True
-        while at < len(data) and data[at] != NEWLINE:
-            is_blank &= data[at] <= SPACE
-            at += 1
-        if not is_blank:
-            begin[n], end[n] = start, at
-            n += 1
-        at += 1
-    return n

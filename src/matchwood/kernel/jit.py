@@ -104,7 +104,7 @@ prefetch: Any = _nothing if numba.config.DISABLE_JIT else intrinsic(_prefetch)
 """
 
 
-def _counting(name: str, *more: Any) -> Any:
+def _of_a_word(name: str, *more: Any) -> Any:
     """An intrinsic of one int64, by LLVM's name, with constants behind it."""
 
     def typed(typing_context: Any, word: Any) -> Any:
@@ -131,11 +131,11 @@ def _lowest_bit(word: Any) -> Any:
     return np.int64((int(word) & -int(word)).bit_length() - 1)
 
 
-bits_set: Any = _bits_set if numba.config.DISABLE_JIT else _counting("ctpop")
+bits_set: Any = _bits_set if numba.config.DISABLE_JIT else _of_a_word("ctpop")
 """bits_set(word): how many bits of an int64 are 1."""
 
 lowest_bit: Any = (
-    _lowest_bit if numba.config.DISABLE_JIT else _counting("cttz", ir.Constant(ir.IntType(1), 1))
+    _lowest_bit if numba.config.DISABLE_JIT else _of_a_word("cttz", ir.Constant(ir.IntType(1), 1))
 )
 """lowest_bit(word): the position of the lowest bit that is 1; the word is not 0."""
 
@@ -164,6 +164,15 @@ LLVM turns `one if flag else other` into a branch where the next step of a loop 
 binary search then takes five times as long, because half of the guesses are wrong
 (tests/test_jit.py looks at the instructions).
 """
+
+
+def _reversed_bytes(word: Any) -> Any:
+    """What `reversed_bytes` is without a compiler."""
+    return np.int64(np.int64(word).byteswap())
+
+
+reversed_bytes: Any = _reversed_bytes if numba.config.DISABLE_JIT else _of_a_word("bswap")
+"""reversed_bytes(word): an int64 with its bytes in the opposite order."""
 
 
 def _word_at(typing_context: Any, array: Any, at: Any) -> Any:
