@@ -20,7 +20,6 @@ from matchwood.index.blocks.words import (
     column_shift,
     columns_of,
     entry_item,
-    entry_of,
     entry_words,
     has_entries,
     has_twins,
@@ -42,6 +41,9 @@ Asking for all of them when they are deferred takes twice as long: more are on t
 processor can wait for (`python benchmarks/blocks.py 1000000 pstree`).
 """
 
+ONE = np.uint64(1)
+"""Positions in inner loops are unsigned: a signed one is compared with 0 at every access."""
+
 FULL = -1
 """Where the slots of a block end: the output has no room for them."""
 
@@ -62,7 +64,9 @@ def ask_for_rows(word, at, code):
         column = word[c]
         now, shift = np.int64(code[column_attr(column)]), column_shift(column)
         if now > 0 and shift != PRESENCE:
-            prefetch(word, at + column_rows(column) + ((now - 1) >> shift) * n_words)
+            row = at + column_rows(column) + ((now - 1) >> shift) * n_words
+            prefetch(word, row)
+            prefetch(word, row + n_words - 1)  # few rows begin where a cache line does
     items = at + word[at + 1]
     for line in range(items, items + (members_of(head) >> 1) + 1, 8):
         prefetch(word, line)
@@ -75,35 +79,36 @@ def _find_rows(word, at, head, code, row):
     No branch depends on the event: a position is written and kept, or overwritten.
     """
     n_columns, n_words = columns_of(head), (members_of(head) + 63) >> 6
-    n, zero = np.int64(0), at + HEAD + n_columns
-    for c in range(n_columns):
-        column = word[at + HEAD + c]
-        now, shift = np.int64(code[column_attr(column)]), column_shift(column)
+    n, zero, first = np.uint64(0), at + HEAD + n_columns, np.uint64(at + HEAD)
+    for c in range(np.uint64(n_columns)):
+        column = word[first + c]
+        now, shift = np.int64(code[np.uint64(column_attr(column))]), column_shift(column)
         other = at + column_rows(column) + ((now - 1) >> shift) * n_words
-        row[n] = zero + c * n_words if now == 0 else other
-        n += np.int64((now == 0) | (shift != PRESENCE))
-    return n
+        row[n] = zero if now == 0 else other
+        zero += n_words
+        n += np.uint64((now == 0) | (shift != PRESENCE))
+    return np.int64(n)
 
 
 @part
 def _write_slots(blocks, first, n_members, w, left, out, n):
     """Append the slots of the bits of word w; there is room for all of them."""
-    half, begin = blocks.half, first + 64 * w
+    half, begin, at = blocks.half, np.uint64(first + 64 * w), np.uint64(n)
     if left == -1:
-        for i in range(64):
-            out[n + i] = half[begin + i]
+        for i in range(np.uint64(64)):
+            out[at + i] = half[begin + i]
         return n + 64
     if bits_set(left) <= FEW:
         while left != 0:
-            bit = lowest_bit(left)
-            left ^= np.int64(1) << bit
-            out[n] = half[begin + bit]
-            n += 1
-        return n
-    for i in range(min(np.int64(64), n_members - 64 * w)):
-        out[n] = half[begin + i]  # a wrong guess about a bit would cost more than the copy
-        n += (left >> i) & 1
-    return n
+            out[at] = half[begin + np.uint64(lowest_bit(left))]
+            left &= left - np.int64(1)
+            at += ONE
+        return np.int64(at)
+    for i in range(np.uint64(min(np.int64(64), n_members - 64 * w))):
+        out[at] = half[begin + i]  # a wrong guess about a bit would cost more than the copy
+        at += np.uint64(left & 1)
+        left >>= 1
+    return np.int64(at)
 
 
 @part
@@ -136,12 +141,13 @@ def _write_twins(blocks, first, w, left, out, n):
 @part
 def _defer(blocks, first, w, left, pending, n_pending):
     """Defer the members of the bits of word w; returns the new number of those deferred."""
+    begin, n = np.uint64(first + 64 * w), np.uint64(n_pending)
     while left != 0:
-        bit = lowest_bit(left)
-        left ^= np.int64(1) << bit
-        pending[n_pending] = entry_of(blocks.half, first + 64 * w + bit)
-        n_pending += 1
-    return n_pending
+        i = begin + np.uint64(lowest_bit(left))
+        left &= left - np.int64(1)
+        pending[n] = np.int64(i >> ONE) + blocks.half[i]  # entry_of, without a sign
+        n += ONE
+    return np.int64(n)
 
 
 @part
@@ -152,9 +158,9 @@ def _test_rows(blocks, at, n_members, scratch, n_pending):
     """
     word, half, pending, absent = blocks.word, blocks.half, scratch.pending, scratch.absent[0]
     first, n = np.uint64(items_of(word, at)), np.uint64(n_pending)
-    signatures, one = np.uint64(at + HEAD), np.uint64(1)
+    signatures = np.uint64(at + HEAD)
     for i in range(np.uint64(n_members)):
-        pending[n] = np.int64((first + i) >> one) + half[first + i]  # entry_of, without a sign
+        pending[n] = np.int64((first + i) >> ONE) + half[first + i]  # entry_of, without a sign
         n += np.uint64((word[signatures + i] & absent) == 0)
     return np.int64(n)
 
@@ -184,8 +190,8 @@ def test_block(blocks, at, scratch, out, n, n_pending):
         left = np.int64(-1)
         if 64 * (w + 1) > n_members:
             left = ~(np.int64(-1) << (n_members & 63))
-        for r in range(n_rows):
-            left &= word[scratch.row[r] + w]
+        for r in range(np.uint64(n_rows)):
+            left &= word[np.uint64(scratch.row[r] + w)]
             if left == 0:
                 break
         if left == 0:
@@ -243,29 +249,31 @@ def test_entries(blocks, scratch, n_pending, out, n):
         return np.int64(FULL)
     for i in range(min(np.int64(ENTRIES_AHEAD), n_pending)):
         _ask_for_entry(word, pending[i])
-    for i in range(n_pending):
-        _ask_for_entry(word, pending[min(i + ENTRIES_AHEAD, n_pending - 1)])
-        k = pending[i]
+    last = np.uint64(max(n_pending, np.int64(1)) - 1)
+    for i in range(np.uint64(n_pending)):
+        _ask_for_entry(word, pending[min(i + np.uint64(ENTRIES_AHEAD), last)])
+        k = np.uint64(pending[i])
         head, verdict = word[k], np.int64(0)
-        end = k + entry_words(head)
-        tested += end - k - 1
-        k += 1
+        end = k + np.uint64(entry_words(head))
+        tested += entry_words(head) - 1
+        k += ONE
         while k < end:
             cell = word[k]
             if cell_kind(cell) != INTERVAL:
                 break
-            c = np.int64(code[cell_attr(cell)])
+            c = np.int64(code[np.uint64(cell_attr(cell))])
             verdict |= (c - cell_low(cell)) | (cell_high(cell) - c)
-            k += 1
-        if k < end and verdict >= 0 and not _sets_hold(word, blocks.pool, k, end, code):
-            verdict = np.int64(-1)
+            k += ONE
+        if k < end and verdict >= 0:
+            if not _sets_hold(word, blocks.pool, np.int64(k), np.int64(end), code):
+                verdict = np.int64(-1)
         item = entry_item(head)
         if item >= 0:
-            out[n] = item
+            out[np.uint64(n)] = item
             n += np.int64(verdict >= 0)
         elif verdict >= 0:
             n = _write_item(blocks, item, out, n)
-            if n < 0 or n + (n_pending - i) > len(out):
+            if n < 0 or n + (n_pending - np.int64(i)) > len(out):
                 n = np.int64(FULL)
                 break
     scratch.work[PREDICATES] += tested
