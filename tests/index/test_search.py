@@ -97,6 +97,34 @@ def test_one_scratch_serves_several_indexes():
             index.absorb(scratch)
 
 
+def test_hits_stay_as_they_are_when_the_output_is_given_away(monkeypatch):
+    monkeypatch.setattr("matchwood.index.core.scratch.COPIED_OUT", 1)
+    world, encoded, raw = shared_world(8)
+    held, scratch = world.speaking("conjunctions"), Scratch()
+    index = find_index("scan").build(world.table, held)
+    hits = index.search(encoded, scratch)
+    assert len(hits.slots)
+    assert not np.shares_memory(hits.slots, scratch.out)
+    scratch.out[:] = -1
+    assert found(index.search(encoded, scratch)) == world.expected(held, raw)
+    assert found(hits) == world.expected(held, raw)
+
+
+def test_an_output_grows_faster_while_most_events_are_left():
+    n_events, each, sizes = 1_000, 100, []
+    events = EventBatch(np.zeros(n_events + 1, np.int64), *[np.empty(0, np.int32)] * 3)
+
+    def step(first: int, stamp: int, offsets: np.ndarray, out: np.ndarray, _: Any) -> int:
+        sizes.append(len(out))
+        done = min(len(out) // each, n_events)
+        offsets[first + 1 : done + 1] = np.arange(first + 1, done + 1) * each
+        return done
+
+    hits = Scratch().run(events, 0, step)
+    assert len(hits.slots) == n_events * each
+    assert sizes == [1024, 4096, 16384, 65536, 131072]
+
+
 def test_what_an_interrupted_search_left_is_thrown_away():
     world, encoded, raw = shared_world(7)
     held = world.speaking("conjunctions")

@@ -2,7 +2,8 @@
 
     board      attribute -> entry of the event at hand, see `verify_kernels.post_event`; stamps only
                ever rise, so it is never cleared
-    out        the slots found so far; doubled when it is full
+    out        the slots found so far; it grows when it is full, and a search that found many gives
+               it away with them
     of(index)  a `Part` for every index that is searched with this scratch: stacks, marks, counters,
                and what the index learns from events, until its owner takes it over (`absorb`)
 
@@ -25,6 +26,9 @@ from matchwood.kernel.verify_kernels import COUNTERS, Batch, Board, Output
 
 KEPT_OUT = 2**22
 """Slots of output that a scratch keeps for the next search; more are given back."""
+
+COPIED_OUT = 2**16
+"""Slots up to which the hits of a search are copied; of more the output itself is given away."""
 
 FEW_ENTRIES = 64
 
@@ -151,7 +155,7 @@ class Scratch:
     def run(self, events: EventBatch, n_attributes: int, step: Callable[..., int]) -> Hits:
         """Search a batch: `step(first, stamp, offsets, out, counters)` returns how far it came.
 
-        A step that stopped early found the output full: it is doubled, and the step goes on.
+        A step that stopped early found the output full: it grows, and the step goes on.
         """
         stamp = self.post(events, n_attributes)
         offsets = np.zeros(events.n_events + 1, np.int64)
@@ -161,8 +165,16 @@ class Scratch:
             done = step(done, stamp, offsets, self.out, counters)
             if done == events.n_events:
                 break
-            self.out = grown(self.out, 2 * len(self.out))
-        slots = self.out[: offsets[-1]].copy()
-        if len(self.out) > KEPT_OUT:
-            self.out = np.empty(1024, np.int32)
+            self.out = grown(self.out, _room(len(self.out), done, events.n_events))
+        slots = self.out[: offsets[-1]]
+        is_copied = len(slots) < COPIED_OUT
+        if is_copied:
+            slots = slots.copy()
+        if not is_copied or len(self.out) > KEPT_OUT:  # what nothing was written to takes no memory
+            self.out = np.empty(min(len(self.out), KEPT_OUT), np.int32)
         return Hits(offsets, slots, counters)
+
+
+def _room(size: int, done: int, n: int) -> int:
+    """Room for more output, if so much is full after some of n events: 2 to 4 times as much."""
+    return min(4 * size, max(2 * size, size * n // max(done, 1)))
