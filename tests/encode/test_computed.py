@@ -7,6 +7,7 @@ import enum
 import uuid
 from collections import namedtuple
 from datetime import UTC, datetime
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -251,6 +252,12 @@ def test_equal_values_of_two_types_are_computed_apart():
     assert m.stats()["unknown"]["size(x)"] == 6 * 5
 
 
+def test_equal_decimals_of_different_digits_are_computed_apart():
+    m = mw.Matcher()
+    m.add(1, "cast(x AS string) = '1.0'")
+    assert [m.match({"x": Decimal(each)}) for each in ("1.0", "1.00", "1.0")] == [[1], [], [1]]
+
+
 def test_values_that_do_not_come_again_are_not_kept():
     known = KnownValues()
     for i in range(3 * MOST_VALUES):
@@ -263,5 +270,6 @@ def test_values_that_do_not_come_again_are_not_kept():
             known.keep(("bigint", i % 10), [(1, i % 10)])
     known.keep(("string", "x" * 1_000), [(1, 1)])
     assert known.find(("bigint", 3)) == ((1, 3),)
-    assert known.find(("array", [1])) is None
+    known.keep((), [(1, 1)])
+    assert known.find(()) is None
     assert known.find(("string", "x" * 1_000)) is None

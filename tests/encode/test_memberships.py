@@ -110,13 +110,13 @@ def tagged(n: int) -> list[tuple[int, str]]:
 
 def test_only_what_is_asked_otherwise_is_computed(monkeypatch: pytest.MonkeyPatch) -> None:
     computed: list[str] = []
-    evaluate = Formula.evaluate
+    with_types = Formula.with_types
 
-    def counted(self: Formula, values: Any) -> Any:
+    def counted(self: Formula, types: tuple[Any, ...], row: dict[str, Any]) -> Any:
         computed.append(self.text)
-        return evaluate(self, values)
+        return with_types(self, types, row)
 
-    monkeypatch.setattr(Formula, "evaluate", counted)
+    monkeypatch.setattr(Formula, "with_types", counted)
     m = mw.Matcher()
     m.add_many(tagged(500))
     m.add("not", "NOT array_contains(tags, 't3') AND price < 5")

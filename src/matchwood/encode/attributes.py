@@ -228,6 +228,11 @@ class Attributes(DerivedAttributes):
             for term in attribute.terms
         }
 
+    def is_of_computed(self, attribute: Attribute) -> bool:
+        """Whether an attribute is a computed one, or holds the values of one that are of a kind."""
+        base = self.all[attribute.base_id] if attribute.base_id >= 0 else attribute
+        return base.formula is not None
+
     def read_by_computed(self) -> set[str]:
         """The attributes that computed ones read."""
         formulas = [each.formula for each in self.computed.values() if each.formula is not None]

@@ -8,7 +8,6 @@ so are the predicates on it; the event is reported, and its other matches stay.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from contextlib import suppress
 from typing import Any
 
 from matchwood.encode.attribute import Attribute
@@ -16,7 +15,7 @@ from matchwood.encode.attributes import Attributes
 from matchwood.encode.dict_events import LONGEST, MOST_VALUES
 from matchwood.encode.plain_values import as_mapping, is_record, plain
 from matchwood.errors import EventError
-from matchwood.lang.functions.evaluate import PATH, Failed, TypeProblem, plain_input
+from matchwood.lang.functions.evaluate import PATH, Failed, Formula, TypeProblem, plain_input
 from matchwood.lang.functions.types import PLAIN_TYPES, type_of
 
 MISSING = object()
@@ -75,15 +74,16 @@ class Inputs:
         self.types[name] = kind
         return kind
 
-    def key(self, attribute: Attribute) -> tuple[Any, ...]:
-        """Types and values of the inputs of a computed attribute; () if one has no type."""
-        assert attribute.formula is not None
+    def key(self, formula: Formula) -> tuple[Any, ...]:
+        """Classes and values of the inputs; () where equal values may mean different things."""
+        event = self._event
         found: list[Any] = []
-        try:
-            for name in attribute.formula.inputs:
-                found += (self.type_of(name), self.row[name])
-        except TypeProblem:
-            return ()
+        for name in formula.inputs:
+            value = event.get(name) if formula.is_flat else self._find(name)
+            kind = value.__class__
+            if kind not in PLAIN_TYPES:
+                return ()
+            found += (kind, value)
         return tuple(found)
 
     def _find(self, name: str) -> Any:
@@ -100,7 +100,7 @@ class GivenInputs(Inputs):
 
 
 class KnownValues:
-    """What values of a computed attribute's inputs became, by their types and values.
+    """What values of a computed attribute's inputs became, by `Inputs.key`.
 
     Kept are entries alone: what is unknown or fails is computed each time, since it is counted.
     Where values hardly come again nothing is kept any more.
@@ -114,20 +114,16 @@ class KnownValues:
 
     def find(self, key: tuple[Any, ...]) -> tuple[tuple[int, int], ...] | None:
         """The entries of values; None where they are not known."""
-        if self._entries is None:
-            return None
-        try:
-            found = self._entries[key]
-        except (KeyError, TypeError):  # a list cannot be looked up
-            return None
-        self._n_found += 1
+        found = None if self._entries is None else self._entries.get(key)
+        if found is not None:
+            self._n_found += 1
         return found
 
     def keep(self, key: tuple[Any, ...], entries: list[tuple[int, Any]]) -> None:
         """Note what values became."""
         known = self._entries
         self._n_missed += 1
-        if known is None:
+        if known is None or not key:
             return
         if self._n_missed > MOST_VALUES and self._n_found < self._n_missed:
             self._entries = None
@@ -137,8 +133,7 @@ class KnownValues:
         if all(type(each) is int for _, each in entries):
             if len(known) >= MOST_VALUES:
                 known.clear()
-            with suppress(TypeError):
-                known[key] = tuple(entries)
+            known[key] = tuple(entries)
 
 
 _LONG = 2**63
@@ -151,7 +146,7 @@ def compute(attributes: Attributes, attribute: Attribute, inputs: Inputs) -> Any
     formula = attribute.formula
     assert formula is not None
     try:
-        types = tuple([inputs.type_of(name) for name in formula.inputs])  # known, after `key`
+        types = tuple([inputs.type_of(name) for name in formula.inputs])
         value, is_partial = formula.with_types(types, inputs.row)
         if is_partial:
             attributes.unknown[attribute.label] += 1

@@ -91,6 +91,26 @@ def batch_of(
     )
 
 
+def batch_with(
+    batch: EventBatch, sizes: Sequence[int], attrs: Sequence[int], keys: Sequence[int]
+) -> EventBatch:
+    """A batch of plain entries with more of them: `sizes` tells how many each event gets."""
+    if not attrs:
+        return batch
+    n, new = batch.n_events, np.array(attrs, np.int64)
+    width = 1 + max(int(new.max()), int(batch.attr.max(initial=0)))
+    more = np.array(sizes, np.int64)
+    place = np.repeat(np.arange(n), more) * width + new
+    order = np.argsort(place)
+    there = np.repeat(np.arange(n), np.diff(batch.start)) * width + batch.attr
+    at = np.searchsorted(there, place[order])
+    attr = np.insert(batch.attr, at, new[order].astype(np.int32))
+    key = np.insert(batch.lo, at, np.array(keys, np.int64)[order])
+    start = batch.start.copy()
+    start[1:] += np.cumsum(more)
+    return EventBatch(start, attr, key, key)
+
+
 def merged(batch: EventBatch, numbers: list[int], encoded: EncodedEvents) -> EncodedEvents:
     """Events of a batch that had no entries get those that were made by hand."""
     hand = encoded.batch

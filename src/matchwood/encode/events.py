@@ -23,7 +23,7 @@ from matchwood.encode.attribute import Attribute
 from matchwood.encode.attributes import Attributes
 from matchwood.encode.computed import UNKNOWN, Inputs, compute, find_value
 from matchwood.encode.dict_events import PLAIN, DictReader, Made, Shape
-from matchwood.encode.event_batch import EncodedEvents, EventBatch, batch_of, merged
+from matchwood.encode.event_batch import EncodedEvents, EventBatch, batch_of, batch_with, merged
 from matchwood.encode.interval_events import KeySets, interval_entries
 from matchwood.encode.keys import WrongValue, describe, exact_number, float_place
 from matchwood.encode.kinds import MOMENTS
@@ -54,7 +54,8 @@ def encode_event(attributes: Attributes, event: Any) -> EventBatch:
         compiled = None if plan is None else plan.read(attributes, event)
         if compiled is not None:
             attr, key = compiled
-            return EventBatch(np.array((0, len(key)), np.int64), attr, key, key)
+            batch = EventBatch(np.array((0, len(key)), np.int64), attr, key, key)
+            return with_computed(attributes, batch, [event], [False]).batch
         quick = _quick(attributes, event, [])
         if quick is not None:
             shape, keys = quick
@@ -83,11 +84,12 @@ def encode_events(attributes: Attributes, events: Any) -> EncodedEvents:
     if plan is None:
         return _encode_list(attributes, given)
     start, attr, key, is_left = plan.read_many(attributes, given)
-    batch = EventBatch(start, attr, key, key)
+    read = with_computed(attributes, EventBatch(start, attr, key, key), given, is_left.tolist())
     left = np.flatnonzero(is_left).tolist()
     if not left:
-        return EncodedEvents(batch, {})
-    return merged(batch, left, _encode_list(attributes, [given[i] for i in left]))
+        return read
+    others = merged(read.batch, left, _encode_list(attributes, [given[i] for i in left]))
+    return others._replace(warnings={**read.warnings, **others.warnings})
 
 
 def _dict_plan(attributes: Attributes, n: int) -> DictPlan | None:
@@ -200,6 +202,44 @@ def _entries(attributes: Attributes, event: Any, problems: list[EventError]) -> 
     return sorted(found.items())
 
 
+def with_computed(
+    attributes: Attributes, batch: EventBatch, events: list[Any], is_left: list[bool]
+) -> EncodedEvents:
+    """Events that compiled code has read, with their computed attributes; but those that it left.
+
+    What is wrong with an event goes to the warnings.
+    """
+    warnings: dict[int, list[EventError]] = {}
+    if not attributes.computed:
+        return EncodedEvents(batch, {}, warnings)
+    attrs: list[int] = []
+    keys: list[int] = []
+    sizes: list[int] = []
+    for number, event in enumerate(events):
+        found: dict[int, Any] = {}
+        if not is_left[number]:
+            problems: list[EventError] = []
+            found = computed_entries(attributes, event, problems)
+            if problems:
+                warnings[number] = problems
+        sizes.append(len(found))
+        attrs += found
+        keys += found.values()
+    return EncodedEvents(batch_with(batch, sizes, attrs, keys), {}, warnings)
+
+
+def computed_entries(
+    attributes: Attributes, event: Mapping[str, Any], problems: list[EventError]
+) -> dict[int, int]:
+    """The entries of computed attributes, and of their absences; by attribute, not in order."""
+    found: dict[int, Any] = {}
+    unknown = _compute(attributes, event, found, problems)
+    for attribute in attributes.computing.absences:
+        if attribute.id not in found and attribute not in unknown:
+            found[attribute.absence_id] = 1
+    return found
+
+
 def _compute(
     attributes: Attributes,
     event: Mapping[str, Any],
@@ -214,7 +254,8 @@ def _compute(
         value = find_value(event, membership.name)
         found.update(dict.fromkeys(membership.true_for(value, attributes, problems), 1))
     for attribute, known in zip(plan.ordinary, plan.known, strict=True):
-        key = inputs.key(attribute)
+        assert attribute.formula is not None
+        key = inputs.key(attribute.formula)
         entries: Iterable[Entry] | None = known.find(key)
         if entries is None:
             before = attributes.unknown[attribute.label]

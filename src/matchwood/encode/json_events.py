@@ -82,7 +82,7 @@ class JsonLines:
         plan = plan_for(attributes, len(self))
         if plan is None:
             return self._by_hand(attributes, range(len(self)), None, None)
-        if plan.is_by_hand:
+        if plan.is_by_hand or plan.has_computed:
             tape = walk(self._data, self._begin, self._end, plan.paths)
             return self._by_hand(attributes, range(len(self)), plan, tape)
         try:

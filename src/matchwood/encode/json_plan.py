@@ -59,6 +59,7 @@ class JsonPlan(NamedTuple):
     paths: Paths
     plan: Plan
     is_by_hand: bool  # whether every document is: some attribute needs other values or absences
+    has_computed: bool  # whether computed attributes are to be added to what is read
     readers: list[Any]  # `JsonReader`s that no thread uses
 
 
@@ -128,7 +129,8 @@ def make_plan(attributes: Attributes) -> JsonPlan:
             for of in set(range(N_CLASSES)) - accepted:
                 n_unknown[path, of] += 1
     numbered = {each.id: path for path, each in enumerate(wanted.values())}
-    absent = [numbered.get(each.id, NONE) for each in attributes.absences]
+    absences = [each for each in attributes.absences if not attributes.is_of_computed(each)]
+    absent = [numbered.get(each.id, NONE) for each in absences]
     return JsonPlan(
         attributes.changes,
         names,
@@ -136,9 +138,10 @@ def make_plan(attributes: Attributes) -> JsonPlan:
         _filled(
             tables, presence, action, target, table, n_unknown,
             np.array(absent, np.int32),
-            np.array([each.absence_id for each in attributes.absences], np.int32),
+            np.array([each.absence_id for each in absences], np.int32),
         ),
-        bool(attributes.computed) or NONE in absent or any(map(is_internal, wanted)),
+        NONE in absent or any(map(is_internal, wanted)),
+        bool(attributes.computed),
         [],
     )  # fmt: skip
 

@@ -112,6 +112,8 @@ class Computing(NamedTuple):
     memberships: list[Membership]
     known: list[KnownValues]
     """Of each ordinary one: what its values before became."""
+    absences: list[Attribute]
+    """Of computed attributes, those of which it is asked whether they are NULL."""
 
 
 def computing(attributes: Attributes) -> Computing:
@@ -143,7 +145,8 @@ def _made(attributes: Attributes, key: tuple[int, int]) -> Computing:
             memberships.append(_group(name, chosen))
             hashed.update(each.id for each, _ in chosen)
     ordinary = [each for each in every if each.id not in hashed]
-    return Computing(key, ordinary, memberships, [KnownValues() for _ in ordinary])
+    absences = [each for each in attributes.absences if attributes.is_of_computed(each)]
+    return Computing(key, ordinary, memberships, [KnownValues() for _ in ordinary], absences)
 
 
 def _group(name: str, tests: list[tuple[Attribute, list[Any]]]) -> Membership:

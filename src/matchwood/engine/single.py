@@ -76,6 +76,8 @@ class SingleView:
                 return False
         for part in parts:
             part.count_unknown()
+            if part.plan.has_computed:
+                part.add_computed(event)
         return True
 
     def search(self, scratch: Scratch, most: int = 0) -> list[int]:

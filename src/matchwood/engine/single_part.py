@@ -10,6 +10,7 @@ import numpy as np
 
 from matchwood.encode.dict_plan import DictOneByOne, DictPlan
 from matchwood.encode.event_batch import EventBatch
+from matchwood.encode.events import computed_entries
 from matchwood.encode.json_plan import JsonPlan
 from matchwood.encode.json_reader import JsonOneByOne, JsonReader
 from matchwood.engine.single_kernels import ENDING, FULL, NO_ROOM, STEP_WORDS, Ending, end_event
@@ -45,6 +46,7 @@ class SinglePart:
         self._documents: JsonOneByOne | None = None
         self._last: DictOneByOne | JsonOneByOne | None = None
         n = 2 * len(plan.names) + len(plan.plan.absent)
+        n += len(self.attributes) if plan.has_computed else 0
         attr = np.full(n, len(self.attributes) - 1, np.int32)  # the highest: so long are boards
         key = np.zeros(n, np.int64)
         self._events = EventBatch(np.zeros(2, np.int64), attr, key, key)
@@ -145,11 +147,24 @@ class SinglePart:
                 dicts = self._dicts = plan.one_by_one(start, attr, key)
             self._last = dicts
             return dicts.read(event)
+        if self.plan.has_computed:
+            return False
         if self._documents is None:
             start, attr, key = self._events[:3]
             self._documents = JsonReader(self.plan).one_by_one(start, attr, key)
         self._last = self._documents
         return self._documents.read(event)
+
+    def add_computed(self, event: dict[str, Any]) -> None:
+        """Add the computed attributes of the event that was read."""
+        start, attr, key = self._events[:3]
+        found = computed_entries(self.attributes, event, [])
+        n = int(start[1])
+        last = n + len(found)
+        attr[n:last], key[n:last] = list(found), list(found.values())
+        order = attr[:last].argsort()
+        attr[:last], key[:last] = attr[order], key[order]
+        start[1] = last
 
     def count_unknown(self) -> None:
         """Count the predicates that the event left unknown."""

@@ -40,6 +40,7 @@ class Formula:
         self.tree = _with_paths(tree)
         self._written = tree
         self.inputs: list[str] = _inputs(self.tree)
+        self.is_flat = not any("." in name or PATH in name for name in self.inputs)
         self._plans: dict[tuple[Any, ...], _Plan] = {}
 
     @property
