@@ -273,3 +273,15 @@ def test_values_that_do_not_come_again_are_not_kept():
     known.keep((), [(1, 1)])
     assert known.find(()) is None
     assert known.find(("string", "x" * 1_000)) is None
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["floor(x) = x", "x + y = 2361183241434822606848", "cast(x AS decimal(38,0)) = x",
+     "nums[0] + x = y * 2", "x % 7 = 2", "(0 - x) % 7 = -2", "round(x, -1) > 0"],
+)  # fmt: skip
+def test_an_int_beyond_64_bits_is_a_decimal(text):
+    m = mw.Matcher()
+    m.add(1, text)
+    m.add(2, "cast(x AS int) = 1")  # fails, for this attribute alone
+    assert m.match({"x": 2**70, "y": 2**70, "nums": [2**70]}) == [1]

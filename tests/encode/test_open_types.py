@@ -204,3 +204,16 @@ def test_constants_of_several_kinds_in_one_list_are_refused():
     with pytest.raises(mw.SchemaError, match="of one kind"):
         m.add(1, "x IN (1, 'a')")
     assert m.stats()["attributes"] == 0
+
+
+@pytest.mark.parametrize("kind", [pa.decimal128(10, 2), pa.decimal128(30, 2), pa.float64()])
+def test_a_column_of_numbers_leaves_predicates_of_strings_unknown(kind):
+    m = mw.Matcher()
+    m.add("text", "x < 'a'")
+    m.add("number", "x > 1")
+    m.add("moment", "x > DATE '2026-01-01'")
+    m.add("unknown", "(x = 'a') IS UNKNOWN")
+    values = [Decimal("0.50"), Decimal("1.50"), Decimal("2.50"), Decimal("3.00"), None]
+    table = pa.table({"x": pa.array(values).cast(kind)})
+    found = [list(each) for each in m.match_many(table)]
+    assert found == [["unknown"], *[["number", "unknown"]] * 3, ["unknown"]]

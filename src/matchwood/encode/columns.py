@@ -326,7 +326,12 @@ def _decimal_column(keys: Keys, column: pa.Array) -> ColumnKeys:
     codes = encoded.indices.to_numpy(zero_copy_only=False)
     words = encoded.dictionary
     is_narrow = pa.types.is_decimal128(words.type) and words.type.precision <= NARROW
-    if is_narrow and isinstance(keys, DictionaryKeys) and len(words) > keys.n_constants:
+    if (
+        is_narrow
+        and isinstance(keys, DictionaryKeys)
+        and keys.type == "number"
+        and len(words) > keys.n_constants
+    ):
         distinct, bad = _narrow_decimals(keys, words), None
     else:
         distinct, bad = _each(keys, words)

@@ -17,7 +17,9 @@ AGGREGATES = frozenset((
     "COLLECT_SET", "FIRST", "LAST", "ANY_VALUE", "MEDIAN", "PERCENTILE", "ROW_NUMBER", "RANK",
     "DENSE_RANK", "LAG", "LEAD", "NTILE", "APPROX_COUNT_DISTINCT", "MAX_BY", "MIN_BY",
 ))  # fmt: skip
+_BITS = "; operators on bits are not taken"
 SECOND_LOOK = {
-    "&&": "write AND", "&": "write AND", "|": "write OR", "^": "write XOR",
+    "&&": "write AND", "&": f"write AND{_BITS}", "|": f"write OR{_BITS}",
+    "^": f"write XOR{_BITS}",
     "::": "write cast(x AS type)", ";": "write one expression, without a semicolon",
 }  # fmt: skip

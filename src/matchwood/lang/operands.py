@@ -182,7 +182,7 @@ class OperandReader(TokenReader):
         if name.upper() in NOT_DETERMINISTIC:
             return self._source.expected(i, "a function", NOT_DETERMINISTIC[name.upper()])
         if name.upper() in AGGREGATES:
-            hint = "aggregates look at many events, a condition at one"
+            hint = "aggregates and windows look at many events, a condition at one"
             return self._source.expected(i, "a function of one event", hint)
         near = nearest(name)
         hint = f"did you mean {near}?" if near else "docs/language.md lists the functions"

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
+from decimal import Decimal
 from typing import Any
 
 from matchwood.lang.cells import CELL, Cell
@@ -22,7 +23,14 @@ from matchwood.lang.functions import choices, collections, conditions, strings, 
 from matchwood.lang.functions.binding import Get, Row, Types, bind
 from matchwood.lang.functions.cell_reading import CellReading
 from matchwood.lang.functions.registry import FUNCTIONS
-from matchwood.lang.functions.types import Failed, TypeProblem, is_mixed, type_of
+from matchwood.lang.functions.types import (
+    LONG_MAX,
+    LONG_MIN,
+    Failed,
+    TypeProblem,
+    is_mixed,
+    type_of,
+)
 from matchwood.lang.scalars import Attr, Call, Cast, Lambda, Lit, Scalar, parts, text_of
 
 __all__ = [
@@ -142,15 +150,24 @@ def _inputs(node: Scalar) -> list[str]:
 
 
 def plain_input(value: Any) -> Any:
-    """A value of an event as one of Python's own."""
-    if value is None or type(value) in (int, float, str, bool, list):
+    """A value of an event as one of Python's own; an int beyond 64 bits is a decimal, as in Spark,
+    in lists, too.
+    """
+    kind = type(value)
+    if kind is int:
+        return value if LONG_MIN <= value <= LONG_MAX else Decimal(value)
+    if kind is list:
+        if any(type(each) is int and not LONG_MIN <= each <= LONG_MAX for each in value):
+            return [plain_input(each) for each in value]
+        return value
+    if value is None or kind in (float, str, bool):
         return value
     if isinstance(value, datetime):
         from matchwood.lang.python_values import as_value
 
         return as_value(value)
     if isinstance(value, tuple):
-        return list(value)
+        return plain_input(list(value))
     if type(value).__module__ == "numpy":
         from matchwood.lang.python_values import as_value
 
