@@ -77,7 +77,7 @@ def main() -> None:
 def tables(given: argparse.Namespace) -> tuple[pa.Table, pa.Table, dict[str, str]]:
     """Subscriptions, wide events and declared types."""
     if given.workload == "begen":
-        workload = find_workload("begen", n_events=given.events, match_probability=1e-5)
+        workload = find_workload("begen", match_probability=1e-5, min_predicates=6)
         return (
             plain_tables.predicates(workload, 0, given.subscriptions),
             plain_tables.wide(workload, 0, given.events).drop_columns(["event_id"]),

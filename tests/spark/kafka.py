@@ -1,64 +1,103 @@
-"""A Kafka broker for tests, on loopback, from jars of Maven's central repository.
+"""A Kafka broker for tests, on loopback, from jars that Spark's own resolver of packages fetches.
 
 python tests/spark/kafka.py FOLDER     fetch the jars; `bin/setup dev` does, into .venv/kafka
 
-Files are listed with their checksums in tests/fixtures/kafka_jars.txt: `broker` is one node of
-Kafka (it is its own controller), `connector` is what Spark needs to read and write topics.
+Packages are listed with the checksums of their jars in tests/fixtures/kafka_jars.txt: `broker` is
+one node of Kafka (it is its own controller), `connector` is what Spark needs to read and write
+topics.
 """
 
 from __future__ import annotations
 
 import hashlib
 import os
+import shutil
 import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import time
-import urllib.request
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import NamedTuple
 
-SOURCE = "maven:"
 LIST = Path(__file__).parents[1] / "fixtures" / "kafka_jars.txt"
 JARS = Path(os.environ.get("MATCHWOOD_KAFKA", Path(sys.prefix) / "kafka"))
 """Where the jars are looked for."""
 
 CLUSTER = "MkU3OEVBNTcwNTJENDM2Qk"
 JAVA = ("-Xmx256m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
+PATIENCE = 90
+"""Seconds that fetching may take."""
 
 
-def listed(folder: Path) -> list[tuple[Path, str, str]]:
-    """File, checksum and address of each jar."""
+class Jar(NamedTuple):
+    """A package that is fetched: what it is for, the checksum of its jar, and its coordinates."""
+
+    kind: str
+    sha256: str
+    group: str
+    name: str
+    version: str
+
+    @property
+    def file(self) -> str:
+        return f"{self.kind}/{self.name}-{self.version}.jar"
+
+
+def listed() -> list[Jar]:
     rows = [line.split() for line in LIST.read_text().splitlines()]
-    return [(folder / kind / Path(path).name, digest, path) for kind, digest, path in rows]
+    return [Jar(kind, digest, *package.split(":")) for kind, digest, package in rows]
 
 
 def are_there(folder: Path = JARS) -> bool:
-    return all(file.exists() for file, _, _ in listed(folder))
+    return all((folder / jar.file).exists() for jar in listed())
 
 
 def fetch(folder: Path) -> None:
-    """Fetch what is missing; a file that is not the expected one is an error."""
+    """Fetch all jars; SystemExit if that fails, or if one is not the expected one."""
+    import pyspark
 
-    def one(wanted: tuple[Path, str, str]) -> None:
-        file, digest, path = wanted
-        if file.exists():
-            return
-        with urllib.request.urlopen(SOURCE + path, timeout=20) as opened:
-            data = opened.read()
-        if hashlib.sha256(data).hexdigest() != digest:
-            raise SystemExit(f"{SOURCE + path}: expected sha256 {digest}, found another")
-        file.parent.mkdir(parents=True, exist_ok=True)
-        aside = file.with_suffix(".part")
-        aside.write_bytes(data)
-        aside.replace(file)
+    from matchwood.spark import ensure_java
 
-    threads = ThreadPoolExecutor(8)
-    try:
-        list(threads.map(one, listed(folder)))
-    finally:
-        threads.shutdown(cancel_futures=True)  # after a failure, wait for no others
+    if are_there(folder):
+        return
+    ensure_java()
+    (resolver,) = (Path(pyspark.__file__).parent / "jars").glob("ivy-*.jar")
+    with tempfile.TemporaryDirectory() as work:
+        wanted, found = Path(work, "ivy.xml"), Path(work, "found")
+        wanted.write_text(_wanted())
+        command = [java(), "-jar", str(resolver), "-ivy", str(wanted), "-cache", f"{work}/cache",
+                   "-retrieve", f"{found}/[conf]/[artifact]-[revision].[ext]"]  # fmt: skip
+        try:
+            subprocess.run(command, check=True, capture_output=True, timeout=PATIENCE)
+        except subprocess.SubprocessError as error:
+            raise SystemExit(f"the jars of Kafka cannot be fetched: {error}") from None
+        for jar in listed():
+            data = (found / jar.file).read_bytes()
+            if hashlib.sha256(data).hexdigest() != jar.sha256:
+                raise SystemExit(f"{jar.file}: expected sha256 {jar.sha256}, found another")
+        shutil.rmtree(folder, ignore_errors=True)
+        shutil.copytree(found, folder)
+
+
+def _wanted() -> str:
+    """The packages in the resolver's language; the list has what they depend on."""
+    rows = [
+        f'<dependency org="{jar.group}" name="{jar.name}" rev="{jar.version}" transitive="false" '
+        f'conf="{jar.kind}->default"/>'
+        for jar in listed()
+    ]
+    return (
+        '<ivy-module version="2.0"><info organisation="matchwood" module="kafka"/><configurations>'
+        '<conf name="broker"/><conf name="connector"/></configurations>'
+        f'<dependencies>{"".join(rows)}<conflict manager="all"/></dependencies></ivy-module>'
+    )
+
+
+def java() -> str:
+    home = os.environ.get("JAVA_HOME")
+    return str(Path(home, "bin", "java")) if home else "java"
 
 
 class Broker:
@@ -84,9 +123,7 @@ class Broker:
         subprocess.run(self._java(*format_), check=True, capture_output=True)
 
     def _java(self, *arguments: str) -> list[str]:
-        home = os.environ.get("JAVA_HOME")
-        java = str(Path(home) / "bin" / "java") if home else "java"
-        return [java, *JAVA, "-cp", str(JARS / "broker" / "*"), *arguments]
+        return [java(), *JAVA, "-cp", str(JARS / "broker" / "*"), *arguments]
 
     def start(self) -> None:
         """Start it, and wait until it listens."""

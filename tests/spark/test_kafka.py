@@ -1,6 +1,7 @@
 """Events from a Kafka topic of several partitions beside rules that change; the broker is killed.
 
 Needs the jars of a broker and of Spark's connector: `python tests/spark/kafka.py .venv/kafka`.
+Took 59 s on two cores that other work (load 13) kept busy; most of it are starts of Java.
 """
 
 from __future__ import annotations
