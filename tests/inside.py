@@ -55,7 +55,13 @@ def routing_of(m: Matcher) -> Routing:
 
 def context_cells(m: Matcher) -> int:
     """Cells of the table of context values; 0 before the first context."""
-    return 0 if m._store.contexts is None else m._store.contexts.cells.size
+    contexts = m._view.contexts
+    return 0 if contexts is None else contexts.cells.size
+
+
+def lock_of_contexts(m: Matcher) -> Any:
+    """What is held while the context part is changed or searched."""
+    return m._access.contexts
 
 
 def slot_of(m: Matcher, id_: Any) -> int:

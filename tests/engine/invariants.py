@@ -22,6 +22,7 @@ from matchwood.encode.predicate_kernels import FREE, HIGH, SEED
 from matchwood.encode.predicates import PredicateTable
 from matchwood.engine.routing import Routing
 from matchwood.engine.subscriptions import Subscriptions
+from matchwood.lang.names import is_context
 
 MASK = 2**64 - 1
 
@@ -173,6 +174,8 @@ def check_derived(attributes: Attributes, predicates: PredicateTable) -> None:
     for attribute in attributes.by_name.values():
         supplied |= {pattern.attr_id for pattern in attribute.patterns.values()}
         supplied |= set(attribute.terms.values())  # decided by the context
+        if is_context(attribute.name):
+            supplied.add(attribute.absence_id)
     for pred in live_predicates(predicates):
         tested = attributes.all[predicates.layout.attr[pred]]
         assert not tested.is_derived or tested.id in supplied

@@ -233,13 +233,20 @@ def test_an_interruption_while_writing_leaves_memory_and_log_alike(
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("has_contexts", [False, True])
 @pytest.mark.parametrize("damage", ["byte", "short", "manifest", "missing", "newer"])
-def test_a_damaged_snapshot_is_built_again_with_a_warning(tmp_path: Path, damage: str) -> None:
+def test_a_damaged_snapshot_is_built_again_with_a_warning(
+    tmp_path: Path, damage: str, has_contexts: bool
+) -> None:
+    """has_contexts: whether it is the segment of subscriptions with contexts."""
     with filled(tmp_path / "f") as m:
         m.checkpoint()
         m.add("late", "x = 2")
         before = everything(m)
-    (file,) = (tmp_path / "f" / "segments").glob("s-*/g-*/expression_code.npy")
+    files = (tmp_path / "f" / "segments").glob("s-*/g-*/expression_code.npy")
+    linked = (tmp_path / "f" / "segments").glob("s-*/g-*/context_keys.npy")
+    homes = {each.parent for each in linked}
+    (file,) = [each for each in files if (each.parent in homes) == has_contexts]
     manifest = tmp_path / "f" / "checkpoint.json"
     if damage == "byte":
         file.write_bytes(file.read_bytes()[:-1] + b"\x07")

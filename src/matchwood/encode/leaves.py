@@ -12,9 +12,11 @@ keys.
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from copy import copy
 from typing import Any
+
+import numpy as np
 
 from matchwood.encode.exact import has_decimal, spelled_out
 from matchwood.encode.kinds import of_kind
@@ -34,6 +36,7 @@ from matchwood.encode.merge_kernels import (
     or_token,
 )
 from matchwood.forms.nnf import nnf
+from matchwood.kernel.arrays import slices
 from matchwood.lang.nodes import (
     And,
     Between,
@@ -129,6 +132,29 @@ class LeafBatch:
         some.row_start = array("q", [at - row for at in self.row_start[first : last + 1]])
         return some
 
+    def some(self, expressions: Sequence[int]) -> LeafBatch:
+        """A batch of some expressions of this one, ascending."""
+        chosen = np.asarray(expressions, np.int64)
+        row_start, expr_start, start = map(
+            np.asarray, (self.row_start, self.expr_start, self.start)
+        )
+        n_rows, n_tokens = np.diff(row_start)[chosen], np.diff(expr_start)[chosen]
+        rows = slices(row_start[chosen], n_rows)
+        n_values = np.diff(start)[rows]
+        values = slices(start[rows], n_values)
+        some = LeafBatch()
+        some.names = self.names
+        some.attr = np.asarray(self.attr)[rows]
+        some.position = array("i", np.asarray(self.position)[rows].tolist())  # of errors, as ints
+        some.op = np.asarray(self.op, np.uint8)[rows]
+        is_array = isinstance(self.values, np.ndarray)
+        some.values = self.values[values] if is_array else [self.values[at] for at in values]
+        some.start, some.expr_start, some.row_start = map(_starts, (n_values, n_tokens, n_rows))
+        code = np.asarray(self.code)[slices(expr_start[chosen], n_tokens)]
+        moved = np.repeat(some.row_start[:-1] - row_start[chosen], n_tokens)
+        some.code = np.where(code >= 0, code + moved, code).astype(np.int32)
+        return some
+
     def _write(self, node: Expr) -> None:
         if isinstance(node, (And, Or)):
             token = and_token if isinstance(node, And) else or_token
@@ -208,3 +234,8 @@ _WRITERS: dict[type[Expr], Callable[..., None]] = {
     IsNull: LeafBatch._is_null,
     Relation: LeafBatch._relation,
 }
+
+
+def _starts(sizes: np.ndarray) -> np.ndarray:
+    """Where slices of these sizes begin, and the end of the last."""
+    return np.concatenate([[0], np.cumsum(sizes)])

@@ -11,6 +11,11 @@ every reader: it begins when all searches that were under way are over.
     change              main lock
     change, guarded     main lock -> the locks of all readers
 
+The context part of a view (`context_part`) has a lock of its own, which is taken last:
+
+    search, contexts    the lock of one free reader -> the lock of contexts, for that part alone
+    change, contexts    main lock -> the lock of contexts, from its first step in that part on
+
 There is no counter of readers: an exception can arrive between any two lines, and a counter that it
 has left behind would block all later changes.  Locks are only ever held by `with`.
 """
@@ -21,7 +26,7 @@ import threading
 import time
 import weakref
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -69,6 +74,7 @@ class Access:
     def reset(self) -> None:
         """Begin anew, with locks that nobody holds: in a child process, after a fork."""
         self._main = threading.RLock()
+        self.contexts = threading.RLock()
         self._listing = threading.Lock()  # held while the list of readers is made anew
         self._is_wanted = False  # a hint alone: if it is wrong, a search goes the longer way
         self._readers: list[weakref.ref[Reader]] = []
@@ -135,6 +141,15 @@ class Access:
         finally:
             self._is_wanted = False
 
+    def take_contexts(self, until: ExitStack) -> None:
+        """Take the lock of contexts until a block ends; not while the thread has it."""
+        until.callback(self._give_contexts)  # before it is taken: an exception may be raised then
+        self.contexts.acquire()
+
+    def _give_contexts(self) -> None:
+        if _is_held(self.contexts):
+            self.contexts.release()
+
     @property
     def is_mine(self) -> bool:
         """Whether the calling thread has exclusive access."""
@@ -185,9 +200,11 @@ class Access:
         for reader in self.readers():
             reader.lock.acquire()
             self._held.append(reader)
+        self.contexts.acquire()
 
     def release(self) -> None:
         """Give back what `hold` took, in the process that has forked."""
+        self.contexts.release()
         while self._held:
             self._held.pop().lock.release()
         self._main.release()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
@@ -25,8 +25,9 @@ Progress = Callable[[int, int], None] | None
 class Target(Protocol):
     """What a change is carried out on: a store that changes in place, or a draft of a view."""
 
-    is_aside: ClassVar[bool]
-    """Whether nothing has to be undone if the change fails."""
+    @property
+    def is_aside(self) -> bool:
+        """Whether nothing has to be undone if the change fails."""
 
     def has(self, id_: Any) -> bool: ...
 

@@ -12,6 +12,8 @@ removed later.
 After many changes a thread does this in the background (`Checkpoints`), so that opening never has
 much to carry out and the log never has many removals to tell.
 
+The store of subscriptions with contexts is copied at step 1 and written anew each time.
+
 A guarded view (`view`) has one store that changes in place: it is written as a whole, and nothing
 else happens meanwhile.  So its checkpoints are only made when they are asked for.
 """
@@ -28,7 +30,13 @@ from weakref import ref
 from matchwood.encode.dict_plan import make_plans
 from matchwood.engine.merge import STEP, merged
 from matchwood.engine.planned import Planned
-from matchwood.engine.segment_files import publish, remove_unnamed, write_segment
+from matchwood.engine.segment_files import (
+    copied,
+    publish,
+    remove_unnamed,
+    write_collected,
+    write_segment,
+)
 from matchwood.engine.view import Part
 
 if TYPE_CHECKING:
@@ -66,19 +74,24 @@ def write_checkpoint(owner: Owner, pause: Callable[[], None] | None = None) -> N
                 _write_guarded(matcher, durable)
                 parts = None
             else:
+                with matcher._compact_contexts() as store:
+                    linked = None if store is None else copied(store)
                 view = matcher._frozen()
                 parts = view.segments
         del matcher
         if parts is not None:
             written = [_written(owner, durable, part, pause) for part in parts]
-            publish(durable.folder, written, seq, view.n_added)
+            name = None
+            if linked is not None:
+                name = write_collected(durable.folder, linked, pause, durable.is_synced)
+            publish(durable.folder, written, seq, view.n_added, name)
         _tell_log(access, durable, seq, n_tail, pause)
         if not durable.is_closed:
             remove_unnamed(durable.folder)
 
 
 def _write_guarded(matcher: Holding, durable: Durable) -> None:
-    with matcher._as_one(is_compact=True) as store:
+    with matcher._as_stores(is_compact=True) as (store, _):
         store.file = write_segment(durable.folder, store, None, durable.is_synced)
         publish(durable.folder, [Part(store)], durable.seq, store.subscriptions.n_added)
 

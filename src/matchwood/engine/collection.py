@@ -77,7 +77,7 @@ class Collection:
     _view: View
     _reading: Callable[[], AbstractContextManager[View]]
     _changing: Callable[..., AbstractContextManager[Target]]
-    _as_one: Callable[..., AbstractContextManager[Store]]
+    _as_stores: Callable[..., AbstractContextManager[tuple[Store, Store | None]]]
 
     def __iter__(self) -> Iterator[Id]:
         return iter(self.ids())
@@ -126,9 +126,11 @@ class Collection:
 
     def priorities(self) -> np.ndarray:
         """Priorities by slot, for owners of columns (see `find`)."""
-        with self._as_one() as store:
-            subscriptions = store.subscriptions
-            return subscriptions.columns.priorities(np.arange(subscriptions.n_slots))
+        with self._as_stores():
+            facts = [part.store.subscriptions for part in self._view.searched]
+            return np.concatenate(
+                [each.columns.priorities(np.arange(each.n_slots)) for each in facts]
+            )
 
     def own_types(self) -> dict[str, str] | None:
         """The types that tables of own attributes declared; None where there are no attributes."""
@@ -163,7 +165,7 @@ class Collection:
 
     def __repr__(self) -> str:
         n, store = len(self._view), self._view.head
-        contexts = store.contexts
+        contexts = self._view.contexts
         more = f", {len(contexts):,} contexts" if contexts is not None else ""
         name = store.routing.name
         return f"<{type(self).__name__}: {n:,} subscriptions, index {name!r}{more}>"
@@ -184,8 +186,8 @@ class Collection:
         """Pickling carries the whole matcher; the copy is independent and lives in memory."""
         from matchwood.engine.copies import new_matcher, state_of
 
-        with self._as_one(is_compact=True) as store:
-            return new_matcher, (state_of(store),)
+        with self._as_stores(is_compact=True) as (store, linked):
+            return new_matcher, (state_of(store, linked),)
 
 
 _JSON = ("attributes", "payload")

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
+from matchwood.engine.context_draft import context_store
 from matchwood.engine.metrics import measured
 from matchwood.engine.subscriptions import Id, check_id
 from matchwood.engine.tidy import hold_strings
@@ -88,18 +89,19 @@ class ContextValues:
 
         For owners that set earlier values again between encoded events, see `find`.
         """
-        with self._changing(bound=True) as store:
+        with self._changing(bound=True) as target:
+            store = context_store(target)
             store.spoil()
             hold_strings(store)
 
     def context(self, id: Id) -> dict[str, Any]:
         """The values of a context that are set now."""
         with self._reading() as view:
-            contexts = view.head.contexts
+            contexts = view.contexts
             return {} if contexts is None else contexts.values(check_id(id, "a context's id"))
 
     def context_ids(self) -> list[Id]:
         """The contexts that have a value or a subscription."""
         with self._reading() as view:
-            contexts = view.head.contexts
+            contexts = view.contexts
             return [] if contexts is None else contexts.ids()

@@ -5,7 +5,9 @@ from __future__ import annotations
 import copy
 from typing import TYPE_CHECKING, Any
 
-from matchwood.engine.parts import collect, rebuild
+import numpy as np
+
+from matchwood.engine.pairs import collect_pair, rebuild_pair
 from matchwood.errors import FormatError
 
 if TYPE_CHECKING:
@@ -15,9 +17,9 @@ FORM = 1
 """Of pickled matchers; raised whenever an older version could misread one."""
 
 
-def state_of(store: Store) -> dict[str, Any]:
-    """What a copy is made of: independent of the store, which has no gaps."""
-    settings, arrays = collect(store)
+def state_of(store: Store, linked: Store | None = None) -> dict[str, Any]:
+    """What a copy is made of: independent of the stores (`pairs`), which have no gaps."""
+    settings, arrays = collect_pair(store, linked)
     return {
         "form": FORM,
         "settings": copy.deepcopy(settings),
@@ -26,16 +28,26 @@ def state_of(store: Store) -> dict[str, Any]:
     }
 
 
-def store_of(state: dict[str, Any]) -> Store:
-    """A store from what `state_of` gave."""
+def stores_of(state: dict[str, Any]) -> tuple[Store, Store | None]:
+    """The stores from what `state_of` gave."""
     if state.get("form") != FORM:
         raise FormatError(
             f"expected a matcher pickled in form {FORM}, found {state.get('form')!r}: "
             "use save() and load() between versions"
         )
-    store = rebuild(state["settings"], state["arrays"], verify=False, is_current=True)
-    store.attributes.column_types = state["column_types"]
-    return store
+    stores = rebuild_pair(state["settings"], state["arrays"], verify=False, is_current=True)
+    for store in stores:
+        if store is not None:
+            store.attributes.column_types = dict(state["column_types"])
+    return stores
+
+
+def copy_of(store: Store) -> Store:
+    """An independent copy of a store without gaps, with its numbers in the order of addition."""
+    copied, _ = stores_of(state_of(store))
+    facts = store.subscriptions
+    copied.subscriptions.take_order(np.array(facts.order[: facts.n_slots]))
+    return copied
 
 
 def new_matcher(state: dict[str, Any]) -> Any:
@@ -43,5 +55,5 @@ def new_matcher(state: dict[str, Any]) -> Any:
     from matchwood.engine.matcher import Matcher
 
     matcher = Matcher.__new__(Matcher)
-    matcher._hold(store_of(state))
+    matcher._hold_stores(*stores_of(state))
     return matcher

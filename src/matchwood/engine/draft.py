@@ -16,7 +16,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import chain
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -32,13 +32,14 @@ from matchwood.engine.places import Places
 from matchwood.engine.recent import Addition, Recent, chunk_of, encoded, expired, take
 from matchwood.engine.recovery import blank
 from matchwood.engine.store import Store
-from matchwood.engine.subscriptions import Id, Subscriptions, check_id, taken
+from matchwood.engine.subscriptions import Id, check_id, taken
 from matchwood.engine.view import Part, View
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from matchwood.engine.access import Access
+    from matchwood.engine.context_part import ContextPart
 
 RECENT, HEAD = -2, -1
 """Places of a subscription that is not in a segment."""
@@ -47,7 +48,9 @@ RECENT, HEAD = -2, -1
 class Draft:
     """A change of a view; see the module's docstring."""
 
-    is_aside: ClassVar[bool] = True
+    @property
+    def is_aside(self) -> bool:
+        return True
 
     def __init__(self, view: View, access: Access) -> None:
         self._view = view
@@ -113,30 +116,15 @@ class Draft:
         self, id_: Id, expr: Given, context: Any = None, fields: FieldColumns = NO_FIELDS
     ) -> None:
         """Another expression for an id that is there, with its number in the order of addition."""
-        place = self._place(id_)
-        assert place is not None
         read = self._checked(expr)
-        if place[0] == RECENT:
-            old, order = self._recent[id_].fields, self._recent[id_].order
-        else:
-            subscriptions, at = self._where(id_, place)
-            old, order = subscriptions.columns.fields(at), int(subscriptions.order[at[0]])
-            self._mark(id_, place)
-        given = {name: value for name, value in fields._asdict().items() if value is not None}
-        both = old._replace(**given)
-        if fields.attributes is not None:
-            both = both._replace(types=fields.types)
+        both, order = self._kept(id_, fields)
+        self._take_out(id_)
         self._put(id_, Addition(read, both, order))
 
     def remove_ids(self, ids: Sequence[Id]) -> None:
         """Forget subscriptions by id, each once; all of them are there."""
         for id_ in ids:
-            place = self._place(id_)
-            assert place is not None
-            if place[0] == RECENT:
-                del self._own_recent()[id_]
-            else:
-                self._mark(id_, place)
+            self._take_out(id_)
         if self.changed is not None:
             self.changed.update(dict.fromkeys(ids, True))
             if self.known is not None:
@@ -230,14 +218,14 @@ class Draft:
             recent = Recent(self._recent, head.store) if self._recent else None
         return View(
             [*parts, head], view.filters, spare, n_added=self._n_added,
-            n_changes=view.n_changes + 1, recent=recent,
+            n_changes=view.n_changes + 1, recent=recent, context_part=self._context_part(),
         )  # fmt: skip
 
     def spoil(self) -> None:
         """What was done so far is not published."""
 
-    def set_contexts(self, read: Any, flips: bool) -> Any:
-        raise AssertionError("a change that speaks of contexts has a guarded view")
+    def _context_part(self) -> ContextPart | None:
+        return self._view.context_part
 
     def drop(self) -> None:
         """Nothing of it happened; the spare store can be used again unless it was changed."""
@@ -335,21 +323,35 @@ class Draft:
         self._access.breathe()
         return read
 
-    def _where(self, id_: Id, place: tuple[int, int]) -> tuple[Subscriptions, np.ndarray]:
-        """The facts of the store that an id is in, and its slot."""
-        number, slot = place
-        if number == HEAD and self._head is not None:
-            found = self._head.subscriptions
-            slot = found.find(id_)
+    def _kept(self, id_: Id, fields: FieldColumns) -> tuple[FieldColumns, int]:
+        """The fields of a subscription after a replacement, and its number in the order."""
+        place = self._place(id_)
+        assert place is not None
+        if place[0] == RECENT:
+            old, order = self._recent[id_].fields, self._recent[id_].order
         else:
-            part = self._shown if number == HEAD else self._places.parts[number]
-            assert part is not None
-            found = part.store.subscriptions
-        return found, np.array([slot], np.int32)
+            if place[0] == HEAD and self._head is not None:
+                found = self._head.subscriptions
+                place = HEAD, found.find(id_)
+            else:
+                part = self._shown if place[0] == HEAD else self._places.parts[place[0]]
+                assert part is not None
+                found = part.store.subscriptions
+            at = np.array([place[1]], np.int32)
+            old, order = found.columns.fields(at), int(found.order[at[0]])
+        given = {name: value for name, value in fields._asdict().items() if value is not None}
+        both = old._replace(**given)
+        if fields.attributes is not None:
+            both = both._replace(types=fields.types)
+        return both, order
 
-    def _mark(self, id_: Id, place: tuple[int, int]) -> None:
-        """Take an id out of the store it is in."""
-        if place[0] == HEAD and self._head is not None:
+    def _take_out(self, id_: Id) -> None:
+        """Take an id out of where it is."""
+        place = self._place(id_)
+        assert place is not None
+        if place[0] == RECENT:
+            del self._own_recent()[id_]
+        elif place[0] == HEAD and self._head is not None:
             self._do(lambda store: store.remove_ids([id_]))
         else:
             self._gone.setdefault(place[0], set()).add(place[1])

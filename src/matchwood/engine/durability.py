@@ -33,8 +33,8 @@ class Durability:
     def checkpoint(self) -> None:
         """Write the segments of an open folder, so that opening it replays nothing.
 
-        Only segments that are new are written.  Searches and changes of other threads go on
-        meanwhile, unless the index was chosen by name or subscriptions have contexts.
+        Only segments that are new are written, and all subscriptions with contexts.  Searches and
+        changes of other threads go on meanwhile, unless the index was chosen by name.
         """
         self._check_between_changes()
         write_checkpoint(lambda: self)  # type: ignore[arg-type,return-value]

@@ -11,30 +11,31 @@ What a view is, and which one is guarded, is in `view`; who waits for whom is in
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 from weakref import ref
 
 from matchwood.engine.access import Access, Reader
+from matchwood.engine.asked import Asked, Encoding
 from matchwood.engine.background import Merger, replaced
 from matchwood.engine.changes import Target
 from matchwood.engine.checkpoint import Checkpoints
-from matchwood.engine.draft import Draft
+from matchwood.engine.context_draft import ContextDraft
+from matchwood.engine.context_part import ContextPart, LiveStore
 from matchwood.engine.durability import Durability
 from matchwood.engine.durable import Durable
+from matchwood.engine.gathering import Gathering
 from matchwood.engine.head import COPIED_MOST, Spare
 from matchwood.engine.loading import BatchReport
-from matchwood.engine.merge import merged
 from matchwood.engine.metrics import Meter
 from matchwood.engine.planned import Planned
-from matchwood.engine.recent import Recent
 from matchwood.engine.recovery import blank, settled
 from matchwood.engine.routing import AUTO
 from matchwood.engine.savepoint import Change
 from matchwood.engine.single import make_ready
 from matchwood.engine.store import Store
 from matchwood.engine.view import Part, View, guarded
-from matchwood.errors import MatchwoodError
+from matchwood.errors import FormatError, MatchwoodError
 from matchwood.index.core.scratch import Scratch
 from matchwood.kernel.deferred import NotCompiledError, deferred, may_compile
 
@@ -50,7 +51,7 @@ FORGET_FROM = 100_000
 """Events after which a scratch is made anew where nothing absorbs what was learned from them."""
 
 
-class Holding(Durability):
+class Holding(Gathering, Durability):
     """The view of a matcher; see the module's docstring."""
 
     _view: View
@@ -61,8 +62,11 @@ class Holding(Durability):
 
     def _hold(self, store: Store) -> None:
         """Begin with a store: guarded, as the head, or as a segment with an empty head."""
-        if store.routing.name != AUTO or store.contexts is not None:
+        if store.routing.name != AUTO:
             view = guarded(store)
+        elif store.contexts is not None:
+            view = View([Part(blank(store))], {}, Spare(), n_added=store.subscriptions.n_added,
+                        context_part=ContextPart(LiveStore(store)))  # fmt: skip
         else:
             store.settle()
             n_added, parts = store.subscriptions.n_added, [Part(store)]
@@ -79,12 +83,30 @@ class Holding(Durability):
         self._checkpoints = Checkpoints()
         self._view: View = view
 
+    def _hold_stores(self, store: Store, linked: Store | None) -> None:
+        """Begin with a store, and with one of subscriptions with contexts."""
+        self._hold(store)
+        if linked is not None:
+            view = self._view
+            n_added = max(view.n_added, linked.subscriptions.n_added)
+            part = ContextPart(LiveStore(linked))
+            self._view = View(view.stored, {}, Spare(), n_added=n_added, context_part=part)
+
     def _hold_parts(self, parts: Sequence[Part], n_added: int) -> None:
-        """Begin with segments and an empty head, or with one store that is guarded."""
+        """Begin with segments and an empty head, or with one store that is guarded.
+
+        A segment with contexts is what the context part had; there is one at most (FormatError).
+        """
         self._hold(parts[0].store)
-        if not self._view.is_guarded:
-            head = Part(blank(parts[0].store))
-            self._view = View([*parts, head], {}, Spare(), n_added=n_added)
+        if self._view.is_guarded:
+            return
+        linked = [part for part in parts if part.store.contexts is not None]
+        if len(linked) > 1 or any(part.n_gone for part in linked):
+            raise FormatError("expected one segment with contexts and no marks, found others")
+        others = [part for part in parts if part.store.contexts is None]
+        live = ContextPart(LiveStore(linked[0].store)) if linked else None
+        head = Part(blank(parts[0].store))
+        self._view = View([*others, head], {}, Spare(), n_added=n_added, context_part=live)
 
     def _take(self, other: Holding) -> None:
         """Hold what another matcher holds, which gives it up."""
@@ -100,15 +122,23 @@ class Holding(Durability):
 
     # -- access ------------------------------------------------------------------------------
 
-    def _search(self, search: Callable[[View, Reader], Result]) -> Result:
-        """Call a search of the view, beside others unless it has to follow contexts."""
+    def _search(
+        self, search: Callable[[View, Reader], Result], asked: Asked | Encoding | None = None
+    ) -> Result:
+        """Call a search of the view, beside others unless it has to follow contexts.
+
+        asked  searches the context part ahead; without it all is searched with its lock
+        """
         while True:
             is_guarded = self._view.is_guarded
             try:
                 with self._access.shared(is_guarded) as reader:
                     view = self._shown(reader)
                     if not view.is_guarded:
-                        found = search(view, reader)
+                        if view.follows_contexts:
+                            found = self._search_beside_contexts(search, asked, reader)
+                        else:
+                            found = search(view, reader)
                         if reader.n_events >= FORGET_FROM:  # segments do not learn from events
                             reader.scratch, reader.n_events = Scratch(), 0
                         return found
@@ -134,7 +164,7 @@ class Holding(Durability):
 
         A guarded view is not for them: it may change meanwhile.
         """
-        if self._view.is_guarded:
+        if self._view.is_guarded or self._view.follows_contexts:
             return None
         reader = self._access.take()
         if reader is None:
@@ -142,7 +172,7 @@ class Holding(Durability):
         found = None
         try:
             view = self._shown(reader)
-            if not view.is_guarded and reader.n_events < FORGET_FROM:
+            if not view.follows_contexts and reader.n_events < FORGET_FROM:
                 view.n_asked += 1
                 found = search(view, reader, *asked)
                 reader.n_events += 1
@@ -157,6 +187,24 @@ class Holding(Durability):
             view = reader.view = self._view
             if view is self._view:
                 return view
+
+    def _search_beside_contexts(
+        self,
+        search: Callable[[View, Reader], Result],
+        asked: Asked | Encoding | None,
+        reader: Reader,
+    ) -> Result:
+        """Take a view with the lock of contexts, and search its context part (`context_part`)."""
+        self._rehearse(bound=True)
+        with self._access.contexts:
+            view = self._shown(reader)
+            part = view.context_part
+            if part is not None and len(part):
+                part.live.mended(part)
+                if asked is None:
+                    return search(view, reader)
+                asked.ahead(view)
+        return search(view, reader)
 
     def _search_in_contexts(self, search: Callable[[View, Reader], Result]) -> Result:
         """The same where values change: an index may follow them while it is searched."""
@@ -173,21 +221,25 @@ class Holding(Durability):
     @contextmanager
     def _reading(self) -> Iterator[View]:
         """A view to ask that nobody changes meanwhile."""
-        while True:
-            if self._view.is_guarded:
-                with self._exclusive():
-                    yield self._view
-                return
+        if self._view.is_guarded:
+            with self._exclusive():
+                yield self._view
+        else:
             with self._access.shared(is_guarded=False) as reader:
                 view = self._shown(reader)
-                if not view.is_guarded:
+                if view.context_part is None:
                     yield view
                     return
+                with self._access.contexts:
+                    view = self._shown(reader)
+                    assert view.context_part is not None
+                    view.context_part.live.mended(view.context_part)
+                    yield view
 
     def _rehearse(self, bound: bool = False) -> None:
         """Compile what a change needs, before it takes the locks that searches wait for.
 
-        bound  the change will make the view a guarded one
+        bound  the change, or search, is one of contexts
         """
         view, access = self._view, self._access
         if not may_compile() or not (bound or view.is_guarded):
@@ -198,18 +250,6 @@ class Holding(Durability):
             kind, routing = cast("type[Matcher]", type(self)), view.head.routing
             has_contexts = bound or view.head.contexts is not None
             rehearse(kind, routing.name, routing.config, has_contexts)
-
-    @contextmanager
-    def _as_one(self, is_compact: bool = False) -> Iterator[Store]:
-        """All subscriptions in one store, without gaps if asked for, while nothing changes them."""
-        with self._exclusive():
-            if self._view.is_guarded:
-                self._absorb()
-            only, n_parts = self._view.searched[0], len(self._view.searched)
-            has_gaps = is_compact and not only.store.subscriptions.is_compact
-            if n_parts > 1 or only.n_gone or has_gaps:
-                self._compact()
-            yield self._view.searched[0].store
 
     @contextmanager
     def _exclusive(self, report: BatchReport | None = None) -> Iterator[None]:
@@ -263,9 +303,11 @@ class Holding(Durability):
         self._rehearse(bound)
         with self._access.writing():
             self._check_loading(report)
-            if bound and not self._view.is_guarded:
-                self._guard()
             if not self._view.is_guarded:
+                part = self._view.context_part
+                if part is not None and part.store.is_between_events:
+                    yield part.store  # a change between the events of the search it is part of
+                    return
                 with self._drafted(self._durable if is_logged else None) as draft:
                     yield draft
                 self._merger.wake(self)
@@ -279,61 +321,29 @@ class Holding(Durability):
                 self._after_change()
 
     @contextmanager
-    def _drafted(self, durable: Durable | None) -> Iterator[Draft]:
+    def _drafted(self, durable: Durable | None) -> Iterator[ContextDraft]:
         """A change of a view of segments: prepared, logged, published."""
         if durable is not None:
             self._follow_log(durable)
-        draft = Draft(self._view, self._access)
-        if durable is not None:
-            draft.changed = {}
-        try:
-            yield draft
-            view = draft.view()
-            make_ready(view, self._view)
-            if durable is not None and draft.changed:
-                durable.commit(view, draft.changed, {}, draft.known)
-        except BaseException:
-            draft.drop()
-            raise
-        self._view = view
+        with ExitStack() as until:
+            draft = ContextDraft(self._view, self._access, until)
+            if durable is not None:
+                draft.changed = {}
+            try:
+                yield draft
+                view = draft.view()
+                make_ready(view, self._view)
+                if durable is not None:
+                    contexts = draft.changed_contexts
+                    durable.commit(view, draft.changed or {}, contexts, draft.known)
+                self._view = view  # from here on the change has happened
+            except BaseException:
+                draft.drop()
+                raise
+            finally:
+                draft.close(self._view)
         if durable is not None:
             durable.settle()
-
-    def __copy__(self) -> Any:
-        """An independent matcher in memory; of segments it shares those there are."""
-        if self._view.is_guarded:
-            from matchwood.engine.copies import new_matcher, state_of
-
-            with self._as_one(is_compact=True) as store:
-                return new_matcher(state_of(store))
-        with self._access.writing():
-            # a large head is frozen, so that both may have it
-            is_large = len(self._view.stored[-1]) > COPIED_MOST
-            view = self._frozen() if is_large else self._view
-            recent, n_added = view.recent, view.n_added
-            head = merged(view.stored[-1:], is_segment=False)
-        other = type(self).__new__(type(self))
-        other._hold(head)
-        parts = [*view.segments, Part(head)]
-        recent = None if recent is None else Recent(recent.additions, head)
-        other._view = View(parts, {}, Spare(), n_added=n_added, recent=recent)
-        return other
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
-        return self.__copy__()
-
-    def _frozen(self) -> View:
-        """The view with what was the head, and recent additions, as segments; while writing."""
-        view = self._view
-        if len(view.stored[-1]) or view.recent is not None:
-            parts = [part for part in view.stored if len(part)]
-            if view.recent is not None:
-                parts.append(Part(view.recent.store, singles=view.recent.singles))
-            self._view = view = View(
-                [*parts, Part(blank(view.head))], view.filters, Spare(), n_added=view.n_added,
-                n_changes=view.n_changes,
-            )  # fmt: skip
-        return view
 
     def _swap(self, old: list[Part], fresh: Part) -> None:
         """Publish one segment instead of some that it was merged from."""
@@ -346,12 +356,3 @@ class Holding(Durability):
         """Merge all segments into one."""
         with self._changing() as target:
             target.compact()
-
-    def _guard(self) -> None:
-        """Go on with one store that changes in place, because of contexts; while writing."""
-        view = self._view
-        only = view.searched[0]
-        store = only.store
-        if len(view.searched) > 1 or only.n_gone or isinstance(store.routing, Planned):
-            store = merged(view.parts, is_segment=False)
-        self._view = guarded(store, view.filters)

@@ -22,8 +22,10 @@ from typing import Any
 from matchwood.errors import FormatError, StorageError
 
 FORMAT = "matchwood-snapshot"
-VERSION = 3
+VERSION = 4
 """Raised whenever an older version could misread what this one writes."""
+OF_ONE_STORE = 3
+"""What is written where there is one store (`pairs`): the version before reads it as well."""
 OLDEST = 1
 """The first version that this one reads."""
 
@@ -69,6 +71,7 @@ SHAPE: dict[str, Any] = {
         "absences": [int],
         "context?": {str: object},
         "own_types?": {str: str},
+        "linked?": {str: object},
     },
     "files": _FILES,
     "beside?": _FILES,
@@ -180,7 +183,7 @@ def write_manifest(
     """Replace the manifest in one step; until then readers see the snapshot before."""
     manifest = {
         "format": FORMAT,
-        "version": VERSION,
+        "version": VERSION if "linked" in settings else OF_ONE_STORE,
         "generation": generation,
         "settings": settings,
         "files": files,

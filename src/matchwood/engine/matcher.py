@@ -18,12 +18,14 @@ import numpy as np
 from matchwood.encode.attributes import Attributes
 from matchwood.encode.expressions import ExpressionTable
 from matchwood.encode.plain_values import as_mapping
+from matchwood.encode.resolve import reference_rows
 from matchwood.encode.schema import Schema
 from matchwood.engine.changes import remove_ids, remove_one, replace_one
 from matchwood.engine.collection import Collection
 from matchwood.engine.context_values import ContextValues
 from matchwood.engine.explain import Explanation, explain
 from matchwood.engine.fields import KEEP, fields_of
+from matchwood.engine.given import single
 from matchwood.engine.holding import Holding
 from matchwood.engine.loading import BatchReport, Chunk, load_batches
 from matchwood.engine.matching import Matching
@@ -233,7 +235,10 @@ class Matcher(Holding, Matching, Collection, ContextValues, Questions):
     def validate(self, text: str | Boolean) -> Expr:
         """Parse and type-check without adding; returns the tree, or raises with a position."""
         with self._reading() as view:
-            return view.head.check(text)
+            part = view.context_part
+            is_linked = part is not None and bool(reference_rows(single(text)))
+            store = view.head if part is None or not is_linked else part.store
+            return store.check(text)
 
     def expression(self, id: Id) -> Expr:
         """A subscription's expression as a tree."""
@@ -280,8 +285,8 @@ class Matcher(Holding, Matching, Collection, ContextValues, Questions):
         """
         from matchwood.engine.snapshot import save
 
-        with self._as_one(is_compact=True) as store:
-            save(store, path, beside)
+        with self._as_stores(is_compact=True) as (store, linked):
+            save(store, path, beside, linked=linked)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], mmap: bool = True, verify: bool = True) -> Matcher:
@@ -292,11 +297,11 @@ class Matcher(Holding, Matching, Collection, ContextValues, Questions):
         verify  check every file's checksum, and every value that compiled code relies on; a
                 worker that opens a snapshot which was already checked may skip this
         """
-        from matchwood.engine.snapshot import load
+        from matchwood.engine.snapshot import load_stores
         from matchwood.engine.versions import is_version, load_version
 
         if is_version(Path(path)):
             return load_version(Path(path), verify=verify)
         matcher = cls.__new__(cls)
-        matcher._hold(load(path, mmap, verify))
+        matcher._hold_stores(*load_stores(path, mmap, verify))
         return matcher

@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from matchwood.encode.events import EncodedEvents, encode_events
+from matchwood.encode.events import EncodedEvents
 from matchwood.encode.frames import collected, with_nan
 from matchwood.encode.json_events import JsonLines, as_bytes
 from matchwood.engine.access import Reader
+from matchwood.engine.asked import Asked, Encoding, Finding, many_events, one_event
 from matchwood.engine.choices import ALL, Choice, read_choice
+from matchwood.engine.context_draft import ContextDraft
 from matchwood.engine.finding import find
 from matchwood.engine.matches import Found, Matches
 from matchwood.engine.metrics import measured
@@ -21,7 +23,7 @@ from matchwood.engine.parallel import check_threads, match_in_threads
 from matchwood.engine.single import single_ids
 from matchwood.engine.store import Store
 from matchwood.engine.subscriptions import Id
-from matchwood.engine.view import View, encoded_event, encoded_events, view_of
+from matchwood.engine.view import View, view_of
 from matchwood.lang.nodes import Boolean, Expr
 
 if TYPE_CHECKING:
@@ -38,7 +40,8 @@ class Matching:
     _helpers: Any
     _reading: Callable[[], AbstractContextManager[View]]
     _changing: Callable[..., AbstractContextManager[Target]]
-    _search: Callable[[Callable[[View, Reader], Any]], Any]
+    _search: Callable[..., Any]
+    _shown: Callable[[Reader], View]
     _search_single: Callable[..., Any]
 
     @measured
@@ -67,11 +70,9 @@ class Matching:
             if found is not None:
                 return found
 
-        def search(view: View, reader: Reader) -> list[Id]:
-            choice = read_choice(view, first, limit, where, now)
-            return view.match(encoded_event(view, event), reader, choice).ids.tolist()
-
-        return self._search(search)
+        asked = Asked(one_event(event), lambda view: read_choice(view, first, limit, where, now))
+        matches: Matches = self._search(asked.match, asked)
+        return matches.ids.tolist()
 
     @measured
     def match_many(
@@ -91,19 +92,22 @@ class Matching:
         The rest is as for `match`.
 
         nan      what NaN is in a pandas frame's columns of floats: "absent", or a "number"
-        threads  how many search at the same time; by default the calling one alone.  A matcher
-                 with contexts always searches in one
+        threads  how many search at the same time; by default the calling one alone.  Where
+                 subscriptions have contexts it is always one
         """
         read, n_threads = with_nan(_read(events), nan), check_threads(threads)
 
+        encode = many_events(read)
+        asked = Asked(encode, lambda view: read_choice(view, first, limit, where, now))
+
         def search(view: View, reader: Reader) -> Matches:
-            choice = read_choice(view, first, limit, where, now)
-            encoded = [encode_events(part.store.attributes, read) for part in view.searched]
-            if n_threads == 1 or view.head.contexts is not None:
-                return view.match(encoded, reader, choice)
+            if n_threads == 1 or view.follows_contexts or view.head.contexts is not None:
+                return asked.match(view, reader)
+            encoded = [encode(part) for part in view.searched]
+            choice = asked.choice(view)
             return match_in_threads(view, encoded, reader, choice, n_threads, self._helpers)
 
-        return self._search(search)
+        return self._search(search, asked)
 
     @measured
     def match_json(self, document: bytes | str) -> list[Id]:
@@ -116,13 +120,8 @@ class Matching:
         quick = self._search_single(single_ids, np.frombuffer(text, np.uint8)) if text else None
         if quick is not None:
             return quick
-        lines = JsonLines([text])
-
-        def search(view: View, reader: Reader) -> Matches:
-            encoded = [encode_events(part.store.attributes, lines) for part in view.searched]
-            return view.match(encoded, reader, ALL)
-
-        found = self._search(search)
+        asked = Asked(many_events(JsonLines([text])))
+        found = self._search(asked.match, asked)
         for error in found.errors.values():
             raise error
         return found[0]
@@ -137,7 +136,8 @@ class Matching:
     def encode(self, events: Any) -> EncodedEvents:
         """Events as integers, for `find`; they hold until the next change."""
         read = _read(events)
-        return self._search(lambda view, reader: encoded_events(view, read))
+        encoding = Encoding(read)
+        return self._search(lambda view, reader: encoding.encoded(view), encoding)
 
     def find(
         self, events: EncodedEvents, moments: Sequence[Moment] = (), choice: Choice = ALL
@@ -152,14 +152,15 @@ class Matching:
         choice   which of what holds is given (`choices`)
         """
         if moments:
-            with self._changing(is_logged=False, bound=True) as store:
-                assert isinstance(store, Store)
-                return find(store, events, self._access.owner, moments, choice)
-
-        def search(view: View, reader: Reader) -> Found:
-            return view_of(events, view).find((events, *events.others), reader, choice)
-
-        return self._search(search)
+            with self._changing(is_logged=False, bound=True) as target:
+                if isinstance(target, Store):
+                    return find(target, events, self._access.owner, moments, choice)
+                assert isinstance(target, ContextDraft)
+                with self._access.shared(is_guarded=False) as reader:
+                    return target.find(view_of(events, self._shown(reader)), events, moments,
+                                       reader, choice)  # fmt: skip
+        finding = Finding(events, choice)
+        return self._search(finding.find, finding)
 
     def arrow_ids(self, events: EncodedEvents | None = None) -> pa.Array:
         """Ids by slot, as an Arrow array, null for slots without a subscription.

@@ -10,11 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 from matchwood.encode.schema import Schema
 from matchwood.engine import segment_files
+from matchwood.engine.context_draft import context_store
 from matchwood.engine.durable import Durable
 from matchwood.engine.group_commit import check_seconds
 from matchwood.engine.log import FORMAT, Row
 from matchwood.engine.replay import add_rows, replay, set_values
 from matchwood.engine.store import Store
+from matchwood.engine.tidy import forget
 from matchwood.errors import FormatError, MatchwoodError, StorageError
 
 if TYPE_CHECKING:
@@ -94,7 +96,9 @@ def _from_checkpoint(matcher: Matcher, durable: Durable, options: dict[str, Any]
         part.store.attributes.column_types = dict(options["column_types"])
     matcher._hold_parts(found.parts, found.n_added)
     durable.seq = found.seq
-    if found.damaged and matcher._view.is_guarded:
+    view = matcher._view
+    has_values = view.is_guarded or view.context_part is not None
+    if found.damaged and (view.is_guarded or (not has_values and durable.log.all_contexts())):
         return False
     missing = durable.log.rows(until=found.seq) if found.damaged else []
     missing = [row for row in missing if row.id not in matcher._view]
@@ -151,11 +155,15 @@ def from_log(matcher: Matcher, durable: Durable, options: dict[str, Any]) -> Non
     rows, contexts = durable.log.rows(), durable.log.all_contexts()
     bound = bool(contexts) or any(row.context is not None for row in rows)
     with fresh._changing(bound=bound) as target:
-        if isinstance(target, Store):  # types that contexts taught, or a user who relies on them
+        # types that contexts taught, or a user who relies on them
+        if bound or isinstance(target, Store):
+            attributes = context_store(target).attributes
             for name, kind in types["attributes"].items():
-                target.attributes.get(name, kind)
+                attributes.get(name, kind)
         add_rows(target, rows, types["own"])
         set_values(target, contexts)
+        if bound and not isinstance(target, Store):
+            forget(context_store(target))  # names that other parts have
     matcher._take(fresh)
     durable.seq = meta.get("seq", 0)
     durable.types = types

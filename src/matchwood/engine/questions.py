@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING, Any
 
+from matchwood.engine.asked import Asked, one_event
 from matchwood.engine.changes import add_chunks
 from matchwood.engine.choices import check_limit, read_choice
 from matchwood.engine.fields import read_moment
@@ -19,13 +20,12 @@ from matchwood.engine.recovery import blank
 from matchwood.engine.relations import Related, duplicates, overlapping, subsumes
 from matchwood.engine.routing import AUTO
 from matchwood.engine.single import single_count
-from matchwood.engine.view import encoded_event
 from matchwood.engine.view_stats import view_plan, view_stats
 from matchwood.errors import EventError
 from matchwood.lang.nodes import Boolean, Expr
 
 if TYPE_CHECKING:
-    from matchwood.engine.access import Access, Reader
+    from matchwood.engine.access import Access
     from matchwood.engine.background import Merger
     from matchwood.engine.changes import Target
     from matchwood.engine.checkpoint import Checkpoints
@@ -46,7 +46,7 @@ class Questions:
     _as_one: Callable[..., AbstractContextManager[Store]]
     _absorb: Callable[[], None]
     _compact: Callable[[], None]
-    _search: Callable[[Callable[[View, Reader], Any]], Any]
+    _search: Callable[..., Any]
     _search_single: Callable[..., Any]
 
     @measured
@@ -78,11 +78,8 @@ class Questions:
             if found is not None:
                 return int(found)
 
-        def search(view: View, reader: Reader) -> int:
-            choice = read_choice(view, False, None, where, now)
-            return view.count(encoded_event(view, event), reader, choice)
-
-        return int(self._search(search))
+        asked = Asked(one_event(event), lambda view: read_choice(view, False, None, where, now))
+        return int(self._search(asked.count, asked))
 
     def stats(self) -> dict[str, Any]:
         """Sizes, memory in bytes, and work and durations of calls since this matcher was made."""

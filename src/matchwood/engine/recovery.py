@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from matchwood.encode.attributes import Attributes
 from matchwood.encode.expressions import ExpressionTable
 from matchwood.encode.schema import Schema
@@ -42,9 +44,26 @@ def rebuilt(damaged: Store) -> Store:
         if each.type is not None:
             fresh.attributes.get(each.name, each.type)
     fresh.work = damaged.work
+    _read_again(damaged, fresh)
+    fresh.routing.rebuild()
+    return fresh
+
+
+def joined_store(first: Store, linked: Store) -> Store:
+    """A store of what two hold, read again from their texts; `linked` has contexts."""
+    fresh = blank(linked)
+    _read_again(linked, fresh)
+    _read_again(first, fresh)
+    fresh.routing.rebuild()
+    return fresh
+
+
+def _read_again(damaged: Store, fresh: Store) -> None:
+    """Have a store take the facts of another."""
     ids, texts, contexts = _facts(damaged)
-    fields = damaged.subscriptions.columns.fields(damaged.subscriptions.slots())
-    order = damaged.subscriptions.order.take(damaged.subscriptions.slots())
+    slots, order = damaged.subscriptions.slots(), damaged.subscriptions.order
+    fields = damaged.subscriptions.columns.fields(slots)
+    order = order.take(slots) if isinstance(order, np.ndarray) else order[slots]
     for chunk in numbered(chunks_of_texts(ids, texts, contexts, None, fields), order):
         fresh.add_chunk(fresh.admit(chunk.ids, chunk.refused), chunk)
         if chunk.refused:
@@ -55,8 +74,6 @@ def rebuilt(damaged: Store) -> Store:
     if damaged.contexts is not None:
         values = fresh.with_contexts()
         values.set_each([(id_, damaged.contexts.values(id_)) for id_ in damaged.contexts.ids()])
-    fresh.routing.rebuild()
-    return fresh
 
 
 def blank(like: Store, is_segment: bool = False) -> Store:

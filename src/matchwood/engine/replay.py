@@ -69,7 +69,7 @@ def _row_of(id_: Any, given: Addition) -> Row:
 
 
 def values_of(view: View, id_: Any) -> str | None:
-    contexts = view.head.contexts
+    contexts = view.contexts
     values = {} if contexts is None else contexts.values(id_)
     return attributes_text(values) if values else None
 
@@ -77,7 +77,8 @@ def values_of(view: View, id_: Any) -> str | None:
 def types_of(view: View) -> dict[str, Any]:
     """Types that expressions have given to attributes, and those of own attributes."""
     types: dict[str, Any] = {}
-    for part in view.stored:  # those of recent additions follow when the head takes them
+    parts = [part for part in view.parts if part is not view.recent]
+    for part in parts:  # types of recent additions follow when the head takes them
         named = part.store.attributes.by_name.items()
         types |= {name: each.type for name, each in named if each.type}
     return {"attributes": types, "own": view.own_types or {}}

@@ -185,8 +185,13 @@ class Routing:
     def rows(self) -> list[dict[str, Any]]:
         """What is where and why, for people."""
         chosen = "chosen by name" if self.name != AUTO else "can be changed in place"
+        linked = self.context_index if self.name == AUTO else None
         return [
-            {"index": index.name, "subscriptions": len(index), "reason": chosen}
+            {
+                "index": index.name,
+                "subscriptions": len(index),
+                "reason": chosen if index is not linked else "follows contexts",
+            }
             for index in self.indexes
             if len(index)
         ]

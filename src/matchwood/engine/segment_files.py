@@ -22,13 +22,21 @@ import secrets
 import shutil
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from copy import deepcopy
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from matchwood.engine.manifest import checksum, expect, replace_json, sync
-from matchwood.engine.snapshot import load, read_arrays, read_beside, save, write_array
+from matchwood.engine.parts import collect
+from matchwood.engine.snapshot import (
+    load,
+    read_arrays,
+    read_beside,
+    save_collected,
+    write_array,
+)
 from matchwood.engine.store import Store
 from matchwood.engine.view import Part
 from matchwood.errors import FormatError, StorageError
@@ -74,20 +82,61 @@ def write_segment(
     Without `is_synced` files may be damaged when the machine fails: that is found when they are
     opened.
     """
-    name = f"s-{secrets.token_hex(6)}"
+    return write_collected(folder, collected(store), pause, is_synced)
+
+
+class Collected(NamedTuple):
+    """What is written of a store."""
+
+    settings: dict[str, Any]
+    arrays: dict[str, np.ndarray]
+    order: np.ndarray
+    """Numbers in the order of addition."""
+
+
+def collected(store: Store) -> Collected:
+    """The settings and arrays of a store without gaps; it may not change while they are in use."""
     subscriptions = store.subscriptions
-    order = subscriptions.order[: subscriptions.n_slots]
-    save(store, folder / FOLDER / name, {ORDER: order}, pause, is_synced)
+    return Collected(*collect(store), subscriptions.order[: subscriptions.n_slots])
+
+
+def copied(store: Store) -> Collected:
+    """The same for later use: the store may change."""
+    settings, arrays, order = collected(store)
+    return Collected(
+        deepcopy(settings), {name: each.copy() for name, each in arrays.items()}, order.copy()
+    )
+
+
+def write_collected(
+    folder: Path,
+    given: Collected,
+    pause: Callable[[], None] | None = None,
+    is_synced: bool = True,
+) -> str:
+    """As `write_segment`."""
+    name = f"s-{secrets.token_hex(6)}"
+    settings, arrays, order = given
+    save_collected(
+        (settings, arrays), folder / FOLDER / name, {ORDER: np.asarray(order)}, pause, is_synced
+    )
     return name
 
 
-def publish(folder: Path, parts: Sequence[Part], seq: int, n_added: int) -> None:
-    """Make some parts, whose stores have files, the ones that are opened next."""
+def publish(
+    folder: Path, parts: Sequence[Part], seq: int, n_added: int, linked: str | None = None
+) -> None:
+    """Make some parts, whose stores have files, the ones that are opened next.
+
+    linked  the name of the files of subscriptions with contexts
+    """
     base = folder / FOLDER
     try:
         base.mkdir(exist_ok=True)
         known = _known_marks(folder)
         segments = [{"name": p.store.file, "gone": _marks(base, p, known)} for p in parts]
+        if linked is not None:
+            segments.append({"name": linked, "gone": {}})
         sync(base)
         data = {"format": FORMAT, "version": VERSION, "seq": seq, "n_added": n_added}
         replace_json(folder / NAME, folder / ASIDE, {**data, "segments": segments})

@@ -31,17 +31,18 @@ import numpy as np
 from matchwood.engine.generations import new_generation
 from matchwood.engine.manifest import (
     BESIDE,
+    OF_ONE_STORE,
     VERSION,
     is_plain_name,
     read_manifest,
     sync,
     write_manifest,
 )
-from matchwood.engine.parts import collect, rebuild
+from matchwood.engine.pairs import collect_pair, rebuild_pair
 from matchwood.engine.store import Store
 from matchwood.errors import FormatError, MatchwoodError, StorageError
 
-__all__ = ["VERSION", "load", "read_beside", "read_manifest", "save", "verify"]
+__all__ = ["VERSION", "load", "load_stores", "read_beside", "read_manifest", "save", "verify"]
 
 _ATTEMPTS = 100
 """How often a reader follows a writer that replaces the snapshot while it is being opened."""
@@ -55,21 +56,34 @@ def save(
     beside: Mapping[str, np.ndarray] | None = None,
     pause: Callable[[], None] | None = None,
     is_synced: bool = True,
+    linked: Store | None = None,
 ) -> None:
     """Write a store, and arrays beside it; see the module's docstring.
 
     pause  called before each array; may raise to give up
     is_synced  wait until every array is on the disk
+    linked  a second store, of subscriptions with contexts (`pairs`)
 
     If it fails, nothing of it is left behind and the snapshot before is untouched.
     """
+    save_collected(collect_pair(store, linked), path, beside, pause, is_synced)
+
+
+def save_collected(
+    collected: tuple[dict[str, Any], dict[str, np.ndarray]],
+    path: str | os.PathLike[str],
+    beside: Mapping[str, np.ndarray] | None = None,
+    pause: Callable[[], None] | None = None,
+    is_synced: bool = True,
+) -> None:
+    """As `save`, of the settings and arrays of a store."""
     folder = Path(path)
     for name in beside or {}:
         if not is_plain_name(name):
             raise StorageError(f"expected a plain name for an array beside, found {name!r}")
     try:
         with new_generation(folder) as generation:
-            settings, arrays = collect(store)
+            settings, arrays = collected
             files = {}
             for name, array in arrays.items():
                 if pause is not None:
@@ -83,7 +97,17 @@ def save(
 
 
 def load(path: str | os.PathLike[str], mmap: bool, verify: bool) -> Store:
-    """Open a store; a save that replaces it meanwhile is followed."""
+    """Open the one store of a snapshot; FormatError if it has two."""
+    store, linked = load_stores(path, mmap, verify)
+    if linked is not None:
+        raise FormatError(f"expected one store in {str(path)!r}, found two: use Matcher.load")
+    return store
+
+
+def load_stores(
+    path: str | os.PathLike[str], mmap: bool, verify: bool
+) -> tuple[Store, Store | None]:
+    """Open a store, or two (`pairs`); a save that replaces it meanwhile is followed."""
     folder = Path(path)
 
     def read(manifest: dict[str, Any]) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
@@ -92,7 +116,8 @@ def load(path: str | os.PathLike[str], mmap: bool, verify: bool) -> Store:
 
     manifest, arrays = _following(folder, read)
     try:
-        return rebuild(manifest["settings"], arrays, verify, manifest["version"] == VERSION)
+        is_current = manifest["version"] >= OF_ONE_STORE
+        return rebuild_pair(manifest["settings"], arrays, verify, is_current)
     except (
         ArithmeticError,
         AttributeError,

@@ -282,10 +282,13 @@ class Subscriptions:
         self.order = order
         self.n_added = int(order[-1]) + 1 if len(order) else 0
 
-    def renumber(self) -> pa.Array:
-        """Slots as ids; returns the ids so far; call after `compact`."""
+    def renumber(self, ids: np.ndarray | None = None) -> pa.Array:
+        """Have these ids, or slots as ids; returns the ids so far; call after `compact`."""
         before = self.to_arrow()
-        self._ids = np.arange(len(self._ids), dtype=np.int64)
+        fresh = np.arange(len(self._ids), dtype=np.int64)
+        if ids is not None:
+            fresh[: len(ids)] = ids
+        self._ids = fresh
         self._names = self._slot_of = self._lookup = None
         self.n_strings = 0
         return before

@@ -56,14 +56,18 @@ def save_version(matcher: Matcher, folder: Path, before: Path | None = None) -> 
     (folder / FOLDER).mkdir()
     with matcher._access.writing():
         if matcher._view.is_guarded:
-            with matcher._as_one(is_compact=True) as store:
+            with matcher._as_stores(is_compact=True) as (store, _):
                 store.file = write_segment(folder, store, is_synced=False)
                 publish(folder, [Part(store)], 0, store.subscriptions.n_added)
             return
+        name = None
+        with matcher._compact_contexts() as linked:
+            if linked is not None:
+                name = write_segment(folder, linked, is_synced=False)
         view = matcher._frozen()
-        parts = view.segments or view.stored
+        parts = view.segments or (view.stored if name is None else ())
         written = [_written(folder, part, before) for part in parts]
-    publish(folder, written, 0, view.n_added)
+    publish(folder, written, 0, view.n_added, name)
 
 
 def _written(folder: Path, part: Part, before: Path | None) -> Part:

@@ -14,8 +14,10 @@ A view is never changed.  A change makes another one (`draft`) and publishes it 
 a reader takes the view by one reference and sees all of a change or nothing of it.  Stores of
 segments are only read; that of the head is one of two (`head`).
 
+Subscriptions with contexts are in one more part, whose store changes in place (`context_part`).
+
 A *guarded* view has one part whose store changes in place, while no search runs (`access`): that of
-an index which was chosen by name, and that of subscriptions with contexts.
+an index which was chosen by name.
 """
 
 from __future__ import annotations
@@ -28,13 +30,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from matchwood.encode.events import EncodedEvents, encode_event, encode_events
+from matchwood.encode.events import EncodedEvents
 from matchwood.encode.schema import Schema
-from matchwood.engine.choices import ALL, Choice, best
+from matchwood.engine.choices import ALL, Choice
 from matchwood.engine.fields import agreed_types
 from matchwood.engine.finding import are_marked, find
-from matchwood.engine.join_kernels import join
-from matchwood.engine.matches import Found, Matches, ids_to_arrow, kept
+from matchwood.engine.matches import Found, Matches, ids_to_arrow
+from matchwood.engine.pieces import Piece, joined
 from matchwood.engine.store import Store
 from matchwood.engine.subscriptions import check_id, missing
 from matchwood.errors import MatchwoodError
@@ -43,7 +45,9 @@ from matchwood.lang.cells import CELL
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from matchwood.context.store import ContextStore
     from matchwood.engine.access import Reader
+    from matchwood.engine.context_part import ContextPart
     from matchwood.engine.head import Spare
     from matchwood.engine.recent import Recent
 
@@ -125,8 +129,8 @@ class View:
     """Segments, head and recent additions; see the module's docstring."""
 
     __slots__ = (
-        "bound", "filters", "head", "is_guarded", "n", "n_added", "n_asked", "n_changes", "parts",
-        "recent", "searched", "spare", "stored",
+        "bound", "context_part", "filters", "head", "is_guarded", "n", "n_added", "n_asked",
+        "n_changes", "parts", "recent", "searched", "spare", "stored",
     )  # fmt: skip
 
     def __init__(
@@ -138,12 +142,16 @@ class View:
         n_added: int = 0,
         n_changes: int = 0,
         recent: Recent | None = None,
+        context_part: ContextPart | None = None,
     ) -> None:
         self.stored = tuple(parts)
         """Segments and the head."""
         self.recent = recent
         """Additions that are not in the head yet; None if there are none."""
-        self.parts = self.stored if recent is None else (*self.stored, recent)
+        self.context_part = context_part
+        """Subscriptions with contexts; None while nothing has spoken of one."""
+        others = [each for each in (recent, context_part) if each is not None]
+        self.parts: tuple[Part, ...] = (*self.stored, *others)
         self.head = self.stored[-1].store
         self.filters = filters
         """Compiled filters over own attributes, by text (`choices`)."""
@@ -159,7 +167,7 @@ class View:
         self.n_changes = n_changes
         """Changes before this view; a merge is none."""
         sizes = [len(each) for each in self.parts]
-        self.searched = tuple(compress(self.parts, sizes)) or self.parts[-1:]
+        self.searched = tuple(compress(self.parts, sizes)) or self.stored[-1:]
         """Parts that hold something, or the head alone."""
         self.n = 0 if is_guarded else sum(sizes)
 
@@ -170,8 +178,28 @@ class View:
         """A view of the same subscriptions in other segments and heads."""
         return View(
             parts, self.filters, self.spare if spare is None else spare, n_added=self.n_added,
-            n_changes=self.n_changes, recent=self.recent,
+            n_changes=self.n_changes, recent=self.recent, context_part=self.context_part,
         )  # fmt: skip
+
+    def with_contexts(self, part: ContextPart) -> View:
+        """A view of the same subscriptions after values of contexts have changed."""
+        view = View(
+            self.stored, self.filters, self.spare, n_added=self.n_added, n_changes=self.n_changes,
+            recent=self.recent, context_part=part,
+        )  # fmt: skip
+        view.bound, view.n_asked = self.bound, self.n_asked
+        return view
+
+    @property
+    def follows_contexts(self) -> bool:
+        """Whether a search has to look at the context part, with the lock of contexts."""
+        return self.context_part is not None and len(self.context_part) > 0
+
+    @property
+    def contexts(self) -> ContextStore | None:
+        """The values of contexts; None while nothing has spoken of one."""
+        part = self.stored[-1] if self.context_part is None else self.context_part
+        return part.store.contexts
 
     @property
     def segments(self) -> tuple[Part, ...]:
@@ -244,37 +272,42 @@ class View:
 
     # -- searching ---------------------------------------------------------------------------
 
-    def match(self, events: Sequence[EncodedEvents], reader: Reader, choice: Choice) -> Matches:
-        """The matches of events, encoded for each of `searched`, in the order of addition."""
-        if len(self.searched) == 1:
-            part = self.searched[0]
-            found = part.find(events[0], reader, choice)
-            ids = part.store.subscriptions.ids_of(found.slots)
+    def match(
+        self, events: Sequence[EncodedEvents | Piece], reader: Reader, choice: Choice
+    ) -> Matches:
+        """The matches of events, encoded for each of `searched`, in the order of addition.
+
+        In place of events: what was found in a part before.
+        """
+        pieces = self._pieces(events, reader, choice)
+        if len(pieces) == 1:
+            found, ids = pieces[0].found, pieces[0].ids
         else:
-            found, pairs = self._joined(events, reader, choice)
-            names = [part.store.subscriptions.ids_of(each.slots) for part, each in pairs]
-            ids = np.concatenate(names)[found.slots]
+            found, pieces = joined(pieces, choice.limit)
+            ids = np.concatenate([each.ids for each in pieces])[found.slots]
         return Matches(
             found.offsets, ids, found.errors, found.counters, self.id_kind, found.warnings
         )
 
-    def count(self, events: Sequence[EncodedEvents], reader: Reader, choice: Choice) -> int:
+    def count(self, events: Sequence[EncodedEvents | Piece], reader: Reader, choice: Choice) -> int:
         """How many subscriptions hold for events."""
-        if len(self.searched) == 1:
-            return len(self.searched[0].find(events[0], reader, choice).slots)
-        return len(self._joined(events, reader, choice)[0].slots)
+        pieces = self._pieces(events, reader, choice)
+        found = pieces[0].found if len(pieces) == 1 else joined(pieces, choice.limit)[0]
+        return len(found.slots)
 
-    def find(self, events: Sequence[EncodedEvents], reader: Reader, choice: Choice) -> Found:
+    def find(
+        self, events: Sequence[EncodedEvents | Piece], reader: Reader, choice: Choice
+    ) -> Found:
         """As `match`, with slots: those of a part come after all slots of the parts before it."""
-        if len(self.searched) == 1:
-            return self.searched[0].find(events[0], reader, choice)
-        found, pairs = self._joined(events, reader, choice)
-        sizes = [part.store.subscriptions.n_slots for part in self.searched]
+        pieces = self._pieces(events, reader, choice)
+        if len(pieces) == 1:
+            return pieces[0].found
+        found, pieces = joined(pieces, choice.limit)
+        # the context part is the last: only slots of parts that do not change are counted
+        sizes = [part.store.subscriptions.n_slots for part in self.searched[:-1]]
         first = np.cumsum([0, *sizes])
-        slots = np.concatenate(
-            [each.slots + at for (_, each), at in zip(pairs, first[:-1], strict=True)]
-        )
-        return found._replace(slots=slots[found.slots])
+        slots = [each.found.slots + at for each, at in zip(pieces, first, strict=True)]
+        return found._replace(slots=np.concatenate(slots)[found.slots])
 
     def arrow_ids(self) -> pa.Array:
         """Ids by slot, as `find` numbers them; null where there is no subscription."""
@@ -283,60 +316,27 @@ class View:
         found = [_ids_of(part, self.id_kind) for part in self.searched]
         return found[0] if len(found) == 1 else pa.concat_arrays(found)
 
-    def _joined(
-        self, events: Sequence[EncodedEvents], reader: Reader, choice: Choice
-    ) -> tuple[Found, list[tuple[Part, Found]]]:
-        """What was found in several parts as one, and what was found in each of them.
-
-        Its slots are positions among all that was found, part after part.
-        """
+    def choice_of_parts(self, choice: Choice) -> Choice:
+        """What is asked of each part: of several all that holds, at one moment."""
+        if len(self.searched) == 1:
+            return choice
         one_by_one = choice if choice is ALL else replace(choice, limit=None)
         columns = [part.store.subscriptions.columns for part in self.searched]
         if choice.now is None and any(len(each.expires) for each in columns):
             one_by_one = replace(one_by_one, now=time.time_ns() // 1000)
-        founds = [
-            part.find(each, reader, one_by_one)
-            for part, each in zip(self.searched, events, strict=True)
+        return one_by_one
+
+    def _pieces(
+        self, events: Sequence[EncodedEvents | Piece], reader: Reader, choice: Choice
+    ) -> Sequence[Piece]:
+        """What was found in each of `searched`."""
+        one_by_one = self.choice_of_parts(choice)
+        return [
+            given
+            if isinstance(given, Piece)
+            else Piece(part.find(given, reader, one_by_one), part.store.subscriptions)
+            for part, given in zip(self.searched, events, strict=True)
         ]
-        errors = {e: error for each in founds for e, error in each.errors.items()}
-        if errors:
-            founds = [_without_events(each, errors) for each in founds]
-        pairs = list(zip(self.searched, founds, strict=True))
-        order = [part.store.subscriptions.order[found.slots] for part, found in pairs]
-        start = np.cumsum([0, *map(len, order)])
-        offsets = np.zeros(len(founds[0].offsets), np.int64)
-        take = np.empty(start[-1], np.int64)
-        all_offsets = np.array([each.offsets for each in founds])
-        at = np.empty(len(founds), np.int64)
-        join(all_offsets, start, np.concatenate(order), at, offsets, take)
-        warnings: dict[int, list[Any]] = {}
-        for found in founds:
-            for e, each in found.warnings.items():
-                known = {str(one) for one in warnings.setdefault(e, [])}
-                warnings[e] += [one for one in each if str(one) not in known]
-        counters = {name: sum([f.counters[name] for f in founds]) for name in founds[0].counters}
-        counters["events"] = founds[0].counters["events"]
-        result = Found(offsets, take, errors, counters, warnings)
-        if choice.limit is not None:
-            priority = [
-                part.store.subscriptions.columns.priorities(found.slots) for part, found in pairs
-            ]
-            result = best(result, np.concatenate(priority), choice.limit)
-        return result, pairs
-
-
-def encoded_event(view: View, event: Any) -> list[EncodedEvents]:
-    """One event, encoded for each part that is searched; raises what is wrong with it."""
-    return [EncodedEvents(encode_event(part.store.attributes, event), {}) for part in view.searched]
-
-
-def encoded_events(view: View, events: Any) -> EncodedEvents:
-    """Events, encoded for each part that is searched; what is wrong for one is wrong for all."""
-    first, *others = [encode_events(part.store.attributes, events) for part in view.searched]
-    for each in others:
-        for event, error in each.errors.items():
-            first.errors.setdefault(event, error)
-    return first._replace(others=tuple(others), view=view)
 
 
 def view_of(events: EncodedEvents, view: View) -> View:
@@ -376,10 +376,3 @@ def _ids_of(part: Part, kind: str) -> pa.Array:
 def guarded(store: Store, filters: dict[Any, Any] | None = None) -> View:
     """The view of a store that changes in place."""
     return View([Part(store)], {} if filters is None else filters, is_guarded=True)
-
-
-def _without_events(found: Found, numbers: dict[int, Any]) -> Found:
-    n = len(found.offsets) - 1
-    wrong = np.zeros(n, bool)
-    wrong[list(numbers)] = True
-    return kept(found, ~np.repeat(wrong, np.diff(found.offsets)))

@@ -23,7 +23,9 @@ def view_stats(view: View, readers: Sequence[Reader]) -> dict[str, Any]:
     indexes = [index.stats() for part in parts for index in part.store.routing.indexes]
     memory = _memory(view, sum([each["bytes"] for each in indexes]))
     kinds = np.concatenate([_kinds(part) for part in parts])
-    contexts = view.head.contexts
+    contexts = view.contexts
+    live = view.stored[-1] if view.context_part is None else view.context_part
+    strings = live.store.attributes.context_strings
     names = {name for part in parts for name in part.store.attributes.named}
     counted = [part.store.work for part in parts]
     if not view.is_guarded:  # else the store has absorbed it
@@ -38,7 +40,7 @@ def view_stats(view: View, readers: Sequence[Reader]) -> dict[str, Any]:
         "attributes": len(names),
         "constants": sum([part.store.attributes.n_constants for part in parts]),
         "contexts": 0 if contexts is None else len(contexts),
-        "context_strings": view.head.attributes.context_strings.n_constants,
+        "context_strings": strings.n_constants,
         "predicates": sum([part.store.table.n_predicates for part in parts]),
         "unknown": _counts([dict(part.store.attributes.unknown) for part in parts]),
         "failed": _counts([dict(part.store.attributes.failed) for part in parts]),
@@ -81,7 +83,7 @@ def _without_texts(subscriptions: Subscriptions) -> int:
 
 def _memory(view: View, indexes: int) -> dict[str, int]:
     stores = [part.store for part in view.searched]
-    contexts = view.head.contexts
+    contexts = view.contexts
     return {
         "texts": sum([store.subscriptions.texts.used_bytes for store in stores]),
         "subscriptions": sum([_without_texts(store.subscriptions) for store in stores]),

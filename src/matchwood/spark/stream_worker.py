@@ -66,7 +66,6 @@ def match_events(job: StreamJob, batches: Iterator[pa.RecordBatch]) -> Iterator[
     replica = replica_of(job)
     times.lap("open")
     matcher = replica.matcher
-    versions = matcher.arrow_ids().fill_null(-1).to_numpy()
     kind = pa.int64() if job.id_type == "bigint" else pa.string()
     for batch in batches:
         times.lap("wait")
@@ -75,6 +74,7 @@ def match_events(job: StreamJob, batches: Iterator[pa.RecordBatch]) -> Iterator[
         offsets = batch.column("offset").to_numpy(zero_copy_only=False)
         event_ids = batch.column("id")
         events = matcher.encode(read_events(batch, job.shape))
+        versions = matcher.arrow_ids(events).fill_null(-1).to_numpy()
         if job.refuses_late:
             for row in np.flatnonzero(offsets <= job.last_offset).tolist():
                 events.errors[row] = EventError(late(int(offsets[row]), job.last_offset))
