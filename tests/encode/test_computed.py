@@ -17,6 +17,7 @@ import pytest
 
 import matchwood as mw
 from engine.invariants import check
+from inside import is_bound
 from matchwood.encode.computed import KnownValues
 from matchwood.encode.dict_events import MOST_VALUES
 from matchwood.encode.entry_events import EntryEvents
@@ -285,3 +286,33 @@ def test_an_int_beyond_64_bits_is_a_decimal(text):
     m.add(1, text)
     m.add(2, "cast(x AS int) = 1")  # fails, for this attribute alone
     assert m.match({"x": 2**70, "y": 2**70, "nums": [2**70]}) == [1]
+
+
+class General(dict[str, Any]):
+    """A dict that is read in the general way, because it is of another type."""
+
+
+def test_compiled_code_reads_dicts_with_computed_attributes_as_the_general_way_does():
+    m = matcher()
+    m.add("null", "price * qty IS NULL AND a IS NULL")
+    m.add("unknown", "(lower(name) = 'x') IS UNKNOWN")
+    m.add("fails", "price / qty > 1 OR b IS NULL")
+    odd = [
+        {"qty": 0},
+        {"price": "3"},
+        {"name": 7},
+        {"tags": "x"},
+        {"a": None},
+        {"user": {"age": 1.5}},
+    ]
+    events = [{**EVENT, "price": i, **odd[i % 7]} if i % 7 < 6 else {} for i in range(100)]
+    expected = [m.match(General(each)) for each in events]
+    before = m.stats()
+    many = m.match_many(events)
+    assert list(many) == expected
+    assert sorted(many.warnings) == [i for i in range(100) if i % 7 == 0]
+    assert [m.match(each) for each in events] == expected
+    assert is_bound(m)
+    counted = m.stats()
+    for kind in ("unknown", "failed"):
+        assert counted[kind] == {name: 3 * n for name, n in before[kind].items()}
