@@ -214,7 +214,7 @@ class ProfileIndexes(IndexFrame):
 
     def _deescalate_all(self, chosen: np.ndarray) -> None:
         self._repeat(
-            lambda done: deescalate_entries(self._indexed(), chosen, done, self._policy, self.work),
+            lambda done: deescalate_entries(self._indexed(), chosen, done, self.work),
             0, len(chosen),
         )  # fmt: skip
         self._give_back_nodes()

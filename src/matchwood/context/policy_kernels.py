@@ -25,10 +25,6 @@ RESTLESS = 0.001
 """Updates a profile and message at which a deescalation has to be earned by the whole rent, and by
 twice the rent at twice as many: it costs as much as a hundred candidates, and does not last."""
 
-MOST_WRONG = 32
-"""False positives of an entry that cost about as much as an escalation.  Where the rent is higher,
-because values change too fast for a deescalation to last, a range is made narrower instead."""
-
 SAMPLE = 8
 """One event in so many counts which entries it has found."""
 
@@ -43,27 +39,15 @@ FOUND_TOO_OFTEN = 32
 """Times, in the sample, from which the next range is narrower: what is found costs more by then
 than the escalations that a narrower range adds."""
 
-AS_PUBLISHED, NARROWER, LEVEL = -1.0, -0.5, -0.3
-"""Growths: escalate by what an update must; half of what the old range and the value span; and what
-leaves the width as it is, because a range is put on the next wider ones that there are."""
+AS_PUBLISHED, NARROWER, LEVEL = -1.0, -0.7, -0.3
+"""Growths: escalate by what an update must; about half as wide as before; and what leaves the width
+as it is, because a range is put on the next wider ones that there are."""
 
 
 @part
 def _rate(policy):
     """Recent updates a profile and message."""
     return policy[P_UPDATES] * (1.0 - DECAY) / policy[P_PROFILES]
-
-
-@part
-def _rent(policy):
-    """False positives of an entry after which it is deescalated."""
-    return 1.0 + policy[P_LIMIT] * _rate(policy) / RESTLESS
-
-
-@part
-def is_restless(policy):
-    """Whether `rent` makes a range narrower where it would deescalate it."""
-    return policy[P_KIND] == RENT and _rent(policy) > MOST_WRONG
 
 
 @part
@@ -75,7 +59,7 @@ def ask(policy, wrong, e, requests):
     if kind == RENT:
         if wrong[e] < 255:
             wrong[e] += 1
-        wants = wrong[e] >= min(_rent(policy), MOST_WRONG)
+        wants = wrong[e] >= 1.0 + policy[P_LIMIT] * _rate(policy) / RESTLESS
         if wants:
             wrong[e] = 0
     elif not wants:

@@ -17,13 +17,11 @@ from matchwood.context.agile_kernels import (
     GBU,
     MOVED,
     PARTIAL,
-    SKIP_LIST,
     Following,
     deescalate,
     put,
     put_out_of_scope,
     update,
-    widen,
 )
 from matchwood.context.leaf_kernels import (
     ABSENCE,
@@ -58,7 +56,7 @@ from matchwood.context.leaf_kernels import (
     linked_col,
     moved,
 )
-from matchwood.context.policy_kernels import NARROWER, growth_of, is_restless
+from matchwood.context.policy_kernels import growth_of
 from matchwood.context.profile_kernels import (
     ENTRY,
     FREE_LINK,
@@ -76,14 +74,7 @@ from matchwood.index.stabbing.interval_skip_list_kernels import (
     add_node,
     levels_of,
 )
-from matchwood.index.stabbing.marker_kernels import (
-    KIND,
-    MAX_KEY,
-    MIN_KEY,
-    Structure,
-    has_room,
-    take_out,
-)
+from matchwood.index.stabbing.marker_kernels import MAX_KEY, MIN_KEY, Structure, has_room, take_out
 from matchwood.kernel.jit import kernel, part
 
 ESCALATED, DEESCALATED, UPDATES, FALSE_POSITIVES = range(4)
@@ -364,12 +355,9 @@ def update_cells(x, rows, cols, keys, first, policy, work):
 
 
 @kernel
-def deescalate_entries(x, chosen, first, policy, work):
-    """Deescalate entries chosen[first:], or make them narrower where the policy is restless;
-    returns where the structure was full, or their number.
-    """
+def deescalate_entries(x, chosen, first, work):
+    """Deescalate entries chosen[first:]; returns where the structure was full, or their number."""
     profiles, s = x.profiles, x.s
-    is_narrowed = is_restless(policy) and s.count[KIND] == SKIP_LIST
     for i in range(first, len(chosen)):
         e = np.int64(chosen[i])
         if profiles.entry[e, 1] == 0 or profiles.slot[e // x.n_indexes] < 0:
@@ -377,12 +365,7 @@ def deescalate_entries(x, chosen, first, policy, work):
         lo, hi = entry_range(profiles, e, x.n_indexes, x.cells)
         if s.range[e, 0] == lo and s.range[e, 1] == hi:
             continue
-        if is_narrowed and lo <= hi:
-            if not has_room(s, MOST_MARKERS):
-                return i
-            widen(s, np.int64(profiles.listed[e]), e, lo, hi, NARROWER)
-            profiles.spent[e] = 0
-        elif not deescalate(s, np.int64(profiles.listed[e]), e, lo, hi, x.following.before):
+        if not deescalate(s, np.int64(profiles.listed[e]), e, lo, hi, x.following.before):
             return i
         work[DEESCALATED] += 1
         _refresh_entry(x, e)

@@ -71,7 +71,6 @@ class Limits:
     checked        events whose answers are compared
     repetitions    timed passes
     pass_seconds   a pass has as many events as fit; at least one
-    least_seconds  a shorter pass is done several times and counts as their mean
     row_seconds    build, check and passes; a row that takes longer is a labelled point
     megabytes      a row's own memory; one that needs more is a labelled point
     most           at most so many subscriptions; a larger point is labelled and not tried
@@ -84,7 +83,6 @@ class Limits:
     checked: int = 10
     repetitions: int = 3
     pass_seconds: float = 0.5
-    least_seconds: float = 0.01
     row_seconds: float = 30.0
     megabytes: int = 4_000
     most: int = 20_000_000
@@ -94,9 +92,9 @@ class Limits:
 
 
 DEFAULTS = {
-    "smoke": Limits(events=4, checked=4, repetitions=1, pass_seconds=0.05, least_seconds=0.0,
-                    row_seconds=8.0, megabytes=2_000, most=600, scale=0.0005, ends=True),
-    "small": Limits(scale=0.05, row_seconds=20.0),
+    "smoke": Limits(events=4, checked=4, repetitions=1, pass_seconds=0.05, row_seconds=8.0,
+                    megabytes=2_000, most=600, scale=0.0005, ends=True),
+    "small": Limits(scale=0.05, repetitions=5, row_seconds=20.0),
     "paper": Limits(events=1_000, checked=50, repetitions=5, pass_seconds=20.0, row_seconds=900.0,
                     megabytes=16_000),
 }  # fmt: skip

@@ -8,7 +8,6 @@ least.
 from __future__ import annotations
 
 import ctypes
-import math
 import statistics
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -192,13 +191,10 @@ def steps(contender: Contender, arena: Arena, limits: Limits) -> Iterator[Any]:
                if isinstance(stats.get(name), int | float)},
         },
     }  # fmt: skip
-    expected = seconds * events.n_events / arena.n_checked
-    rounds = max(1, math.ceil(limits.least_seconds / expected))
     while True:
         began = time.process_time()
-        for _ in range(rounds):
-            searched(index, events, scratch)
-        yield (time.process_time() - began) / rounds
+        searched(index, events, scratch)
+        yield time.process_time() - began
 
 
 def build(contender: Contender, table: ExpressionTable, slots: np.ndarray) -> Index:
