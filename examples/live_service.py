@@ -62,11 +62,11 @@ def make_prompt() -> None:
     """Settings of a process that answers while it changes, for its owner to choose.
 
     A thread that runs Python code gives the interpreter up after 5 ms, unless told otherwise: so
-    long a search may wait each time it comes back from compiled code.  A collection of garbage
-    looks at all objects there are, those of imported modules too, which takes some 50 ms: frozen
-    ones are left out.
+    long a search, or a change, may wait each time it comes back from compiled code.  A collection
+    of garbage looks at all objects there are, those of imported modules too, which takes some
+    50 ms: frozen ones are left out.
     """
-    sys.setswitchinterval(0.0005)
+    sys.setswitchinterval(0.0001)
     gc.collect()
     gc.freeze()
 

@@ -22,6 +22,7 @@ has left behind would block all later changes.  Locks are only ever held by `wit
 
 from __future__ import annotations
 
+import sys
 import threading
 import time
 import weakref
@@ -44,6 +45,9 @@ BREATH = 1e-6
 
 BREATHE_EVERY = 0.0004
 """Seconds of a change between two pauses."""
+
+SHORT_INTERVAL = 0.001
+"""A switch interval up to which changes leave it to the interpreter to let searches run."""
 
 MOST_READERS = 32
 """Searches that run at the same time; more wait for one of them."""
@@ -186,9 +190,10 @@ class Access:
 
         Without it they wait up to `sys.getswitchinterval` each time they come back from a kernel.
         A pause of no time at all would not do: the writer would be back before a search wakes up.
-        Cheap to call: it pauses at most once in `BREATHE_EVERY` seconds.
+        Cheap to call: it pauses at most once in `BREATHE_EVERY` seconds, and never where the
+        process has chosen a switch interval that is short enough.
         """
-        if time.monotonic() < self._next_breath:
+        if time.monotonic() < self._next_breath or sys.getswitchinterval() <= SHORT_INTERVAL:
             return
         if any(reader.view is not None for reader in self.readers()):
             time.sleep(BREATH)

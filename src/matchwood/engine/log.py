@@ -44,7 +44,10 @@ CREATE INDEX IF NOT EXISTS contexts_seq ON contexts (seq);
 """
 _COLUMNS = "id, text, context, priority, expires, attributes, payload, added, position"
 
-_ROWS_AT_ONCE = (64, 16, 4, 1)
+_ROWS_AT_ONCE = 64
+_KEPT_STATEMENTS = 4 * _ROWS_AT_ONCE
+"""One for each table and number of rows."""
+
 _FORGET = "DELETE FROM subscriptions WHERE id IN (", "?", ")"
 _REMEMBER = "INSERT OR REPLACE INTO gone VALUES ", "(?, ?)", ""
 _PUT = (
@@ -99,7 +102,7 @@ class Log:
         with self._said():
             self._db = sqlite3.connect(
                 f"{self._file.absolute().as_uri()}?mode={mode}", uri=True, isolation_level=None,
-                check_same_thread=False, timeout=30,
+                check_same_thread=False, timeout=30, cached_statements=_KEPT_STATEMENTS,
             )  # fmt: skip
             if not read_only:
                 self._db.execute("PRAGMA journal_mode=WAL")
@@ -189,15 +192,15 @@ class Log:
             self._write_meta(meta)
 
     def _write_rows(self, statement: tuple[str, str, str], rows: list[tuple[Any, ...]]) -> None:
-        """Carry out a statement for rows, many at once: each takes the interpreter's lock anew."""
+        """Carry out a statement for rows, many at once.
+
+        Each statement gives the interpreter's lock up, and gets it again when searches let it.
+        """
         before, row, after = statement
-        at = 0
-        for size in _ROWS_AT_ONCE:
-            end = at + (len(rows) - at) // size * size
-            if end > at:
-                given = [tuple(chain(*rows[i : i + size])) for i in range(at, end, size)]
-                self._db.executemany(f"{before}{', '.join([row] * size)}{after}", given)
-                at = end
+        for first in range(0, len(rows), _ROWS_AT_ONCE):
+            some = rows[first : first + _ROWS_AT_ONCE]
+            query = f"{before}{', '.join([row] * len(some))}{after}"
+            self._db.execute(query, tuple(chain(*some)))
 
     def note(self, **meta: Any) -> None:
         """Write what is no change."""
