@@ -1,15 +1,17 @@
 """How Numba compiles kernels and parts: few passes, types remembered, one variant of each part.
 
-Half of the time goes to Numba's own Python (docs/decisions/0021-kernels-compiled-ahead.md):
+A third of the time goes to Numba's own Python (docs/decisions/0021-kernels-compiled-ahead.md):
 
     passes    Numba looks for closures, list comprehensions, `with` blocks, `literal_unroll` and
               functions to inline in every function.  Kernels have none: these passes are left out,
-              and with them the checks of the whole function that Numba makes after each pass
+              and with them the checks of the whole function that Numba makes after each pass, the
+              lifetimes of variables, which count references, and types written for people
     types     the type of `a + b` is found by trying a dozen templates in turn.  It depends on the
               types of the operands alone, so it is remembered
     variants  Numba compiles a part once more for a constant, or for an int32 where other callers
               have an int64.  Here kernels pass constants and signed integers as int64, and the
               constants True and False as booleans
+    code      fewer instructions for LLVM (lower.py)
 """
 
 from __future__ import annotations
@@ -20,13 +22,14 @@ from typing import Any
 
 from numba.core import types as numba_types
 from numba.core.compiler import CompilerBase
-from numba.core.compiler_machinery import PassManager
+from numba.core.compiler_machinery import PassManager, register_pass
+from numba.core.event import trigger_event
+from numba.core.ir_utils import build_definitions
+from numba.core.rewrites import rewrite_registry
+from numba.core.ssa import reconstruct_ssa
+from numba.core.transforms import canonicalize_cfg
 from numba.core.typed_passes import (
-    AnnotateTypes,
-    IRLegalization,
-    NativeLowering,
     NoPythonBackend,
-    NopythonRewrites,
     NoPythonSupportedFeatureValidation,
     NopythonTypeInference,
     PreLowerStripPhis,
@@ -41,25 +44,91 @@ from numba.core.untyped_passes import (
     TranslateByteCode,
 )
 
+from matchwood.kernel.lower import KernelLowering, kernel_context
+
 types: Any = numba_types  # its stubs lack some names
+
+
+# -- passes --------------------------------------------------------------------------------------
+
+
+@register_pass(mutates_CFG=True, analysis_only=False)
+class _Blocks(IRProcessing):  # type: ignore[misc]
+    """Blocks without gaps, in which each has a way in."""
+
+    _name = "blocks_of_kernels"
+
+    def run_pass(self, state: Any) -> bool:
+        state.func_ir.blocks = canonicalize_cfg(state.func_ir.blocks)
+        return True
+
+
+@register_pass(mutates_CFG=True, analysis_only=False)
+class _Rewrites(GenericRewrites):  # type: ignore[misc]
+    """Numba's rewrites before types are known: indexes that are constants."""
+
+    _name = "rewrites_of_kernels"
+
+    def run_pass(self, state: Any) -> bool:
+        blocks = state.func_ir.blocks
+        for kind in rewrite_registry.rewrites["before-inference"]:
+            rewrite = kind(state)
+            waiting = list(blocks.items())
+            while waiting:
+                label, block = waiting.pop()
+                if rewrite.match(state.func_ir, block, state.typemap, state.calltypes):
+                    blocks[label] = rewrite.apply()
+                    waiting.append((label, blocks[label]))
+        state.func_ir.blocks = canonicalize_cfg(blocks)
+        return True
+
+
+@register_pass(mutates_CFG=True, analysis_only=False)
+class _SingleAssignment(ReconstructSSA):  # type: ignore[misc]
+    _name = "single_assignment_of_kernels"
+
+    def run_pass(self, state: Any) -> bool:
+        state.func_ir = reconstruct_ssa(state.func_ir)
+        state.func_ir._definitions = build_definitions(state.func_ir.blocks)
+        return True
+
+
+@register_pass(mutates_CFG=True, analysis_only=False)
+class _StripPhis(PreLowerStripPhis):  # type: ignore[misc]
+    _name = "strip_phis_of_kernels"
+
+    def run_pass(self, state: Any) -> bool:
+        state.func_ir = self._strip_phi_nodes(state.func_ir)
+        state.func_ir._definitions = build_definitions(state.func_ir.blocks)
+        return True
+
 
 PASSES = (
     (TranslateByteCode, "bytecode to Numba's form"),
     (FixupArgs, "types of arguments"),
-    (IRProcessing, "variables and blocks"),
+    (_Blocks, "variables and blocks"),
     (RewriteSemanticConstants, "lengths of tuples"),
     (DeadBranchPrune, "branches that constants decide"),
-    (GenericRewrites, "indexes that are constants"),
-    (ReconstructSSA, "one assignment for each variable"),
+    (_Rewrites, "indexes that are constants"),
+    (_SingleAssignment, "one assignment for each variable"),
     (NopythonTypeInference, "types"),
-    (PreLowerStripPhis, "variables for lowering"),
-    (NopythonRewrites, "rewrites that need types"),
+    (_StripPhis, "variables for lowering"),
     (NoPythonSupportedFeatureValidation, "check"),
-    (IRLegalization, "check"),
-    (AnnotateTypes, "types for people"),
-    (NativeLowering, "LLVM's code"),
+    (KernelLowering, "LLVM's code"),
     (NoPythonBackend, "result"),
 )
+
+
+class _Pipeline(PassManager):  # type: ignore[misc]
+    """Runs passes; of its events only those that compile_times.py listens to."""
+
+    def _runPass(self, index: int, pss: Any, internal_state: Any) -> None:  # noqa: N802 -- Numba's
+        pss.analysis = self._analysis
+        if isinstance(pss, KernelLowering):
+            with trigger_event("numba:run_pass", data={"name": pss.name()}):
+                pss.run_pass(internal_state)
+        else:
+            pss.run_pass(internal_state)
 
 
 class KernelCompiler(CompilerBase):  # type: ignore[misc]
@@ -67,6 +136,7 @@ class KernelCompiler(CompilerBase):  # type: ignore[misc]
 
     def compile_extra(self, func: Any) -> Any:
         self.state.typingctx = _Typing(self.state.typingctx)
+        self.state.targetctx = kernel_context(self.state.targetctx)
         return super().compile_extra(func)
 
     def define_pipelines(self) -> list[Any]:
@@ -76,12 +146,14 @@ class KernelCompiler(CompilerBase):  # type: ignore[misc]
 @cache
 def _pipeline() -> Any:
     """The same object for all functions: ordering the passes takes time, too."""
-    pipeline = PassManager("matchwood")
+    pipeline = _Pipeline("matchwood")
     for each, purpose in PASSES:
         pipeline.add_pass(each, purpose)
     pipeline.finalize()
     return pipeline
 
+
+# -- types ---------------------------------------------------------------------------------------
 
 _PLAIN = (types.Number, types.Boolean, types.Array, types.BaseTuple, types.Literal)
 _MODULES = {"_operator", "builtins", "numpy"}
