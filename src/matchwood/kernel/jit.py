@@ -31,8 +31,7 @@ from numba.core import event as numba_event
 from numba.extending import intrinsic
 
 from matchwood.kernel.cache import cache_root, keep_on_disk
-from matchwood.kernel.compiler import KernelCompiler
-from matchwood.kernel.part_code import PartCompiler
+from matchwood.kernel.part_code import PartCompiler, WholeCompiler
 from matchwood.kernel.store import unfit
 
 Kernel = TypeVar("Kernel", bound=Callable[..., Any])
@@ -41,7 +40,7 @@ Kernel = TypeVar("Kernel", bound=Callable[..., Any])
 def kernel(function: Kernel) -> Kernel:
     """Compile at first call, without the interpreter's lock, cached on disk."""
     compiled: Kernel = numba.njit(
-        nogil=True, _nrt=False, no_cfunc_wrapper=True, pipeline_class=KernelCompiler
+        nogil=True, _nrt=False, no_cfunc_wrapper=True, pipeline_class=WholeCompiler
     )(function)
     keep_on_disk(compiled)
     return compiled

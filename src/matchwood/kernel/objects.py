@@ -28,7 +28,7 @@ from numba.extending import intrinsic
 
 from matchwood.kernel.bound import IS_COMPILED
 from matchwood.kernel.cache import keep_on_disk
-from matchwood.kernel.compiler import KernelCompiler
+from matchwood.kernel.part_code import WholeCompiler
 
 Kernel = TypeVar("Kernel", bound=Callable[..., Any])
 
@@ -39,7 +39,7 @@ TYPE_OFFSET = ctypes.sizeof(ctypes.c_ssize_t)
 def kernel_with_gil(function: Kernel) -> Kernel:
     """Compile at first call, cached on disk; no other thread runs while it does."""
     compiled: Kernel = numba.njit(
-        nogil=False, _nrt=False, no_cfunc_wrapper=True, pipeline_class=KernelCompiler
+        nogil=False, _nrt=False, no_cfunc_wrapper=True, pipeline_class=WholeCompiler
     )(function)
     keep_on_disk(compiled)
     return compiled

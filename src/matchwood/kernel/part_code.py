@@ -1,13 +1,11 @@
-"""How parts are compiled: to code that is linked into kernels, and never to machine code.
+"""How kernels and parts are optimised: parts lightly and alone, kernels with all their parts, once.
 
-Numba makes machine code of every function it compiles.  That of a part never runs, since a kernel
-carries the code of its parts in its own.  Leaving it out takes a fifteenth of the time to compile,
-and kernels stay the same to the bit.
+Numba links every function with all that it calls, optimises the whole, and makes machine code of
+it.  So the code of a part is optimised again in every part and kernel above it, and its machine
+code never runs, since a kernel carries the code of its parts in its own.  Here
 
-Parts are optimised one by one, as Numba does it, though kernels are optimised with them once more:
-left to the kernels alone, LLVM inlines otherwise, and an A-Tree's search took 1.03 to 1.14 of its
-time.  But one light pass is enough for them, without vectors
-(docs/decisions/0021-kernels-compiled-ahead.md).
+    a part      is made smaller, function by function, and kept; it is linked with nothing
+    a kernel    is linked with its parts and the parts of these, and optimised with them
 """
 
 from __future__ import annotations
@@ -26,7 +24,34 @@ class _Nowhere:
         """Numba tells running code where its Python objects are; parts have none."""
 
 
-class _PartLibrary(JITCodeLibrary):  # type: ignore[misc]
+class _Library(JITCodeLibrary):  # type: ignore[misc]
+    """Code that is linked with parts and with what these are to be linked with."""
+
+    def add_linking_library(self, library: Any) -> None:
+        """Link a library into this one when it is finished; of a part also those it needs."""
+        if library in self._linking_libraries:
+            return
+        super().add_linking_library(library)
+        if isinstance(library, _PartLibrary):
+            for each in library._linking_libraries:
+                self.add_linking_library(each)
+
+    def _optimize_functions(self, module: Any) -> None:
+        """Make functions smaller, so that LLVM sees what they cost when it decides to inline."""
+        module.data_layout = self._codegen._data_layout
+        builder = self._codegen._pass_builder(opt=1, loop_vectorize=False, slp_vectorize=False)
+        passes = builder.getFunctionPassManager()
+        for each in module.functions:
+            if not each.is_declaration:
+                passes.run(each, builder)
+
+    def _optimize_final_module(self) -> None:
+        """All of LLVM's optimisations; Numba's passes before them serve counted references."""
+        builder = self._codegen._pass_builder()
+        builder.getModulePassManager().run(self._final_module, builder)
+
+
+class _PartLibrary(_Library):
     """The code of a part: can be linked, and cannot be run."""
 
     @property
@@ -37,19 +62,10 @@ class _PartLibrary(JITCodeLibrary):  # type: ignore[misc]
         self._ensure_finalized()
         return 0  # Numba's word for a function without an entry
 
-    def _optimize_functions(self, module: Any) -> None:
-        """Nothing: the pass over the whole module does the same."""
-        module.data_layout = self._codegen._data_layout
-
-    def _optimize_final_module(self) -> None:
-        passes, builder = self._codegen._module_pass_manager(
-            opt=1, loop_vectorize=False, slp_vectorize=False
-        )
-        passes.run(self._final_module, builder)
-
-    def _finalize_final_module(self) -> None:
+    def finalize(self) -> None:
+        """Keep the code as it is: kernels link and optimise it."""
+        self._raise_if_finalized()
         self._finalize_dynamic_globals()
-        self._verify_declare_only_symbols()
         self._finalized = True
 
 
@@ -58,6 +74,16 @@ class PartCompiler(KernelCompiler):
 
     def compile_extra(self, func: Any) -> Any:
         library = _PartLibrary(self.state.targetctx.codegen(), func.__qualname__)
+        library.enable_object_caching()
+        self.state.library = library
+        return super().compile_extra(func)
+
+
+class WholeCompiler(KernelCompiler):
+    """The compiler of kernels, with a library that parts are linked into."""
+
+    def compile_extra(self, func: Any) -> Any:
+        library = _Library(self.state.targetctx.codegen(), func.__qualname__)
         library.enable_object_caching()
         self.state.library = library
         return super().compile_extra(func)
