@@ -46,8 +46,11 @@ class _Library(JITCodeLibrary):  # type: ignore[misc]
                 passes.run(each, builder)
 
     def _optimize_final_module(self) -> None:
-        """All of LLVM's optimisations; Numba's passes before them serve counted references."""
-        builder = self._codegen._pass_builder()
+        """LLVM's optimisations; Numba's passes before them serve counted references.
+
+        Without vectors of unlike operations (SLP): they made kernels larger, and none faster.
+        """
+        builder = self._codegen._pass_builder(slp_vectorize=False)
         builder.getModulePassManager().run(self._final_module, builder)
 
 
