@@ -130,7 +130,7 @@ class KernelContext(CPUContext):  # type: ignore[misc]
 def kernel_context(context: Any) -> Any:
     """The target of a function that is compiled, with the arguments above."""
     mine = KernelContext.__new__(KernelContext)
-    vars(mine).update(vars(context))
+    mine.__dict__.update(vars(context))
     mine.data_model_manager = _models
     mine.cached_internal_func = _internal
     return mine
@@ -170,7 +170,7 @@ class KernelLower(Lower):  # type: ignore[misc]
             and name not in on_stack
             and all(labels[0] < use and labels[0] in before[use] for use in uses.get(name, ()))
         }
-        self._blk_local_varmap = {}
+        self._blk_local_varmap: dict[str, Any] = {}
 
     def lower_block(self, block: Any) -> None:
         self.pre_block(block)
