@@ -10,8 +10,8 @@ once:
 
 What is called is a kernel `(bound, mine, *settings, query, first, stamp) -> int64` over bound
 layouts (`bound`), for event 0 of its query; settings are int64, at most two.  It gets its arguments
-as Numba passes them between compiled functions: an array is seven words, of which bound layouts
-read the address alone.  `is_usable` tries that once; where it does not hold, or without a compiler,
+as kernels pass them to each other (lower.py): an array is its address and its length, of which
+bound layouts read the address alone.  `is_usable` tries that once; where it does not hold, or without a compiler,
 owners call kernel after kernel.
 """
 
@@ -56,11 +56,10 @@ def _calling(n_settings: int) -> Callable[..., Any]:
             at, given, bound, mine, query, stamp = arguments
             result = cgutils.alloca_once(builder, _WORD)
             raised = cgutils.alloca_once(builder, _POINTER)
-            none, zero = ir.Constant(_POINTER, None), ir.Constant(_WORD, 0)
-            size = ir.Constant(_WORD, 8)
+            zero = ir.Constant(_WORD, 0)
 
             def array(data: Any) -> list[Any]:
-                return [none, none, zero, size, builder.inttoptr(data, _POINTER), zero, size]
+                return [builder.inttoptr(data, _POINTER), zero]
 
             numbers = [builder.extract_value(given, i) for i in range(n_settings)]
             words = [
