@@ -11,8 +11,8 @@ once:
 What is called is a kernel `(bound, mine, *settings, query, first, stamp) -> int64` over bound
 layouts (`bound`), for event 0 of its query; settings are int64, at most two.  It gets its arguments
 as kernels pass them to each other (lower.py): an array is its address and its length, of which
-bound layouts read the address alone.  `is_usable` tries that once; where it does not hold, or without a compiler,
-owners call kernel after kernel.
+bound layouts read the address alone.  `is_usable` tries that once; where it does not hold, or
+without a compiler, owners call kernel after kernel.
 """
 
 from __future__ import annotations

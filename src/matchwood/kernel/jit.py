@@ -59,7 +59,8 @@ def part(function: Kernel) -> Kernel:
     """A piece of kernels, called from compiled code only.
 
     It has no entry for Python and no machine code: the kernels that use it carry its code in
-    theirs, and are optimised with it (part_code.py).
+    theirs, and are optimised with it (part_code.py).  Only kernels and parts can call it
+    (lower.py).
     """
     compiled: Kernel = numba.njit(**_PART)(function)
     return compiled
@@ -68,9 +69,9 @@ def part(function: Kernel) -> Kernel:
 def inlined(function: Kernel) -> Kernel:
     """A part that becomes a piece of its caller, always.
 
-    An array is passed as seven words.  Where LLVM does not inline by itself, a small part that
-    takes layouts of twenty arrays costs more to call than to run: the walk over JSON is three times
-    faster with its parts inlined.
+    An array is passed as its address and its length.  Where LLVM does not inline by itself, a small
+    part that takes layouts of twenty arrays costs more to call than to run: the walk over JSON was
+    three times faster with its parts inlined (when an array was passed as seven words).
     """
     compiled: Kernel = numba.njit(forceinline=True, **_PART)(function)
     return compiled
