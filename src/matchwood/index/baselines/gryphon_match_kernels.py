@@ -28,6 +28,7 @@ from matchwood.kernel.posting_kernels import (
     emit_list,
     post_offsets,
 )
+from matchwood.kernel.sort_kernels import last_not_above
 from matchwood.kernel.verify_kernels import (
     CANDIDATES,
     PREDICATES,
@@ -125,7 +126,7 @@ def _root_of(x, event):
             is_range = events.lo[entry] != events.hi[entry]
             if is_range or (len(events.more) > 0 and events.more[entry] >= 0):
                 return np.int64(ROOT)
-            cell = np.searchsorted(x.cuts[first:last], events.lo[entry], side="right")
+            cell = last_not_above(x.cuts, first - 1, last, events.lo[entry]) - first + 1
         at = at * (last - first + 2) + cell
     return np.int64(x.root[at])
 
