@@ -56,7 +56,7 @@ types: Any = numba_types  # its stubs lack some names
 class _Blocks(IRProcessing):  # type: ignore[misc]
     """Blocks without gaps, in which each has a way in."""
 
-    _name = "blocks_of_kernels"
+    _name = "blocks of kernels"
 
     def run_pass(self, state: Any) -> bool:
         state.func_ir.blocks = canonicalize_cfg(state.func_ir.blocks)
@@ -67,7 +67,7 @@ class _Blocks(IRProcessing):  # type: ignore[misc]
 class _Rewrites(GenericRewrites):  # type: ignore[misc]
     """Numba's rewrites before types are known: indexes that are constants."""
 
-    _name = "rewrites_of_kernels"
+    _name = "rewrites of kernels"
 
     def run_pass(self, state: Any) -> bool:
         blocks = state.func_ir.blocks
@@ -85,7 +85,7 @@ class _Rewrites(GenericRewrites):  # type: ignore[misc]
 
 @register_pass(mutates_CFG=True, analysis_only=False)
 class _SingleAssignment(ReconstructSSA):  # type: ignore[misc]
-    _name = "single_assignment_of_kernels"
+    _name = "single assignment of kernels"
 
     def run_pass(self, state: Any) -> bool:
         state.func_ir = reconstruct_ssa(state.func_ir)
@@ -95,7 +95,7 @@ class _SingleAssignment(ReconstructSSA):  # type: ignore[misc]
 
 @register_pass(mutates_CFG=True, analysis_only=False)
 class _StripPhis(PreLowerStripPhis):  # type: ignore[misc]
-    _name = "strip_phis_of_kernels"
+    _name = "strip_phis of kernels"
 
     def run_pass(self, state: Any) -> bool:
         state.func_ir = self._strip_phi_nodes(state.func_ir)

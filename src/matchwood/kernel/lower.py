@@ -290,7 +290,7 @@ class KernelLower(Lower):  # type: ignore[misc]
 class KernelLowering(BaseNativeLowering):  # type: ignore[misc]
     """Numba's pass with the class above."""
 
-    _name = "native_lowering_of_kernels"
+    _name = "native_lowering of kernels"
 
     @property
     def lowering_class(self) -> Any:
