@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 
 from encode.world import World, found
+from matchwood.index.blocks.index import BlockIndex
+from matchwood.index.pst.bloom import PSTBloom
 from matchwood.index.pst.hash import PSTHash
 from matchwood.kernel.verify_kernels import COUNTERS
 from matchwood.lang.nodes import And, Comparison, Expr
@@ -36,6 +38,30 @@ def test_the_work_for_an_event_of_many_attributes_is_linear_in_their_number(inde
     without = [i for i in range(n) if 5 not in [(i + 7 * k) % n for k in range(size)]]
     assert found(hits) == [list(range(n)), without]
     assert work(hits.counters) <= 2 * 20 * n
+
+
+@pytest.mark.parametrize("is_text", [False, True])
+@pytest.mark.parametrize("cls", [BlockIndex, PSTBloom])
+def test_a_value_leads_to_the_equalities_with_it_and_to_no_others(cls, is_text):
+    """However many values there are: each has a space of its own, and so has what lies between."""
+
+    def constant(i: int) -> int | str:
+        return f"value {i}" if is_text else 1_000_003 * i
+
+    n = 3_000
+    world = World()
+    slots = world.store([Comparison("a", "=", constant(i % n)) for i in range(2 * n)])
+    index = cls.build(world.table, slots)
+    values = [constant(7), constant(n - 1), "value 7.5" if is_text else 5]
+    hits = search(index, world.events([{"a": value} for value in values]))
+    assert found(hits) == [[7, n + 7], [n - 1, 2 * n - 1], []]
+    assert hits.counters[COUNTERS.index("candidates")] <= 4
+    thinned = search(cls.build(world.table, slots, max_points=0), world.events([{"a": values[2]}]))
+    assert thinned.counters[COUNTERS.index("candidates")] >= 2
+    n_spaces = index.stats()["spaces"]
+    more = [Comparison("a", "<", constant(i)) for i in range(0, n, 2)]
+    mixed = cls.build(world.table, np.concatenate([slots, world.store(more)]))
+    assert mixed.stats()["spaces"] < n_spaces  # ranges among them: spaces hold several values
 
 
 @pytest.mark.parametrize("n_access", [2, 3, 4])

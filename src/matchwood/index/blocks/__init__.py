@@ -31,14 +31,15 @@ Differs. No lower and upper bounds in columns: sets (IN, <>, NOT IN) would need 
          Immutable: changes go through `StaticFrame`, which builds all blocks anew.
          It does not learn from events: access predicates are chosen by constants and by how often
          attributes are named.
-Cost.    Match O(attributes log spaces + gates of their spaces + columns x members / 64 of blocks
-         reached + entries tested).
+Cost.    Match O(attributes + gates of their spaces + columns x members / 64 of blocks reached +
+         entries tested): guides lead from a key to its code and from a code to its space in a few
+         steps, whatever their number, unless keys lie in few places of a wide range.
          Build O(predicates + spaces met), 3 s for a million (benchmarks/blocks.py).  Memory 4 bytes
          a record, and for a predicate 8 or more in cells or (codes + 1) / 8 / share of the members
          that have one in columns.
 
 Layout   codes    cut points of every attribute: sorted keys, or a table of codes (`words.Codes`)
-         places   spaces: first keys, and the blocks of each (`words.Places`)
+         places   spaces: first codes, and the blocks of each (`words.Places`)
          blocks   gates, the words of all blocks, large sets, equal subscriptions (`words.Blocks`)
 
     column block  [header][items at][columns][rows 0][has an entry][other rows][items][entries]

@@ -14,6 +14,8 @@ from matchwood.index.blocks.codes import (
     encode_predicates,
     ends_of,
     fill_pool,
+    guide_codes,
+    guide_places,
     lay_dense,
     mark_ends,
 )
@@ -28,6 +30,12 @@ from matchwood.index.blocks.pack import Members, Plan, Shares, Source, Target, p
 from matchwood.index.blocks.words import Blocks, Codes, Places
 from matchwood.index.pst.bloom import Division, PSTBloom
 from matchwood.kernel.interval_kernels import MAX_KEY, MIN_KEY
+
+GUIDED = 8
+"""Cuts of an attribute from which they have a guide."""
+
+GUIDE_STEPS = 4
+"""Steps of the guide of a dimension for each of its spaces."""
 
 DENSE = 2**16 - 1
 """Keys between the lowest and the highest cut up to which an attribute has a table of codes."""
@@ -53,6 +61,7 @@ def build_structure(table: ExpressionTable, slots: np.ndarray, config: Any) -> S
     codes = make_codes(p, used, n_attributes)
     coded, pool = _coded(p, used, codes)
     members, dim_start, first_key = _members(table, chosen, items, division, n_attributes)
+    places = _places(codes, dim_start, first_key)
     plan, shares = _plan(division, n_attributes), _shares(config)
     clusters = _clusters(members, dim_start)
     n = cluster_spaces(table.layout, coded, pool, codes, members, plan, shares, clusters)
@@ -60,17 +69,21 @@ def build_structure(table: ExpressionTable, slots: np.ndarray, config: Any) -> S
     source = Source(table.layout, p, coded, pool, codes)
     at, word = _packed(source, members, plan, shares, bound)
     blocks = Blocks(at, gate, word, word.view(np.int32), pool, twin_start, twin)
-    return Structure(codes, Places(dim_start, first_key, clusters.block), blocks)
+    return Structure(codes, places._replace(block=clusters.block), blocks)
 
 
 def empty_structure() -> Structure:
     """No attributes, no spaces, no blocks."""
     none, one = np.empty(0, np.int64), np.zeros(1, np.int64)
-    no_codes = Codes(np.empty(0, np.int32), none, one, np.empty(0, np.uint16), one, none)
+    no_guide = np.empty(0, np.int32)
+    no_codes = Codes(
+        np.empty(0, np.int32), none, one, np.empty(0, np.uint16), one, none, none, one, no_guide
+    )
+    no_places = Places(one, np.empty(0, np.int32), none, one, no_guide, one)
     no_blocks = Blocks(
         one, none, none, none.view(np.int32), np.empty(0, np.int32), one, np.empty(0, np.int32)
     )
-    return Structure(no_codes, Places(one, none, one), no_blocks)
+    return Structure(no_codes, no_places, no_blocks)
 
 
 def _without_equal(
@@ -115,16 +128,60 @@ def make_codes(p: PredicateLayout, used: np.ndarray, n_attributes: int) -> Codes
     cut_start, cut = _sorted_cuts(
         attrs[:n], cuts[:n], np.flatnonzero(is_known & (span == 0)), n_attributes
     )
+    n_cuts = np.diff(cut_start)
+    low = np.where(span > 0, lowest, 0)
+    has_guide = n_cuts >= GUIDED
+    low[has_guide] = cut[cut_start[:-1][has_guide] + 1]
+    between = np.zeros(n_attributes, np.uint64)
+    last = cut[cut_start[1:][has_guide] - 1]
+    between[has_guide] = last.view(np.uint64) - low[has_guide].view(np.uint64)
+    shift, size = _guides(between, np.where(has_guide, n_cuts, 0))
     codes = Codes(
-        np.diff(cut_start).astype(np.int32),
-        np.where(span > 0, lowest, 0),
+        n_cuts.astype(np.int32),
+        low,
         start,
         np.empty(len(marks), np.uint16),
         cut_start,
         cut,
+        shift,
+        _offsets(size),
+        np.empty(int(size.sum()), np.int32),
     )
     lay_dense(start, marks, codes)
+    guide_codes(codes)
     return codes
+
+
+def _guides(span: np.ndarray, most: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Shifts and sizes of guides over 0..span, uint64, with about `most` steps; 0: no guide."""
+    shift = np.zeros(len(span), np.int64)
+    for bits in range(64):
+        shift[(span >> np.uint64(bits)) >= most.astype(np.uint64)] = bits + 1
+    shift[most == 0] = 0
+    steps = (span >> shift.astype(np.uint64)).astype(np.int64)
+    return shift, np.where(most > 0, steps + 2, 0)
+
+
+def _offsets(sizes: np.ndarray) -> np.ndarray:
+    return np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+
+
+def _places(codes: Codes, dim_start: np.ndarray, first_key: np.ndarray) -> Places:
+    """Spaces by codes, without blocks yet."""
+    n_spaces = np.diff(dim_start)
+    n_codes = np.repeat(codes.n, 2).astype(np.int64)
+    span = np.maximum(n_codes - 1, 0).astype(np.uint64)
+    shift, size = _guides(span, GUIDE_STEPS * n_spaces)
+    places = Places(
+        dim_start,
+        np.empty(len(first_key), np.int32),
+        shift,
+        _offsets(size),
+        np.empty(int(size.sum()), np.int32),
+        dim_start[:1],
+    )
+    guide_places(codes, first_key, places)
+    return places
 
 
 def _sorted_cuts(

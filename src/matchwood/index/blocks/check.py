@@ -22,8 +22,14 @@ _COLUMNS = {
     "code_dense": Column("uint16", "D"),
     "code_cut_start": Column("int64", "a"),
     "code_cut": Column("int64", "C"),
+    "code_shift": Column("int64", "A", 0, 64),
+    "code_guide_start": Column("int64", "a"),
+    "code_guide": Column("int32", "G", 0),
     "place_dim_start": Column("int64", "d"),
-    "place_first_key": Column("int64", "N"),
+    "place_first_code": Column("int32", "N", 1),
+    "place_shift": Column("int64", "D2", 0, 64),
+    "place_guide_start": Column("int64", "d"),
+    "place_guide": Column("int32", "H", 0),
     "place_block": Column("int64", "p"),
     "block_at": Column("int64", "b"),
     "block_gate": Column("int64", "g", 0),
@@ -58,13 +64,16 @@ def check_structure(table: ExpressionTable, slots: np.ndarray, layout: Layout) -
     n, n_blocks = sizes["A"], sizes["b"] - 1
     expect(sizes["a"] == n + 1, "code_dense_start", f"{n + 1} offsets")
     expect(sizes["d"] == 2 * n + 1, "place_dim_start", f"{2 * n + 1} offsets")
+    expect(sizes["D2"] == 2 * n, "place_shift", f"{2 * n} shifts")
     expect(sizes["p"] == sizes["N"] + 1, "place_block", f"{sizes['N'] + 1} offsets")
     expect(sizes["g"] == n_blocks, "block_gate", f"{n_blocks} gates")
     expect(n >= table.needed_by(slots)["A"] or not len(slots), "code_n", "each attribute")
     for name, end in (
         ("code_dense_start", sizes["D"]),
         ("code_cut_start", sizes["C"]),
+        ("code_guide_start", sizes["G"]),
         ("place_dim_start", sizes["N"]),
+        ("place_guide_start", sizes["H"]),
         ("place_block", n_blocks),
         ("block_at", sizes["W"]),
         ("block_twin_start", sizes["T"]),
@@ -75,7 +84,7 @@ def check_structure(table: ExpressionTable, slots: np.ndarray, layout: Layout) -
     expect(is_inside, "block_twin", "slots")
     codes, places, blocks = structure_of(layout)
     expect(check_codes(codes), "code_cut", "a code for each key")
-    expect(check_places(places), "place_first_key", "spaces of all keys")
+    expect(check_places(codes, places), "place_first_code", "spaces of all codes")
     seen = np.zeros(n_slots, np.bool_)
     expect(check_blocks(codes, blocks, seen), "block_word", "blocks of these expressions")
     check_members("block_word", np.flatnonzero(seen), slots, n_slots)

@@ -84,6 +84,41 @@ def lay_dense(mark_start, marks, codes):
 
 
 @kernel
+def guide_codes(codes):
+    """Write the guides of the cuts."""
+    for attr in range(len(codes.n)):
+        begin, end = codes.guide_start[attr], codes.guide_start[attr + 1]
+        if begin == end:
+            continue
+        first, last = codes.cut_start[attr], codes.cut_start[attr + 1] - 1
+        at, low, shift = first + 1, np.uint64(codes.low[attr]), np.uint64(codes.shift[attr])
+        for i in range(begin, end - 1):
+            bound = np.uint64(i - begin) << shift
+            while at < last and np.uint64(codes.cut[at + 1]) - low <= bound:
+                at += 1
+            codes.guide[i] = at - first
+        codes.guide[end - 1] = last - first
+
+
+@kernel
+def guide_places(codes, first_key, places):
+    """Write the codes that spaces begin with, and their guides."""
+    for dim in range(len(places.dim_start) - 1):
+        first, last = places.dim_start[dim], places.dim_start[dim + 1] - 1
+        if last < first:
+            continue
+        for place in range(first, last + 1):
+            places.first_code[place] = code_of(codes, np.int64(dim >> 1), first_key[place])
+        begin, end = places.guide_start[dim], places.guide_start[dim + 1]
+        at = first
+        for i in range(begin, end - 1):
+            while at < last and places.first_code[at + 1] <= 1 + ((i - begin) << places.shift[dim]):
+                at += 1
+            places.guide[i] = at - first
+        places.guide[end - 1] = last - first
+
+
+@kernel
 def encode_predicates(predicates, preds, codes, coded):
     """Predicates in codes; returns the words of the pool that they need."""
     needed = np.int64(0)

@@ -45,6 +45,8 @@ class Config(IndexConfig):
 
     space_size    members that a space should have; as of `pst_bloom`
     max_spaces    spaces of an attribute
+    max_points    the same where nearly all access predicates are single values, which then have a
+                  space each
     max_records   spaces that a subscription is listed in
     exact         words of an exact column for a word of cells that it replaces; more columns are
                   faster and take more memory
@@ -58,6 +60,7 @@ class Config(IndexConfig):
 
     space_size: int = 16
     max_spaces: int = 1024
+    max_points: int = 2**20
     max_records: int = 8
     exact: float = 4.0
     sieve: float = 0.5
@@ -69,6 +72,7 @@ class Config(IndexConfig):
     def __post_init__(self) -> None:
         self._expect_integer("space_size", 0)
         self._expect_integer("max_spaces", 1, 2**24)
+        self._expect_integer("max_points", 0, 2**24)
         self._expect_integer("max_records", 1)
         self._expect_number("exact", 0.0, 1e6)
         self._expect_number("sieve", 0.0, 1e6)
@@ -82,6 +86,7 @@ class Config(IndexConfig):
         return {
             "space_size": self.space_size,
             "max_spaces": self.max_spaces,
+            "max_points": self.max_points,
             "max_records": self.max_records,
         }
 
@@ -159,7 +164,7 @@ class BlockIndex(StaticFrame[Structure]):
         n_members, n_rows = members_in(blocks)
         parts = (*codes, *places, *blocks._replace(half=blocks.half[:0]))
         return {
-            "spaces": len(places.first_key),
+            "spaces": len(places.first_code),
             "blocks": len(blocks.at) - 1,
             "records": n_members,
             "in_rows": n_rows,

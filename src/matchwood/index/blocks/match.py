@@ -8,7 +8,7 @@ import numpy as np
 
 from matchwood.encode.expression_kernels import ExpressionLayout
 from matchwood.encode.predicate_kernels import PredicateLayout
-from matchwood.index.blocks.reach import clear_codes, find_blocks, find_spaces, post_codes
+from matchwood.index.blocks.reach import clear_codes, find_blocks, find_spaces
 from matchwood.index.blocks.verify import ask_for_rows, test_block, test_entries
 from matchwood.index.blocks.words import Blocks, Codes, Places
 from matchwood.index.core.layout_kernels import BOARD, EXPRESSION_TABLE, PREDICATE_TABLE
@@ -60,9 +60,13 @@ VIEW = Layout(
     codes=Layout(
         Codes,
         n="int32", low="int64", dense_start="int64", dense="uint16", cut_start="int64",
-        cut="int64",
+        cut="int64", shift="int64", guide_start="int64", guide="int32",
     ),
-    places=Layout(Places, dim_start="int64", first_key="int64", block="int64"),
+    places=Layout(
+        Places,
+        dim_start="int64", first_code="int32", shift="int64", guide_start="int64", guide="int32",
+        block="int64",
+    ),
     blocks=Layout(
         Blocks,
         at="int64", gate="int64", word="int64", half="int32", pool="int32", twin_start="int64",
@@ -97,8 +101,7 @@ def match_blocks(bound, bound_mine, bound_query, first, stamp):
     for e in range(first, len(events.start) - 1):
         for i in range(len(work)):
             work[i] = 0
-        n_spaces = find_spaces(places, events, e, scratch.found)
-        post_codes(view.codes, events, e, code, scratch.absent)
+        n_spaces = find_spaces(view.codes, places, events, e, scratch)
         n_blocks = find_blocks(places, blocks, n_spaces, scratch)
         if n_blocks > len(block):
             clear_codes(events, e, code)

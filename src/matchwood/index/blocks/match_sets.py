@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from matchwood.index.blocks.match import mine_of, view_of
-from matchwood.index.blocks.reach import place_of
 from matchwood.index.blocks.verify import FULL
 from matchwood.index.blocks.words import (
     HEAD,
+    code_of,
     columns_of,
     entry_item,
     entry_of,
@@ -16,6 +16,7 @@ from matchwood.index.blocks.words import (
     is_row_block,
     items_of,
     members_of,
+    place_of,
 )
 from matchwood.index.core.hit_kernels import all_hold
 from matchwood.index.core.query_kernels import query_of
@@ -95,8 +96,9 @@ def match_sets(bound, bound_mine, bound_query, first, stamp):
             for dim in range(2 * attr, 2 * attr + 2):
                 if places.dim_start[dim] == places.dim_start[dim + 1]:
                     continue
-                low = place_of(places, dim, min(events.lo[entry], events.hi[entry]))
-                high = place_of(places, dim, max(events.lo[entry], events.hi[entry]))
+                low = code_of(view.codes, attr, min(events.lo[entry], events.hi[entry]))
+                high = code_of(view.codes, attr, max(events.lo[entry], events.hi[entry]))
+                low, high = place_of(places, dim, low), place_of(places, dim, high)
                 for b in range(places.block[low], places.block[high + 1]):
                     n = _try_block(b, view, mine.memory, event, output.out, n)
                     if n < 0:

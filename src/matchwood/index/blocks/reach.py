@@ -4,27 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 
-from matchwood.index.blocks.words import code_of, is_open, signature_bit
+from matchwood.index.blocks.words import (
+    ask_for_code,
+    code_of,
+    guide_of,
+    is_open,
+    place_of,
+    signature_bit,
+)
 from matchwood.kernel.jit import part, prefetch
-from matchwood.kernel.sort_kernels import last_not_above
-
-
-@part
-def place_of(places, dim, key):
-    """The space of a dimension that a key falls into; there is one."""
-    return last_not_above(places.first_key, places.dim_start[dim], places.dim_start[dim + 1], key)
-
-
-@part
-def post_codes(codes, events, e, code, absent):
-    """Write the codes of an event's keys, and the bits of attributes that it has not."""
-    n_attributes, present = len(codes.n), np.int64(0)
-    for entry in range(events.start[e], events.start[e + 1]):
-        attr = np.int64(events.attr[entry])
-        if attr < n_attributes and codes.n[attr] > 0:
-            code[attr] = code_of(codes, attr, events.lo[entry])
-            present |= signature_bit(attr)
-    absent[0] = ~present
 
 
 @part
@@ -36,22 +24,35 @@ def clear_codes(events, e, code):
 
 
 @part
-def find_spaces(places, events, e, found):
-    """The spaces of an event's keys; returns how many."""
-    n_attributes = len(places.dim_start) >> 1
-    for entry in range(events.start[e], events.start[e + 1]):
-        prefetch(places.dim_start, 2 * np.int64(events.attr[entry]))
-    n = np.int64(0)
-    for entry in range(events.start[e], events.start[e + 1]):
+def find_spaces(codes, places, events, e, scratch):
+    """Write the codes of an event's keys, its spaces, and the bits of attributes that it has not.
+
+    Returns how many spaces there are.
+    """
+    n_attributes, present, n = len(codes.n), np.int64(0), np.int64(0)
+    first, end = events.start[e], events.start[e + 1]
+    for entry in range(first, end):
         attr = np.int64(events.attr[entry])
-        if attr >= n_attributes:
+        if attr < n_attributes:
+            ask_for_code(codes, attr, events.lo[entry])
+    for entry in range(first, end):
+        attr = np.int64(events.attr[entry])
+        if attr >= n_attributes or codes.n[attr] == 0:
             continue
+        code = code_of(codes, attr, events.lo[entry])
+        scratch.code[attr] = code
+        present |= signature_bit(attr)
         for dim in range(2 * attr, 2 * attr + 2):
             if places.dim_start[dim] < places.dim_start[dim + 1]:
-                place = place_of(places, dim, events.lo[entry])
-                prefetch(places.block, place)
-                found[n] = place
+                prefetch(places.guide, guide_of(places, dim, code))
+                scratch.found[n] = dim
                 n += 1
+    for i in range(n):
+        dim = scratch.found[i]
+        place = place_of(places, dim, np.int64(scratch.code[dim >> 1]))
+        prefetch(places.block, place)
+        scratch.found[i] = place
+    scratch.absent[0] = ~present
     return n
 
 

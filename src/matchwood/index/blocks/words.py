@@ -26,7 +26,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from matchwood.kernel.jit import part
+from matchwood.kernel.jit import part, prefetch
 from matchwood.kernel.sort_kernels import last_not_above
 
 INTERVAL, MASK, POOLED = range(3)
@@ -53,7 +53,9 @@ class Codes(NamedTuple):
 
     An attribute with codes has either dense_start[a] < dense_start[a + 1], the codes of the keys
     low[a], low[a] + 1, ... (keys before have code 1, keys after code n[a]), or the n[a] cuts from
-    cut_start[a] on, ascending, the first being MIN_KEY.
+    cut_start[a] on, ascending, the first being MIN_KEY.  Many cuts have a guide: entry i is the
+    last cut that is not above low[a] + (i << shift[a]), low[a] being the second cut, and the last
+    entry is the last cut; so few cuts, often one, are left to compare a key with.
     """
 
     n: np.ndarray  # int32[A], codes; 0: no predicate is about the attribute
@@ -62,17 +64,25 @@ class Codes(NamedTuple):
     dense: np.ndarray  # uint16[]
     cut_start: np.ndarray  # int64[A + 1]
     cut: np.ndarray  # int64[]
+    shift: np.ndarray  # int64[A]
+    guide_start: np.ndarray  # int64[A + 1]
+    guide: np.ndarray  # int32[], counted from cut_start[a]
 
 
 class Places(NamedTuple):
     """The spaces of access predicates, and where their blocks are.
 
     Dimension 2a is the fine division of attribute a, 2a + 1 the coarse one; space i of all begins
-    at first_key[i] and has the blocks block[i] .. block[i + 1] - 1.
+    with the code first_code[i] and has the blocks block[i] .. block[i + 1] - 1.  Every dimension
+    with spaces has a guide: entry i is the last space that begins at or before 1 + (i << shift[d]),
+    and the last entry is its last space.  With the shift 0 it is the space of code 1 + i.
     """
 
     dim_start: np.ndarray  # int64[2A + 1]
-    first_key: np.ndarray  # int64[N]
+    first_code: np.ndarray  # int32[N]
+    shift: np.ndarray  # int64[2A]
+    guide_start: np.ndarray  # int64[2A + 1]
+    guide: np.ndarray  # int32[], counted from dim_start[d]
     block: np.ndarray  # int64[N + 1]
 
 
@@ -249,8 +259,44 @@ def code_of(codes, attr, key):
         if key > codes.low[attr] + (size - 1):
             return n
         return np.int64(codes.dense[begin + (key - codes.low[attr])])
-    first = codes.cut_start[attr]
-    return last_not_above(codes.cut, first, first + n, key) - first + 1
+    first, begin = codes.cut_start[attr], codes.guide_start[attr]
+    size = codes.guide_start[attr + 1] - begin
+    if size == 0:
+        return last_not_above(codes.cut, first, first + n, key) - first + 1
+    if key < codes.low[attr]:
+        return np.int64(1)
+    step = (np.uint64(key) - np.uint64(codes.low[attr])) >> np.uint64(codes.shift[attr])
+    at = begin + np.int64(min(step, np.uint64(size - 2)))
+    low, high = first + codes.guide[at], first + codes.guide[at + 1]
+    return last_not_above(codes.cut, low, high + 1, key) - first + 1
+
+
+@part
+def place_of(places, dim, code):
+    """The space of a dimension, which has spaces, that a code from 1 on belongs to."""
+    first = places.dim_start[dim]
+    at = guide_of(places, dim, code)
+    low = first + places.guide[at]
+    if places.shift[dim] == 0:
+        return low
+    return last_not_above(places.first_code, low, first + places.guide[at + 1] + 1, code)
+
+
+@part
+def guide_of(places, dim, code):
+    """Where the guide of a dimension tells about a code."""
+    return places.guide_start[dim] + ((code - 1) >> places.shift[dim])
+
+
+@part
+def ask_for_code(codes, attr, key):
+    """Ask for what `code_of` reads first."""
+    offset = np.uint64(key) - np.uint64(codes.low[attr])
+    if codes.dense_start[attr] < codes.dense_start[attr + 1]:
+        prefetch(codes.dense, np.uint64(codes.dense_start[attr]) + offset)
+    else:
+        step = offset >> np.uint64(codes.shift[attr])
+        prefetch(codes.guide, np.uint64(codes.guide_start[attr]) + step)
 
 
 @part

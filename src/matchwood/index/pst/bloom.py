@@ -218,7 +218,8 @@ class PSTBloom(PSTFrame):
         is_open = self._spaces.lists.room[2 * p.attr[access] + division] != NO_BLOCK
         if is_open.all():
             return
-        found = make_cuts(p, access[~is_open], space_size, most, division)
+        max_points = 0 if division else self.config.max_points
+        found = make_cuts(p, access[~is_open], space_size, most, max_points, division)
         n = np.diff(found.first)
         self._spaces.make_room(int((n + n // 2 + 2).sum()))
         self._make_ids(int(self._homes.count[HIGH]) + len(found.cuts))

@@ -1,7 +1,9 @@
 """Where to divide attributes when many expressions come at once: see `pst_bloom`.
 
 All ends of access predicates are cuts where there are few; where there are many, those that leave
-about the same number of ends between them.
+about the same number of ends between them.  An attribute whose access predicates are single values,
+or nearly all of them, has a space for each value: an equality is listed once however many there
+are, and another value finds nothing to verify.
 """
 
 from __future__ import annotations
@@ -12,7 +14,12 @@ import numpy as np
 
 from matchwood.encode.predicate_kernels import PredicateLayout
 from matchwood.index.pst.bloom_build import list_ends
+from matchwood.kernel.arrays import slices
 from matchwood.kernel.interval_kernels import MIN_KEY
+
+POINTS = 0.875
+"""Share of single values among the access predicates of an attribute from which each has a space of
+its own; ranges among them go to the coarse division once they meet too many."""
 
 
 class Cuts(NamedTuple):
@@ -24,9 +31,17 @@ class Cuts(NamedTuple):
 
 
 def make_cuts(
-    p: PredicateLayout, access: np.ndarray, space_size: int, most: int, division: int
+    p: PredicateLayout,
+    access: np.ndarray,
+    space_size: int,
+    most: int,
+    max_points: int,
+    division: int,
 ) -> Cuts:
-    """Cuts for one division of the attributes of access predicates (one for each expression)."""
+    """Cuts for one division of the attributes of access predicates (one for each expression).
+
+    max_points  values of an attribute that have a space each, as above; 0: none have
+    """
     counts = np.bincount(access)  # predicate ids are dense: much faster than sorting them
     preds = np.flatnonzero(counts)
     known = np.unique(p.attr[preds]).astype(np.int64)
@@ -39,7 +54,11 @@ def make_cuts(
     is_new[1:] = (attrs[1:] != attrs[:-1]) | (cuts[1:] != cuts[:-1])
     weight = np.add.reduceat(weight, np.flatnonzero(is_new))
     attrs, cuts = attrs[is_new], cuts[is_new]
+    n_cuts = np.diff(np.append(np.searchsorted(attrs, known), len(attrs)))
+    is_exact = n_cuts <= 2 * max_points
+    is_exact &= _are_points(p, preds, counts[preds], known)
     kept = _thinned(attrs, known, weight, space_size, most)
+    kept |= np.repeat(is_exact, n_cuts)
     attrs, cuts = attrs[kept], cuts[kept]
     first = np.searchsorted(attrs, known)
     return Cuts(2 * known + division, np.append(first, len(cuts)), cuts)
@@ -65,6 +84,23 @@ def _sorted(
     both += low
     both[both == low] = MIN_KEY
     return attrs, both, weight
+
+
+def _are_points(
+    p: PredicateLayout, preds: np.ndarray, counts: np.ndarray, known: np.ndarray
+) -> np.ndarray:
+    """For which attributes nearly all uses of access predicates are of sets of single values."""
+    is_point = p.lo[preds] == p.hi[preds]
+    several = np.flatnonzero(p.n_intervals[preds] > 1)
+    sizes = p.n_intervals[preds[several]].astype(np.int64)
+    at = slices(p.interval_start[preds[several]].astype(np.int64), sizes)
+    is_wide = p.interval_lo[at] != p.interval_hi[at]
+    first = np.cumsum(sizes) - sizes
+    if len(several):
+        is_point[several] = np.add.reduceat(is_wide, first) == 0
+    attrs = np.searchsorted(known, p.attr[preds])
+    total = np.bincount(attrs, counts, len(known))
+    return np.bincount(attrs, counts * is_point, len(known)) >= POINTS * total
 
 
 def _thinned(

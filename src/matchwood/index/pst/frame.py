@@ -69,6 +69,8 @@ class Config(IndexConfig):
     space_size       records that a space holds before it is split; 0 splits at every end, as the
                      paper does; more saves memory where an attribute has few expressions
     max_spaces       spaces of an attribute; more tell more values apart
+    max_points       the same where nearly all access predicates are single values, which then have
+                     a space each
     max_records      spaces that an expression is listed in; an access predicate that meets more
                      goes to the coarse division of its attribute
     ranking          of predicates before events have been seen: by their "odds", or by their
@@ -80,6 +82,7 @@ class Config(IndexConfig):
     signature_bits: int = 64
     space_size: int = 16
     max_spaces: int = 1024
+    max_points: int = 2**20
     max_records: int = 24
     ranking: str = ODDS
     learn_every: int = 16
@@ -90,6 +93,7 @@ class Config(IndexConfig):
         self._expect("signature_bits", self.signature_bits in SIGNATURE_BITS, f"one of {bits}")
         self._expect_integer("space_size", 0)
         self._expect_integer("max_spaces", 1, 2**24)
+        self._expect_integer("max_points", 0, 2**24)
         self._expect_integer("max_records", 1)
         self._expect("ranking", self.ranking in (ODDS, OPERATORS), f"{ODDS!r} or {OPERATORS!r}")
         self._expect_integer("learn_every", 0)
