@@ -30,8 +30,10 @@ COLD = """
             if deferred.is_deferred():
                 raise deferred.NotCompiledError(self._dispatcher, sig)
             # A change of a view that is not guarded holds a lock that searches do not take.
-            is_waited_for = m._view.is_guarded and (m._access.is_mine or m._access._is_reading)
-            if watched and (is_waited_for or m._access.contexts._is_owned()):
+            if watched and (
+                m._view.is_guarded and (m._access.is_mine or m._access._is_reading)
+                or m._access.contexts._is_owned()
+            ):
                 under_lock.append(key)
             time.sleep(0.002)
             compiled.add(key)
