@@ -59,7 +59,8 @@ def test_all_columns_together_give_the_naive_answer(
     folder = str(tmp_path / "shards")
     sharded = match_sharded(offers, table.repartition(3), folder, shards=3, **options)
     assert lists(sharded.matches) == expected
-    assert sum(each.count for each in sharded.shards) == found.index.count
+    n_held = sum(each.count for each in sharded.shards)  # texts may have several homes
+    assert n_held == found.index.count if form == "predicates" else n_held >= found.index.count
     if limit == 2:
         for each in (
             match(offers, table, pairs=True, **options),
