@@ -14,7 +14,7 @@ from inside import attributes_of, is_bound, view_of
 from matchwood import EventError, Matcher
 from matchwood.encode.json_events import JsonLines
 from matchwood.engine import matching
-from matchwood.engine.view import encoded_event
+from matchwood.engine.asked import one_event
 from matchwood.kernel import chains
 
 
@@ -142,11 +142,11 @@ def in_general(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     """The events that were searched for in the general way."""
     found: list[Any] = []
 
-    def noting(view: Any, each: Any) -> Any:
+    def noting(each: Any) -> Any:
         found.append(each)
-        return encoded_event(view, each)
+        return one_event(each)
 
-    monkeypatch.setattr(matching, "encoded_event", noting)
+    monkeypatch.setattr(matching, "one_event", noting)
     return found
 
 
