@@ -73,6 +73,21 @@ def test_the_code_of_a_key_is_one_more_than_the_cuts_up_to_it(intervals, keys):
     assert codes.n[attr] == len(cuts) + 1
 
 
+@pytest.mark.parametrize("n", [65_534, 65_535])
+def test_as_many_codes_as_a_table_of_them_can_hold_are_told_apart(n):
+    lo = np.arange(0, n - 1, 2)
+    world = World({"x": "int"})
+    world.store([parse(f"x IN ({', '.join(map(str, lo.tolist()))})"), parse(f"x >= {n - 1}")])
+    p = world.table.predicates.layout
+    used = np.flatnonzero(p.attr >= 0)
+    codes = make_codes(p, used, world.table.n_attributes)
+    keys, attr = np.arange(-1, n + 1), int(p.attr[used[0]])
+    out = np.empty(len(keys), np.int64)
+    codes_of(codes, attr, keys, out)
+    assert out.tolist() == [*range(1, n + 2), n + 1]
+    assert codes.n[attr] == n + 1
+
+
 def agree(world: World, slots: np.ndarray, raw: list, **config) -> None:
     """Blocks answer as scan does, by each form, together and one by one, and after a snapshot."""
     events = world.events(raw)

@@ -37,8 +37,10 @@ GUIDED = 8
 GUIDE_STEPS = 4
 """Steps of the guide of a dimension for each of its spaces."""
 
-DENSE = 2**16 - 1
-"""Keys between the lowest and the highest cut up to which an attribute has a table of codes."""
+DENSE = 2**16 - 2
+"""Keys from the lowest cut to the highest up to which an attribute has a table of codes: there may
+be a code more than keys, and 16 bits hold each.
+"""
 
 
 class Structure(NamedTuple):
@@ -113,7 +115,7 @@ def make_codes(p: PredicateLayout, used: np.ndarray, n_attributes: int) -> Codes
     lowest = np.full(n_attributes, MAX_KEY)
     highest, n_ends = np.full(n_attributes, MIN_KEY), np.zeros(n_attributes, np.int64)
     ends_of(p, used, lowest, highest, n_ends)
-    is_near = highest.astype(np.float64) - lowest.astype(np.float64) < DENSE
+    is_near = highest.view(np.uint64) - lowest.view(np.uint64) < DENSE
     is_near &= lowest <= highest
     span = np.zeros(n_attributes, np.int64)
     span[is_near] = highest[is_near] - lowest[is_near] + 1
