@@ -14,6 +14,7 @@ from inside import routing_of
 from matchwood.engine import background, planner, tiers
 from matchwood.engine.planned import NOWHERE, Planned
 from matchwood.errors import FormatError
+from matchwood.index.blocks.index import BlockIndex
 
 N = 60
 
@@ -155,3 +156,22 @@ def test_a_damaged_file_of_the_plan_is_found(tmp_path: Path) -> None:
     file.write_bytes(bytes(content))
     with pytest.raises(FormatError):
         mw.Matcher.load(tmp_path / "kept")
+
+
+def test_arrays_that_an_index_had_before_are_built_from_the_table(tmp_path, monkeypatch):
+    m = mw.Matcher()
+    m.add_many(rows())
+    m.compact()
+    expected = answers(m)
+    assert "blocks" in {each["index"] for each in m.stats()["plan"]}
+    m.save(tmp_path / "s")
+    restored, real = [], BlockIndex.restore.__func__
+    monkeypatch.setattr(
+        BlockIndex, "restore", classmethod(lambda *given: restored.append(1) or real(*given))
+    )
+    assert answers(mw.Matcher.load(tmp_path / "s")) == expected
+    assert restored
+    restored.clear()
+    monkeypatch.setattr(BlockIndex, "LAYOUT_VERSION", BlockIndex.LAYOUT_VERSION + 1)
+    assert answers(mw.Matcher.load(tmp_path / "s")) == expected
+    assert not restored

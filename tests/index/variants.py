@@ -13,7 +13,7 @@ _CONTEXT: list[dict[str, Any]] = [
 ]
 _SPACES: list[dict[str, Any]] = [
     {"signature_bits": 0, "space_size": 0},
-    {"space_size": 1, "max_spaces": 4, "max_records": 2},
+    {"space_size": 1, "max_spaces": 4, "max_records": 2, "max_points": 0},
     {"ranking": "operators", "learn_every": 1, "window": 64},
     {"learn_every": 0},
 ]
@@ -43,7 +43,8 @@ SETTINGS: dict[str, list[dict[str, Any]]] = {
         {"max_cap": 2, "alpha_s": 0.0, "alpha_c": 0.0, "beta": 0.0, "gamma": 0.0},
     ],
     "blocks": [
-        {"space_size": 0, "max_spaces": 4, "max_records": 2},
+        {"space_size": 0, "max_spaces": 4, "max_records": 2, "max_points": 0},
+        {"max_points": 3},
         {"exact": 1000.0, "columns": 0.0},
         {"exact": 0.0, "columns": 0.0, "sieve": 1000.0, "least": 0.0},
         {"exact": 0.0, "columns": 0.0, "sieve": 0.0, "least": 0.0},

@@ -17,7 +17,7 @@ from matchwood.engine.packed_integers import packed
 from matchwood.engine.planner import PLANNED, Choice, Plan, plan
 from matchwood.engine.routing import AUTO, Routing
 from matchwood.errors import FormatError, MatchwoodError
-from matchwood.index.core.protocol import ANY, Index, is_checked
+from matchwood.index.core.protocol import ANY, Index, is_checked, is_current
 from matchwood.index.core.registry import find_index
 
 if TYPE_CHECKING:
@@ -152,7 +152,7 @@ def _restored(
     table: ExpressionTable, choice: Choice, layout: dict[str, np.ndarray] | None, verify: bool
 ) -> Index:
     cls = find_index(choice.name)
-    if layout is None or not is_checked(cls):
+    if layout is None or not is_checked(cls) or not is_current(cls, layout):
         return choice.build(table)
     if verify:
         cls.check(table, choice.slots, layout)

@@ -29,7 +29,7 @@ from matchwood.encode.expressions import ExpressionTable
 from matchwood.engine.moments import Moment, search_between
 from matchwood.errors import FormatError, MatchwoodError
 from matchwood.index.core.config import IndexConfig
-from matchwood.index.core.protocol import ANY, Hits, Index, is_checked
+from matchwood.index.core.protocol import ANY, Hits, Index, is_checked, is_current
 from matchwood.index.core.registry import find_index
 from matchwood.index.core.scratch import Scratch
 
@@ -171,7 +171,7 @@ class Routing:
         self, role: str, slots: np.ndarray, layout: dict[str, np.ndarray] | None, verify: bool
     ) -> Index:
         cls, config = self._classes[role], self._config_of(role)
-        if layout is None or not is_checked(cls):
+        if layout is None or not is_checked(cls) or not is_current(cls, layout):
             return cls.build(self._table, slots, **config)
         if verify:
             cls.check(self._table, slots, layout, **config)

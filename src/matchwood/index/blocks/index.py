@@ -96,6 +96,7 @@ class BlockIndex(StaticFrame[Structure]):
 
     name: ClassVar[str] = "blocks"
     is_kept: ClassVar[bool] = True
+    LAYOUT_VERSION: ClassVar[int] = 1  # guides to codes and spaces
     reads_table: ClassVar[bool] = False
     LAYOUT = VIEW
     SEARCH = MINE

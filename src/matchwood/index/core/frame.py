@@ -93,6 +93,8 @@ class IndexFrame(ABC):
     name: ClassVar[str]
     language: ClassVar[str] = CONJUNCTIONS
     is_kept: ClassVar[bool] = False
+    LAYOUT_VERSION: ClassVar[int] = 0
+    """Counted up when arrays of a snapshot change; see `protocol.is_current`."""
     reads_table: ClassVar[bool] = True
     Config: ClassVar[type[IndexConfig]] = IndexConfig
     LAYOUT: ClassVar[Layout | None] = None
@@ -171,7 +173,9 @@ class IndexFrame(ABC):
         }
 
     def layout(self) -> dict[str, np.ndarray]:
-        return {"n_live": np.array([self._n_live], np.int64), **self._arrays()}
+        version = {"layout_version": np.array([self.LAYOUT_VERSION], np.int64)}
+        n_live = {"n_live": np.array([self._n_live], np.int64)}
+        return {**n_live, **(version if self.LAYOUT_VERSION else {}), **self._arrays()}
 
     @classmethod
     def restore(

@@ -115,3 +115,10 @@ class CheckedIndex(Index, Protocol):
 def is_checked(index: type[Index]) -> TypeGuard[type[CheckedIndex]]:
     """Whether an index can check a layout, so that a snapshot keeps it."""
     return getattr(index, "is_kept", False)
+
+
+def is_current(index: type[Index], layout: Mapping[str, np.ndarray]) -> bool:
+    """Whether a layout has the arrays that the index has now; else it is built from the table."""
+    found = layout.get("layout_version")
+    version = int(found[0]) if found is not None and found.shape == (1,) else 0
+    return version == getattr(index, "LAYOUT_VERSION", 0)
