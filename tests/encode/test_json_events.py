@@ -214,6 +214,9 @@ def test_blank_lines_are_no_events_and_bad_ones_are_reported() -> None:
     found = m.match_many_json(b'{"a": 1}\n\n  \r\n{"a": }\n[1]\n{"a": 1}')
     assert [list(ids) for ids in found] == [["s"], [], [], ["s"]]
     assert sorted(found.errors) == [1, 2]
+    found = m.match_many_json(b'\x01\n{"a": 1}\n\t\r\n\x0c\n\x00')
+    assert [list(ids) for ids in found] == [[], ["s"], [], []]
+    assert sorted(found.errors) == [0, 2, 3]
     with pytest.raises(mw.EventError, match="expected a JSON object, found list"):
         m.match_json("[1]")
     with pytest.raises(mw.EventError, match="expected JSON text as bytes or str, found int"):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import dataclasses
 import json
 import pickle
 import threading
@@ -203,6 +204,31 @@ def test_many_are_replaced_in_their_places() -> None:
     assert [(each.row, each.id) for each in report.errors] == [(2, 1), (3, 3)]
     assert m.match({"x": 2}) == [0, 3, "new"]
     assert m.match({"x": 1}) == [1, 2, 4]
+    check(m)
+
+
+@pytest.mark.parametrize("index", ["auto", "scan"])
+@pytest.mark.parametrize(
+    "beside",
+    [{}, {"priority": 1, "payload": 1, "attributes": {"b": 1}, "expires": 9e9}],
+    ids=["alone", "beside"],
+)
+def test_a_row_keeps_the_fields_that_it_does_not_give_whatever_others_give(index, beside) -> None:
+    fields = {"priority": 5, "payload": "p", "attributes": {"a": 2}, "expires": 4e9}
+    m = mw.Matcher(index=index)
+    m.add_many([{"id": i, "expr": "x = 1", **fields} for i in range(3)])
+    before = m[0]
+    rows = [
+        {"id": 0, "expr": "x = 2"},
+        {"id": 1, "expr": "x = 2", **dict.fromkeys(fields)},
+        {"id": 2, "expr": "x = 2", **beside},
+    ]
+    assert m.replace_many(rows).count == 3
+    assert m[0] == dataclasses.replace(before, text="x = 2")
+    cleared = m[1]
+    assert (cleared.priority, cleared.payload, cleared.expires) == (0, None, None)
+    assert m.match({"x": 2}, where="a = 2") == ([0] if beside else [0, 2])
+    assert m[2].priority == (1 if beside else 5)
     check(m)
 
 

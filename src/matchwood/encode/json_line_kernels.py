@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 
-from matchwood.encode.json_token_kernels import NEWLINE, SPACE
+from matchwood.encode.json_token_kernels import NEWLINE, RETURN, SPACE, TAB
 from matchwood.kernel.byte_search import newlines
 from matchwood.kernel.jit import inlined, kernel, lowest_bit
 
 
 @inlined
 def _add_line(data, start, stop, begin, end, n):
-    """Write a line unless it is blank; returns the number of lines."""
+    """Write a line unless it is blank, as JSON means it; returns the number of lines."""
     for k in range(start, stop):
-        if data[k] > SPACE:
+        if data[k] != SPACE and data[k] != TAB and data[k] != RETURN:
             begin[n], end[n] = start, stop
             return n + 1
     return n

@@ -141,7 +141,7 @@ def replace_chunks(store: Target, chunks: Iterable[Chunk]) -> BatchReport:
                     )
                 seen.add(id_)
                 linked = None if chunk.contexts is None else chunk.contexts[row]
-                store.replace(check_id(id_), _text(chunk, row), linked, chunk.fields.part([row]))
+                store.replace(check_id(id_), _text(chunk, row), linked, chunk.given(row))
                 n_replaced += 1
             except MatchwoodError as error:
                 chunk.refused[row] = error

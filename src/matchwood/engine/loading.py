@@ -13,7 +13,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from matchwood.encode.frames import collected
 from matchwood.encode.leaves import LeafBatch
-from matchwood.engine.fields import FIELDS, JSON_COLUMN, NO_FIELDS, FieldColumns, read_columns
+from matchwood.engine.fields import (
+    FIELDS,
+    JSON_COLUMN,
+    KEEP,
+    NO_FIELDS,
+    FieldColumns,
+    read_columns,
+)
 from matchwood.engine.parsing import parse_chunks
 from matchwood.errors import MatchwoodError, PositionedError, SubscriptionError
 from matchwood.lang.nodes import Boolean
@@ -73,6 +80,15 @@ class Chunk:
     fields: FieldColumns = NO_FIELDS
     order: Any = None
     """Numbers in the order of addition, where they are not the next ones."""
+    omitted: Mapping[str, set[int]] = field(default_factory=dict)
+    """By field, the rows that do not give it although others do."""
+
+    def given(self, row: int) -> FieldColumns:
+        """The fields that one row gives."""
+        left: dict[str, Any] = {name: None for name, rows in self.omitted.items() if row in rows}
+        if "attributes" in left:
+            left["types"] = None
+        return self.fields.part([row])._replace(**left)
 
     def texts_of(self, rows: Sequence[int]) -> list[str] | pa.Array:
         """The texts of some rows; those of a predicate table are written now."""
@@ -163,9 +179,9 @@ def _pairs(
             texts.append(each["expr"])
             contexts.append(each.get("context"))
             for name in FIELDS:
-                if each.get(name) is not None:
+                if name in each:
                     column = fields.setdefault(name, [])
-                    column += [None] * (len(ids) - 1 - len(column))
+                    column += [KEEP] * (len(ids) - 1 - len(column))
                     column.append(each[name])
         elif isinstance(each, (tuple, list)) and len(each) in (2, 3):
             ids.append(each[0])
@@ -176,7 +192,7 @@ def _pairs(
                 f"expected (id, text) pairs, found {str(each)[:60]!r} at row {len(ids)}"
             )
     for column in fields.values():
-        column += [None] * (len(ids) - len(column))
+        column += [KEEP] * (len(ids) - len(column))
     return ids, texts, contexts if any(each is not None for each in contexts) else None, fields
 
 
@@ -207,10 +223,17 @@ def chunks_of_texts(
             for each in texts[first:last]
         ]
         linked = None if contexts is None else contexts[first:last]
+        omitted: dict[str, set[int]] = {}
         if isinstance(fields, FieldColumns):
             read = fields.part(range(first, last))
         else:
-            read = read_columns({k: v[first:last] for k, v in fields.items()}, refused)
+            columns = {name: column[first:last] for name, column in fields.items()}
+            for name, column in columns.items():
+                if isinstance(column, list):
+                    omitted[name] = {row for row, value in enumerate(column) if value is KEEP}
+                    columns[name] = [None if value is KEEP else value for value in column]
+            read = read_columns(columns, refused)
         yield Chunk(
-            first, ids[first:last], kept, batch, rows, refused, last, len(texts), linked, read
-        )
+            first, ids[first:last], kept, batch, rows, refused, last, len(texts), linked, read,
+            omitted=omitted,
+        )  # fmt: skip
