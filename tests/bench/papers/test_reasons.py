@@ -106,10 +106,9 @@ def test_numbers_are_of_the_points_that_a_claim_is_about(kept: list[Panel]) -> N
 
 def test_a_stream_of_updates_is_compared_by_what_a_message_costs(kept: list[Panel]) -> None:
     panel = next(each for each in kept if each.id == "agile-figure-11")
-    claim = next(each for each in panel.judged if each.claim.at == [10.0, 100.0, 1000.0, 10000.0])
-    why = reason(panel, claim)
-    assert "candidates a message: agile" in why
-    assert "a step costs" not in why
+    reasons = [reason(panel, each) for each in panel.judged]
+    assert any("candidates a message: " in why for why in reasons)
+    assert not any("a step costs" in why for why in reasons)
 
 
 def test_what_refuses_says_where_and_why(kept: list[Panel]) -> None:
