@@ -31,7 +31,7 @@ from matchwood.engine.choices import ALL, Choice
 from matchwood.engine.finding import find
 from matchwood.engine.pieces import Piece, TakenPiece
 from matchwood.engine.recovery import settled
-from matchwood.engine.savepoint import Change, Savepoint
+from matchwood.engine.savepoint import Change, Savepoint, end_change
 from matchwood.engine.view import Part
 
 if TYPE_CHECKING:
@@ -84,15 +84,8 @@ class LiveStore:
         store = self.store
         store.subscriptions.changed = store.changed_contexts = None
         store.is_between_events = False
-        if store.pending is None:
-            return
-        if is_published:
-            store.is_whole = True
-        if store.is_whole:
-            store.pending.clear()
-            store.pending = None
-        else:
-            store.pending.restore()
+        if store.pending is not None:
+            end_change(store, is_published)
 
 
 class ContextPart(Part):

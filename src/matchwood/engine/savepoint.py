@@ -98,11 +98,16 @@ class Change:
             return
         store = self._store
         store.is_between_events = False
-        assert store.pending is not None
-        if error is None:
-            store.is_whole = True
-        if store.is_whole:
-            store.pending.clear()
-            store.pending = None
-        else:
-            store.pending.restore()
+        end_change(store, is_kept=error is None)
+
+
+def end_change(store: Store, is_kept: bool) -> None:
+    """Keep the change that is pending, or bring back what was before it, unless it was whole."""
+    assert store.pending is not None
+    if is_kept:
+        store.is_whole = True
+    if store.is_whole:
+        store.pending.clear()
+        store.pending = None
+    else:
+        store.pending.restore()
