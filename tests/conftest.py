@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import os
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,6 +18,11 @@ from matchwood.index.core.registry import REGISTRY
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+# Hundreds of processes are started, and each imports the package: let them keep bytecode, also
+# where the environment says not to.
+sys.dont_write_bytecode = False
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+
 # How hard Hypothesis tries.  No deadline: the first call of a kernel compiles it, and the machine
 # is shared.  No database: a run depends on the code alone, and a failure prints its own seed.
 _COMMON = {
@@ -25,7 +32,7 @@ _COMMON = {
     "suppress_health_check": [HealthCheck.too_slow],
 }
 settings.register_profile("fast", max_examples=20, **_COMMON)
-settings.register_profile("ci", max_examples=60, **_COMMON)
+settings.register_profile("ci", max_examples=40, **_COMMON)
 settings.register_profile("long", max_examples=5_000, **_COMMON)
 _PROFILE = os.environ.get("MATCHWOOD_PROFILE", "fast")
 settings.load_profile(_PROFILE)
@@ -34,14 +41,8 @@ settings.load_profile(_PROFILE)
 CHOSEN = ("scan", "be_tree", "pst_bloom", "a_tree", "agile")
 """Indexes that are tested all the time; `make test-fast` leaves the others out."""
 
-STATEFUL = ("scan", "be_tree")
+STATEFUL = ("be_tree",)
 """Those whose random sequences of changes are in the quick set, too: each takes seconds."""
-
-CHEAP_SESSION = {
-    "spark.sql.codegen.wholeStage": False,
-    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
-}
-"""Tables of a few rows: Spark spends more on compiling their plans than on running them."""
 
 HEAVY = ("dims-30k", "dims-10k", "querylog:")
 """Workloads that take seconds to make."""
@@ -69,6 +70,33 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         if group is not None:
             item.add_marker(pytest.mark.xdist_group(group))
     items.sort(key=_turn)
+
+
+def pytest_runtestloop() -> None:
+    """What was collected stays to the end: spare the garbage collector from walking through it."""
+    gc.collect()
+    gc.freeze()
+
+
+def pytest_unconfigure() -> None:
+    """Let the last collection find everything; DuckDB reports what it does not find as leaks."""
+    gc.unfreeze()
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """Refuse versions of pytest and pytest-xdist that do not keep a group in one process.
+
+    pytest-xdist writes the group behind a test's name; without it three processes would each start
+    Spark, clusters and servers for the same tests, and nothing would say so.
+    """
+    if not getattr(session.config.option, "loadgroup", False):
+        return
+    marked = [each for each in session.items if each.get_closest_marker("xdist_group")]
+    if any("@" not in each.nodeid for each in marked):
+        raise pytest.UsageError(
+            "--dist loadgroup does not group tests with these versions of pytest and "
+            "pytest-xdist; install those that pyproject.toml names"
+        )
 
 
 def _turn(item: pytest.Item) -> int:
@@ -121,12 +149,12 @@ def compiled_ahead(request: pytest.FixtureRequest) -> Iterator[None]:
 def spark() -> Iterator[SparkSession]:
     """The one Spark session of a test run; started by the first test that asks for it."""
     from matchwood.spark import local_session
-    from matchwood.spark.session import SHORT_JOB
+    from spark.sessions import CHEAP_SESSION
 
     # Python workers are processes of their own: they find the package where pytest found it.
     paths = [str(Path(__file__).parents[1] / "src"), os.environ.get("PYTHONPATH", "")]
     os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, paths))
-    session = local_session("matchwood-tests", **SHORT_JOB, **CHEAP_SESSION, **_kafka())
+    session = local_session("matchwood-tests", **CHEAP_SESSION, **_kafka())
     try:
         yield session
     finally:

@@ -11,11 +11,12 @@ from typing import Any
 from matchwood import Matcher
 from matchwood.encode.attributes import Attributes
 from matchwood.encode.expressions import ExpressionTable
-from matchwood.engine.background import Merger
-from matchwood.engine.checkpoint import Checkpoints
-from matchwood.engine.routing import Routing
-from matchwood.engine.subscriptions import Subscriptions
-from matchwood.engine.view import View
+from matchwood.engine.durable.checkpoint import Checkpoints
+from matchwood.engine.durable.log import Log
+from matchwood.engine.segments.background import Merger
+from matchwood.engine.segments.view import View
+from matchwood.engine.stores.routing import Routing
+from matchwood.engine.stores.subscriptions import Subscriptions
 
 
 def view_of(m: Matcher) -> View:
@@ -69,6 +70,51 @@ def slot_of(m: Matcher, id_: Any) -> int:
     return m._store.subscriptions.find(id_)
 
 
+def access_of(m: Matcher) -> Any:
+    """Who searches and who changes, and who waits."""
+    return m._access
+
+
+def is_waited_for(m: Matcher) -> bool:
+    """Whether a change waits for searches to end."""
+    return m._access._is_wanted
+
+
+def log_of(m: Matcher) -> Any:
+    """What writes changes to the folder of a matcher."""
+    return m._durable.log
+
+
+def database_of(m: Matcher) -> Any:
+    """The connection of the log."""
+    return m._durable.log._db
+
+
+def group_thread_of(m: Matcher) -> Any:
+    """The thread that commits groups of changes."""
+    return m._durable.group._thread
+
+
+def merge_thread_of(m: Matcher) -> Any:
+    """The thread that merges segments; None before the first merge."""
+    return m._merger._thread
+
+
+def table_of_routing(routing: Any) -> Any:
+    """The table that indexes were built from."""
+    return routing._table
+
+
+def is_packed(table: Any) -> bool:
+    """Whether nobody unpacked the table of a segment."""
+    return table._layout is None
+
+
+def has_map_of_ids(subscriptions: Any) -> bool:
+    """Whether ids are found in a dict."""
+    return subscriptions._slot_of is not None
+
+
 def graph_of(index: Any) -> Any:
     """The nodes of an A-Tree."""
     return index._memory.layout
@@ -82,3 +128,13 @@ def built_of(index: Any) -> Any:
 def is_bound(m: Matcher) -> bool:
     """Whether all parts that are searched are bound for one event after the other."""
     return bool(m._view.bound)
+
+
+def database_in(log: Log) -> Any:
+    """The connection to SQLite of a log."""
+    return log._db
+
+
+def have_database(log: Log, database: Any) -> None:
+    """Have a log use another connection."""
+    log._db = database

@@ -81,3 +81,15 @@ def test_a_live_service_that_is_killed_loses_nothing() -> None:
         "indexes against a scan, 200 offers: equal",
         "what was acknowledged: all of it, and nothing else",
     ]
+
+
+def test_asyncio_and_a_pool_of_processes_find_what_one_thread_finds() -> None:
+    done = subprocess.run(
+        [sys.executable, str(EXAMPLES / "asyncio_and_processes.py")],
+        capture_output=True, text=True, timeout=120, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
+    first, second = done.stdout.splitlines()
+    assert first == "asyncio: 'late' was found by 0 requests, then by 20"
+    assert second.startswith("processes: 1,000 events, ")
+    assert second.endswith(" matches, equal to one process")

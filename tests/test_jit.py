@@ -41,6 +41,7 @@ def test_parts_have_no_machine_code_and_kernels_carry_that_of_parts_inside_parts
         assert list(result.library.get_defined_functions())  # what kernels are linked with
 
 
+@pytest.mark.slow
 def test_a_kernel_that_allocates_does_not_compile():
     def allocates(n):
         return np.zeros(n)[0]
@@ -130,6 +131,7 @@ ONE_KERNEL = """
 """
 
 
+@pytest.mark.slow
 def test_a_zipped_package_runs_and_is_cached(tmp_path):
     """As `spark-submit --py-files` sends it."""
     source = Path(jit.__file__).parents[2]

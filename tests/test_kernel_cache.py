@@ -94,7 +94,7 @@ def test_a_cache_that_cannot_be_written_does_not_stop_the_first_call(folder):
 def test_the_users_cache_is_made_private(tmp_path):
     umask = os.umask(0)
     try:
-        made = kernel_cache._of_user(tmp_path / "a" / "b")
+        made = kernel_cache.folder_of_user(tmp_path / "a" / "b")
     finally:
         os.umask(umask)
     assert made == (tmp_path / "a" / "b" / "matchwood" / "kernels").resolve()
@@ -114,9 +114,9 @@ def premade(home, mode=0o755):
 @pytest.mark.parametrize("level", ["matchwood/kernels", "matchwood", "."])
 def test_a_folder_of_another_user_is_not_used(tmp_path, level):
     premade(tmp_path)
-    assert kernel_cache._of_user(tmp_path) is not None
+    assert kernel_cache.folder_of_user(tmp_path) is not None
     os.chown(tmp_path / level, OTHER_USER, OTHER_USER)
-    assert kernel_cache._of_user(tmp_path) is None
+    assert kernel_cache.folder_of_user(tmp_path) is None
 
 
 @pytest.mark.parametrize("mode", [0o775, 0o757, 0o777])
@@ -124,46 +124,46 @@ def test_a_folder_of_another_user_is_not_used(tmp_path, level):
 def test_a_folder_that_others_can_write_to_is_not_used(tmp_path, level, mode):
     premade(tmp_path)
     (tmp_path / level).chmod(mode)
-    assert kernel_cache._of_user(tmp_path) is None
+    assert kernel_cache.folder_of_user(tmp_path) is None
 
 
 def test_a_link_to_a_folder_is_not_used(tmp_path):
     (tmp_path / "elsewhere").mkdir()
     premade(tmp_path / "home").rmdir()
     (tmp_path / "home" / "matchwood" / "kernels").symlink_to(tmp_path / "elsewhere")
-    assert kernel_cache._of_user(tmp_path / "home") is None
+    assert kernel_cache.folder_of_user(tmp_path / "home") is None
 
 
 def test_a_users_folder_under_a_shared_one_with_the_sticky_bit_is_used(tmp_path):
     tmp_path.chmod(0o1777)
-    assert kernel_cache._of_user(tmp_path / "mine") is not None
+    assert kernel_cache.folder_of_user(tmp_path / "mine") is not None
     tmp_path.chmod(0o777)
-    assert kernel_cache._of_user(tmp_path / "mine") is None
+    assert kernel_cache.folder_of_user(tmp_path / "mine") is None
 
 
 def test_no_home_and_no_room_mean_no_cache(tmp_path):
-    assert kernel_cache._of_user(None) is None
+    assert kernel_cache.folder_of_user(None) is None
     (tmp_path / "file").touch()
-    assert kernel_cache._of_user(tmp_path / "file" / "below") is None
+    assert kernel_cache.folder_of_user(tmp_path / "file" / "below") is None
 
 
 def test_the_folder_beside_the_package_is_no_more_open_than_the_package(tmp_path):
     tmp_path.chmod(0o755)
-    kernels = kernel_cache._beside_package(tmp_path)
+    kernels = kernel_cache.folder_in_package(tmp_path)
     assert kernels == tmp_path / "__pycache__" / "kernels"
     kernels.chmod(0o777)
-    assert kernel_cache._beside_package(tmp_path) is None
+    assert kernel_cache.folder_in_package(tmp_path) is None
     kernels.rmdir()
     (tmp_path / "elsewhere").mkdir()
     kernels.symlink_to(tmp_path / "elsewhere")
-    assert kernel_cache._beside_package(tmp_path) is None
+    assert kernel_cache.folder_in_package(tmp_path) is None
 
 
 @as_root
 def test_a_folder_of_another_user_beside_the_package_is_not_used(tmp_path):
-    kernels = kernel_cache._beside_package(tmp_path)
+    kernels = kernel_cache.folder_in_package(tmp_path)
     os.chown(kernels, OTHER_USER, OTHER_USER)
-    assert kernel_cache._beside_package(tmp_path) is None
+    assert kernel_cache.folder_in_package(tmp_path) is None
 
 
 ONE_KERNEL = """

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import re
 import subprocess
 import sys
@@ -52,6 +53,22 @@ def modules_under(src: Path) -> dict[str, Path]:
     return names
 
 
+@functools.cache
+def tree_of(path: Path) -> ast.Module:
+    """The syntax tree of a file; each is parsed once, whatever number of tests reads it."""
+    return ast.parse(path.read_text(encoding="utf-8"), str(path))
+
+
+def statements(path: Path) -> Iterator[ast.AST]:
+    """The statements of a file, also those inside others; no expressions, which most nodes are."""
+    inner = list(tree_of(path).body)
+    while inner:
+        node = inner.pop()
+        yield node
+        for blocks in ("body", "orelse", "finalbody", "handlers", "cases"):
+            inner += getattr(node, blocks, ())
+
+
 def imported(module: str, path: Path, known: set[str]) -> Iterator[tuple[int, str]]:
     """Line and target of every import of ours in a file: at the top, inside functions, for types.
 
@@ -59,7 +76,8 @@ def imported(module: str, path: Path, known: set[str]) -> Iterator[tuple[int, st
     as well.  So do `import_module("matchwood...")` calls.
     """
     package = module if path.name == "__init__.py" else module.rpartition(".")[0]
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"), str(path))):
+    has_calls = re.search("import_module|__import__", path.read_text(encoding="utf-8"))
+    for node in ast.walk(tree_of(path)) if has_calls else statements(path):
         targets: list[str] = []
         if isinstance(node, ast.Import):
             targets = [alias.name for alias in node.names]
@@ -130,7 +148,11 @@ STRUCTURES = {
     ),
     "a_tree": "blocks check_layout delete insert levels links match nodes renumber search share",
     "vcr": "activate change decompose match",
-    "blocks": "check_layout cluster codes match match_sets members pack reach verify words",
+    "blocks": (
+        "check_layout cluster codes entries match match_best match_sets members pack reach verify "
+        "words"
+    ),
+    "terms": "check_layout leaves match odds split words",
 }
 KERNEL_FILES = {
     f"matchwood.index.{folder}.{name}"
@@ -148,7 +170,7 @@ def test_files_of_kernels_exist_and_hold_some() -> None:
     modules = modules_under(SRC)
     assert set(modules) >= KERNEL_FILES
     for module, path in modules.items():
-        tree = ast.parse(path.read_text(encoding="utf-8"))
+        tree = tree_of(path)
         has_kernels = any(
             isinstance(node, ast.FunctionDef)
             and DECORATORS & {each.id for each in node.decorator_list if isinstance(each, ast.Name)}
@@ -166,6 +188,26 @@ def test_a_folder_of_a_structure_has_its_page_and_names_without_its_prefix() -> 
         for file in (index / folder).glob("*.py"):
             assert not file.stem.startswith(f"{folder}_"), f"{file.name} repeats its folder's name"
     assert [path.name for path in index.glob("*.py")] == ["__init__.py"]
+
+
+MOST_FILES = 42
+"""Files in one folder beyond which a reader needs rooms."""
+
+
+def test_no_folder_is_one_room_for_everything() -> None:
+    for folder in sorted({path.parent for path in SRC.glob("matchwood/**/*.py")}):
+        files = list(folder.glob("*.py"))
+        assert len(files) <= MOST_FILES, f"{folder.relative_to(SRC)} has {len(files)} files"
+
+
+def test_a_room_has_its_page_and_names_without_its_prefix() -> None:
+    for layer in ("encode", "engine", "spark"):
+        for page in sorted((SRC / "matchwood" / layer).glob("*/__init__.py")):
+            room = page.parent
+            assert ast.get_docstring(tree_of(page)), f"{layer}/{room.name} has no page"
+            prefix = f"{room.name.rstrip('s')}_"
+            for file in room.glob("*.py"):
+                assert not file.stem.startswith(prefix), f"{file.name} repeats its room's name"
 
 
 def test_files_that_texts_name_exist() -> None:
@@ -187,7 +229,7 @@ def test_kernels_import_only_numpy_the_decorators_and_other_kernels() -> None:
     for module, path in modules_under(SRC).items():
         if not is_kernel_file(module):
             continue
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        for node in statements(path):
             if isinstance(node, ast.Import):
                 names = [alias.name for alias in node.names]
             elif isinstance(node, ast.ImportFrom):
@@ -208,7 +250,7 @@ MOST_ARGUMENTS = 8
 def long_signatures(path: Path) -> list[str]:
     return [
         node.name
-        for node in ast.parse(path.read_text(encoding="utf-8")).body
+        for node in tree_of(path).body
         if isinstance(node, ast.FunctionDef)
         and DECORATORS & {each.id for each in node.decorator_list if isinstance(each, ast.Name)}
         and len(node.args.args) + len(node.args.kwonlyargs) > MOST_ARGUMENTS
@@ -269,8 +311,8 @@ def test_every_package_that_is_imported_is_declared() -> None:
     core, optional = declared(project)
     found = []
     for module, path in modules_under(SRC).items():
-        tree = ast.parse(path.read_text(encoding="utf-8"))
-        for node in ast.walk(tree):
+        tree = tree_of(path)
+        for node in statements(path):
             if isinstance(node, ast.Import):
                 names = [alias.name for alias in node.names]
             elif isinstance(node, ast.ImportFrom) and not node.level:
@@ -297,3 +339,34 @@ def test_import_stays_light(module: str) -> None:
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert done.stdout.split() == []
+
+
+NAMED_TUPLES = {"_replace", "_asdict", "_fields", "_make"}
+MOST_PRIVATE = 40
+"""Private names of the product that tests of behaviour read; may only shrink."""
+
+
+def private_names(path: Path) -> list[str]:
+    """Private attributes that a file reads of anything but `self`."""
+    if not re.search(r"\._[a-z]", path.read_text(encoding="utf-8")):
+        return []
+    return [
+        f"{path.name}:{node.lineno}: {node.attr}"
+        for node in ast.walk(tree_of(path))
+        if isinstance(node, ast.Attribute)
+        and node.attr.startswith("_")
+        and not node.attr.startswith(("__", "_repr", "_is_owned"))
+        and node.attr not in NAMED_TUPLES
+        and not (isinstance(node.value, ast.Name) and node.value.id in ("self", "cls", "os", "sys"))
+    ]
+
+
+def test_private_names_are_read_by_the_checks_of_a_layout() -> None:
+    tests = Path(__file__).parent
+    found = [
+        name
+        for path in sorted(tests.rglob("*.py"))
+        if path.name != "inside.py" and not path.stem.endswith("_checks")
+        for name in private_names(path)
+    ]
+    assert len(found) <= MOST_PRIVATE, "\n".join(found)

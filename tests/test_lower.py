@@ -153,6 +153,7 @@ def test_a_function_that_calls_itself_passes_arrays():
     assert depth(np.array([-1, 0, 1, 1, 3]), 4) == 4
 
 
+@pytest.mark.slow
 def test_functions_of_numba_that_take_arrays_are_refused():
     @jit.kernel
     def total(values):

@@ -87,7 +87,7 @@ MATCHER = {
     "to_arrow",
 }
 COLUMNS = {"add_chunks", "encode", "find", "arrow_ids", "renumber", "context_ids", "hold_strings"}
-COLUMNS |= {"priorities", "own_types", "text_types"}
+COLUMNS |= {"priorities", "own_types", "text_types", "contexts"}
 """Verbs for pipelines, which have columns at both ends and want no Python object a row."""
 
 
@@ -144,6 +144,7 @@ def test_an_error_with_a_place_keeps_it_when_pickled():
     assert (copy.line, copy.column, str(copy)) == (2, 6, str(caught.value))
 
 
+@pytest.mark.slow
 def test_star_import_gives_the_same_names():
     code = (
         "from matchwood import *; import matchwood; "

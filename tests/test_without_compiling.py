@@ -35,6 +35,7 @@ def run(*arguments):
         ("tests/index/test_stateful.py", "-k", "be_tree"),
         ("tests/index/test_pst.py", "tests/index/test_ps_tree.py", "-k", "spaces_hold or tree"),
         ("tests/index/test_blocks.py", "-k", "not many_cut and not several and not damaged"),
+        ("tests/index/test_terms.py", "-k", "not 5 and not square"),
     ],
     ids=[
         "merging",
@@ -44,6 +45,7 @@ def run(*arguments):
         "be_tree changing",
         "predicate spaces",
         "blocks",
+        "terms",
     ],
 )
 def test_kernels_stay_inside_their_arrays(arguments):

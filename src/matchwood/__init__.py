@@ -17,11 +17,11 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from matchwood.encode.schema import Schema
-    from matchwood.engine.explain import Explanation
-    from matchwood.engine.flips import Flips
-    from matchwood.engine.loading import BatchReport
+    from matchwood.engine.answers.explain import Explanation
+    from matchwood.engine.input.loading import BatchReport
     from matchwood.engine.matcher import Matcher
     from matchwood.engine.matches import Matches
+    from matchwood.engine.stores.flips import Flips
     from matchwood.errors import (
         EventError,
         ExpansionError,
@@ -39,9 +39,9 @@ if TYPE_CHECKING:
 import_module("matchwood.context")  # so that the registry knows the indexes of that layer
 
 _HOME = {
-    "BatchReport": "engine.loading",
-    "Explanation": "engine.explain",
-    "Flips": "engine.flips",
+    "BatchReport": "engine.input.loading",
+    "Explanation": "engine.answers.explain",
+    "Flips": "engine.stores.flips",
     "ImportReport": "rules",
     "Matcher": "engine.matcher",
     "Matches": "engine.matches",

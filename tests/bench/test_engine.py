@@ -25,6 +25,7 @@ def test_rows_have_names_of_their_own_and_ratios_a_goal() -> None:
     assert ratio({"auto": 3.0, "scan": 4.0, "blocks": 2.0}) == (1.5, "blocks")
 
 
+@pytest.mark.slow
 def test_the_command_prints_a_histogram_of_searches(tmp_path: Path) -> None:
     command = ["bench", "run", "--suite", "engine", "--case", "live", "--out"]
     done = CliRunner().invoke(app, [*command, str(tmp_path / "found.json")])

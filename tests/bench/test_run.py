@@ -80,6 +80,7 @@ def test_the_smoke_preset_of_every_suite_runs_end_to_end(name: str, tmp_path: Pa
     assert max([len(line) for line in lines if not line.startswith("result: ")]) <= 110
 
 
+@pytest.mark.slow
 def test_the_table_shows_what_was_measured_and_checked(tmp_path: Path) -> None:
     text = run_suite("scan", "smoke", tmp_path).table()
     for word in ("scan", "null", "reference", "unchecked", "µs per", "predicates", "compile"):
@@ -136,6 +137,7 @@ def test_an_answer_that_changes_while_timed_ends_the_run(tmp_path: Path) -> None
         run_suite(suite('{index = "tiring"}'), "smoke", tmp_path, extra_indexes={"tiring": Tiring})
 
 
+@pytest.mark.slow
 def test_deletions_are_timed_and_checked(tmp_path: Path) -> None:
     chosen = suite('{index = "scan", chunk = 100}', "delete = 0.25")
     (case,) = run_suite(chosen, "smoke", tmp_path).data["cases"]

@@ -152,6 +152,16 @@ def test_bench_lists_and_runs(tmp_path: Path) -> None:
     assert call("bench", "run", "--suite", "nope").exit_code == 2
 
 
+def test_what_is_listed_instead_of_a_wrong_name_is_all_that_is_there() -> None:
+    suites = [each["name"] for each in json.loads(call("bench", "list", "--json").stdout)]
+    told = call("bench", "run", "--suite", "nope").stderr
+    assert f"expected a suite among {', '.join(suites)}, or a .toml file, found 'nope'" in told
+    for suite in suites:
+        told = call("bench", "run", "--suite", suite, "--preset", "nope").stderr
+        assert "expected a preset among" in told
+        assert "found 'nope'" in told
+
+
 CODES = [
     (0, "validate wishes.csv"),
     (0, "match wishes.csv offers.jsonl"),
@@ -202,7 +212,7 @@ def test_verify_reads_snapshots_and_tells_a_difference(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     import matchwood as mw
-    from matchwood.engine import proof
+    from matchwood.engine.answers import proof
 
     matcher = mw.Matcher()
     matcher.add("cheap", "price < 20")
@@ -216,3 +226,11 @@ def test_verify_reads_snapshots_and_tells_a_difference(
     assert found.exit_code == 1
     assert json.loads(found.stdout)["event"] == 0
     assert len(found.stderr.splitlines()) == 1
+
+
+def test_verify_tells_how_much_it_left_out(tmp_path: Path) -> None:
+    (tmp_path / "wishes.csv").write_text("id,expr\ncheap,price < 20\nbad,price <\n")
+    (tmp_path / "offers.jsonl").write_text('{"price": 5}\nnonsense\n5\n')
+    found = call("verify", tmp_path / "wishes.csv", tmp_path / "offers.jsonl")
+    assert found.stdout == "1 subscriptions, 3 events, 1 matches: indexes and scan agree\n"
+    assert found.stderr == "matchwood: 3 subscriptions or events were left out: match names them\n"

@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 
 import matchwood as mw
 from matchwood.cli.app import app
-from matchwood.engine import files
+from matchwood.engine.formats import files
 
 WISHES = [
     (1, "price < 20"),
@@ -328,7 +328,8 @@ def test_an_unknown_index_ends_with_2(tmp_path: Path) -> None:
     write(tmp_path / "offers.jsonl", OFFERS)
     result = match(tmp_path, "wishes.csv", "offers.jsonl", "m.csv", "--index", "nope")
     assert result.exit_code == 2
-    assert "nope" in result.stderr
+    assert "expected one of auto, a_tree, agile" in result.stderr
+    assert "found 'nope'" in result.stderr
 
 
 def test_a_snapshot_can_be_matched_and_described(tmp_path: Path) -> None:

@@ -99,3 +99,25 @@ def test_after_a_burst_indexes_become_exact_while_values_rest() -> None:
     for event in events[:50]:
         m.match(event)
     assert state(m)["false_positives"] - before < 50
+
+
+@pytest.mark.parametrize("structure", ["interval_skip_list", "search_tree", "hash_table"])
+@pytest.mark.parametrize("op", ["<", "<=", ">", ">=", "<>", "="])
+def test_a_value_that_appears_opens_a_branch_of_a_tree(structure: str, op: str) -> None:
+    declared = {"x": "float", "ctx": {"a": "float", "b": "float"}}
+    m = Matcher("agile", structure=structure, schema=declared)
+    m.add("s", f"x = 5 OR x {op} ctx.a", context="k")
+    for i in range(20):  # others, so that x has an index
+        m.add(i, "x = ctx.b", context=f"k{i}")
+    assert m.match({"x": 9.0}) == []
+    m.set_context("k", {"a": 7.0})
+    found = {x: m.match({"x": x}) == ["s"] for x in (5.0, 3.0, 7.0, 9.0)}
+    holds = {
+        "<": [3.0],
+        "<=": [3.0, 7.0],
+        ">": [9.0],
+        ">=": [7.0, 9.0],
+        "<>": [3.0, 9.0],
+        "=": [7.0],
+    }
+    assert found == {x: x == 5.0 or x in holds[op] for x in found}

@@ -12,7 +12,7 @@ import pytest
 
 import matchwood as mw
 from index.interval_worlds import NAMES, SCHEMA, IntervalWorld, interval_event, judged, leaf
-from matchwood.engine.routing import CONTEXT_INDEXES
+from matchwood.engine.stores.routing import CONTEXT_INDEXES
 from matchwood.lang.nodes import And, Comparison, Expr, Relation
 from strategies import POOL
 

@@ -306,8 +306,7 @@ def test_half_lines_over_many_nodes_need_few_markers(index: str) -> None:
     """Kernels ask for room for 512 markers at once; a box is a 16th of the nodes it may span."""
     m = Matcher(index=index, structure="interval_skip_list")
     n = 12_000
-    for i in range(n):
-        m.add(i, "x <= ctx.a AND x >= ctx.b", context=i)
+    m.add_many([{"id": i, "expr": "x <= ctx.a AND x >= ctx.b", "context": i} for i in range(n)])
     m.set_context_many({i: {"a": 10.0 * i, "b": -7.0 * i} for i in range(n)})
     assert len(m.match({"x": 0})) == n
     m.set_context_many({i: {"a": 10.0 * i + 3, "b": -7.0 * i - 2} for i in range(0, n, 3)})

@@ -112,7 +112,7 @@ class Model:
             config = {"policy": ["always", "fixed", "auto", "rent"][seed % 4], "rent": 1 + seed % 3}
             config["false_positives"] = 3
             config["structure"] = ["auto", "interval_skip_list", "search_tree"][seed % 3]
-            config["merge"] = ["count", "bitmap"][seed // 2 % 2]
+            config["merge"] = "bitmap" if seed % 4 == 2 else "count"  # auto
         if index == "gbu":
             config = {"updates": ["bottom_up", "top_down"][seed % 2]}
         self.matcher = Matcher(index=index, schema=SCHEMA, **config)

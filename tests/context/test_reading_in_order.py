@@ -8,7 +8,9 @@ import numpy as np
 import pytest
 
 from matchwood.bench.answers import pairs
-from matchwood.bench.context_arena import Filter, Stream
+from matchwood.bench.context_arena import Filter, Stream, Stretch
+from matchwood.context.agile_entry_kernels import under_every_key
+from matchwood.context.update_kernels import WIDENED
 from matchwood.encode.events import EventBatch
 from matchwood.workload import find_workload
 from matchwood.workload.context import Context
@@ -86,7 +88,47 @@ def test_after_many_updates_few_reach_an_index_and_few_profiles_are_tested() -> 
     agile.run(stream.stretch(0, 400))
     before = agile.index.work.copy()
     _, hits = agile.run(stream.stretch(400, 420))
-    escalated, _, updates, _ = (agile.index.work - before).tolist()
+    escalated, _, updates, *_ = (agile.index.work - before).tolist()
     assert updates > 20 * 300
     assert escalated < updates / 100
     assert sum(int(each.counters[CANDIDATES]) for each in hits) < 20 * 400 / 2
+
+
+def test_busy_entries_escalate_by_writing_a_range_and_are_found_less_often() -> None:
+    work, tested = workload(10_000.0), {}
+    for policy in ("auto", "rent"):
+        agile = Filter("agile", {"policy": policy}, work)
+        stream = Stream(work, agile.attributes, agile.store)
+        agile.run(stream.stretch(0, 400))
+        before = agile.index.work.copy()
+        _, hits = agile.run(stream.stretch(400, 440))
+        escalated, *_, widened = (agile.index.work - before).tolist()
+        assert escalated
+        assert widened == (escalated if policy == "rent" else 0)
+        tested[policy] = sum(int(each.counters[CANDIDATES]) for each in hits)
+    assert tested["rent"] < tested["auto"] / 2
+
+
+def at_rest(stretch: Stretch) -> Stretch:
+    """The same messages without the updates between them."""
+    return stretch._replace(updates=[tuple(x[:0] for x in each) for each in stretch.updates])
+
+
+def test_after_a_burst_of_updates_agile_is_as_exact_as_eager_and_rests() -> None:
+    work = workload(10_000.0)
+    filters = [Filter(index, {}, work) for index in ("agile", "eager")]
+    streams = [Stream(work, each.attributes, each.store) for each in filters]
+    candidates = []
+    for each, stream in zip(filters, streams, strict=True):
+        each.run(stream.stretch(0, 100))
+        each.run(at_rest(stream.stretch(100, 250)))
+        done = each.index.work.copy()
+        _, hits = each.run(at_rest(stream.stretch(250, 300)))
+        assert (each.index.work == done).all()
+        candidates.append([int(found.counters[CANDIDATES]) for found in hits])
+    agile = filters[0].index
+    assert agile.work[WIDENED] > 0
+    is_everywhere = np.zeros(len(agile.structure.ends), bool)
+    under_every_key(agile.structure, agile.profiles.listed, is_everywhere)
+    assert not is_everywhere.any()
+    assert candidates[0] == candidates[1]

@@ -102,6 +102,7 @@ def test_an_interrupted_change_of_contexts_is_made_whole_or_not_at_all(
     check_every(1 if os.environ.get("MATCHWOOD_PROFILE") == "long" else 4, index, change)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
 def test_a_change_of_contexts_that_is_interrupted_here_and_there(
     change: Callable[[Matcher], Any],

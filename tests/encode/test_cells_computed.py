@@ -8,7 +8,7 @@ import pytest
 
 import matchwood as mw
 from matchwood.encode.entry_events import EntryEvents
-from matchwood.engine.files import read_events
+from matchwood.engine.formats.files import read_events
 from matchwood.lang.cells import read_cell
 
 HOLDS = {

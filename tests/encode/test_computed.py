@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import enum
+import itertools
 import uuid
 from collections import namedtuple
 from datetime import UTC, datetime
@@ -17,9 +18,9 @@ import pytest
 
 import matchwood as mw
 from engine.invariants import check
-from inside import is_bound
-from matchwood.encode.computed import KnownValues
-from matchwood.encode.dict_events import MOST_VALUES
+from inside import is_bound, view_of
+from matchwood.encode.computing import computing
+from matchwood.encode.dicts.events import LONGEST, MOST_VALUES
 from matchwood.encode.entry_events import EntryEvents
 from matchwood.lang.functions.evaluate import Formula
 
@@ -168,6 +169,8 @@ def test_values_of_other_types_are_what_they_stand_for():
         "raw = 'abc'": {"raw": b"abc"},
         "gone IS NULL AND x = 1": {"gone": pd.NA, "x": 1},
         "gone IS NULL AND x = 2": {"gone": pd.NaT, "x": 2},
+        "gone IS NULL AND x = 3": {"gone": np.datetime64("NaT"), "x": 3},
+        "gone IS NULL AND x = 4": {"gone": np.datetime64("NaT", "ns"), "x": 4},
         "big = 18446744073709551616": {"big": 2**64},
         "user.age >= 18": {"user": User(20)},
         "ts = TIMESTAMP '2024-01-01 00:00:00.123456Z'": {
@@ -260,20 +263,67 @@ def test_equal_decimals_of_different_digits_are_computed_apart():
 
 
 def test_values_that_do_not_come_again_are_not_kept():
-    known = KnownValues()
-    for i in range(3 * MOST_VALUES):
-        assert known.find(("bigint", i)) is None
-        known.keep(("bigint", i), [(1, i)])
-    assert known._entries is None
-    known = KnownValues()
-    for i in range(3 * MOST_VALUES):
-        if known.find(("bigint", i % 10)) is None:
-            known.keep(("bigint", i % 10), [(1, i % 10)])
-    known.keep(("string", "x" * 1_000), [(1, 1)])
-    assert known.find(("bigint", 3)) == ((1, 3),)
-    known.keep((), [(1, 1)])
-    assert known.find(()) is None
-    assert known.find(("string", "x" * 1_000)) is None
+    m = mw.Matcher()
+    m.add(1, "x + 1 > 5")
+    m.add(2, "x + y > 5")
+    m.add(3, "y + 1 = 3")
+    m.add(4, "lower(name) = 'a'")
+    few = [{"x": i, "y": i % 10, "name": "A" * (1 + i % 2 * LONGEST)} for i in range(100)]
+    expected = [list(each) for each in m.match_many(few)]
+    plan = computing(view_of(m).searched[0].store.attributes)
+    known = {each.attribute.label: each for each in plan._known}
+    assert len(known["x + 1"].by_value[int]) == 100
+    assert len(known["x + y"].by_values) == 100
+    assert len(known["y + 1"].by_value[int]) == 10
+    assert list(known["lower(name)"].by_value[str]) == ["A"]
+    m.match_many([{"x": i, "y": i % 10} for i in range(3 * MOST_VALUES)])
+    assert not any(known["x + 1"].by_value.values())
+    assert not known["x + y"].by_values
+    assert len(known["y + 1"].by_value[int]) == 10
+    assert [list(each) for each in m.match_many(few)] == expected
+
+
+@pytest.mark.slow
+def test_values_that_hardly_come_again_give_each_computed_attribute_one_entry():
+    m = mw.Matcher()
+    m.add(1, "substr(sku, 1, 2) = '12' AND x + 1 > 100")
+    m.add(2, "cast(sku AS int) = 4097 OR cast(x AS decimal(5,0)) IS NULL")
+    m.add(3, "upper(sku) IS NULL")
+    events: list[dict[str, Any]] = [{"sku": str(i), "x": i} for i in range(3 * MOST_VALUES)]
+    events += [{"sku": None}, {"sku": "abc", "x": 2**70}, {"sku": ["1"]}, {"sku": 12.5}]
+    scan = mw.Matcher("scan")
+    for id_, each in m.items():
+        scan.add(id_, each.text)
+    general = scan.match_many(list(map(General, events)))
+    for _ in range(2):
+        batch = m.encode(events).batch
+        for first, last in itertools.pairwise(batch.start.tolist()):
+            assert (np.diff(batch.attr[first:last]) > 0).all()
+        found = m.match_many(events)
+        assert found.to_pylist() == general.to_pylist()
+        assert found.warnings.keys() == general.warnings.keys()
+    assert [m.match(each) for each in events[-200:]] == general.to_pylist()[-200:]
+
+
+def test_a_computed_attribute_beside_a_context_is_read_in_every_way():
+    m = mw.Matcher()
+    m.set_context("u", {"limit": 5.5, "word": "b"})
+    m.add(1, "price * 5 > ctx.limit", context="u")
+    m.add(2, "price * 5 > 3")
+    m.add(3, "lower(name) < ctx.word", context="u")
+    events = [
+        {"price": Decimal("1.1000000000000000000001"), "name": "A"},
+        {"price": Decimal("1.1"), "name": "C"},
+        {"price": 2**53 + 1},
+    ]
+    expected = [[1, 2, 3], [2], [1, 2]]
+    for n in (1, 60, 60):  # then compiled code reads dicts
+        assert list(m.match_many(events * n)) == expected * n
+        assert [m.match(each) for each in events * n] == expected * n
+    for word, more in (("B", []), ("d", [3]), ("C", [])):  # keys of known values move
+        m.set_context("u", {"limit": 5.5, "word": word})
+        assert m.match(events[1]) == [2, *more]
+        assert list(m.match_many(events[1:2])) == [[2, *more]]
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ import pytest
 
 import matchwood as mw
 from matchwood.encode.attribute import formula_of
-from matchwood.engine import tiers
+from matchwood.engine.segments import tiers
 from matchwood.lang import general, scalars
 from matchwood.lang.parser import parse
 

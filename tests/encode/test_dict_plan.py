@@ -22,8 +22,8 @@ from tests.encode.test_json_events import NAMES, SCALARS, TEXTS, TYPES
 from tests.inside import attributes_of
 
 import matchwood as mw
-from matchwood.encode import dict_plan as planning
-from matchwood.encode.dict_plan import DictPlan, dict_plan
+from matchwood.encode.dicts import plan as planning
+from matchwood.encode.dicts.plan import DictPlan, dict_plan
 from matchwood.encode.event_batch import EventBatch, batch_of
 from matchwood.encode.events import _entries, encode_events
 from matchwood.errors import EventError
@@ -139,6 +139,7 @@ def test_random_events_become_what_the_general_way_makes_of_them() -> None:
     assert n_read > N_EVENTS // 5  # the usual case is read by compiled code
 
 
+@pytest.mark.slow
 @given(events, st.integers(0, 20))
 def test_odd_values_and_names_are_left_or_become_the_same(event: Any, seed: int) -> None:
     check(numbered(seed), event)

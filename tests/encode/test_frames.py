@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from datetime import UTC, date, datetime
+from random import Random
 from typing import Any
 
 import numpy as np
@@ -130,3 +131,24 @@ def test_nan_of_a_pandas_frame_is_absent_unless_it_is_asked_for_as_a_number():
     assert m.match({"x": math.nan}) == ["number"]
     with pytest.raises(mw.EventError, match="absent, number"):
         m.match_many(frame, nan="zero")
+
+
+@pytest.mark.parametrize("kind", ["int", "number", "string"])
+def test_slices_and_chunks_of_columns_with_nulls_say_what_dicts_say(kind: str) -> None:
+    rng = Random(kind)
+    values = [None if rng.random() < 0.5 else rng.randrange(4) for _ in range(90)]
+    if kind == "string":
+        values = [None if each is None else str(each) for each in values]
+    m = mw.Matcher(schema=mw.Schema({"x": kind, "y": kind}))
+    m.add_many([(i, f"x = {i!r}" if kind != "string" else f"x = '{i}'") for i in range(4)])
+    m.add_many([("absent", "x IS NULL"), ("there", "y IS NOT NULL"), ("y", "y IS NULL")])
+    table = pa.table({"x": values, "y": pa.array([None] * 90, pa.array(values).type)})
+    rows = table.to_pylist()
+    expected = [m.match(row) for row in rows]
+    assert m.match_many(table).to_pylist() == expected
+    for first in range(20):
+        part = table.slice(first, 31)
+        assert m.match_many(part).to_pylist() == expected[first : first + 31]
+        both = pa.concat_tables([part, table.slice(first + 40, 9)])
+        wanted = expected[first : first + 31] + expected[first + 40 : first + 49]
+        assert m.match_many(both).to_pylist() == wanted

@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 import matchwood as mw
-from matchwood.encode.json_events import JsonLines
+from inside import is_bound
+from matchwood.encode.json.events import JsonLines
 
 N_DOCUMENTS = {"long": 1_000_000, "ci": 20_000}.get(os.environ.get("MATCHWOOD_PROFILE", ""), 4_000)
 PER_MATCHER = 2_000
@@ -34,6 +35,11 @@ TEXTS = [
     "zz >= TIMESTAMP '2024-01-01 00:00:00'", "a = 0.10000000000000000001",
     "a = 9223372036854775807", "x.y BETWEEN -1.25 AND 0.1", "name = '' OR c = FALSE",
     "lower(user.name) = 'x'", "a + 1 > 7",
+]  # fmt: skip
+COMPUTED = [
+    "10 / a > 1", "size(tags) > 1", "tags[0] = 'x'", "a = b.c", "coalesce(x.y, a, 0) >= 0",
+    "(b.c + 1) IS NULL", "array_contains(tags, 'x')", "b['c'] = 1", "user['name'] = 'x'",
+    "length(user.name) > 2", "year(zz) = 2024", "-a = 1.25",
 ]  # fmt: skip
 TYPES = ["int", "float", "number", "string", "bool", "timestamp"]
 
@@ -79,7 +85,8 @@ def read(text: bytes) -> Any:
 def matcher(rng: random.Random) -> mw.Matcher:
     schema = {"a": rng.choice(TYPES), "x.y": "float"} if rng.random() < 0.5 else None
     made = mw.Matcher("scan", schema=schema)
-    for i, text in enumerate(rng.sample(TEXTS, rng.randrange(3, len(TEXTS)))):
+    texts = rng.sample(TEXTS, rng.randrange(3, len(TEXTS)))
+    for i, text in enumerate(texts + random.Random(len(texts)).sample(COMPUTED, 4)):
         try:
             made.add(i, text)
         except mw.SchemaError:
@@ -110,11 +117,37 @@ def test_json_text_gives_what_a_dict_gives(seed: int) -> None:
         assert (number in found.errors) == is_bad, documents[number]
         if not is_bad:
             assert found[number] == expected[number], documents[number]
+            warned = [list(map(str, each.warnings.get(number, []))) for each in (found, expected)]
+            assert warned[0] == warned[1], documents[number]
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_one_document_with_computed_attributes_gives_what_a_dict_gives(seed: int) -> None:
+    rng = random.Random(seed)
+    m = mw.Matcher()
+    m.add_many(list(enumerate(COMPUTED + TEXTS[:10])))
+    documents = [text for text in (document(rng) for _ in range(700)) if read(text) is not None]
+    bad = m.match_many([read(text) for text in documents]).errors
+    documents = [text for number, text in enumerate(documents) if number not in bad]
+    before = m.stats()
+    expected = [m.match(read(text)) for text in documents]
+    between = m.stats()
+    assert [m.match_json(text) for text in documents] == expected
+    assert is_bound(m)
+    after = m.stats()
+    for kind in ("unknown", "failed"):
+        names = between[kind].keys() | after[kind].keys()
+        first, second = [
+            {name: late[kind].get(name, 0) - early[kind].get(name, 0) for name in names}
+            for early, late in ((before, between), (between, after))
+        ]
+        assert first == second
+    assert sum(map(len, expected)) > 100
 
 
 @pytest.mark.parametrize("seed", range(6))
 def test_a_dict_gives_what_any_other_mapping_gives(seed: int) -> None:
-    """A dict is read by what is known of its values (`dict_events`), other mappings are not."""
+    """A dict is read by what is known of its values (`dicts/events`), other mappings are not."""
     rng = random.Random(seed)
     m = matcher(rng)
     events = [mapping(rng) for _ in range(800)]

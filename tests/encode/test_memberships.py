@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import matchwood as mw
-from matchwood.encode import memberships
+from matchwood.encode import grouping
 from matchwood.lang.functions.evaluate import Formula
 
 WORDS = [f"t{i}" for i in range(12)]
@@ -74,19 +74,19 @@ def answers(texts: list[str], given_events: list[dict[str, Any]], index: str) ->
 
 @pytest.mark.parametrize("index", ["scan", "auto"])
 def test_elements_give_what_computing_gives(index: str) -> None:
-    before = memberships.MANY
+    before = grouping.MANY
 
     @given(subscriptions, st.lists(events, min_size=1, max_size=4))
     def check(texts: list[str], given_events: list[dict[str, Any]]) -> None:
-        memberships.MANY = 10**9
+        grouping.MANY = 10**9
         expected = answers(texts, given_events, index)
-        memberships.MANY = 1
+        grouping.MANY = 1
         assert answers(texts, given_events, index) == expected
 
     try:
         check()
     finally:
-        memberships.MANY = before
+        grouping.MANY = before
 
 
 @given(subscriptions, st.lists(same_kind, min_size=1, max_size=4))
@@ -95,13 +95,13 @@ def test_a_column_gives_what_dicts_give(texts: list[str], lists: list[Any]) -> N
     rows = [{"tags": row} for row in lists if all(type(each) in (kind, type(None)) for each in row)]
     m = mw.Matcher()
     m.add_many(list(enumerate(texts)))
-    before, memberships.MANY = memberships.MANY, 1
+    before, grouping.MANY = grouping.MANY, 1
     try:
         table = pa.Table.from_pylist(rows)
         found = m.match_many(table)
         assert [found[i] for i in range(len(rows))] == [m.match(each) for each in rows]
     finally:
-        memberships.MANY = before
+        grouping.MANY = before
 
 
 def tagged(n: int) -> list[tuple[int, str]]:

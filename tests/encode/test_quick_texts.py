@@ -7,15 +7,17 @@ import random
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 import matchwood as mw
-from matchwood.encode import quick_texts
 from matchwood.encode.leaves import LeafBatch
-from matchwood.encode.quick_texts import write_text
-from matchwood.engine.parsing import parse_texts
+from matchwood.encode.texts import bulk as bulk_texts
+from matchwood.encode.texts import quick as quick_texts
+from matchwood.encode.texts.quick import write_text
+from matchwood.engine.input.parsing import parse_texts
 from matchwood.errors import MatchwoodError
 from matchwood.lang.parser import parse
 
@@ -83,22 +85,31 @@ def slowly(text: str) -> LeafBatch | None:
     return batch
 
 
-def check(text: str) -> bool:
-    """Compare both ways; whether the quick one took the text."""
-    batch, expected = LeafBatch(), slowly(text)
-    if not write_text(batch, text):
-        assert columns(batch) == columns(LeafBatch()), text
-        return False
-    assert expected is not None, text
-    assert columns(batch) == columns(expected), text
-    assert list(map(type, batch.values)) == list(map(type, expected.values)), text
-    return True
+def written(text: str) -> bool:
+    """Whether compiled code takes a text."""
+    return bool(bulk_texts.write_texts(LeafBatch(), [text])[0])
+
+
+def check(text: str) -> tuple[bool, bool]:
+    """Compare both quick ways with the parser; whether they took the text."""
+    expected = slowly(text)
+    alone, together = LeafBatch(), LeafBatch()
+    taken = write_text(alone, text), bool(bulk_texts.write_texts(together, [text])[0])
+    for batch, is_taken in zip((alone, together), taken, strict=True):
+        if not is_taken:
+            assert columns(batch) == columns(LeafBatch()), text
+            continue
+        assert expected is not None, text
+        assert columns(batch) == columns(expected), text
+        assert list(map(type, batch.values)) == list(map(type, expected.values)), text
+    return taken
 
 
 def test_random_texts_give_the_rows_of_the_parser() -> None:
     rng = random.Random(3)
-    taken = sum(check(text_of(rng)) for _ in range(N_TEXTS))
-    assert taken > N_TEXTS // 20
+    alone, together = zip(*[check(text_of(rng)) for _ in range(N_TEXTS)], strict=True)
+    assert sum(alone) > N_TEXTS // 20
+    assert sum(together) > N_TEXTS // 20
 
 
 @given(st.text(alphabet="ab1 .='<>(),ANDINOT\n\\-", max_size=30))
@@ -121,7 +132,7 @@ def test_the_texts_of_the_language_give_the_rows_of_the_parser(name: str) -> Non
     ],
 )  # fmt: skip
 def test_the_usual_texts_are_taken(text: str) -> None:
-    assert check(text)
+    assert check(text) == (True, True)
 
 
 @pytest.mark.parametrize(
@@ -134,7 +145,7 @@ def test_the_usual_texts_are_taken(text: str) -> None:
     ],
 )  # fmt: skip
 def test_other_texts_are_left_to_the_parser(text: str) -> None:
-    assert not check(text)
+    assert check(text) == (False, False)
 
 
 def test_a_name_in_back_ticks_does_not_allow_the_reserved_word() -> None:
@@ -147,9 +158,42 @@ def test_a_name_in_back_ticks_does_not_allow_the_reserved_word() -> None:
 def test_what_is_kept_is_forgotten_when_it_becomes_much(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(quick_texts, "MOST_KEPT", 3)
     for i in range(20):
-        assert check(f"kept_{i} = {7_000_001 + i} AND kept_{i} LIKE 'kept{i}%'")
+        assert all(check(f"kept_{i} = {7_000_001 + i} AND kept_{i} LIKE 'kept{i}%'"))
     assert len(quick_texts._names) <= 3
     assert len(quick_texts._verbs["="]) <= 3
+
+
+@pytest.mark.parametrize("most", [1, 40, bulk_texts.MOST_SLICES])
+def test_texts_together_give_the_rows_of_the_parser(
+    monkeypatch: pytest.MonkeyPatch, most: int
+) -> None:
+    monkeypatch.setattr(bulk_texts, "MOST_SLICES", most)
+    rng = random.Random(5)
+    for _ in range(20):
+        texts = [text_of(rng) for _ in range(rng.randrange(60))]
+        batch, expected = LeafBatch(), LeafBatch()
+        is_taken = bulk_texts.write_texts(batch, texts)
+        assert is_taken.tolist() == [written(text) for text in texts]
+        for i in np.flatnonzero(is_taken):
+            expected.add(parse(texts[i]))
+        assert columns(batch) == columns(expected)
+        read, rows, refused = parse_texts(texts)
+        in_order = LeafBatch()
+        for i in rows:
+            in_order.add(parse(texts[i]))
+        assert sorted([*rows, *refused]) == list(range(len(texts)))
+        assert rows == sorted(rows)
+        by_code, codes = list(read.names), list(in_order.names)
+        assert [by_code[i] for i in read.attr] == [codes[i] for i in in_order.attr]
+        for name in COLUMNS[2:]:
+            assert list(getattr(read, name)) == list(getattr(in_order, name)), name
+
+
+def test_a_pattern_that_is_left_may_come_twice() -> None:
+    texts = ["a LIKE '%'", "a = 1", "b LIKE '%' AND c = '%'", "c = '%'", "d LIKE 'x%%'"]
+    batch = LeafBatch()
+    assert bulk_texts.write_texts(batch, texts).tolist() == [False, True, False, False, False]
+    assert columns(batch) == columns(slowly("a = 1") or LeafBatch())
 
 
 def test_a_bulk_of_texts_matches_as_texts_added_one_by_one() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from random import Random
 
 import numpy as np
+import pytest
 from hypothesis import given
 
 import matchwood as mw
@@ -58,6 +59,7 @@ def test_random_adding_and_releasing_leaves_nothing_behind(seed):
     assert layout.count[N_CODE] == layout.count[WASTED]
 
 
+@pytest.mark.slow
 def test_ids_of_released_predicates_are_used_again():
     world = World({"x": "int"})
     for i in range(5_000):

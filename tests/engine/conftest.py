@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from matchwood.engine import background, tiers
+from matchwood.engine.segments import background, tiers
 
 
 @pytest.fixture

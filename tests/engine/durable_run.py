@@ -18,7 +18,8 @@ import tempfile
 from typing import Any
 
 import matchwood as mw
-from matchwood.engine import checkpoint, tiers
+from matchwood.engine.durable import checkpoint
+from matchwood.engine.segments import tiers
 
 GROUP = 5
 """Changes between two calls of `flush`."""

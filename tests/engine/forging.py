@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 
 import matchwood as mw
-from matchwood.engine.manifest import checksum
+from matchwood.engine.snapshots.manifest import checksum
 
 SECONDS = 30
 """After which a child counts as hanging."""
@@ -102,6 +102,8 @@ class Forger:
         matcher = mw.Matcher.load(path)
         verbs = [
             lambda: matcher.match_many(self.events),
+            lambda: [matcher.match(event) for event in self.events[:9]],
+            lambda: matcher.set_context("user-1", {"limit": 30}),
             lambda: matcher.add_many(self.more),
             lambda: matcher.match_many(self.events),
             lambda: matcher.remove_many(self.ids[::3]),

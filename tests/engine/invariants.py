@@ -20,8 +20,8 @@ from matchwood.encode.expressions import ExpressionTable
 from matchwood.encode.keys import DictionaryKeys
 from matchwood.encode.predicate_kernels import FREE, HIGH, SEED
 from matchwood.encode.predicates import PredicateTable
-from matchwood.engine.routing import Routing
-from matchwood.engine.subscriptions import Subscriptions
+from matchwood.engine.stores.routing import Routing
+from matchwood.engine.stores.subscriptions import Subscriptions
 from matchwood.lang.names import is_context
 
 MASK = 2**64 - 1

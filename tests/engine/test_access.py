@@ -10,6 +10,7 @@ import pytest
 
 import matchwood as mw
 from faults import fault_at
+from inside import is_waited_for
 from matchwood.engine.access import Reader
 from matchwood.errors import EventError, MatchwoodError
 from matchwood.index.scan.index import Scan
@@ -93,7 +94,7 @@ def test_a_change_of_a_named_index_waits_for_the_search_under_way(monkeypatch):
     assert is_inside.wait(WAIT)
     changing = threading.Thread(target=lambda: m.add("new", "x = 1"), daemon=True)
     changing.start()
-    while not m._access._is_wanted:
+    while not is_waited_for(m):
         changing.join(0.001)
     late = threading.Thread(target=match, name="late", daemon=True)
     late.start()
@@ -240,6 +241,7 @@ def test_bad_events_cost_no_scratch(monkeypatch):
     assert made == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("index", ["auto", "be_tree", "agile"])
 def test_an_interrupted_search_leaves_no_lock_behind(index):
     m = mw.Matcher(index=index)

@@ -11,7 +11,7 @@ from hypothesis import given
 
 import matchwood as mw
 from engine.invariants import check, trace
-from matchwood.engine import loading
+from matchwood.engine.input import loading
 from strategies import workloads
 
 ROWS = [("a", "x = 1"), ("b", "x = = 1"), ("c", "x = 'no'"), ("a", "x = 2"), ("d", "y = 'ok'")]

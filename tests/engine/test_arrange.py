@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from matchwood.engine.arrange_kernels import SMALL, Slots, arrange, put_in_order
+from matchwood.engine.stores.arrange_kernels import SMALL, Slots, arrange, put_in_order
 from matchwood.index.core.scratch import Scratch
 
 

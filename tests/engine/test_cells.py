@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import matchwood as mw
-from matchwood.engine.files import read_events
+from matchwood.engine.formats.files import read_events
 
 TEXTS = {
     "number": "x > 5",

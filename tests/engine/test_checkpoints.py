@@ -17,7 +17,9 @@ from engine.invariants import check
 from engine.segments_world import WAIT, Model, agree, text
 from engine.test_durable import kept_files, named_files
 from inside import checkpoints_of, view_of
-from matchwood.engine import background, checkpoint, durable, segment_files, tiers
+from matchwood.engine.durable import checkpoint, segment_files
+from matchwood.engine.durable import folder as durable
+from matchwood.engine.segments import background, tiers
 
 
 @pytest.fixture(autouse=True)
@@ -72,6 +74,7 @@ def changed(m: mw.Matcher, model: Model, rng: Random, n: int) -> None:
             m.add(some[0], model[some[0]])
 
 
+@pytest.mark.slow
 def test_what_a_checkpoint_wrote_and_what_the_log_has_beyond_is_what_is_opened(tmp_path: Path):
     for seed in range(2):
         rng, model, folder = Random(seed), {}, tmp_path / str(seed)
@@ -125,6 +128,7 @@ def test_files_of_merged_segments_go(tmp_path: Path) -> None:
     same(folder, {i: text(i) for i in range(20)})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("damage", ["byte", "short", "missing", "order", "marks", "manifest"])
 def test_only_a_damaged_segment_is_built_again(tmp_path: Path, damage: str, monkeypatch) -> None:
     folder, model = tmp_path / "f", {}
@@ -271,6 +275,7 @@ def test_a_checkpoint_in_the_middle_of_a_change_is_refused(tmp_path: Path) -> No
 # -- in the background -----------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_after_many_changes_a_checkpoint_is_written_in_the_background(tmp_path: Path, monkeypatch):
     monkeypatch.setattr(checkpoint, "EVERY", 10)
     folder, model = tmp_path / "f", {}

@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 
 import matchwood as mw
 import naive
-from matchwood.engine.choices import FILTERS_KEPT, best
-from matchwood.engine.fields import attributes_text, declared_types
+from matchwood.engine.answers.choices import FILTERS_KEPT, best
+from matchwood.engine.input.fields import attributes_text, declared_types
 from matchwood.engine.matches import Found
-from matchwood.engine.own_attributes import Filters, FilterSet
+from matchwood.engine.stores.own_attributes import Filters, FilterSet
 from matchwood.errors import ParseError, SchemaError
 from matchwood.lang.nodes import predicates
 from matchwood.lang.parser import parse

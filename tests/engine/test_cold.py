@@ -90,12 +90,12 @@ COLD = """
 """
 
 
-OTHERS = ("be_tree", "pst_bloom", "a_tree", "vcr")
+OTHERS = ("scan", "be_tree", "pst_bloom", "a_tree", "vcr")
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "index", ["auto", "scan", "agile", *[pytest.param(i, marks=pytest.mark.long) for i in OTHERS]]
+    "index", ["auto", "agile", *[pytest.param(i, marks=pytest.mark.long) for i in OTHERS]]
 )
 def test_nothing_compiles_while_a_search_may_wait_for_it(index):
     done = subprocess.run(

@@ -12,12 +12,13 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pyarrow as pa
 import pytest
 
 import matchwood as mw
 from engine.invariants import check
-from matchwood.engine import manifest
+from matchwood.engine.snapshots import manifest
 
 SOON = datetime(2100, 1, 1, tzinfo=UTC)
 
@@ -349,3 +350,67 @@ def test_numpy_scalars_are_fields() -> None:
     m = mw.Matcher()
     m.add(1, "x = 1", priority=np.int32(3), expires=np.float64(4e9), attributes={"a": np.int8(2)})
     assert (m[1].priority, m[1].attributes) == (3, {"a": 2})
+
+
+@pytest.mark.parametrize("index", ["auto", "be_tree", "folder"])
+@pytest.mark.parametrize("has_context", [False, True])
+def test_a_batch_may_clear_and_fill_anew(index: str, has_context: bool, tmp_path) -> None:
+    m = mw.Matcher.open(tmp_path / "f") if index == "folder" else mw.Matcher(index=index)
+    m.add_many([(i, f"x > {i}") for i in range(600)])
+    if has_context:
+        m.set_context("ann", {"c": 2})
+        m.add("linked", "x > ctx.c", context="ann")
+    before = m.ids()
+
+    def fill(last: str) -> None:
+        with m.batch() as b:
+            b.add("early", "x = 1")
+            b.clear()
+            b.add(5, "x = 6", priority=2)
+            b.add_many([("new", "x > 5"), (7, "x = 1")])
+            assert m.ids() == before
+            b.add("last", last)
+
+    with pytest.raises(mw.ParseError):
+        fill("x =")
+    assert m.ids() == before
+    fill("x = 6")
+    assert (m.ids(), m.match({"x": 6})) == ([5, "new", 7, "last"], [5, "new", "last"])
+    check(m)
+    if index == "folder":
+        m.close()
+        with mw.Matcher.open(tmp_path / "f") as again:
+            assert (again.ids(), again[5].priority) == ([5, "new", 7, "last"], 2)
+            assert again.match({"x": 6}) == [5, "new", "last"]
+
+
+@pytest.mark.parametrize("frame", [lambda table: table, pl.from_arrow], ids=["arrow", "polars"])
+@pytest.mark.parametrize("ids", [(7, "7", "a"), (1, 2, 3), ("a", "b", "c")])
+def test_ids_of_a_table_are_taken_back_in_any_frame(frame, ids) -> None:
+    m = mw.Matcher()
+    m.add_many([(id_, f"x = {n}") for n, id_ in enumerate(ids)])
+    other = mw.Matcher()
+    assert other.add_many(frame(m.to_arrow().select(["id", "expr", "priority"]))).errors == []
+    assert other.ids() == list(ids)
+    assert m.replace_many(frame(m.to_arrow().select(["id", "expr"]))).count == 3
+    matches = m.match_many([{"x": 0}, {"x": 2}])
+    assert copy.copy(m).remove_many(matches.to_pandas()["subscription"]).count == 2
+    found = frame(matches.to_arrow())
+    assert m.remove_many(found["subscription"]).count == 2
+    assert m.ids() == [ids[1]]
+    with other.batch() as b:
+        b.remove_many(found["subscription"])
+    assert other.ids() == [ids[1]]
+
+
+class Named(mw.Matcher):
+    """A matcher of a user's own class."""
+
+
+@pytest.mark.parametrize("index", ["auto", "be_tree"])
+def test_a_copy_has_the_class_of_its_matcher(index: str) -> None:
+    m = Named(index=index)
+    m.add("a", "x = 1")
+    for other in (copy.copy(m), copy.deepcopy(m), pickle.loads(pickle.dumps(m))):
+        assert type(other) is Named
+        assert other.match({"x": 1}) == ["a"]

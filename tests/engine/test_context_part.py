@@ -15,9 +15,9 @@ import matchwood as mw
 from engine.invariants import check
 from faults import fault_at
 from inside import lock_of_contexts, view_of
-from matchwood.engine import background, tiers
-from matchwood.engine.context_part import ContextPart
-from matchwood.engine.view import Part
+from matchwood.engine.segments import background, tiers
+from matchwood.engine.segments.context_part import ContextPart
+from matchwood.engine.segments.view import Part
 from naive import in_context, matches
 
 WAIT = 60.0
@@ -114,7 +114,7 @@ def step(m: mw.Matcher, model: Model, contexts: Contexts, rng: Random, n: int) -
     return m
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", [0, *(pytest.param(n, marks=pytest.mark.slow) for n in (1, 2, 3))])
 def test_random_changes_of_both_parts_agree_with_a_dict(seed, tmp_path):
     rng, m, model, contexts = Random(seed), mw.Matcher(), Model(), Contexts()
     for n in range(50):
@@ -126,7 +126,7 @@ def test_random_changes_of_both_parts_agree_with_a_dict(seed, tmp_path):
     assert any(isinstance(part, ContextPart) for part in view_of(m).parts)
 
 
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.slow)])
 def test_a_folder_has_both_parts(seed, tmp_path):
     rng, model, contexts = Random(seed + 50), Model(), Contexts()
     for round_ in range(4):
@@ -286,6 +286,7 @@ def test_a_batch_of_both_parts_that_is_refused_changes_neither():
     check(m)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("error", [KeyboardInterrupt, MemoryError])
 def test_an_exception_at_any_step_of_a_batch_leaves_both_parts_or_changes_both(error):
     step, happened = 0, True
@@ -314,6 +315,7 @@ def test_an_exception_at_any_step_of_a_batch_leaves_both_parts_or_changes_both(e
         step += 1 if IS_LONG else 97
 
 
+@pytest.mark.slow
 def test_an_interrupted_search_leaves_both_parts_as_they_were():
     step, happened = 0, True
     while happened:

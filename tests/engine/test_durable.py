@@ -19,7 +19,8 @@ import pytest
 import matchwood as mw
 from engine.durable_run import GROUP, Model, change, expected
 from engine.invariants import check
-from matchwood.engine import durable
+from inside import database_of, log_of
+from matchwood.engine.durable import folder as durable
 
 KILLS = 200 if os.environ.get("MATCHWOOD_PROFILE") == "long" else 8
 TESTS = Path(__file__).parents[1]
@@ -188,7 +189,7 @@ def test_options_stay_and_others_build_anew(tmp_path: Path) -> None:
 def test_a_change_that_cannot_be_written_is_undone(tmp_path: Path) -> None:
     m = filled(tmp_path / "f")
     before = everything(m)
-    db = m._durable.log._db
+    db = database_of(m)
     (pages,) = db.execute("PRAGMA page_count").fetchone()
     db.execute(f"PRAGMA max_page_count = {pages}")
     rows = [(f"n{i}", f"x = {i} AND text = '{'y' * 500}'") for i in range(200)]
@@ -213,14 +214,14 @@ def test_an_interruption_while_writing_leaves_memory_and_log_alike(
     tmp_path: Path, is_written: bool, monkeypatch
 ) -> None:
     m = filled(tmp_path / "f")
-    write = m._durable.log.write
+    write = log_of(m).write
 
     def interrupted(*args: Any, **options: Any) -> None:
         if is_written:
             write(*args, **options)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(m._durable.log, "write", interrupted)
+    monkeypatch.setattr(log_of(m), "write", interrupted)
     with pytest.raises(KeyboardInterrupt):
         m.add("new", "x = 1")
     monkeypatch.undo()

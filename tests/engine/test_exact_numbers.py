@@ -7,6 +7,7 @@ shortest decimal that reads back as that double (0.1 is 0.1), or itself where it
 
 from __future__ import annotations
 
+import json
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any
@@ -308,3 +309,16 @@ def test_an_exact_constant_of_a_string_attribute_is_a_clash():
     m.add("s", "x = 'a'")  # open: each looks at values of its own kind
     assert m.match({"x": "a"}) == ["s"]
     assert m.match({"x": Decimal("0.10000000000000000001")}) == ["t"]
+
+
+@pytest.mark.parametrize("text", ["x <> {}", "x = {}", "x < {}", "x >= {}"])
+@pytest.mark.parametrize("value", [0.0, 5, -7, 1e300, 2**63 - 1])
+def test_nan_as_the_only_constant_is_above_every_number(text: str, value: float) -> None:
+    m = mw.Matcher(schema={"x": "number"})
+    m.add("nan", text.format("double('NaN')"))
+    expected = ["nan"] if text[2] == "<" else []
+    column = pa.array([value], pa.float64() if isinstance(value, float) else pa.int64())
+    assert [m.match({"x": value}) for _ in range(3)] == [expected] * 3  # the last by compiled code
+    assert m.match_many([{"x": value}] * 80).to_pylist() == [expected] * 80
+    assert m.match_many(pa.table({"x": column})).to_pylist() == [expected]
+    assert m.match_json(json.dumps({"x": value}).encode()) == expected

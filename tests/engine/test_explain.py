@@ -14,7 +14,7 @@ from hypothesis import given, settings
 import matchwood as mw
 from encode.world import mixed_expressions
 from engine.invariants import trace
-from matchwood.engine.explain import Explanation, Node
+from matchwood.engine.answers.explain import Explanation, Node
 from matchwood.lang.nodes import And, Const, Expr, Not, Or, Predicate, Xnor, Xor, predicates
 from naive import Truth, and_, evaluate, flatten, matches, not_, or_, xor
 from strategies import seeds, workload

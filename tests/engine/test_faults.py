@@ -13,6 +13,7 @@ import pytest
 import matchwood as mw
 from engine.invariants import check
 from faults import fault_at
+from inside import access_of
 from matchwood.encode import keys
 from matchwood.encode.dictionary import OrderedDictionary
 from matchwood.index.core.registry import REGISTRY
@@ -84,7 +85,7 @@ class World:
         answers = [m.match(event) for event in EVENTS]
         in_batch = [list(ids) for ids in m.match_many(EVENTS)]
         assert answers == in_batch
-        assert not m._access.is_mine
+        assert not access_of(m).is_mine
         check(m)
         texts = {id_: str(m.expression(id_)) for id_ in model if id_ in m}
         return (

@@ -13,7 +13,8 @@ import matchwood as mw
 from engine.forging import Forger
 from matchwood.index.core.registry import REGISTRY
 
-WITH_CONTEXT = ("agile", "no_index", "eager", "partial", "gbu")
+WITH_CONTEXT = ("auto", "agile", "no_index", "eager", "partial", "gbu")
+"""`auto` saves two stores: subscriptions with contexts are in the second."""
 N = 260
 
 
@@ -67,6 +68,6 @@ def forged(index, tmp_path, share):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("index", sorted(REGISTRY))
+@pytest.mark.parametrize("index", ["auto", *sorted(REGISTRY)])
 def test_forged_arrays_never_crash_or_hang(tmp_path, index):
     assert forged(index, tmp_path, SHARE) == []

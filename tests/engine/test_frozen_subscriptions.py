@@ -7,12 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inside import view_of
+from inside import has_map_of_ids, view_of
 from matchwood import Matcher
-from matchwood.engine import tiers
-from matchwood.engine.id_lookup import lookup_of_ints, lookup_of_names
-from matchwood.engine.packed_integers import Narrow, Runs, Starts, packed
-from matchwood.engine.texts import TextArena
+from matchwood.engine.segments import tiers
+from matchwood.engine.stores.id_lookup import lookup_of_ints, lookup_of_names
+from matchwood.engine.stores.packed_integers import Narrow, Runs, Starts, packed
+from matchwood.engine.stores.texts import TextArena
 
 INT64 = st.integers(-(2**63), 2**63 - 1)
 VALUES = st.one_of(
@@ -96,7 +96,7 @@ def test_strings_and_ints_beside_them_are_found_as_a_dict_finds_them(ids):
 
 def test_names_with_the_same_hash_are_told_apart(monkeypatch):
     monkeypatch.setattr(
-        "matchwood.engine.id_lookup._hashes", lambda names: np.zeros(len(names), np.uint32)
+        "matchwood.engine.stores.id_lookup._hashes", lambda names: np.zeros(len(names), np.uint32)
     )
     ids = ["a", "b", "c"]
     lookup = lookup_of_names(ids, ids.__getitem__)
@@ -128,7 +128,7 @@ def test_a_segment_has_no_map_of_its_ids_and_answers_as_before(monkeypatch, name
     ids = [name(i) for i in range(100)]
     m.add_many([(id_, f"x > {i}") for i, id_ in enumerate(ids)])
     segment = view_of(m).parts[0].store.subscriptions
-    assert segment._slot_of is None
+    assert not has_map_of_ids(segment)
     assert m.match({"x": 50}) == ids[:50]
     assert m[ids[7]].text == "x > 7"
     assert "nothing" not in m
@@ -136,7 +136,7 @@ def test_a_segment_has_no_map_of_its_ids_and_answers_as_before(monkeypatch, name
     m.remove(ids[5])
     m.replace(ids[6], "x > 1000")
     assert m.ids() == [*ids[:5], *ids[6:], "new"]
-    assert segment._slot_of is None
+    assert not has_map_of_ids(segment)
     m.compact()
     assert m.ids() == [*ids[:5], *ids[6:], "new"]
     assert m.match({"x": 50}) == [*ids[:5], *ids[7:50], "new"]

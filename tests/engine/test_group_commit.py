@@ -14,7 +14,9 @@ import pytest
 import matchwood as mw
 from engine.segments_world import WAIT, agree, text
 from engine.test_checkpoints import changed, same
-from matchwood.engine import background, group_commit, tiers
+from inside import group_thread_of, log_of
+from matchwood.engine.durable import group_commit
+from matchwood.engine.segments import background, tiers
 
 LONG = 1_000.0
 """Seconds that no test waits for."""
@@ -70,6 +72,7 @@ def test_a_writer_that_never_rests_writes_groups_itself(tmp_path: Path, monkeypa
         assert logged(tmp_path / "f") == list(range(6))
 
 
+@pytest.mark.slow
 def test_groups_of_random_changes_are_what_is_opened(tmp_path: Path) -> None:
     for seed in range(2):
         rng, model, folder = Random(seed), {}, tmp_path / str(seed)
@@ -96,6 +99,7 @@ def test_contexts_are_written_in_groups(tmp_path: Path) -> None:
         assert reader.match({"x": 4}) == ["a"]
 
 
+@pytest.mark.slow
 def test_what_waits_is_written_when_the_matcher_goes(tmp_path: Path) -> None:
     m = mw.Matcher.open(tmp_path / "f", commit_every=LONG)
     m.add("a", "x = 1")
@@ -118,7 +122,7 @@ def test_a_group_that_cannot_be_written_stays_and_refuses_changes(
     monkeypatch.setattr(group_commit, "MOST", 2)
     folder, model = tmp_path / "f", {}
     m = mw.Matcher.open(folder, commit_every=LONG)
-    write = m._durable.log.write
+    write = log_of(m).write
 
     def full(*args, **options):
         raise mw.StorageError("database or disk is full")
@@ -130,7 +134,7 @@ def test_a_group_that_cannot_be_written_stays_and_refuses_changes(
                 write(*args, **options)
             full()
 
-        m._durable.log.write = fail
+        log_of(m).write = fail
         for i in range(2):
             id_ = f"{is_written}{i}"
             m.add(id_, text(i))
@@ -139,7 +143,7 @@ def test_a_group_that_cannot_be_written_stays_and_refuses_changes(
             with pytest.raises(mw.StorageError, match="full"):
                 refused()
             agree(m, model)
-        m._durable.log.write = write
+        log_of(m).write = write
         m.replace(f"{is_written}0", "x = 2")
         model[f"{is_written}0"] = "x = 2"
         reader = mw.Matcher.open(folder, read_only=True)
@@ -160,9 +164,9 @@ def test_a_folder_that_is_closed_without_its_last_group_is_left_alone(
     def full(*args, **options):
         raise mw.StorageError("database or disk is full")
 
-    monkeypatch.setattr(m._durable.log, "write", full)
+    monkeypatch.setattr(log_of(m), "write", full)
     m.add("a", "x = 1")
-    thread = m._durable.group._thread
+    thread = group_thread_of(m)
     with pytest.raises(mw.StorageError, match="full"):
         m.close()
     thread.join(WAIT)

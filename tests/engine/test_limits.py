@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -24,8 +25,16 @@ def too_much(what: str, most: int, m: mw.Matcher) -> None:
     """Go one beyond a limit."""
     if what == "characters of a text":
         m.add("s", f"x = '{'a' * most}'")
-    elif what.startswith("levels of nesting of an expression"):
+    elif what == "levels of nesting of an expression":
         m.add("s", "NOT " * (most + 1) + "x = 1")
+    elif what == "levels of nesting of a computed attribute":
+        m.add("s", "abs(" * most + "x" + ")" * most + " = 1")
+    elif what == "levels of groups of a regular expression":
+        m.add("s", f"x RLIKE '{'(' * (most + 1)}a{')' * (most + 1)}'")
+    elif what == "levels of nesting of a context's values":
+        m.set_context("ann", nested(most + 1))
+    elif what == "levels of nesting of own attributes":
+        m.add("s", "x = 1", attributes=nested(most + 1))
     elif what == "characters of a number":
         m.add("s", "x = " + "9" * (most + 1))
     elif "XOR" in what:
@@ -33,7 +42,7 @@ def too_much(what: str, most: int, m: mw.Matcher) -> None:
         m.add("s", " XOR ".join(parts))
     elif "DNF" in what:
         dnf(mw.parse(" AND ".join(f"(a{i} = 1 OR b{i} = 1)" for i in range(20))))
-    elif what.startswith("levels of nesting of an event"):
+    elif what == "levels of nesting of an event":
         m.match(nested(most + 1))
     elif "id" in what:
         m.add(2**most, "x = 1")
@@ -49,6 +58,32 @@ def test_beyond_a_limit_is_its_error(limit) -> None:
     with pytest.raises(limit.error):
         too_much(limit.what, limit.most, m)
     assert len(m) == 0
+
+
+def test_the_deepest_own_attributes_are_filtered_by() -> None:
+    most = next(each.most for each in LIMITS if each.what == "levels of nesting of own attributes")
+    m = mw.Matcher()
+    m.add("deep", "x = 1", attributes=nested(most))
+    assert m.match({"x": 1}, where="a IS NOT NULL AND subscriber.a IS NOT NULL") == ["deep"]
+    with pytest.raises(mw.SubscriptionError, match=f"nested at most {most} deep"):
+        m.replace("deep", "x = 1", attributes=json.dumps(nested(most + 1)))
+
+
+def test_a_context_as_deep_as_an_event_is_taken_and_no_loop() -> None:
+    m = mw.Matcher()
+    m.set_context("ann", nested(50))
+    loop: dict = {}
+    loop["again"] = loop
+    with pytest.raises(mw.EventError, match="nested at most 50 deep"):
+        m.set_context("ann", loop)
+    with pytest.raises(mw.EventError, match="nested at most 50 deep"):
+        m.set_context_many({"bob": loop})
+    assert m.context_ids() == ["ann"]
+
+
+def test_deep_nots_are_not_called_computed() -> None:
+    with pytest.raises(mw.ParseError, match="nesting of at most 200 levels, found more"):
+        mw.parse("NOT " * 201 + "x = 1")
 
 
 def test_the_page_of_limits_shows_the_list() -> None:

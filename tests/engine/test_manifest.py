@@ -10,14 +10,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import matchwood as mw
-from matchwood.engine.manifest import checksum
-from matchwood.engine.snapshot import read_beside, verify
+from matchwood.engine.snapshots.manifest import checksum
+from matchwood.engine.snapshots.snapshot import read_beside, verify
 
 EVENTS = [{"title": "The Sun", "price": 3}, {"author": "A", "name": "me"}, {"title": 1}]
 ODD = [None, True, 0, -1, 10**400, 1.5, float("nan"), "", "x", "../..", [], [[]], {}, {"a": {}}]
 
-STRIDE = 1 if os.environ.get("MATCHWOOD_PROFILE") == "long" else 4
-"""Of 15 values in each place every fourth is tried: other ones in the next place."""
+STRIDE = 1 if os.environ.get("MATCHWOOD_PROFILE") == "long" else 8
+"""Of 15 values in each place every eighth is tried: other ones in the next place."""
 
 
 @pytest.fixture(scope="module")

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import pickle
+import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
-from itertools import pairwise
+from itertools import chain, pairwise
 
 import numpy as np
 import pyarrow as pa
@@ -92,6 +94,45 @@ def test_a_result_does_not_change_when_the_matcher_does():
     m.remove(1)
     m.add("other", "x = 1")
     assert found[0] == [1, 2]
+
+
+@pytest.mark.parametrize("kind", [int, str])
+def test_ids_that_are_looked_up_later_are_those_of_the_search(kind):
+    """In one segment: whatever changes afterwards, in one piece, by event, and pickled."""
+    m = mw.Matcher()
+    m.add_many([(kind(3 * i), f"x >= {i % 5}") for i in range(5_000)])
+    m.compact()
+    events = [{"x": 2}, {"x": -1}, {"x": 0}]
+    expected = [[kind(3 * i) for i in range(5_000) if i % 5 <= x] for x in (2, -1, 0)]
+    together = list(chain(*expected))
+    results = [m.match_many(events) for _ in range(4)]
+    sent = pickle.dumps(m.match_many(events))
+    m.remove_many([kind(3 * i) for i in range(4_000)])
+    m.replace(kind(3 * 4_500), "x = 77")
+    m.add_many([(kind(-1 - i), "x >= 0") for i in range(5_000)])
+    m.compact()
+    assert results[0].ids.tolist() == together
+    assert [results[1][e] for e in range(3)] == expected
+    assert results[2].to_arrow()["subscription"].to_pylist() == together
+    assert repr(results[3]) == f"<Matches: 3 events, {len(together)} matches>"
+    assert pickle.loads(sent).to_pylist() == results[3].to_pylist() == expected
+
+
+def test_a_result_has_no_object_for_a_match_until_it_is_asked_for():
+    m = mw.Matcher()
+    ids = [f"rule {i}" for i in range(5_000)]
+    m.add_many([(id_, "x >= 0") for id_ in ids])
+    m.compact()
+    m.match_many([{"x": 1}])
+    counts = [sys.getrefcount(ids[7])]
+    found = m.match_many([{"x": 1}, {"x": 2}])
+    counts.append(sys.getrefcount(ids[7]))
+    first = found[0]
+    counts.append(sys.getrefcount(ids[7]))
+    assert first == ids
+    assert len(found.ids) == 10_000
+    counts.append(sys.getrefcount(ids[7]))
+    assert np.diff(counts).tolist() == [0, 1, 2]
 
 
 @given(workload=workloads(n_expressions=20, n_events=8))

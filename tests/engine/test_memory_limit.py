@@ -10,13 +10,16 @@ from pathlib import Path
 import pytest
 
 SCRIPT = Path(__file__).with_name("memory_limit_run.py")
+OTHERS = ("scan", "a_tree")
 IS_LONG = os.environ.get("MATCHWOOD_PROFILE") == "long"
 
 
 @pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="needs /proc")
 @pytest.mark.parametrize("megabytes", [2, 4, 8] if IS_LONG else [4])
-@pytest.mark.parametrize("index", ["auto", "scan", "be_tree", "a_tree"])
+@pytest.mark.parametrize(
+    "index", ["auto", "be_tree", *[pytest.param(i, marks=pytest.mark.long) for i in OTHERS]]
+)
 def test_a_matcher_holds_what_it_acknowledged_when_memory_runs_out(index, megabytes):
     src = Path(__file__).parents[2] / "src"
     done = subprocess.run(

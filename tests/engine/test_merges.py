@@ -16,10 +16,11 @@ import pytest
 import matchwood as mw
 from engine.invariants import check
 from engine.segments_world import EVENTS, WAIT, agree, expected, filled
-from inside import attributes_of, merger_of, subscriptions_of, table_of, view_of
+from inside import attributes_of, merge_thread_of, merger_of, subscriptions_of, table_of, view_of
 from matchwood.encode.decode import decode
 from matchwood.encode.leaves import LeafBatch
-from matchwood.engine import background, parsing, tiers
+from matchwood.engine.input import parsing
+from matchwood.engine.segments import background, tiers
 
 pytestmark = pytest.mark.usefixtures("small_segments")
 
@@ -94,7 +95,7 @@ def test_what_is_changed_during_a_merge_counts_in_the_merged_segment(monkeypatch
 @pytest.mark.usefixtures("merging")
 def test_a_merge_ends_with_its_matcher():
     m, _ = filled(40)
-    thread = merger_of(m)._thread
+    thread = merge_thread_of(m)
     del m
     gc.collect()
     if thread is not None:
@@ -178,7 +179,7 @@ def test_a_merge_does_not_spoil_encoded_events(monkeypatch):
     m, model = filled(23)
     events = m.encode(EVENTS)
     n_parts = len(view_of(m).searched)
-    while background._merge_once(ref(m), merger_of(m)):
+    while background.merge_once(ref(m), merger_of(m)):
         pass
     assert len(view_of(m).searched) < n_parts
     assert encoded_lists(m, events) == [expected(model, e) for e in EVENTS]
@@ -255,7 +256,7 @@ def test_a_merge_reads_no_text(monkeypatch):
         raise AssertionError("a text was read")
 
     monkeypatch.setattr(LeafBatch, "add", refused)
-    monkeypatch.setattr(parsing, "write_text", refused)
+    monkeypatch.setattr(parsing, "write_texts", refused)
     m.compact()
     monkeypatch.undo()
     assert len(view_of(m).searched) == 1

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 import matchwood as mw
-from inside import routing_of
-from matchwood.engine import background, planner, tiers
-from matchwood.engine.planned import NOWHERE, Planned
+from inside import routing_of, table_of_routing
+from matchwood.engine.segments import background, planner, tiers
+from matchwood.engine.segments.planned import NOWHERE, Planned
 from matchwood.errors import FormatError
 from matchwood.index.blocks.index import BlockIndex
 
@@ -74,7 +74,7 @@ def test_a_plan_tells_what_will_be_before_anything_is_built():
     assert len(m) == 0
     m.add_many(rows())
     assert without_segment(m.plan()) == told == without_segment(m.stats()["plan"])
-    assert {row["index"] for row in told} >= {"a_tree", "blocks", None}
+    assert {row["index"] for row in told} >= {"terms", "blocks", None}
     assert sum(row["subscriptions"] for row in told) == N
     assert all(row["reason"] for row in told)
     assert answers(m) == scanned(rows())
@@ -129,9 +129,9 @@ def test_a_forged_plan_is_refused(damage: str) -> None:
     m.add_many(rows())
     routing = routing_of(m)
     assert isinstance(routing, Planned)
-    table, names = routing._table, [index.name for index in routing.indexes]
+    table, names = table_of_routing(routing), [index.name for index in routing.indexes]
     choice = routing.choice_of(len(table.layout.kind))
-    tree = int(np.flatnonzero(choice == names.index("a_tree"))[0])
+    tree = int(np.flatnonzero(choice == names.index("terms"))[0])
     if damage == "tree in blocks":
         choice[tree] = names.index("blocks")
     elif damage == "nowhere":

@@ -10,8 +10,15 @@ from matchwood.encode.attributes import Attributes
 from matchwood.encode.expression_kernels import ALWAYS, NEVER
 from matchwood.encode.expressions import ExpressionTable
 from matchwood.encode.resolve import resolve
-from matchwood.engine.loading import load_batches
-from matchwood.engine.planner import FEW, MOST_ATTRIBUTES, MOST_SLOTS, Plan, plan
+from matchwood.engine.input.loading import load_batches
+from matchwood.engine.segments.planner import (
+    FEW,
+    FEW_BESIDE,
+    MOST_ATTRIBUTES,
+    MOST_SLOTS,
+    Plan,
+    plan,
+)
 from matchwood.index.blocks import words
 from matchwood.index.core.registry import find_index
 from matchwood.index.core.scratch import Scratch
@@ -82,15 +89,17 @@ def test_what_is_bound_to_a_context_goes_to_the_index_for_contexts():
 
 
 def test_many_expressions_go_to_the_index_that_serves_their_kind():
-    n = 2 * FEW
+    n = FEW_BESIDE + FEW
     table = table_of(
         [f"x = {i} AND y = {i}" for i in range(n)] + [f"x = {i} OR y = {i}" for i in range(n)]
     )
     slots = np.arange(2 * n, dtype=np.int32)
-    assert names(plan(table, slots)) == {"blocks": n, "a_tree": n}
+    assert names(plan(table, slots)) == {"blocks": n, "terms": n}
     assert names(plan(table, slots[:n])) == {"blocks": n}
-    assert names(plan(table, slots[n:])) == {"a_tree": n}
-    assert names(plan(table, slots[n - 10 :])) == {"a_tree": n + 10}
+    assert names(plan(table, slots[n:])) == {"terms": n}
+    assert names(plan(table, slots[FEW:])) == {"terms": n + FEW_BESIDE}
+    assert names(plan(table, slots[FEW - 1 :])) == {"blocks": FEW_BESIDE + 1, "terms": n}
+    assert names(plan(table, slots[: n + 10])) == {"blocks": n, "terms": 10}
     assert names(plan(table, slots[:FEW])) == {"scan": FEW}
 
 

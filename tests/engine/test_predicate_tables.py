@@ -15,7 +15,7 @@ from hypothesis import given, settings
 
 import matchwood as mw
 from engine.invariants import check
-from matchwood.engine import predicate_tables
+from matchwood.engine.input import predicate_tables
 from matchwood.lang.nodes import And, Between, Comparison, Expr, In, IsNull, Like, Predicate
 from naive import matches
 from strategies import POOL, event, predicate, schema, seeds

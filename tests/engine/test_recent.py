@@ -15,7 +15,7 @@ from matchwood.encode.attributes import Attributes
 from matchwood.encode.leaves import LeafBatch
 from matchwood.encode.resolve import is_plain, learned_types, reference_rows
 from matchwood.encode.schema import Schema
-from matchwood.engine import background, recent, tiers
+from matchwood.engine.segments import background, recent, tiers
 
 
 @pytest.fixture(autouse=True)

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from matchwood import Matcher
 from matchwood.encode.event_batch import batch_of
-from matchwood.engine import tiers
-from matchwood.engine.repeats import repeats_of
+from matchwood.engine.segments import tiers
+from matchwood.engine.segments.repeats import repeats_of
 
 EVENTS = st.lists(
     st.dictionaries(st.integers(0, 3), st.sampled_from([-1, 0, 2**40, 2**63 - 1]), max_size=3),

@@ -3,8 +3,8 @@
 import pytest
 
 import matchwood as mw
-from matchwood.engine import routing
-from matchwood.engine.routing import AUTO_FROM, TREES_FROM
+from matchwood.engine.stores import routing
+from matchwood.engine.stores.routing import AUTO_FROM, TREES_FROM
 
 EVENTS = [{f"a{k}": k % 7, "b": 10 * k, "c": k % 6} for k in range(40)]
 
@@ -105,7 +105,7 @@ def fussy(monkeypatch):
 
     find = routing.find_index
     monkeypatch.setattr(
-        routing, "find_index", lambda name: Fussy if name == "fussy" else find(name)
+        routing, "find_index", lambda name, *more: Fussy if name == "fussy" else find(name, *more)
     )
     m = mw.Matcher(index="fussy", schema={"good": "int", "bad": "int"})
     m.add("first", "good = 1")

@@ -15,6 +15,7 @@ from engine.invariants import check
 from engine.segments_world import EVENTS, WAIT, Model, agree, expected, filled, text
 from faults import fault_at
 from inside import view_of
+from matchwood.engine.segments import tiers
 
 pytestmark = pytest.mark.usefixtures("small_segments")
 
@@ -197,6 +198,7 @@ def test_a_forked_child_has_all_segments():
     agree(m, model)
 
 
+@pytest.mark.slow
 def test_no_search_sees_half_of_a_batch_over_segments():
     """Pairs that come and go together, in the head and in segments, are never seen apart."""
     m = mw.Matcher()
@@ -247,6 +249,20 @@ def test_a_batch_in_threads_gives_what_one_thread_gives(index):
         assert many.counters == one.counters
         assert m.match_many(events, threads=threads, limit=2).to_pylist() == [e[:2] for e in one]
     assert m.stats()["work"]["events"] - events_before == 6 * 300
+
+
+def test_ids_of_a_batch_in_threads_are_those_of_one_thread(monkeypatch):
+    monkeypatch.setattr(tiers, "HEAD_MOST", 8)  # one segment, whose ids are looked up late
+    m = mw.Matcher()
+    m.add_many([(i * 7 % 20, text(i)) for i in range(20)])
+    events = [EVENTS[i % len(EVENTS)] if i % 3 else {} for i in range(300)]
+    one = m.match_many(events)
+    for asks in (lambda f: f[:], lambda f: f.ids.tolist(), lambda f: f.to_arrow(), pickled_lists):
+        assert asks(m.match_many(events, threads=2)) == asks(one)
+
+
+def pickled_lists(found: mw.Matches) -> list[list[int | str]]:
+    return pickle.loads(pickle.dumps(found)).to_pylist()
 
 
 @pytest.mark.parametrize("threads", [0, -1, True, 1.5, "2"])
@@ -305,3 +321,13 @@ def test_an_exception_at_any_step_leaves_all_segments_as_before(verb):
         check(m)
         step += 41 if verb in ("add", "replace", "remove_many") else 173
     agree(m, done)
+
+
+def test_an_attribute_of_several_kinds_in_a_segment_has_no_type():
+    m = mw.Matcher()
+    m.add_many([(0, "x = 1"), (1, "x = 'a'"), (2, "y = 1")])
+    m.compact()
+    m.add(3, "x = TRUE")
+    assert dict(m.schema) == {"y": "number"}
+    m.compact()
+    assert dict(m.schema) == {"y": "number"}

@@ -12,9 +12,9 @@ import pytest
 
 from inside import attributes_of, is_bound, view_of
 from matchwood import EventError, Matcher
-from matchwood.encode.json_events import JsonLines
+from matchwood.encode.json.events import JsonLines
 from matchwood.engine import matching
-from matchwood.engine.asked import one_event
+from matchwood.engine.segments.asked import one_event
 from matchwood.kernel import chains
 
 
@@ -91,9 +91,9 @@ def check(m: Matcher, events: list[dict[str, Any]]) -> None:
         (mixed, 200, "scan"),
         (conjunction, 5_000, "blocks"),
         (wide, 5_000, "pst_bloom"),
-        (tree, 5_000, "a_tree"),
+        (tree, 5_000, "terms"),
         (rectangle, 5_000, "vcr"),
-        (mixed, 5_000, "a_tree"),
+        (mixed, 5_000, "terms"),
     ],
 )
 def test_a_dict_alone_has_the_answer_of_the_general_way(rule: Any, n: int, index: str) -> None:
@@ -124,6 +124,7 @@ def test_segments_a_head_and_what_is_gone_are_one() -> None:
     check(m, events)
 
 
+@pytest.mark.slow
 def test_a_change_is_seen_by_the_next_event() -> None:
     m = matcher_of(conjunction, 10)
     rng = random.Random(4)

@@ -13,7 +13,7 @@ from hypothesis import given
 
 import matchwood as mw
 from inside import routing_of, table_of
-from matchwood.engine.snapshot import read_beside
+from matchwood.engine.snapshots.snapshot import read_beside
 from matchwood.kernel.jit import compile_seconds
 from matchwood.workload.bookshop import Bookshop
 from strategies import workloads
@@ -178,6 +178,7 @@ def arrays_of(path):
     return sorted(path.glob("g-*/*.npy"))
 
 
+@pytest.mark.slow
 def test_every_single_damaged_byte_is_noticed(saved):
     _, path = saved
     for file in arrays_of(path):

@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 
 import matchwood as mw
-from matchwood.engine import snapshot
-from matchwood.engine.generations import MARKER
-from matchwood.engine.snapshot import read_beside, verify
+from matchwood.engine.snapshots import snapshot
+from matchwood.engine.snapshots.generations import MARKER
+from matchwood.engine.snapshots.snapshot import read_beside, verify
 
 
 def matcher_of(n, value=1):

@@ -83,6 +83,23 @@ def test_unknown_ids_are_refused_with_advice():
     assert (report.count, len(report.errors)) == (0, 2)
 
 
+@pytest.mark.parametrize("one", ["ab", b"\x01", 1, None])
+def test_one_id_in_place_of_a_list_removes_nothing(one):
+    m = mw.Matcher()
+    m.add_many([(id_, "x = 1") for id_ in ("a", "b", "ab", 1)])
+    for ask in (m.remove_many, m.batch().remove_many):
+        with pytest.raises(mw.SubscriptionError, match=r"list of ids, found .*: use remove\(\)"):
+            ask(one)
+    assert len(m) == 4
+
+
+def test_ids_of_an_arrow_column_are_removed():
+    m = mw.Matcher()
+    m.add_many([(id_, "x = 1") for id_ in range(5)])
+    assert m.remove_many(m.to_arrow()["id"][:4]).count == 4
+    assert m.match({"x": 1}) == [4]
+
+
 # ── order ───────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -232,6 +249,7 @@ def test_always_and_never_true_expressions_are_kept():
     check(m)
 
 
+@pytest.mark.slow
 def test_the_deepest_expressions():
     expr: Expr = Comparison("x", "=", 1)
     for level in range(MAX_DEPTH):
@@ -247,6 +265,7 @@ def test_the_deepest_expressions():
     assert m.expression(1) == expr
 
 
+@pytest.mark.slow
 def test_xors_near_their_limit():
     n = 256
     chain: Expr = Comparison("x0", "=", 1)

@@ -108,6 +108,7 @@ def test_one_unknown_operand_makes_a_chain_unknown():
         assert not matches(negated, event)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shape", [lambda a, b: Xor(a, b), lambda a, b: Xor(b, a)])
 def test_a_long_chain_costs_its_square_whichever_way_it_leans(shape):
     n = 128

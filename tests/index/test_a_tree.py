@@ -88,6 +88,7 @@ def test_the_order_of_arrival_does_not_matter_for_the_answers():
     assert max(nodes) < 1.05 * min(nodes)
 
 
+@pytest.mark.slow
 def test_memory_comes_back_with_deletions():
     loaded = load_subscriptions(ABEGen(n_subscriptions=4_000, pool=3_000))
     index = ATree.build(loaded.table, loaded.slots)
@@ -165,7 +166,7 @@ def test_a_binary_tree_has_two_children_everywhere_and_shares_pairs():
     check(index)
 
 
-@pytest.mark.parametrize("n", [3, 1500])
+@pytest.mark.parametrize("n", [3, pytest.param(1500, marks=pytest.mark.slow)])
 def test_a_binary_tree_answers_like_another_one(n):
     exprs = [*repeated(Random(5), 100), And(tuple(p(i) for i in range(n)))]
     world, index = built(exprs, binary=True)

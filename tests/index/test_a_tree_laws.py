@@ -13,9 +13,9 @@ from encode.world import World, found, mixed_expressions, small_world
 from index.a_tree_checks import check, live_nodes
 from index.a_tree_samples import expected, repeated, shape
 from index.test_interval_events import INT_NAMES, INTS, interval_event, small_int_expression
+from index.three_valued import ThreeValuedATree
 from inside import graph_of
 from matchwood.index.a_tree.index import ATree
-from matchwood.index.a_tree.three_valued import ThreeValuedATree
 from searching import search
 from strategies import seeds, workload
 

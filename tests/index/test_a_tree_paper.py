@@ -10,6 +10,7 @@ import pytest
 from encode.world import World, found
 from index.a_tree_checks import check, live_nodes, parents_of, told_by
 from index.a_tree_samples import FIGURE_4, FIGURE_6, P123, built, leaf, node, p, shape
+from index.three_valued import ThreeValuedATree
 from inside import graph_of
 from matchwood.index.a_tree.blocks import AND, OR, TELL, TO_TOP
 from matchwood.index.a_tree.config import MATCHING
@@ -25,7 +26,6 @@ from matchwood.index.a_tree.match import (
     next_signature,
 )
 from matchwood.index.a_tree.memory import new_matching
-from matchwood.index.a_tree.three_valued import ThreeValuedATree
 from matchwood.kernel.verify_kernels import CANDIDATES, MATCHES
 from matchwood.lang import parse
 from matchwood.lang.nodes import And, Or

@@ -15,7 +15,7 @@ from matchwood.encode.events import EventBatch
 from matchwood.errors import FormatError
 from matchwood.index.blocks.build import make_codes
 from matchwood.index.blocks.index import BlockIndex
-from matchwood.index.blocks.words import code_of
+from matchwood.index.blocks.words import FOLDED_ATTRIBUTES, MOST_CODE, code_of
 from matchwood.index.scan.index import Scan
 from matchwood.kernel.interval_kernels import MAX_KEY, MIN_KEY
 from matchwood.kernel.jit import kernel
@@ -32,6 +32,7 @@ FORMS = [
     {"exact": 0.0, "columns": 1.0, "ungated": 1, "gated": 3},
 ]
 """All, exact columns, coarse columns, columns of presence, rows, rows behind gates."""
+ROWS = FORMS[4]
 
 
 @kernel
@@ -167,8 +168,54 @@ def test_attributes_with_many_cut_points_answer_as_scan_does(n, apart):
     raw = [{"x": x, "y": key * apart + off} for x in (0, 1) for key in keys for off in (0, 1)]
     events = world.events(raw)
     expected = found(search(Scan.build(world.table, slots), events))
-    for form in ({}, {"exact": 0.0, "columns": 0.0, "sieve": 1.0, "least": 0.0}):
+    for form in ({}, {"exact": 0.0, "columns": 0.0, "sieve": 1.0, "least": 0.0}, ROWS):
         assert found(search(BlockIndex.build(world.table, slots, **form), events)) == expected
+
+
+@pytest.mark.parametrize("n", [253, 254, 255, 256, 511])
+def test_gates_of_members_let_every_event_through_that_they_accept(n):
+    """Codes of 8 bits are exact up to 255 and folded beyond: one event for every key."""
+    world = World({"x": "int", "y": "int", "z": "int"})
+    shapes = ("= {0}", "BETWEEN {0} AND {1}", "< {0}", ">= {0}", "<> {0}", "IN ({0}, {1})")
+    exprs = [
+        f"x = 1 AND y {shapes[i % 6].format(i, i + i % 9 + 1)} AND z > {i % 5}" for i in range(n)
+    ]
+    slots = world.store([parse(text) for text in [*exprs, "x = 1 AND y IS NULL AND z > 0"]])
+    raw = [{"x": 1, "y": y, "z": 3} for y in range(-1, n + 12)]
+    events = world.events([*raw, {"x": 1, "z": 9}, {"x": 1, "y": 7}])
+    expected = found(search(Scan.build(world.table, slots), events))
+    index = BlockIndex.build(world.table, slots, **ROWS)
+    assert index.stats()["in_rows"] == index.stats()["records"]
+    assert found(search(index, events)) == expected
+    BlockIndex.check(world.table, slots, index.layout())
+
+
+def test_gates_of_members_tell_codes_beyond_those_of_a_cell_apart():
+    world = World({"x": "int", "y": "int"})
+    n = MOST_CODE + 40_000
+    lists = [", ".join(map(str, range(first, n, 8))) for first in range(0, 8, 2)]
+    ends = [0, MOST_CODE - 2, MOST_CODE, MOST_CODE + 2, MOST_CODE + 20_000, n - 10]
+    some = [f"x = 1 AND y {op} {end}" for end in ends for op in ("=", "<=", ">=", "<>")]
+    many = [f"x = 1 AND y IN ({each})" for each in lists]
+    slots = world.store([parse(text) for text in [*many, *some]])
+    events = world.events([{"x": 1, "y": end + off} for end in ends for off in (-1, 0, 1)])
+    expected = found(search(Scan.build(world.table, slots), events))
+    for form in FORMS[4:]:
+        index = BlockIndex.build(world.table, slots, **form)
+        assert index.stats()["in_rows"] == index.stats()["records"]
+        assert found(search(index, events)) == expected
+
+
+def test_attributes_that_gates_of_members_have_no_room_for_are_tested():
+    names = [f"a{i}" for i in range(FOLDED_ATTRIBUTES + 2)]
+    world = World(dict.fromkeys(names, "int"))
+    first, last, other = names[0], names[-1], names[-2]
+    slots = world.store(
+        [parse(f"{first} = 1 AND {last} > {i} AND {other} < {3 * i}") for i in range(20)]
+    )
+    index = BlockIndex.build(world.table, slots, **ROWS)
+    events = world.events([{first: 1, last: v, other: w} for v in (-1, 0, 9) for w in (0, 5, 60)])
+    assert found(search(index, events)) == found(search(Scan.build(world.table, slots), events))
 
 
 def test_codes_beyond_those_that_fit_into_a_cell_are_in_the_pool():

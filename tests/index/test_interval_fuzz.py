@@ -41,6 +41,7 @@ IS_CUT: dict[str, Callable[[dict[str, Any]], bool]] = {
     "pst_bloom": lambda stats: stats["spaces"] > 50,
     "pst_hash": lambda stats: stats["spaces"] > 50,
     "a_tree": lambda stats: stats["nodes"] > stats["leaves"] > 500,
+    "terms": lambda stats: stats["groups"] > 500 and stats["leaves"] > 500,
     "gryphon": lambda stats: stats["nodes"] > 100,
     "k_index": lambda stats: stats["lists"] > 500,
     "propagation": lambda stats: stats["clusters"] > 100,

@@ -38,6 +38,7 @@ def answers(index: PSTBloom, world: World, raw: list[dict[str, Any]]) -> tuple[l
     return np.sort(hits.slots).tolist(), hits.counters
 
 
+@pytest.mark.slow
 def test_leaves_sieve_what_cannot_match_and_nothing_else() -> None:
     world, rng = some_world(900), Random(8)
     slots = world.speaking("conjunctions")
@@ -61,6 +62,7 @@ def test_leaves_sieve_what_cannot_match_and_nothing_else() -> None:
     assert stats["bytes"] > plain.stats()["bytes"]
 
 
+@pytest.mark.slow
 def test_an_expression_that_comes_later_is_known_to_its_leaves() -> None:
     world = some_world(400)
     slots = world.speaking("conjunctions")

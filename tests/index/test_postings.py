@@ -61,6 +61,7 @@ def test_ends_far_from_the_first_one_are_wide():
     assert kinds == [INTERVAL, INTERVAL, WIDE, WIDE]
 
 
+@pytest.mark.slow
 @given(seed=seeds())
 def test_all_forms_agree_with_their_sets(seed):
     rng = Random(seed)

@@ -160,6 +160,7 @@ def test_the_keys_of_figure_4():
     assert (work["nodes"], work["candidates"], work["predicates"]) == (1, 2, 2)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_access", [1, 2, 3, 4, 7])
 def test_any_number_of_access_predicates(n_access):
     rng = Random(n_access)
@@ -183,6 +184,7 @@ def test_any_number_of_access_predicates(n_access):
     check(index, held[-1:])
 
 
+@pytest.mark.slow
 def test_two_wide_predicates_do_not_multiply():
     world = World(dict.fromkeys("ab", "int"))
     world.store(

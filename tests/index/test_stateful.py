@@ -19,7 +19,7 @@ from encode.world import mixed_expressions
 from engine.invariants import check
 from matchwood.encode import keys
 from matchwood.encode.dictionary import OrderedDictionary
-from matchwood.engine import planner, tiers
+from matchwood.engine.segments import planner, tiers
 from matchwood.index.core.registry import REGISTRY
 from matchwood.lang.nodes import Expr
 from naive import evaluate, flatten, matches

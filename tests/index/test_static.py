@@ -38,8 +38,8 @@ def counted(monkeypatch: pytest.MonkeyPatch, cls: type[StaticFrame]) -> list[int
     return sizes
 
 
-def test_blocks_and_the_baselines_are_static():
-    folders = ("matchwood.index.baselines.", "matchwood.index.blocks.")
+def test_blocks_terms_and_the_baselines_are_static():
+    folders = tuple(f"matchwood.index.{folder}." for folder in ("baselines", "blocks", "terms"))
     assert [name for name in sorted(REGISTRY) if REGISTRY[name].startswith(folders)] == STATIC
 
 

@@ -53,6 +53,7 @@ LONG = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", LONG.values(), ids=LONG.keys())
 def test_a_hostile_text_is_refused(text: str) -> None:
     with pytest.raises(ParseError) as caught:
@@ -61,6 +62,7 @@ def test_a_hostile_text_is_refused(text: str) -> None:
     assert len(str(caught.value)) < 1_000
 
 
+@pytest.mark.slow
 def test_a_long_flat_text_is_fine() -> None:
     text = " OR ".join(f"a{i} = {i} AND b IN ({i}, 'x')" for i in range(10_000))
     assert to_text(parse(text)) == text

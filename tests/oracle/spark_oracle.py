@@ -40,7 +40,7 @@ class SparkSQL:
     name = "Spark SQL"
 
     def __init__(self, spark: SparkSession, ansi: bool = True) -> None:
-        self._session = spark.newSession()
+        self.session = spark.newSession()
         self._print = SparkPrinter()
         for name, value in {
             "spark.sql.session.timeZone": "UTC",
@@ -49,7 +49,7 @@ class SparkSQL:
             "spark.sql.codegen.wholeStage": "false",
             "spark.sql.codegen.factoryMode": "NO_CODEGEN",
         }.items():
-            self._session.conf.set(name, value)
+            self.session.conf.set(name, value)
 
     def takes(self, columns: Schema) -> bool:
         return True
@@ -62,7 +62,7 @@ class SparkSQL:
 
     def answers(self, columns: Schema, events: list[Event], texts: list[str]) -> list[list[Truth]]:
         """What each text, in Spark's own spelling, is for every event."""
-        frame = self._session.createDataFrame(to_arrow(columns, events, time_zone="UTC"))
+        frame = self.session.createDataFrame(to_arrow(columns, events, time_zone="UTC"))
         found: list[list[Truth]] = []
         for start in range(0, len(texts), CHUNK):
             chunk = texts[start : start + CHUNK]

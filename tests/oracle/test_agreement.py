@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from random import Random
 
+import pytest
 from hypothesis import given
 
 import strategies
@@ -47,6 +48,7 @@ class LyingDuckDB(DuckDB):
         return found
 
 
+@pytest.mark.slow
 def test_one_wrong_answer_in_a_table_is_found():
     for turn in ({None: False}, {None: True}):
         verdict = Verdict()

@@ -93,7 +93,7 @@ def test_functions_are_what_spark_says(
             **{n: pa.array([_arrow(r[n]) for r in rows], k) for n, k in COLUMNS.items()},
         }
     )
-    frame = spark_sql._session.createDataFrame(table).cache()
+    frame = spark_sql.session.createDataFrame(table).cache()
     counts: Counter[str] = Counter()
     n_pairs = 0
     wrong: list[str] = []

@@ -109,6 +109,7 @@ def test_nested_dicts():
     agree(draw_mixed, match)
 
 
+@pytest.mark.slow
 def test_arrow_tables_with_structs():
     def match(types, subs, events):
         return matcher(subs, types).match_many(to_arrow(types, events, "UTC"))
@@ -116,6 +117,7 @@ def test_arrow_tables_with_structs():
     agree(draw_columns, match)
 
 
+@pytest.mark.slow
 def test_arrow_tables_under_learned_types_and_without_a_time_zone():
     def draw(seed: int) -> Drawn:
         types, subs, events = draw_plain(seed)
@@ -128,6 +130,7 @@ def test_arrow_tables_under_learned_types_and_without_a_time_zone():
     agree(draw, match)
 
 
+@pytest.mark.slow
 def test_pandas_frames_of_arrow_columns():
     def match(types, subs, events):
         frame = to_arrow(types, events, "UTC").to_pandas(types_mapper=pd.ArrowDtype)
@@ -136,6 +139,7 @@ def test_pandas_frames_of_arrow_columns():
     agree(draw_columns, match)
 
 
+@pytest.mark.slow
 def test_pandas_frames_of_objects_where_nan_is_absent():
     def draw(seed: int) -> Drawn:
         types, subs, events = draw_mixed(seed)

@@ -15,7 +15,7 @@ import pytest
 from pyspark.errors import StreamingQueryException
 
 import matchwood as mw
-from matchwood.spark import stream as stream_module
+from matchwood.spark.streams import match_stream as stream_module
 
 SCHEMA = "offset BIGINT, kind STRING, id STRING, expr STRING, attributes MAP<STRING, STRING>"
 Record = dict[str, Any]

@@ -11,9 +11,9 @@ import signal
 import sys
 from pathlib import Path
 
-from matchwood.spark import live, local_session, match_live, match_stream
-from matchwood.spark import stream as stream_module
-from matchwood.spark.session import SHORT_JOB
+from matchwood.spark import local_session, match_live, match_stream
+from matchwood.spark.streams import live
+from matchwood.spark.streams import match_stream as stream_module
 
 
 def main(work: Path, point: str = "", nth: str = "1") -> None:
@@ -28,9 +28,10 @@ def main(work: Path, point: str = "", nth: str = "1") -> None:
     stream_module.reached = live.reached = reached
     sys.path.insert(0, str(Path(__file__).parents[1]))
     from spark import context_logs, logs
+    from spark.sessions import CHEAP_SESSION
 
     kind = context_logs if (work / "contexts").exists() else logs
-    spark = local_session("killed", **{"spark.driver.memory": "1g", **SHORT_JOB})
+    spark = local_session("killed", **{"spark.driver.memory": "1g", **CHEAP_SESSION})
     try:
         if (work / "rules").exists():
             query = beside_rules(spark, work)

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 import matchwood as mw
-from matchwood.spark import indexes, match, match_sharded, segment_build, sharded
+from matchwood.spark import indexes, match, match_sharded, segment_build
 from matchwood.spark.fingerprints import (
     Digest,
     digest,
@@ -19,6 +19,7 @@ from matchwood.spark.fingerprints import (
     with_buckets,
     with_hashes,
 )
+from matchwood.spark.shards import match_sharded as sharded
 from spark.bookshop_frames import lists
 
 pytestmark = pytest.mark.spark
@@ -82,7 +83,7 @@ def test_shards_refuse_a_table_that_changes_while_they_are_built(
     events = spark.createDataFrame(pa.table({"event_id": [1, 2], "a": [1, 2]}))
     table.say(1)
     wishes = spark.read.schema(ROWS).json(str(tmp_path / "table.json")).drop("context")
-    table.changes_after(monkeypatch, sharded, "fingerprint", 2)
+    table.changes_after(monkeypatch, sharded, "digests", 2)
     folder = tmp_path / "shards"
     with pytest.raises(mw.StorageError, match="stays as it is while shards are built"):
         match_sharded(events, wishes, str(folder), shards=2)

@@ -1,9 +1,13 @@
-"""Separate executor processes: one is killed, calls are repeated, and a Connect client asks."""
+"""Separate executor processes: one is killed, calls are repeated, and a Connect client asks.
+
+None of them compiles anything: the package that is sent to them carries kernels.
+"""
 
 from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -13,29 +17,49 @@ import pyarrow.parquet as pq
 import pytest
 
 import matchwood as mw
+from matchwood.bench.compile_ahead import compile_kernels
+from matchwood.kernel import store
 from matchwood.workload.bookshop import Bookshop
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
+
+PACKAGE = Path(store.__file__).parents[1]
+STEPS = ["matcher", "trees", "segments", "index blocks", "index pst_bloom"]
+"""What executors run: they match, and build planned segments."""
 
 Lists = dict[int, list[int]]
 
 
 @pytest.fixture(scope="module")
 def work(tmp_path_factory) -> Path:
-    """What the driver of one cluster wrote."""
+    """What the driver of one cluster wrote.
+
+    Driver and executors run a copy of the package that carries compiled kernels, as a wheel does,
+    with empty caches and an empty home.
+    """
     folder = tmp_path_factory.mktemp("cluster")
-    driver = str(Path(__file__).with_name("cluster_driver.py"))
-    src = str(Path(__file__).parents[2] / "src")
-    path = os.pathsep.join(filter(None, [src, os.environ.get("PYTHONPATH", "")]))
+    site, baseline = folder / "site", store.best_baseline()
+    shutil.copytree(PACKAGE, site / "matchwood", ignore=shutil.ignore_patterns("__pycache__"))
+    if baseline is not None:
+        # Loads what bin/setup has compiled into the clone, and compiles what is missing.
+        compile_kernels(baseline, site / "matchwood" / store.FOLDER, steps=STEPS)
+    for name in ("home", "caches"):
+        (folder / name).mkdir()
     done = subprocess.run(
-        [sys.executable, driver, str(folder)],
-        env={**os.environ, "PYTHONPATH": path, "MATCHWOOD_QUIET": "1"},
+        [sys.executable, str(Path(__file__).with_name("cluster_driver.py")), str(folder)],
+        env={
+            **{key: value for key, value in os.environ.items() if key != "MATCHWOOD_QUIET"},
+            "PYTHONPATH": str(site),
+            "HOME": str(folder / "home"),
+            "NUMBA_CACHE_DIR": str(folder / "caches"),
+        },
         capture_output=True,
         text=True,
         timeout=600,
         check=False,
     )
     assert done.returncode == 0, done.stderr[-3000:]
+    (folder / "said.txt").write_text(done.stderr)
     return folder
 
 
@@ -59,6 +83,14 @@ def numbered(found: dict[str, list[int]]) -> Lists:
 
 def halved(lists: Lists) -> Lists:
     return {event: [id_ for id_ in ids if id_ < 500] for event, ids in lists.items()}
+
+
+@pytest.mark.skipif(store.best_baseline() is None, reason="no baseline for this machine")
+def test_executors_with_empty_caches_compile_nothing(work: Path) -> None:
+    # Every kernel that is compiled is kept: an empty cache means that none was.
+    site = work / "site"
+    assert [file.name for file in work.rglob("*.nbc") if site not in file.parents] == []
+    assert "compiling its kernels" not in (work / "said.txt").read_text()
 
 
 def test_a_killed_executor_changes_nothing(work: Path, expected: Lists) -> None:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import zipfile
 from pathlib import Path
 
+import pytest
+
 import matchwood as mw
 import matchwood.spark
-from matchwood.engine.versions import load_version, save_version
+from matchwood.engine.snapshots.versions import load_version, save_version
 from matchwood.spark import executors, worker
 
 
@@ -38,6 +40,7 @@ class OneExecutor:
         return {each.name for each in self.folder.iterdir() if any(each.iterdir())}
 
 
+@pytest.mark.slow
 def test_executors_drop_what_no_version_needs_and_nothing_else(tmp_path: Path, monkeypatch) -> None:
     now = 1e9
     monkeypatch.setattr(executors.time, "time", lambda: now)

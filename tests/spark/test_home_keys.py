@@ -16,10 +16,10 @@ from hypothesis import strategies as st
 import matchwood as mw
 from matchwood.encode.entry_events import EntryEvents
 from matchwood.lang.cells import read_cell
-from matchwood.spark.home_keys import ANY, event_keys, hashes_of, name_key
-from matchwood.spark.homes import MOST_COPIES, Costs, homes_of_predicates, homes_of_text
 from matchwood.spark.shapes import JsonEvents, read_events
-from matchwood.spark.shard_plan import (
+from matchwood.spark.shards.home_keys import ANY, event_keys, hashes_of, name_key
+from matchwood.spark.shards.homes import MOST_COPIES, Costs, homes_of_predicates, homes_of_text
+from matchwood.spark.shards.plan import (
     BUCKETS,
     HOME,
     SOURCE,
@@ -51,9 +51,9 @@ def homes_of(text: str, types: dict[str, str] | None = None) -> dict[int, list[s
     return found
 
 
-def keys_by_event(events, n: int, types: dict[str, str]) -> list[set[int]]:
+def keys_by_event(events, n: int, types: dict[str, str], used=None) -> list[set[int]]:
     found: list[set[int]] = [{int(ANY)} for _ in range(n)]
-    for rows, keys in event_keys(events, types):
+    for rows, keys in event_keys(events, types, types.keys() if used is None else used):
         for row, key in zip(rows.tolist(), keys.tolist(), strict=True):
             found[row].add(key)
     return found
@@ -74,6 +74,7 @@ def test_a_home_is_never_a_value_of_the_context() -> None:
     assert home_of_text("ctx.b < ctx.a AND ctx.c") == ANY
 
 
+@pytest.mark.slow
 def test_every_match_of_a_text_is_reached_through_its_home() -> None:
     texts, events = shop(3000, 300)
     matcher = mw.Matcher()
@@ -102,6 +103,7 @@ def test_every_match_of_a_text_is_reached_through_its_home() -> None:
     assert reached < 0.2 * len(homes) * len(events)  # and most others are not
 
 
+@pytest.mark.slow
 @given(st.integers(0, 2**32 - 1))
 def test_every_match_of_any_expression_is_reached_where_its_branch_lives(seed: int) -> None:
     schema, subscriptions, events = workload(Random(seed), 30, 20, 8)
@@ -149,6 +151,7 @@ def test_branches_of_one_text_in_one_shard_are_one_row() -> None:
     ]  # fmt: skip
 
 
+@pytest.mark.slow
 def test_an_event_visits_few_shards() -> None:
     """An OR or a list was "every shard" or "every event that has the attribute": 11.2 of 16."""
     texts, events = shop(3000, 200)
@@ -171,6 +174,7 @@ def test_an_event_visits_few_shards() -> None:
     assert len(rows) < 2.2 * len(texts)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["begen:smoke", "qgrams:smoke", "uniform:smoke"])
 def test_every_match_of_a_predicate_table_is_reached_through_its_home(name: str) -> None:
     workload = find_workload(name)
@@ -201,7 +205,7 @@ def test_equal_numbers_have_one_key_whatever_their_type() -> None:
     assert len({int(hashes_of(each)[0]) for each in same}) == 1
     assert hashes_of(pa.array([0.0]))[0] == hashes_of(pa.array([-0.0]))[0]
     assert hashes_of(pa.array([2**53 + 1]))[0] != hashes_of(pa.array([2.0**53]))[0]
-    (_, keys) = list(event_keys(pa.table({"x": [2.0**63]}), {"x": "number"}))[1]
+    (_, keys) = list(event_keys(pa.table({"x": [2.0**63]}), {"x": "number"}, {"x"}))[1]
     assert home_of_text("x = 9223372036854775808") == keys[0]
     assert hashes_of(pa.array([float("nan")]))[0] == hashes_of(pa.array([-float("nan")]))[0]
 
@@ -240,17 +244,38 @@ def test_exact_decimals_are_reached_through_their_homes() -> None:
     assert n > 10
 
 
+def test_an_attribute_of_several_kinds_is_reached_through_each() -> None:
+    """It has no type: texts of maps stand for a value of every kind that is asked for."""
+    texts = ["x = 5 AND z > 0", "x = '5' AND z > 0", "x = TRUE AND z > 0", "x IN (1.5, 7)"]
+    matcher = mw.Matcher()
+    matcher.add_many(list(enumerate(texts)))
+    types = dict(matcher.schema)
+    assert types == {"z": "number"}
+    homes = [{home.key for home in homes_of_text(each, NO_COSTS, types)} for each in texts]
+    values = [5, "5", True, 1.5, "7", "true", "1.50", 5.0]
+    objects = JsonEvents([json.dumps({"x": value, "z": 1}) for value in values])
+    cells = [("x" if i % 2 else "z", text(values[i // 2]) if i % 2 else "1") for i in range(16)]
+    names, strings = (pa.array(each) for each in zip(*cells, strict=True))
+    as_texts = EntryEvents(8, np.arange(16) // 2, names, strings, read_cell)
+    n = 0
+    for events in (objects, as_texts):
+        keys = keys_by_event(events, len(values), types, {"x", "z"})
+        for event, ids in enumerate(matcher.match_many(events)):
+            assert all(homes[id_] & keys[event] for id_ in ids)
+            n += len(ids)
+    assert n == 15
+
+
 def test_a_nested_object_is_reached_through_its_presence() -> None:
     home = home_of_text("a.b IS NOT NULL")
     nested = [{"a": {"b": {"c": 1}}}, {"a": {"b": {"c": None}}}, {"a": None}]
-    homes = np.array([home], np.uint64)
     for events in (
         pa.table({"a": pa.array([each["a"] for each in nested])}),
         JsonEvents([json.dumps(each) for each in nested]),
     ):
         reached = {
             row
-            for rows, keys in event_keys(events, {}, homes)
+            for rows, keys in event_keys(events, {}, {"a.b"})
             for row, key in zip(rows.tolist(), keys.tolist(), strict=True)
             if key == home
         }

@@ -10,8 +10,9 @@ import pytest
 from pyspark.sql.functions import col
 
 import matchwood as mw
-from matchwood.spark import indexes, match, match_sharded, match_stream, sharded
+from matchwood.spark import indexes, match, match_sharded, match_stream
 from matchwood.spark.indexes import fingerprint
+from matchwood.spark.shards import match_sharded as sharded
 from spark.bookshop_frames import lists
 from spark.logs import committed, read_log, write_log
 
@@ -181,7 +182,7 @@ def test_a_new_stream_refuses_the_output_of_another(spark, tmp_path: Path) -> No
     assert committed(tmp_path / "out") == {"e0": []}
     for settings, message in [
         ({"state": f"{state}-2"}, "expected output of the stream that has this state"),
-        ({"state": "hdfs://host/state"}, "expected state as a path that the driver"),
+        ({"state": "hdfs://host/state"}, "'hdfs://host/state' cannot be opened"),
         ({"snapshot_every": 0}, "expected snapshot_every from 1"),
     ]:
         with pytest.raises(mw.MatchwoodError, match=message):

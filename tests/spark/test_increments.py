@@ -4,16 +4,24 @@ from __future__ import annotations
 
 import random
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pytest
 
 import matchwood as mw
-from matchwood.engine import background
+from inside import view_of
+from matchwood.engine.durable import segment_files
+from matchwood.engine.matcher import Matcher
+from matchwood.engine.segments import background
+from matchwood.engine.snapshots.versions import Neighbours, load_version, near, save_version
+from matchwood.engine.stores.subscriptions import Subscriptions
 from matchwood.spark import Index, increments, indexes, match, segment_build
+from matchwood.spark.build_tasks import add_rows
 from matchwood.spark.increments import numbers_between
 from matchwood.spark.row_files import MOST_FILES
+from matchwood.spark.worker import Location, opened
 from spark.bookshop_frames import lists
 
 pytestmark = pytest.mark.spark
@@ -107,20 +115,88 @@ def test_one_change_reads_one_bucket_and_writes_one_small_segment(spark, tmp_pat
 
 
 def test_ids_between_others_are_in_the_order_of_ids() -> None:
-    ids, order = np.array([10, 20, 30]), np.array([100, 108, 2**20])
-    assert numbers_between(ids, order, [20]) == {20: 108}
-    found = numbers_between(ids, order, [1, 11, 12, 20, 25, 40, 41])
+    known = {10: 100, 20: 108, 30: 2**20}
+    assert numbers_between(beside(known, [20]), [20]) == {20: 108}
+    wanted = [1, 11, 12, 20, 25, 40, 41]
+    found = numbers_between(beside(known, wanted), wanted)
     assert found is not None
-    both = dict(zip(ids.tolist(), order.tolist(), strict=True)) | found
+    both = known | found
     assert sorted(both, key=both.__getitem__) == sorted(both)
-    assert numbers_between(ids, order, list(range(11, 20))) is None, "no room"
-    assert numbers_between(ids[:0], order[:0], ["a"]) is not None
-    names, numbers = np.array([0, 10**6]), np.array([2**40, 2**40 + 2**28])
+    wanted = list(range(11, 20))
+    assert numbers_between(beside(known, wanted), wanted) is None, "no room"
+    assert numbers_between(beside({}, ["a"]), ["a"]) is not None
+    last, high = 2**40, 2**40 + 2**28
     for id_ in range(1, 5000):  # one after the other, below an id that is far above them
-        found = numbers_between(names, numbers, [id_])
+        found = numbers_between(Neighbours(*np.array([[-1], [last], [high]])), [id_])
         assert found is not None, f"no room after {id_}"
-        names = np.insert(names, -1, id_)
-        numbers = np.insert(numbers, -1, found[id_])
+        assert last < found[id_] < high
+        last = found[id_]
+
+
+def beside(known: dict[Any, int], wanted: list[Any]) -> Neighbours:
+    """The numbers at and beside ids, by looking at all of them."""
+    at = [known.get(id_, -1) for id_ in wanted]
+    before = [max([n for each, n in known.items() if each < id_], default=-1) for id_ in wanted]
+    after = [min([n for each, n in known.items() if each > id_], default=-1) for id_ in wanted]
+    return Neighbours(np.array(at), np.array(before), np.array(after))
+
+
+@pytest.mark.parametrize("name", [int, "id-{:05}".format])
+def test_neighbours_are_found_without_a_list_of_all_ids(tmp_path: Path, monkeypatch, name) -> None:
+    """What the driver holds for a change may not grow with the number of subscriptions."""
+    matcher, known = Matcher(), {}
+    ids = [list(range(0, 9_000, 3)), list(range(1, 9_000, 900)), [2, 8_999]]
+    for some in ids:
+        table = pa.table({"id": [name(i) for i in some], "expr": ["a = 1"] * len(some)})
+        order = {name(i): 1_000 * (i + 1) for i in some}
+        assert not add_rows(matcher, table, None, 0, order)
+        known |= order
+    gone = [name(i) for i in (0, 3, 600, 603, 606, 901, 8_997)]
+    matcher.remove_many(gone)
+    known = {id_: number for id_, number in known.items() if id_ not in gone}
+    save_version(matcher, tmp_path / "v")
+    version = load_version(tmp_path / "v")
+    asked: list[int] = []
+    ids_of = Subscriptions.ids_of
+    monkeypatch.setattr(
+        Subscriptions, "ids_of", lambda self, slots: asked.append(len(slots)) or ids_of(self, slots)
+    )
+    wanted = [name(i) for i in (0, 1, 2, 3, 4, 598, 600, 604, 605, 901, 8_996, 8_997, 8_999, 9_500)]
+    found = near(version, wanted)
+    assert [each.tolist() for each in found] == [x.tolist() for x in beside(known, wanted)]
+    assert sum(asked) < len(wanted) * 40
+    assert near(version, []).at.tolist() == []
+
+
+def test_versions_that_a_worker_has_open_share_their_segments(tmp_path: Path) -> None:
+    matcher = Matcher()
+    matcher.add_many([(n, f"a = {n % 5}") for n in range(5_000)])
+    save_version(matcher, tmp_path / "1")
+    changed = load_version(tmp_path / "1")
+    changed.remove(7)
+    add_rows(changed, pa.table({"id": [7], "expr": ["a = 0"]}), None, 0, {7: 7})
+    save_version(changed, tmp_path / "2", tmp_path / "1")
+    first, _ = opened(Location(str(tmp_path / "1")))
+    second, _ = opened(Location(str(tmp_path / "2")))
+    stores = [[part.store for part in view_of(each).segments] for each in (first, second)]
+    assert stores[0][0] is stores[1][0]
+    assert len(stores[1]) == 2
+    assert [7 in each.match({"a": 2}) for each in (first, second)] == [True, False]
+    assert [7 in each.match({"a": 0}) for each in (first, second)] == [False, True]
+
+
+def test_a_change_reads_the_version_before_once(spark, tmp_path: Path, monkeypatch) -> None:
+    events, model = spark.createDataFrame(EVENTS), {n: (text(n), 5) for n in range(100)}
+    match(events, table(spark, model), snapshots=str(tmp_path))
+    read: list[Path] = []
+    load = segment_files.load
+    monkeypatch.setattr(
+        segment_files, "load", lambda home, **how: read.append(home.name) or load(home, **how)
+    )
+    model[50] = ("b = 7", 5)
+    found = match(events, table(spark, model), snapshots=str(tmp_path))
+    assert len(read) == len(set(read)) > 0
+    assert lists(found.matches) == expected(model)
 
 
 def test_ids_that_lie_too_close_make_the_index_be_built_anew(spark, monkeypatch) -> None:

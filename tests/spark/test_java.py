@@ -153,7 +153,7 @@ def test_damaged_wrapper_is_made_again(bare: Path) -> None:
 
 def test_many_at_once_make_one_wrapper(tmp_path: Path) -> None:
     def make(_: int) -> Path:
-        return java_module._wrapper_home(tmp_path / "cache", "#!/bin/sh\n")
+        return java_module.wrapper_home(tmp_path / "cache", "#!/bin/sh\n")
 
     with ThreadPoolExecutor(16) as pool:
         homes = set(pool.map(make, range(64)))
@@ -176,8 +176,8 @@ def test_temporary_folder_open_to_others_is_refused(tmp_path: Path, monkeypatch)
     monkeypatch.setattr(java_module.tempfile, "gettempdir", lambda: str(tmp_path))
     (tmp_path / f"matchwood-{os.getuid()}").mkdir()
     (tmp_path / f"matchwood-{os.getuid()}").chmod(0o777)
-    with pytest.raises(OSError, match="belongs to somebody else"):
-        java_module._temporary_cache()
+    with pytest.raises(OSError, match="belongs to another user"):
+        java_module.temporary_cache()
 
 
 @pytest.mark.spark

@@ -10,7 +10,8 @@ import pytest
 from pyspark.errors import StreamingQueryException
 
 import matchwood as mw
-from matchwood.spark import live, match_live
+from matchwood.spark import match_live
+from matchwood.spark.streams import live
 from spark.logs import Crash, dead_letters
 
 pytestmark = pytest.mark.spark
@@ -36,7 +37,7 @@ class Shop:
         (self.work / "events" / f"{self._n:04}.json").write_text(json.dumps(row))
         self._n += 1
 
-    def run(self) -> None:
+    def run(self, **options) -> None:
         path = str(self.work / "rules")
         reader = self._spark.readStream.schema("event_id BIGINT, a BIGINT, b BIGINT")
         events = reader.option("maxFilesPerTrigger", 1).json(str(self.work / "events"))
@@ -46,6 +47,7 @@ class Shop:
             str(self.work / "out"),
             str(self.work / "state"),
             trigger=NOW,
+            **options,
         ).awaitTermination()
 
     def found(self) -> dict[int, tuple[list[str], str]]:
@@ -92,3 +94,35 @@ def test_every_batch_uses_one_version_and_says_which(spark, tmp_path: Path, monk
     rules = spark.createDataFrame([("x", "a = 1")], "id string, expr string")
     with pytest.raises(mw.StorageError, match="expected output of the stream that has this state"):
         match_live(events, rules, str(tmp_path / "out"), str(tmp_path / "other"))
+
+
+def test_shards_are_versions_too_and_a_change_writes_some_of_them(
+    spark, tmp_path: Path, monkeypatch
+) -> None:
+    shop = Shop(spark, tmp_path)
+    rules = {f"r{n}": f"a = {n}" for n in range(20)}
+    shop.rules(**rules, bad="prise < 3", any="b IS NULL OR a = 3")
+    shop.event(a=3)
+    shop.run(shards=4)
+    shop.rules(**{**rules, "r3": "a = 5 AND b = 1"}, any="b IS NULL OR a = 3")
+    shop.event(a=5, b=1)
+
+    def crash(point: str) -> None:
+        if point == "written":
+            raise Crash(point)
+
+    monkeypatch.setattr(live, "reached", crash)
+    with pytest.raises(StreamingQueryException, match="Crash: written"):
+        shop.run(shards=4)
+    monkeypatch.undo()
+    shop.rules(none="a = 5")  # the attempt that crashed has recorded the version before
+    shop.run(shards=4)
+    found = shop.found()
+    assert [sorted(found[n][0]) for n in range(2)] == [["any", "r3"], ["r3", "r5"]]
+    first, second = (
+        {each.name for each in (tmp_path / "state" / "indexes" / found[n][1]).glob("shard-*")}
+        for n in range(2)
+    )
+    assert len(second) >= 4 > len(second - first) >= 1, "shards that did not change are linked"
+    assert dead_letters(tmp_path / "out") == []
+    assert "'prise'" in (tmp_path / "state" / "refused" / f"{found[0][1]}.json").read_text()

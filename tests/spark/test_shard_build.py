@@ -15,11 +15,13 @@ from hypothesis import strategies as st
 
 import matchwood as mw
 from matchwood.encode.schema import Schema
-from matchwood.spark import shard_build
-from matchwood.spark.homes import Costs
+from matchwood.spark.columns import error_table
 from matchwood.spark.memory import forget_peak, give_back, peak, resident
-from matchwood.spark.shard_build import BuildJob, assign, build_parts, finish
-from matchwood.spark.shard_plan import (
+from matchwood.spark.shards import build as shard_build
+from matchwood.spark.shards.build import BuildJob, assign, build_parts
+from matchwood.spark.shards.homes import Costs
+from matchwood.spark.shards.manifest import Told, finish
+from matchwood.spark.shards.plan import (
     BUCKETS,
     Plan,
     Sampled,
@@ -134,7 +136,7 @@ def test_a_shard_that_took_more_than_the_cap_is_built_in_parts(
     assert len(told) > 5  # 21,000 rows, 3,000 of which are at the cap
     left = {each.name for each in tmp_path.iterdir()}
     assert left == {each["folder"] for each in told}  # nothing stays of the failed ones
-    finish(tmp_path, told, "long", [], {}, "build")
+    finish(tmp_path, told, Told("long", {}, error_table([])), "build")
     found: set[int] = set()
     homes = []
     for each in told:
@@ -149,6 +151,7 @@ def test_a_shard_that_took_more_than_the_cap_is_built_in_parts(
     assert max(shared) <= 1
 
 
+@pytest.mark.slow
 def test_a_plan_that_fits_is_built_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     told = built(tmp_path, monkeypatch, lambda rows: rows // 1000)
     assert [each["shard"]["count"] for each in told] == [N]
@@ -163,6 +166,7 @@ def test_one_subscription_that_is_too_large_is_kept(
     assert [each["shard"]["count"] for each in told] == [1] * 5
 
 
+@pytest.mark.slow
 def test_what_a_process_takes_is_seen() -> None:
     give_back()
     before = resident()

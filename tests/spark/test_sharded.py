@@ -76,6 +76,20 @@ def test_tables_of_predicates_in_shards_and_events_skip_shards(spark, tmp_path: 
         match_sharded(events, subscriptions, str(tmp_path / "a"), shards=30, grouped=True)
 
 
+def test_an_attribute_of_several_kinds_has_no_type_in_any_shard(spark, tmp_path: Path) -> None:
+    others = [f"y = {n}" for n in range(30)]
+    either = "(x = 5 OR x = 'v') AND z > 0"
+    events = [{"x": 5, "z": 1}, {"x": "v", "z": 2}, {"x": True}, {"x": 7, "y": 3}, {"x": 6}] * 4
+    rows = [(n, json.dumps(each)) for n, each in enumerate(events)]
+    frame = spark.createDataFrame(rows, "event_id bigint, attributes string")
+    for texts in ([*others, either], [*others, either, "x = TRUE", "x = 7"]):  # then an increment
+        matcher = mw.Matcher()
+        matcher.add_many(list(enumerate(texts)))
+        found = match_sharded(frame, texts_frame(spark, texts), str(tmp_path), shards=4)
+        assert lists(found.matches) == dict(enumerate(matcher.match_many(events)))
+        assert found.errors.count() == 0
+
+
 def test_texts_in_json_are_routed_and_bad_events_are_told_once(spark, tmp_path: Path) -> None:
     texts = ["genre = 'art'", "price = 5", "user.age = 30 AND price < 9", "price > 5", "used"]
     texts += ["genre = 'art' AND price = 5.0", "seen = DATE '2026-01-02'", "genre IS NULL"]

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import urllib.request
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 import matchwood as mw
-from matchwood.engine.versions import load_version, save_version
+from matchwood.engine.snapshots.versions import load_version, save_version
 from matchwood.spark.folders import local_folder
 from matchwood.spark.stores import exists, inside, is_address, local_copy, read_beside, upload
 from matchwood.spark.worker import Location, opened
@@ -108,22 +106,6 @@ def test_a_store_that_nothing_opens_is_a_clear_error() -> None:
     for address in ("dbfs:/x", "nosuchscheme://x"):
         with pytest.raises(mw.StorageError, match="that pyarrow or fsspec opens"):
             local_copy(address)
-
-
-@pytest.fixture(scope="module")
-def bucket() -> Iterator[str]:
-    """An address in an object store that speaks S3, on this machine."""
-    server_module = pytest.importorskip("moto.server", reason="an object store: moto, flask")
-    server = server_module.ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
-    server.start()
-    port = server.get_host_and_port()[1]
-    try:
-        made = urllib.request.Request(f"http://127.0.0.1:{port}/rules", method="PUT")
-        urllib.request.urlopen(made).close()
-        options = f"endpoint_override=127.0.0.1:{port}&scheme=http&region=us-east-1"
-        yield f"s3://key:secret@rules/indexes?{options}"
-    finally:
-        server.stop()
 
 
 def test_options_of_an_address_stay_at_its_end() -> None:

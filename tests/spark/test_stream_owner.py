@@ -11,8 +11,9 @@ from pyspark.errors import StreamingQueryException
 
 import matchwood as mw
 from matchwood.spark import match_stream
-from matchwood.spark import stream as stream_module
-from matchwood.spark import stream_owner as owner
+from matchwood.spark.places import place
+from matchwood.spark.streams import match_stream as stream_module
+from matchwood.spark.streams import owner as owner
 from spark.logs import committed, dead_letters, made_log, read_log, sequential, write_log
 
 pytestmark = pytest.mark.spark
@@ -20,9 +21,10 @@ pytestmark = pytest.mark.spark
 ELSEWHERE = """
 import sys
 from matchwood.errors import StorageError
-from matchwood.spark.stream_owner import take
+from matchwood.spark.places import place
+from matchwood.spark.streams.owner import take
 try:
-    print("epoch", take(sys.argv[1]).epoch)
+    print("epoch", take(place(sys.argv[1], "state")).epoch)
 except StorageError as error:
     print("refused", error)
 """
@@ -66,11 +68,11 @@ def test_a_driver_stops_when_a_later_one_has_started(
     log = made_log(8, 60)
     write_log(tmp_path / "log", log, 20)
     expected, refused = sequential(log)
-    state = tmp_path / "state"
+    state = place(str(tmp_path / "state"), "state")
 
     def overtaken(where: str) -> None:
         if where == point:
-            owner._next_epoch(state)  # on a machine that the lock does not reach
+            owner.next_epoch(state)  # on a machine that the lock does not reach
 
     monkeypatch.setattr(stream_module, "reached", overtaken)
     with pytest.raises(StreamingQueryException, match="expected to be the only driver"):
@@ -100,12 +102,13 @@ def test_a_committed_batch_is_never_replaced(spark, tmp_path: Path, monkeypatch)
 def test_a_state_is_free_again_when_its_driver_has_died(tmp_path: Path) -> None:
     assert from_another_process(tmp_path).startswith("epoch 1")
     assert from_another_process(tmp_path).startswith("epoch 2")
-    fence = owner.take(str(tmp_path))
+    state = place(str(tmp_path), "state")
+    fence = owner.take(state)
     try:
         fence.check()
         assert "process" in from_another_process(tmp_path)
     finally:
-        owner.release(str(tmp_path))
+        owner.release(state)
     assert from_another_process(tmp_path).startswith("epoch 4")
     with pytest.raises(mw.StorageError, match=r"\(epoch 3\), found epoch 4, process \d+ on"):
         fence.check()

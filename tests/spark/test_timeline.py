@@ -11,9 +11,9 @@ import pyarrow as pa
 import pytest
 
 import matchwood as mw
-from matchwood.engine.moments import Moment
-from matchwood.spark.stream_contexts import ADD, SET, Timeline, Update, carry_out, values_text
-from matchwood.spark.stream_state import CHANGE
+from matchwood.engine.stores.context_changes import ContextChange
+from matchwood.spark.streams.contexts import ADD, SET, Timeline, Update, carry_out, values_text
+from matchwood.spark.streams.state import CHANGE
 
 TYPES = {"price": "number", "genre": "string", "ctx": {"budget": "number", "taste": "string"}}
 TEXTS = ("price < ctx.budget", "price > ctx.budget - 2", "genre = ctx.taste", "price > 6",
@@ -29,6 +29,7 @@ def values(random: Random, kind: str) -> dict[str, Any]:
     return {"budget": random.choice([None, *range(12)])}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["numbers", "strings", "unknown"])
 @pytest.mark.parametrize("seed", range(8))
 def test_values_during_a_batch_are_those_of_one_record_after_the_other(
@@ -69,7 +70,7 @@ def test_values_during_a_batch_are_those_of_one_record_after_the_other(
     ids = matcher.arrow_ids().to_numpy()
     encoded = matcher.encode(events)
     for _ in range(2):  # the second time values go back first
-        found = matcher.find(encoded, timeline.moments(np.array(offsets)))
+        found = matcher.find(encoded, timeline.changes(np.array(offsets)))
         for i, offset in enumerate(offsets):
             slots = found.slots[found.offsets[i] : found.offsets[i + 1]]
             held = [v for v in ids[slots].tolist() if began.get(v, -1) < offset]
@@ -92,8 +93,8 @@ def test_strings_stay_while_events_that_were_encoded_with_them_are_matched(direc
         matcher.set_context_many([("ann", each) for each in updates])
         encoded = matcher.encode(events)
         changes = [partial(matcher.set_context, "ann", each) for each in updates]
-        moments = [Moment(i, change) for i, change in enumerate(changes)]
-        assert matcher.find(encoded, moments).offsets.tolist() == list(range(n + 1))
+        context_changes = [ContextChange(i, change) for i, change in enumerate(changes)]
+        assert matcher.find(encoded, context_changes).offsets.tolist() == list(range(n + 1))
         return
     timeline = Timeline(matcher)
     for i, each in enumerate(updates):
@@ -101,8 +102,8 @@ def test_strings_stay_while_events_that_were_encoded_with_them_are_matched(direc
     timeline.end()
     encoded = matcher.encode(events)
     for _ in range(2):
-        moments = timeline.moments(np.arange(1, 2 * n, 2))
-        assert matcher.find(encoded, moments).offsets.tolist() == list(range(n + 1))
+        context_changes = timeline.changes(np.arange(1, 2 * n, 2))
+        assert matcher.find(encoded, context_changes).offsets.tolist() == list(range(n + 1))
     timeline.end()
     Timeline(matcher)
     assert matcher.stats()["context_strings"] == 1

@@ -11,8 +11,8 @@ import matchwood as mw
 from matchwood.spark import match, match_sharded
 from matchwood.spark.column_types import types_of_events
 from matchwood.spark.indexes import open_index, used_columns
-from matchwood.spark.stream_changes import Decider
-from matchwood.spark.stream_start import first_replica
+from matchwood.spark.streams.changes import Decider
+from matchwood.spark.streams.start import first_replica
 from matchwood.spark.unknown_names import parse_known, without_unknown
 
 KNOWN = frozenset({"price", "genre", "user", "user.age", "odd name"})
@@ -84,6 +84,7 @@ TESTED = {
 }
 
 
+@pytest.mark.slow
 def test_every_column_that_a_subscription_tests_is_used_and_no_other(tmp_path: Path) -> None:
     from pyspark.sql.types import StructType
 

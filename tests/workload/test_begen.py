@@ -123,6 +123,7 @@ def test_lists_have_two_to_six_different_values_in_order() -> None:
         assert all(values == sorted(set(values)) for values in lists)
 
 
+@pytest.mark.slow
 def test_lists_fit_into_small_domains() -> None:
     table = BEGen(operators="high", cardinality=2, equality=0.0).subscriptions(0, 2_000)
     lists = {(op, tuple(values)) for _, _, op, values in predicates(table) if "IN" in op}
@@ -142,6 +143,7 @@ def test_ranges_have_the_average_size(share: float) -> None:
     assert narrow - 1 < widths.min() <= widths.max() < wide + 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("operators", CLASSES)
 def test_predicates_accept_the_computed_share_of_values(operators: str) -> None:
     table = BEGen(operators=operators, cardinality=20).subscriptions(0, 1_000)

@@ -30,12 +30,14 @@ def rows(table: pa.Table) -> list[dict[str, object]]:
     return table.to_pylist()
 
 
+@pytest.mark.slow
 def test_chunks_do_not_change_the_rows(workload: Workload) -> None:
     for make in (workload.subscriptions, workload.events):
         parts = [*rows(make(1, 2)), *rows(make(2, 30)), *rows(make(30, 50))]
         assert rows(make(1, 50)) == parts
 
 
+@pytest.mark.slow
 def test_the_seed_changes_the_rows(workload: Workload) -> None:
     other = workload.with_parameters(seed=workload.seed + 1)
     assert rows(workload.subscriptions(0, 50)) != rows(other.subscriptions(0, 50))

@@ -117,6 +117,7 @@ def test_documents_match_queries() -> None:
     assert 0.0005 < share < 0.1
 
 
+@pytest.mark.slow
 def test_queries_and_documents_from_files(tmp_path: Path) -> None:
     log, texts = tmp_path / "queries.txt", tmp_path / "documents.txt"
     log.write_text("Boolean matching\n...\nVLDB\n", encoding="utf-8")
@@ -148,6 +149,7 @@ r 2 1 1
 """
 
 
+@pytest.mark.slow
 def test_a_file_of_the_contest_has_queries_and_documents(tmp_path: Path) -> None:
     path = tmp_path / "small_test.txt"
     path.write_text(CONTEST, encoding="utf-8")

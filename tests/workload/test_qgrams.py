@@ -272,6 +272,7 @@ def test_the_match_probability_is_hit_within_a_tenth(
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("preset", QGrams.sweeps)
 def test_points_of_the_sweeps_are_workloads(preset: str) -> None:
     for point in QGrams.sweeps[preset]:

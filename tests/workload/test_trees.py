@@ -131,6 +131,7 @@ def test_abegen_shares_subexpressions_as_the_paper_says():
     assert sharings[0] < 1.01 < sharings[1] < sharings[2]
 
 
+@pytest.mark.slow
 def test_abegen_shares_predicates_about_as_the_paper_says():
     # a hundredth of everything: expressions, subexpressions and dimensions
     found = [leaf for tree in drawn(ABEGen(pool=8_900, n_attributes=10, event_size=5), 10_000)

@@ -3,6 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+import pytest
 
 from matchwood.workload import Uniform
 
@@ -30,6 +31,7 @@ def test_a_subscription_names_an_attribute_once() -> None:
     assert np.abs(counts - 5 * N / 20).max() < 5 * np.sqrt(5 * N / 20)
 
 
+@pytest.mark.slow
 def test_operators_and_widths_are_as_told() -> None:
     table = Uniform(equality=0.3, width=0.1, cardinality=50).subscriptions(0, N)
     operators = columns(table)["operator"]
@@ -40,6 +42,7 @@ def test_operators_and_widths_are_as_told() -> None:
     assert (ends.min(), ends.max()) == (0, 49)
 
 
+@pytest.mark.slow
 def test_events_are_of_one_size_with_even_values() -> None:
     found = columns(Uniform(cardinality=10).events(0, N))
     assert set(np.bincount(found["event"]).tolist()) == {15}

@@ -22,7 +22,7 @@ from matchwood.encode.expressions import ExpressionTable
 from matchwood.encode.keys import float_keys
 from matchwood.encode.leaves import LeafBatch
 from matchwood.encode.resolve import resolve
-from matchwood.engine.loading import load_batches
+from matchwood.engine.input.loading import load_batches
 from matchwood.index.core.protocol import Hits
 from matchwood.index.core.registry import find_index
 from matchwood.index.core.scratch import Scratch

@@ -8,7 +8,6 @@ what that is.
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
@@ -16,10 +15,10 @@ from importlib.util import find_spec
 from random import Random
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from matchwood.context import CONTEXT_INDEXES
-from matchwood.engine import tiers
 from matchwood.engine.matcher import Matcher
 from matchwood.engine.rehearsal import (
     EVENTS,
@@ -30,6 +29,7 @@ from matchwood.engine.rehearsal import (
     tree_texts,
     whole_life,
 )
+from matchwood.engine.segments import tiers
 from matchwood.errors import MatchwoodError
 from matchwood.index.core.registry import REGISTRY as INDEXES
 from matchwood.workload.registry import REGISTRY as WORKLOADS
@@ -56,8 +56,9 @@ CONTEXT_SETTINGS = [
 ]  # fmt: skip
 
 
-AUTO_STEPS = ("matcher", "segments", "trees", "contexts", "index blocks")
-"""What a matcher needs unless an index is chosen by name; saved segments are often `blocks`."""
+AUTO_STEPS = ("matcher", "segments", "trees", "contexts", "index blocks", "index terms")
+"""What a matcher needs unless an index is chosen by name; saved segments are often `blocks` and
+`terms`."""
 
 
 def steps() -> dict[str, Step]:
@@ -137,8 +138,9 @@ def _index(name: str) -> None:
 def _stabbing() -> None:
     """The structures for one attribute, by themselves."""
     from matchwood.bench.table_3 import measure
-    from matchwood.context.agile import AgileIndex
+    from matchwood.context.agile import AgileIndex, renewed
     from matchwood.index.stabbing.interval_skip_list import IntervalSkipList
+    from matchwood.index.stabbing.interval_skip_list_kernels import LEVELS
 
     measure(200, 50, repetitions=1)
     intervals = IntervalSkipList()
@@ -155,6 +157,8 @@ def _stabbing() -> None:
         agile.deescalate(1)
         agile.probe(5)
         agile.delete(2)
+        listed = np.zeros(len(agile.structure.ends), np.int32)
+        renewed(agile.structure, 1, listed, np.zeros(LEVELS, np.int64))
 
 
 def _workload(name: str) -> None:
@@ -168,14 +172,3 @@ def _workload(name: str) -> None:
     workload.events(0, 20)
     if isinstance(workload, Context):
         Walk(workload).steps(0, 50)
-
-
-def unused_kernels() -> list[str]:
-    """Kernels that are imported and have no compiled form; for people who extend the exercise."""
-    return sorted(
-        f"{module.__name__}.{name}"
-        for module in [m for key, m in list(sys.modules.items()) if key.startswith("matchwood.")]
-        for name, value in vars(module).items()
-        if getattr(getattr(value, "py_func", None), "__module__", None) == module.__name__
-        and not value.signatures
-    )

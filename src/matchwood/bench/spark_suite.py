@@ -6,7 +6,8 @@
              the shared rows must be equal before a time is kept
     single   the same files through one process and through Spark, both warmed up on a quarter of
              the events; where the time of Python workers goes
-    stream   records per second and the slowest micro-batches (`spark_stream`)
+    stream   records per second and the slowest micro-batches (`spark_stream`); and how long a
+             micro-batch takes that has the records of one second
 
 Times are of this machine in this run: read ratios.
 """
@@ -53,12 +54,17 @@ class Sizes:
     stream_subscriptions: int
     stream_records: int
     stream_batch: int
+    stream_second: int
+    """Events and changes of subscriptions in one second."""
+    stream_seconds: int
+    """Micro-batches of one second each."""
 
 
 PRESETS = {
-    "smoke": Sizes(2_000, 2_000, 1_000, 1_000, 5_000, 5_000, 2_000, 6_000, 2_000),
+    "smoke": Sizes(2_000, 2_000, 1_000, 1_000, 5_000, 5_000, 2_000, 6_000, 2_000, 1_010, 2),
     "small": Sizes(
         100_000, 100_000, 5_000, 1_000, 1_000_000, 1_000_000, 100_000, 800_000, 100_000,
+        20_200, 60,
     ),
 }  # fmt: skip
 LISTED = Listed(NAME, "the Spark pipeline against joins and one process", tuple(PRESETS))
@@ -99,10 +105,14 @@ def run_spark_suite(
 ) -> SparkReport:
     """Run the parts, or some of them."""
     if preset not in PRESETS:
-        raise MatchwoodError(f"suite spark: expected a preset among {', '.join(PRESETS)}")
+        raise MatchwoodError(
+            f"suite spark: expected a preset among {', '.join(PRESETS)}, found {preset!r}"
+        )
     unknown = sorted(set(only) - set(PARTS))
     if unknown:
-        raise MatchwoodError(f"suite spark: expected parts among {', '.join(PARTS)}")
+        raise MatchwoodError(
+            f"suite spark: expected parts among {', '.join(PARTS)}, found {', '.join(unknown)}"
+        )
     from matchwood.spark.session import active_session, local_session
 
     sizes, started = PRESETS[preset], datetime.now(UTC)
@@ -334,9 +344,10 @@ def _split(times: dict[str, float]) -> Found:
 def _stream(spark: SparkSession, sizes: Sizes, folder: Path) -> Found:
     from matchwood.bench.spark_stream import run_stream
 
-    return run_stream(
-        spark, folder, sizes.stream_subscriptions, sizes.stream_records, sizes.stream_batch
-    )
+    n, second = sizes.stream_subscriptions, sizes.stream_second
+    found = run_stream(spark, folder / "all", n, sizes.stream_records, sizes.stream_batch)
+    paced = run_stream(spark, folder / "paced", n, second * sizes.stream_seconds, second)
+    return {**found, **{f"a second at a time: {name}": value for name, value in paced.items()}}
 
 
 _PARTS: dict[str, Callable[[Any, Sizes, Path], Found]] = {

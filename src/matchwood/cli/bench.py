@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from matchwood.cli.screen import Json, print_json, progress, screen
+from matchwood.cli.screen import Json, print_json, progress, refuse, screen
+
+if TYPE_CHECKING:
+    from matchwood.bench.suite import Listed
 
 app = typer.Typer(
     help="Measure indexes on generated workloads; every answer is checked first.",
@@ -16,14 +19,19 @@ app = typer.Typer(
 )
 
 
-@app.command("list")
-def list_suites(as_json: Json = False) -> None:
-    """List the suites and their presets."""
+def _suites() -> list[Listed]:
+    """All suites, those that are files and those that are programs."""
     from matchwood import bench
     from matchwood.bench import engine, papers, spark_suite, speed
 
     others = (spark_suite.LISTED, speed.LISTED, engine.LISTED)
-    suites = [*bench.list_suites(), *papers.LISTED, *others]
+    return [*bench.list_suites(), *papers.LISTED, *others]
+
+
+@app.command("list")
+def list_suites(as_json: Json = False) -> None:
+    """List the suites and their presets."""
+    suites = _suites()
     if as_json:
         print_json([{"name": each.name, "description": each.description,
                      "presets": list(each.presets)} for each in suites])  # fmt: skip
@@ -106,6 +114,12 @@ def run(
             seen = run_engine(preset, out, advance, tuple(case or ()))
         typer.echo(seen.to_json() if as_json else seen.table())
         return
+    names = [each.name for each in _suites()]
+    if suite not in names and not suite.endswith(".toml"):
+        refuse(
+            f"expected a suite among {', '.join(names)}, or a .toml file, found {suite!r}: "
+            "`matchwood bench list` describes them"
+        )
     with progress("benchmark") as advance:
         report = bench.run_suite(
             suite,

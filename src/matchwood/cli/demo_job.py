@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from matchwood.cli.demo_check import matches_in_sqlite
 from matchwood.cli.screen import progress
-from matchwood.engine.explain import Explanation
+from matchwood.engine.answers.explain import Explanation
 from matchwood.engine.matcher import Matcher
 from matchwood.kernel.jit import compile_seconds
 from matchwood.workload.bookshop import Bookshop, offer_events

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from matchwood.engine.files import EventRows
+from matchwood.engine.formats.files import EventRows
 from matchwood.engine.matches import Matches
 from matchwood.errors import EventError
 

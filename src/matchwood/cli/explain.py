@@ -36,8 +36,8 @@ def explain(
 
     Dates and timestamps are written as text in the event.
     """
+    from matchwood.engine.formats.text_files import with_moments
     from matchwood.engine.matcher import Matcher
-    from matchwood.engine.text_files import with_moments
 
     if (expr is None) == (subscriptions is None) or (subscriptions is None) != (
         subscription_id is None
@@ -64,7 +64,7 @@ def explain(
 
 
 def _read_event(text: str) -> dict[str, Any]:
-    from matchwood.engine.text_files import read_json
+    from matchwood.engine.formats.text_files import read_json
 
     try:
         event = read_json(text)

@@ -20,8 +20,8 @@ from typing import Any
 import pyarrow as pa
 
 from matchwood.cli.problems import Problem, problem
-from matchwood.engine.fields import moment_of, read_moment
-from matchwood.engine.files import SubscriptionRows
+from matchwood.engine.formats.files import SubscriptionRows
+from matchwood.engine.input.fields import moment_of, read_moment
 from matchwood.errors import SubscriptionError
 from matchwood.lang.literals import LiteralError
 from matchwood.lang.moments import read_timestamp

@@ -79,9 +79,9 @@ def import_(
 
 
 def _read(file: str) -> Any:
-    from matchwood.engine.compressed import open_text
-    from matchwood.engine.files import format_of, read_subscriptions
-    from matchwood.engine.text_files import csv_rows
+    from matchwood.engine.formats.compressed import open_text
+    from matchwood.engine.formats.files import format_of, read_subscriptions
+    from matchwood.engine.formats.text_files import csv_rows
     from matchwood.errors import StorageError
 
     if file == STREAM:
@@ -123,8 +123,8 @@ def _is_row(found: dict[str, Any]) -> bool:
 
 
 def _write(report: ImportReport, path: Path) -> None:
-    from matchwood.engine.compressed import is_compressed, open_text_to_write
-    from matchwood.engine.files import format_of
+    from matchwood.engine.formats.compressed import is_compressed, open_text_to_write
+    from matchwood.engine.formats.files import format_of
     from matchwood.errors import StorageError
 
     kind = format_of(path)

@@ -9,12 +9,12 @@ import numpy as np
 import pyarrow as pa
 
 from matchwood.cli.screen import refuse
-from matchwood.engine.choices import Choice
-from matchwood.engine.files import EVENT_ID
-from matchwood.engine.loading import python_ids
+from matchwood.engine.answers.choices import Choice
+from matchwood.engine.formats.files import EVENT_ID
+from matchwood.engine.input.loading import python_ids
 from matchwood.engine.matcher import Matcher
 from matchwood.engine.matches import Matches
-from matchwood.engine.own_attributes import Filters, FilterSet
+from matchwood.engine.stores.own_attributes import Filters, FilterSet
 from matchwood.errors import EventError
 from matchwood.spark.choices import FILTER, add_problems, is_tested
 

@@ -20,10 +20,8 @@ from matchwood.cli.local_search import Search
 from matchwood.cli.problems import Problem, in_one_line, problem, unreadable
 from matchwood.cli.screen import complain, progress, refuse
 from matchwood.cli.subscriptions import STREAM, open_subscriptions
-from matchwood.engine.files import EventRows, count_rows, read_events, read_stream
-from matchwood.engine.matcher import Matcher
-from matchwood.engine.matches import Matches
-from matchwood.engine.result_files import (
+from matchwood.engine.formats.files import EventRows, count_rows, read_events, read_stream
+from matchwood.engine.formats.result_files import (
     TEXTS,
     PayloadOf,
     WriteTexts,
@@ -32,6 +30,8 @@ from matchwood.engine.result_files import (
     open_result,
     open_text_result,
 )
+from matchwood.engine.matcher import Matcher
+from matchwood.engine.matches import Matches
 from matchwood.errors import StorageError
 from matchwood.kernel.jit import compile_seconds
 

@@ -20,8 +20,8 @@ from matchwood.cli.spark_tables import (
     open_subscriptions,
     spark_format,
 )
-from matchwood.engine.compressed import is_compressed
-from matchwood.engine.files import EVENT_ID, file_parts
+from matchwood.engine.formats.compressed import is_compressed
+from matchwood.engine.formats.files import EVENT_ID, file_parts
 from matchwood.errors import FormatError, StorageError
 from matchwood.spark.choices import FILTER
 from matchwood.spark.executors import reads_driver_files
@@ -172,7 +172,7 @@ def _filtered(
     from pyspark.sql import DataFrame
     from pyspark.sql import functions as f
 
-    from matchwood.engine.own_attributes import types_in
+    from matchwood.engine.stores.own_attributes import types_in
 
     if not has_attributes:
         refuse(NO_ATTRIBUTES)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from matchwood.engine.files import SubscriptionRows, Unreadable
-from matchwood.engine.loading import Refused
+from matchwood.engine.formats.files import SubscriptionRows, Unreadable
+from matchwood.engine.input.loading import Refused
 from matchwood.errors import PositionedError
 
 Problem = dict[str, Any]

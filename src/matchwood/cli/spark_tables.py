@@ -14,8 +14,8 @@ from matchwood.cli.field_texts import typed_rows
 from matchwood.cli.problems import Problem, unreadable
 from matchwood.cli.screen import refuse
 from matchwood.cli.subscriptions import is_snapshot
-from matchwood.engine.compressed import bare_name
-from matchwood.engine.files import FORMATS, read_subscriptions
+from matchwood.engine.formats.compressed import bare_name
+from matchwood.engine.formats.files import FORMATS, read_subscriptions
 from matchwood.errors import StorageError
 from matchwood.spark.folders import address, local_folder
 

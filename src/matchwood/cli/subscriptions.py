@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from matchwood.cli.field_texts import typed_rows
 from matchwood.cli.problems import Problem, subscription_problems
 from matchwood.cli.screen import progress, refuse
-from matchwood.engine.files import (
+from matchwood.engine.formats.files import (
     SubscriptionRows,
     read_contexts,
     read_stream_subscriptions,

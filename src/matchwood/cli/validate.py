@@ -30,7 +30,7 @@ def validate(
     An attribute has one type, so expressions of one file are checked against each other too.
     """
     from matchwood.cli.subscriptions import add_rows, read_rows
-    from matchwood.engine.files import SubscriptionRows
+    from matchwood.engine.formats.files import SubscriptionRows
     from matchwood.engine.matcher import Matcher
 
     if (file is None) == (expr is None):

@@ -30,13 +30,15 @@ def verify(
 
     if subscriptions == events == STREAM:
         refuse("expected one of SUBSCRIPTIONS and EVENTS on standard input, found both")
-    matcher = open_subscriptions(subscriptions, index, contexts).matcher
+    matcher, problems = open_subscriptions(subscriptions, index, contexts)
+    n_left_out = len(problems)
     found: dict[str, Any] = {"subscriptions": len(matcher), "events": 0, "matches": 0,
                              "difference": None}  # fmt: skip
     with progress("events") as advance:
         for batch in read_batches(events, matcher.text_types()):
             checked = matcher.verify(shaped(batch.events))
             found["matches"] += checked.matches
+            n_left_out += len(checked.errors)
             if not checked:
                 found |= {"event": found["events"] + checked.events - 1, "difference": str(checked)}
                 break
@@ -49,6 +51,8 @@ def verify(
             f"{found['subscriptions']:,} subscriptions, {found['events']:,} events, "
             f"{found['matches']:,} matches: indexes and scan agree"
         )
+    if n_left_out:
+        complain(f"{n_left_out:,} subscriptions or events were left out: match names them")
     if found["difference"] is not None:
         complain(f"event {found['event']}: {found['difference']}".replace("\n", " "))
         raise typer.Exit(NO)

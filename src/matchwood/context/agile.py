@@ -9,6 +9,8 @@ Source.  The AGILE paper, section 5: figures 5 to 7 (search tree), 9 and 10 (int
 Differs. k(i) is an interval of keys in all three, so a half line `x <= ctx.stock` in the search
          tree may shrink inside its K(i) for free.  A deescalation first takes the smallest ranges
          there are; only the next one splits ranges.  In the tree it goes down one node at a time.
+         Where updates are many, policy `rent` holds what escalates in the cell of every key, with a
+         K(i) that probes look at: further escalations move no marker.
 Cost.    Update inside K(i): one comparison.  Escalation O(markers moved), no new node.
          Deescalation as an insertion.  The skip list needs no memory beyond its own, the tree two
          sets a node.
@@ -28,6 +30,7 @@ from matchwood.context.agile_entry_kernels import (
     put_one,
     rebuild_hash,
     take_out_one,
+    under_every_key,
     update_one,
 )
 from matchwood.context.agile_kernels import (
@@ -63,8 +66,8 @@ STRUCTURES = {
     "search_tree": SEARCH_TREE,
     "hash_table": HASH_TABLE,
 }
-"""What each holds exactly: any interval; half lines; single keys.  What it cannot hold exactly it
-holds under every key."""
+"""What each holds by key: any interval; half lines; single keys.  The rest it holds in the cell of
+every key, whose ranges every probe reads."""
 
 
 def new_structure(kind: int, n_lists: int, is_mirrored: np.ndarray | None = None) -> Structure:
@@ -89,15 +92,17 @@ def new_structure(kind: int, n_lists: int, is_mirrored: np.ndarray | None = None
 def renewed(old: Structure, n_lists: int, listed: np.ndarray, before: np.ndarray) -> Structure:
     """The same K(i) for every identifier, on no more nodes than they need.
 
-    What a structure cannot hold exactly it holds under every key.  Identifier i is in list
-    listed[i].
+    What is held under every key stays so.  Identifier i is in list listed[i].
     """
     kind, n = int(old.count[KIND]), len(old.ends)
     is_mirrored = old.node[: 2 * n_lists : 2, MIRRORED] if kind == SEARCH_TREE else None
     s = with_identifiers(new_structure(kind, n_lists, is_mirrored), n)
     s.count[VISITED] = old.count[VISITED]
+    is_everywhere = np.zeros(n, bool)
+    under_every_key(old, listed, is_everywhere)
     order = np.argsort(listed[:n], kind="stable")
-    ends = np.searchsorted(listed[:n][order], np.arange(n_lists + 1))
+    order = order[~is_everywhere[order]]
+    ends = np.searchsorted(listed[order], np.arange(n_lists + 1))
     for k in range(n_lists if kind == SKIP_LIST else 0):
         s = _with_nodes(s, k, old.range[order[ends[k] : ends[k + 1]]], before)
     done = 0

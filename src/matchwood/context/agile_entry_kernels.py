@@ -4,10 +4,18 @@ from __future__ import annotations
 
 import numpy as np
 
-from matchwood.context.agile_kernels import deescalate, probe, put, update
+from matchwood.context.agile_kernels import (
+    deescalate,
+    is_under_every_key,
+    probe,
+    put,
+    put_under_every_key,
+    update,
+)
 from matchwood.context.hash_table_kernels import hash_rebuild
 from matchwood.context.search_tree_kernels import open_tree
-from matchwood.index.stabbing.marker_kernels import take_out
+from matchwood.index.stabbing.interval_skip_list_kernels import MOST_MARKERS
+from matchwood.index.stabbing.marker_kernels import has_room, take_out
 from matchwood.kernel.jit import kernel
 
 
@@ -34,7 +42,7 @@ def update_one(s, k, i, lo, hi, following, growth):
 
 @kernel
 def deescalate_one(s, k, i, lo, hi, before):
-    return deescalate(s, k, i, lo, hi, before)
+    return deescalate(s, k, i, lo, hi, before, False)
 
 
 @kernel
@@ -53,6 +61,20 @@ def put_again(old, s, listed, first, last, before):
     for i in range(first, last):
         lo, hi = old.range[i, 0], old.range[i, 1]
         k = np.int64(listed[i])
-        if lo <= hi and s.ends[i, 0] < 0 and not put(s, k, i, lo, hi, before):
+        if lo > hi or s.ends[i, 0] >= 0:
+            continue
+        if not is_under_every_key(old, k, i):
+            if not put(s, k, i, lo, hi, before):
+                return i
+        elif has_room(s, MOST_MARKERS):
+            put_under_every_key(s, k, i, lo, hi)
+        else:
             return i
     return last
+
+
+@kernel
+def under_every_key(s, listed, found):
+    """Which identifiers every probe of their list looks at."""
+    for i in range(len(found)):
+        found[i] = is_under_every_key(s, np.int64(listed[i]), i)

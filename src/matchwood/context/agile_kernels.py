@@ -16,6 +16,7 @@ from matchwood.context.hash_table_kernels import hash_probe, hash_put
 from matchwood.context.policy_kernels import AS_PUBLISHED
 from matchwood.context.search_tree_kernels import (
     IN_NODE,
+    end_of,
     tree_deescalate,
     tree_escalate,
     tree_probe,
@@ -25,7 +26,6 @@ from matchwood.context.skip_list_box_kernels import move_boxed, put_boxed
 from matchwood.context.skip_list_range_kernels import (
     deescalate_range,
     escalate_range,
-    put_around,
 )
 from matchwood.index.stabbing.interval_skip_list_kernels import (
     MOST_MARKERS,
@@ -35,6 +35,7 @@ from matchwood.index.stabbing.interval_skip_list_kernels import (
     stab_size,
 )
 from matchwood.index.stabbing.marker_kernels import (
+    CELL,
     KIND,
     MAX_KEY,
     MIN_KEY,
@@ -79,7 +80,7 @@ def put(s, k, i, lo, hi, before):
 
 @part
 def _every_cell(s, k):
-    """The cell that every probe of list k emits."""
+    """The cell that every probe of list k looks at."""
     if s.count[KIND] == SKIP_LIST:
         return every_cell(s, k)
     if s.count[KIND] == SEARCH_TREE:
@@ -88,9 +89,27 @@ def _every_cell(s, k):
 
 
 @part
-def put_out_of_scope(s, k, i):
-    """Put identifier i, which is nowhere, where every probe finds it."""
-    put_everywhere(s, i, _every_cell(s, k))
+def is_under_every_key(s, k, i):
+    """Whether every probe of list k looks at identifier i."""
+    return s.ends[i, 0] >= 0 and s.marker[s.ends[i, 0], CELL] == _every_cell(s, k)
+
+
+@part
+def is_exact(s, k, i, lo, hi):
+    """Whether K(i) is [lo, hi], and held by key where the structure can do that."""
+    if s.range[i, 0] != lo or s.range[i, 1] != hi:
+        return False
+    if lo > hi or not is_under_every_key(s, k, i):
+        return True
+    if s.count[KIND] == SKIP_LIST:
+        return lo == MIN_KEY and hi == MAX_KEY
+    return lo != hi if s.count[KIND] == HASH_TABLE else not end_of(s, k, lo, hi)[1]
+
+
+@part
+def put_under_every_key(s, k, i, lo, hi):
+    """Put identifier i, which is nowhere, where every probe looks whether [lo, hi] has its key."""
+    put_everywhere(s, i, _every_cell(s, k), lo, hi)
 
 
 @part
@@ -102,44 +121,62 @@ def escalate(s, k, i, lo, hi):
         tree_escalate(s, k, i, lo, hi)
     else:
         take_out(s, i)
-        put_out_of_scope(s, k, i)
+        put_under_every_key(s, k, i, MIN_KEY, MAX_KEY)
+
+
+@part
+def _is_bounded(lo, hi):
+    """Whether an interval has a width: half lines have none."""
+    return lo != MIN_KEY and hi != MAX_KEY
 
 
 @part
 def widen(s, k, i, lo, hi, growth):
-    """Move K(i) to where k(i) is in its middle, and make it larger: by `growth` of what the old one
-    and k(i) span together; smaller for one below 0.  There must be room for MOST_MARKERS.
+    """Hold identifier i in the cell of every key, with a K(i) of its own.  [lo, hi] is bounded, and
+    there must be room for MOST_MARKERS.
 
-    A value that walks about leaves a range soon again when it has just reached its end.
+    It has k(i) in its middle, because a value that walks about leaves a range soon again when it
+    has just reached its end.  It is wider than the old one and k(i) span together, by `growth` of
+    that, or, where that is not above 0, than the old one.  Once i is there no marker is moved any
+    more: such an escalation writes K(i) and nothing else.
     """
     first, last = s.range[i, 0], s.range[i, 1]
-    if first > last:  # nowhere yet
+    if first > last or not _is_bounded(first, last):  # nowhere yet, or too wide to begin with
         first, last = lo, hi
-    span = np.float64(max(hi, last)) - np.float64(min(lo, first))
-    spare = (1.0 + growth) * span - (np.float64(hi) - np.float64(lo))
+    if growth > 0.0:
+        first, last = min(lo, first), max(hi, last)
+    width = (1.0 + growth) * (np.float64(last) - np.float64(first))
+    spare = width - (np.float64(hi) - np.float64(lo))
     more = np.int64(min(max(spare / 2, 0.0), 2.0**62))
-    take_out(s, i)
-    if lo != MIN_KEY:
-        lo = max(lo, MIN_KEY + 1 + more) - more
-    if hi != MAX_KEY:
-        hi = min(hi, MAX_KEY - 1 - more) + more
-    put_around(s, k, i, lo, hi)
+    lo = max(lo, MIN_KEY + 1 + more) - more
+    hi = min(hi, MAX_KEY - 1 - more) + more
+    if is_under_every_key(s, k, i):
+        s.range[i, 0], s.range[i, 1] = lo, hi
+    else:
+        take_out(s, i)
+        put_under_every_key(s, k, i, lo, hi)
 
 
 @part
-def deescalate(s, k, i, lo, hi, before):
-    """Let K(i) shrink towards [lo, hi]; False, with K(i) as it was or exact, without room."""
+def deescalate(s, k, i, lo, hi, before, is_whole):
+    """Let K(i) shrink towards [lo, hi], or to it if `is_whole`; False, with [lo, hi] in K(i), when
+    there is no room.
+    """
     if not has_room(s, MOST_MARKERS):
         return False
     if lo > hi:
         take_out(s, i)
         return True
     if s.count[KIND] == SKIP_LIST:
-        return deescalate_range(s, k, i, lo, hi, before)
-    if s.count[KIND] == SEARCH_TREE:
-        return tree_deescalate(s, k, i, lo, hi)
-    take_out(s, i)
-    return hash_put(s, k, i, lo, hi)
+        return deescalate_range(s, k, i, lo, hi, before, is_whole)
+    if s.count[KIND] == SEARCH_TREE and not is_whole:
+        is_done = tree_deescalate(s, k, i, lo, hi)
+    else:
+        take_out(s, i)
+        is_done = put(s, k, i, lo, hi, before)
+    if not is_done:
+        put_under_every_key(s, k, i, MIN_KEY, MAX_KEY)
+    return is_done
 
 
 @part
@@ -181,7 +218,7 @@ def update(s, k, i, lo, hi, following, growth):
     if not has_room(s, MOST_MARKERS):
         return FULL
     if mode == AGILE:
-        if growth > AS_PUBLISHED and s.count[KIND] == SKIP_LIST:
+        if growth > AS_PUBLISHED and _is_bounded(lo, hi):
             widen(s, k, i, lo, hi, growth)
         else:
             escalate(s, k, i, lo, hi)
@@ -193,7 +230,7 @@ def update(s, k, i, lo, hi, following, growth):
     if lo > hi:
         return MOVED
     if not is_in_scope:
-        put_out_of_scope(s, k, i)
+        put_under_every_key(s, k, i, MIN_KEY, MAX_KEY)
         return MOVED
     if mode == GBU and s.count[KIND] == SKIP_LIST:
         put_boxed(s, k, i, lo, hi, BOX_LEVEL)

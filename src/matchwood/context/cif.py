@@ -58,7 +58,7 @@ from matchwood.context.policy_kernels import (
     RESTLESS,
 )
 from matchwood.context.profile_kernels import N_LOOSE, N_PROFILES
-from matchwood.context.update_kernels import DEESCALATED, ESCALATED, UPDATES
+from matchwood.context.update_kernels import ESCALATED, UPDATES, WIDENED
 from matchwood.encode.events import EventBatch
 from matchwood.encode.expressions import ExpressionTable
 from matchwood.index.core.config import IndexConfig
@@ -73,8 +73,8 @@ NOTES = 2**16
 """Finds and false positives that a scratch can note before its owner absorbs them."""
 SWEEP = 96
 """Entries that an event at rest brings nearer to their values: 100,000 take some 1,000 events."""
-SWEEP_AFTER = 64
-"""One escalation in so many entries begins a new round."""
+SWEEP_AFTER = 2
+"""One escalation in so many entries begins a new round; fewer are left to false positives."""
 
 
 class Cif(ProfileIndexes):
@@ -91,7 +91,7 @@ class Cif(ProfileIndexes):
         self._slots: set[int] = set()
         self._pending: list[int] = []
         self._is_stale = True
-        self.work = np.zeros(4, np.int64)
+        self.work = np.zeros(5, np.int64)
         self._policy = self._new_policy()
         self._requests = np.empty(REQUESTS, np.int32)
         self._drop_layout()
@@ -192,8 +192,9 @@ class Cif(ProfileIndexes):
     def _sweep(self, n_events: int) -> None:
         """While values rest, bring all K(i) nearer to k(i), some entries for every event.
 
-        A false positive finds one entry; after a burst of updates all of them are too large.  A
-        round that changes nothing is the last one until indexes have escalated again.
+        A false positive finds one entry; after a burst of updates all of them are too large, and
+        every event reads those that have a range of their own.  A round that finds none of these,
+        and in which few were escalated, is the last one until there are.
         """
         if self._policy[P_KIND] != RENT or self._policy[P_UPDATES] * (1.0 - DECAY) > (
             RESTLESS * self._policy[P_PROFILES]
@@ -201,12 +202,13 @@ class Cif(ProfileIndexes):
             return
         n = self.choice.width * int(self.profiles.count[N_PROFILES])
         if self._swept >= n:  # a round is over
-            is_exact = int(self.work[DEESCALATED]) == self._swept_work[1]
-            if is_exact and int(self.work[ESCALATED]) - self._swept_work[0] <= n // SWEEP_AFTER:
+            escalated, widened = int(self.work[ESCALATED]), int(self.work[WIDENED])
+            has_few = escalated - self._swept_work[0] <= n // SWEEP_AFTER
+            if has_few and widened == self._swept_work[1]:
                 return
-            self._swept, self._swept_work = 0, tuple(self.work[:2].tolist())
+            self._swept, self._swept_work = 0, (escalated, widened)
         last = min(n, self._swept + SWEEP * n_events)
-        self._deescalate_all(np.arange(self._swept, last, dtype=np.int32))
+        self._deescalate_all(np.arange(self._swept, last, dtype=np.int32), is_whole=True)
         self._swept = last
 
     @property
@@ -253,8 +255,8 @@ class Cif(ProfileIndexes):
 
     def _structure(self) -> dict[str, Any]:
         self.settle()
-        done = dict(zip(("escalated", "deescalated", "updates", "false_positives"),
-                        self.work.tolist(), strict=True))  # fmt: skip
+        names = "escalated", "deescalated", "updates", "false_positives", "widened"
+        done = dict(zip(names, self.work.tolist(), strict=True))
         return {
             "index_attributes": [each for each in self.choice.attrs.tolist() if each != EVERY],
             "unindexed": int(self.profiles.count[N_LOOSE]),
@@ -300,7 +302,7 @@ def _new_search(n_profiles: int, n_lists: int) -> Search:
     """What a search writes to; memory that is not touched costs nothing."""
     return Search(
         clock=np.zeros(1, np.int64),
-        key=np.zeros((n_lists, 2), np.int64),
+        key=np.zeros((n_lists, 3), np.int64),
         seen=np.zeros(n_profiles, np.uint8),
         found=np.empty(n_profiles, np.int32),
         candidates=np.empty(n_profiles, np.int32),

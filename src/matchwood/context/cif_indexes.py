@@ -5,6 +5,7 @@ See `cif.py` for the page of the filter, and the kernels for the layouts.
 
 from __future__ import annotations
 
+import sys
 from typing import Any, ClassVar
 
 import numpy as np
@@ -88,7 +89,7 @@ class ProfileIndexes(IndexFrame):
         self._n_dead = 0
         self._types_version = -1
         self._most_nodes = SPARE_NODES
-        self._swept, self._swept_work = 0, (0, 0)
+        self._swept, self._swept_work = sys.maxsize, (0, 0)
 
     # -- building ----------------------------------------------------------------------------
 
@@ -192,11 +193,11 @@ class ProfileIndexes(IndexFrame):
             self._is_stale = True
 
     def update(self, rows: np.ndarray, cols: np.ndarray, keys: np.ndarray) -> None:
-        """Write keys into cells and let the indexes follow."""
-        keys = np.require(keys, np.int64, ("C", "W"))  # a value for many cells cannot be written
+        """Write keys into cells, count the values that are set, and let the indexes follow."""
+        n_set = np.zeros(0, np.int64) if self._store is None else self._store.n_set
         self._repeat(
             lambda done: update_cells(
-                self._indexed(), rows, cols, keys, done, self._policy, self.work
+                self._indexed(), n_set, rows, cols, keys, done, self._policy, self.work
             ),
             0, len(keys),
         )  # fmt: skip
@@ -212,9 +213,9 @@ class ProfileIndexes(IndexFrame):
             )
             self._most_nodes = SPARE_NODES + 3 * int(self.structure.count[NODES])
 
-    def _deescalate_all(self, chosen: np.ndarray) -> None:
+    def _deescalate_all(self, chosen: np.ndarray, is_whole: bool = False) -> None:
         self._repeat(
-            lambda done: deescalate_entries(self._indexed(), chosen, done, self.work),
+            lambda done: deescalate_entries(self._indexed(), chosen, done, is_whole, self.work),
             0, len(chosen),
         )  # fmt: skip
         self._give_back_nodes()

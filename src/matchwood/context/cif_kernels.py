@@ -33,7 +33,7 @@ class Search(NamedTuple):
     """What a search writes to: one per filter and scratch."""
 
     clock: np.ndarray  # int64[1], counts events that were probed
-    key: np.ndarray  # int64[lists, 2], key that the event has for an index; clock of that event
+    key: np.ndarray  # int64[lists, 3], key that an event has for an index; its clock; is it this
     seen: np.ndarray  # uint8[profiles], indexes that found each, see `_merge`
     found: np.ndarray  # int32[profiles], entries that one index found
     candidates: np.ndarray  # int32[profiles]
@@ -146,28 +146,41 @@ def _is_found(x, e, search):
     """Whether the event's key is in K(e): 1 or 0, without a jump that could be guessed wrong."""
     k, held = np.int64(x.profiles.listed[e]), x.s.range
     key = search.key[k, 0]
-    is_asked = np.int64(search.key[k, 1] == search.clock[0])
-    return np.int64(held[e, 0] <= key) & np.int64(key <= held[e, 1]) & is_asked
+    return np.int64(held[e, 0] <= key) & np.int64(key <= held[e, 1]) & search.key[k, 2]
 
 
 @part
 def _read_in_order(x, search):
     """The candidates that `_ask` of all indexes would find, in order, from K(i) of every entry."""
     need, width, n_profiles = x.profiles.need, x.lists.width, x.profiles.count[N_PROFILES]
+    for k in range(len(search.key)):
+        search.key[k, 2] = search.key[k, 1] == search.clock[0]
     n = np.int64(0)
     for p in range(n_profiles):
-        if need[p] == 0:
-            continue
-        missing = np.int64(need[p])
-        for e in range(p * width, (p + 1) * width):
-            missing -= _is_found(x, e, search)
+        e = p * width
+        found = _is_found(x, e, search)
+        if width == 2:  # a loop of one turn costs as much as the turn
+            found += _is_found(x, e + 1, search)
+        else:
+            for other in range(e + 1, e + width):
+                found += _is_found(x, other, search)
         search.candidates[n] = p
-        n += np.int64(missing <= 0)
+        n += np.int64(found >= need[p]) & np.int64(need[p] > 0)
     if x.notes == FIND and search.clock[0] % SAMPLE == 0:
-        for e in range(n_profiles * width):
-            if _is_found(x, e, search):
-                _note(search, ~np.int64(e))
+        _note_found(x, n_profiles * width, search)
     return n
+
+
+@part
+def _note_found(x, n_entries, search):
+    """Note all entries that have the event's key in K(e), as far as there is room."""
+    n, event, noted = search.count[N_NOTED], search.count[N_EVENTS], search.noted
+    for e in range(n_entries):
+        if n == len(noted):
+            break
+        noted[n, 0], noted[n, 1] = ~e, event
+        n += _is_found(x, e, search)
+    search.count[N_NOTED] = n
 
 
 @part

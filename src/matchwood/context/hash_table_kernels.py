@@ -14,6 +14,7 @@ from matchwood.index.stabbing.marker_kernels import (
     SEED,
     append_marker,
     emit,
+    emit_held,
     put_everywhere,
 )
 from matchwood.kernel.id_table_kernels import first_place, next_place
@@ -50,7 +51,7 @@ def hash_rebuild(s, first):
 def hash_put(s, k, i, lo, hi):
     """Put identifier i under its key; False when there is no room."""
     if lo != hi:
-        put_everywhere(s, i, 2 * k + 1)
+        put_everywhere(s, i, 2 * k + 1, lo, hi)
         return True
     at = _place(s, k, lo)
     node = np.int64(s.edge[at, 0])
@@ -73,6 +74,6 @@ def hash_put(s, k, i, lo, hi):
 @part
 def hash_probe(s, k, key, out, n):
     """Append the identifiers under a key."""
-    n = emit(s, 2 * k + 1, out, n)
+    n = emit_held(s, 2 * k + 1, key, out, n)
     node = np.int64(s.edge[_place(s, k, key), 0])
     return emit(s, node + 1, out, n) if node > 0 else n

@@ -18,8 +18,9 @@ P_KIND, P_LIMIT, P_COUNT, P_UPDATES, P_WRONG, P_ASKED, P_PROFILES = range(7)
 DECAY = 0.9
 """What an event leaves of the updates and false positives before it: both are recent ones."""
 
-BUSY = 0.1
-"""Updates a profile and message from which an entry that has to escalate grows by as much again."""
+BUSY = 0.02
+"""Updates a profile and message from which an entry that has to escalate leaves its place in the
+index for a range of its own, which every message reads."""
 
 RESTLESS = 0.001
 """Updates a profile and message at which a deescalation has to be earned by the whole rent, and by
@@ -31,17 +32,15 @@ SAMPLE = 8
 FOUND_ENOUGH = 4
 """Times that an entry was found, in the sample, which cost about as much as an escalation."""
 
-MOST_GROWTH = 0.5
-"""Growth of a range at one escalation, at most.  What is found between two escalations grows with
-the third power of the width: a step must not lead from too few to too many."""
 
 FOUND_TOO_OFTEN = 32
 """Times, in the sample, from which the next range is narrower: what is found costs more by then
 than the escalations that a narrower range adds."""
 
-AS_PUBLISHED, NARROWER, LEVEL = -1.0, -0.7, -0.3
-"""Growths: escalate by what an update must; about half as wide as before; and what leaves the width
-as it is, because a range is put on the next wider ones that there are."""
+AS_PUBLISHED, NARROWER, LEVEL, WIDER = -1.0, -0.5, 0.0, 0.5
+"""Growths of a range at one escalation; the first: by what an update must.  What is found between
+two escalations grows with the third power of the width: a step must not lead from too few to too
+many."""
 
 
 @part
@@ -79,13 +78,12 @@ def ask(policy, wrong, e, requests):
 def growth_of(policy, spent):
     """How an entry that has left its K(e) gets a new one; see `agile_kernels.update`.
 
-    The paper's policies escalate by what they must, and so does `rent` where values rest.  The
-    busier they are, the more it grows, until an entry is found so often between two escalations
-    that these are the smaller cost.  One that is found very often shrinks again.
+    The paper's policies escalate by what they must, and so does `rent` where values rest.  Where
+    they are busy a range grows until an entry is found so often between two escalations that these
+    are the smaller cost.  One that is found very often shrinks again.
     """
-    busy = _rate(policy) / BUSY
-    if policy[P_KIND] != RENT or busy <= 0.0:
+    if policy[P_KIND] != RENT or _rate(policy) < BUSY:
         return AS_PUBLISHED
     if spent >= FOUND_TOO_OFTEN:
         return NARROWER
-    return min(MOST_GROWTH, busy ** (1.0 / 3.0)) if spent < FOUND_ENOUGH else LEVEL
+    return WIDER if spent < FOUND_ENOUGH else LEVEL

@@ -8,7 +8,7 @@ It holds half lines, `x <= ctx.stock`, by their finite end t.  A node has three 
 
 A probe for q finds every identifier whose end may be q or more.  Half lines to the other side,
 `x >= ctx.floor`, are kept mirrored: by ~t, and probed with ~q.  Everything else is in the cell of
-every key.  Tree k hangs below node 2k, whose key counts for nothing.
+every key, with its range.  Tree k hangs below node 2k, whose key counts for nothing.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from matchwood.index.stabbing.marker_kernels import (
     NODES,
     append_marker,
     emit,
+    emit_held,
     put_everywhere,
     take_out,
 )
@@ -73,7 +74,7 @@ def tree_put(s, k, i, lo, hi, may_grow):
     """
     t, is_half_line = end_of(s, k, lo, hi)
     if not is_half_line:
-        put_everywhere(s, i, _cell(2 * k, IN_NODE))
+        put_everywhere(s, i, _cell(2 * k, IN_NODE), lo, hi)
         return True
     above = np.int64(2 * k)
     node = np.int64(s.node[above, LEFT])
@@ -122,7 +123,7 @@ def tree_escalate(s, k, i, lo, hi):
             _hold(s, k, i, above, IN_LEFT, s.node_key[above] - 1)
             return
         node = above
-    put_everywhere(s, i, _cell(2 * k, IN_NODE))
+    put_everywhere(s, i, _cell(2 * k, IN_NODE), MIN_KEY, MAX_KEY)
 
 
 @part
@@ -133,11 +134,16 @@ def tree_deescalate(s, k, i, lo, hi):
     """
     t, is_half_line = end_of(s, k, lo, hi)
     if not is_half_line:
+        take_out(s, i)
+        put_everywhere(s, i, _cell(2 * k, IN_NODE), lo, hi)
         return True
     every = np.int64(_cell(2 * k, IN_NODE))
     node = np.int64(s.node[2 * k, LEFT])
     cell = np.int64(s.marker[s.ends[i, 0], CELL]) if s.ends[i, 0] >= 0 else every
-    if cell != every:
+    if cell == every:
+        if s.range[i, 0] != MIN_KEY or s.range[i, 1] != MAX_KEY:  # smaller than a node's sets
+            node = np.int64(-1)
+    else:
         held, which = (cell - 1) // 3, (cell - 1) % 3
         if which == IN_NODE and s.node_key[held] == t:
             return True
@@ -195,7 +201,7 @@ def _emit_node(s, node, out, n):
 def tree_probe(s, k, key, out, n):
     """Append the identifiers whose end may be at or above a key."""
     q = ~key if s.node[2 * k, MIRRORED] else key
-    n = emit(s, _cell(2 * k, IN_NODE), out, n)
+    n = emit_held(s, _cell(2 * k, IN_NODE), key, out, n)
     node = np.int64(s.node[2 * k, LEFT])
     while node >= 0:
         if q > s.node_key[node]:

@@ -37,31 +37,6 @@ from matchwood.kernel.jit import part
 
 
 @part
-def _mark_level(s, k, i, x, hi, level):
-    """Put identifier i on the ranges of a level from node x on, until one ends beyond hi."""
-    while True:
-        append_marker(s, i, edge_of(s, x, level) + 1)
-        x = target_of(s, x, level)
-        if ends_after(s, k, x, hi):
-            break
-    note_range(s, k, i)
-
-
-@part
-def put_around(s, k, i, lo, hi):
-    """Put identifier i on a few ranges around [lo, hi]: those of the highest level that has a node
-    in it, so that they reach little further than it does.  These are two or three, since one node
-    in two goes a level higher.
-    """
-    x, nil = np.int64(2 * k), 2 * k + 1
-    for level in range(LEVELS - 1, -1, -1):
-        x = along(s, x, nil, level, lo)
-        if level == 0 or not ends_after(s, k, target_of(s, x, level), hi):
-            _mark_level(s, k, i, x, hi, level)
-            return
-
-
-@part
 def put_cover(s, k, i, lo, hi):
     """Put identifier i on the smallest ranges there are that cover [lo, hi]."""
     mark_path(s, k, i, floor_node(s, k, lo), end_node(s, k, hi))
@@ -131,16 +106,18 @@ def escalate_range(s, k, i, lo, hi):
 
 
 @part
-def deescalate_range(s, k, i, lo, hi, before):
-    """Shrink K(i) to the smallest ranges there are around [lo, hi]; if it is on them already, to
-    [lo, hi] itself, for which ranges are split.  False when there is no room.
+def deescalate_range(s, k, i, lo, hi, before, is_whole):
+    """Shrink K(i) to the smallest ranges there are around [lo, hi]; if these are no smaller, or
+    `is_whole`, to [lo, hi] itself, for which ranges are split.  False when there is no room.
     """
     if not has_room(s, MOST_MARKERS):
         return False
     a, b = floor_node(s, k, lo), end_node(s, k, hi)
     first = s.node_key[a]
     last = MAX_KEY if b == 2 * k + 1 else s.node_key[b] - 1
-    if first > s.range[i, 0] or last < s.range[i, 1]:
+    was_first, was_last = s.range[i, 0], s.range[i, 1]
+    is_inside = was_first <= first and last <= was_last
+    if is_inside and (was_first < first or last < was_last) and not is_whole:
         take_out(s, i)
         mark_path(s, k, i, a, b)
         return True

@@ -26,6 +26,7 @@ from matchwood.context.table import (
     empty_cells,
     renumbered,
 )
+from matchwood.context.update_kernels import write_cells
 from matchwood.context.values import ABSENT, Id, ValueEncoder, fits, value_of, without_objects
 from matchwood.encode.attribute import Attribute
 from matchwood.encode.attributes import Attributes
@@ -100,9 +101,9 @@ class ContextStore(ContextTable):
     def write(self, rows: np.ndarray, col: int | np.ndarray, keys: np.ndarray) -> None:
         """Write keys into cells, the indexes following."""
         cols = np.full(len(rows), col, np.int64) if isinstance(col, int) else col
-        self._count_changes(rows, cols, keys)
+        keys = np.require(keys, np.int64, ("C", "W"))  # a value for many cells cannot be written
         if self.follower is None:
-            self.cells[rows, cols, KEY] = keys
+            write_cells(self.cells, self.n_set, rows, cols, keys)
             return
         self.follower.update(rows, cols, keys)
         self.follower.note_updates(len(keys))
@@ -111,28 +112,16 @@ class ContextStore(ContextTable):
         """Write columns and keys into one row."""
         cells, follower, n_set = self.cells, self.follower, self.n_set
         for col, key in changes:
-            was = cells.item(row, col, KEY)
             if follower is not None and not (
                 cells.item(row, col, SAFE_LO) <= key <= cells.item(row, col, SAFE_HI)
             ):
                 follower.update(np.array([row]), np.array([col]), np.array([key], np.int64))
-            else:
-                cells[row, col, KEY] = key
-            n_set[col] += (was == ABSENT) - (key == ABSENT)
+                continue
+            if (cells.item(row, col, KEY) == ABSENT) != (key == ABSENT):
+                n_set[col] += -1 if key == ABSENT else 1
+            cells[row, col, KEY] = key
         if follower is not None:
             follower.note_updates(len(changes))
-
-    def _count_changes(self, rows: np.ndarray, cols: np.ndarray, keys: np.ndarray) -> None:
-        """Count the values that are about to appear and to vanish; a cell may occur twice."""
-        absent = self.cells[rows, cols, KEY] == ABSENT
-        if (absent == (keys == ABSENT)).all() and not absent.any():
-            return
-        cell = rows * self.cells.shape[1] + cols
-        _, last = np.unique(cell[::-1], return_index=True)
-        last = len(cell) - 1 - last  # what a cell has afterwards
-        more = absent[last].astype(np.int64) - (keys[last] == ABSENT)
-        for col in np.unique(cols[last][more != 0]).tolist():
-            self.n_set[col] += int(more[cols[last] == col].sum())
 
     def _give_back(self, rows: np.ndarray, emptied: list[int]) -> None:
         """After an update: give back rows and names that nothing uses any more."""

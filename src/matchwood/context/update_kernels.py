@@ -19,8 +19,9 @@ from matchwood.context.agile_kernels import (
     PARTIAL,
     Following,
     deescalate,
+    is_exact,
     put,
-    put_out_of_scope,
+    put_under_every_key,
     update,
 )
 from matchwood.context.leaf_kernels import (
@@ -56,7 +57,7 @@ from matchwood.context.leaf_kernels import (
     linked_col,
     moved,
 )
-from matchwood.context.policy_kernels import growth_of
+from matchwood.context.policy_kernels import AS_PUBLISHED, growth_of
 from matchwood.context.profile_kernels import (
     ENTRY,
     FREE_LINK,
@@ -75,10 +76,13 @@ from matchwood.index.stabbing.interval_skip_list_kernels import (
     levels_of,
 )
 from matchwood.index.stabbing.marker_kernels import MAX_KEY, MIN_KEY, Structure, has_room, take_out
-from matchwood.kernel.jit import kernel, part
+from matchwood.kernel.jit import kernel, part, prefetch
 
-ESCALATED, DEESCALATED, UPDATES, FALSE_POSITIVES = range(4)
-"""Positions in `work`, what the indexes have done."""
+ESCALATED, DEESCALATED, UPDATES, FALSE_POSITIVES, WIDENED = range(5)
+"""Positions in `work`, what the indexes have done; WIDENED are escalations, too."""
+
+AHEAD = 16
+"""How many keys before its turn the cell of one is asked for."""
 
 
 class Indexed(NamedTuple):
@@ -143,9 +147,13 @@ def _safe(x, at, e, key, row):
     other = offset
     if leaf_kind(what) == BAND:
         op, other = EQ, profiles.leaf[at, HIGH]
+    first, last = s.range[e, 0], s.range[e, 1]
+    if profiles.is_tree[e // x.n_indexes] != 0 and not (first == MIN_KEY and last == MAX_KEY):
+        # What a leaf allows is part of k(e) whatever the others allow: its open side, too.
+        if op == NE or (op >= GT and last != MAX_KEY) or (LT <= op <= LE and first != MIN_KEY):
+            return key, key
     if op == NE:
         return np.int64(MIN_KEY + 1), np.int64(MAX_KEY)
-    first, last = s.range[e, 0], s.range[e, 1]
     if mode == PARTIAL and first == MIN_KEY and last == MAX_KEY:
         # Out of the scope, and it stays so while this leaf alone keeps it out.
         lo, hi = leaf_range(profiles.leaf, at, row, x.cells)
@@ -266,7 +274,7 @@ def enter(x, first, last):
             if not has_room(s, MOST_MARKERS):
                 return p
             if mode == PARTIAL and lo <= hi and (lo < scope[k, 0] or hi > scope[k, 1]):
-                put_out_of_scope(s, k, e)
+                put_under_every_key(s, k, e, MIN_KEY, MAX_KEY)
             elif not put(s, k, e, lo, hi, x.following.before):
                 return p
         for e in range(p * n_indexes, (p + 1) * n_indexes):
@@ -314,7 +322,7 @@ def leave(x, chosen):
 @part
 def _follow(x, row, col, policy, work):
     """Bring all entries of a cell up to date; False when there is no room."""
-    profiles = x.profiles
+    profiles, has_moved = x.profiles, False
     at = x.cells[row, col, LINK]
     while at >= 0:
         e = np.int64(profiles.link[at, ENTRY])
@@ -327,14 +335,39 @@ def _follow(x, row, col, policy, work):
             profiles.wrong[e] = 0
             profiles.spent[e] = 0
             work[ESCALATED] += 1
-            _refresh_entry(x, e)
+            work[WIDENED] += growth > AS_PUBLISHED
+            _refresh_entry(x, e)  # this cell, too
+            has_moved = True
         at = np.int64(profiles.link[at, NEXT_LINK])
-    _refresh(x, row, col)
+    if not has_moved:
+        _refresh(x, row, col)
     return True
 
 
+@part
+def _write(cells, n_set, rows, cols, keys, i):
+    """Write key i into its cell, and count whether a value appears or vanishes.
+
+    The cell of a later key is asked for: which ones come is known, and each is a cache miss.
+    """
+    later = min(i + AHEAD, len(keys) - 1)
+    prefetch(cells, 4 * (rows[later] * cells.shape[1] + cols[later]))
+    row, col, key = rows[i], cols[i], keys[i]
+    was_absent = cells[row, col, KEY] == ABSENT
+    if was_absent != (key == ABSENT):
+        n_set[col] += 1 if was_absent else -1
+    cells[row, col, KEY] = key
+
+
 @kernel
-def update_cells(x, rows, cols, keys, first, policy, work):
+def write_cells(cells, n_set, rows, cols, keys):
+    """Write keys into cells that no index follows."""
+    for i in range(len(keys)):
+        _write(cells, n_set, rows, cols, keys, i)
+
+
+@kernel
+def update_cells(x, n_set, rows, cols, keys, first, policy, work):
     """Write keys into cells from `first` on, and bring the indexes up to date.
 
     Returns the number of the key at which the structure was full, or how many keys there are.  A
@@ -344,7 +377,7 @@ def update_cells(x, rows, cols, keys, first, policy, work):
     for i in range(first, n):
         row, col, key = rows[i], cols[i], keys[i]
         is_safe = cells[row, col, SAFE_LO] <= key and key <= cells[row, col, SAFE_HI]
-        cells[row, col, KEY] = key
+        _write(cells, n_set, rows, cols, keys, i)
         if not is_safe and not _follow(x, row, col, policy, work):
             # Entries that did follow have made the new key look safe: the others have to, too.
             cells[row, col, SAFE_LO], cells[row, col, SAFE_HI] = MAX_KEY, MIN_KEY
@@ -355,17 +388,20 @@ def update_cells(x, rows, cols, keys, first, policy, work):
 
 
 @kernel
-def deescalate_entries(x, chosen, first, work):
-    """Deescalate entries chosen[first:]; returns where the structure was full, or their number."""
+def deescalate_entries(x, chosen, first, is_whole, work):
+    """Deescalate entries chosen[first:], to k(e) itself if `is_whole`; returns where the structure
+    was full, or their number.
+    """
     profiles, s = x.profiles, x.s
     for i in range(first, len(chosen)):
         e = np.int64(chosen[i])
         if profiles.entry[e, 1] == 0 or profiles.slot[e // x.n_indexes] < 0:
             continue
         lo, hi = entry_range(profiles, e, x.n_indexes, x.cells)
-        if s.range[e, 0] == lo and s.range[e, 1] == hi:
+        k, before = np.int64(profiles.listed[e]), x.following.before
+        if is_exact(s, k, e, lo, hi):
             continue
-        if not deescalate(s, np.int64(profiles.listed[e]), e, lo, hi, x.following.before):
+        if not deescalate(s, k, e, lo, hi, before, is_whole):
             return i
         work[DEESCALATED] += 1
         _refresh_entry(x, e)

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from matchwood.encode.attribute import Attribute
-from matchwood.encode.events import key_of
+from matchwood.encode.events import MAX_NESTING
 from matchwood.encode.expressions import ExpressionTable
 from matchwood.encode.keys import (
     EPOCH_DAY,
@@ -32,6 +32,7 @@ from matchwood.encode.keys import (
 from matchwood.encode.like import compile_pattern
 from matchwood.encode.relations import compatible, spread
 from matchwood.encode.schema import literal_type
+from matchwood.encode.value_entries import key_of
 from matchwood.errors import EventError, ParseError, SchemaError
 from matchwood.lang.names import CONTEXT
 from matchwood.lang.python_values import as_value
@@ -61,6 +62,8 @@ class ValueEncoder:
         by_name, columns = self._attributes.by_name, self._store.column_of
         changes: list[tuple[int, int]] = []
         for name, value in values.items():
+            if not isinstance(name, str):
+                raise _no_name(name)
             attribute = by_name.get(CONTEXT + name)
             if (
                 attribute is None
@@ -139,7 +142,7 @@ class ValueEncoder:
 
     def columns(self, columns: Mapping[str, Any]) -> list[Column]:
         """The same for Arrow columns that have one value per context; null leaves it as it is."""
-        from matchwood.encode.arrow_events import readable
+        from matchwood.encode.arrow.events import readable
 
         types: dict[str, str] = {}
         found: list[tuple[str, Any, np.ndarray]] = []
@@ -256,7 +259,7 @@ class _Words(NamedTuple):
 
 def _checked(attribute: Attribute, known: Any, at: np.ndarray) -> np.ndarray | _Words:
     """The keys of a column without nulls; of strings, which have none yet, their words."""
-    from matchwood.encode.arrow_values import python_value
+    from matchwood.encode.arrow.values import python_value
     from matchwood.encode.columns import column_keys
 
     if attribute.type == "string":
@@ -277,7 +280,7 @@ def _words(attribute: Attribute, known: Any, at: np.ndarray) -> _Words:
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    from matchwood.encode.arrow_values import python_values
+    from matchwood.encode.arrow.values import python_values
 
     is_coded = pa.types.is_dictionary(known.type)
     kind = known.type.value_type if is_coded else known.type
@@ -300,18 +303,29 @@ def _words(attribute: Attribute, known: Any, at: np.ndarray) -> _Words:
     return _Words([words[code] for code in used.tolist()], codes)
 
 
-def _flat(values: Mapping[str, Any], prefix: str) -> Iterable[tuple[str, Any]]:
+def _flat(
+    values: Mapping[str, Any], prefix: str, deeper: int = MAX_NESTING
+) -> Iterable[tuple[str, Any]]:
     for name, value in values.items():
         if not isinstance(name, str):
-            raise EventError(f"expected names of values as str, found {type(name).__name__}")
+            raise _no_name(name)
         if value is not None:
             for above in _objects_above(name):
                 yield prefix + above, {}
         if isinstance(value, Mapping):
+            if deeper == 0:
+                raise EventError(
+                    f"expected values nested at most {MAX_NESTING} deep, found more: "
+                    "flatten them, or break the loop in them"
+                )
             yield prefix + name, {}
-            yield from _flat(value, f"{prefix}{name}.")
+            yield from _flat(value, f"{prefix}{name}.", deeper - 1)
         else:
             yield prefix + name, value
+
+
+def _no_name(name: object) -> EventError:
+    return EventError(f"expected names of values as str, found {type(name).__name__}")
 
 
 def _objects_above(name: str) -> list[str]:
@@ -348,7 +362,7 @@ def _type_of(name: str, value: Any) -> str:
 
 
 def _type_of_column(name: str, known: Any) -> str:
-    from matchwood.encode.arrow_values import is_text, python_value
+    from matchwood.encode.arrow.values import is_text, python_value
 
     return "string" if is_text(known.type) else _type_of(name, python_value(known[0]))
 

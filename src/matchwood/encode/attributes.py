@@ -37,6 +37,7 @@ from matchwood.encode.keys import OBJECT, DictionaryKeys, FloatKeys, Keys, keys_
 from matchwood.encode.kinds import KINDS, is_computed, is_internal, of_kind, split
 from matchwood.encode.predicates import PredicateTable
 from matchwood.encode.schema import Schema
+from matchwood.errors import SchemaError
 from matchwood.lang.cells import CELL
 from matchwood.lang.functions.evaluate import PATH
 from matchwood.lang.names import is_context
@@ -53,13 +54,18 @@ class Attributes(DerivedAttributes):
     ) -> None:
         super().__init__()
         self.declared = schema if schema is not None else Schema()
+        if column_types is not None and not isinstance(column_types, Mapping):
+            raise SchemaError(
+                "expected column_types to be a mapping from names to types, "
+                f"found {type(column_types).__name__}"
+            )
         self.column_types = dict(column_types or {})
         """Types that attributes get at their first use; see `Matcher`."""
         self.computed: dict[int, Attribute] = {}  # by id
         self.tested_by: ExpressionTable | None = None
         """The table whose predicates test these attributes, where one is known."""
         self.computing: Any = None
-        """How computed attributes of events are found, see `memberships`; until the next change."""
+        """How computed attributes of events are found, see `computing`; until the next change."""
         self.failed: Counter[str] = Counter()
         """By computed attribute: events for which it failed, as Spark would."""
         self.when_moved: Callable[[Relabelling], None] | None = None
@@ -71,11 +77,11 @@ class Attributes(DerivedAttributes):
         self.unknown: Counter[str] = Counter()
         """By attribute: values that left predicates unknown because they were of another kind."""
         self.json_plan: Any = None
-        """How JSON documents are read, see `json_events`; made when there are enough of them."""
+        """How JSON documents are read, see `json/events`; made when there are enough of them."""
         self.dict_plan: Any = None
-        """How compiled code reads dicts, see `dict_plan`; made when there are enough of them."""
+        """How compiled code reads dicts, see `dicts/plan`; made when there are enough of them."""
         self.dict_reader: Any = None
-        """What the values of dicts become, see `dict_events`; until the next change."""
+        """What the values of dicts become, see `dicts/events`; until the next change."""
         self.n_whole = 0  # JSON documents that were read without a plan since it became old
         self.n_new = 0  # constants learned since `forget_unused`
         self.n_kept = 0  # constants that were there then

@@ -18,7 +18,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from matchwood.encode.arrow_values import python_values
+from matchwood.encode.arrow.values import python_values
 from matchwood.encode.column_kernels import place_numbers, place_strings
 from matchwood.encode.dictionary import OrderedDictionary
 from matchwood.encode.exact import Exact
@@ -168,6 +168,7 @@ class NumberLabels(NamedTuple):
     float_ceil: np.ndarray
     float_exact: np.ndarray
     nan_key: int
+    gap: int  # the key of all numbers where there is no constant but NaN
 
 
 def number_labels(dictionary: OrderedDictionary) -> NumberLabels:
@@ -177,7 +178,8 @@ def number_labels(dictionary: OrderedDictionary) -> NumberLabels:
     last = int(labels[-1]) if len(labels) else -1
     found = plain_ceilings(constants) or ceilings(constants)
     nan_key = dictionary.label_of.get(NAN, last + 1)
-    return NumberLabels(labels[: len(constants)], *found, nan_key)
+    gap = 0 if constants else dictionary.gap(0)
+    return NumberLabels(labels[: len(constants)], *found, nan_key, gap)
 
 
 Ceilings = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
@@ -261,7 +263,7 @@ def _search(
     """Key of each value: the label of an equal constant, else the gap above the last lower one."""
     labels = arrays.labels
     if len(labels) == 0:  # no constant at all, or NaN alone, which is above every value
-        return np.full(len(values), arrays.nan_key - 1, np.int64)
+        return np.full(len(values), arrays.gap, np.int64)
     keys = np.empty(len(values), np.int64)
     place_numbers(values, ceil, exact, labels, keys)
     return keys

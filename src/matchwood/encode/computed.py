@@ -12,10 +12,9 @@ from typing import Any
 
 from matchwood.encode.attribute import Attribute
 from matchwood.encode.attributes import Attributes
-from matchwood.encode.dict_events import LONGEST, MOST_VALUES
 from matchwood.encode.plain_values import as_mapping, is_record, plain
 from matchwood.errors import EventError
-from matchwood.lang.functions.evaluate import PATH, Failed, Formula, TypeProblem, plain_input
+from matchwood.lang.functions.evaluate import PATH, Failed, TypeProblem, plain_input
 from matchwood.lang.functions.types import PLAIN_TYPES, type_of
 
 MISSING = object()
@@ -74,18 +73,6 @@ class Inputs:
         self.types[name] = kind
         return kind
 
-    def key(self, formula: Formula) -> tuple[Any, ...]:
-        """Classes and values of the inputs; () where equal values may mean different things."""
-        event = self._event
-        found: list[Any] = []
-        for name in formula.inputs:
-            value = event.get(name) if formula.is_flat else self._find(name)
-            kind = value.__class__
-            if kind not in PLAIN_TYPES:
-                return ()
-            found += (kind, value)
-        return tuple(found)
-
     def _find(self, name: str) -> Any:
         return find_value(self._event, name)
 
@@ -99,43 +86,6 @@ class GivenInputs(Inputs):
         return self._event[name]
 
 
-class KnownValues:
-    """What values of a computed attribute's inputs became, by `Inputs.key`.
-
-    Kept are entries alone: what is unknown or fails is computed each time, since it is counted.
-    Where values hardly come again nothing is kept any more.
-    """
-
-    __slots__ = ("_entries", "_n_found", "_n_missed")
-
-    def __init__(self) -> None:
-        self._entries: dict[tuple[Any, ...], tuple[tuple[int, int], ...]] | None = {}
-        self._n_found = self._n_missed = 0
-
-    def find(self, key: tuple[Any, ...]) -> tuple[tuple[int, int], ...] | None:
-        """The entries of values; None where they are not known."""
-        found = None if self._entries is None else self._entries.get(key)
-        if found is not None:
-            self._n_found += 1
-        return found
-
-    def keep(self, key: tuple[Any, ...], entries: list[tuple[int, Any]]) -> None:
-        """Note what values became."""
-        known = self._entries
-        self._n_missed += 1
-        if known is None or not key:
-            return
-        if self._n_missed > MOST_VALUES and self._n_found < self._n_missed:
-            self._entries = None
-            return
-        if any(type(each) is str and len(each) > LONGEST for each in key):
-            return
-        if all(type(each) is int for _, each in entries):
-            if len(known) >= MOST_VALUES:
-                known.clear()
-            known[key] = tuple(entries)
-
-
 _LONG = 2**63
 
 
@@ -147,6 +97,10 @@ def compute(attributes: Attributes, attribute: Attribute, inputs: Inputs) -> Any
     assert formula is not None
     try:
         types = tuple([inputs.type_of(name) for name in formula.inputs])
+    except TypeProblem:
+        attributes.unknown[attribute.label] += 1
+        return UNKNOWN
+    try:
         value, is_partial = formula.with_types(types, inputs.row)
         if is_partial:
             attributes.unknown[attribute.label] += 1
@@ -160,3 +114,21 @@ def compute(attributes: Attributes, attribute: Attribute, inputs: Inputs) -> Any
             f"computed attribute {attribute.label!r}: expected a value, found an error: {problem}; "
             "predicates on it are unknown for this event"
         ) from None
+
+
+def true_of(
+    attributes: Attributes, tests: list[Attribute], inputs: Inputs, problems: list[EventError]
+) -> list[int]:
+    """Ids of the conditions among computed attributes that are TRUE, each computed."""
+    found = []
+    for attribute in tests:
+        try:
+            if compute(attributes, attribute, inputs) is True:
+                found.append(attribute.kinds["bool"].id)
+        except EventError as error:
+            problems.append(error)
+    return found
+
+
+TYPE_OF_CLASS = {kind: name for kind, name in PLAIN_TYPES.items() if kind is not int}
+"""The types of values that their class tells: an int may have more than 64 bits."""

@@ -17,22 +17,23 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from matchwood.encode.arrow_events import (
+from matchwood.encode.arrow.events import (
     Entries,
     absence_entries,
     computed_rows,
+    grouped_rows,
     known_entries,
-    membership_rows,
     readable,
 )
-from matchwood.encode.arrow_values import is_text, python_values
+from matchwood.encode.arrow.values import is_text, python_values
 from matchwood.encode.attribute import Attribute
 from matchwood.encode.attributes import Attributes
 from matchwood.encode.computed import find_value
-from matchwood.encode.events import EncodedEvents, EventBatch, value_entries, wrong_type
+from matchwood.encode.computing import computing
+from matchwood.encode.events import EncodedEvents, EventBatch
 from matchwood.encode.interval_events import KeySets
 from matchwood.encode.keys import describe
-from matchwood.encode.memberships import computing
+from matchwood.encode.value_entries import value_entries, wrong_type
 from matchwood.errors import EventError
 from matchwood.lang.cells import Cell
 
@@ -104,9 +105,9 @@ class EntryEvents:
                     value = Cell(value) if kind is None else self.read(kind, value)
                 events[row][name] = value
         plan = computing(attributes)
-        for membership in plan.memberships:
-            lists = [find_value(event, membership.name) for event in events]
-            yield from membership_rows(attributes, membership, lists, warnings)
+        for tests in plan.grouped:
+            given = [find_value(event, tests.name) for event in events]
+            yield from grouped_rows(attributes, tests, given, warnings)
         for attribute in plan.ordinary:
             assert attribute.formula is not None
             inputs = attribute.formula.inputs

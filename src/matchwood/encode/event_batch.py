@@ -91,24 +91,24 @@ def batch_of(
     )
 
 
-def batch_with(
-    batch: EventBatch, sizes: Sequence[int], attrs: Sequence[int], keys: Sequence[int]
-) -> EventBatch:
-    """A batch of plain entries with more of them: `sizes` tells how many each event gets."""
-    if not attrs:
+def batch_with(batch: EventBatch, more: Sequence[bytes]) -> EventBatch:
+    """A batch of plain entries with more for each event: pairs of an attribute and a key, int64."""
+    pairs = np.frombuffer(b"".join(more), np.int64).reshape(-1, 2)
+    if not len(pairs):
         return batch
-    n, new = batch.n_events, np.array(attrs, np.int64)
-    width = 1 + max(int(new.max()), int(batch.attr.max(initial=0)))
-    more = np.array(sizes, np.int64)
-    place = np.repeat(np.arange(n), more) * width + new
-    order = np.argsort(place)
-    there = np.repeat(np.arange(n), np.diff(batch.start)) * width + batch.attr
-    at = np.searchsorted(there, place[order])
-    attr = np.insert(batch.attr, at, new[order].astype(np.int32))
-    key = np.insert(batch.lo, at, np.array(keys, np.int64)[order])
-    start = batch.start.copy()
-    start[1:] += np.cumsum(more)
-    return EventBatch(start, attr, key, key)
+    from matchwood.encode.added_kernels import Entries, join_entries  # imports Numba
+
+    read = Entries(batch.start, batch.attr, batch.lo)
+    sizes = np.fromiter(map(len, more), np.int64, len(more)) // pairs[0].nbytes
+    start = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)])
+    added = Entries(start, pairs[:, 0].astype(np.int32), pairs[:, 1].copy())
+    n = len(batch.attr) + len(pairs)
+    joined = Entries(np.zeros(len(start), np.int64), np.empty(n, np.int32), np.empty(n, np.int64))
+    n_ids = 1 + max(int(batch.attr.max(initial=0)), int(added.attr.max()))
+    join_entries(
+        read, added, joined, np.empty(n_ids, np.int64), np.zeros(n_ids // 64 + 1, np.int64)
+    )
+    return EventBatch(joined.start, joined.attr, joined.key, joined.key)
 
 
 def merged(batch: EventBatch, numbers: list[int], encoded: EncodedEvents) -> EncodedEvents:

@@ -6,42 +6,33 @@ filled in here.  An event with a value of the wrong type becomes an empty event 
 
 A dict goes one of three ways, all with the same result:
 
-    compiled   one walk in a kernel (`dict_plan`), once enough events came since the last change
-    looked up  what names and values became before (`dict_events`)
+    compiled   one walk in a kernel (`dicts/plan`), once enough events came since the last change
+    looked up  what names and values became before (`dicts/events`)
     general    everything else, and whatever the other two leave
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from decimal import Decimal
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from matchwood.encode.attribute import Attribute
 from matchwood.encode.attributes import Attributes
-from matchwood.encode.computed import UNKNOWN, Inputs, compute, find_value
-from matchwood.encode.dict_events import PLAIN, DictReader, Made, Shape
+from matchwood.encode.computing import computing, follows_context
+from matchwood.encode.dicts.events import PLAIN, DictReader, Made, Shape
 from matchwood.encode.event_batch import EncodedEvents, EventBatch, batch_of, batch_with, merged
 from matchwood.encode.interval_events import KeySets, interval_entries
-from matchwood.encode.keys import WrongValue, describe, exact_number, float_place
-from matchwood.encode.kinds import MOMENTS
-from matchwood.encode.memberships import computing
 from matchwood.encode.plain_values import as_mapping, is_record, plain
+from matchwood.encode.value_entries import Entry, value_entries
 from matchwood.errors import EventError
-from matchwood.lang.cells import Cell, read_cell
-from matchwood.lang.literals import LiteralError
-from matchwood.lang.moments import read_date, read_timestamp
 from matchwood.lang.nodes import Expr
 
-__all__ = [
-    "EncodedEvents", "EventBatch", "as_kind", "encode_event", "encode_events", "key_of",
-    "open_entries", "typed_entries", "value_entries", "wrong_type",
-]  # fmt: skip
+__all__ = ["EncodedEvents", "EventBatch", "encode_event", "encode_events"]
 
 if TYPE_CHECKING:
-    from matchwood.encode.dict_plan import DictPlan
+    from matchwood.encode.dicts.plan import DictPlan
 
 MAX_NESTING = 50
 """Deepest nesting of mappings inside an event."""
@@ -71,7 +62,7 @@ def encode_events(attributes: Attributes, events: Any) -> EncodedEvents:
         encoded: EncodedEvents = events.encode_entries(attributes)
         return encoded
     if hasattr(events, "__arrow_c_stream__") or hasattr(events, "__arrow_c_array__"):
-        from matchwood.encode.arrow_events import encode_table
+        from matchwood.encode.arrow.events import encode_table
 
         return encode_table(attributes, events)
     if isinstance(events, (Mapping, Expr, str, bytes)) or not isinstance(events, Iterable):
@@ -97,7 +88,7 @@ def _dict_plan(attributes: Attributes, n: int) -> DictPlan | None:
     plan: DictPlan | None = attributes.dict_plan
     if plan is not None and plan.changes == attributes.changes:
         return plan
-    from matchwood.encode.dict_plan import dict_plan  # at the first match: it imports Numba
+    from matchwood.encode.dicts.plan import dict_plan  # at the first match: it imports Numba
 
     return dict_plan(attributes, n)
 
@@ -139,16 +130,19 @@ def _quick(
     if found is None:
         return None
     attrs, keys = found
-    unknown: list[Attribute] = []
+    absences = attributes.absences
     if attributes.computed:
-        computed: dict[int, Any] = {}
-        unknown = _compute(attributes, event, computed, problems)
-        attrs += computed
-        keys += computed.values()
-    if attributes.absences:
+        plan = computing(attributes)
+        if plan.follows_context:
+            return None
+        absences = plan.plain_absences
+        computed = plan.entries(event, problems)
+        attrs += computed[0]
+        keys += computed[1]
+    if absences:
         present = set(attrs)
-        for attribute in attributes.absences:
-            if attribute.id not in present and attribute not in unknown:
+        for attribute in absences:
+            if attribute.id not in present:
                 attrs.append(attribute.absence_id)
                 keys.append(1)
     return reader.arranged(attrs, keys)
@@ -156,8 +150,7 @@ def _quick(
 
 def _made(attributes: Attributes, attribute: Attribute, value: Any) -> Made | None:
     """What a value becomes, for a `DictReader`; None where that is no plain keys."""
-    follows_context = any(each.beside_id >= 0 for each in (attribute, *attribute.kinds.values()))
-    if type(value) not in PLAIN or follows_context:  # keys beside a context change with its values
+    if type(value) not in PLAIN or follows_context(attribute):
         return None
     label = attribute.label
     before = attributes.unknown.pop(label, 0)
@@ -173,37 +166,31 @@ def _made(attributes: Attributes, attribute: Attribute, value: Any) -> Made | No
     return tuple(entries), keys, n_unknown  # type: ignore[return-value]
 
 
-Entry = tuple[int, int | KeySets]
-"""Attribute id and key, or the key sets of an interval-valued entry."""
-
-
 def _entries(attributes: Attributes, event: Any, problems: list[EventError]) -> list[Entry]:
     """The entries of one event, ascending by attribute; notes what computed attributes failed."""
-    kind = type(event)
+    kind, absences = type(event), attributes.absences
     if isinstance(event, Expr):
         found: dict[int, Any] = interval_entries(attributes, event)
     elif (event := as_mapping(event)) is not None:
         found = {}
         _read(attributes, event, "", found, MAX_NESTING)
         if attributes.computed:
-            unknown = _compute(attributes, event, found, problems)
-            for attribute in attributes.absences:
-                if attribute.id not in found and attribute not in unknown:
-                    found[attribute.absence_id] = 1
-            return sorted(found.items())
+            plan = computing(attributes)
+            absences = plan.plain_absences
+            found.update(zip(*plan.entries(event, problems), strict=True))
     else:
         raise EventError(
             "expected a mapping from attribute names to values (or an expression), a dataclass, a "
             f"named tuple or a model, found {kind.__name__}"
         )
-    for attribute in attributes.absences:
+    for attribute in absences:
         if attribute.id not in found:
             found[attribute.absence_id] = 1
     return sorted(found.items())
 
 
 def with_computed(
-    attributes: Attributes, batch: EventBatch, events: list[Any], is_left: list[bool]
+    attributes: Attributes, batch: EventBatch, events: Iterable[Any], is_left: list[bool]
 ) -> EncodedEvents:
     """Events that compiled code has read, with their computed attributes; but those that it left.
 
@@ -212,67 +199,17 @@ def with_computed(
     warnings: dict[int, list[EventError]] = {}
     if not attributes.computed:
         return EncodedEvents(batch, {}, warnings)
-    attrs: list[int] = []
-    keys: list[int] = []
-    sizes: list[int] = []
-    for number, event in enumerate(events):
-        found: dict[int, Any] = {}
-        if not is_left[number]:
-            problems: list[EventError] = []
-            found = computed_entries(attributes, event, problems)
-            if problems:
-                warnings[number] = problems
-        sizes.append(len(found))
-        attrs += found
-        keys += found.values()
-    return EncodedEvents(batch_with(batch, sizes, attrs, keys), {}, warnings)
-
-
-def computed_entries(
-    attributes: Attributes, event: Mapping[str, Any], problems: list[EventError]
-) -> dict[int, int]:
-    """The entries of computed attributes, and of their absences; by attribute, not in order."""
-    found: dict[int, Any] = {}
-    unknown = _compute(attributes, event, found, problems)
-    for attribute in attributes.computing.absences:
-        if attribute.id not in found and attribute not in unknown:
-            found[attribute.absence_id] = 1
-    return found
-
-
-def _compute(
-    attributes: Attributes,
-    event: Mapping[str, Any],
-    found: dict[int, Any],
-    problems: list[EventError],
-) -> list[Attribute]:
-    """Add the entries of computed attributes; returns those that are unknown."""
-    inputs = Inputs(event)
-    unknown: list[Attribute] = []
+    added: list[bytes] = []
     plan = computing(attributes)
-    for membership in plan.memberships:
-        value = find_value(event, membership.name)
-        found.update(dict.fromkeys(membership.true_for(value, attributes, problems), 1))
-    for attribute, known in zip(plan.ordinary, plan.known, strict=True):
-        assert attribute.formula is not None
-        key = inputs.key(attribute.formula)
-        entries: Iterable[Entry] | None = known.find(key)
-        if entries is None:
-            before = attributes.unknown[attribute.label]
-            try:
-                value = compute(attributes, attribute, inputs)
-            except EventError as error:
-                problems.append(error)
-                value = UNKNOWN
-            if value is UNKNOWN:
-                unknown += [attribute, *attribute.kinds.values()]
-                continue
-            made = [] if value is None else open_entries(attributes, attribute, value)
-            if attributes.unknown[attribute.label] == before:
-                known.keep(key, made)
-            entries = made
-        found.update(entries)
-    return unknown
+    for number, event in enumerate(events):
+        if is_left[number]:
+            added.append(b"")
+            continue
+        problems: list[EventError] = []
+        added.append(plan.packed(event, problems))
+        if problems:
+            warnings[number] = problems
+    return EncodedEvents(batch_with(batch, added), {}, warnings)
 
 
 def _read(
@@ -310,89 +247,3 @@ def _read(
         found.update(value_entries(attributes, attribute, value))
         if "." in attribute.name:  # it could come twice
             found.setdefault(attribute.id, 0)
-
-
-def value_entries(attributes: Attributes, attribute: Attribute, value: Any) -> Iterable[Entry]:
-    """The entry of a value, and those of the attributes derived from it."""
-    if attribute.keys is not None:
-        return typed_entries(attributes, attribute, value)
-    return open_entries(attributes, attribute, value)
-
-
-def open_entries(attributes: Attributes, attribute: Attribute, value: Any) -> list[Entry]:
-    """The entries of an open attribute's value: its presence, and its value for each kind.
-
-    Predicates on kinds that the value is not of stay unknown; that is counted.
-    """
-    entries: list[Entry] = [(attribute.id, 0)] if attribute.is_asked else []
-    for kind, each in attribute.kinds.items():
-        try:
-            if type(value) is Cell:
-                entries += typed_entries(attributes, each, read_cell(kind, value))
-            elif each.is_plain and each.keys is not None:  # the usual case, without a generator
-                entries.append((each.id, each.keys.key(value)))
-            else:
-                entries += typed_entries(attributes, each, as_kind(kind, value))
-        except (EventError, TypeError, ValueError, ArithmeticError):
-            attributes.unknown[attribute.label] += 1
-    return entries
-
-
-def as_kind(kind: str, value: Any) -> Any:
-    """A value as one of a kind: only strings become something else, beside dates and times.
-
-    What is not of the kind is given back as it is, for the keys to refuse.
-    """
-    if kind in MOMENTS and isinstance(value, str):
-        try:
-            return read_timestamp(value) if kind == "timestamp" else read_date(value)
-        except LiteralError:
-            return value
-    return value
-
-
-def typed_entries(attributes: Attributes, attribute: Attribute, value: Any) -> Iterator[Entry]:
-    """The entry of a value of the attribute's type, and those of the attributes derived from it."""
-    yield attribute.id, key_of(attribute, value)
-    for pattern in attribute.patterns.values():
-        yield pattern.attr_id, int(pattern.regex.fullmatch(value) is not None)
-    if attribute.beside_id >= 0:
-        yield attribute.beside_id, _beside(attributes.all[attribute.beside_id], value)
-    if attribute.exact_id >= 0 and not _is_double(value):
-        exact = attributes.exact(attribute)
-        if exact is not None:
-            yield exact.id, key_of(exact, value)
-
-
-def key_of(attribute: Attribute, value: Any) -> int:
-    """The key of a value, or an EventError that names the attribute."""
-    assert attribute.keys is not None
-    try:
-        return attribute.keys.key(value)
-    except WrongValue as wrong:
-        raise wrong_type(attribute, str(wrong)) from None
-    except (TypeError, ValueError, ArithmeticError):  # someone else's type, half like ours
-        raise wrong_type(attribute, describe(value)) from None
-
-
-def _beside(beside: Attribute, value: Any) -> int | KeySets:
-    """The key of a value among those of the context; none may be its own: see `float_place`."""
-    assert beside.keys is not None
-    if beside.type == "string":
-        return beside.keys.key(value)
-    lo, hi = float_place(exact_number(value))
-    return lo if lo == hi else KeySets(((lo, hi),))
-
-
-def _is_double(value: Any) -> bool:
-    """Whether a number is a double, not an int or a decimal; a decimal NaN is one, too."""
-    if isinstance(value, Decimal):
-        return not value.is_finite()
-    return isinstance(value, (float, np.floating))
-
-
-def wrong_type(attribute: Attribute, found: str) -> EventError:
-    return EventError(
-        f"attribute {attribute.label!r}: expected {attribute.type}, found {found}; "
-        "change the event, or declare another type for the attribute with Schema"
-    )

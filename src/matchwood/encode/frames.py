@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import pyarrow as pa
@@ -13,7 +14,9 @@ NAN = ("absent", "number")
 
 
 def collected(frame: Any) -> Any:
-    """A polars LazyFrame carried out; anything else as it is."""
+    """A polars LazyFrame carried out, an iterator as a list; anything else as it is."""
+    if isinstance(frame, Iterator):  # making its items may use the matcher
+        return list(frame)
     kind = type(frame)
     if kind.__name__ == "LazyFrame" and kind.__module__.split(".")[0] == "polars":
         return frame.collect()

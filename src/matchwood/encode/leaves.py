@@ -132,8 +132,8 @@ class LeafBatch:
         some.row_start = array("q", [at - row for at in self.row_start[first : last + 1]])
         return some
 
-    def some(self, expressions: Sequence[int]) -> LeafBatch:
-        """A batch of some expressions of this one, ascending."""
+    def some(self, expressions: Sequence[int] | np.ndarray) -> LeafBatch:
+        """A batch of some expressions of this one, in that order."""
         chosen = np.asarray(expressions, np.int64)
         row_start, expr_start, start = map(
             np.asarray, (self.row_start, self.expr_start, self.start)

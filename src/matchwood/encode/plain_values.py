@@ -3,7 +3,7 @@
     events   mappings; dataclasses, named tuples, pydantic models, attrs classes, pandas Series,
              rows of a record array
     values   a plain Enum is its value, a UUID its text, bytes their UTF-8 text where they are one;
-             pandas' NA and NaT are absent
+             pandas' NA and NaT, and NumPy's NaT, are absent
 
 No library is imported for this: objects are known by what they offer.
 """
@@ -86,6 +86,7 @@ def plain(value: Any) -> Any:
             return bytes(value).decode()
         except UnicodeDecodeError:
             return value
-    if type(value).__name__ in ("NAType", "NaTType"):
+    kind = type(value).__name__
+    if kind in ("NAType", "NaTType") or (kind == "datetime64" and value != value):
         return None
     return value

@@ -86,7 +86,7 @@ class _LiteralKeys:
         self, at: Sequence[int] | np.ndarray, triples: np.ndarray, which: np.ndarray | slice
     ) -> None:
         """Literal `at[i]` has the keys `triples[which[i]]`."""
-        ge, le, side = triples.T
+        ge, le, side = np.ascontiguousarray(triples.T)
         if self.le is self.ge and (ge != le).any():
             self.le = self.ge.copy()
         self.ge[at] = ge[which]

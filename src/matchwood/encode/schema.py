@@ -45,17 +45,25 @@ class Schema(Mapping[str, str]):
             more["strict"], strict = strict, False
         self.is_strict: bool = strict
         self._types: dict[str, str] = {}
+        if types is not None and not isinstance(types, Mapping):
+            raise SchemaError(
+                f"expected a mapping from names to types, found {type(types).__name__}"
+            )
         self._declare("", {**(types or {}), **more})
 
     @classmethod
     def from_arrow(cls, schema: pa.Schema) -> Schema:
         """The types of an Arrow schema's columns; columns of other types are left out."""
-        from matchwood.encode.arrow_types import type_of_arrow
+        from matchwood.encode.arrow.types import type_of_arrow
 
         return cls({field.name: kind for field in schema if (kind := type_of_arrow(field.type))})
 
     def _declare(self, prefix: str, types: Mapping[str, Any]) -> None:
         for name, kind in types.items():
+            if not isinstance(name, str):
+                raise SchemaError(
+                    f"expected names of attributes to be str, found {type(name).__name__} {name!r}"
+                )
             if isinstance(kind, Mapping):
                 self._declare(f"{prefix}{name}.", kind)
             elif kind in TYPES:

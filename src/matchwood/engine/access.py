@@ -38,7 +38,7 @@ from matchwood.index.core.scratch import Scratch
 from matchwood.kernel.verify_kernels import COUNTERS
 
 if TYPE_CHECKING:
-    from matchwood.engine.view import View
+    from matchwood.engine.segments.view import View
 
 BREATH = 1e-6
 """Seconds that a change pauses for searches; the operating system makes some 50 µs of it."""
@@ -76,7 +76,7 @@ class Access:
         forks.watch(self)
 
     def reset(self) -> None:
-        """Begin anew, with locks that nobody holds: in a child process, after a fork."""
+        """Replace all locks by new, unlocked ones: called in a child process, after a fork."""
         self._main = threading.RLock()
         self.contexts = threading.RLock()
         self._listing = threading.Lock()  # held while the list of readers is made anew

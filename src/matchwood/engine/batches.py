@@ -16,10 +16,10 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from matchwood.engine.changes import remove_ids, remove_one, replace_chunks, replace_one
-from matchwood.engine.fields import KEEP, fields_of
-from matchwood.engine.given import Parsed, parsed
-from matchwood.engine.loading import BatchReport, load_batches
-from matchwood.engine.subscriptions import Id, check_id
+from matchwood.engine.input.fields import KEEP, fields_of
+from matchwood.engine.input.given import Parsed, parsed
+from matchwood.engine.input.loading import BatchReport, load_batches
+from matchwood.engine.stores.subscriptions import Id, check_id, list_of_ids
 from matchwood.errors import EventError, MatchwoodError, SubscriptionError
 from matchwood.lang.nodes import Boolean
 
@@ -53,7 +53,7 @@ class Batch:
     ) -> None:
         self._is_open = False
         if error is None and self._steps:
-            self._matcher._carry_out(self._check, self._steps, self._has_context)
+            self._matcher._batch(self._check, self._steps, self._has_context)
 
     def __len__(self) -> int:
         return len(self._steps)
@@ -101,8 +101,12 @@ class Batch:
 
     def remove_many(self, ids: Iterable[Id]) -> None:
         """As `Matcher.remove_many`, but an unknown id undoes the batch."""
-        wanted = list(ids)
+        wanted = list_of_ids(ids)
         self._note(lambda store: _all(remove_ids(store, wanted)))
+
+    def clear(self) -> None:
+        """As `Matcher.clear`."""
+        self._note(lambda store: store.clear())
 
     def set_context(self, id: Id, values: Mapping[str, Any]) -> None:
         """As `Matcher.set_context`."""

@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from matchwood.engine.fields import FieldColumns
-from matchwood.engine.loading import BatchReport, Chunk, Refused
-from matchwood.engine.subscriptions import Id, Subscriptions, check_id, missing, taken
+from matchwood.engine.input.fields import FieldColumns
+from matchwood.engine.input.loading import BatchReport, Chunk, Refused
+from matchwood.engine.stores.subscriptions import Id, Subscriptions, check_id, missing, taken
 from matchwood.errors import MatchwoodError, SubscriptionError
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from matchwood.engine.given import Given
-    from matchwood.engine.store import Store
+    from matchwood.engine.input.given import Given
+    from matchwood.engine.stores.store import Store
 
 Progress = Callable[[int, int], None] | None
 

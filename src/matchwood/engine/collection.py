@@ -12,17 +12,18 @@ import numpy as np
 
 from matchwood.engine.batches import Batch, Step, carry_out
 from matchwood.engine.changes import replace_chunks
-from matchwood.engine.fields import JSON_COLUMN, NEVER, attributes_of, moment_of, payload_of
-from matchwood.engine.loading import BatchReport, load_batches
+from matchwood.engine.input.fields import JSON_COLUMN, NEVER, attributes_of, moment_of, payload_of
+from matchwood.engine.input.loading import BatchReport, load_batches
 from matchwood.engine.matches import html_table, ids_to_arrow
-from matchwood.engine.subscriptions import Id
+from matchwood.engine.metrics import measured
+from matchwood.engine.stores.subscriptions import Id
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from matchwood.engine.changes import Target
-    from matchwood.engine.store import Store
-    from matchwood.engine.view import View
+    from matchwood.engine.segments.view import View
+    from matchwood.engine.stores.store import Store
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +83,9 @@ class Collection:
     def __iter__(self) -> Iterator[Id]:
         return iter(self.ids())
 
+    def __reversed__(self) -> Iterator[Id]:
+        return reversed(self.ids())
+
     def __getitem__(self, id: Id) -> Subscription:
         """The subscription of an id; SubscriptionError if there is none."""
         with self._reading() as view:
@@ -125,9 +129,9 @@ class Collection:
         return pa.Table.from_arrays(list(found.values()), schema=pa.schema(fields))
 
     def priorities(self) -> np.ndarray:
-        """Priorities by slot, for owners of columns (see `find`)."""
-        with self._as_stores():
-            facts = [part.store.subscriptions for part in self._view.searched]
+        """Priorities by slot, for owners of columns (see `find`): as `arrow_ids` numbers them."""
+        with self._reading() as view:
+            facts = [part.store.subscriptions for part in view.searched]
             return np.concatenate(
                 [each.columns.priorities(np.arange(each.n_slots)) for each in facts]
             )
@@ -138,8 +142,9 @@ class Collection:
             types = view.own_types
             return None if types is None else dict(types)
 
+    @measured
     def replace_many(self, subscriptions: Any, *, processes: int | None = None) -> BatchReport:
-        """As `add_many`, but an id that is there gets the new expression and keeps its place.
+        """As `add_many`, but an id that is there gets the new expression and keeps its position.
 
         It keeps its context and the fields that the rows do not give.
         """
@@ -148,6 +153,7 @@ class Collection:
         with self._changing(bound=has_contexts) as target:
             return replace_chunks(target, chunks)
 
+    @measured
     def clear(self) -> None:
         """Forget all subscriptions; contexts keep their values."""
         with self._changing() as target:
@@ -157,7 +163,8 @@ class Collection:
         """Changes that happen together, all or none, when the `with` block ends (`batches`)."""
         return Batch(self)  # type: ignore[arg-type]
 
-    def _carry_out(
+    @measured
+    def _batch(
         self, check: Callable[[Target], None], steps: Iterable[Step], has_context: bool
     ) -> None:
         with self._changing(bound=has_context) as target:
@@ -184,10 +191,10 @@ class Collection:
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickling carries the whole matcher; the copy is independent and lives in memory."""
-        from matchwood.engine.copies import new_matcher, state_of
+        from matchwood.engine.snapshots.copies import new_matcher, state_of
 
         with self._as_stores(is_compact=True) as (store, linked):
-            return new_matcher, (state_of(store, linked),)
+            return new_matcher, (state_of(store, linked), type(self))
 
 
 _JSON = ("attributes", "payload")

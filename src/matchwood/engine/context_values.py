@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
-from matchwood.engine.context_draft import context_store
 from matchwood.engine.metrics import measured
-from matchwood.engine.subscriptions import Id, check_id
-from matchwood.engine.tidy import hold_strings
+from matchwood.engine.segments.context_draft import context_store
+from matchwood.engine.stores.subscriptions import Id, check_id
+from matchwood.engine.stores.tidy import hold_strings
 from matchwood.errors import EventError
 
 if TYPE_CHECKING:
-    from matchwood.engine.flips import Flips
-    from matchwood.engine.view import View
+    from matchwood.engine.segments.view import View
+    from matchwood.engine.stores.flips import Flips
 
 
 class ContextValues:
@@ -51,6 +51,7 @@ class ContextValues:
                 lambda contexts: ([id_], lambda: contexts.set(id_, values)), flips
             )
 
+    @measured
     def remove_context(self, id: Id, *, flips: bool = False) -> Flips | None:
         """Make all values of a context absent, as if none had ever been set.
 
@@ -79,7 +80,7 @@ class ContextValues:
         contexts  a table (Arrow, pandas, polars) with a column `context` and one column per value,
                   where null leaves a value as it is; or a mapping from ids to values, or pairs
         """
-        from matchwood.engine.context_tables import read_updates
+        from matchwood.engine.input.context_tables import read_updates
 
         with self._changing(bound=True) as store:
             return store.set_contexts(lambda known: read_updates(known, contexts), flips)
@@ -96,9 +97,14 @@ class ContextValues:
 
     def context(self, id: Id) -> dict[str, Any]:
         """The values of a context that are set now."""
+        return self.contexts([id])[0]
+
+    def contexts(self, ids: Iterable[Id]) -> list[dict[str, Any]]:
+        """The values of some contexts that are set now, all at the same moment."""
+        asked = [check_id(id_, "a context's id") for id_ in ids]
         with self._reading() as view:
-            contexts = view.contexts
-            return {} if contexts is None else contexts.values(check_id(id, "a context's id"))
+            known = view.contexts
+            return [{} if known is None else known.values(id_) for id_ in asked]
 
     def context_ids(self) -> list[Id]:
         """The contexts that have a value or a subscription."""

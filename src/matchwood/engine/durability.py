@@ -10,15 +10,16 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Self
 from weakref import WeakSet
 
-from matchwood.engine.checkpoint import Checkpoints, write_checkpoint
-from matchwood.engine.durable import Durable
-from matchwood.engine.opening import follow, from_log, options_of
-from matchwood.engine.savepoint import Change
+from matchwood.engine.durable.checkpoint import Checkpoints, write_checkpoint
+from matchwood.engine.durable.folder import Durable
+from matchwood.engine.durable.opening import follow, from_log, options_of
+from matchwood.engine.metrics import measured
+from matchwood.engine.stores.savepoint import Change
 from matchwood.errors import MatchwoodError, StorageError
 
 if TYPE_CHECKING:
     from matchwood.engine.access import Access
-    from matchwood.engine.view import View
+    from matchwood.engine.segments.view import View
 
 
 class Durability:
@@ -30,6 +31,7 @@ class Durability:
     _checkpoints: Checkpoints
     _exclusive: Callable[[], AbstractContextManager[None]]
 
+    @measured
     def checkpoint(self) -> None:
         """Write the segments of an open folder, so that opening it replays nothing.
 
@@ -64,7 +66,7 @@ class Durability:
             return n
 
     def close(self) -> None:
-        """Give the folder free; a matcher in memory has nothing to close."""
+        """Release the folder; does nothing for a matcher in memory."""
         durable = self._durable
         if durable is None or durable.is_closed:
             return

@@ -23,7 +23,7 @@ class Owner(Protocol):
         """Give them back."""
 
     def reset(self) -> None:
-        """Have new locks, which nobody holds."""
+        """Replace all locks by new, unlocked ones."""
 
 
 _owners: weakref.WeakSet[Owner] = weakref.WeakSet()
@@ -32,7 +32,7 @@ _held: list[Owner] = []
 
 
 def watch(owner: Owner) -> None:
-    """Have an owner whose locks are safe to fork with from now on."""
+    """Register an owner: from now on its locks are taken before each fork."""
     _owners.add(owner)
 
 

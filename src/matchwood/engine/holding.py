@@ -1,11 +1,11 @@
 """Holding: how the methods of a matcher get at what it holds.
 
-    a search            `_search`: the view of the moment, a reader of its own
+    a search            `_search`: the current view, and a reader of the calling thread
     a question          `_reading`: the same, without a scratch
     a change            `_changing`: a draft that is published when it is whole, or the store of a
                         guarded view, which is changed in place
 
-What a view is, and which one is guarded, is in `view`; who waits for whom is in `access`.
+What a view is, and which one is guarded, is in `view`; the locks and their order are in `access`.
 """
 
 from __future__ import annotations
@@ -16,25 +16,25 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 from weakref import ref
 
 from matchwood.engine.access import Access, Reader
-from matchwood.engine.asked import Asked, Encoding
-from matchwood.engine.background import Merger, replaced
 from matchwood.engine.changes import Target
-from matchwood.engine.checkpoint import Checkpoints
-from matchwood.engine.context_draft import ContextDraft
-from matchwood.engine.context_part import ContextPart, LiveStore
 from matchwood.engine.durability import Durability
-from matchwood.engine.durable import Durable
-from matchwood.engine.gathering import Gathering
-from matchwood.engine.head import COPIED_MOST, Spare
-from matchwood.engine.loading import BatchReport
+from matchwood.engine.durable.checkpoint import Checkpoints
+from matchwood.engine.durable.folder import Durable
+from matchwood.engine.input.loading import BatchReport
 from matchwood.engine.metrics import Meter
-from matchwood.engine.planned import Planned
-from matchwood.engine.recovery import blank, settled
-from matchwood.engine.routing import AUTO
-from matchwood.engine.savepoint import Change
-from matchwood.engine.single import make_ready
-from matchwood.engine.store import Store
-from matchwood.engine.view import Part, View, guarded
+from matchwood.engine.segments.asked import Asked, Encoding
+from matchwood.engine.segments.background import Merger, replaced
+from matchwood.engine.segments.context_draft import ContextDraft
+from matchwood.engine.segments.context_part import ContextPart, LiveStore
+from matchwood.engine.segments.gathering import Gathering
+from matchwood.engine.segments.head import COPIED_MOST, Spare
+from matchwood.engine.segments.planned import Planned
+from matchwood.engine.segments.single import make_ready
+from matchwood.engine.segments.view import Part, View, guarded
+from matchwood.engine.stores.recovery import blank, settled
+from matchwood.engine.stores.routing import AUTO
+from matchwood.engine.stores.savepoint import Change
+from matchwood.engine.stores.store import Store
 from matchwood.errors import FormatError, MatchwoodError
 from matchwood.index.core.scratch import Scratch
 from matchwood.kernel.deferred import NotCompiledError, deferred, may_compile
@@ -203,6 +203,7 @@ class Holding(Gathering, Durability):
                 part.live.mended(part)
                 if asked is None:
                     return search(view, reader)
+            if asked is not None:
                 asked.ahead(view)
         return search(view, reader)
 
@@ -220,7 +221,7 @@ class Holding(Gathering, Durability):
 
     @contextmanager
     def _reading(self) -> Iterator[View]:
-        """A view to ask that nobody changes meanwhile."""
+        """The current view; it does not change while the block runs."""
         if self._view.is_guarded:
             with self._exclusive():
                 yield self._view
@@ -335,7 +336,9 @@ class Holding(Gathering, Durability):
                 make_ready(view, self._view)
                 if durable is not None:
                     contexts = draft.changed_contexts
-                    durable.commit(view, draft.changed or {}, contexts, draft.known)
+                    durable.commit(
+                        view, draft.changed or {}, contexts, draft.known, draft.has_contexts
+                    )
                 self._view = view  # from here on the change has happened
             except BaseException:
                 draft.drop()
@@ -344,6 +347,7 @@ class Holding(Gathering, Durability):
                 draft.close(self._view)
         if durable is not None:
             durable.settle()
+            durable.log.sync()  # searches with contexts wait no more
 
     def _swap(self, old: list[Part], fresh: Part) -> None:
         """Publish one segment instead of some that it was merged from."""

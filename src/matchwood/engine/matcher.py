@@ -17,25 +17,24 @@ import numpy as np
 
 from matchwood.encode.attributes import Attributes
 from matchwood.encode.expressions import ExpressionTable
-from matchwood.encode.plain_values import as_mapping
 from matchwood.encode.resolve import reference_rows
 from matchwood.encode.schema import Schema
+from matchwood.engine.answers.explain import Explanation, event_values, explain
 from matchwood.engine.changes import remove_ids, remove_one, replace_one
 from matchwood.engine.collection import Collection
 from matchwood.engine.context_values import ContextValues
-from matchwood.engine.explain import Explanation, explain
-from matchwood.engine.fields import KEEP, fields_of
-from matchwood.engine.given import single
+from matchwood.engine.durable.opening import opened
 from matchwood.engine.holding import Holding
-from matchwood.engine.loading import BatchReport, Chunk, load_batches
+from matchwood.engine.input.fields import KEEP, fields_of
+from matchwood.engine.input.given import single
+from matchwood.engine.input.loading import BatchReport, Chunk, load_batches
 from matchwood.engine.matching import Matching
 from matchwood.engine.metrics import measured
-from matchwood.engine.opening import opened
 from matchwood.engine.questions import Questions
-from matchwood.engine.routing import Routing, with_ids
-from matchwood.engine.store import Store
-from matchwood.engine.subscriptions import Id, Subscriptions
-from matchwood.errors import EventError, StorageError
+from matchwood.engine.stores.routing import Routing, with_ids
+from matchwood.engine.stores.store import Store
+from matchwood.engine.stores.subscriptions import Id, Subscriptions, check_id, list_of_ids
+from matchwood.errors import StorageError, SubscriptionError
 from matchwood.lang.nodes import Boolean, Expr
 
 if TYPE_CHECKING:
@@ -202,8 +201,10 @@ class Matcher(Holding, Matching, Collection, ContextValues, Questions):
 
     @measured
     def remove_many(self, ids: Iterable[Id]) -> BatchReport:
-        """Forget many; unknown ids are reported and never stop the others."""
-        wanted = list(ids)  # first: an iterable may be one that uses this matcher
+        """Forget many, a list, an Arrow column or the like; unknown ids are reported and never stop
+        the others.
+        """
+        wanted = list_of_ids(ids)  # first: an iterable may be one that uses this matcher
         with self._changing() as target:
             return remove_ids(target, wanted)
 
@@ -219,15 +220,11 @@ class Matcher(Holding, Matching, Collection, ContextValues, Questions):
 
     # -- asking ------------------------------------------------------------------------------
 
+    @measured
     def explain(self, id: Id, event: Mapping[str, Any]) -> Explanation:
         """TRUE, FALSE or UNKNOWN for every part of a subscription, and why it does not match."""
         with self._reading() as view:
-            values = as_mapping(event)
-            if values is None or isinstance(event, Expr):
-                raise EventError(
-                    f"expected a mapping to explain, found {type(event).__name__}: "
-                    "give one event with values"
-                )
+            values = event_values(event)
             store = view.locate(id)[0].store
             context = store.context_values(id)
             return explain(id, store.expression(id), store.attributes, values, context)
@@ -265,8 +262,12 @@ class Matcher(Holding, Matching, Collection, ContextValues, Questions):
         return len(self._view)
 
     def __contains__(self, id: object) -> bool:
+        try:
+            checked = check_id(id)
+        except SubscriptionError:  # nothing that could be held
+            return False
         with self._reading() as view:
-            return id in view
+            return checked in view
 
     # -- keeping -----------------------------------------------------------------------------
 
@@ -283,7 +284,7 @@ class Matcher(Holding, Matching, Collection, ContextValues, Questions):
 
         beside  arrays of the caller's own, kept and checked with it (`snapshot.read_beside`)
         """
-        from matchwood.engine.snapshot import save
+        from matchwood.engine.snapshots.snapshot import save
 
         with self._as_stores(is_compact=True) as (store, linked):
             save(store, path, beside, linked=linked)
@@ -297,8 +298,8 @@ class Matcher(Holding, Matching, Collection, ContextValues, Questions):
         verify  check every file's checksum, and every value that compiled code relies on; a
                 worker that opens a snapshot which was already checked may skip this
         """
-        from matchwood.engine.snapshot import load_stores
-        from matchwood.engine.versions import is_version, load_version
+        from matchwood.engine.snapshots.snapshot import load_stores
+        from matchwood.engine.snapshots.versions import is_version, load_version
 
         if is_version(Path(path)):
             return load_version(Path(path), verify=verify)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
+from itertools import accumulate
 from typing import TYPE_CHECKING, Any, NamedTuple, overload
 
 import numpy as np
@@ -31,13 +33,40 @@ def kept(found: Found, keep: np.ndarray) -> Found:
     return found._replace(offsets=ends[found.offsets], slots=found.slots[keep])
 
 
+class Later:
+    """Ids that are looked up when they are asked for.
+
+    by_slot  ids by slot, an array or `packed_integers.Packed`, which nothing changes any more
+    slots    of consecutive events, one array after the other
+    """
+
+    def __init__(self, by_slot: Any, *slots: np.ndarray) -> None:
+        self.by_slot, self.slots = by_slot, slots
+        self._start = [0, *accumulate(map(len, slots))]
+
+    def __len__(self) -> int:
+        return self._start[-1]
+
+    def part(self, first: int, last: int) -> np.ndarray:
+        """The ids from one position to another."""
+        at = min(bisect_right(self._start, first), len(self.slots)) - 1
+        found: np.ndarray
+        if last <= self._start[at + 1]:
+            begin = self._start[at]
+            found = self.by_slot[self.slots[at][first - begin : last - begin]]
+        else:
+            found = np.concatenate([self.by_slot[each] for each in self.slots])[first:last]
+        return found
+
+
 class Matches(Sequence[list[Id]]):
     """Which subscriptions match each event of a batch.
 
     `matches[e]` is the list of ids that match event e, in the order they were added.
 
     offsets   int64, one more than there are events
-    ids       the ids of event e are `ids[offsets[e]:offsets[e + 1]]`; int64, or object for strings
+    ids       the ids of event e are `ids[offsets[e]:offsets[e + 1]]`; int64, or object for strings;
+              looked up when first asked for, if all were found in one segment
     errors    event number -> EventError for events that could not be read; they match nothing
     warnings  event number -> what computed attributes failed for it (division by zero, overflow, a
               cast); predicates on them were unknown, the event's other matches are there
@@ -47,18 +76,34 @@ class Matches(Sequence[list[Id]]):
     def __init__(
         self,
         offsets: np.ndarray,
-        ids: np.ndarray,
+        ids: np.ndarray | Later,
         errors: dict[int, EventError],
         counters: dict[str, int],
         id_kind: str | None = None,
         warnings: dict[int, list[EventError]] | None = None,
     ) -> None:
         self.offsets = offsets
-        self.ids = ids
+        self._ids = ids
         self.errors = errors
         self.counters = counters
         self._id_kind = id_kind
         self.warnings = warnings if warnings is not None else {}
+
+    @property
+    def ids_or_later(self) -> np.ndarray | Later:
+        """`ids`, if they were looked up."""
+        return self._ids
+
+    @property
+    def ids(self) -> np.ndarray:
+        """All ids, event after event."""
+        ids = self._ids
+        if isinstance(ids, Later):
+            ids = self._ids = ids.part(0, len(ids))  # threads may do this at the same time
+        return ids
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_ids": self.ids}
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
@@ -73,7 +118,10 @@ class Matches(Sequence[list[Id]]):
         if isinstance(event, slice):
             return [self[e] for e in range(*event.indices(len(self)))]
         e = range(len(self))[event]
-        return self.ids[self.offsets[e] : self.offsets[e + 1]].tolist()
+        first, last = int(self.offsets[e]), int(self.offsets[e + 1])
+        ids = self._ids
+        part = ids.part(first, last) if isinstance(ids, Later) else ids[first:last]
+        return part.tolist()
 
     def __iter__(self) -> Iterator[list[Id]]:
         return (self[e] for e in range(len(self)))
@@ -119,7 +167,7 @@ class Matches(Sequence[list[Id]]):
 
     def __repr__(self) -> str:
         bad = f", {len(self.errors)} bad events" if self.errors else ""
-        return f"<Matches: {len(self)} events, {len(self.ids)} matches{bad}>"
+        return f"<Matches: {len(self)} events, {self.offsets[-1]} matches{bad}>"
 
     def _repr_html_(self) -> str:
         rows = [(e, ", ".join(map(repr, self[e][:10]))) for e in range(min(len(self), 10))]
@@ -161,6 +209,18 @@ def ids_to_arrow(ids: np.ndarray, kind: str | None, free: np.ndarray | None = No
     ]
     mask = None if free is None else pa.array(free)
     return pa.StructArray.from_arrays(fields, fields=list(id_type(kind)), mask=mask)
+
+
+def plain_ids(ids: list[Any]) -> list[Any]:
+    """Ids as Python has them: of a struct of `int` and `str` the one that is there."""
+    if not any(type(each) is dict for each in ids):
+        return ids
+    return [
+        (each["str"] if each["int"] is None else each["int"])
+        if type(each) is dict and each.keys() == {"int", "str"}
+        else each
+        for each in ids
+    ]
 
 
 def html_table(title: str, names: Sequence[str], rows: Sequence[Sequence[object]]) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
@@ -10,20 +10,20 @@ import numpy as np
 
 from matchwood.encode.events import EncodedEvents
 from matchwood.encode.frames import collected, with_nan
-from matchwood.encode.json_events import JsonLines, as_bytes
+from matchwood.encode.json.events import JsonLines, as_bytes
 from matchwood.engine.access import Reader
-from matchwood.engine.asked import Asked, Encoding, Finding, many_events, one_event
-from matchwood.engine.choices import ALL, Choice, read_choice
-from matchwood.engine.context_draft import ContextDraft
-from matchwood.engine.finding import find
+from matchwood.engine.answers.choices import ALL, Choice, read_choice
 from matchwood.engine.matches import Found, Matches
 from matchwood.engine.metrics import measured
-from matchwood.engine.moments import Moment
-from matchwood.engine.parallel import check_threads, match_in_threads
-from matchwood.engine.single import single_ids
-from matchwood.engine.store import Store
-from matchwood.engine.subscriptions import Id
-from matchwood.engine.view import View, view_of
+from matchwood.engine.segments.asked import Asked, Encoding, Finding, many_events, one_event
+from matchwood.engine.segments.context_draft import ContextDraft
+from matchwood.engine.segments.parallel import check_threads, match_in_threads
+from matchwood.engine.segments.single import single_ids
+from matchwood.engine.segments.view import View, view_of
+from matchwood.engine.stores.context_changes import ContextChange
+from matchwood.engine.stores.finding import find
+from matchwood.engine.stores.store import Store
+from matchwood.engine.stores.subscriptions import Id
 from matchwood.lang.nodes import Boolean, Expr
 
 if TYPE_CHECKING:
@@ -65,14 +65,16 @@ class Matching:
         now    the moment that decides what has expired, as `expires` of `add`; by default this one
         """
         is_plain = first is False and limit is None and where is None and now is None
-        if is_plain and type(event) is dict:
-            found = self._search_single(single_ids, event)
+        alone = event if is_plain and type(event) is dict else None
+        if alone is not None:
+            found: list[Id] | None = self._search_single(single_ids, alone)
             if found is not None:
                 return found
 
-        asked = Asked(one_event(event), lambda view: read_choice(view, first, limit, where, now))
-        matches: Matches = self._search(asked.match, asked)
-        return matches.ids.tolist()
+        asked = Asked(
+            one_event(event), lambda view: read_choice(view, first, limit, where, now), alone
+        )
+        return self._search(asked.ids, asked)
 
     @measured
     def match_many(
@@ -92,20 +94,18 @@ class Matching:
         The rest is as for `match`.
 
         nan      what NaN is in a pandas frame's columns of floats: "absent", or a "number"
-        threads  how many search at the same time; by default the calling one alone.  Where
-                 subscriptions have contexts it is always one
+        threads  how many search at the same time; by default the calling one alone.  Subscriptions
+                 with contexts are searched by the calling one, before the others
         """
-        read, n_threads = with_nan(_read(events), nan), check_threads(threads)
+        read, n_threads = with_nan(collected(events), nan), check_threads(threads)
 
-        encode = many_events(read)
-        asked = Asked(encode, lambda view: read_choice(view, first, limit, where, now))
+        asked = Asked(many_events(read), lambda view: read_choice(view, first, limit, where, now))
 
         def search(view: View, reader: Reader) -> Matches:
-            if n_threads == 1 or view.follows_contexts or view.head.contexts is not None:
+            if n_threads == 1 or (view.is_guarded and view.head.contexts is not None):
                 return asked.match(view, reader)
-            encoded = [encode(part) for part in view.searched]
-            choice = asked.choice(view)
-            return match_in_threads(view, encoded, reader, choice, n_threads, self._helpers)
+            events, choice = asked.events(view), asked.choice(view)
+            return match_in_threads(view, events, reader, choice, n_threads, self._helpers)
 
         return self._search(search, asked)
 
@@ -117,14 +117,12 @@ class Matching:
         is read.  Strings of attributes that are declared as dates or times are read as such.
         """
         text = as_bytes(document)
-        quick = self._search_single(single_ids, np.frombuffer(text, np.uint8)) if text else None
+        alone = np.frombuffer(text, np.uint8) if text else None
+        quick: list[Id] | None = None if alone is None else self._search_single(single_ids, alone)
         if quick is not None:
             return quick
-        asked = Asked(many_events(JsonLines([text])))
-        found = self._search(asked.match, asked)
-        for error in found.errors.values():
-            raise error
-        return found[0]
+        asked = Asked(many_events(JsonLines([text])), alone=alone)
+        return self._search(asked.ids, asked)
 
     def match_many_json(self, documents: Any) -> Matches:
         """Matches of many JSON documents: a buffer with one per line, or an iterable of them.
@@ -135,29 +133,28 @@ class Matching:
 
     def encode(self, events: Any) -> EncodedEvents:
         """Events as integers, for `find`; they hold until the next change."""
-        read = _read(events)
-        encoding = Encoding(read)
+        encoding = Encoding(collected(events))
         return self._search(lambda view, reader: encoding.encoded(view), encoding)
 
     def find(
-        self, events: EncodedEvents, moments: Sequence[Moment] = (), choice: Choice = ALL
+        self, events: EncodedEvents, changes: Sequence[ContextChange] = (), choice: Choice = ALL
     ) -> Found:
         """The slots that hold for encoded events; `arrow_ids` tells the id of each slot.
 
         Slots of several parts (`view`) are numbered part after part.
 
-        moments  changes of contexts between the events, ascending; they may bring no new strings,
+        changes  made to contexts between the events, ascending; they may bring no new strings,
                  which would give other integers to events.  One that no context has any more may be
                  new again, unless `hold_strings` was called before it was set
         choice   which of what holds is given (`choices`)
         """
-        if moments:
+        if changes:
             with self._changing(is_logged=False, bound=True) as target:
                 if isinstance(target, Store):
-                    return find(target, events, self._access.owner, moments, choice)
+                    return find(target, events, self._access.owner, changes, choice)
                 assert isinstance(target, ContextDraft)
                 with self._access.shared(is_guarded=False) as reader:
-                    return target.find(view_of(events, self._shown(reader)), events, moments,
+                    return target.find(view_of(events, self._shown(reader)), events, changes,
                                        reader, choice)  # fmt: skip
         finding = Finding(events, choice)
         return self._search(finding.find, finding)
@@ -170,8 +167,3 @@ class Matching:
         """
         with self._reading() as view:
             return (view if events is None else view_of(events, view)).arrow_ids()
-
-
-def _read(events: Any) -> Any:
-    """Events that are made while they are read, as a list: making them may use the matcher."""
-    return list(events) if isinstance(events, Iterator) else collected(events)

@@ -37,7 +37,7 @@ class Histogram:
         for bucket, count in enumerate(self.counts):
             seen += count
             if seen >= wanted:
-                return float(2**bucket / 1e6)
+                return _end(bucket)
         return 0.0
 
     def stats(self) -> dict[str, Any]:
@@ -46,7 +46,13 @@ class Histogram:
             "seconds": self.nanoseconds / 1e9,
             "p50": self.quantile(0.5),
             "p99": self.quantile(0.99),
+            "histogram": {_end(at): count for at, count in enumerate(self.counts) if count},
         }
+
+
+def _end(bucket: int) -> float:
+    """Seconds that durations in a bucket do not exceed, but for the last bucket."""
+    return float(2**bucket / 1e6)
 
 
 Meter = dict[str, Histogram]
@@ -55,7 +61,7 @@ Meter = dict[str, Histogram]
 
 def measured(call: Call) -> Call:
     """Note the duration of a method of an object that has a `_meter`, also if it raises."""
-    name = call.__name__
+    name = call.__name__.lstrip("_")
 
     @wraps(call)
     def noted(self: Any, *args: Any, **options: Any) -> Any:
@@ -92,7 +98,7 @@ def prometheus(stats: Mapping[str, Any], meter: Meter) -> str:
         seen = 0
         for bucket, count in enumerate(histogram.counts[:-1]):
             seen += count
-            samples.append((f'_bucket{{call="{call}",le="{2**bucket / 1e6:g}"}}', seen))
+            samples.append((f'_bucket{{call="{call}",le="{_end(bucket)}"}}', seen))
         total = sum(histogram.counts)
         samples.append((f'_bucket{{call="{call}",le="+Inf"}}', total))
         samples.append((f'_sum{{call="{call}"}}', histogram.nanoseconds / 1e9))

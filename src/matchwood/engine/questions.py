@@ -7,30 +7,31 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING, Any
 
-from matchwood.engine.asked import Asked, one_event
+from matchwood.encode.frames import collected
+from matchwood.engine.answers.choices import read_choice
+from matchwood.engine.answers.explain import event_values
+from matchwood.engine.answers.nearest import NearMiss, near_misses, reasons
+from matchwood.engine.answers.proof import Verification, sampled, verified
+from matchwood.engine.answers.relations import Related, duplicates, overlapping, subsumes
 from matchwood.engine.changes import add_chunks
-from matchwood.engine.choices import check_limit, read_choice
-from matchwood.engine.fields import read_moment
-from matchwood.engine.loading import load_batches
+from matchwood.engine.input.fields import read_count, read_moment
+from matchwood.engine.input.loading import load_batches
 from matchwood.engine.matches import Id
 from matchwood.engine.metrics import Meter, measured, prometheus
-from matchwood.engine.nearest import NearMiss, near_misses, reasons
-from matchwood.engine.proof import Verification, sampled, verified
-from matchwood.engine.recovery import blank
-from matchwood.engine.relations import Related, duplicates, overlapping, subsumes
-from matchwood.engine.routing import AUTO
-from matchwood.engine.single import single_count
-from matchwood.engine.view_stats import view_plan, view_stats
-from matchwood.errors import EventError
+from matchwood.engine.segments.asked import Asked, one_event
+from matchwood.engine.segments.single import single_count
+from matchwood.engine.segments.view_stats import view_plan, view_stats
+from matchwood.engine.stores.recovery import blank
+from matchwood.engine.stores.routing import AUTO
 from matchwood.lang.nodes import Boolean, Expr
 
 if TYPE_CHECKING:
     from matchwood.engine.access import Access
-    from matchwood.engine.background import Merger
     from matchwood.engine.changes import Target
-    from matchwood.engine.checkpoint import Checkpoints
-    from matchwood.engine.store import Store
-    from matchwood.engine.view import View
+    from matchwood.engine.durable.checkpoint import Checkpoints
+    from matchwood.engine.segments.background import Merger
+    from matchwood.engine.segments.view import View
+    from matchwood.engine.stores.store import Store
 
 
 class Questions:
@@ -73,13 +74,16 @@ class Questions:
 
     def _count(self, event: Mapping[str, Any] | Expr, where: Any, now: Any, most: int = 0) -> int:
         """How many hold; if `most` are enough, at least so many of them."""
-        if type(event) is dict and where is None and now is None:
-            found = self._search_single(single_count, event, most)
+        alone = event if type(event) is dict and where is None and now is None else None
+        if alone is not None:
+            found = self._search_single(single_count, alone, most)
             if found is not None:
                 return int(found)
 
-        asked = Asked(one_event(event), lambda view: read_choice(view, False, None, where, now))
-        return int(self._search(asked.count, asked))
+        asked = Asked(
+            one_event(event), lambda view: read_choice(view, False, None, where, now), alone
+        )
+        return int(self._search(lambda view, reader: asked.count(view, reader, most), asked))
 
     def stats(self) -> dict[str, Any]:
         """Sizes, memory in bytes, and work and durations of calls since this matcher was made."""
@@ -132,7 +136,7 @@ class Questions:
         """
         micros = time.time_ns() // 1000 if now is None else read_moment(now, "now")
         with self._reading() as view:
-            return reasons(view.locate(id)[0].store, id, _values(event), micros)
+            return reasons(view.locate(id)[0].store, id, event_values(event), micros)
 
     @measured
     def near(self, event: Mapping[str, Any], k: int = 10) -> list[NearMiss]:
@@ -141,9 +145,9 @@ class Questions:
         Those of the highest priority first, ties in the order they were added.  Subscriptions with
         a context are left out.
         """
-        limit = check_limit(k, "k") or 1
+        limit = read_count(k, "k", "by default it is 10")
         with self._reading() as view:
-            return near_misses(view, _values(event), limit)
+            return near_misses(view, event_values(event), limit)
 
     @measured
     def verify(self, events: Any, *, sample: int | None = None, seed: int = 0) -> Verification:
@@ -151,9 +155,11 @@ class Questions:
 
         events  as for `match_many`; `sample` draws so many of them by `seed`
 
-        The result is true if they agree.
+        The result is true if they agree; its `errors` are the events that could not be read.
         """
-        some = sampled(events, check_limit(sample, "sample"), seed)
+        if sample is not None:
+            sample = read_count(sample, "sample", "leave it out to compare all events")
+        some = sampled(collected(events), sample, seed)
         found: Verification = self._search(lambda view, reader: verified(view, some, reader))
         return found
 
@@ -190,11 +196,3 @@ class Questions:
     def compact(self) -> None:
         """Merge all segments into one, without gaps and what is gone; build the indexes anew."""
         self._compact()
-
-
-def _values(event: Any) -> Mapping[str, Any]:
-    if not isinstance(event, Mapping):
-        raise EventError(
-            f"expected a mapping of values, found {type(event).__name__}: give one event"
-        )
-    return event

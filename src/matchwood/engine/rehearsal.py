@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from matchwood.engine.routing import AUTO_FROM, TREES_FROM, attribute_settings
+from matchwood.engine.stores.routing import AUTO_FROM, TREES_FROM, attribute_settings
 from matchwood.errors import MatchwoodError
 from matchwood.lang.parser import parse
 
@@ -184,6 +184,7 @@ def whole_life(matcher: Matcher, texts: list[str]) -> None:
     matcher.remove_many(range(1, len(texts), 4))
     matcher.match_many(EVENTS)
     matcher.add_many([(f"again {i}", text) for i, text in enumerate(texts[:100])])
+    matcher.add("computed", "a + 1 > 3 AND lower(s) = 'word 7'")
     match(matcher)
 
 
@@ -191,6 +192,7 @@ def context_life(matcher: Matcher, n: int) -> None:
     """The same for subscriptions that refer to contexts, whose values change."""
     texts = ("a < ctx.x", "b BETWEEN ctx.x - 5 AND ctx.x + 5 AND a > 1", "ctx.y = 3 AND a <> 2",
              "s = ctx.name AND ctx.y > 1", "ctx.x > 3 OR ctx.y < 2 AND a = 1")  # fmt: skip
+    matcher.set_context_many(pa.table({"context": ["user 1"], "x": [3]}))
     matcher.add_many([(i, texts[i % len(texts)], f"user {i % 20}") for i in range(n)])
     matcher.add("plain", "a = 1")
     match(matcher)

@@ -31,6 +31,15 @@ def grown(array: np.ndarray, size: int, fill: int = 0) -> np.ndarray:
     return fresh
 
 
+def positions(slots: np.ndarray) -> np.ndarray:
+    """Slots in the type that NumPy indexes with.
+
+    With int32, and in searching, sorting and `take`, it gives up the interpreter's lock, even for
+    ten of them; where other threads run Python code, getting it back takes far longer than that.
+    """
+    return slots.astype(np.intp)
+
+
 def writable(arrays: Arrays) -> Arrays:
     """The same arrays; those that cannot be written (memory maps) as copies."""
     return type(arrays)(*map(writable_array, arrays))

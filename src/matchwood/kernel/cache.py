@@ -66,10 +66,10 @@ def cache_root() -> Path | None:
     chosen = os.environ.get("NUMBA_CACHE_DIR")
     if chosen:
         return Path(chosen) / "kernels"
-    return _beside_package(_PACKAGE) or _of_user(_user_cache())
+    return folder_in_package(_PACKAGE) or folder_of_user(_user_cache())
 
 
-def _beside_package(package: Path) -> Path | None:
+def folder_in_package(package: Path) -> Path | None:
     """A folder in the package's __pycache__, if it is as hard to write to as the package.
 
     The sources beside it are run as well: what could be changed by another user there is not less
@@ -89,7 +89,7 @@ def _beside_package(package: Path) -> Path | None:
         return None
 
 
-def _of_user(home: Path | None) -> Path | None:
+def folder_of_user(home: Path | None) -> Path | None:
     """A folder in the user's cache that only this user can write to, replace or rename."""
     if home is None:
         return None

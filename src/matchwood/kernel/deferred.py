@@ -1,7 +1,7 @@
 """Deferred compiling: a search that holds a lock does not wait for the compiler.
 
-While a call is deferred, a kernel that has to be compiled raises NotCompiledError instead.  Who
-called gives its locks back, has the kernel compiled and calls again:
+While a call is deferred, a kernel that has to be compiled raises NotCompiledError instead.  The
+caller releases its locks, compiles the kernel and calls again:
 
     while True:
         try:
@@ -10,7 +10,7 @@ called gives its locks back, has the kernel compiled and calls again:
         except NotCompiledError as missing:
             missing.compile()
 
-Only a call that changes nothing can be repeated so.
+Only a call that changes nothing can be repeated in this way.
 """
 
 from __future__ import annotations

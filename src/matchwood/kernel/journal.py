@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from matchwood.kernel.arrays import positions
+
 _MISSING = object()
 
 
@@ -18,6 +20,8 @@ class Journal:
 
     def write(self, array: np.ndarray, at: Any, content: Any) -> None:
         """`array[at] = content`, remembering what was there."""
+        if isinstance(at, np.ndarray) and at.dtype == np.int32:
+            at = positions(at)
         self.remember(array, at)
         array[at] = content
 

@@ -36,6 +36,10 @@ Value: TypeAlias = "bool | int | float | Decimal | str | datetime | date"
 MAX_DEPTH = 200
 """Deepest nesting of AND / OR / NOT / XOR / XNOR: far beyond hand-written rules, far below
 Python's recursion limit."""
+TOO_NESTED = (
+    f"expected nesting of at most {MAX_DEPTH} levels, found more: "
+    "split the expression into several subscriptions"
+)
 
 COMPARISONS = ("=", "<>", "<", "<=", ">", ">=")
 NEGATED_OP = {"=": "<>", "<>": "=", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
@@ -114,8 +118,7 @@ def _deeper(node: Expr, operands: tuple[Expr, ...], position: int) -> None:
             depth = operand.depth + 1
     if depth > MAX_DEPTH:
         raise ParseError(
-            f"expected nesting of at most {MAX_DEPTH} levels, found more: "
-            "split the expression into several subscriptions",
+            TOO_NESTED,
             position=position,
         )
     object.__setattr__(node, "depth", depth)

@@ -19,7 +19,7 @@ A chain of one connective is one node, also when its parts came in parentheses.
 from __future__ import annotations
 
 from matchwood.errors import ParseError
-from matchwood.lang.nodes import MAX_DEPTH, And, Expr, Not, Or, Xnor, Xor
+from matchwood.lang.nodes import MAX_DEPTH, TOO_NESTED, And, Expr, Not, Or, Xnor, Xor
 from matchwood.lang.predicates import predicate
 from matchwood.lang.source import Source
 from matchwood.lang.tokens import END, MAX_TEXT, spellings
@@ -55,7 +55,7 @@ def _parse_again(text: str, limit: int, problem: ParseError) -> Expr:
     """The tree of a text that this parser does not take; of two errors the one that says more."""
     from matchwood.lang.general import REFUSED, Unread, parse_general
 
-    if problem.message == _TOO_DEEP:
+    if problem.message in (_TOO_DEEP, TOO_NESTED):
         raise problem
     try:
         return parse_general(Source(text, limit))

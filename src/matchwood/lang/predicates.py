@@ -187,7 +187,9 @@ def _is(source: Source, i: int, name: str, j: int, negated: bool) -> tuple[Expr,
         j += 1
         word = WORDS.get(source.tokens[j], "")
     if word != "NULL":
-        hint = "write x = TRUE or x = FALSE" if word in CONSTANTS else "IS tests for NULL alone"
+        hint = "IS is followed by [NOT] NULL, TRUE, FALSE, UNKNOWN or DISTINCT FROM"
+        if word in ("IN", "LIKE", "BETWEEN"):
+            hint = f"write {'NOT ' if negated else ''}{word} without IS"
         raise source.expected(j, "NULL after IS NOT" if negated else "NULL or NOT NULL", hint)
     return IsNull(name, negated, source.places[i]), j + 1
 

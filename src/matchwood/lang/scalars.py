@@ -157,11 +157,6 @@ def parts(node: Scalar) -> tuple[Scalar, ...]:
     return (node.body,) if isinstance(node, Lambda) else ()
 
 
-def depth(node: Scalar) -> int:
-    """How deep a tree is nested."""
-    return 1 + max([depth(each) for each in parts(node)], default=0)
-
-
 def _written(node: Scalar) -> tuple[str, int]:
     from matchwood.lang.names import written
 

@@ -14,21 +14,21 @@ from matchwood.spark.session import local_session
 if TYPE_CHECKING:
     from matchwood.spark.batch import Matched, match
     from matchwood.spark.index import Index
-    from matchwood.spark.live import match_live
-    from matchwood.spark.sharded import Sharded, match_sharded
+    from matchwood.spark.shards.match_sharded import Sharded, match_sharded
     from matchwood.spark.source import read_workload, register_source
     from matchwood.spark.sql import match_udf, register_sql
-    from matchwood.spark.stream import match_stream
+    from matchwood.spark.streams.live import match_live
+    from matchwood.spark.streams.match_stream import match_stream
     from matchwood.spark.strings import read_strings
 
 _HOME = {
     "Index": "index",
     "Matched": "batch",
     "match": "batch",
-    "match_live": "live",
-    "match_sharded": "sharded",
-    "Sharded": "sharded",
-    "match_stream": "stream",
+    "match_live": "streams.live",
+    "match_sharded": "shards.match_sharded",
+    "Sharded": "shards.match_sharded",
+    "match_stream": "streams.match_stream",
     "match_udf": "sql",
     "read_strings": "strings",
     "read_workload": "source",

@@ -16,11 +16,11 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from matchwood.encode.schema import Schema
-from matchwood.engine.choices import check_limit
+from matchwood.engine.answers.choices import check_limit
 from matchwood.errors import EventError, MatchwoodError
 from matchwood.spark.choices import FILTER, check_filter, plan_choice
 from matchwood.spark.column_types import types_of_events
-from matchwood.spark.columns import ATTRIBUTES
+from matchwood.spark.columns import ATTRIBUTES, check_subscriptions
 from matchwood.spark.errors import ERROR_FIELDS, ERROR_STRUCT
 from matchwood.spark.event_files import EventFiles, open_events
 from matchwood.spark.fingerprints import column_of
@@ -114,9 +114,9 @@ def match(
     profile        a folder for the times of every task (see `worker.read_times`)
     """
     source = _source(events, subscriptions)
-    spark = source.sparkSession
-    check_limit(limit)
+    limit = check_limit(limit)
     columns = with_id(source, event_id)
+    spark = source.sparkSession
     if isinstance(subscriptions, str):
         if contexts is not None:
             raise EventError(
@@ -207,6 +207,8 @@ def _source(
     events: DataFrame | EventFiles | str, subscriptions: DataFrame | str
 ) -> DataFrame | EventFiles:
     """What events come from, and with it the session."""
+    if not isinstance(subscriptions, str):
+        check_subscriptions(subscriptions)
     if not isinstance(events, str):
         return events
     spark = active_session() if isinstance(subscriptions, str) else subscriptions.sparkSession
@@ -216,6 +218,12 @@ def _source(
 
 
 def with_id(events: DataFrame | EventFiles, event_id: str) -> Any:
+    """The schema of events; EventError for what is no DataFrame, or has no such column."""
+    if not hasattr(events, "sparkSession"):
+        raise EventError(
+            "expected events as a DataFrame of Spark, or the path of Parquet files, found "
+            f"{type(events).__name__}: make one with spark.createDataFrame"
+        )
     if event_id not in events.columns:
         raise EventError(
             f"expected the column {event_id!r}, which names each event, found "

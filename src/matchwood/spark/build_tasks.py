@@ -24,10 +24,10 @@ import numpy as np
 import pyarrow as pa
 
 from matchwood.encode.schema import Schema
-from matchwood.engine import tiers
-from matchwood.engine.loading import CHUNK, Chunk, load_batches
+from matchwood.engine.input.loading import CHUNK, Chunk, load_batches
 from matchwood.engine.matcher import Matcher
-from matchwood.engine.versions import save_version
+from matchwood.engine.segments import tiers
+from matchwood.engine.snapshots.versions import save_version
 from matchwood.spark.columns import error_table
 from matchwood.spark.errors import error_row
 from matchwood.spark.fingerprints import MARKS, Digests, digests_of

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from matchwood.engine.choices import Choice as EngineChoice
+from matchwood.engine.answers.choices import Choice as EngineChoice
 from matchwood.engine.matcher import Matcher
-from matchwood.engine.own_attributes import Filters
+from matchwood.engine.stores.own_attributes import Filters
 from matchwood.errors import EventError
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""The columns of a table of subscriptions: what they may be, and who is let in.
+"""The columns of a table of subscriptions: their types, and which rows are admitted.
 
     id, expr                              texts, one row a subscription
     id, attribute, operator, value(s)     predicates, the rows of an id a conjunction
@@ -6,7 +6,7 @@
 and optionally, repeated on every row of an id:
 
     context     of the type of the contexts' names         goes into the index
-    expires     timestamp or date; null: never             decides here who is let in, then is gone
+    expires     timestamp or date; null: never             expired rows are dropped here
     priority    whole numbers; null: 0                     kept by the engine (`engine.fields`)
     attributes  struct, map<string, T> or JSON text        kept by the engine
 
@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow as pa
 
-from matchwood.engine.fields import declared_types
+from matchwood.engine.input.fields import declared_types
 from matchwood.errors import MatchwoodError, SubscriptionError
 from matchwood.spark.errors import ERROR_TYPE, error_row
 from matchwood.spark.fingerprints import MARKS, entries, hashed_parts
@@ -54,10 +54,20 @@ class Admitted(NamedTuple):
     refused: pa.Table
 
 
+def check_subscriptions(table: Any) -> None:
+    """SubscriptionError for what is no DataFrame of Spark."""
+    if not hasattr(table, "sparkSession"):
+        raise SubscriptionError(
+            "expected subscriptions as a DataFrame of Spark, found "
+            f"{type(table).__name__}: make one with spark.createDataFrame"
+        )
+
+
 def admit(
     subscriptions: DataFrame, now: datetime | None = None, takes: Sequence[str] = OPTIONAL
 ) -> Admitted:
     """Those that are alive at `now` (by default this moment), with the columns that are used."""
+    check_subscriptions(subscriptions)
     table = checked(subscriptions, takes)
     table, refused = _agreeing(table)
     return Admitted(_living(table, moment(now)), error_table(refused))
@@ -181,7 +191,7 @@ def in_order(table: DataFrame) -> list[Column]:
     ]
 
 
-# -- who is let in -----------------------------------------------------------------------------
+# -- which rows are admitted ----------------------------------------------------------------------
 
 
 def _agreeing(table: DataFrame) -> tuple[DataFrame, list[dict[str, Any]]]:

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from matchwood.engine.context_tables import COLUMN
+from matchwood.engine.input.context_tables import COLUMN
 from matchwood.engine.matcher import Matcher
 from matchwood.errors import EventError
 from matchwood.spark.fingerprints import HASHES, Digest, digest_of, with_hashes
@@ -24,7 +24,7 @@ def context_frame(subscriptions: DataFrame, contexts: Any) -> DataFrame:
     """A table of values as a DataFrame, whose contexts are named as the subscriptions name them."""
     frame: Any = contexts
     if hasattr(contexts, "__arrow_c_stream__") and not hasattr(contexts, "sparkSession"):
-        from matchwood.encode.arrow_events import as_table
+        from matchwood.encode.arrow.events import as_table
 
         table = as_table(contexts)
         if table is None:

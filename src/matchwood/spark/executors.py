@@ -14,8 +14,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from matchwood.engine.segment_files import FOLDER, NAME, segment_names
-from matchwood.engine.versions import generation_of, is_version
+from matchwood.engine.durable.segment_files import FOLDER, NAME, segment_names
+from matchwood.engine.snapshots.versions import generation_of, is_version
 from matchwood.spark.worker import Location
 
 if TYPE_CHECKING:

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from matchwood.engine.snapshot import VERSION
+from matchwood.engine.snapshots.snapshot import VERSION
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame

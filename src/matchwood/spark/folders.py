@@ -55,10 +55,10 @@ def _files(folder: Path) -> tuple[tuple[str, int, int, int], ...]:
 
 @contextmanager
 def made_aside(target: Path, is_whole: Callable[[Path], bool]) -> Iterator[Path]:
-    """A folder to make something in, which gets its name at the end: it is whole or not there.
+    """A temporary folder, renamed to the target when the block ends without an exception.
 
-    Who makes the same at the same time and is first wins.  What is there and not whole gives way,
-    and so does what a killed process left behind a day ago.
+    If another process renamed first, its folder is kept.  An incomplete target is replaced, and
+    temporary folders that are a day old are removed.
     """
     target.parent.mkdir(parents=True, exist_ok=True)
     remove_old(target.parent, ASIDE)

@@ -14,7 +14,6 @@ Order.   Lists are in the order of ids.  A new id gets a number between those of
 
 from __future__ import annotations
 
-import bisect
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,7 +23,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from matchwood.engine.versions import load_version, numbers_of, save_version
+from matchwood.engine.matcher import Matcher
+from matchwood.engine.snapshots.versions import Neighbours, load_version, near, save_version
 from matchwood.spark.build_tasks import GAP, TASK, add_rows, write_refused
 from matchwood.spark.columns import both, error_table, in_order, with_readable_attributes
 from matchwood.spark.fingerprints import BUCKET, MARKS, Digests, digests_of, with_buckets
@@ -116,8 +116,11 @@ def advance(
     types: Mapping[str, str],
     known: Names,
     verify: bool = True,
-) -> bool:
-    """Write the next version to a folder; False if the index has to be built as a whole.
+) -> Matcher | None:
+    """Write the next version to a folder; None if the index has to be built as a whole.
+
+    Returns the matcher of the version.  What it takes in memory depends on what has changed, not on
+    how many subscriptions there are.
 
     verify  check the files of the version before; not needed if this process has done so
     """
@@ -128,9 +131,9 @@ def advance(
     is_new = pc.is_in(read.rows.column("id"), pa.array(changed, read.rows.schema.field("id").type))
     rows = read.rows.filter(is_new)
     wanted = sorted(set(rows.column("id").drop_null().to_pylist()))
-    numbers = numbers_between(*numbers_of(matcher), wanted)
+    numbers = numbers_between(near(matcher, wanted), wanted)
     if numbers is None:
-        return False
+        return None
     matcher.remove_many([id_ for id_ in changed if id_ is not None and id_ in matcher])
     refused = error_table(add_rows(matcher, rows, known, 0, numbers))
     save_version(matcher, aside / SNAPSHOT, before / SNAPSHOT)
@@ -139,7 +142,7 @@ def advance(
     write_refused(aside / REFUSED, both(_without(read_refused(before), names), refused))
     advance_rows(before / ROWS, aside / ROWS, read.marks, difference.buckets)
     write_digests(aside, difference.digests.with_buckets_of(difference.buckets, read.digests))
-    return True
+    return matcher
 
 
 def read_refused(folder: Path) -> pa.Table:
@@ -156,33 +159,29 @@ def _without(rows: pa.Table, names: pa.Array) -> pa.Table:
     return rows.filter(pc.invert(pc.is_in(rows.column("id"), names)))
 
 
-def numbers_between(
-    ids: np.ndarray, order: np.ndarray, wanted: Sequence[Any]
-) -> dict[Any, int] | None:
+def numbers_between(known: Neighbours, wanted: Sequence[Any]) -> dict[Any, int] | None:
     """Numbers in the order of addition for ids, ascending, such that all ids ascend with them.
 
-    ids, order  those that there are, ascending; an id that is among them keeps its number
+    known  the numbers of the ids that there are, at and beside each of these; one that is among
+           them keeps its number
     Returns None where too many lie between two neighbours.
     """
-    names, found = ids.tolist(), {}
-    gaps: dict[int, list[Any]] = {}
-    for id_ in wanted:
-        at = bisect.bisect_left(names, id_)
-        if at < len(names) and names[at] == id_:
-            found[id_] = int(order[at])
+    found: dict[Any, int] = {}
+    gaps: dict[tuple[int, int], list[Any]] = {}
+    beside = zip(wanted, *[each.tolist() for each in known], strict=True)
+    for id_, at, before, after in beside:
+        if at >= 0:
+            found[id_] = at
         else:
-            gaps.setdefault(at, []).append(id_)
-    for at, new in gaps.items():
+            gaps.setdefault((before, after), []).append(id_)
+    for (before, after), new in gaps.items():
         n = len(new) + 1
-        most = GAP
-        if at == len(names):
-            low = int(order[-1]) if len(order) else TASK
+        low, high, most = before, after, STEP
+        if after < 0:
+            low, most = max(before, TASK if before < 0 else 0), GAP
             high = low + n * GAP
-        elif at == 0:
-            high = int(order[at])
-            low = max(0, high - n * GAP)
-        else:
-            low, high, most = int(order[at - 1]), int(order[at]), STEP
+        elif before < 0:
+            low, most = max(0, high - n * GAP), GAP
         step = min(most, (high - low) // n)
         if step < 1 or high >= 1 << 62:
             return None

@@ -27,9 +27,9 @@ import numpy as np
 import pyarrow as pa
 
 from matchwood.encode.schema import Schema
-from matchwood.engine.choices import check_limit
+from matchwood.engine.answers.choices import check_limit
 from matchwood.engine.matcher import Matcher
-from matchwood.engine.versions import copy_version, is_version
+from matchwood.engine.snapshots.versions import copy_version, is_version
 from matchwood.errors import MatchwoodError, SubscriptionError
 from matchwood.spark.choices import Choice
 from matchwood.spark.column_types import types_of_events
@@ -144,7 +144,7 @@ class Index:
         from pyspark.sql.pandas.functions import arrow_udf
         from pyspark.sql.types import ArrayType, LongType, StringType, StructType
 
-        check_limit(limit)
+        limit = check_limit(limit)
         location, choice = self._location, Choice(limit)
         kind = "bigint" if self._built.id_type == "long" else "string"
 

@@ -26,7 +26,7 @@ import tempfile
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import partial, reduce
 from pathlib import Path
@@ -35,11 +35,11 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from matchwood.encode.schema import Schema
-from matchwood.engine.loading import BatchReport, Chunk
+from matchwood.engine.input.loading import BatchReport, Chunk
 from matchwood.engine.matcher import Matcher
-from matchwood.engine.routing import AUTO
-from matchwood.engine.snapshot import VERSION
-from matchwood.engine.versions import generation_of, save_version
+from matchwood.engine.snapshots.snapshot import VERSION
+from matchwood.engine.snapshots.versions import generation_of, save_version
+from matchwood.engine.stores.routing import AUTO
 from matchwood.errors import FormatError, StorageError
 from matchwood.spark.build_tasks import write_refused
 from matchwood.spark.choices import FILTER, is_tested
@@ -116,6 +116,8 @@ class Built:
     """Types that the subscriptions' own attributes declare, where they have some."""
     tests_filter: bool
     """Whether a subscription tests an attribute of events that is called `filter`."""
+    matcher: Matcher = field(repr=False, compare=False)
+    """The snapshot, mapped."""
     address: str | None = None
     """Where the snapshot is on a store that workers can read, if it is on one."""
 
@@ -171,10 +173,10 @@ def build_index(
             found = _build_whole(job, values)
         else:
             found = _advance(job, now_there) or _build_segments(job, now_there.total().n_rows)
-        if store is not None:
-            _put(found.folder.parent, inside(store, found.name))
         prune(home, job.key)
     if store is not None:
+        if not reused or not exists(inside(store, found.name)):
+            _put(found.folder.parent, inside(store, found.name))
         found = replace(found, address=inside(store, found.name))
     return replace(
         found,
@@ -210,9 +212,9 @@ class _Build:
         with made_aside(self.folder(rows), lambda found: _find(found, "") is not None) as aside:
             yield aside
 
-    def found(self, rows: Digest) -> Built:
-        """The version of some rows, which was just written."""
-        found = _find(self.folder(rows), self.id_type)
+    def made(self, rows: Digest) -> Built:
+        """The version of some rows, which was just made of files that need no check."""
+        found = _find(self.folder(rows), self.id_type, is_fresh=True)
         assert found is not None
         return found
 
@@ -228,12 +230,14 @@ def _advance(job: _Build, now_there: Digests) -> Built | None:
         with job.version(rows) as aside:
             (aside / SETTINGS).write_text(job.key)
             is_known = difference.folder / SNAPSHOT in _checked
-            if not advance(difference, read, aside, job.types, job.known, not is_known):
+            matcher = advance(difference, read, aside, job.types, job.known, not is_known)
+            if matcher is None:
                 raise _NoRoomError
     except (_NoRoomError, FormatError, StorageError, OSError, ValueError, pa.ArrowException):
         return None  # the version is damaged or was removed meanwhile, or ids lie too close
-    _checked.add(job.folder(rows) / SNAPSHOT)  # its segments were, and the new one is ours
-    return job.found(rows)
+    folder = job.folder(rows)
+    _checked.add(folder / SNAPSHOT)  # its segments were, and the new one is ours
+    return _opened(folder / SNAPSHOT, folder.name, matcher, job.id_type, read_refused(folder))
 
 
 class _NoRoomError(Exception):
@@ -246,7 +250,7 @@ def _build_segments(job: _Build, n_rows: int) -> Built:
     with building as (made, rows), job.version(rows) as aside:
         (aside / SETTINGS).write_text(job.key)
         made.put_together(aside)
-    return job.found(rows)
+    return job.made(rows)
 
 
 def _build_whole(job: _Build, values: DataFrame | None) -> Built:
@@ -265,11 +269,11 @@ def _build_whole(job: _Build, values: DataFrame | None) -> Built:
     with job.version(read) as aside:
         save_version(matcher, aside / SNAPSHOT)
         write_refused(aside / REFUSED, both(unreadable, error_table(unknown + errors)))
-    return job.found(read)
+    return job.made(read)
 
 
 def open_index(path: str) -> Built:
-    """A snapshot that somebody saved; every file is verified here, once for all workers."""
+    """A snapshot from a path; every file is verified here, once for all workers."""
     is_remote = is_address(path)
     folder = local_copy(path) if is_remote else local_folder(path, "a snapshot")
     matcher = _verified(folder)
@@ -288,14 +292,14 @@ def open_index(path: str) -> Built:
 def used_columns(index: Built, events: StructType, others: Sequence[str]) -> list[str]:
     """Columns of wide events that a subscription tests, itself or a field inside; and others."""
     names = UsedNames()
-    Matcher.load(index.folder, verify=False).encode(names)
+    index.matcher.encode(names)
     return columns_of(names.found, events, others)
 
 
 def _opened(folder: Path, name: str, matcher: Matcher, id_type: str, refused: pa.Table) -> Built:
     kind = matcher.own_types()
     tested = is_tested(matcher, FILTER)
-    return Built(folder, name, len(matcher), id_type, refused, True, kind, tested)
+    return Built(folder, name, len(matcher), id_type, refused, True, kind, tested, matcher)
 
 
 def _fill(
@@ -303,7 +307,7 @@ def _fill(
 ) -> tuple[BatchReport, list[dict[str, Any]], Digest]:
     """Add a table with MARKS; returns also error rows, and the digest of the rows that were read.
 
-    Read in the order of ids, so that partitioning decides nothing: not even who came first.
+    Read in the order of ids, so that the result does not depend on partitioning.
     """
     if "attribute" in table.columns:
         rows = gather(table)
@@ -342,12 +346,15 @@ def _bring(store: str, home: Path, name: str) -> None:
         read_beside(address, aside)
 
 
-def _find(folder: Path, id_type: str) -> Built | None:
-    """An index that is there and whole; a damaged one counts as absent and is built anew."""
+def _find(folder: Path, id_type: str, is_fresh: bool = False) -> Built | None:
+    """An index that is there and whole; a damaged one counts as absent and is built anew.
+
+    is_fresh  its files were just written, and need no check
+    """
     if not folder.exists():
         return None
     try:
-        matcher = _verified(folder / SNAPSHOT)
+        matcher = _verified(folder / SNAPSHOT, is_fresh)
         found = _opened(folder / SNAPSHOT, folder.name, matcher, id_type, read_refused(folder))
         os.utime(folder)
         return found
@@ -355,13 +362,13 @@ def _find(folder: Path, id_type: str) -> Built | None:
         return None
 
 
-def _verified(folder: Path) -> Matcher:
+def _verified(folder: Path, is_fresh: bool = False) -> Matcher:
     """A snapshot whose every file was checked, once for all workers and as long as none changes.
 
     A first event is matched, so that what workers will run is compiled before they all begin to.
     """
     known = folder in _checked
-    matcher = Matcher.load(folder, verify=not known)
+    matcher = Matcher.load(folder, verify=not known and not is_fresh)
     if not known:
         matcher.match_many(pa.table({"": pa.nulls(1)}))
         _checked.add(folder)

@@ -71,9 +71,9 @@ def _from_wheel() -> str | None:
     except ImportError:
         return None
     text = _WRAPPER.format(module=VECTOR_MODULE, java=shlex.quote(str(JAVA)))
-    for cache in (_user_cache, _temporary_cache):
+    for cache in (_user_cache, temporary_cache):
         try:
-            home = _wrapper_home(cache(), text)
+            home = wrapper_home(cache(), text)
         except OSError:  # read-only, full, or not ours: try the next place
             continue
         if _reported_home(home / "bin" / "java"):
@@ -98,7 +98,7 @@ def _reported_home(java: Path) -> str | None:
     return settings.get("java.home")
 
 
-def _wrapper_home(cache: Path, text: str) -> Path:
+def wrapper_home(cache: Path, text: str) -> Path:
     """The home of a wrapper with this text; made aside and renamed, so never seen half-made."""
     digest = hashlib.sha256(text.encode()).hexdigest()[:12]
     home = cache / f"java-{digest}"
@@ -149,11 +149,11 @@ def _home_cache() -> Path:
         raise OSError(str(error)) from error
 
 
-def _temporary_cache() -> Path:
+def temporary_cache() -> Path:
     """A folder of this user among the temporary files; an error if another user owns it."""
     folder = Path(tempfile.gettempdir(), f"matchwood-{os.getuid()}")
     folder.mkdir(mode=0o700, exist_ok=True)
     found = folder.lstat()
     if folder.is_symlink() or found.st_uid != os.getuid() or found.st_mode & 0o022:
-        raise OSError(f"{folder} belongs to somebody else")
+        raise OSError(f"{folder} belongs to another user")
     return folder

@@ -21,10 +21,12 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from matchwood.spark.fingerprints import BUCKET, HASHES, MARKS
+from matchwood.spark.fingerprints import BUCKET, HASHES, MARKS, N_BUCKETS
 
 MOST_FILES = 32
 """Files of increments before they are written as one."""
+ROWS_AT_ONCE = 1 << 16
+"""Rows of a file that are read at a time."""
 _BUCKETS = b"matchwood.buckets"
 
 
@@ -41,7 +43,7 @@ def write_rows(
     folder.mkdir(parents=True, exist_ok=True)
     file = folder / f"{number:06}-{uuid.uuid4().hex}.arrow"
     with pa.ipc.new_file(str(file), table.schema) as writer:
-        writer.write_table(table)
+        writer.write_table(table, max_chunksize=ROWS_AT_ONCE)
 
 
 def read_rows(folder: Path, buckets: np.ndarray) -> pa.Table:
@@ -50,14 +52,23 @@ def read_rows(folder: Path, buckets: np.ndarray) -> pa.Table:
     left = np.asarray(buckets, np.int64)
     for file in sorted(folder.glob("*.arrow"), reverse=True):
         with pa.memory_map(str(file)) as mapped:
-            table = pa.ipc.open_file(mapped).read_all()
-        told = (table.schema.metadata or {}).get(_BUCKETS)
-        wanted = left if told is None else np.intersect1d(left, json.loads(told))
-        is_in = np.isin(table.column(BUCKET).to_numpy(), wanted)
-        found.append(table.filter(pa.array(is_in)).replace_schema_metadata(None))
+            reader = pa.ipc.open_file(mapped)
+            told = (reader.schema.metadata or {}).get(_BUCKETS)
+            wanted = left if told is None else np.intersect1d(left, json.loads(told))
+            is_wanted = np.isin(np.arange(N_BUCKETS), wanted)
+            chosen = [_chosen(reader.get_batch(n), is_wanted)
+                      for n in range(reader.num_record_batches)]  # fmt: skip
+            table = pa.Table.from_batches(chosen, reader.schema)
+        found.append(table.replace_schema_metadata(None))
         if told is not None:
             left = np.setdiff1d(left, wanted)
     return pa.concat_tables(found).combine_chunks()
+
+
+def _chosen(batch: pa.RecordBatch, is_wanted: np.ndarray) -> pa.RecordBatch:
+    """The rows of some buckets, copied: a part of a file is in memory at a time."""
+    rows = np.flatnonzero(is_wanted[batch.column(BUCKET).to_numpy()])
+    return batch.take(pa.array(rows))
 
 
 def advance_rows(before: Path, after: Path, rows: pa.Table, buckets: np.ndarray) -> None:

@@ -19,8 +19,8 @@ import numpy as np
 import pyarrow as pa
 
 from matchwood.encode.schema import Schema
-from matchwood.engine import tiers
-from matchwood.engine.versions import join_versions, save_version
+from matchwood.engine.segments import tiers
+from matchwood.engine.snapshots.versions import join_versions, save_version
 from matchwood.spark.build_tasks import BUILT, BuildJob, build_batches
 from matchwood.spark.columns import in_order, with_readable_attributes
 from matchwood.spark.executors import parallelism, reads_driver_files

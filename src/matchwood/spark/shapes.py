@@ -20,11 +20,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from matchwood.encode.arrow_values import python_values
+from matchwood.encode.arrow.values import python_values
 from matchwood.encode.attributes import Attributes
 from matchwood.encode.entry_events import EntryEvents
 from matchwood.encode.events import EncodedEvents, encode_events
-from matchwood.engine.text_files import read_json, with_moments
+from matchwood.engine.formats.text_files import read_json, with_moments
 from matchwood.errors import EventError
 from matchwood.lang.cells import read_cell
 

@@ -32,12 +32,13 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from matchwood.engine.segment_files import FOLDER, NAME, segment_names
-from matchwood.engine.snapshot import read_manifest
-from matchwood.engine.versions import is_version, link_tree
+from matchwood.engine.durable.segment_files import FOLDER, NAME, segment_names
+from matchwood.engine.snapshots.snapshot import read_manifest
+from matchwood.engine.snapshots.versions import is_version, link_tree
 from matchwood.errors import StorageError
 
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):")
+_HADOOP_S3 = re.compile(r"^s3[an]://")
 _MANIFEST = "manifest.json"
 _BESIDE = "beside"
 _UNUSED = 24 * 3600
@@ -58,7 +59,7 @@ def inside(address: str, name: str) -> str:
 
 def local_copy(address: str) -> Path:
     """The folder of this host that has the index of an address, copied now if need be."""
-    store, path = _open(address)
+    store, path = open_store(address)
     kind, manifest = _manifest(store, path, address)
     name = hashlib.blake2b(address.encode() + b"\0" + manifest, digest_size=12).hexdigest()
     home = _copies()
@@ -129,7 +130,7 @@ def _files_in(store: Any, path: str) -> list[str]:
 
 def exists(address: str) -> bool:
     """Whether an index is there."""
-    store, path = _open(address)
+    store, path = open_store(address)
     try:
         return any(_is_file(store, f"{path}/{name}") for name in (NAME, _MANIFEST))
     except OSError as error:
@@ -144,7 +145,7 @@ def _is_file(store: Any, path: str) -> bool:
 
 def read_beside(address: str, folder: Path) -> None:
     """Copy what `upload` put beside an index into a folder."""
-    store, path = _open(address)
+    store, path = open_store(address)
     aside = folder / _BESIDE
     try:
         _copy_folder(store, f"{path}/{_BESIDE}", None, str(aside))
@@ -163,7 +164,7 @@ def upload(folder: Path, address: str, beside: Path | None = None) -> None:
 
     beside  the folder that has the index and other files, which go with it
     """
-    store, path = _open(address)
+    store, path = open_store(address)
     try:
         if beside is not None:
             for each in beside.rglob("*"):
@@ -201,7 +202,7 @@ def put_file(file: Path, address: str) -> None:
 
 
 def _put(address: str, files: dict[str, Path]) -> None:
-    store, path = _open(address)
+    store, path = open_store(address)
     try:
         for name, each in files.items():
             if each.is_file():
@@ -212,7 +213,7 @@ def _put(address: str, files: dict[str, Path]) -> None:
 
 def read_bytes(address: str) -> bytes | None:
     """The content of one file; None if there is none."""
-    store, path = _open(address)
+    store, path = open_store(address)
     try:
         with store.open_input_stream(path) as opened:
             return bytes(opened.read())
@@ -253,9 +254,14 @@ def _put_segment(store: Any, folder: Path, path: str) -> None:
 
 
 def _put_file(store: Any, file: Path, path: str) -> None:
+    put_bytes(store, file.read_bytes(), path)
+
+
+def put_bytes(store: Any, content: bytes, path: str) -> None:
+    """Write one file of a store, which appears as a whole."""
     store.create_dir(path.rpartition("/")[0], recursive=True)
     with store.open_output_stream(path) as opened:
-        opened.write(file.read_bytes())
+        opened.write(content)
 
 
 def _named(manifest: bytes) -> set[str]:
@@ -282,13 +288,13 @@ def shown(address: str) -> str:
     return re.sub(r"//[^/@]*@", "//...@", address)
 
 
-def _open(address: str) -> tuple[Any, str]:
+def open_store(address: str) -> tuple[Any, str]:
     """A file system of pyarrow and the path on it: pyarrow's own, else fsspec's."""
     import pyarrow as pa
     from pyarrow.fs import FileSystem, FSSpecHandler, PyFileSystem
 
     try:
-        store, path = FileSystem.from_uri(address)
+        store, path = FileSystem.from_uri(_HADOOP_S3.sub("s3://", address))
         return store, path.rstrip("/")
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
         pass  # a scheme that pyarrow does not know

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from matchwood.engine.text_files import Row, csv_names, csv_rows, json_rows
+from matchwood.engine.formats.text_files import Row, csv_names, csv_rows, json_rows
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 from matchwood.encode.attributes import Attributes
 from matchwood.encode.events import EncodedEvents, encode_events
 from matchwood.encode.leaves import LeafBatch
-from matchwood.engine.parsing import parse_texts
+from matchwood.engine.input.parsing import parse_texts
 from matchwood.errors import SchemaError
 from matchwood.lang.names import is_context
 from matchwood.lang.scalars import attributes_of, is_computed, tree_of
@@ -118,10 +118,17 @@ class UsedNames:
 
     def __init__(self) -> None:
         self.found: set[str] = set()
+        self._kinds: dict[str, set[str]] = {}
+
+    @property
+    def mixed(self) -> set[str]:
+        """Attributes that are compared with constants of several kinds."""
+        return {name for name, kinds in self._kinds.items() if len(kinds) > 1}
 
     def encode_entries(self, attributes: Attributes) -> EncodedEvents:
-        for name in attributes.by_name:
+        for name, each in attributes.by_name.items():
             self.found.update(attributes_of(tree_of(_plain(name))))
+            self._kinds.setdefault(name, set()).update(each.kinds)
         return encode_events(attributes, [])
 
 

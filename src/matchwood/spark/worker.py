@@ -19,14 +19,14 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from matchwood.encode.arrow_values import python_values
+from matchwood.encode.arrow.values import python_values
 from matchwood.encode.events import EncodedEvents, EventBatch
-from matchwood.engine.choices import ALL
-from matchwood.engine.choices import Choice as EngineChoice
-from matchwood.engine.fields import read_columns
-from matchwood.engine.loading import field_columns
+from matchwood.engine.answers.choices import ALL
+from matchwood.engine.answers.choices import Choice as EngineChoice
+from matchwood.engine.input.fields import read_columns
+from matchwood.engine.input.loading import field_columns
 from matchwood.engine.matcher import Matcher
-from matchwood.engine.versions import generation_of, is_version, load_version
+from matchwood.engine.snapshots.versions import generation_of, is_version, load_version
 from matchwood.errors import EventError, MatchwoodError, StorageError
 from matchwood.spark.choices import EVERYTHING, Choice, add_problems
 from matchwood.spark.errors import ERROR_TYPE, error_row
@@ -41,6 +41,19 @@ MATCHES_AT_ONCE = 2_000_000
 
 FIRST_PART = 256
 """Events of the first part, before anything is known of how much they match."""
+
+
+class Pace:
+    """How many events are matched at once: few at first, then as many as the matches allow."""
+
+    def __init__(self) -> None:
+        self.step = FIRST_PART
+
+    def note(self, n_events: int, n_matches: int) -> None:
+        """Take account of a part that was matched."""
+        each = max(n_matches / n_events, 0.25)
+        self.step = max(1, min(int(MATCHES_AT_ONCE / each), 4 * self.step))
+
 
 _KEPT = 4
 _opened: dict[tuple[str, str], tuple[Matcher, pa.Array]] = {}
@@ -64,15 +77,19 @@ class Location:
             return local_copy(self.path) if is_address(self.path) else Path(self.path)
         return _shipped(self.shipped)
 
-    def open(self) -> Matcher:
-        """The matcher.  The driver has verified the files; a missing or short one is noticed."""
+    def open(self, others: Sequence[Matcher] = ()) -> Matcher:
+        """The matcher.  The driver has verified the files; a missing or short one is noticed.
+
+        others  matchers that are open: segments that they have are shared with them
+        """
         folder = self.folder()
         if not is_version(folder):
             return Matcher.load(folder, mmap=True, verify=False)
         for name in self.dropped:
             shutil.rmtree(_shipped(name), ignore_errors=True)
         shipped = {name: _shipped(archive) for name, archive in self.segments}
-        return load_version(folder, verify=False, where=shipped.__getitem__ if shipped else None)
+        where = shipped.__getitem__ if shipped else None
+        return load_version(folder, verify=False, where=where, others=others)
 
 
 def _shipped(name: str) -> Path:
@@ -113,16 +130,16 @@ def opened(location: Location, keep: int = _KEPT) -> tuple[Matcher, pa.Array]:
         ) from error
     key = (str(folder), generation)
     if key not in _opened:
+        matcher = location.open([each for each, _ in _opened.values()])
         while len(_opened) >= keep:
             del _opened[next(iter(_opened))]
-        matcher = location.open()
         _opened[key] = (matcher, matcher.arrow_ids())
     return _opened[key]
 
 
 def match_batches(job: MatchJob, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Rows (event_id, subscription_ids, error), one per event: `mapInArrow`'s function."""
-    times = Times()
+    times, pace = Times(), Pace()
     matcher, ids = opened(job.snapshot)
     ids = ids.cast(pa.int64() if job.id_type == "long" else pa.string())
     times.lap("open")
@@ -140,7 +157,7 @@ def match_batches(job: MatchJob, batches: Iterator[pa.RecordBatch]) -> Iterator[
             yield _bad_rows(event_ids, events, ids.type)
         else:
             choice = partial(job.choice.part, filters)
-            parts = match_parts(matcher, ids, event_ids, events, times, choice)
+            parts = match_parts(matcher, ids, event_ids, events, times, choice, pace)
             yield from _with_columns(parts, kept)
     if job.profile is not None:
         times.save(Path(job.profile))
@@ -173,18 +190,20 @@ def match_parts(
     events: EncodedEvents,
     times: Times,
     choice: Callable[[int], EngineChoice] = lambda first: ALL,
+    pace: Pace | None = None,
 ) -> Iterator[pa.RecordBatch]:
     """Match a batch in parts that hold a bounded number of matches.
 
     choice  gives what the engine is asked for the events from a number on
+    pace    what earlier batches of the same index have shown
     """
-    n, at, step = events.batch.n_events, 0, FIRST_PART
+    n, at, pace = events.batch.n_events, 0, pace or Pace()
     while at < n:
-        until = min(at + step, n)
+        until = min(at + pace.step, n)
         part = cut(events, at, until)
         times.lap("encode")
         found = matcher.find(part, (), choice(at))
-        each = max(len(found.slots) / (until - at), 0.25)
+        pace.note(until - at, len(found.slots))
         times.lap("match")
         lists = pa.ListArray.from_arrays(
             pa.array(found.offsets.astype(np.int32)), ids.take(pa.array(found.slots))
@@ -194,7 +213,6 @@ def match_parts(
         times.lap("emit")
         yield out
         times.lap("write")
-        step = max(1, min(int(MATCHES_AT_ONCE / each), 4 * step))
         at = until
 
 

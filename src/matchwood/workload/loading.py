@@ -22,7 +22,7 @@ from matchwood.encode.events import EventBatch, encode_events
 from matchwood.encode.expression_kernels import CONJUNCTION, TREE
 from matchwood.encode.expressions import ExpressionTable
 from matchwood.encode.resolve import resolve
-from matchwood.engine.loading import Chunk, load_batches
+from matchwood.engine.input.loading import Chunk, load_batches
 from matchwood.errors import MatchwoodError
 from matchwood.workload.interface import Workload
 from matchwood.workload.stopwatch import Stopwatch

@@ -63,6 +63,7 @@ def test_every_panel_of_the_five_papers_is_a_case() -> None:
             assert all(figure.claims for figure in case.figures), case.key
 
 
+@pytest.mark.slow
 def test_every_point_of_every_case_has_a_workload_and_settings() -> None:
     for paper in read_papers():
         for case in paper.cases:
@@ -109,6 +110,7 @@ def test_a_run_resumes_where_it_stopped(tmp_path: Path) -> None:
     assert nothing == []
 
 
+@pytest.mark.slow
 def test_two_jobs_measure_the_rows_of_one_and_resume_as_it_does(tmp_path: Path) -> None:
     points = "[{ n_subscriptions = 200 }, { n_subscriptions = 300 }, { n_subscriptions = 400 }]"
     paper = tiny("scan", "be_tree", points=points)

@@ -39,6 +39,7 @@ GOALS = (
     _rate("texts", "texts of five predicates to the index", 16_500, 60_000),
     _micros("begen batch", "1M, 7 predicates of 400 attributes, 1 % match: batch", 2_145, 75),
     _micros("begen alone", "the same, one event a call", 2_366, 150),
+    _micros("begen limit", "the same batch, the first 10 matches of each event", None, None),
     Goal("begen counting", "the same batch: times faster than counting", "x", 0.9, 20, MOST),
     _micros("zipf batch", "the same with Zipf's law: batch", 2_257, 100),
     _micros("zipf alone", "the same, one event a call", 2_257, 200),
@@ -46,6 +47,9 @@ GOALS = (
     _micros("sparse batch", "1M, 5 predicates of 30,000 attributes, 0.1 % match", 237, 25),
     Goal("memory", "bytes a subscription without its text (1M, 400 attributes)", "B", 575, 150,
          LEAST),
+    _micros("abegen batch", "1M trees of ABE-Gen: batch", 724, 250),
+    _micros("ads batch", "1M trees of advertisements: batch", 149, 50),
+    Goal("conjunctions", "100K conjunctions, batch: a_tree against blocks", "x", None, 1.5, LEAST),
     Goal("growth", "10M against 1M subscriptions at equal matches", "x", None, 1.3, LEAST),
 )  # fmt: skip
 BY_KEY = {each.key: each for each in GOALS}

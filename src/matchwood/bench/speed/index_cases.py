@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from functools import partial
 from itertools import pairwise
 from typing import Any
 
@@ -23,11 +22,16 @@ from matchwood.bench.speed.sizes import Sizes
 from matchwood.bench.speed.user_cases import matcher_of
 from matchwood.encode.events import EncodedEvents, EventBatch
 from matchwood.encode.expressions import ExpressionTable
+from matchwood.engine.answers.choices import Choice
+from matchwood.engine.matches import Found
 from matchwood.index.core.scratch import Scratch
 from matchwood.index.scan.index import Scan
 from matchwood.kernel.arrays import slices
 from matchwood.workload import Workload, find_workload
 from matchwood.workload.loading import load_events
+
+BEST = 10
+"""Matches that a search with a limit is asked for."""
 
 COUNTED = 5
 """Events that the others are given."""
@@ -122,17 +126,35 @@ def index_case(name: str, sizes: Sizes, index: str) -> Iterator[Measured | Readi
     n = events.n_events
     batched = seconds(lambda: matcher.find(batch), sizes.rounds) / n * 1e6
     yield Measured(f"{name} batch", batched, beside)
-    yield reading(name, matcher, found, batched)
+    yield reading(name, matcher.stats()["indexes"][0], found.counters, n, batched)
     if name in ("begen", "zipf"):
         each = [EncodedEvents(event, {}) for event in alone]
         single = seconds(lambda: [matcher.find(event) for event in each], sizes.rounds)
         yield Measured(f"{name} alone", single / n * 1e6)
     if name == "begen":
+        yield _limited(matcher, batch, found, sizes.rounds)
         yield Measured("begen counting", beside["NumPy counting"] / batched)
         stats = matcher.stats()["bytes"]
         shares = {name: size / workload.n_subscriptions for name, size in stats.items()}
         text = shares.pop("texts")
         yield Measured("memory", sum(shares.values()), {**shares, "text apart": text})
+
+
+def _limited(matcher: Matcher, batch: EncodedEvents, found: Found, rounds: int) -> Measured:
+    """The first matches of each event alone."""
+    best = Choice(limit=BEST)
+    some, n = matcher.find(batch, choice=best), len(found.offsets) - 1
+    agree(
+        "suite speed, limit",
+        *[
+            [each.slots[a : min(a + BEST, b)].tolist() for a, b in pairwise(each.offsets.tolist())]
+            for each in (found, some)
+        ],
+    )
+    agree("suite speed, limit", [int(np.diff(some.offsets).max())], [BEST])
+    took = seconds(lambda: matcher.find(batch, choice=best), rounds) / n * 1e6
+    share = some.counters["candidates"] / max(1, found.counters["candidates"])
+    return Measured("begen limit", took, {"share of the candidates": share})
 
 
 def distinct(events: EventBatch) -> EventBatch:
@@ -183,18 +205,3 @@ def _others(
         for e, answer in enumerate(answers):
             agree(f"{case}, {name}", slots[offsets[e] : offsets[e + 1]].tolist(), answer.tolist())
     return found
-
-
-def growth_case(sizes: Sizes, index: str) -> Iterator[Measured]:
-    """Ten times as many subscriptions at equal matches; 40 bytes of memory a predicate."""
-    took = []
-    for n in (sizes.subscriptions, sizes.grown):
-        workload = find_workload(
-            "pstree", n_subscriptions=n, n_events=sizes.events, n_attributes=1_000,
-            min_predicates=5, match_probability=1_000 / n,
-        )  # fmt: skip
-        matcher: Matcher = matcher_of(workload, index)
-        batch = EncodedEvents(load_events(workload, matcher._store.attributes), {})
-        matcher.find(batch)
-        took.append(seconds(partial(matcher.find, batch), sizes.rounds))
-    yield Measured("growth", took[1] / took[0])

@@ -11,14 +11,11 @@ Far below the roof, time is spent on waiting for single cache lines or on instru
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from functools import cache
-from typing import TYPE_CHECKING, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
-
-if TYPE_CHECKING:
-    from matchwood import Matcher
-    from matchwood.engine.matches import Found
 
 LINE = 64
 """Bytes of a cache line: a candidate that lies alone costs one, whatever it is."""
@@ -49,14 +46,19 @@ def roof() -> float:
     return 2 * source.nbytes / min(times) / 1e9
 
 
-def reading(case: str, matcher: Matcher, found: Found, micros: float) -> Reading:
-    """What the search of a batch reads: an estimate from its work counters."""
-    n = len(found.offsets) - 1
-    work = {name: value / n for name, value in found.counters.items()}
-    index = matcher.stats()["indexes"][0]
+def reading(
+    case: str, index: Mapping[str, Any], counters: Mapping[str, int], n_events: int, micros: float
+) -> Reading:
+    """What the search of a batch reads: an estimate from its work counters.
+
+    index  `stats` of the index
+    """
+    work = {name: value / n_events for name, value in counters.items()}
     if "records" in index:  # column blocks: candidates lie side by side
         rows = index.get("in_rows", 0) / max(1, index["records"])
         size = work["candidates"] * (4 + 8 * rows)
+    elif "terms" in index:  # slots of a run lie side by side
+        size = work["candidates"] * 4
     else:
         size = work["candidates"] * LINE
     size += CELL * work["predicates"] + LINE * work["nodes"] + 4 * work["matches"]

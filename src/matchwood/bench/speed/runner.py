@@ -11,7 +11,8 @@ from matchwood.bench.goals import Case, GoalReport, GoalSuite, run_goals
 from matchwood.bench.speed import NAME
 from matchwood.bench.speed.computed_case import computed_case
 from matchwood.bench.speed.goals import GOALS
-from matchwood.bench.speed.index_cases import WORKLOADS, growth_case, index_case
+from matchwood.bench.speed.index_cases import WORKLOADS, index_case
+from matchwood.bench.speed.planned_cases import TREES, conjunctions_case, growth_case, tree_case
 from matchwood.bench.speed.sizes import PRESETS
 from matchwood.bench.speed.user_cases import (
     dict_cases,
@@ -29,6 +30,8 @@ CASES: dict[str, Case] = {
     "computed": computed_case,
     "texts": text_case,
     **{name: partial(index_case, name) for name in WORKLOADS},
+    **{name: partial(tree_case, name) for name in TREES},
+    "conjunctions": conjunctions_case,
     "growth": growth_case,
 }
 
@@ -42,10 +45,7 @@ def _lines(roofline: list[dict[str, Any]]) -> list[str]:
     ]
 
 
-SUITE = GoalSuite(
-    NAME, GOALS, PRESETS, CASES, "roofline", _lines,
-    is_in=lambda case, sizes: case != "growth" or sizes.grown > 0,
-)  # fmt: skip
+SUITE = GoalSuite(NAME, GOALS, PRESETS, CASES, "roofline", _lines)
 
 
 def run_speed(

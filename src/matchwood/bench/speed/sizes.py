@@ -17,13 +17,10 @@ class Sizes(NamedTuple):
     calls: int
     rounds: int
     """Timed passes of the large cases."""
-    grown: int = 0
-    """Subscriptions of the row `growth`; 0: not measured."""
 
 
 PRESETS = {
     "smoke": Sizes(10_000, 60, 500, 300, 500, 100, 2),
     "small": Sizes(1_000_000, 200, 50_000, 20_000, 20_000, 5_000, 5),
-    "large": Sizes(1_000_000, 200, 50_000, 20_000, 100_000, 5_000, 5, 10_000_000),
 }
-"""`small` has the sizes of the goals and takes some minutes; `large` adds 10M subscriptions."""
+"""`small` has the sizes of the goals, takes some minutes, and needs 5 GB for 10M subscriptions."""

@@ -15,7 +15,7 @@ import numpy as np
 from matchwood import Matcher
 from matchwood.bench.goals import AnswersDiffer, Measured, agree, seconds
 from matchwood.bench.speed.sizes import Sizes
-from matchwood.encode.json_events import JsonLines
+from matchwood.encode.json.events import JsonLines
 from matchwood.errors import MatchwoodError
 from matchwood.workload import Workload, event_dicts, find_workload
 from matchwood.workload.tables import wide_events

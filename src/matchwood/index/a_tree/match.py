@@ -47,16 +47,16 @@ FULL = -1
 class Matching(NamedTuple):
     """Scratch of one matcher; all but the clock are as long as `node`.
 
-    A link p is a node, or ~slot of a top: both have a place in `truth`, at S + p for S slots.
+    A link p is a node, or ~slot of a top: the entry of both in `truth` is S + p, for S slots.
     """
 
-    truth: np.ndarray  # uint8, S more: the signature of the event for which a node is true
-    queue: np.ndarray  # int32: nodes that are true, in the order in which they became so
-    row: np.ndarray  # int32[, 2]: what is `hot` of a wave of nodes
-    sole: np.ndarray  # int32: links to ORs, each the one parent of a node of the wave
-    opened: np.ndarray  # int32[, 3]: where parents, or children, of a row of nodes are
-    pending: np.ndarray  # int32: ANDs that wait until their level has come
-    ready: np.ndarray  # int32: those whose level has come
+    truth: np.ndarray  # uint8, S more: the signature of the last event for which a node was true
+    queue: np.ndarray  # int32: nodes that are true, in the order in which they became true
+    row: np.ndarray  # int32[, 2]: copies of the `hot` rows of a wave of nodes
+    sole: np.ndarray  # int32: links to ORs that are the only parent of a node of the wave
+    opened: np.ndarray  # int32[, 3]: positions in `word` of blocks of parents or children
+    pending: np.ndarray  # int32: ANDs to test once all nodes of lower levels are done
+    ready: np.ndarray  # int32: ANDs of the lowest pending level, to test now
     clock: np.ndarray  # int64[1]: the signature
 
 
@@ -107,7 +107,7 @@ _view_of, _mine_of = VIEW.reader(), MINE.reader()
 
 @part
 def next_signature(matching):
-    """A signature that no node has; all are cleared once in 255 events."""
+    """The next signature, in no entry of `truth`; every 255 events `truth` is cleared for this."""
     if matching.clock[0] == LAST_SIGNATURE:
         matching.truth[:] = 0
         matching.clock[0] = 0
@@ -117,7 +117,7 @@ def next_signature(matching):
 
 @part
 def emit(x, v, out, n):
-    """Write the expressions of a node; returns the new end, or FULL."""
+    """Write the slots of a node's expressions to `out`; returns the new end, or FULL."""
     slot = x.hot[v, SLOT]
     if slot >= 0:
         if n == len(out):
@@ -137,9 +137,10 @@ def emit(x, v, out, n):
 
 @part
 def _open(x, matching, head, tail, out, n, n_pending):
-    """Emit queue[head:tail] and find whom to tell: one OR, one AND that waits, or a block.
+    """Write the slots of queue[head:tail] to `out` and sort the nodes by their parents.
 
-    Returns the end of `out` (FULL: no room), and how many of each there are.
+    A node has one OR parent (goes to `sole`), one AND parent (to `pending`) or a block of parents
+    (to `opened`).  Returns the end of `out` (FULL: no room) and the lengths of the three.
     """
     row, sole, opened, pending = matching.row, matching.sole, matching.opened, matching.pending
     n_sole, n_opened = np.int64(0), np.int64(0)
@@ -173,9 +174,9 @@ def _open(x, matching, head, tail, out, n, n_pending):
 
 @part
 def _propagate(x, matching, n_sole, n_opened, tail, n_pending, out, n):
-    """Make OR parents true, or give them out, and let AND parents wait.
+    """Mark OR parents as true and queue them, or write their slots; add AND parents to `pending`.
 
-    Returns the ends of both queues and of `out` (FULL: no room).
+    Returns the ends of `queue`, `pending` and `out` (FULL: no room).
     """
     truth, queue, opened = matching.truth, matching.queue, matching.opened
     now = np.uint8(matching.clock[0])
@@ -211,9 +212,9 @@ def _propagate(x, matching, n_sole, n_opened, tail, n_pending, out, n):
 
 @part
 def _make_ready(x, matching, n_pending):
-    """Take the lowest ANDs out of those that wait; returns how many, and how many wait on.
+    """Move the ANDs of the lowest level from `pending` to `ready`; returns both lengths.
 
-    Nothing waits below them, so all that they depend on is decided.
+    No AND of a lower level is pending, so the truth of their children is final.
     """
     pending, ready = matching.pending, matching.ready
     lowest = np.int64(2**30)
@@ -231,10 +232,11 @@ def _make_ready(x, matching, n_pending):
 
 @part
 def _evaluate(x, matching, now, n_ready, tail):
-    """Which of the ready ANDs are true; returns the end of the queue.
+    """Queue the ready ANDs that are true; returns the end of `queue`.
 
-    Also how many of the others have expressions: candidates in vain.  The first child gave access;
-    the second decides most of them, so it is asked for all before the others are.
+    Also returns how many of the others have expressions: candidates that do not match.  The first
+    child is true, since it gave access.  The second child decides most ANDs, so it is tested for
+    all of them before any other child.
     """
     truth, ready, opened = matching.truth, matching.ready, matching.opened
     slots, in_vain, kept = len(x.root_of), np.int64(0), np.int64(0)
@@ -261,10 +263,10 @@ def _evaluate(x, matching, now, n_ready, tail):
 
 @part
 def match_event(x, matching, found, first, n_found, out, n):
-    """All expressions that follow from the n_found predicates from found[first] on.
+    """Write the expressions that hold when predicates found[first : first + n_found] hold.
 
-    Returns the end of `out` (FULL: no room), the nodes looked at, and the expressions among them
-    that do not match.
+    Returns the end of `out` (FULL: no room), the number of nodes visited, and the number of
+    expressions that were candidates and do not match.
     """
     now = next_signature(matching)
     for f in range(n_found):
@@ -294,13 +296,13 @@ def match_event(x, matching, found, first, n_found, out, n):
 @kernel
 def match_events(bound, mine, bound_query, first, stamp):
     """Match events first..; returns the number of events done (fewer: `out` is full)."""
-    view, own, query = _view_of(bound), _mine_of(mine), query_of(bound_query)
+    view, memory, query = _view_of(bound), _mine_of(mine), query_of(bound_query)
     events, output = query.events, query.output
-    x, matching, scratch = view.graph, own.matching, own.found
+    x, matching, scratch = view.graph, memory.matching, memory.found
     finder = Finder(view.stabbing, view.segments, view.on_node, view.predicates, scratch)
     offsets, out = output.offsets, output.out
     for e in range(first, len(events.start) - 1):
-        n_found, n_nodes, n_tested = stab_event(finder, events, e, stamp + e, own.board)
+        n_found, n_nodes, n_tested = stab_event(finder, events, e, stamp + e, memory.board)
         n, n_looked_at, in_vain = match_event(
             x, matching, scratch.found, np.int64(0), n_found, out, offsets[e]
         )

@@ -85,8 +85,8 @@ _view_of, _mine_of = VIEW.reader(), MINE.reader()
 def _search_c_dir(tree, p, events, entry, stack, top):
     """SearchCDir: push every bucket of a p-node that shares a key with an entry of the event.
 
-    With the whole set of the entry, not only with its hull: a predicate that a bucket subsumes is
-    not verified again.
+    The keys of the entry are compared as a set, not only by its lowest and highest: a predicate
+    that a bucket subsumes is not verified again.
     """
     lo, hi = events.lo[entry], events.hi[entry]
     is_set = len(events.more) > 0 and events.more[entry] >= 0
@@ -160,14 +160,14 @@ def _match_event(tree, expressions, event, e, scratch, n, output, is_watched):
 @kernel
 def match_events(bound, mine, bound_query, first, stamp):
     """Match events first..; returns the number of events done (fewer: `out` is full)."""
-    view, own, query = _view_of(bound), _mine_of(mine), query_of(bound_query)
+    view, memory, query = _view_of(bound), _mine_of(mine), query_of(bound_query)
     events, output = query.events, query.output
-    tree, scratch, counters = view.tree, own.search, output.counters
+    tree, scratch, counters = view.tree, memory.search, output.counters
     for e in range(first, len(events.start) - 1):
         candidates, tested = counters[CANDIDATES], counters[PREDICATES]
-        post_event(events, e, stamp + e, own.board)
+        post_event(events, e, stamp + e, memory.board)
         post_offsets(tree.postings, events, e, scratch.posted)
-        event = Posted(events, stamp + e, own.board, view.predicates)
+        event = Posted(events, stamp + e, memory.board, view.predicates)
         is_watched = (stamp + e) % WATCH == 0
         n = _match_event(
             tree, view.expressions, event, e, scratch, output.offsets[e], output, is_watched
@@ -182,7 +182,7 @@ def match_events(bound, mine, bound_query, first, stamp):
 
 @kernel
 def absorb_visits(search, scratch):
-    """Add what searches have noted to the counts of the tree, and leave nothing noted."""
+    """Add the visits that searches counted in their scratch to the tree, and set these to zero."""
     for i in range(search.count[N_NOTED]):
         c = search.noted[i]
         scratch.visits[c] += search.visits[c]

@@ -27,7 +27,7 @@ from matchwood.index.blocks.members import (
     list_members,
 )
 from matchwood.index.blocks.pack import Members, Plan, Shares, Source, Target, pack_blocks
-from matchwood.index.blocks.words import Blocks, Codes, Places
+from matchwood.index.blocks.words import MOST_FOLDED, MOST_MEMBERS, Blocks, Codes, Places
 from matchwood.index.pst.bloom import Division, PSTBloom
 from matchwood.kernel.interval_kernels import MAX_KEY, MIN_KEY
 
@@ -61,7 +61,7 @@ def build_structure(table: ExpressionTable, slots: np.ndarray, config: Any) -> S
     used = np.flatnonzero(np.isfinite(division.costs))
     n_attributes = table.n_attributes
     codes = make_codes(p, used, n_attributes)
-    coded, pool = _coded(p, used, codes)
+    coded, pool = _coded(p, used, codes, division.costs)
     members, dim_start, first_key = _members(table, chosen, items, division, n_attributes)
     places = _places(codes, dim_start, first_key)
     plan, shares = _plan(division, n_attributes), _shares(config)
@@ -79,7 +79,16 @@ def empty_structure() -> Structure:
     none, one = np.empty(0, np.int64), np.zeros(1, np.int64)
     no_guide = np.empty(0, np.int32)
     no_codes = Codes(
-        np.empty(0, np.int32), none, one, np.empty(0, np.uint16), one, none, none, one, no_guide
+        np.empty(0, np.int32),
+        none,
+        one,
+        np.empty(0, np.uint16),
+        one,
+        none,
+        none,
+        one,
+        no_guide,
+        np.empty(0, np.uint8),
     )
     no_places = Places(one, np.empty(0, np.int32), none, one, no_guide, one)
     no_blocks = Blocks(
@@ -148,10 +157,19 @@ def make_codes(p: PredicateLayout, used: np.ndarray, n_attributes: int) -> Codes
         shift,
         _offsets(size),
         np.empty(int(size.sum()), np.int32),
+        np.empty(n_attributes, np.uint8),
     )
     lay_dense(start, marks, codes)
     guide_codes(codes)
-    return codes
+    return codes._replace(fold=folds_of(codes.n))
+
+
+def folds_of(n_codes: np.ndarray) -> np.ndarray:
+    """Bits that codes lose when they are folded, by how many there are."""
+    fold = np.zeros(len(n_codes), np.uint8)
+    for bits in range(32):
+        fold[(n_codes - 1) >> bits >= MOST_FOLDED] = bits + 1
+    return fold
 
 
 def _guides(span: np.ndarray, most: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -200,13 +218,16 @@ def _sorted_cuts(
     return np.searchsorted(attrs, np.arange(n_attributes + 1)).astype(np.int64), cuts
 
 
-def _coded(p: PredicateLayout, used: np.ndarray, codes: Codes) -> tuple[Coded, np.ndarray]:
+def _coded(
+    p: PredicateLayout, used: np.ndarray, codes: Codes, odds: np.ndarray
+) -> tuple[Coded, np.ndarray]:
     """Predicates in codes, and the pool of sets that do not fit into cells."""
     arena = len(p.interval_lo)
     coded = Coded(
         cell=np.empty(len(p.attr), np.int64),
         interval_low=np.empty(arena, np.int32),
         interval_high=np.empty(arena, np.int32),
+        odds=odds,
     )
     pool = np.empty(encode_predicates(p, used, codes, coded), np.int32)
     fill_pool(p, used, codes, coded, pool)
@@ -233,7 +254,8 @@ def _members(
     listed = np.empty(int(start[-1]), np.int32)
     order = np.argsort(shape, kind="stable")
     list_members(spaces, dim_start, p, division.access, order, start[:-1].copy(), listed)
-    return Members(chosen, items, skipped, start, listed), dim_start, spaces.cut[at]
+    access = np.where(division.access < 0, ~division.access, division.access)
+    return Members(chosen, items, access, skipped, start, listed), dim_start, spaces.cut[at]
 
 
 def _plan(division: Division, n: int) -> Plan:
@@ -250,6 +272,7 @@ def _plan(division: Division, n: int) -> Plan:
         column=np.zeros(n, np.int64),
         loss=np.zeros(n, np.float64),
         presence=named / (1.0 + named),
+        gate=np.zeros(2 * MOST_MEMBERS, np.int64),
     )
 
 

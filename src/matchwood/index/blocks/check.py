@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from matchwood.encode.expressions import ExpressionTable
-from matchwood.index.blocks.build import Structure
+from matchwood.index.blocks.build import Structure, folds_of
 from matchwood.index.blocks.check_layout import check_blocks, check_codes, check_places
 from matchwood.index.blocks.words import Blocks, Codes, Places
 from matchwood.kernel.arrays import named, restored
@@ -15,7 +15,7 @@ from matchwood.kernel.checks import Column, check, check_members, check_offsets,
 
 Layout = Mapping[str, np.ndarray]
 
-_COLUMNS = {
+CODE_COLUMNS = {
     "code_n": Column("int32", "A", 0),
     "code_low": Column("int64", "A"),
     "code_dense_start": Column("int64", "a"),
@@ -25,6 +25,12 @@ _COLUMNS = {
     "code_shift": Column("int64", "A", 0, 64),
     "code_guide_start": Column("int64", "a"),
     "code_guide": Column("int32", "G", 0),
+    "code_fold": Column("uint8", "A"),
+}
+"""The arrays of `Codes`."""
+
+_COLUMNS = {
+    **CODE_COLUMNS,
     "place_dim_start": Column("int64", "d"),
     "place_first_code": Column("int32", "N", 1),
     "place_shift": Column("int64", "D2", 0, 64),
@@ -84,6 +90,8 @@ def check_structure(table: ExpressionTable, slots: np.ndarray, layout: Layout) -
     expect(is_inside, "block_twin", "slots")
     codes, places, blocks = structure_of(layout)
     expect(check_codes(codes), "code_cut", "a code for each key")
+    folds = folds_of(codes.n)
+    expect(np.array_equal(codes.fold, folds), "code_fold", "what 8 bits need")
     expect(check_places(codes, places), "place_first_code", "spaces of all codes")
     seen = np.zeros(n_slots, np.bool_)
     expect(check_blocks(codes, blocks, seen), "block_word", "blocks of these expressions")

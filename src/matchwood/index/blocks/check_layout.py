@@ -29,6 +29,7 @@ from matchwood.index.blocks.words import (
     items_of,
     members_of,
     n_rows,
+    small_gate_attr,
 )
 from matchwood.kernel.interval_kernels import MIN_KEY
 from matchwood.kernel.jit import kernel, part
@@ -111,8 +112,21 @@ def _is_cell(codes, pool, word, k, end):
 
 
 @part
+def _is_gate(codes, word):
+    """Whether a word is a gate of a block."""
+    return cell_kind(word) == INTERVAL and cell_attr(word) < len(codes.n)
+
+
+@part
+def _are_gates(codes, gates):
+    """Whether both halves of an unsigned word are gates of a member."""
+    one, other = small_gate_attr(gates), small_gate_attr(gates >> np.uint64(32))
+    return one < np.uint64(len(codes.n)) and other < np.uint64(len(codes.n))
+
+
+@part
 def _has_columns(codes, blocks, at, end):
-    """Whether the columns of a block, their rows and its items lie inside it, in this order."""
+    """Whether columns and rows of a block, or gates, and items lie inside it, in this order."""
     word = blocks.word
     head, items = word[at], word[at + 1]
     n_members, n_columns = members_of(head), columns_of(head)
@@ -120,7 +134,12 @@ def _has_columns(codes, blocks, at, end):
     if items < 0 or items > end - at or at + items + ((n_members + 1) >> 1) > end:
         return False
     if is_row_block(head):
-        return HEAD + n_members <= items
+        if HEAD + n_members > items:
+            return False
+        for i in range(at + HEAD, at + HEAD + n_members):
+            if not _are_gates(codes, np.uint64(word[i])):
+                return False
+        return True
     before = HEAD + n_columns * (1 + n_words) + (n_words if has_entries(head) else 0)
     if before > items:
         return False
@@ -181,7 +200,7 @@ def check_blocks(codes, blocks, seen):
         at, end = blocks.at[b], blocks.at[b + 1]
         if end - at < HEAD:
             return False
-        if cell_kind(blocks.gate[b]) != INTERVAL or cell_attr(blocks.gate[b]) >= len(codes.n):
+        if not _is_gate(codes, blocks.gate[b]):
             return False
         head = blocks.word[at]
         if head < 0 or head >> 28 != 0 or members_of(head) < 1 or members_of(head) > MOST_MEMBERS:

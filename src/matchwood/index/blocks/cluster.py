@@ -19,17 +19,13 @@ from typing import NamedTuple
 
 import numpy as np
 
+from matchwood.index.blocks.codes import hull
 from matchwood.index.blocks.pack import gather, is_for_columns
 from matchwood.index.blocks.words import (
     MOST_CODE,
     MOST_MEMBERS,
     NO_GATE,
-    POOLED,
-    cell_at,
     cell_attr,
-    cell_high,
-    cell_kind,
-    cell_low,
     gate,
 )
 from matchwood.kernel.jit import kernel, part
@@ -58,17 +54,6 @@ class Clusters(NamedTuple):
 
 
 @part
-def _hull(coded, pool, pred):
-    """The lowest and the highest code of a predicate, as far as gates tell codes apart."""
-    cell = coded.cell[pred]
-    low, high = cell_low(cell), cell_high(cell)
-    if cell_kind(cell) == POOLED:
-        at = cell_at(cell)
-        low, high = np.int64(pool[at + 1]), np.int64(pool[at + 2 * np.int64(pool[at])])
-    return min(low, np.int64(MOST_CODE)), min(high, np.int64(MOST_CODE))
-
-
-@part
 def _find_gates(n_attrs, n, most, own, plan):
     """Attributes that enough members have: plan.loss is 0 for these, else NO_USE; how many."""
     found = np.int64(0)
@@ -91,7 +76,7 @@ def _rank_attributes(expressions, coded, pool, codes, members, first, end, plan)
             pred = expressions.code[k]
             attr = cell_attr(coded.cell[pred])
             if pred != members.skipped[m] and plan.loss[attr] != NO_USE:
-                low, high = _hull(coded, pool, pred)
+                low, high = hull(coded, pool, pred)
                 share = plan.presence[attr] * (high - low + 1) / codes.n[attr]
                 plan.loss[attr] += 1.0 - min(share, 1.0)
 
@@ -175,7 +160,8 @@ def _place_keys(coded, pool, n, rest, plan, clusters):
             clusters.key[rest] = i
             rest += 1
             continue
-        low, high = _hull(coded, pool, pred)
+        low, high = hull(coded, pool, pred)
+        low, high = min(low, np.int64(MOST_CODE)), min(high, np.int64(MOST_CODE))  # as `is_open`
         key = (low << (INDEX_BITS + CODE_BITS)) | (high << INDEX_BITS) | i
         clusters.key[plan.zero[attr]] = key
         plan.zero[attr] += 1

@@ -14,13 +14,15 @@ from matchwood.index.blocks.words import (
     POOLED,
     cell,
     cell_at,
+    cell_high,
     cell_kind,
+    cell_low,
     code_of,
     pooled_cell,
 )
 from matchwood.index.stabbing.segment_kernels import interval
 from matchwood.kernel.interval_kernels import MAX_KEY, MIN_KEY
-from matchwood.kernel.jit import kernel
+from matchwood.kernel.jit import kernel, part
 
 
 class Coded(NamedTuple):
@@ -29,6 +31,7 @@ class Coded(NamedTuple):
     cell: np.ndarray  # int64[P], see `words`; behind a MASK follow words made from its intervals
     interval_low: np.ndarray  # int32[], as predicates.interval_lo
     interval_high: np.ndarray  # int32[]
+    odds: np.ndarray  # float64[P], how likely an event satisfies each
 
 
 @kernel
@@ -155,3 +158,14 @@ def fill_pool(predicates, preds, codes, coded, pool):
         for i in range(n):
             pool[at + 1 + 2 * i] = coded.interval_low[first + i]
             pool[at + 2 + 2 * i] = coded.interval_high[first + i]
+
+
+@part
+def hull(coded, pool, pred):
+    """The lowest and the highest code of a predicate."""
+    cell = coded.cell[pred]
+    low, high = cell_low(cell), cell_high(cell)
+    if cell_kind(cell) == POOLED:
+        at = cell_at(cell)
+        low, high = np.int64(pool[at + 1]), np.int64(pool[at + 2 * np.int64(pool[at])])
+    return low, high

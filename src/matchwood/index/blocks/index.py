@@ -23,12 +23,13 @@ from matchwood.index.blocks.match import (
     View,
     match_blocks,
 )
+from matchwood.index.blocks.match_best import Ranks, best_of_blocks, match_best
 from matchwood.index.blocks.match_sets import match_sets
 from matchwood.index.blocks.pack import MOST_COLUMNS
 from matchwood.index.blocks.words import MOST_ATTRIBUTES, MOST_MEMBERS
 from matchwood.index.core.config import IndexConfig
 from matchwood.index.core.frame import BoundStep, Step, check_live
-from matchwood.index.core.scratch import Scratch
+from matchwood.index.core.scratch import Hits, Scratch
 from matchwood.index.core.static import StaticFrame
 from matchwood.kernel.arrays import doubled
 from matchwood.kernel.checks import Column, check, check_members
@@ -96,7 +97,7 @@ class BlockIndex(StaticFrame[Structure]):
 
     name: ClassVar[str] = "blocks"
     is_kept: ClassVar[bool] = True
-    LAYOUT_VERSION: ClassVar[int] = 1  # guides to codes and spaces
+    LAYOUT_VERSION: ClassVar[int] = 3  # gates of members, of all codes
     reads_table: ClassVar[bool] = False
     LAYOUT = VIEW
     SEARCH = MINE
@@ -118,16 +119,22 @@ class BlockIndex(StaticFrame[Structure]):
 
     def _stepper(self, events: EventBatch, scratch: Scratch) -> Step:
         part = scratch.of(self)
-        is_plain = events.lo is events.hi or bool((events.lo == events.hi).all())
         memory = self._arrays_in(scratch)
-        if is_plain:
-            events = events._replace(more=events.more[:0])
-        elif len(memory.seen) < self._n_slots:
+        if _are_values(events):
+            return self._whole_step(match_blocks, events._replace(more=events.more[:0]), scratch)
+        if len(memory.seen) < self._n_slots:
             part.arrays = memory._replace(seen=np.zeros(self._n_slots, np.int64))
-        kernel, view = (
-            (match_blocks, self._view) if is_plain else (match_sets, self._view_with_table)
-        )
-        attempt = self._attempt(kernel, events, scratch, view())
+        return self._whole_step(match_sets, events, scratch, self._view_with_table())
+
+    def _whole_step(
+        self,
+        kernel: Callable[..., int],
+        events: EventBatch,
+        scratch: Scratch,
+        view: View | None = None,
+    ) -> Step:
+        """The step that makes room where an event has too many blocks."""
+        attempt = self._attempt(kernel, events, scratch, view or self._view())
 
         def step(
             first: int, stamp: int, offsets: np.ndarray, out: np.ndarray, counters: np.ndarray
@@ -140,6 +147,38 @@ class BlockIndex(StaticFrame[Structure]):
                 self.make_room(scratch)
 
         return step
+
+    def search_best(
+        self,
+        events: EventBatch,
+        scratch: Scratch,
+        ranks: tuple[np.ndarray, np.ndarray, np.ndarray],
+        most: int,
+    ) -> Hits:
+        """Some matches of each event that have those of the `most` best ranks among them.
+
+        ranks  as `match_best.Ranks`.  Events of sets get all matches
+        """
+        if not _are_values(events):
+            return self.search(events, scratch)
+        scratch.begin()
+        self._arrays_in(scratch)
+        better, heap = Ranks(*ranks), np.empty(most, np.int32)
+
+        def kernel(bound: Any, mine: Any, query: Any, first: int, _stamp: int) -> int:
+            return match_best(bound, mine, query, better, heap, first)
+
+        step = self._whole_step(kernel, events._replace(more=events.more[:0]), scratch)
+        hits = scratch.run(events, self._table.n_attributes, step)
+        scratch.end()
+        return hits
+
+    def best_ranks(self, rank: np.ndarray) -> np.ndarray:
+        """The best rank of each block; rank is int32 by slot."""
+        assert self._binding is not None
+        view, best = self._view(), np.empty(len(self._built.blocks.gate), np.int32)
+        best_of_blocks(self._binding.of(view), rank, best)
+        return best
 
     def alone(self, events: EventBatch, scratch: Scratch) -> BoundStep:
         self._arrays_in(scratch)
@@ -215,10 +254,14 @@ class BlockIndex(StaticFrame[Structure]):
         check_structure(table, slots, layout)
 
 
+def _are_values(events: EventBatch) -> bool:
+    return events.lo is events.hi or bool((events.lo == events.hi).all())
+
+
 def _new_memory(n_attributes: int) -> Memory:
     return Memory(
         code=np.zeros(n_attributes, np.int32),
-        absent=np.zeros(1, np.int64),
+        fold_code=np.zeros(n_attributes, np.uint8),
         found=np.empty(2 * n_attributes, np.int64),
         block=np.empty(max(_SMALL, 2 * n_attributes), np.int64),
         row=np.empty(MOST_COLUMNS + 1, np.int64),

@@ -9,7 +9,7 @@ import numpy as np
 from matchwood.encode.expression_kernels import ExpressionLayout
 from matchwood.encode.predicate_kernels import PredicateLayout
 from matchwood.index.blocks.reach import clear_codes, find_blocks, find_spaces
-from matchwood.index.blocks.verify import ask_for_rows, test_block, test_entries
+from matchwood.index.blocks.verify import NO_BLOCK, ask_for_rows, test_block, test_entries
 from matchwood.index.blocks.words import Blocks, Codes, Places
 from matchwood.index.core.layout_kernels import BOARD, EXPRESSION_TABLE, PREDICATE_TABLE
 from matchwood.index.core.query_kernels import query_of
@@ -28,7 +28,7 @@ class Memory(NamedTuple):
     """What a search writes to: one for each thread."""
 
     code: np.ndarray  # int32[A], codes of the event at hand, 0 between events
-    absent: np.ndarray  # int64[1], bits of signatures that the event has not
+    fold_code: np.ndarray  # uint8[A], the same folded
     found: np.ndarray  # int64[2A], its spaces
     block: np.ndarray  # int64[], where the blocks of its spaces begin
     row: np.ndarray  # int64[MOST_COLUMNS + 1], rows of a block that decide
@@ -55,13 +55,14 @@ class Mine(NamedTuple):
     board: Board
 
 
+CODES = Layout(
+    Codes,
+    n="int32", low="int64", dense_start="int64", dense="uint16", cut_start="int64", cut="int64",
+    shift="int64", guide_start="int64", guide="int32", fold="uint8",
+)  # fmt: skip
 VIEW = Layout(
     View,
-    codes=Layout(
-        Codes,
-        n="int32", low="int64", dense_start="int64", dense="uint16", cut_start="int64",
-        cut="int64", shift="int64", guide_start="int64", guide="int32",
-    ),
+    codes=CODES,
     places=Layout(
         Places,
         dim_start="int64", first_code="int32", shift="int64", guide_start="int64", guide="int32",
@@ -79,7 +80,7 @@ MINE = Layout(
     Mine,
     memory=Layout(
         Memory,
-        code="int32", absent="int64", found="int64", block="int64", row="int64", pending="int64",
+        code="int32", fold_code="uint8", found="int64", block="int64", row="int64", pending="int64",
         work="int64", seen="int64", clock="int64",
     ),
     board=BOARD,
@@ -104,7 +105,7 @@ def match_blocks(bound, bound_mine, bound_query, first, stamp):
         n_spaces = find_spaces(view.codes, places, events, e, scratch)
         n_blocks = find_blocks(places, blocks, n_spaces, scratch)
         if n_blocks > len(block):
-            clear_codes(events, e, code)
+            clear_codes(events, e, scratch)
             work[NODES] = n_blocks
             return ~np.int64(e)
         for i in range(min(np.int64(FAR_AHEAD), n_blocks)):
@@ -117,16 +118,15 @@ def match_blocks(bound, bound_mine, bound_query, first, stamp):
             if i + FAR_AHEAD < n_blocks:
                 prefetch(blocks.word, block[i + FAR_AHEAD])
                 prefetch(blocks.word, block[i + FAR_AHEAD] + 8)
-            if i + AHEAD < n_blocks:
-                ask_for_rows(blocks.word, block[i + AHEAD], code)
-            n, n_pending = test_block(blocks, block[i], scratch, out, n, n_pending)
+            ahead = block[i + AHEAD] if i + AHEAD < n_blocks else np.int64(NO_BLOCK)
+            n, n_pending = test_block(blocks, block[i], ahead, scratch, out, n, n_pending)
             is_due = n_pending > MOST_PENDING or n_pending >= query.most[0]
             if n >= 0 and (is_due or i + 1 == n_blocks):
                 n = test_entries(blocks, scratch, n_pending, out, n)
                 n_pending = np.int64(0)
             if n < 0 or n - output.offsets[e] >= query.most[0]:
                 break
-        clear_codes(events, e, code)
+        clear_codes(events, e, scratch)
         if n < 0:
             return e
         finish_event(e, n, work[NODES], work[CANDIDATES], work[PREDICATES], output)

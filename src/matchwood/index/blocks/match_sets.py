@@ -6,18 +6,7 @@ import numpy as np
 
 from matchwood.index.blocks.match import mine_of, view_of
 from matchwood.index.blocks.verify import FULL
-from matchwood.index.blocks.words import (
-    HEAD,
-    code_of,
-    columns_of,
-    entry_item,
-    entry_of,
-    has_entries,
-    is_row_block,
-    items_of,
-    members_of,
-    place_of,
-)
+from matchwood.index.blocks.words import code_of, item_of, members_of, place_of
 from matchwood.index.core.hit_kernels import all_hold
 from matchwood.index.core.query_kernels import query_of
 from matchwood.kernel.jit import kernel, part
@@ -49,18 +38,9 @@ def _try_block(b, view, scratch, event, out, n):
     """Test every slot of a block; returns the end of `out`, or FULL."""
     blocks = view.blocks
     at = blocks.at[b]
-    head = blocks.word[at]
     scratch.work[NODES] += 1
-    first = items_of(blocks.word, at)
-    having = at + HEAD + columns_of(head) * (1 + ((members_of(head) + 63) >> 6))
-    for i in range(first, first + members_of(head)):
-        item = np.int64(blocks.half[i])
-        m = i - first
-        has_entry = is_row_block(head)
-        if has_entries(head) and not has_entry:
-            has_entry = ((blocks.word[having + (m >> 6)] >> (m & 63)) & 1) != 0
-        if has_entry:
-            item = entry_item(blocks.word[entry_of(blocks.half, i)])
+    for m in range(members_of(blocks.word[at])):
+        item = item_of(blocks, at, m)
         begin, last = np.int64(0), np.int64(1)
         if item < 0:
             begin, last = blocks.twin_start[~item], blocks.twin_start[~item + 1]

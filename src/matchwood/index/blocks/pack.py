@@ -9,6 +9,14 @@ import numpy as np
 from matchwood.encode.expression_kernels import ExpressionLayout
 from matchwood.encode.predicate_kernels import PredicateLayout
 from matchwood.index.blocks.codes import Coded
+from matchwood.index.blocks.entries import (
+    NONE,
+    choose_gates,
+    count_entries,
+    decided_by_gate,
+    write_cells,
+    write_gates,
+)
 from matchwood.index.blocks.words import (
     HEAD,
     INTERVAL,
@@ -25,7 +33,6 @@ from matchwood.index.blocks.words import (
     entry_head,
     header,
     n_rows,
-    signature_bit,
 )
 from matchwood.kernel.jit import kernel, part, prefetch
 
@@ -40,7 +47,8 @@ class Members(NamedTuple):
 
     slot: np.ndarray  # int32[M], one of equal subscriptions
     item: np.ndarray  # int32[M], what a block has for it: the slot, or ~twins
-    skipped: np.ndarray  # int32[M], the access predicate if reaching a space proves it, or -1
+    access: np.ndarray  # int32[M], the access predicate
+    skipped: np.ndarray  # int32[M], the same if reaching a space proves it, or -1
     start: np.ndarray  # int64[N + 1], slice of `listed` that belongs to a space
     listed: np.ndarray  # int32[], positions of the arrays above
 
@@ -57,6 +65,7 @@ class Plan(NamedTuple):
     column: np.ndarray  # int64[A], those that have columns
     loss: np.ndarray  # float64[A], members that a column excludes on average
     presence: np.ndarray  # float64[A], how likely an event has each attribute
+    gate: np.ndarray  # int64[2 * MOST_MEMBERS], predicates of the gates of members, or NONE
 
 
 class Shares(NamedTuple):
@@ -234,34 +243,6 @@ def _toggle_all(source, pred, rows, bit):
 
 
 @part
-def _write_cell(predicates, coded, pred, word, at):
-    """Write a cell; returns the position behind it."""
-    cell = coded.cell[pred]
-    word[at] = cell
-    if cell_kind(cell) == MASK:
-        low, first = cell_low(cell), np.int64(predicates.interval_start[pred])
-        for i in range(first, first + predicates.n_intervals[pred]):
-            for code in range(coded.interval_low[i], coded.interval_high[i] + 1):
-                offset = np.int64(code) - low
-                word[at + 1 + (offset >> 6)] |= np.int64(1) << (offset & 63)
-    return at + cell_words(cell)
-
-
-@part
-def _write_cells(source, begin, end, skipped, plan, word, to):
-    """Write the cells of a member, intervals before sets; returns the position behind them."""
-    for is_set in range(2):
-        for k in range(begin, end):
-            pred = np.int64(source.expressions.code[k])
-            cell = source.coded.cell[pred]
-            if pred == skipped or (cell_kind(cell) != INTERVAL) != is_set:
-                continue
-            if plan.shift[cell_attr(cell)] != 0:
-                to = _write_cell(source.predicates, source.coded, pred, word, to)
-    return to
-
-
-@part
 def _write_members(source, members, first, end, plan, target, at, where):
     """Write items and entries, and change bits in the rows of columns; whether there are twins."""
     expressions, coded = source.expressions, source.coded
@@ -282,8 +263,6 @@ def _write_members(source, members, first, end, plan, target, at, where):
             shift = plan.shift[attr]
             if pred == members.skipped[m]:
                 continue
-            if is_rows:
-                word[at + HEAD + i] |= signature_bit(attr)
             if shift == NO_COLUMN:
                 continue
             word[plan.zero[attr] + w] |= bit
@@ -292,7 +271,12 @@ def _write_members(source, members, first, end, plan, target, at, where):
                 rows = Rows(word, plan.rows[attr] + w, n_words, shift, height)
                 _toggle_all(source, pred, rows, bit)
         if entries_at > 0:
-            after = _write_cells(source, begin, last, members.skipped[m], plan, word, to + 1)
+            one = other = np.int64(NONE)
+            if is_rows:
+                one = decided_by_gate(source, plan.gate[2 * i])
+                other = decided_by_gate(source, plan.gate[2 * i + 1])
+            without = (np.int64(members.skipped[m]), one, other)
+            after = write_cells(source, begin, last, without, plan, word, to + 1)
             if after > to + 1 or is_rows:
                 if not is_rows:
                     word[having + w] |= bit
@@ -314,21 +298,6 @@ def _finish_column(word, zero, rows, n_words, height, n_members):
             word[rows + n_words + w] ^= word[zero + w]
         for r in range(2, height):
             word[rows + r * n_words + w] ^= word[rows + (r - 1) * n_words + w]
-
-
-@part
-def _count_entries(expressions, coded, members, first, end, plan):
-    """How many members have a predicate that columns do not decide."""
-    n = np.int64(0)
-    for i in range(first, end):
-        m = members.listed[i]
-        begin = expressions.start[members.slot[m]]
-        for k in range(begin, begin + expressions.size[members.slot[m]]):
-            pred = expressions.code[k]
-            if pred != members.skipped[m] and plan.shift[cell_attr(coded.cell[pred])] != 0:
-                n += 1
-                break
-    return n
 
 
 @part
@@ -361,12 +330,16 @@ def _pack(source, members, first, end, plan, shares, target, at):
         entries_at = words
         words += cells + n
         if n_columns > 0:
-            words -= n - _count_entries(expressions, coded, members, first, end, plan)
+            words -= n - count_entries(expressions, coded, members, first, end, plan)
+        else:
+            words -= choose_gates(source, members, first, end, plan)
     else:
         first_row = HEAD + n_columns * (1 + n_words)
     is_full = at + words > len(word)
     if not is_full:
         _lay_columns(codes, plan, n_columns, n_words, first_row, word, at)
+        if cells > 0 and n_columns == 0:
+            write_gates(source, n, plan, word, at)
         where = (items_at, entries_at, at + having if having >= 0 else having, n_words)
         has_twins = _write_members(source, members, first, end, plan, target, at, where)
         for c in range(n_columns):

@@ -7,29 +7,28 @@ import numpy as np
 from matchwood.index.blocks.words import (
     ask_for_code,
     code_of,
+    folded,
     guide_of,
     is_open,
     place_of,
-    signature_bit,
 )
 from matchwood.kernel.jit import part, prefetch
 
 
 @part
-def clear_codes(events, e, code):
+def clear_codes(events, e, scratch):
+    """Forget the codes of an event."""
     for entry in range(events.start[e], events.start[e + 1]):
         attr = np.int64(events.attr[entry])
-        if attr < len(code):
-            code[attr] = 0
+        if attr < len(scratch.code):
+            scratch.code[attr] = 0
+            scratch.fold_code[attr] = 0
 
 
 @part
 def find_spaces(codes, places, events, e, scratch):
-    """Write the codes of an event's keys, its spaces, and the bits of attributes that it has not.
-
-    Returns how many spaces there are.
-    """
-    n_attributes, present, n = len(codes.n), np.int64(0), np.int64(0)
+    """Write the codes of an event's keys, and its spaces; returns how many these are."""
+    n_attributes, n = len(codes.n), np.int64(0)
     first, end = events.start[e], events.start[e + 1]
     for entry in range(first, end):
         attr = np.int64(events.attr[entry])
@@ -41,7 +40,7 @@ def find_spaces(codes, places, events, e, scratch):
             continue
         code = code_of(codes, attr, events.lo[entry])
         scratch.code[attr] = code
-        present |= signature_bit(attr)
+        scratch.fold_code[attr] = folded(code, codes.fold[attr])
         for dim in range(2 * attr, 2 * attr + 2):
             if places.dim_start[dim] < places.dim_start[dim + 1]:
                 prefetch(places.guide, guide_of(places, dim, code))
@@ -52,7 +51,6 @@ def find_spaces(codes, places, events, e, scratch):
         place = place_of(places, dim, np.int64(scratch.code[dim >> 1]))
         prefetch(places.block, place)
         scratch.found[i] = place
-    scratch.absent[0] = ~present
     return n
 
 

@@ -1,4 +1,4 @@
-"""Kernels that test a block: rows of bits, signatures, then entries; what holds is written out."""
+"""Kernels that test a block: rows of bits, gates, then entries; what holds is written out."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from matchwood.index.blocks.words import (
     HEAD,
     INTERVAL,
     MASK,
+    MOST_MEMBERS,
     PRESENCE,
     cell_at,
     cell_attr,
@@ -25,36 +26,53 @@ from matchwood.index.blocks.words import (
     has_twins,
     in_pool,
     is_row_block,
+    is_small_open,
     items_of,
     members_of,
 )
-from matchwood.kernel.jit import bits_set, lowest_bit, part, prefetch
+from matchwood.kernel.jit import bits_set, either, lowest_bit, part, prefetch
 from matchwood.kernel.verify_kernels import CANDIDATES, NODES, PREDICATES
 
 FEW = 12
 """Bits of a word up to which they are looked for one by one."""
 
 ENTRIES_AHEAD = 16
-"""How many entries before its turn an entry is asked for.
+"""How many entries before its turn an entry is asked for."""
 
-Asking for all of them when they are deferred takes twice as long: more are on their way than a
-processor can wait for (`python benchmarks/blocks.py 1000000 pstree`).
+FEW_OPEN = 3
+"""An entry is asked for when it is deferred if fewer than 1 / FEW_OPEN of a row block's first gates
+are open.  Of more, or of column blocks, more would be on their way than a processor can wait for.
 """
 
-ONE = np.uint64(1)
+ONE, HALF = np.uint64(1), np.uint64(32)
 """Positions in inner loops are unsigned: a signed one is compared with 0 at every access."""
+
+NO_BLOCK = -1
+"""Where no block is."""
+
+MEMBERS_ASKED = 64
+"""Members of a row block that are asked for at a time."""
 
 FULL = -1
 """Where the slots of a block end: the output has no room for them."""
 
 
 @part
+def ask_for_members(word, at, first, end):
+    """Ask for gates and items of some members of a row block."""
+    end, items = min(end, members_of(word[at])), at + word[at + 1]
+    for i in range(first, end, 8):
+        prefetch(word, at + HEAD + i)
+    for i in range(first, end, 16):
+        prefetch(word, items + (i >> 1))
+
+
+@part
 def ask_for_rows(word, at, code):
-    """Ask for the rows of a block that an event needs."""
+    """Ask for what an event needs of a block before its entries."""
     head = word[at]
     if is_row_block(head):
-        for line in range(at + 16, at + word[at + 1] + (members_of(head) >> 1) + 1, 8):
-            prefetch(word, line)
+        ask_for_members(word, at, np.int64(0), members_of(head))
         return
     n_words = (members_of(head) + 63) >> 6
     n_columns = columns_of(head)
@@ -151,33 +169,61 @@ def _defer(blocks, first, w, left, pending, n_pending):
 
 
 @part
-def _test_rows(blocks, at, n_members, scratch, n_pending):
-    """Defer the members of a row block whose attributes the event has; returns the new number.
+def _test_gates(blocks, at, n_members, ahead, scratch, n_pending):
+    """Append the members of a row block whose first gates are open; returns the new number.
 
-    No branch depends on the outcome: a wrong guess would cost more than the test.
+    No branch depends on the outcome: a wrong guess would cost more than the test.  Members of the
+    row block `ahead` are asked for meanwhile, some at a time: a processor can wait for few lines.
     """
-    word, half, pending, absent = blocks.word, blocks.half, scratch.pending, scratch.absent[0]
-    first, n = np.uint64(items_of(word, at)), np.uint64(n_pending)
-    signatures = np.uint64(at + HEAD)
-    for i in range(np.uint64(n_members)):
-        pending[n] = np.int64((first + i) >> ONE) + half[first + i]  # entry_of, without a sign
-        n += np.uint64((word[signatures + i] & absent) == 0)
+    word, pending, now = blocks.word, scratch.pending, scratch.fold_code
+    gates, end = np.uint64(at + HEAD), np.uint64(n_pending)
+    for begin in range(np.int64(0), n_members, MEMBERS_ASKED):
+        if ahead != NO_BLOCK:
+            ask_for_members(word, ahead, begin, begin + MEMBERS_ASKED)
+        last = min(begin + MEMBERS_ASKED, n_members)
+        for i in range(np.uint64(begin), np.uint64(last)):
+            pending[end] = np.int64(i)
+            end += np.uint64(is_small_open(np.uint64(word[gates + i]), now))
+    if ahead != NO_BLOCK:
+        asked = (n_members + MEMBERS_ASKED - 1) // MEMBERS_ASKED * MEMBERS_ASKED
+        ask_for_members(word, ahead, asked, np.int64(MOST_MEMBERS))
+    return np.int64(end)
+
+
+@part
+def _test_rows(blocks, at, n_members, ahead, scratch, n_pending):
+    """Defer the members of a row block whose gates are open; returns the new number."""
+    word, half, pending, now = blocks.word, blocks.half, scratch.pending, scratch.fold_code
+    first, gates = np.uint64(items_of(word, at)), np.uint64(at + HEAD)
+    n, end = np.uint64(n_pending), _test_gates(blocks, at, n_members, ahead, scratch, n_pending)
+    are_few = FEW_OPEN * (end - n_pending) < n_members
+    for k in range(n, np.uint64(end)):
+        i = np.uint64(pending[k])
+        entry = np.int64((first + i) >> ONE) + half[first + i]  # entry_of, without a sign
+        is_open = is_small_open(np.uint64(word[gates + i]) >> HALF, now)
+        prefetch(word, either(is_open & are_few, entry, at))
+        pending[n] = entry
+        n += np.uint64(is_open)
     return np.int64(n)
 
 
 @part
-def test_block(blocks, at, scratch, out, n, n_pending):
+def test_block(blocks, at, ahead, scratch, out, n, n_pending):
     """Append the slots of a block that hold to `out`, defer those that have entries.
 
-    Returns the end of `out`, or FULL, and the number of those deferred.
+    Asks for the block `ahead`, if there is one.  Returns the end of `out`, or FULL, and the number
+    of those deferred.
     """
     word = blocks.word
     head = word[at]
+    if ahead != NO_BLOCK and not (is_row_block(head) and is_row_block(word[ahead])):
+        ask_for_rows(word, ahead, scratch.code)
+        ahead = np.int64(NO_BLOCK)
     n_members, work = members_of(head), scratch.work
     if is_row_block(head):
         work[NODES] += 1
         work[CANDIDATES] += n_members
-        return n, _test_rows(blocks, at, n_members, scratch, n_pending)
+        return n, _test_rows(blocks, at, n_members, ahead, scratch, n_pending)
     n_rows = _find_rows(word, at, head, scratch.code, scratch.row)
     work[NODES] += 1
     work[CANDIDATES] += n_members

@@ -1,14 +1,16 @@
 """Kernels of the words that a block is made of: headers, columns, cells; and codes of keys.
 
     column block  [header][parts][columns][rows 0][has an entry][other rows][items][entries]
-    row block     [header][parts][signatures][items][entries]    no columns; all have entries
+    row block     [header][parts][gates][items][entries]         no columns; all have entries
 
     header  columns 16 | twins 1 | entries 1 | members 10                 bits, high to low
     parts   where the items begin, in words from the header
     item    of a member without an entry: its slot, or ~t for all slots of the twins t (32 bits)
             of one with an entry: where this is, in words from the word of the item
-    entry   [words 32 | item 32][cell][cell] ...   what columns do not decide, intervals first
-    signature     a bit for the attribute of each cell (64 bits)
+    entry   [words 32 | item 32][cell][cell] ...   what columns and an exact gate do not decide,
+            intervals first
+    gates   of a member, two in a word: attribute 16 | low 8 | high - low 8     in folded codes
+            the hulls of what it accepts of two attributes
     column  attribute 24 | shift 8 | row 1 32 (in words from the header)
     cell    kind 2 | attribute 24 | low 18 | high 18                      INTERVAL, MASK
             kind 2 | attribute 24 | position in `pool` 36                 POOLED
@@ -44,6 +46,12 @@ MOST_MASK = 4
 HEAD = 2
 """Words before the first column."""
 
+MOST_FOLDED, FOLDED_ATTRIBUTES = 2**8 - 1, 2**16
+"""The highest folded code; attributes that gates of members may be about."""
+
+NO_SMALL_GATE = MOST_FOLDED
+"""A gate of a member that is always open."""
+
 NO_GATE = MOST_CODE
 """A gate that is always open: all codes of attribute 0, and its absence."""
 
@@ -67,6 +75,7 @@ class Codes(NamedTuple):
     shift: np.ndarray  # int64[A]
     guide_start: np.ndarray  # int64[A + 1]
     guide: np.ndarray  # int32[], counted from cut_start[a]
+    fold: np.ndarray  # uint8[A], bits that folding drops from codes
 
 
 class Places(NamedTuple):
@@ -132,12 +141,6 @@ def is_row_block(head):
 
 
 @part
-def signature_bit(attr):
-    """The bit of an attribute in signatures."""
-    return np.int64(1) << ((attr ^ (attr >> 6) ^ (attr >> 12)) & 63)
-
-
-@part
 def items_of(word, at):
     """Where the items of a block are, in halves."""
     return 2 * (at + word[at + 1])
@@ -147,6 +150,19 @@ def items_of(word, at):
 def entry_of(half, i):
     """Where the entry of the member with item i (in halves) is."""
     return (i >> 1) + half[i]
+
+
+@part
+def item_of(blocks, at, m):
+    """The slot of member m of a block, or ~t for the twins t."""
+    head, i = blocks.word[at], items_of(blocks.word, at) + m
+    has_entry = is_row_block(head)
+    if has_entries(head) and not has_entry:
+        having = at + HEAD + columns_of(head) * (1 + ((members_of(head) + 63) >> 6))
+        has_entry = ((blocks.word[having + (m >> 6)] >> (m & 63)) & 1) != 0
+    if has_entry:
+        return entry_item(blocks.word[entry_of(blocks.half, i)])
+    return np.int64(blocks.half[i])
 
 
 @part
@@ -239,6 +255,30 @@ def cell_words(word):
 def gate(attr, low, high):
     """The gate of a block: what members need of an attribute lies inside these codes."""
     return cell(INTERVAL, attr, min(low, np.int64(MOST_CODE)), min(high, np.int64(MOST_CODE)))
+
+
+@part
+def folded(code, fold):
+    """A code in 8 bits, neighbours in one where there are many; 0 for an absent attribute."""
+    return ((np.int64(code) - 1) >> np.int64(fold)) + 1
+
+
+@part
+def small_gate(attr, low, high):
+    """A gate of a member, in folded codes."""
+    return (np.int64(attr) << 16) | (low << 8) | (high - low)
+
+
+@part
+def small_gate_attr(gate):
+    return (gate >> np.uint64(16)) & np.uint64(0xFFFF)
+
+
+@part
+def is_small_open(gate, fold_code):
+    """Whether an event's folded codes pass the gate in the low half of an unsigned word."""
+    above = np.uint64(fold_code[small_gate_attr(gate)]) - (gate >> np.uint64(8))
+    return (above & np.uint64(0xFF)) <= (gate & np.uint64(0xFF))  # absent: 0 is below all lows
 
 
 @part

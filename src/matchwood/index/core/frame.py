@@ -195,6 +195,12 @@ class IndexFrame(ABC):
         """The arrays as they are now: the tuple that LAYOUT describes."""
         raise NotImplementedError
 
+    def bind(self) -> None:
+        """Bind the arrays as they are now, for the owner: else the next search does it."""
+        view = () if self._binding is None else self._view()
+        if view and self._binding is not None:  # a settled index may search without a bound view
+            self._binding.of(view)
+
     def _unbind(self) -> None:
         """After a change: keep no array alive that has been replaced."""
         if self._binding is not None:

@@ -31,6 +31,7 @@ REGISTRY = {
     "pst_bloom": "matchwood.index.pst.bloom:PSTBloom",
     "pst_hash": "matchwood.index.pst.hash:PSTHash",
     "gryphon": "matchwood.index.baselines.gryphon:Gryphon",
+    "terms": "matchwood.index.terms.index:TermIndex",
     "vcr": "matchwood.index.vcr.index:VCR",
     "r_tree": "matchwood.index.baselines.r_tree:RTree",
 }
@@ -42,13 +43,13 @@ def register(indexes: Mapping[str, str]) -> None:
     REGISTRY.update(indexes)
 
 
-def find_index(name: str) -> type[Index]:
-    """The class of an index."""
+def find_index(name: str, others: tuple[str, ...] = ()) -> type[Index]:
+    """The class of an index; an IndexBuildError lists the names, and what else a caller takes."""
     try:
         module, _, class_name = REGISTRY[name].partition(":")
     except KeyError:
         raise IndexBuildError(
-            f"expected one of {', '.join(sorted(REGISTRY))} as an index, found {name!r}"
+            f"expected one of {', '.join((*others, *sorted(REGISTRY)))} as an index, found {name!r}"
         ) from None
     found: type[Index] = getattr(import_module(module), class_name)
     return found

@@ -141,8 +141,8 @@ def sieve_list(records, space, absent, picks, n):
 def find_spaces(spaces, records, events, e, scratch):
     """Step 1: the spaces of an event's values are in found; returns how many.
 
-    What all attributes need next is asked for before the first is looked at, so that their cache
-    misses overlap.
+    Memory that the next step reads is prefetched for all attributes before the first is read, so
+    that their cache misses overlap.
     """
     first, end = events.start[e], events.start[e + 1]
     for entry in range(first, end):
@@ -170,7 +170,7 @@ def find_spaces(spaces, records, events, e, scratch):
 
 @inlined
 def _ask_for_list(records, space, n_words):
-    """Ask for all records of a space, while those of another are sieved: a third of the time."""
+    """Prefetch all records of a space while those of another are sieved: a third of the time."""
     first = np.int64(records.start[space])
     for at in range(first, first + records.size[space], LINE):
         prefetch(records.item, at)
@@ -242,7 +242,7 @@ def _meet_spaces(spaces, records, entries, dim, lo, hi, scratch, n):
 
 @inlined
 def gather_sets(spaces, records, entries, events, e, scratch, n):
-    """The same for an event of sets, without signatures."""
+    """As `sieve_spaces`, for an event of sets: all members of its spaces, without signatures."""
     scratch.clock[0] += 1
     before = n
     for entry in range(events.start[e], events.start[e + 1]):
@@ -299,7 +299,7 @@ def verify(entries, event, scratch, n_sieved, n_picks, n, out):
 
 @inlined
 def verify_sets(entries, event, expressions, scratch, n_picks, n, out):
-    """The same for an event of sets.  Apart, because one loop for both is half as fast."""
+    """As `verify`, for an event of sets; apart, since one loop for both is half as fast."""
     if n + np.int64(n_picks) > len(out):
         return np.int64(-1)
     word, tested = entries.word, np.int64(0)
@@ -322,15 +322,15 @@ def match_bloom(bound, mine, every, is_plain, bound_query, first, stamp):
 
     every  one event in so many is noted, 0: none
     """
-    view, own, query = _view_of(bound), _mine_of(mine), query_of(bound_query)
+    view, memory, query = _view_of(bound), _mine_of(mine), query_of(bound_query)
     events, output = query.events, query.output
     spaces, records, entries, signatures = view.spaces, view.records, view.entries, view.signatures
-    scratch, out = own.search, output.out
+    scratch, out = memory.search, output.out
     n = output.offsets[first]
     for e in range(first, len(events.start) - 1):
         now = stamp + e
-        post_event(events, e, now, own.board)
-        event = Posted(events, now, own.board, view.predicates)
+        post_event(events, e, now, memory.board)
+        event = Posted(events, now, memory.board, view.predicates)
         for i in range(len(scratch.work)):
             scratch.work[i] = 0
         if is_plain:

@@ -56,7 +56,7 @@ from matchwood.kernel.verify_kernels import (
 from matchwood.kernel.word_map_kernels import HELD, find_place, home_of
 
 BLOCK = 128
-"""Lookups whose places are asked for before the first of them is made."""
+"""Lookups whose entries are prefetched before the first of them is made."""
 
 VISIT = 4
 """Lookups that take about as long as testing one member of a space."""
@@ -125,7 +125,7 @@ _view_of, _mine_of = VIEW.reader(), MINE.reader()
 
 @inlined
 def _take(groups, value, picks, n):
-    """Append what a place holds to the picks; returns their number."""
+    """Append the expressions of a hash entry to the picks; returns their number."""
     if value > 0:
         picks[n] = value - 1
         return n + np.uint64(1)
@@ -138,7 +138,7 @@ def _take(groups, value, picks, n):
 
 @inlined
 def _look_up(table, groups, scratch, n_keys, n):
-    """Look up the keys that wait, then take what they hold: memory is asked for in between."""
+    """Look up the waiting keys, then append what they hold; memory is prefetched in between."""
     n_values = np.uint64(0)
     for i in range(n_keys):
         value = value_of(table.place[find_place(table.place, scratch.waiting[i]), HELD])
@@ -204,7 +204,7 @@ def combine_pairs(table, groups, scratch, n_spaces, n):
 
 @inlined
 def combine(table, groups, scratch, n_spaces, most, n):
-    """The same for up to `most` parts: what nothing continues is not continued."""
+    """As `combine_pairs`, for up to `most` parts; a prefix that no combination has is dropped."""
     chosen, prefix = scratch.chosen, scratch.prefix
     d = np.int64(0)
     chosen[0] = -1
@@ -296,19 +296,19 @@ def match_hash(bound, mine, every, is_plain, bound_query, first, stamp):
 
     every  one event in so many is noted, 0: none
     """
-    view, own, query = _view_of(bound), _mine_of(mine), query_of(bound_query)
+    view, memory, query = _view_of(bound), _mine_of(mine), query_of(bound_query)
     events, output = query.events, query.output
     spaces, records, entries, signatures = view.spaces, view.records, view.entries, view.signatures
     keyed, members, table, groups = view.keyed, view.members, view.table, view.groups
-    scratch, out = own.search, output.out
+    scratch, out = memory.search, output.out
     most = np.int64(keyed.access.shape[1])
     while most > 1 and keyed.by_arity[most] == 0:
         most -= 1
     n = output.offsets[first]
     for e in range(first, len(events.start) - 1):
         now = stamp + e
-        post_event(events, e, now, own.board)
-        event = Posted(events, now, own.board, view.predicates)
+        post_event(events, e, now, memory.board)
+        event = Posted(events, now, memory.board, view.predicates)
         for i in range(len(scratch.work)):
             scratch.work[i] = 0
         n_picks = n_sieved = np.uint64(0)

@@ -25,7 +25,7 @@ from matchwood.index.scan.match import (
     close_gaps,
     scan_batch,
 )
-from matchwood.kernel.arrays import doubled, grown, slices
+from matchwood.kernel.arrays import doubled, grown, positions, slices
 from matchwood.kernel.checks import Column, check, check_members, check_offsets, expect
 from matchwood.kernel.owner import Owner
 
@@ -139,10 +139,11 @@ class _RecordStore(Owner):
     def append(self, table: ExpressionTable, slots: np.ndarray) -> None:
         if not len(slots):
             return
-        self._make_room(len(slots), int(table.layout.size[slots].sum()))
+        sizes = table.layout.size[positions(slots)]
+        self._make_room(len(slots), int(sizes.sum()))
         before = self.n_records
         if self._has_jumps:
-            scratch = np.empty((5, int(table.layout.size[slots].max())), np.int32)
+            scratch = np.empty((5, int(sizes.max())), np.int32)
             self.n_records = append_trees(
                 table.layout, table.predicates.layout, slots, self.records, before, scratch
             )
@@ -154,7 +155,7 @@ class _RecordStore(Owner):
         if self._record_of is not None:
             size = doubled(len(self._record_of), int(slots.max()) + 1)
             self._record_of = grown(self._record_of, size, -1)
-            self._record_of[slots] = np.arange(before, self.n_records)
+            self._record_of[positions(slots)] = np.arange(before, self.n_records, dtype=np.int32)
 
     def remove(self, slots: np.ndarray) -> None:
         if not len(slots):

@@ -18,6 +18,7 @@ from matchwood.index.stabbing.marker_kernels import (
     append_after,
     append_marker,
     emit,
+    emit_held,
     has_room,
 )
 from matchwood.kernel.jit import part
@@ -221,7 +222,7 @@ def every_cell(s, k):
 def stab(s, k, key, out, n):
     """Append the identifiers whose ranges hold a key: those on the ranges of the way to it."""
     x, nil = np.int64(2 * k), 2 * k + 1
-    n = emit(s, edge_of(s, x, LEVELS) + 1, out, n)
+    n = emit_held(s, edge_of(s, x, LEVELS) + 1, key, out, n)
     for level in range(LEVELS - 1, -1, -1):
         x = along(s, x, nil, level, key)
         n = emit(s, edge_of(s, x, level) + 1, out, n)

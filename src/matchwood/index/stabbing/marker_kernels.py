@@ -199,11 +199,13 @@ def take_out(s, i):
 
 
 @part
-def put_everywhere(s, i, cell):
-    """Find identifier i under every key: `cell` is the one that every probe of its list emits."""
+def put_everywhere(s, i, cell, lo, hi):
+    """Hold identifier i under [lo, hi] in the cell of every key: each probe of its list looks
+    whether its key is in K(i).
+    """
     append_marker(s, i, cell)
-    s.range[i, 0] = MIN_KEY
-    s.range[i, 1] = MAX_KEY
+    s.range[i, 0] = lo
+    s.range[i, 1] = hi
 
 
 @part
@@ -214,5 +216,18 @@ def emit(s, cell, out, n):
         for place in range(s.chunk[at, 1]):
             out[n] = s.chunk[at, 3 + 2 * place]
             n += 1
+        at = np.int64(s.chunk[at, 0])
+    return n
+
+
+@part
+def emit_held(s, cell, key, out, n):
+    """The same for the cell of every key: those that have this one in K(i)."""
+    at = np.int64(s.cell_head[cell])
+    while at >= 0:
+        for place in range(s.chunk[at, 1]):
+            i = np.int64(s.chunk[at, 3 + 2 * place])
+            out[n] = i
+            n += np.int64(s.range[i, 0] <= key) & np.int64(key <= s.range[i, 1])
         at = np.int64(s.chunk[at, 0])
     return n

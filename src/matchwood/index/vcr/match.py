@@ -60,7 +60,7 @@ class Seen(NamedTuple):
 
 
 def new_seen(n_slots: int) -> Seen:
-    """Nothing was found so far."""
+    """Scratch of a search that has found nothing so far."""
     return Seen(
         np.zeros(n_slots, np.uint8), np.zeros(1, np.int64), np.zeros(len(COUNTERS), np.int64)
     )
@@ -111,7 +111,7 @@ class Point(NamedTuple):
 
 @inlined
 def _passes(view, item, edge, point, event, work):
-    """What is left to test of an id; its ranges need no test where the point is inside of a VCR."""
+    """Test what is left of an id; its ranges need no test if the point lies inside a VCR."""
     slot = item >> FLAGS
     if item & BOX and not edge & INNER:
         work[PREDICATES] += 2
@@ -125,8 +125,8 @@ def _passes(view, item, edge, point, event, work):
 def _read_simple(view, which, edge, point, event, work, out, n):
     """Emit the ids of a list, each in one of its VCRs alone; the end of `out`, FULL if short.
 
-    Pieces of SD meet at their sides.  A point there belongs to the piece that it is the left or
-    lower side of; to the other one only where the rectangle ends.
+    Pieces of SD share their sides.  A point on a shared side counts for the piece whose left or
+    lower side it is; a point on the right or upper side of the whole rectangle for the last piece.
     """
     lists = view.lists
     begin, size = lists.start[which], np.int64(lists.size[which])
@@ -220,9 +220,9 @@ def _match_area(view, event, work, out, n):
 @kernel
 def match_events(bound, mine, overlapped, bound_query, first, stamp):
     """Match events first..; returns the number of events done (fewer: `out` is full)."""
-    view, own, query = _view_of(bound), _mine_of(mine), query_of(bound_query)
+    view, memory, query = _view_of(bound), _mine_of(mine), query_of(bound_query)
     events, output = query.events, query.output
-    search, board, out = own.search, own.board, output.out
+    search, board, out = memory.search, memory.board, output.out
     clock, work = search.clock, search.work
     x_attr, y_attr = view.grid.shape[X_ATTR], view.grid.shape[Y_ATTR]
     # attributes that were given, and neither expressions nor events have, are not on the board

@@ -62,6 +62,9 @@ def bind(node: Scalar, types: Types) -> Bound:
         return kind, null_out(lambda b, a: evaluate(a, b), getters[::-1])
     if node.name in ("concat", "||"):
         return kind, _all_first(evaluate, getters)
+    others = [each.value for each in node.args[1:] if isinstance(each, Lit)]
+    if len(others) == len(node.args) - 1 and None not in others:
+        return kind, _with_constants(evaluate, getters[0], others)
     return kind, null_out(evaluate, getters)
 
 
@@ -101,6 +104,16 @@ def null_out(evaluate: Callable[..., Any], getters: list[Get]) -> Any:
         return evaluate(*values)
 
     return several
+
+
+def _with_constants(evaluate: Callable[..., Any], get: Get, others: list[Any]) -> Get:
+    """As `null_out`, where all arguments but the first are constants."""
+
+    def computed(row: Row) -> Any:
+        value = get(row)
+        return None if value is None else evaluate(value, *others)
+
+    return computed
 
 
 def _all_first(evaluate: Callable[..., Any], getters: list[Get]) -> Get:

@@ -66,11 +66,7 @@ class Formula:
 
     def with_types(self, types: tuple[Any, ...], row: Row) -> tuple[Any, bool]:
         """As `evaluate`, given plain values by name, perhaps with others, and the inputs' types."""
-        plan = self._plans.get(types)
-        if plan is None:
-            if len(self._plans) >= MAX_PLANS:
-                self._plans.clear()
-            plan = self._plans[types] = self._plan(types)
+        plan = self._plans.get(types) or self._plan(types)
         if isinstance(plan, str):
             raise TypeProblem(plan)
         get, is_partial = plan
@@ -82,7 +78,21 @@ class Formula:
         except (ArithmeticError, ValueError) as error:  # what no function has foreseen
             raise Failed(f"{type(error).__name__}: {error}") from None
 
+    def plain(self, types: tuple[Any, ...]) -> Get | None:
+        """What computes the value of a row by its plain values of these types.
+
+        None where values of another kind leave something unknown, or where it would be refused.
+        """
+        plan = self._plans.get(types) or self._plan(types)
+        return None if isinstance(plan, str) or plan[1] is not False else plan[0]
+
     def _plan(self, types: tuple[Any, ...]) -> _Plan:
+        if len(self._plans) >= MAX_PLANS:
+            self._plans.clear()
+        plan = self._plans[types] = self._new_plan(types)
+        return plan
+
+    def _new_plan(self, types: tuple[Any, ...]) -> _Plan:
         if CELL in types:
             cells = [name for name, kind in zip(self.inputs, types, strict=True) if kind == CELL]
             return _CellFormula(self.tree, cells).evaluate_row, None

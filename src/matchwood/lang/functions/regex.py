@@ -22,10 +22,13 @@ MAX_KEPT = 500
 
 _LINE_ENDS = "\n\r\u0085\u2028\u2029"
 _SPACES = " \t\n\x0b\f\r"
-_SPECIAL = "\\^$.|?*+()[]{}"
 _CONTROLS = {"t": "\t", "n": "\n", "r": "\r", "f": "\f", "a": "\x07", "e": "\x1b"}
 
 Test = Callable[[str], bool]
+
+
+MAX_GROUPS = 50
+"""Deepest nesting of groups."""
 
 
 class RegexProblem(ValueError):
@@ -61,6 +64,9 @@ class _Builder:
         self.reads: list[tuple[Test, int] | None] = []
         self.goes: list[list[int]] = []
         self.asserts: dict[int, str] = {}
+        self.runs = [""]
+        """Characters outside of groups that follow each other in every match, if `is_sequence`."""
+        self.is_sequence = True
 
     def state(self) -> int:
         if len(self.reads) >= MAX_STATES:
@@ -82,6 +88,7 @@ class _Builder:
         first, last = self._sequence()
         while self._peek() == "|":
             self._at += 1
+            self.is_sequence &= self._depth > 0
             start, end = self.state(), self.state()
             other, other_last = self._sequence()
             self.goes[start] += [first, other]
@@ -99,7 +106,18 @@ class _Builder:
             start, end = self._repeated(begin, start, end)
             self.goes[last].append(start)
             last = end
+            if self._depth == 0:
+                self._note(self._text[begin : self._at])
         return first, last
+
+    def _note(self, piece: str) -> None:
+        """Note an atom with its quantifier: a plain character goes on a run, others end it."""
+        if len(piece) == 1 and piece not in ".^$":
+            self.runs[-1] += piece
+        elif len(piece) == 2 and piece[0] == "\\" and piece[1] not in _SETS:
+            self.runs[-1] += self._plain_escape(piece[1])
+        else:
+            self.runs.append("")
 
     def _repeated(self, begin: int, start: int, end: int) -> tuple[int, int]:
         mark = self._peek()
@@ -183,7 +201,7 @@ class _Builder:
 
     def _group(self) -> tuple[int, int]:
         self._depth += 1
-        if self._depth > 50:
+        if self._depth > MAX_GROUPS:
             raise RegexProblem("groups nested too deeply")
         if self._peek() == "?":
             if self._text[self._at : self._at + 2] != "?:":
@@ -275,12 +293,17 @@ class _Builder:
 
 
 class Regex:
-    """A compiled pattern; `search` tells whether some part of a string fits."""
+    """A compiled pattern; `search` tells whether some part of a string fits.
+
+    required  characters that follow each other in every string that fits; "" where none are known
+    """
 
     def __init__(self, pattern: str) -> None:
         builder = _Builder(pattern)
         self._first, self._last = builder.pattern()
         self._reads, self._goes, self._asserts = builder.reads, builder.goes, builder.asserts
+        is_known = builder.is_sequence and not builder.is_folded
+        self.required = max(builder.runs, key=len) if is_known else ""
         self._kept: dict[tuple[frozenset[int], str], frozenset[int]] = {}
 
     def search(self, text: str) -> bool:
@@ -333,3 +356,9 @@ def _dollar_places(text: str) -> set[int]:
 def regex(pattern: str) -> Regex:
     """A pattern, compiled once; RegexProblem for one that is not taken."""
     return Regex(pattern)
+
+
+@lru_cache(maxsize=1 << 16)
+def required(pattern: str) -> str:
+    """What every string that fits a pattern contains; see `Regex`."""
+    return regex(pattern).required

@@ -8,7 +8,7 @@ from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
 from matchwood.lang.functions.registry import Binding, argument, define
-from matchwood.lang.functions.types import Failed, TypeProblem
+from matchwood.lang.functions.types import Failed
 
 _GROUP = "dates and timestamps"
 
@@ -96,11 +96,6 @@ def _day_or_moment(name: str) -> Any:
 
 def _unix(moment: datetime) -> int:
     return (moment - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(seconds=1)
-
-
-def _refuse_time(types: Sequence[Any]) -> None:
-    if types[0] not in ("timestamp", "date", "string", "void"):
-        raise TypeProblem(f"{types[0]}, where it takes a date")
 
 
 define("year", "date", "int", lambda day: day.year, group=_GROUP)

@@ -1,0 +1,1 @@
+"""Arrow columns to keys, vectorised for every type."""

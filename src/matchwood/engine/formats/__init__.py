@@ -1,0 +1,1 @@
+"""Files of subscriptions, events and matches: Parquet, Arrow, CSV and JSON."""

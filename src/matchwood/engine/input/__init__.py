@@ -1,0 +1,1 @@
+"""What changes take: tables, pairs and texts, read in chunks and checked row by row."""

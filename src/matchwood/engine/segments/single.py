@@ -1,0 +1,215 @@
+"""One event through a view in a few compiled calls, where nothing special is asked.
+
+    dict ── read_dict ───────┐
+    JSON ── read_documents ──┴► entries of each part ── search_parts ──► slots ──► ids
+
+Everything that a call needs is bound when it is first needed: the plan by which dicts are read, the
+indexes, the arrays of a scratch.  What is bound to a store (`single_part`) is used again in every
+view that shows it, with other marks of what is gone; what is bound to a view, as long as it is
+shown.  All parts are searched in one call, because each call may have to wait for the interpreter's
+lock (`kernel.chains`).
+
+Where subscriptions have contexts their part is searched ahead, in the general way (`asked`), and
+what was found there joins what is found here in the others.
+
+What does not fit here is left to the general way (`Matcher.match`), which gives the same answer:
+events that are no dicts of plain values, attributes for which no plan was made yet, an expiry that
+is due, guarded views, an index that has no such step (`IndexFrame.alone`).
+"""
+
+from __future__ import annotations
+
+from itertools import accumulate, chain
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from matchwood.encode.dicts.plan import make_plans
+from matchwood.encode.json.plan import JsonPlan
+from matchwood.engine.segments.single_kernels import search_parts
+from matchwood.engine.segments.single_part import SinglePart
+from matchwood.engine.stores.packed_integers import listed
+from matchwood.index.core.scratch import KEPT_OUT, new_version
+
+if TYPE_CHECKING:
+    from matchwood.engine.access import Reader
+    from matchwood.engine.matches import Id
+    from matchwood.engine.segments.pieces import Piece
+    from matchwood.engine.segments.view import Part, View
+    from matchwood.index.core.scratch import Scratch
+
+WORTH_IT = 8
+"""Searches of the last view and additions to it from which a change makes the next one ready."""
+
+MOST_KEPT = 64
+"""Scratches that a part is bound for; more than there are readers, and some were replaced."""
+
+
+class SingleView:
+    """The parts of a view, bound with the memory of one scratch."""
+
+    def __init__(self, parts: list[SinglePart]) -> None:
+        self.parts = parts
+        self.number = new_version()
+        """A reader searches with what it has bound last (`Reader.bound`): parts are shared."""
+        self.is_spent = False
+        """Whether a part has more memory than is kept for the next search."""
+        self._expiring = [each for each in parts if each.may_expire]
+        self._counts = np.zeros(len(parts), np.int64)
+        self._bind()
+
+    def _bind(self) -> None:
+        """Put the words of all parts side by side."""
+        self._words: np.ndarray | None = None
+        words = [each.words for each in self.parts if each.words is not None]
+        if words and len(words) == len(self.parts):
+            self._start = np.array([0, *accumulate(map(len, words))])
+            self._words = np.array(list(chain.from_iterable(words)))
+
+    @property
+    def is_due(self) -> bool:
+        """Whether something may have expired, which the general way leaves out."""
+        return any(each.is_due for each in self._expiring)
+
+    def read(self, event: Any) -> bool:
+        """Have all parts read an event, or none of them."""
+        parts = self.parts
+        for i, part in enumerate(parts):
+            if not part.read(event):
+                for other in parts[:i]:
+                    other.forget_unknown()
+                return False
+        for part in parts:
+            part.count_unknown()
+            if part.plan.has_computed:
+                part.add_computed(event)
+        return True
+
+    def search(self, scratch: Scratch, most: int = 0) -> list[int]:
+        """How many slots of each part hold for the event that was read: the first of its `out`.
+
+        most  so many in all are enough; 0: all
+        """
+        parts, counts = self.parts, self._counts
+        if not parts:
+            return []
+        for part in parts:
+            part.want(most)
+        done, n, enough = 0, len(parts), most
+        while True:
+            stamp = scratch.next_stamp(n)
+            if self._words is not None:
+                done = search_parts(self._words, self._start, counts, done, stamp, enough)
+            else:
+                done = self._search(done, stamp, enough)
+            if done == n:
+                found: list[int] = counts.tolist()
+                return found
+            parts[done].make_room(int(counts[done]), scratch)
+            self.is_spent |= len(parts[done].out) > KEPT_OUT
+            self._bind()
+            enough = most - int(counts[:done].sum()) if most else 0
+
+    def _search(self, first: int, stamp: int, most: int) -> int:
+        """What `search_parts` does, call by call."""
+        n, counts = 0, self._counts
+        for i in range(first, len(self.parts)):
+            found = 0 if most and n >= most else self.parts[i].search(stamp + i)
+            counts[i] = found
+            if found < 0:
+                return i
+            n += found
+        return len(self.parts)
+
+
+def _bound_view(view: View, reader: Reader) -> SingleView | None:
+    """What nothing changes of a view, bound for a reader; None where it cannot be, or is due."""
+    number = reader.scratch.number
+    found: SingleView | None = view.bound.get(number)
+    if found is None or found.number != reader.bound or found.is_spent:
+        parts: list[SinglePart] = []
+        for part in view.unlocked:
+            single = _bound_part(part, reader, found is not None and found.is_spent)
+            if single is None:
+                return None
+            single.mark(part.gone, part.n_gone)
+            parts.append(single)
+        if len(view.bound) >= MOST_KEPT:
+            view.bound.clear()
+        found = view.bound[number] = SingleView(parts)
+        reader.bound = found.number
+    return None if found.is_due else found
+
+
+def _bound_part(part: Part, reader: Reader, is_spent: bool) -> SinglePart | None:
+    """A part of a view, bound for a reader; None where it cannot be.
+
+    is_spent  what was bound for it has more memory than is kept
+    """
+    single: SinglePart | None = part.singles.get(reader.scratch.number)
+    if single is None or is_spent:
+        store = part.store  # once: that of recent additions may be made by several threads
+        attributes = store.attributes
+        plan: JsonPlan | None = attributes.json_plan
+        if plan is None or plan.changes != attributes.changes or plan.is_by_hand:
+            return None
+        if len(part.singles) >= MOST_KEPT:
+            part.singles.clear()
+        single = part.singles[reader.scratch.number] = SinglePart(store, plan, reader)
+    return single if single.is_usable else None
+
+
+def make_ready(view: View, before: View) -> None:
+    """Do what the first searches of a new view would have to do, for all of them; while writing.
+
+    Encodes recent additions, plans how the parts that small changes go to read events, and binds
+    their indexes.
+    """
+    if before.n_asked and before.n_asked + view.n_added - before.n_added >= WORTH_IT:
+        for part in (view.stored[-1], view.recent):
+            if part is not None and len(part):
+                make_plans(part.store.attributes)
+                part.store.routing.bind()
+
+
+def single_ids(
+    view: View, reader: Reader, event: Any, ahead: Piece | None = None
+) -> list[Id] | None:
+    """The ids of what holds for an event, in the order of addition; None: ask the general way.
+
+    event  a dict, or the bytes of a JSON document as an array of uint8 that is not to be written
+    ahead  what holds in the context part; None where there is none
+    """
+    bound = _bound_view(view, reader)
+    if bound is None or not bound.read(event):
+        return None
+    counts, parts = bound.search(reader.scratch), bound.parts
+    if ahead is not None and not len(ahead.found.slots):
+        ahead = None
+    if len(parts) == 1 and ahead is None:
+        return parts[0].subscriptions.id_list(parts[0].out[: counts[0]])
+    order: list[int] = []
+    ids: list[Id] = []
+    for n, part in zip(counts, parts, strict=True):
+        if n:
+            slots = part.out[:n]
+            order += listed(part.subscriptions.order, slots)
+            ids += part.subscriptions.id_list(slots)
+    if ahead is not None:
+        order += ahead.order.tolist()
+        ids += ahead.ids.tolist()
+    by_order = sorted(range(len(order)), key=order.__getitem__)
+    return [ids[i] for i in by_order]
+
+
+def single_count(
+    view: View, reader: Reader, event: Any, most: int = 0, ahead: Piece | None = None
+) -> int | None:
+    """How many hold for an event; if `most` are enough perhaps no more; None: as `single_ids`."""
+    n = 0 if ahead is None else len(ahead.found.slots)
+    if most and n >= most:
+        return n
+    bound = _bound_view(view, reader)
+    if bound is None or not bound.read(event):
+        return None
+    return n + sum(bound.search(reader.scratch, most - n if most else 0))

@@ -1,0 +1,120 @@
+"""Owner of the terms; see the page of this folder."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+import numpy as np
+
+from matchwood.encode.events import EventBatch
+from matchwood.encode.expressions import ExpressionTable
+from matchwood.index.core.frame import BoundStep, Step, check_live
+from matchwood.index.core.protocol import ANY
+from matchwood.index.core.scratch import Scratch
+from matchwood.index.core.static import StaticFrame
+from matchwood.index.terms.build import build_structure, empty_structure
+from matchwood.index.terms.check import arrays_of, check_structure, structure_of
+from matchwood.index.terms.draw import draw_terms
+from matchwood.index.terms.match import MINE, MOST_PENDING, N_WORK, VIEW, Memory, match_terms
+from matchwood.index.terms.words import Structure
+from matchwood.kernel.arrays import doubled
+from matchwood.kernel.checks import Column, check, check_members
+from matchwood.kernel.verify_kernels import NODES
+
+_SMALL = 256
+_NOTHING = empty_structure()
+
+
+class TermIndex(StaticFrame[Structure]):
+    """Builds the terms, and searches them."""
+
+    name: ClassVar[str] = "terms"
+    language: ClassVar[str] = ANY
+    is_kept: ClassVar[bool] = True
+    reads_table: ClassVar[bool] = False
+    LAYOUT = VIEW
+    SEARCH = MINE
+
+    def _build(self, slots: np.ndarray) -> Structure:
+        return build_structure(self._table, slots)
+
+    def _new_arrays(self) -> Memory:
+        n_leaves = len(self._built.terms.start) - 1
+        return Memory(
+            truth=np.zeros((n_leaves >> 6) + 1, np.int64),
+            given=np.zeros((self._n_slots >> 6) + 1, np.int64),
+            found=np.empty((_SMALL, 2), np.int32),
+            pending=np.empty(MOST_PENDING, np.int64),
+            work=np.zeros(N_WORK, np.int64),
+        )
+
+    def _view(self) -> Structure:
+        return self._kept or _NOTHING
+
+    def _stepper(self, events: EventBatch, scratch: Scratch) -> Step:
+        attempt = self.alone(events, scratch)
+
+        def step(
+            first: int, stamp: int, offsets: np.ndarray, out: np.ndarray, counters: np.ndarray
+        ) -> int:
+            while True:
+                done = attempt(first, stamp, offsets, out, counters)
+                if done >= 0:
+                    return done
+                first = ~done
+                self.make_room(scratch)
+
+        return step
+
+    def alone(self, events: EventBatch, scratch: Scratch) -> BoundStep:
+        """As `IndexFrame.alone`; the step ends with a number below 0 where runs have no room."""
+        self._arrays_in(scratch)
+        part = scratch.of(self)
+        return self._bound_step(match_terms, events, scratch, lambda: part.arrays)
+
+    def make_room(self, scratch: Scratch) -> None:
+        part = scratch.of(self)
+        x = part.arrays
+        more = np.empty((doubled(len(x.found), int(x.work[NODES])), 2), np.int32)
+        part.arrays = x._replace(found=more)
+
+    def _structure(self) -> dict[str, Any]:
+        codes, tree, terms = self._built
+        return {
+            "leaves": len(terms.start) - 1,
+            "runs": len(tree.run),
+            "terms": len(terms.sure) + len(terms.slot),
+            "sure": len(terms.sure),
+            "groups": len(terms.group) - 1,
+            "steps": len(terms.step),
+            "bytes": sum([array.nbytes for array in (*codes, *tree, *terms)]),
+        }
+
+    def draw(self) -> str:
+        self.settle()
+        return draw_terms(self.name, len(self), self._built)
+
+    # ── snapshots ───────────────────────────────────────────────────────────────────────────────
+
+    def _arrays(self) -> dict[str, np.ndarray]:
+        self.settle()
+        return {**super()._arrays(), **arrays_of(self._built)}
+
+    def _take(self, layout: Mapping[str, np.ndarray]) -> None:
+        super()._take(layout)
+        self._kept = structure_of(layout)
+
+    @classmethod
+    def check(
+        cls,
+        table: ExpressionTable,
+        slots: np.ndarray,
+        layout: Mapping[str, np.ndarray],
+        **config: Any,
+    ) -> None:
+        cls.Config.checked(cls.name, config)
+        check_live(layout, slots)
+        check(layout, {"held": Column("int32", len(slots))})
+        check_members("held", layout["held"], slots, int(slots.max(initial=-1)) + 1)
+        check_structure(table, slots, layout)

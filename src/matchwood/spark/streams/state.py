@@ -1,0 +1,288 @@
+"""The state of a stream on disk, and replicas of it in memory.
+
+    state/
+    ├── log.json                    what the log looks like and how the index is built
+    ├── checkpoint/                 Spark's own: which records belong to which batch
+    ├── changes/0000000007.arrow    the changes of batch 7, in order, as they were decided
+    └── snapshots/0000000007/       the state before batch 7: snapshot/ and versions.arrow,
+                                    which is there if all of it is
+
+    state before batch b  =  the newest snapshot up to b  +  the changes from there to b - 1
+
+Idea.    Every subscription that ever comes is a *version* with a number of its own.  A change ends
+         a version, adds one, or both, at an offset.  During batch b the index holds all versions of
+         before and all that batch b adds; an event at offset o then matches the versions that began
+         before o and did not end before it.  So the events of a batch can be matched in any order,
+         on any worker, and mean what they mean one after the other.  Values of contexts have no
+         versions: see `streams/contexts` for how they change during a batch.
+Once.    Changes are decided by the driver alone and written before they are used.  What is written
+         is never decided again, so every replica, and every replay after a crash, does the same.
+Lineage  A replica starts from the newest snapshot up to its batch, and from no other: learned types
+         are forgotten when a snapshot is made, and all replicas forget them at the same batch.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from matchwood.engine.matcher import Matcher
+from matchwood.errors import FormatError, StorageError
+from matchwood.spark.places import Place
+from matchwood.spark.streams.contexts import ADD, Timeline, carry_out
+
+END = "end"
+VERSIONS = "versions.arrow"
+CHANGE = pa.schema(
+    [("op", pa.string()), ("version", pa.int64()), ("offset", pa.int64()), ("expr", pa.string()),
+     ("values", pa.string())]
+)  # fmt: skip
+BEFORE, AFTER = -(2**63), 2**63 - 1
+"""Offsets of versions that were there before a batch, and that are still there after it."""
+
+
+@dataclass
+class Changes:
+    """What was decided about the changes of one batch.
+
+    rows         op, version, offset, expr, values (of a context, see `streams/contexts`), the
+                 public id of an added version or the context that is set, and the context of an
+                 added version
+    next_version the first number that is free afterwards
+    last_offset  the highest offset of this and all earlier batches
+    errors       records that were refused, as rows of errors
+    """
+
+    rows: pa.Table
+    next_version: int
+    last_offset: int
+    errors: list[dict[str, Any]] = field(default_factory=list)
+
+
+class StateFolder:
+    """Reads and writes the state; every file appears whole."""
+
+    def __init__(self, place: Place) -> None:
+        self.place = place
+
+    def has_changes(self, batch: int) -> bool:
+        return self.place.exists(_changes(batch))
+
+    def write_changes(self, batch: int, changes: Changes) -> None:
+        told = {
+            "next_version": changes.next_version,
+            "last_offset": changes.last_offset,
+            "errors": changes.errors,
+        }
+        rows = changes.rows.replace_schema_metadata({"matchwood": json.dumps(told)})
+        try:
+            self.place.create(_changes(batch), arrow_bytes(rows))
+        except FileExistsError:
+            raise StorageError(
+                f"expected no decided changes of batch {batch} in {str(self.place)!r}, found some: "
+                "another driver runs this stream; stop one of the two"
+            ) from None
+
+    def read_changes(self, batch: int) -> Changes:
+        rows = read_arrow(self.place, _changes(batch))
+        told = json.loads(rows.schema.metadata[b"matchwood"])
+        return Changes(rows, told["next_version"], told["last_offset"], told["errors"])
+
+    def snapshots(self) -> list[int]:
+        """Batches before which there is a snapshot, ascending."""
+        names = [name for name in self.place.names("snapshots") if name.isdecimal()]
+        return [int(n) for n in names if self.place.exists(f"snapshots/{n}/{VERSIONS}")]
+
+    def drop_snapshot(self, batch: int) -> None:
+        self.place.remove(_snapshot(batch))
+
+    def base_of(self, batch: int) -> int:
+        """The newest snapshot up to a batch."""
+        before = [each for each in self.snapshots() if each <= batch]
+        if not before:
+            raise StorageError(
+                f"expected a snapshot of the stream's state up to batch {batch} in "
+                f"{str(self.place)!r}, found none: restore the folder from a copy"
+            )
+        return before[-1]
+
+    def write_snapshot(self, batch: int, replica: Replica) -> None:
+        """The state before a batch; what only older states need is removed."""
+        if self.place.exists(f"{_snapshot(batch)}/{VERSIONS}"):
+            return
+        with self.place.made(_snapshot(batch), VERSIONS) as aside:
+            replica.save(aside)
+        self._clean()
+
+    def _clean(self) -> None:
+        """Keep the last two snapshots: one may be damaged, and a slow worker may be behind."""
+        kept = self.snapshots()[-2:]
+        for batch in self.snapshots():
+            if batch < kept[0]:
+                self.drop_snapshot(batch)
+        for name in self.place.names("changes"):
+            number = name.removesuffix(".arrow")
+            if number.isdecimal() and int(number) < kept[0]:
+                self.place.remove(f"changes/{name}")
+
+
+def _changes(batch: int) -> str:
+    return f"changes/{batch:010}.arrow"
+
+
+def _snapshot(batch: int) -> str:
+    return f"snapshots/{batch:010}"
+
+
+class Replica:
+    """The state before, and then during, one batch.
+
+    matcher   its ids are versions
+    base      the snapshot that it started from
+    in_batch  the batch that it is in; None between two, before `next_batch`
+    """
+
+    def __init__(self, matcher: Matcher, versions: np.ndarray, ids: pa.Array, base: int) -> None:
+        self.matcher = matcher
+        self.base = base
+        self.next_batch = base
+        self.next_version = int(versions[-1]) + 1 if len(versions) else 0
+        self.last_offset = BEFORE
+        self._versions, self._ids = versions, ids
+        self._ended: list[int] = []
+        self.in_batch: int | None = None
+        self._touched = self._began = self._over = np.empty(0, np.int64)
+        self.contexts = Timeline(matcher)
+
+    @classmethod
+    def load(cls, folder: StateFolder, base: int, verify: bool) -> Replica:
+        path = folder.place.index(f"{_snapshot(base)}/snapshot")
+        matcher = Matcher.load(path, mmap=True, verify=verify)
+        table = read_arrow(folder.place, f"{_snapshot(base)}/{VERSIONS}")
+        versions = table.column("version").to_numpy()
+        replica = cls(matcher, versions, _whole(table.column("id")), base)
+        told = json.loads(table.schema.metadata[b"matchwood"])
+        replica.next_version, replica.last_offset = told["next_version"], told["last_offset"]
+        if len(matcher) != len(versions):
+            raise FormatError(
+                f"{str(path)!r}: expected {len(versions)} subscriptions, found {len(matcher)}"
+            )
+        return replica
+
+    def save(self, path: Path) -> None:
+        """Write the state between two batches."""
+        assert self.in_batch is None
+        self.matcher.save(path / "snapshot")
+        told = {"next_version": self.next_version, "last_offset": self.last_offset}
+        table = pa.table({"version": self._versions, "id": self._ids})
+        table = table.replace_schema_metadata({"matchwood": json.dumps(told)})
+        (path / VERSIONS).write_bytes(arrow_bytes(table))
+
+    def live(self) -> dict[Any, int]:
+        """The version of every public id."""
+        return dict(zip(self._ids.to_pylist(), self._versions.tolist(), strict=True))
+
+    # -- going on ----------------------------------------------------------------------------
+
+    def enter(self, batch: int, changes: Changes, is_added: bool = False) -> None:
+        """Begin a batch: take what it adds (unless the matcher has it), note when versions end.
+
+        Contexts have their values of after the batch then; `contexts` goes back.
+        """
+        if self.in_batch == batch:
+            return
+        self.leave()
+        assert batch == self.next_batch, (batch, self.next_batch)
+        rows = changes.rows
+        is_new = pc.equal(rows.column("op"), ADD)
+        added, ended = rows.filter(is_new), rows.filter(pc.equal(rows.column("op"), END))
+        new = added.column("version").to_numpy()
+        if not is_added:
+            self.contexts = carry_out(self.matcher, rows, batch)
+        self._versions = np.concatenate([self._versions, new])
+        self._ids = pa.concat_arrays([self._ids, _whole(added.column("id")).cast(self._ids.type)])
+        self._note(new, added.column("offset").to_numpy(), ended)
+        self._ended = ended.column("version").to_pylist()
+        self.next_version, self.last_offset = changes.next_version, changes.last_offset
+        self.in_batch = batch
+
+    def _note(self, new: np.ndarray, began: np.ndarray, ended: pa.Table) -> None:
+        over = dict(
+            zip(
+                ended.column("version").to_pylist(), ended.column("offset").to_pylist(), strict=True
+            )
+        )
+        start = dict(zip(new.tolist(), began.tolist(), strict=True))
+        touched = sorted(over.keys() | start.keys())
+        self._touched = np.array(touched, np.int64)
+        self._began = np.array([start.get(version, BEFORE) for version in touched], np.int64)
+        self._over = np.array([over.get(version, AFTER) for version in touched], np.int64)
+
+    def leave(self) -> None:
+        """End the batch: versions that ended in it go."""
+        if self.in_batch is None:
+            return
+        self.contexts.end()
+        self.contexts = Timeline(self.matcher)
+        if self._ended:
+            self.matcher.remove_many(self._ended)
+            keep = ~np.isin(self._versions, self._ended)
+            self._versions, self._ids = self._versions[keep], self._ids.filter(pa.array(keep))
+        self._ended = []
+        self.next_batch, self.in_batch = self.in_batch + 1, None
+
+    def bring(self, folder: StateFolder, batch: int) -> None:
+        """Go on to the beginning of a batch, through the changes of those before."""
+        self.leave()
+        while self.next_batch < batch:
+            self.enter(self.next_batch, folder.read_changes(self.next_batch))
+            self.leave()
+
+    # -- asking ------------------------------------------------------------------------------
+
+    def held(self, versions: np.ndarray, offsets: np.ndarray) -> np.ndarray:
+        """Which pairs of a matched version and an event's offset hold at that offset."""
+        if not len(self._touched):
+            return np.ones(len(versions), bool)
+        at = np.searchsorted(self._touched, versions)
+        at[at == len(self._touched)] = 0
+        is_touched = self._touched[at] == versions
+        inside = (self._began[at] < offsets) & (offsets < self._over[at])
+        held: np.ndarray = ~is_touched | inside
+        return held
+
+    def public(self, versions: np.ndarray) -> pa.Array:
+        """The public ids of versions."""
+        return self._ids.take(pa.array(np.searchsorted(self._versions, versions)))
+
+
+def arrow_bytes(table: pa.Table) -> bytes:
+    """A table as a file."""
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_file(sink, table.schema) as writer:
+        writer.write_table(table)
+    return bytes(sink.getvalue())
+
+
+def read_arrow(place: Place, name: str) -> pa.Table:
+    """The table that a file has.  StorageError if there is none, FormatError if it is damaged."""
+    found = place.read(name)
+    if found is None:
+        raise StorageError(f"expected {name} in {str(place)!r}, found none: restore it from a copy")
+    try:
+        return pa.ipc.open_file(pa.BufferReader(found)).read_all()
+    except (pa.ArrowException, OSError) as error:
+        raise FormatError(
+            f"{name} in {str(place)!r} is damaged ({error}): restore it from a copy"
+        ) from error
+
+
+def _whole(column: pa.ChunkedArray) -> pa.Array:
+    array = column.combine_chunks()
+    return array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array

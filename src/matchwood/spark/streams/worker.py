@@ -1,0 +1,132 @@
+"""What workers do for a micro-batch: bring their replica to the batch, then encode, match and emit.
+
+A replica stays in the worker from batch to batch and goes on by the changes alone.  A worker that
+is new, or fell behind a snapshot, maps the newest snapshot and goes on from there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+
+from matchwood.errors import EventError
+from matchwood.spark.places import Place
+from matchwood.spark.shapes import read_events
+from matchwood.spark.streams.state import Replica, StateFolder
+from matchwood.spark.worker import (
+    Pace,
+    Times,
+    cut,
+    out_batch,
+    refuse_nameless,
+)
+
+_replicas: dict[str, Replica] = {}
+
+
+@dataclass(frozen=True)
+class StreamJob:
+    """One micro-batch."""
+
+    state: Place
+    batch: int
+    shape: str
+    last_offset: int
+    """The highest offset of all earlier batches."""
+    refuses_late: bool
+    id_type: str
+    encode_only: bool = False
+    profile: str | None = None
+
+
+def replica_of(job: StreamJob) -> Replica:
+    """This worker's replica, in the batch of the job."""
+    folder = StateFolder(job.state)
+    replica = _replicas.get(job.state.path)
+    base = folder.base_of(job.batch)
+    is_behind = replica is None or replica.base != base or replica.next_batch > job.batch
+    if replica is None or is_behind:
+        _replicas.pop(job.state.path, None)
+        replica = Replica.load(folder, base, verify=False)
+    _replicas.pop(job.state.path, None)  # back in its place once it is what it should be
+    if replica.in_batch != job.batch:
+        replica.bring(folder, job.batch)
+        replica.enter(job.batch, folder.read_changes(job.batch))
+    _replicas[job.state.path] = replica
+    return replica
+
+
+def match_events(job: StreamJob, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Rows (event_id, offset, subscription_ids, error), one per event: `mapInArrow`'s function."""
+    times, pace = Times(), Pace()
+    replica = replica_of(job)
+    times.lap("open")
+    matcher = replica.matcher
+    kind = pa.int64() if job.id_type == "bigint" else pa.string()
+    for batch in batches:
+        times.lap("wait")
+        if len(replica.contexts):  # values change between events: these come in their order
+            batch = batch.sort_by("offset")
+        offsets = batch.column("offset").to_numpy(zero_copy_only=False)
+        event_ids = batch.column("id")
+        events = matcher.encode(read_events(batch, job.shape))
+        versions = matcher.arrow_ids(events).fill_null(-1).to_numpy()
+        if job.refuses_late:
+            for row in np.flatnonzero(offsets <= job.last_offset).tolist():
+                events.errors[row] = EventError(late(int(offsets[row]), job.last_offset))
+        refuse_nameless(events.errors, event_ids, "id")
+        n, at = events.batch.n_events, 0
+        while at < n and not job.encode_only:
+            until = min(at + pace.step, n)
+            changes = replica.contexts.changes(offsets[at:until])
+            times.lap("encode")
+            found = matcher.find(cut(events, at, until), changes)
+            times.lap("match")
+            sizes = np.diff(found.offsets)
+            matched = versions[found.slots]
+            held = replica.held(matched, np.repeat(offsets[at:until], sizes))
+            event = np.repeat(np.arange(until - at), sizes)[held]
+            ends = np.searchsorted(event, np.arange(until - at + 1)).astype(np.int32)
+            ids = replica.public(matched[held]).cast(kind)
+            lists = pa.ListArray.from_arrays(pa.array(ends), ids)
+            out = _out(
+                event_ids, offsets, lists, [found.errors.get(i) for i in range(until - at)], at
+            )
+            times.lap("emit")
+            yield out
+            times.lap("write")
+            pace.note(until - at, len(found.slots))
+            at = until
+        if job.encode_only:
+            for row in sorted(events.errors):
+                none = pa.nulls(1, pa.list_(kind))
+                yield _out(event_ids, offsets, none, [events.errors[row]], row)
+    if job.profile is not None:
+        times.save(Path(job.profile, "workers"))
+
+
+def _out(
+    event_ids: pa.Array,
+    offsets: np.ndarray,
+    lists: pa.Array,
+    errors: list[EventError | None],
+    at: int,
+) -> pa.RecordBatch:
+    n = len(errors)
+    known_errors = errors if any(each is not None for each in errors) else None
+    batch = out_batch(event_ids.slice(at, n), lists, known_errors)
+    return pa.RecordBatch.from_arrays(
+        [batch.column(0), pa.array(offsets[at : at + n]), batch.column(1), batch.column(2)],
+        names=["event_id", "offset", "subscription_ids", "error"],
+    )
+
+
+def late(offset: int, last: int) -> str:
+    return (
+        f"expected an offset above {last}, the highest of the batches before, found {offset}: "
+        "the record is late"
+    )
