@@ -1,4 +1,4 @@
-"""From how many expressions on an index is faster than scanning all (`engine/routing.py`).
+"""From how many expressions on an index is faster than scanning all (`engine/stores/routing.py`).
 
     python benchmarks/auto_crossing.py
 

@@ -16,7 +16,7 @@ from collections.abc import Callable
 from typing import Any
 
 import matchwood as mw
-from matchwood.engine import background
+from matchwood.engine.segments import background
 from matchwood.kernel import chains
 
 SIZE, SEARCHES, ROUNDS = 5_000, 300, 5

@@ -2,8 +2,11 @@
 
     python benchmarks/cold_cluster.py WORK --subscriptions 200000
 
-Prints one line of JSON a step: seconds, matches, bytes that were sent to executors, how many
-subscriptions the index holds, and how many kernels were compiled, by the driver and by all workers.
+Prints one line of JSON a step: seconds by the clock and of CPU (the driver, its JVM, executors and
+their workers), matches, bytes that were sent to executors, how many subscriptions the index
+holds, how many kernels were compiled, by the driver and by all workers, and how much memory of its
+own the driver's Python took at most to make the index, beside mapped files.
+Ends with an error if a kernel was compiled: the package must bring those of its own sources.
 The results of the last step are compared with those of a matcher that has the changed table.
 WORK is emptied; it gets the caches, the tables and the lines (cold_cluster.jsonl).
 """
@@ -14,9 +17,10 @@ import argparse
 import json
 import os
 import shutil
+import threading
 import time
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -37,7 +41,10 @@ def main() -> None:
     shutil.rmtree(options.work, ignore_errors=True)
     caches = options.work / "caches"
     caches.mkdir(parents=True)
-    os.environ["NUMBA_CACHE_DIR"] = str(caches)  # before anything of the package is loaded
+    os.environ["NUMBA_CACHE_DIR"] = str(caches.resolve())  # before the package is loaded
+    if "PYTHONPATH" in os.environ:  # executors run in folders of their own
+        paths = os.environ["PYTHONPATH"].split(os.pathsep)
+        os.environ["PYTHONPATH"] = os.pathsep.join(str(Path(each).resolve()) for each in paths)
     run(options, caches)
 
 
@@ -67,24 +74,35 @@ def run(options: argparse.Namespace, caches: Path) -> None:
             rules = options.work / f"rules-{step.replace(' ', '-')}"
             pq.write_table(pa.table({"id": ids, "expr": texts}), rules)
             wishes = spark.read.parquet(f"file://{rules}")
-            began = time.perf_counter()
-            found = match(offers, wishes)
-            ready = time.perf_counter()
+            began, cpu = time.perf_counter(), cpu_of_tree()
+            with Own() as own:
+                found = match(offers, wishes)
+            ready, cpu_ready = time.perf_counter(), cpu_of_tree()
             rows = found.matches.toArrow()
-            done = time.perf_counter()
+            done, cpu_done = time.perf_counter(), cpu_of_tree()
+            compiled = sorted({file.parent.name for file in caches.rglob("*.nbc")})
             sent = sum(bytes_shipped().values())
             tell(
                 options.work,
                 step=step,
                 index_seconds=round(ready - began, 2),
                 match_seconds=round(done - ready, 2),
+                index_cpu_seconds=round(cpu_ready - cpu, 2),
+                match_cpu_seconds=round(cpu_done - cpu_ready, 2),
                 matches=pc.sum(pc.list_value_length(rows["subscription_ids"])).as_py(),
                 bytes_sent=sent - before,
                 subscriptions=found.index.count,
                 reused=found.index.reused,
                 kernels_compiled=len(list(caches.rglob("*.nbc"))),
+                driver_bytes=own.most,
             )
             before = sent
+            if compiled:
+                raise SystemExit(
+                    "expected kernels of these sources in the package, found that the kernels of "
+                    f"{', '.join(compiled)} were compiled: bin/setup, or `matchwood kernels "
+                    "--compile --baseline best`, compiles them ahead"
+                )
     finally:
         spark.stop()
     matcher = mw.Matcher()
@@ -98,6 +116,50 @@ def run(options: argparse.Namespace, caches: Path) -> None:
     tell(options.work, step="compared", equal=is_equal)
     if not is_equal:
         raise SystemExit("expected the lists of a matcher with the changed table, found others")
+
+
+def cpu_of_tree() -> float:
+    """CPU seconds of this process and all below it, with those below that have ended."""
+    parents, seconds = {}, {}
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            told = (folder / "stat").read_text().rsplit(")", 1)[1].split()
+        except OSError:
+            continue  # it has ended meanwhile
+        parents[int(folder.name)] = int(told[1])
+        seconds[int(folder.name)] = sum(map(int, told[11:15])) / os.sysconf("SC_CLK_TCK")
+    below = {os.getpid()}
+    while more := {each for each, parent in parents.items() if parent in below} - below:
+        below |= more
+    return sum(seconds[each] for each in below)
+
+
+class Own:
+    """How much the memory of this process that is no mapped file grows at most, looked at often."""
+
+    def __enter__(self) -> Self:
+        self._first = self._last = own_memory()
+        self._ends = threading.Event()
+        self._thread = threading.Thread(target=self._look, daemon=True)
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._ends.set()
+        self._thread.join()
+
+    def _look(self) -> None:
+        while not self._ends.wait(0.005):
+            self._last = max(self._last, own_memory())
+
+    @property
+    def most(self) -> int:
+        return self._last - self._first
+
+
+def own_memory() -> int:
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("RssAnon:"))
 
 
 def tell(work: Path, **told: Any) -> None:

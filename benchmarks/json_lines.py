@@ -17,7 +17,7 @@ from collections.abc import Callable
 from typing import Any
 
 import matchwood as mw
-from matchwood.encode.json_events import JsonLines
+from matchwood.encode.json.events import JsonLines
 
 N_LINES, N_SINGLE, ROUNDS = 20_000, 2_000, 4
 FIELDS = 20

@@ -5,9 +5,9 @@
 Assigns subscriptions to shards and events to the shards that they reach, with the functions that
 `match_sharded` runs in tasks, and counts: rows a subscription, the largest shard, visits of an
 event, bytes of an event on its way (compressed Arrow, as a shuffle sends them), and how many shards
-one changed subscription touches.  Builds some shards to measure bytes on disk and the time of a
-visit.  One matcher of all subscriptions tells the matches of the events: one whose subscription
-lives in no shard that its event goes to is an error.
+one changed subscription touches.  Builds some shards to measure bytes on disk, the time to open one
+and the time of a visit.  One matcher of all subscriptions tells the matches of the events: one
+whose subscription lives in no shard that its event goes to is an error.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ import pyarrow as pa
 
 import matchwood as mw
 from matchwood.encode.schema import Schema
-from matchwood.spark.home_keys import ANY, event_keys
-from matchwood.spark.shard_plan import (
+from matchwood.spark.shards.home_keys import ANY, event_keys
+from matchwood.spark.shards.plan import (
     BUCKETS,
     HOME,
     SAMPLE,
@@ -108,7 +108,8 @@ def visits_of(
     keys, of_key = keys[order], pairs[1][order]
     found = np.zeros((len(events), n_shards), bool)
     found[:, of_key[keys == ANY]] = True
-    for rows, wanted in event_keys(events, types, np.unique(keys)):
+    used = {*events.column_names, *types}
+    for rows, wanted in event_keys(events, types, used):
         first, last = (np.searchsorted(keys, wanted, side=side) for side in ("left", "right"))
         sizes = last - first
         at = np.repeat(first - (np.cumsum(sizes) - sizes), sizes) + np.arange(int(sizes.sum()))
@@ -152,9 +153,9 @@ def check(
 def measure(
     rows: pa.Table, shards: np.ndarray, visits: np.ndarray, events: pa.Table, types: dict[str, str]
 ) -> None:
-    """Build some shards: bytes on disk, and the time of a visit."""
+    """Build some shards: bytes on disk, the time to open one, and the time of a visit."""
     n_bytes = n_held = n_visits = 0
-    seconds = 0.0
+    seconds = opening = 0.0
     for shard in range(BUILT):
         part = rows.filter(pa.array(shards == shard)).drop_columns([HOME])
         texts = "attribute" not in part.column_names
@@ -166,6 +167,9 @@ def measure(
             matcher.save(Path(folder, "snapshot"))
             files: Any = Path(folder).rglob("*.npy")
             n_bytes += sum(file.stat().st_size for file in files)
+            began = time.process_time()
+            mw.Matcher.load(Path(folder, "snapshot"), mmap=True, verify=False)
+            opening += time.process_time() - began
         n_held += len(matcher)
         reached = events.filter(pa.array(visits[:, shard]))
         n_visits += len(reached)
@@ -174,6 +178,7 @@ def measure(
         matcher.match_many(reached)
         seconds += time.process_time() - began
     told("bytes on disk of a row", n_bytes / n_held)
+    told("ms to open a shard", 1e3 * opening / BUILT)
     told("us a visit, encoding included", 1e6 * seconds / max(n_visits, 1))
 
 

@@ -16,7 +16,7 @@ from random import Random
 import numpy as np
 
 import matchwood as mw
-from matchwood.spark.stream_contexts import Timeline, Update, set_contexts
+from matchwood.spark.streams.contexts import Timeline, Update, set_contexts
 
 
 def main(n_events: int, n_updates: int, n_plain: int, n_bound: int) -> None:
@@ -54,19 +54,19 @@ def main(n_events: int, n_updates: int, n_plain: int, n_bound: int) -> None:
         timeline.append(each)
     seconds("worker: on", timeline.end)
     seconds("worker: back", lambda: timeline.go(0))
-    moments = timeline.moments(offsets)
+    changes = timeline.changes(offsets)
     plain, among = [], []
     for _ in range(4):  # the first ones compile, and find the index as updates have left it
         plain.append(seconds("worker: match without updates", lambda: matcher.find(encoded)))
         timeline.go(0)
         among.append(
             seconds(
-                f"worker: match with {len(moments):,} moments",
-                lambda: matcher.find(encoded, moments),
+                f"worker: match with {len(changes):,} changes",
+                lambda: matcher.find(encoded, changes),
             )
         )
     more = min(among) - min(plain)
-    print(f"{min(among) / min(plain):.2f} times the time, {more / len(moments) * 1e6:.0f} µs each")
+    print(f"{min(among) / min(plain):.2f} times the time, {more / len(changes) * 1e6:.0f} µs each")
 
 
 def seconds(what: str, do: Callable[[], object]) -> float:

@@ -1,0 +1,173 @@
+"""Two versions of the package side by side: build, batch, one event, one change of a context.
+
+    PYTHONPATH=BEFORE/src python benchmarks/before_after.py run before.json
+    PYTHONPATH=AFTER/src  python benchmarks/before_after.py run after.json
+    python benchmarks/before_after.py compare before.json after.json
+
+`run` measures the version that PYTHONPATH names, through public names only, and writes one row a
+case.  Each case is warmed up on a part of its workload first, so that nothing is compiled while it
+is measured.  Times are CPU time of the process and its children, the least of some rounds; events
+are distinct dicts.  `compare` prints a table and fails where the versions give other answers: the
+checksum covers the ids of every event, in order, from the batch and from single calls.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import resource
+import sys
+import time
+import zlib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import matchwood
+from matchwood import Matcher
+from matchwood.workload import Workload, event_dicts, find_workload
+
+CASES = (
+    ("be_tree", "begen:small"),
+    ("be_tree", "ads:small"),
+    ("pst_bloom", "begen:small"),
+    ("pst_bloom", "ads:small"),
+    ("pst_hash", "begen:small"),
+    ("pst_hash", "ads:small"),
+    ("a_tree", "abegen:small"),
+    ("vcr", "skew2d:figure-6a"),
+    ("agile", "context:small"),
+)
+N_EVENTS, BUILDS, ROUNDS, N_CHANGES = 200, 2, 5, 200
+WARM_UP = 2_000
+
+
+def cpu() -> float:
+    """Seconds of CPU time of this process and of children that have ended."""
+    used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    return sum(each.ru_utime + each.ru_stime for each in used)
+
+
+def least(rounds: int, call: Callable[[], Any]) -> tuple[float, Any]:
+    """The least CPU time of some calls, and what the last returned."""
+    times, found = [], None
+    for _ in range(rounds):
+        begin = cpu()
+        found = call()
+        times.append(cpu() - begin)
+    return min(times), found
+
+
+def build(index: str, workload: Workload) -> Matcher:
+    n = workload.n_subscriptions
+    m = Matcher(index, schema=workload.schema())
+    contexts = getattr(workload, "contexts", None)
+    if contexts is not None:
+        m.set_context_many(contexts(0, n))
+    report = m.add_many(workload.subscriptions(0, n))
+    if report.errors:
+        raise SystemExit(f"{index}: {len(report.errors)} subscriptions were refused")
+    return m
+
+
+def with_ids(matches: Any) -> Any:
+    """Matches whose ids have been looked up: some versions do that when they are first read."""
+    len(matches.ids)
+    return matches
+
+
+def checksum(offsets: np.ndarray, ids: np.ndarray) -> int:
+    return zlib.crc32(np.asarray(ids, np.int64).tobytes(), zlib.crc32(offsets.tobytes()))
+
+
+def measure(index: str, workload: Workload) -> dict[str, Any]:
+    """One row: microseconds a subscription, an event and a change; the checksum of the answers."""
+    n = workload.n_subscriptions
+    seconds, m = least(BUILDS, lambda: build(index, workload))
+    row: dict[str, Any] = {"n": n, "build": seconds / n * 1e6}
+    events = event_dicts(workload.events(0, N_EVENTS), 0, N_EVENTS)
+    seconds, many = least(ROUNDS, lambda: with_ids(m.match_many(events)))
+    row["batch"] = seconds / N_EVENTS * 1e6
+    seconds, single = least(ROUNDS, lambda: [m.match(event) for event in events])
+    row["single"] = seconds / N_EVENTS * 1e6
+    row["matches"] = len(many.ids)
+    row["checksum"] = checksum(many.offsets, many.ids)
+    offsets = np.cumsum([0, *map(len, single)])
+    if checksum(offsets, np.array([each for ids in single for each in ids])) != row["checksum"]:
+        raise SystemExit(f"{index}: single events and a batch give other answers")
+    if hasattr(workload, "updates"):
+        row["change"] = changes(m, workload)
+        row["checksum"] = zlib.crc32(
+            str(m.match_many(events).ids.tolist()).encode(), row["checksum"]
+        )
+    return row
+
+
+def changes(m: Matcher, workload: Any) -> float:
+    """Microseconds for one `set_context` of those that the workload names."""
+    profile, attribute, move = workload.updates(0, N_CHANGES)
+    values = workload.values(0, workload.n_subscriptions)
+    bound = workload.is_bound(0, workload.n_subscriptions)
+    rows = [
+        (int(i), {workload.names[a]: float(workload.quantised(values[i, a] + by))})
+        for i, a, by in zip(profile, attribute, move, strict=True)
+        if bound[i]
+    ]
+    seconds, _ = least(ROUNDS, lambda: [m.set_context(*row) for row in rows])
+    return seconds / len(rows) * 1e6
+
+
+def run(out: Path, wanted: str, part: float) -> None:
+    rows = {}
+    for index, name in CASES:
+        if not index.startswith(wanted):
+            continue
+        whole = find_workload(name, n_events=N_EVENTS)
+        workload = whole.with_parameters(n_subscriptions=int(whole.n_subscriptions * part))
+        begin = time.monotonic()
+        measure(index, whole.with_parameters(n_subscriptions=WARM_UP))
+        warm = time.monotonic()
+        rows[f"{index} {name}"] = measure(index, workload)
+        print(
+            f"{index} {name}: warm-up {warm - begin:.0f} s, then {time.monotonic() - warm:.0f} s",
+            rows[f"{index} {name}"], flush=True,
+        )  # fmt: skip
+        out.write_text(json.dumps({"version": matchwood.__file__, "rows": rows}, indent=1))
+
+
+def compare(before: Path, after: Path) -> int:
+    """Print the table; 1 if any answers differ."""
+    old, new = (json.loads(path.read_text())["rows"] for path in (before, after))
+    print("| case | subscriptions | matches an event | what | before, µs | after, µs | ratio |")
+    print("|---|---|---|---|---|---|---|")
+    wrong = 0
+    for case in old.keys() & new.keys():
+        if old[case]["checksum"] != new[case]["checksum"]:
+            print(f"{case}: other answers: {old[case]} {new[case]}", file=sys.stderr)
+            wrong = 1
+    for case in [case for case in old if case in new]:
+        a, b = old[case], new[case]
+        head = f"| {case} | {a['n']:,} | {a['matches'] / N_EVENTS:,.0f} |"
+        for what in ("build", "batch", "single", "change"):
+            if what in a and what in b:
+                ratio = b[what] / a[what]
+                print(f"{head} {what} | {a[what]:,.1f} | {b[what]:,.1f} | {ratio:.2f} |")
+    return wrong
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    verbs = parser.add_subparsers(dest="verb", required=True)
+    runs = verbs.add_parser("run")
+    runs.add_argument("out", type=Path)
+    runs.add_argument("--index", default="", help="only indexes that begin so")
+    runs.add_argument("--part", type=float, default=1.0, help="share of the subscriptions")
+    compares = verbs.add_parser("compare")
+    compares.add_argument("before", type=Path)
+    compares.add_argument("after", type=Path)
+    given = parser.parse_args()
+    if given.verb == "compare":
+        sys.exit(compare(given.before, given.after))
+    run(given.out, given.index, given.part)
