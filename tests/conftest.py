@@ -14,6 +14,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from matchwood.index.core.registry import REGISTRY
+from matchwood.index.stabbing import interval_skip_list
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -22,6 +23,9 @@ if TYPE_CHECKING:
 # where the environment says not to.
 sys.dont_write_bytecode = False
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+
+# Levels of skip lists are random in each process; work counters have to be the same in every run.
+interval_skip_list.level_seed = 0x5DEECE66D1CE4E5B
 
 # How hard Hypothesis tries.  No deadline: the first call of a kernel compiles it, and the machine
 # is shared.  No database: a run depends on the code alone, and a failure prints its own seed.

@@ -54,8 +54,9 @@ from matchwood.index.stabbing.marker_kernels import (
 )
 from matchwood.kernel.arrays import bytes_of, doubled, grown
 
-_SEED = int.from_bytes(os.urandom(8), signed=True)
-"""Of all structures of a process, so that they can be compared."""
+level_seed = int.from_bytes(os.urandom(8), signed=True)
+"""The seed of node levels in all structures of a process, so that they can be compared.  Tests set
+it: decisions of AGILE depend on what levels cost, and work counters on those decisions."""
 
 
 def empty_structure(n_lists: int = 0, n_identifiers: int = 0) -> Structure:
@@ -74,7 +75,7 @@ def empty_structure(n_lists: int = 0, n_identifiers: int = 0) -> Structure:
         count=np.zeros(16, np.int64),
     )
     s.count[FREE_CHUNK] = s.count[FREE_MARKER] = -1
-    s.count[SEED] = _SEED
+    s.count[SEED] = level_seed
     for k in range(n_lists):
         open_one(s, k)
     return with_identifiers(s, n_identifiers)
