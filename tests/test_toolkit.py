@@ -11,10 +11,10 @@ from matchwood.kernel.byte_kernels import are_same, hash_bytes
 from matchwood.kernel.byte_search import first_special, newlines
 from matchwood.kernel.id_table_kernels import (
     EMPTY,
-    first_place,
+    cell_of_id,
+    first_cell,
     moved_back,
-    next_place,
-    place_of_id,
+    next_cell,
     put_id,
 )
 from matchwood.kernel.jit import kernel, part
@@ -60,21 +60,21 @@ def put_named(named, id_):
 
 @kernel
 def drop_named(named, id_):
-    hole = place_of_id(named.table, hash_of(named, id_), id_)
-    nearby = next_place(named.table, hole)
+    hole = cell_of_id(named.table, hash_of(named, id_), id_)
+    nearby = next_cell(named.table, hole)
     while named.table[nearby] != EMPTY:
         hole = moved_back(named.table, hole, nearby, hash_of(named, named.table[nearby]))
-        nearby = next_place(named.table, nearby)
+        nearby = next_cell(named.table, nearby)
     named.table[hole] = EMPTY
 
 
 @kernel
 def find_named(named, number):
-    at = first_place(named.table, np.uint64(number & 3))
+    at = first_cell(named.table, np.uint64(number & 3))
     while named.table[at] != EMPTY:
         if named.number[named.table[at]] == number:
             return np.int64(named.table[at])
-        at = next_place(named.table, at)
+        at = next_cell(named.table, at)
     return np.int64(EMPTY)
 
 

@@ -123,7 +123,7 @@ def check_hash(index: PSTHash, dims: dict[int, list[Space]], parts: Parts) -> No
         if len(each) > 1:
             for key in product(*[met(dims[dim], intervals) for dim, intervals in each]):
                 expected.setdefault(key, []).append(int(index._homes.ref[slot]))
-    places = [(key, held) for key, held in index._hash.place.tolist() if held]
+    places = [(key, held) for key, held in index._hash.cell.tolist() if held]
     assert len(places) == index._hash.count[TAKEN]
     assert len({key for key, _ in places}) == len(places)
     path: dict[int, tuple[int, ...]] = {}

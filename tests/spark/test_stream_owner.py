@@ -11,7 +11,7 @@ from pyspark.errors import StreamingQueryException
 
 import matchwood as mw
 from matchwood.spark import match_stream
-from matchwood.spark.places import place
+from matchwood.spark.storage import open_storage
 from matchwood.spark.streams import match_stream as stream_module
 from matchwood.spark.streams import owner as owner
 from spark.logs import committed, dead_letters, made_log, read_log, sequential, write_log
@@ -21,10 +21,10 @@ pytestmark = pytest.mark.spark
 ELSEWHERE = """
 import sys
 from matchwood.errors import StorageError
-from matchwood.spark.places import place
+from matchwood.spark.storage import open_storage
 from matchwood.spark.streams.owner import take
 try:
-    print("epoch", take(place(sys.argv[1], "state")).epoch)
+    print("epoch", take(open_storage(sys.argv[1], "state")).epoch)
 except StorageError as error:
     print("refused", error)
 """
@@ -68,7 +68,7 @@ def test_a_driver_stops_when_a_later_one_has_started(
     log = made_log(8, 60)
     write_log(tmp_path / "log", log, 20)
     expected, refused = sequential(log)
-    state = place(str(tmp_path / "state"), "state")
+    state = open_storage(str(tmp_path / "state"), "state")
 
     def overtaken(where: str) -> None:
         if where == point:
@@ -102,7 +102,7 @@ def test_a_committed_batch_is_never_replaced(spark, tmp_path: Path, monkeypatch)
 def test_a_state_is_free_again_when_its_driver_has_died(tmp_path: Path) -> None:
     assert from_another_process(tmp_path).startswith("epoch 1")
     assert from_another_process(tmp_path).startswith("epoch 2")
-    state = place(str(tmp_path), "state")
+    state = open_storage(str(tmp_path), "state")
     fence = owner.take(state)
     try:
         fence.check()

@@ -12,7 +12,7 @@ from pyspark.errors import StreamingQueryException
 
 import matchwood as mw
 from matchwood.spark import match_live, match_stream
-from matchwood.spark.places import Store, place
+from matchwood.spark.storage import Store, open_storage
 from matchwood.spark.stores import inside
 from matchwood.spark.streams import commit as stream_commit
 from matchwood.spark.streams import live as live_module
@@ -31,7 +31,7 @@ class Stored:
     def __init__(self, bucket: str, work: Path) -> None:
         self.work = work
         self.out, self.state = (
-            place(inside(bucket, f"{work.name}/{name}"), name) for name in ("out", "state")
+            open_storage(inside(bucket, f"{work.name}/{name}"), name) for name in ("out", "state")
         )
         self.checkpoint = f"file://{work}/checkpoint"
 

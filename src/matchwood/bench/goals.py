@@ -45,7 +45,7 @@ class Measured(NamedTuple):
 
     key: str
     value: float
-    beside: dict[str, float] = {}  # noqa: RUF012 - never written
+    extra: dict[str, float] = {}  # noqa: RUF012 - never written
 
 
 class AnswersDiffer(MatchwoodError):
@@ -158,18 +158,18 @@ def run_goals(
 
 def _data(goal: Goal, found: Measured, is_judged: bool) -> dict[str, Any]:
     is_met = goal.is_met(found.value) if is_judged else None
-    return {**goal._asdict(), "now": found.value, "is_met": is_met, "beside": found.beside}
+    return {**goal._asdict(), "now": found.value, "is_met": is_met, "beside": found.extra}
 
 
 def _row(row: dict[str, Any]) -> str:
     judged = {True: "met", False: "missed", None: ""}[row["is_met"]]
-    beside = ", ".join(f"{name} {_shown(value)}" for name, value in row["beside"].items())
+    extra = ", ".join(f"{name} {_shown(value)}" for name, value in row["beside"].items())
     sign = "" if row["goal"] is None else ">= " if row["sense"] == MOST else "<= "
     text = (
         f"{row['what']:<62}{row['unit']:>6}{_shown(row['before']):>10}"
         f"{sign + _shown(row['goal']):>13}{_shown(row['now']):>12}  {judged}"
     )
-    return f"{text}\n      beside: {beside}" if beside else text
+    return f"{text}\n      beside: {extra}" if extra else text
 
 
 def _shown(value: float | None) -> str:

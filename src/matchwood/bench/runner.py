@@ -115,9 +115,9 @@ def _classes(
             f"suite {suite.name!r}: expected indexes among {', '.join(sorted(known))}, "
             f"found {', '.join(unknown) or 'none of them in this preset'}"
         )
-    own: dict[str, Any] = {"null": Null, **extra}
+    given: dict[str, Any] = {"null": Null, **extra}
     names = {spec.index for specs in rows for spec in specs}
-    return {name: own[name] if name in own else find_index(name) for name in sorted(names)}
+    return {name: given[name] if name in given else find_index(name) for name in sorted(names)}
 
 
 def _run_case(

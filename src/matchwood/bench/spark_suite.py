@@ -118,7 +118,7 @@ def run_spark_suite(
     sizes, started = PRESETS[preset], datetime.now(UTC)
     folder = Path(tempfile.mkdtemp(prefix="matchwood-bench-"))
     spark = active_session()
-    own = spark is None
+    starts_session = spark is None
     spark = spark or local_session("matchwood-bench", 2, **{"spark.driver.memory": "3g"})
     parts: dict[str, Found] = {}
     chosen = [name for name in PARTS if not only or name in only]
@@ -129,7 +129,7 @@ def run_spark_suite(
             parts[name] = _PARTS[name](spark, sizes, folder / name)
             shutil.rmtree(folder / name, ignore_errors=True)
     finally:
-        if own:
+        if starts_session:
             spark.stop()
         shutil.rmtree(folder, ignore_errors=True)
     report = SparkReport(

@@ -191,11 +191,11 @@ def _preset(where: str, data: dict[str, Any]) -> Preset:
 def _case(where: str, workload: str, data: dict[str, Any]) -> Case:
     if not isinstance(data, dict):
         raise MatchwoodError(f"{where}: expected a table for each case, found {data!r}")
-    own = {"label", "workload", "indexes"}
+    known_fields = {"label", "workload", "indexes"}
     return Case(
         label=data.get("label", ""),
         workload=data.get("workload", workload),
-        changes={key: value for key, value in data.items() if key not in own},
+        changes={key: value for key, value in data.items() if key not in known_fields},
         indexes=tuple(data.get("indexes", ())),
     )
 

@@ -54,7 +54,7 @@ def _thin_out(jump, chosen, reached):
 
 
 @part
-def _all_of(jump, lists, rank, place, listed, chosen, reached):
+def _all_of(jump, lists, rank, position, listed, chosen, reached):
     """Indexes each of which finds the tree whenever it is TRUE, the most selective first."""
     n, used = np.int64(0), np.int64(-1)
     while n < len(listed):
@@ -71,14 +71,14 @@ def _all_of(jump, lists, rank, place, listed, chosen, reached):
             _thin_out(jump, chosen, reached)
             for at in range(len(jump)):
                 if chosen[at]:
-                    place[at] = n
+                    position[at] = n
             listed[n] = best
             n += 1
     return n
 
 
 @part
-def _any_of(jump, lists, place, listed, chosen, reached):
+def _any_of(jump, lists, position, listed, chosen, reached):
     """Indexes one of which finds the tree whenever it is TRUE; 0 when they would be too many."""
     _choose(lists, np.int64(NOT_CHOSEN), chosen)
     if not _covers(jump, chosen, reached):
@@ -92,17 +92,17 @@ def _any_of(jump, lists, place, listed, chosen, reached):
         while j < n and listed[j] != lists[at]:
             j += 1
         if j == len(listed):
-            place[:] = NOT_CHOSEN
+            position[:] = NOT_CHOSEN
             return np.int64(0)
         if j == n:
             listed[n] = lists[at]
             n += 1
-        place[at] = j
+        position[at] = j
     return n
 
 
 @kernel
-def cover_trees(jump, lists, start, rank, place, listed, need, scratch):
+def cover_trees(jump, lists, start, rank, position, listed, need, scratch):
     """Indexes for trees, whose leaves are start[t] .. start[t + 1] - 1.
 
     lists   by leaf, the index that may hold it, -1: none
@@ -117,7 +117,7 @@ def cover_trees(jump, lists, start, rank, place, listed, need, scratch):
         need[t] = 0
         if last - first > MOST_LEAVES:
             continue
-        jumps, mine, to = jump[first:last], lists[first:last], place[first:last]
+        jumps, mine, to = jump[first:last], lists[first:last], position[first:last]
         chosen, reached = scratch[0, : last - first], scratch[1, : last - first]
         n = _all_of(jumps, mine, rank, to, listed[t], chosen, reached)
         if n == 0 and _any_of(jumps, mine, to, listed[t], chosen, reached) > 0:

@@ -17,24 +17,24 @@ from matchwood.index.stabbing.marker_kernels import (
     emit_held,
     put_everywhere,
 )
-from matchwood.kernel.id_table_kernels import first_place, next_place
+from matchwood.kernel.id_table_kernels import first_cell, next_cell
 from matchwood.kernel.jit import part
 
 TABLE = 0
 
 
 @part
-def _place(s, k, key):
+def _cell(s, k, key):
     """Where a key is or would be in `edge[:, 0]`."""
     h = (np.uint64(key) ^ np.uint64(s.count[SEED])) * np.uint64(0x9E3779B97F4A7C15)
     h = (h ^ (h >> np.uint64(32))) * np.uint64(0xBF58476D1CE4E5B9)
     h ^= (h >> np.uint64(29)) + np.uint64(k) * np.uint64(0x9E3779B97F4A7C15)
-    at = first_place(s.edge, h)
+    at = first_cell(s.edge, h)
     while s.edge[at, 0] != 0:
         node = np.int64(s.edge[at, 0])
         if s.node_key[node] == key and s.node[node, TABLE] == k:
             break
-        at = next_place(s.edge, at)
+        at = next_cell(s.edge, at)
     return at
 
 
@@ -44,7 +44,7 @@ def hash_rebuild(s, first):
     for at in range(len(s.edge)):
         s.edge[at, 0] = 0
     for node in range(first, s.count[NODES]):
-        s.edge[_place(s, s.node[node, TABLE], s.node_key[node]), 0] = node
+        s.edge[_cell(s, s.node[node, TABLE], s.node_key[node]), 0] = node
 
 
 @part
@@ -53,7 +53,7 @@ def hash_put(s, k, i, lo, hi):
     if lo != hi:
         put_everywhere(s, i, 2 * k + 1, lo, hi)
         return True
-    at = _place(s, k, lo)
+    at = _cell(s, k, lo)
     node = np.int64(s.edge[at, 0])
     if node == 0:
         node = s.count[NODES]
@@ -75,5 +75,5 @@ def hash_put(s, k, i, lo, hi):
 def hash_probe(s, k, key, out, n):
     """Append the identifiers under a key."""
     n = emit_held(s, 2 * k + 1, key, out, n)
-    node = np.int64(s.edge[_place(s, k, key), 0])
+    node = np.int64(s.edge[_cell(s, k, key), 0])
     return emit(s, node + 1, out, n) if node > 0 else n

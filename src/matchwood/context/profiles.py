@@ -301,19 +301,19 @@ def _placed(compiled: Compiled, choice: Choice) -> Placed:
         return Placed(compiled, rank, listed, need)
     t = int(compiled.profile[first])
     start = np.searchsorted(compiled.profile, np.arange(t, n + 1))
-    place = np.full(m, NOT_CHOSEN, np.int64)
+    position = np.full(m, NOT_CHOSEN, np.int64)
     by_score = np.empty(choice.n_lists, np.int64)
     by_score[np.argsort(-choice.score, kind="stable")] = np.arange(choice.n_lists)
     scratch = np.zeros((2, int(np.diff(start).max())), np.bool_)
-    cover_trees(compiled.jump, lists, start, by_score, place, listed[t:], need[t:], scratch)
-    copied = np.flatnonzero(place >= 0)
+    cover_trees(compiled.jump, lists, start, by_score, position, listed[t:], need[t:], scratch)
+    copied = np.flatnonzero(position >= 0)
     compiled = compiled._replace(
         profile=np.concatenate([compiled.profile, compiled.profile[copied]]),
         leaf=np.concatenate([compiled.leaf, compiled.leaf[copied]]),
         jump=np.concatenate([compiled.jump, np.full((len(copied), 2), FAIL, np.int32)]),
         index_attr=np.concatenate([compiled.index_attr, compiled.index_attr[copied]]),
     )
-    return Placed(compiled, np.concatenate([rank, place[copied]]), listed, need)
+    return Placed(compiled, np.concatenate([rank, position[copied]]), listed, need)
 
 
 def _place_conjunctions(
@@ -336,11 +336,11 @@ def _place_conjunctions(
     )
     owner, of_pair = pairs // choice.n_lists, pairs % choice.n_lists
     order = np.lexsort((of_pair, -choice.score[of_pair], owner))
-    place = np.empty(len(pairs), np.int64)
-    place[order] = np.arange(len(pairs)) - np.searchsorted(owner, owner)
-    rank[held] = np.minimum(place[which], width)
-    kept = place < width
-    listed[owner[kept], place[kept]] = of_pair[kept]
+    position = np.empty(len(pairs), np.int64)
+    position[order] = np.arange(len(pairs)) - np.searchsorted(owner, owner)
+    rank[held] = np.minimum(position[which], width)
+    kept = position < width
+    listed[owner[kept], position[kept]] = of_pair[kept]
     np.add.at(need, owner[kept], 1)
     is_of_context = compiled.is_of_context
     if choice.every >= 0:

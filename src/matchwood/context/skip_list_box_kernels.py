@@ -43,7 +43,7 @@ def _below(s, k, x, high, low, key):
 
 
 @part
-def _beside(s, k, x, low, key):
+def _neighbours(s, k, x, low, key):
     """The same from any node of level `low`: up to the first range that holds the key, down again.
 
     As many steps as levels between here and there, however long the list is.
@@ -76,7 +76,7 @@ def move_boxed(s, k, i, lo, hi, level):
     x = np.int64(s.edge[s.marker[first, CELL] - 1, SOURCE])
     if s.node[x, N_LEVELS] <= level:  # it was put exactly: its range begins between two boxes
         x = np.int64(2 * k)
-    a = _beside(s, k, x, level, lo)
-    b = _beside(s, k, a, level, hi)
+    a = _neighbours(s, k, x, level, lo)
+    b = _neighbours(s, k, a, level, hi)
     take_out(s, i)
     mark_path(s, k, i, a, target_of(s, b, level))

@@ -273,8 +273,8 @@ class Attributes(DerivedAttributes):
     @property
     def n_constants(self) -> int:
         """How many constants the dictionaries hold."""
-        own = [each.keys for each in self.all if isinstance(each.keys, DictionaryKeys)]
-        mine = [keys.n_constants for keys in own if keys is not self.context_strings]
+        dictionaries = [each.keys for each in self.all if isinstance(each.keys, DictionaryKeys)]
+        mine = [keys.n_constants for keys in dictionaries if keys is not self.context_strings]
         return sum(mine) + self.context_strings.n_constants
 
     def forget_unused(self, predicates: PredicateTable) -> None:

@@ -52,8 +52,8 @@ class Relabelling(NamedTuple):
 def are_ends(labels: np.ndarray, ends: np.ndarray) -> np.ndarray:
     """Which labels are an interval's end, or right beside one."""
     ends = np.unique(ends)
-    beside = np.concatenate([ends, ends[ends < MAX_KEY] + 1, ends[ends > MIN_KEY] - 1])
-    return np.isin(labels, beside)
+    edges = np.concatenate([ends, ends[ends < MAX_KEY] + 1, ends[ends > MIN_KEY] - 1])
+    return np.isin(labels, edges)
 
 
 class OrderedDictionary:
@@ -80,7 +80,7 @@ class OrderedDictionary:
             return
         self._kept = None
         fresh = sorted(set(fresh))
-        if not all(self._place(run, at) for run, at in self._runs(fresh)):
+        if not all(self._insert(run, at) for run, at in self._runs(fresh)):
             self._relabel(fresh)
         self.values.update(fresh)
         self._last = fresh[-1]
@@ -186,7 +186,7 @@ class OrderedDictionary:
             i = j
         return runs
 
-    def _place(self, run: list[Any], at: int) -> bool:
+    def _insert(self, run: list[Any], at: int) -> bool:
         """Labels for a run of new constants before position `at`; False when there is no room."""
         n = len(run)
         below = self.label_of[self.values[at - 1]] if at > 0 else None

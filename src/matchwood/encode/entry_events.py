@@ -248,8 +248,8 @@ def _assemble(
     keep = np.flatnonzero(good[rows]) if errors else np.arange(len(rows))
     width = int(attr.max(initial=0)) + 1
     order = keep[_stable_order(rows[keep], n)]  # by event; they are by attribute already
-    place = (rows * width + attr.astype(np.int64))[order]
-    twice = np.unique(place[1:][place[1:] == place[:-1]])
+    position = (rows * width + attr.astype(np.int64))[order]
+    twice = np.unique(position[1:][position[1:] == position[:-1]])
     start = np.zeros(n + 1, np.int64)
     np.cumsum(np.bincount(rows[keep], minlength=n), out=start[1:])
     lo = lo[order]

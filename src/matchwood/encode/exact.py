@@ -41,12 +41,12 @@ class Exact:
         self.value = value
 
     def __lt__(self, other: object) -> bool:
-        beside = _beside(other)
-        return NotImplemented if beside is None else self.value < beside
+        exact = _as_decimal(other)
+        return NotImplemented if exact is None else self.value < exact
 
     def __gt__(self, other: object) -> bool:
-        beside = _beside(other)
-        return NotImplemented if beside is None else self.value > beside
+        exact = _as_decimal(other)
+        return NotImplemented if exact is None else self.value > exact
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Exact) and self.value == other.value
@@ -67,7 +67,7 @@ class Exact:
         return self.value > decimal_of(self.nearest)
 
 
-def _beside(other: object) -> Decimal | None:
+def _as_decimal(other: object) -> Decimal | None:
     """Another number of the same order as a decimal; None for what has an order of its own."""
     if isinstance(other, Exact):
         return other.value

@@ -77,7 +77,7 @@ def interval_entries(attributes: Attributes, event: Expr) -> dict[int, KeySets]:
             fits = _fits(pattern.regex.fullmatch, ranges)
             entries[pattern.attr_id] = KeySets(((min(fits), max(fits)),))
         if attribute.beside_id >= 0:
-            entries[attribute.beside_id] = _beside(attributes.all[attribute.beside_id], ranges)
+            entries[attribute.beside_id] = _derived(attributes.all[attribute.beside_id], ranges)
         exact = attributes.exact(attribute)
         if exact is not None and isinstance(exact.keys, DictionaryKeys):
             entries[exact.id] = _keys(exact, ranges)
@@ -238,12 +238,12 @@ def _values(known: Attributes, conjuncts: Sequence[Expr]) -> Allowed:
             "event has none"
         )
     declared = {name: known.by_name[name].type for name in batch.names if name in known.by_name}
-    own = Attributes(Schema({name: kind for name, kind in declared.items() if kind is not None}))
-    leaves = resolve(batch, own, ExpressionTable())
+    typed = Attributes(Schema({name: kind for name, kind in declared.items() if kind is not None}))
+    leaves = resolve(batch, typed, ExpressionTable())
     ws, root = merged(leaves, np.array(batch.code, np.int32))
     allowed = {}
     for id_, intervals in _conjunction(ws, root).items():
-        allowed[own.all[id_].name] = ranges = existing(own.all[id_].keys, intervals)
+        allowed[typed.all[id_].name] = ranges = existing(typed.all[id_].keys, intervals)
         if not ranges:
             raise _Contradiction
     return allowed
@@ -299,14 +299,14 @@ def _end(keys: DictionaryKeys, value: Any, is_open: bool, inward: int) -> int:
     return label + inward if is_open else label
 
 
-def _beside(beside: Attribute, ranges: Sequence[Range]) -> KeySets:
+def _derived(derived: Attribute, ranges: Sequence[Range]) -> KeySets:
     """Ranges of values in the keys of the context.
 
     An end between two doubles, or right beside one, is an interval of its own, from the double
     above it to the double below, as for a value: some x > 1 are below the next double, not at it.
     """
-    if beside.type == "string":
-        return _keys(beside, ranges)
+    if derived.type == "string":
+        return _keys(derived, ranges)
     found: list[Interval] = []
     for each in ranges:
         low = _double_end(each.low, each.low_is_open, inward=1)

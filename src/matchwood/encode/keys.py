@@ -112,7 +112,7 @@ class OrdinalKeys(Keys):
         if self.type == "int" and _are_ints(values):
             return _exact(np.asarray(values, np.int64))
         plain = values.tolist() if isinstance(values, np.ndarray) else values
-        return np.array([_place(*self._ordinal(value)) for value in plain], np.int64)
+        return np.array([_literal_at(*self._ordinal(value)) for value in plain], np.int64)
 
     def key(self, value: Any) -> int:
         return self._event_ordinal(value)
@@ -347,7 +347,7 @@ def _float_literal(value: int | float | Decimal) -> Literal:
     return (key, key - 1, EXACT) if nearest > value else (key + 1, key, EXACT)
 
 
-def _place(ordinal: int | float, exact: bool) -> Literal:
+def _literal_at(ordinal: int | float, exact: bool) -> Literal:
     """A literal among ordinal keys, given its floor and whether the floor is the literal itself."""
     if ordinal == math.inf or ordinal > INT_MAX:
         return 0, 0, ABOVE
@@ -409,15 +409,15 @@ def _event_int(value: Any) -> int:
 
 def _numpy_ticks(value: np.datetime64, unit: str) -> int | None:
     """A NumPy moment in microseconds or days, rounded down; None where it does not fit 64 bits."""
-    own, count = np.datetime_data(value.dtype)
+    numpy_unit, count = np.datetime_data(value.dtype)
     if np.isnat(value):
         raise WrongValue(describe(value))
-    if own in ("Y", "M"):  # as days, which NumPy counts in 64 bits without looking
+    if numpy_unit in ("Y", "M"):  # as days, which NumPy counts in 64 bits without looking
         days = value.astype("datetime64[D]")
         if days.astype(value.dtype) != value:
             return None
-        value, own, count = days, "D", 1
-    ticks = int(value.astype(np.int64)) * count * _UNITS[own] // _UNITS[unit]
+        value, numpy_unit, count = days, "D", 1
+    ticks = int(value.astype(np.int64)) * count * _UNITS[numpy_unit] // _UNITS[unit]
     return ticks if INT_MIN <= ticks <= INT_MAX else None
 
 

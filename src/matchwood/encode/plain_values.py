@@ -56,8 +56,8 @@ def _find_reader(kind: type) -> Callable[[Any], Mapping[str, Any]] | None:
         return lambda event: {name: getattr(event, name) for name in known}
     attrs = getattr(kind, "__attrs_attrs__", None)
     if attrs is not None:
-        own = [each.name for each in attrs]
-        return lambda event: {name: getattr(event, name) for name in own}
+        members = [each.name for each in attrs]
+        return lambda event: {name: getattr(event, name) for name in members}
     if kind.__name__ == "Series" and kind.__module__.startswith("pandas."):
         return _series
     if kind.__module__ == "numpy" and kind.__name__ in ("record", "void"):

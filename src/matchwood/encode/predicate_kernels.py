@@ -8,10 +8,10 @@ import numpy as np
 
 from matchwood.kernel.id_table_kernels import (
     EMPTY,
-    first_place,
+    cell_of_id,
+    first_cell,
     moved_back,
-    next_place,
-    place_of_id,
+    next_cell,
     put_id,
 )
 from matchwood.kernel.jit import kernel, part
@@ -82,12 +82,12 @@ def has_room(p, n_predicates, n_intervals):
 @part
 def intern(p, attr, lo, hi, start, n):
     """The id of a predicate, one more reference on it; needs room for one predicate."""
-    at = first_place(p.table, hash_set(p, attr, lo, hi, start, n))
+    at = first_cell(p.table, hash_set(p, attr, lo, hi, start, n))
     while p.table[at] != EMPTY:
         if _equals(p, p.table[at], attr, lo, hi, start, n):
             p.refs[p.table[at]] += 1
             return p.table[at]
-        at = next_place(p.table, at)
+        at = next_cell(p.table, at)
     if p.count[FREE] > 0:
         p.count[FREE] -= 1
         pred = p.free[p.count[FREE]]
@@ -123,11 +123,11 @@ def release(p, pred):
     p.refs[pred] -= 1
     if p.refs[pred] > 0:
         return
-    hole = place_of_id(p.table, _hash_of(p, pred), pred)
-    nearby = next_place(p.table, hole)
+    hole = cell_of_id(p.table, _hash_of(p, pred), pred)
+    nearby = next_cell(p.table, hole)
     while p.table[nearby] != EMPTY:
         hole = moved_back(p.table, hole, nearby, _hash_of(p, p.table[nearby]))
-        nearby = next_place(p.table, nearby)
+        nearby = next_cell(p.table, nearby)
     p.table[hole] = EMPTY
     if p.n_intervals[pred] > 1:
         p.count[GARBAGE] += p.n_intervals[pred]

@@ -226,9 +226,9 @@ def moved_keys(keys: np.ndarray, moved: Relabelling, end: np.int64, inward: int)
     last = len(moved.old) - 1
     at = np.searchsorted(moved.old, keys)
     on_label = moved.old[np.minimum(at, last)] == keys
-    beside = np.searchsorted(moved.old, keys - inward)
+    positions = np.searchsorted(moved.old, keys - inward)
     fresh = np.where(
-        on_label, moved.new[np.minimum(at, last)], moved.new[np.minimum(beside, last)] + inward
+        on_label, moved.new[np.minimum(at, last)], moved.new[np.minimum(positions, last)] + inward
     )
     result: np.ndarray = np.where(keys == end, end, fresh)
     return result

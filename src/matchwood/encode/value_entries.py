@@ -67,7 +67,7 @@ def typed_entries(attributes: Attributes, attribute: Attribute, value: Any) -> I
     for pattern in attribute.patterns.values():
         yield pattern.attr_id, int(pattern.regex.fullmatch(value) is not None)
     if attribute.beside_id >= 0:
-        yield attribute.beside_id, _beside(attributes.all[attribute.beside_id], value)
+        yield attribute.beside_id, _derived_keys(attributes.all[attribute.beside_id], value)
     if attribute.exact_id >= 0 and not _is_double(value):
         exact = attributes.exact(attribute)
         if exact is not None:
@@ -85,11 +85,11 @@ def key_of(attribute: Attribute, value: Any) -> int:
         raise wrong_type(attribute, describe(value)) from None
 
 
-def _beside(beside: Attribute, value: Any) -> int | KeySets:
+def _derived_keys(derived: Attribute, value: Any) -> int | KeySets:
     """The key of a value among those of the context; none may be its own: see `float_place`."""
-    assert beside.keys is not None
-    if beside.type == "string":
-        return beside.keys.key(value)
+    assert derived.keys is not None
+    if derived.type == "string":
+        return derived.keys.key(value)
     lo, hi = float_place(exact_number(value))
     return lo if lo == hi else KeySets(((lo, hi),))
 

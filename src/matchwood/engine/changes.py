@@ -10,7 +10,7 @@ import numpy as np
 
 from matchwood.engine.input.fields import FieldColumns
 from matchwood.engine.input.loading import BatchReport, Chunk, Refused
-from matchwood.engine.stores.subscriptions import Id, Subscriptions, check_id, missing, taken
+from matchwood.engine.stores.subscriptions import Id, Subscriptions, check_id, missing, used_id
 from matchwood.errors import MatchwoodError, SubscriptionError
 
 if TYPE_CHECKING:
@@ -94,7 +94,7 @@ def refuse_known(
                 with suppress(SubscriptionError):  # what is no id is refused later
                     checked = check_id(id_)
                     if checked in known and is_there(checked):
-                        chunk.refused.setdefault(row, taken(checked))
+                        chunk.refused.setdefault(row, used_id(checked))
 
 
 def _is_disjoint(known: Subscriptions | Mapping[Id, Any], ids: Sequence[Any]) -> bool:

@@ -44,7 +44,7 @@ def records(store: Store, slots: np.ndarray) -> list[Subscription]:
     """The subscriptions in some slots."""
     subscriptions, contexts = store.subscriptions, store.contexts
     columns = subscriptions.columns
-    own = [attributes_of(text) for text in columns.texts("attributes", slots)]
+    attribute_dicts = [attributes_of(text) for text in columns.texts("attributes", slots)]
     ids: list[Id] = subscriptions.ids_of(slots).tolist()
     linked = [None if contexts is None else contexts.context_of(slot) for slot in slots.tolist()]
     return [
@@ -55,7 +55,7 @@ def records(store: Store, slots: np.ndarray) -> list[Subscription]:
             linked,
             columns.priorities(slots).tolist(),
             map(payload_of, columns.texts("payload", slots)),
-            [dict(each) if isinstance(each, list) else each for each in own],
+            [dict(each) if isinstance(each, list) else each for each in attribute_dicts],
             map(moment_of, columns.expiries(slots).tolist()),
             map(moment_of, columns.added[slots].tolist()),
             strict=True,

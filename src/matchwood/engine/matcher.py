@@ -275,7 +275,7 @@ class Matcher(Holding, Matching, Collection, ContextValues, Questions):
         self,
         path: str | os.PathLike[str],
         *,
-        beside: Mapping[str, np.ndarray] | None = None,
+        extra_arrays: Mapping[str, np.ndarray] | None = None,
     ) -> None:
         """Write a snapshot directory; an existing snapshot there is replaced in one step.
 
@@ -287,7 +287,7 @@ class Matcher(Holding, Matching, Collection, ContextValues, Questions):
         from matchwood.engine.snapshots.snapshot import save
 
         with self._as_stores(is_compact=True) as (store, linked):
-            save(store, path, beside, linked=linked)
+            save(store, path, extra_arrays, linked=linked)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], mmap: bool = True, verify: bool = True) -> Matcher:

@@ -20,8 +20,8 @@ def _vector(context: Any, builder: Any, signature: Any, arguments: Any, n: int) 
     """The n bytes of an array from a position on, and their type."""
     kind = ir.VectorType(ir.IntType(8), n)
     data = context.make_array(signature.args[0])(context, builder, arguments[0]).data
-    place = builder.bitcast(builder.gep(data, [arguments[1]]), kind.as_pointer())
-    loaded = builder.load(place)
+    pointer = builder.bitcast(builder.gep(data, [arguments[1]]), kind.as_pointer())
+    loaded = builder.load(pointer)
     loaded.align = 1
     return loaded, kind
 

@@ -101,7 +101,7 @@ class IdListStore(Owner):
         """The arena without its untouched end."""
         return arrays._replace(item=arrays.item[: int(arrays.count[TOP])])
 
-    def _taken(self, name: str, arrays: IdLists) -> IdLists:
+    def _owned(self, name: str, arrays: IdLists) -> IdLists:
         """Without free blocks: the links between them were not checked."""
         return arrays._replace(free=np.full(N_CLASSES, -1, np.int32))
 

@@ -85,9 +85,9 @@ def _prefetch(typing_context: Any, array: Any, at: Any) -> Any:
         byte, number = ir.IntType(8).as_pointer(), ir.IntType(32)
         kind = ir.FunctionType(ir.VoidType(), [byte, number, number, number])
         hint = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0")
-        place = builder.bitcast(builder.gep(data, [arguments[1]]), byte)
+        pointer = builder.bitcast(builder.gep(data, [arguments[1]]), byte)
         # to read, into all levels of the cache, of data
-        builder.call(hint, [place, *[ir.Constant(number, value) for value in (0, 3, 1)]])
+        builder.call(hint, [pointer, *[ir.Constant(number, value) for value in (0, 3, 1)]])
         return context.get_dummy_value()
 
     return types.void(array, at), generate
@@ -181,8 +181,8 @@ def _word_at(typing_context: Any, array: Any, at: Any) -> Any:
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         data = context.make_array(signature.args[0])(context, builder, arguments[0]).data
         word = ir.IntType(64)
-        place = builder.bitcast(builder.gep(data, [arguments[1]]), word.as_pointer())
-        loaded = builder.load(place)
+        pointer = builder.bitcast(builder.gep(data, [arguments[1]]), word.as_pointer())
+        loaded = builder.load(pointer)
         loaded.align = 1
         return loaded
 
@@ -216,7 +216,7 @@ class _CompileListener(numba_event.Listener):  # type: ignore[misc]
         self.count = 0
         self.depth = 0
         self.began = 0.0
-        self.told = bool(os.environ.get("MATCHWOOD_QUIET"))
+        self.is_reported = bool(os.environ.get("MATCHWOOD_QUIET"))
 
     def on_start(self, event: Any) -> None:
         if not is_ours(event):
@@ -225,8 +225,8 @@ class _CompileListener(numba_event.Listener):  # type: ignore[misc]
             self.began = time.perf_counter()
         self.depth += 1
         self.count += 1
-        if not self.told:
-            self.told = True
+        if not self.is_reported:
+            self.is_reported = True
             _write_notice()
 
     def on_end(self, event: Any) -> None:

@@ -267,9 +267,9 @@ class KernelLower(Lower):  # type: ignore[misc]
     def lower_getitem(self, resty: Any, expr: Any, value: Any, index: Any, signature: Any) -> Any:
         if not self._is_plain(value, index):
             return super().lower_getitem(resty, expr, value, index, signature)
-        place = self._pointer(value, index, signature.args[1])
+        pointer = self._pointer(value, index, signature.args[1])
         kind = self.typeof(value.name)
-        found = load_item(self.context, self.builder, kind, place)
+        found = load_item(self.context, self.builder, kind, pointer)
         return self.context.cast(self.builder, found, kind.dtype, resty)
 
     def lower_setitem(self, target_var: Any, index_var: Any, value_var: Any, signature: Any) -> Any:
@@ -281,8 +281,8 @@ class KernelLower(Lower):  # type: ignore[misc]
         value, given = self.loadvar(value_var.name), self.typeof(value_var.name)
         value = self.context.cast(self.builder, value, given, signature.args[2])
         value = self.context.cast(self.builder, value, signature.args[2], kind.dtype)
-        place = self._pointer(target_var, index_var, signature.args[1])
-        store_item(self.context, self.builder, kind, value, place)
+        pointer = self._pointer(target_var, index_var, signature.args[1])
+        store_item(self.context, self.builder, kind, value, pointer)
         return None
 
 

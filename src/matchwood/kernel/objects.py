@@ -85,20 +85,20 @@ def _dict_next(typing_context: Any, address: Any, position: Any) -> Any:
     kind = _words(3)
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        place = cgutils.alloca_once_value(builder, arguments[1])
+        pointer = cgutils.alloca_once_value(builder, arguments[1])
         key = cgutils.alloca_once(builder, _POINTER)
         value = cgutils.alloca_once(builder, _POINTER)
         builder.store(ir.Constant(_POINTER, None), key)
         builder.store(ir.Constant(_POINTER, None), value)
         found = _call(
-            builder, ir.IntType(32), "PyDict_Next", _object(builder, arguments[0]), place, key,
+            builder, ir.IntType(32), "PyDict_Next", _object(builder, arguments[0]), pointer, key,
             value,
         )  # fmt: skip
         is_there = builder.icmp_signed("!=", found, ir.Constant(ir.IntType(32), 0))
         none = ir.Constant(_WORD, -1)
         return _pair(
             context, builder, kind,
-            builder.select(is_there, builder.load(place), none),
+            builder.select(is_there, builder.load(pointer), none),
             builder.ptrtoint(builder.load(key), _WORD),
             builder.ptrtoint(builder.load(value), _WORD),
         )  # fmt: skip
@@ -118,8 +118,8 @@ def _list_item(typing_context: Any, address: Any, number: Any) -> Any:
 
 def _type_of(typing_context: Any, address: Any) -> Any:
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        place = builder.add(arguments[0], ir.Constant(_WORD, TYPE_OFFSET))
-        return builder.load(builder.inttoptr(place, _WORD.as_pointer()))
+        pointer = builder.add(arguments[0], ir.Constant(_WORD, TYPE_OFFSET))
+        return builder.load(builder.inttoptr(pointer, _WORD.as_pointer()))
 
     return types.int64(types.int64), generate
 

@@ -32,22 +32,24 @@ class Owner:
     def saved(self, prefix: str = "") -> dict[str, np.ndarray]:
         """The arrays by name, for a snapshot."""
         found: dict[str, np.ndarray] = {}
-        for name, own in self.OWNED.items():
+        for name, inner in self.OWNED.items():
             value = getattr(self, name)
             if isinstance(value, Owner):
-                found |= value.saved(prefix + own)
+                found |= value.saved(prefix + inner)
             else:
-                found |= named(self._to_save(name, value), prefix + own)
+                found |= named(self._to_save(name, value), prefix + inner)
         return found
 
     def take(self, layout: Mapping[str, np.ndarray], prefix: str = "") -> None:
         """Use the arrays of a snapshot."""
-        for name, own in self.OWNED.items():
+        for name, inner in self.OWNED.items():
             value = getattr(self, name)
             if isinstance(value, Owner):
-                value.take(layout, prefix + own)
+                value.take(layout, prefix + inner)
             else:
-                setattr(self, name, self._taken(name, restored(type(value), layout, prefix + own)))
+                setattr(
+                    self, name, self._owned(name, restored(type(value), layout, prefix + inner))
+                )
 
     def thaw(self) -> None:
         """Copy arrays that cannot be written, before the first change."""
@@ -62,6 +64,6 @@ class Owner:
         """What a snapshot gets of them: by default all; usually not the room to grow."""
         return arrays
 
-    def _taken(self, name: str, arrays: Any) -> Any:
+    def _owned(self, name: str, arrays: Any) -> Any:
         """What is used of arrays that a snapshot has: by default all."""
         return arrays

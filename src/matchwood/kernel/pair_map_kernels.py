@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from matchwood.kernel.id_table_kernels import EMPTY, first_place, next_place
+from matchwood.kernel.id_table_kernels import EMPTY, first_cell, next_cell
 from matchwood.kernel.jit import kernel, part
 
 ABSENT = EMPTY
@@ -67,7 +67,7 @@ def pair(first, second):
 @part
 def _home(pairs, key):
     h = np.uint64(key) * np.uint64(0x9E3779B97F4A7C15)
-    return first_place(pairs.value, h ^ (h >> np.uint64(32)))
+    return first_cell(pairs.value, h ^ (h >> np.uint64(32)))
 
 
 @part
@@ -75,7 +75,7 @@ def find_pair(pairs, key):
     """The id of a pair, or ABSENT."""
     at = _home(pairs, key)
     while pairs.value[at] != EMPTY and pairs.key[at] != key:
-        at = next_place(pairs.value, at)
+        at = next_cell(pairs.value, at)
     return np.int64(pairs.value[at])
 
 
@@ -90,7 +90,7 @@ def put_pair(pairs, key, id_):
     """Add a pair that is not there yet; there is a place for it."""
     at = _home(pairs, key)
     while pairs.value[at] != EMPTY:
-        at = next_place(pairs.value, at)
+        at = next_cell(pairs.value, at)
     pairs.key[at], pairs.value[at] = key, id_
     pairs.count[N_PAIRS] += 1
 
@@ -101,14 +101,14 @@ def remove_pair(pairs, key):
     mask = np.uint64(len(pairs.key) - 1)
     hole = _home(pairs, key)
     while pairs.key[hole] != key or pairs.value[hole] == EMPTY:
-        hole = next_place(pairs.value, hole)
-    nearby = next_place(pairs.value, hole)
+        hole = next_cell(pairs.value, hole)
+    nearby = next_cell(pairs.value, hole)
     while pairs.value[nearby] != EMPTY:
         home = _home(pairs, pairs.key[nearby])
         if ((nearby - home) & mask) >= ((nearby - hole) & mask):
             pairs.key[hole], pairs.value[hole] = pairs.key[nearby], pairs.value[nearby]
             hole = nearby
-        nearby = next_place(pairs.value, nearby)
+        nearby = next_cell(pairs.value, nearby)
     pairs.value[hole] = EMPTY
     pairs.count[N_PAIRS] -= 1
 

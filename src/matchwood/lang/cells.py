@@ -44,7 +44,7 @@ def _number(text: str) -> Any:
         return text
 
 
-def _moment(read: Callable[[str], Any]) -> Callable[[str], Any]:
+def _time_reader(read: Callable[[str], Any]) -> Callable[[str], Any]:
     def reader(text: str) -> Any:
         try:
             return read(text)
@@ -59,6 +59,6 @@ CELLS: dict[str, Callable[[str], Any]] = {
     "number": _number,
     "int": _number,
     "float": _number,
-    "timestamp": _moment(read_timestamp),
-    "date": _moment(read_date),
+    "timestamp": _time_reader(read_timestamp),
+    "date": _time_reader(read_date),
 }

@@ -38,7 +38,7 @@ def parse_general(source: Source) -> Expr:
     except ParseError as error:
         raise Unread(error, REFUSED if reader.is_deep else not reader.is_vague) from None
     try:
-        return Lowering(source, reader.place_of).expression(tree)
+        return Lowering(source, reader.position_of).expression(tree)
     except ParseError as error:
         raise Unread(error, REFUSED) from None
 

@@ -59,13 +59,13 @@ def read_timestamp(text: str, *, zoned: bool = True) -> datetime:
         if found is None:
             raise ValueError
         year, month, day, hour, minute, second, fraction, zone = found.groups()
-        moment = datetime(
+        instant = datetime(
             int(year), int(month or 1), int(day or 1),
             int(hour or 0), int(minute or 0), int(second or 0),
             int((fraction or "")[:6].ljust(6, "0")), UTC,
         )  # fmt: skip
         offset = _offset(zone or "Z")
-        return moment - offset if zoned else moment
+        return instant - offset if zoned else instant
     except (ValueError, OverflowError):
         raise LiteralError(
             "expected a timestamp such as TIMESTAMP '2026-01-31 23:59:59.5+01:00', "

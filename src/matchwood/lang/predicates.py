@@ -213,12 +213,12 @@ def _literal_first(source: Source, i: int) -> tuple[Expr, int]:
         hint = "start with the name of the attribute"
         raise source.expected(j, "a comparison after the literal", hint)
     if is_name(tokens[j + 1]) and not is_typed(source, j + 1):
-        name, place = source.name(j + 1), source.places[j + 1]
+        name, position = source.name(j + 1), source.places[j + 1]
         if is_context(name) and tokens[j + 2][0] in "+-":
             raise source.expected(j + 2, "a value of the context alone", MOVE_OFFSET)
         if left is None:
-            return Const(None, place), j + 2
-        return Comparison(name, FLIPPED_OP[op], left, place), j + 2
+            return Const(None, position), j + 2
+        return Comparison(name, FLIPPED_OP[op], left, position), j + 2
     right, after = literal(source, j + 1, "an attribute or a literal")
     if left is None or right is None:
         return Const(None, source.places[i]), after

@@ -175,8 +175,8 @@ class Printer:
 
     def timestamp(self, value: datetime) -> str:
         """With its zone, so that it means the same in every session."""
-        moment = value.astimezone(UTC) if value.tzinfo else value
-        return f"TIMESTAMP '{moment.replace(tzinfo=None).isoformat(sep=' ')}Z'"
+        instant = value.astimezone(UTC) if value.tzinfo else value
+        return f"TIMESTAMP '{instant.replace(tzinfo=None).isoformat(sep=' ')}Z'"
 
 
 def _not(negated: bool) -> str:
@@ -202,8 +202,8 @@ def _chain(node: Expr, parts: list[tuple[str, int]]) -> tuple[str, int]:
 
 def _grouped(part: tuple[str, int], binds: int) -> str:
     """An operand, in parentheses if it binds less tightly than its place asks for."""
-    text, own = part
-    return text if own >= binds else f"({text})"
+    text, precedence = part
+    return text if precedence >= binds else f"({text})"
 
 
 _STANDARD = Printer()

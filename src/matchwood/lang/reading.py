@@ -31,7 +31,7 @@ class TokenReader:
         self._depth: dict[int, tuple[Scalar, int, int]] = {}
         self._parameters: list[str] = []
 
-    def place_of(self, node: Scalar) -> int:
+    def position_of(self, node: Scalar) -> int:
         """Where a node begins in the text; -1 when it was made on the way."""
         found = self._depth.get(id(node))
         return -1 if found is None else found[2]
@@ -42,10 +42,10 @@ class TokenReader:
         if depth > MAX_NESTING:
             self.is_deep = True
             raise self._source.error(first, TOO_DEEP)
-        place = self._source.places[first]
+        position = self._source.places[first]
         if below and id(below[0]) in self._depth:
-            place = min(place, self._depth[id(below[0])][2])
-        self._depth[id(node)] = node, depth, place
+            position = min(position, self._depth[id(below[0])][2])
+        self._depth[id(node)] = node, depth, position
         return node
 
     def _call(self, name: str, first: int, *args: Scalar) -> Scalar:

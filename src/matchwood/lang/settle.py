@@ -42,9 +42,9 @@ _NO_REGEX = "write a pattern of characters, . \\d \\w \\s, classes, groups, |, *
 class Settling:
     """Constants and computed attributes of the trees of one text."""
 
-    def __init__(self, source: Source | None, place_of: Callable[[Scalar], int]) -> None:
+    def __init__(self, source: Source | None, position_of: Callable[[Scalar], int]) -> None:
         self._source = source
-        self._place_of = place_of
+        self._place_of = position_of
 
     def _error(self, message: str, node: Scalar) -> ParseError:
         if self._source is None:

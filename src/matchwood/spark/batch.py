@@ -184,8 +184,8 @@ def check_kept(keep: Sequence[str], columns: Sequence[str]) -> None:
             f"expected columns of the events to keep, found {missing[0]!r}, which is none of "
             f"{', '.join(columns[:20])}"
         )
-    taken = [name for name in keep if name.lower() in _OUT]
-    if taken or len({name.lower() for name in keep}) < len(keep):
+    reserved = [name for name in keep if name.lower() in _OUT]
+    if reserved or len({name.lower() for name in keep}) < len(keep):
         raise EventError(
             f"expected columns to keep once, and other names than {', '.join(_OUT)}, found "
             f"{', '.join(keep)}: rename them before"

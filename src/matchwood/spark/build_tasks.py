@@ -81,21 +81,21 @@ def build_batches(job: BuildJob, batches: Iterator[pa.RecordBatch]) -> Iterator[
     save_version(matcher, made / "snapshot")
     write_refused(made / "refused.arrow", error_table(refused))
     count = len(matcher)
-    told = np.column_stack([digests.bucket, digests.values]).astype(np.int64).tobytes()
+    digest = np.column_stack([digests.bucket, digests.values]).astype(np.int64).tobytes()
     if job.folder is not None:
-        yield _row(task, count, told, made.name, b"")
+        yield _row(task, count, digest, made.name, b"")
         return
     try:
         for piece in _pieces(made):
-            yield _row(task, count, told, None, piece)
-            told = b""
+            yield _row(task, count, digest, None, piece)
+            digest = b""
     finally:
         shutil.rmtree(made, ignore_errors=True)
 
 
-def _row(task: int, n_held: int, told: bytes, folder: str | None, piece: bytes) -> pa.RecordBatch:
+def _row(task: int, n_held: int, digest: bytes, folder: str | None, piece: bytes) -> pa.RecordBatch:
     kinds = (pa.int32(), pa.int64(), pa.binary(), pa.string(), pa.binary())
-    values = (task, n_held, told, folder, piece)
+    values = (task, n_held, digest, folder, piece)
     arrays = [pa.array([value], kind) for value, kind in zip(values, kinds, strict=True)]
     return pa.RecordBatch.from_arrays(
         arrays, names=["task", "n_held", "digests", "folder", "piece"]

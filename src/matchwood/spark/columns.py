@@ -70,10 +70,10 @@ def admit(
     check_subscriptions(subscriptions)
     table = checked(subscriptions, takes)
     table, refused = _agreeing(table)
-    return Admitted(_living(table, moment(now)), error_table(refused))
+    return Admitted(_living(table, as_datetime(now)), error_table(refused))
 
 
-def moment(now: Any) -> datetime:
+def as_datetime(now: Any) -> datetime:
     """The moment that decides, in UTC."""
     if now is None:
         return datetime.now(UTC)
@@ -246,10 +246,10 @@ def with_readable_attributes(table: DataFrame) -> Readable:
     marks = [name for name in MARKS if name in table.columns]
     rows = table.join(problems, ATTRIBUTES).select("id", "problem", *marks)
     found = rows.toArrow().combine_chunks()
-    told = zip(found.column("id").to_pylist(), found.column("problem").to_pylist(), strict=True)
+    pairs = zip(found.column("id").to_pylist(), found.column("problem").to_pylist(), strict=True)
     refused = [
         error_row("subscription", id_, SubscriptionError(problem))
-        for id_, problem in dict.fromkeys(told)
+        for id_, problem in dict.fromkeys(pairs)
     ]
     others = table.join(problems, ATTRIBUTES, "left_anti").select(*table.columns)
     return Readable(others, error_table(refused), found.select(["id", *marks]))

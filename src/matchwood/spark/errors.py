@@ -26,6 +26,6 @@ def error_row(of: str, id_: Any, error: Exception) -> dict[str, Any]:
     row = {"of": of, "id": None if id_ is None else str(id_), "error": type(error).__name__}
     if isinstance(error, PositionedError) and error.line:
         excerpt = str(error).partition("\n")[2]
-        place = {"line": error.line, "column": error.column, "excerpt": excerpt}
-        return {**row, "message": error.message, **place}
+        position = {"line": error.line, "column": error.column, "excerpt": excerpt}
+        return {**row, "message": error.message, **position}
     return {**row, "message": str(error), "line": None, "column": None, "excerpt": None}

@@ -175,12 +175,12 @@ def _files(path: str) -> list[Path]:
 def _open(file: Path) -> pq.ParquetFile:
     """A file whose names of attributes stay dictionaries, and whose times are microseconds."""
     try:
-        told = pq.read_metadata(file)
-        inside = [told.schema.column(i).path for i in range(told.num_columns)]
+        footer = pq.read_metadata(file)
+        inside = [footer.schema.column(i).path for i in range(footer.num_columns)]
         # of arrays and maps the first column below is the names
         names = [path for path in inside if path.startswith(f"{ATTRIBUTES}.")][:1]
         return pq.ParquetFile(
-            file, metadata=told, read_dictionary=names, memory_map=True,
+            file, metadata=footer, read_dictionary=names, memory_map=True,
             coerce_int96_timestamp_unit="us",
         )  # fmt: skip
     except (pa.ArrowException, OSError) as error:

@@ -105,12 +105,12 @@ def _s3_client(address: str) -> Any:
             "expected the package boto3, which creates files on S3 in one request, found none: "
             "pip install boto3"
         ) from error
-    told = urlsplit(address)
-    options = {name: values[-1] for name, values in parse_qs(told.query).items()}
+    parts = urlsplit(address)
+    options = {name: values[-1] for name, values in parse_qs(parts.query).items()}
     given: dict[str, Any] = {}
-    if told.username and told.password:
-        given["aws_access_key_id"] = unquote(told.username)
-        given["aws_secret_access_key"] = unquote(told.password)
+    if parts.username and parts.password:
+        given["aws_access_key_id"] = unquote(parts.username)
+        given["aws_secret_access_key"] = unquote(parts.password)
     if "endpoint_override" in options:
         given["endpoint_url"] = f"{options.get('scheme', 'https')}://{options['endpoint_override']}"
     return boto3.client("s3", region_name=options.get("region"), **given)

@@ -115,8 +115,8 @@ def fingerprint(table: DataFrame, settings: Mapping[str, Any]) -> tuple[str, int
 def name_of(table: DataFrame, rows: Digest, settings: Mapping[str, Any]) -> str:
     """The name of rows with a digest, of the types of a table."""
     types = sorted(each for each in table.dtypes if each[0] not in MARKS)
-    told = json.dumps([VERSION, types, rows, settings], sort_keys=True, default=str)
-    return hashlib.blake2b(told.encode(), digest_size=12).hexdigest()
+    text = json.dumps([VERSION, types, rows, settings], sort_keys=True, default=str)
+    return hashlib.blake2b(text.encode(), digest_size=12).hexdigest()
 
 
 def with_hashes(table: DataFrame) -> DataFrame:

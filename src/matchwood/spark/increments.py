@@ -168,8 +168,8 @@ def numbers_between(known: Neighbours, wanted: Sequence[Any]) -> dict[Any, int] 
     """
     found: dict[Any, int] = {}
     gaps: dict[tuple[int, int], list[Any]] = {}
-    beside = zip(wanted, *[each.tolist() for each in known], strict=True)
-    for id_, at, before, after in beside:
+    rows = zip(wanted, *[each.tolist() for each in known], strict=True)
+    for id_, at, before, after in rows:
         if at >= 0:
             found[id_] = at
         else:

@@ -38,8 +38,8 @@ def write_rows(
     buckets  those that it has all rows of; None: it belongs to a table that was read as a whole
     """
     table = rows.select(["id", *MARKS]).combine_chunks()
-    told = {} if buckets is None else {_BUCKETS: json.dumps(buckets.tolist()).encode()}
-    table = table.replace_schema_metadata(told)
+    listed = {} if buckets is None else {_BUCKETS: json.dumps(buckets.tolist()).encode()}
+    table = table.replace_schema_metadata(listed)
     folder.mkdir(parents=True, exist_ok=True)
     file = folder / f"{number:06}-{uuid.uuid4().hex}.arrow"
     with pa.ipc.new_file(str(file), table.schema) as writer:
@@ -53,14 +53,14 @@ def read_rows(folder: Path, buckets: np.ndarray) -> pa.Table:
     for file in sorted(folder.glob("*.arrow"), reverse=True):
         with pa.memory_map(str(file)) as mapped:
             reader = pa.ipc.open_file(mapped)
-            told = (reader.schema.metadata or {}).get(_BUCKETS)
-            wanted = left if told is None else np.intersect1d(left, json.loads(told))
+            listed = (reader.schema.metadata or {}).get(_BUCKETS)
+            wanted = left if listed is None else np.intersect1d(left, json.loads(listed))
             is_wanted = np.isin(np.arange(N_BUCKETS), wanted)
             chosen = [_chosen(reader.get_batch(n), is_wanted)
                       for n in range(reader.num_record_batches)]  # fmt: skip
             table = pa.Table.from_batches(chosen, reader.schema)
         found.append(table.replace_schema_metadata(None))
-        if told is not None:
+        if listed is not None:
             left = np.setdiff1d(left, wanted)
     return pa.concat_tables(found).combine_chunks()
 

@@ -135,8 +135,8 @@ def _take(made: Made, rows: Iterable[Any]) -> None:
     archives: dict[int, Path] = {}
     for row in rows:
         if row.digests:
-            told = np.frombuffer(row.digests, np.int64).reshape(-1, 8)
-            made.digests = made.digests.plus(Digests(told[:, 0], told[:, 1:]))
+            digest = np.frombuffer(row.digests, np.int64).reshape(-1, 8)
+            made.digests = made.digests.plus(Digests(digest[:, 0], digest[:, 1:]))
         if row.folder is not None:
             made.folders.append(made.work / row.folder)
             made.counts.append(row.n_held)

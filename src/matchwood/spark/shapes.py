@@ -36,7 +36,7 @@ SHAPES = ("auto", "wide", "struct", "map", "arrays", "json")
 ATTRIBUTES, VALUES = "attributes", "values"
 
 
-def plain_names(events: DataFrame, taken: Sequence[str] = ()) -> DataFrame:
+def plain_names(events: DataFrame, reserved: Sequence[str] = ()) -> DataFrame:
     """Events under names that `mapInArrow` can look up; workers give them their own (`named`).
 
     It takes a dot for a field of a struct, and names that differ in case alone for one.  `taken`
@@ -45,7 +45,7 @@ def plain_names(events: DataFrame, taken: Sequence[str] = ()) -> DataFrame:
     names = events.columns
     check_once(names)
     is_odd = any(set(name) & {".", "`"} for name in names)
-    if is_odd or len({name.lower() for name in [*names, *taken]}) < len(names) + len(taken):
+    if is_odd or len({name.lower() for name in [*names, *reserved]}) < len(names) + len(reserved):
         return events.toDF(*[f"matchwood_{n}" for n in range(len(names))])
     return events
 

@@ -72,10 +72,10 @@ class MatchFunction:
             raise EventError(
                 f"expected the column {EVENT_ID}, found {', '.join(batch.schema.names)}"
             )
-        place = path[0].as_py()
-        if place is None:
+        position = path[0].as_py()
+        if position is None:
             raise StorageError("expected the path of a snapshot, found NULL")
-        matcher, ids = opened(located(place))
+        matcher, ids = opened(located(position))
         shape = shape_of_arrow(batch.schema)
         events = matcher.encode(read_events(batch, shape))
         event_ids = batch.column(EVENT_ID)

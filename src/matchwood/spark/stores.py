@@ -156,20 +156,20 @@ def read_beside(address: str, folder: Path) -> None:
         raise StorageError(f"{shown(address)!r} cannot be read: {error}") from error
 
 
-def upload(folder: Path, address: str, beside: Path | None = None) -> None:
+def upload(folder: Path, address: str, whole_folder: Path | None = None) -> None:
     """Put an index under an address; the one before is replaced when all of it is there.
 
     Segments that are there already are not sent again; those that neither this version nor the one
     before has are removed.
 
-    beside  the folder that has the index and other files, which go with it
+    whole_folder  the folder that has the index and other files, which go with it
     """
     store, path = open_store(address)
     try:
-        if beside is not None:
-            for each in beside.rglob("*"):
+        if whole_folder is not None:
+            for each in whole_folder.rglob("*"):
                 if each.is_file() and folder not in each.parents:
-                    _put_file(store, each, f"{path}/{_BESIDE}/{each.relative_to(beside)}")
+                    _put_file(store, each, f"{path}/{_BESIDE}/{each.relative_to(whole_folder)}")
         if not is_version(folder):
             generation = str(read_manifest(folder)["generation"])
             store.create_dir(f"{path}/{generation}", recursive=True)
@@ -333,8 +333,8 @@ def _copies() -> Path:
     """The folder of this user's copies, which no other user can write to."""
     home = Path(tempfile.gettempdir(), f"matchwood-copies-{os.getuid()}")
     home.mkdir(mode=0o700, exist_ok=True)
-    told = home.lstat()
-    if told.st_uid != os.getuid() or told.st_mode & 0o022 or home.is_symlink():
+    status = home.lstat()
+    if status.st_uid != os.getuid() or status.st_mode & 0o022 or home.is_symlink():
         raise StorageError(
             f"expected {str(home)!r} to be a folder that this user alone can write to, found "
             "another: remove it, or set TMPDIR"

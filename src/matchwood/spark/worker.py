@@ -303,8 +303,8 @@ class Times:
 
     def save(self, folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
-        told = {"seconds": self.seconds, "peak": peak()}
-        (folder / f"{uuid.uuid4().hex}.json").write_text(json.dumps(told))
+        record = {"seconds": self.seconds, "peak": peak()}
+        (folder / f"{uuid.uuid4().hex}.json").write_text(json.dumps(record))
 
 
 def read_times(folder: str | Path) -> dict[str, float]:

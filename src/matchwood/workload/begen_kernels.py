@@ -44,11 +44,11 @@ def _draw_list(stream, i, n, cardinality, value, with_value, values, at):
             if values[at + k] == other:
                 other = j + (j >= value)
                 break
-        place = drawn
-        while place > 0 and values[at + place - 1] > other:
-            values[at + place] = values[at + place - 1]
-            place -= 1
-        values[at + place] = other
+        cell = drawn
+        while cell > 0 and values[at + cell - 1] > other:
+            values[at + cell] = values[at + cell - 1]
+            cell -= 1
+        values[at + cell] = other
         drawn += 1
     return drawn
 
@@ -136,12 +136,12 @@ def _derive(rules, row, attempt, bases, base, out, at, value_at):
 def _is_new(seen, signature):
     """Put a signature into the open-addressed set unless it is there; 0 marks a free place."""
     mask = np.uint64(len(seen) - 1)
-    place = mix(signature) & mask
-    while seen[place] != np.uint64(0):
-        if seen[place] == signature:
+    cell = mix(signature) & mask
+    while seen[cell] != np.uint64(0):
+        if seen[cell] == signature:
             return False
-        place = (place + np.uint64(1)) & mask
-    seen[place] = signature
+        cell = (cell + np.uint64(1)) & mask
+    seen[cell] = signature
     return True
 
 

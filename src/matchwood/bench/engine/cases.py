@@ -92,9 +92,9 @@ def _live(sizes: Sizes, index: str) -> Iterator[Measured | Histogram]:
     assert len(model) == n_before
     yield Measured("changes", n / took, {"switch interval ms": SWITCH_INTERVAL * 1000})
     p99 = [float(np.percentile(each, 99)) for each in (quiet, changing)]
-    beside = {"quiet p50": float(np.percentile(quiet, 50)), "quiet p99": p99[0]}
-    beside |= {"changing p50": float(np.percentile(changing, 50)), "changing p99": p99[1]}
-    yield Measured("p99", p99[1] - p99[0], {**beside, "longest": max(changing)})
+    extra = {"quiet p50": float(np.percentile(quiet, 50)), "quiet p99": p99[0]}
+    extra |= {"changing p50": float(np.percentile(changing, 50)), "changing p99": p99[1]}
+    yield Measured("p99", p99[1] - p99[0], {**extra, "longest": max(changing)})
     yield Histogram("live", EDGES, _counts(quiet), _counts(changing))
 
 
@@ -227,8 +227,8 @@ def thread_case(sizes: Sizes, index: str) -> Iterator[Measured]:
     began = time.perf_counter()
     matcher.encode(events)
     encoding = time.perf_counter() - began  # by one thread in either case
-    beside = {"events": n, "s one": one, "s two": two, "s encoding": encoding}
-    yield Measured("threads", one / two, beside)
+    extra = {"events": n, "s one": one, "s two": two, "s encoding": encoding}
+    yield Measured("threads", one / two, extra)
 
 
 def memory_case(sizes: Sizes, index: str) -> Iterator[Measured]:

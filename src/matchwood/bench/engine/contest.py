@@ -191,12 +191,12 @@ def contest_case(name: str, sizes: Sizes, _index: str) -> Iterator[Measured]:
     n = min(whole.n_subscriptions, sizes.contest)
     workload = whole.with_parameters(n_subscriptions=n)
     found = contest(name, workload, sizes.events, sizes.rounds)
-    beside: dict[str, float] = {}
+    extra: dict[str, float] = {}
     for what, micros in found.items():
         value, best = ratio(micros)
-        beside |= {f"{what} x": value, f"{what} auto µs": micros[AUTO]}
-        beside[f"{what} {best} µs"] = micros[best]
-    yield Measured(f"auto {name}", max(beside["batch x"], beside["alone x"]), beside)
+        extra |= {f"{what} x": value, f"{what} auto µs": micros[AUTO]}
+        extra[f"{what} {best} µs"] = micros[best]
+    yield Measured(f"auto {name}", max(extra["batch x"], extra["alone x"]), extra)
 
 
 def _contestants(

@@ -189,8 +189,8 @@ class Case:
         self, point: int, series: Series, preset: str, limits: Limits, seed: int | None = None
     ) -> tuple[Workload, int]:
         """The workload of a point, and the subscriptions that the paper has there."""
-        own = ("config", "workload", "x")
-        changes = {k: v for k, v in self.points[point].items() if k not in own}
+        known_fields = ("config", "workload", "x")
+        changes = {k: v for k, v in self.points[point].items() if k not in known_fields}
         changes = {**self.changes, **changes, **series.changes, **self.preset.get(preset, {})}
         if seed is not None:
             changes["seed"] = seed

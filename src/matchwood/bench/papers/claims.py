@@ -81,9 +81,9 @@ class Curves(NamedTuple):
 
     def rivals(self, claim: Claim) -> Sequence[str]:
         """Whom a claim compares with."""
-        own = {self.families.get(who, who) for who in claim.who}
+        ours = {self.families.get(who, who) for who in claim.who}
         return claim.than or [
-            each for each in self.others if self.families.get(each, each) not in own
+            each for each in self.others if self.families.get(each, each) not in ours
         ]
 
     def cost(self, who: str, i: int) -> float | None:
@@ -162,12 +162,12 @@ def _faster(claim: Claim, curves: Curves) -> Finding:
     ratios, beaten_by = [], set()
     rivals = curves.rivals(claim)
     for who in claim.who:
-        for i, own in _points(claim, curves, who):
+        for i, ours in _points(claim, curves, who):
             costs = [(cost, each) for each in rivals if (cost := curves.cost(each, i)) is not None]
             if costs:
                 best, name = min(costs)
-                ratios.append(best / own)
-                if best * NOISE < own:
+                ratios.append(best / ours)
+                if best * NOISE < ours:
                     beaten_by.add(name)
     if not ratios:
         return _NOTHING
@@ -301,13 +301,13 @@ def _linear(claim: Claim, curves: Curves) -> Finding:
 
 def _grows_less(claim: Claim, curves: Curves) -> Finding:
     rivals = curves.rivals(claim)
-    own, others = _growths(claim, curves, claim.who), _growths(claim, curves, rivals)
-    if not own or not others:
+    ours, others = _growths(claim, curves, claim.who), _growths(claim, curves, rivals)
+    if not ours or not others:
         return _NOTHING
-    text = f"grows {_times(max(own))}, the others {', '.join(_times(each) for each in others)}"
-    if all(max(own) * NOISE <= each for each in others):
+    text = f"grows {_times(max(ours))}, the others {', '.join(_times(each) for each in others)}"
+    if all(max(ours) * NOISE <= each for each in others):
         return Finding(HOLDS, text)
-    level = sum(max(own) <= each * NOISE for each in others)
+    level = sum(max(ours) <= each * NOISE for each in others)
     return Finding(PARTLY if 2 * level >= len(others) else FAILS, text)
 
 
@@ -330,8 +330,8 @@ def _cross(claim: Claim, curves: Curves) -> Finding:
     if signs[0][1] and not signs[-1][1]:
         return Finding(PARTLY, text)  # they cross, at another place
     growth = [curves.cost(second, i) for i in (0, len(curves.xs) - 1)]
-    own = [curves.cost(first, i) for i in (0, len(curves.xs) - 1)]
-    ratios = [a / b for a, b in zip(own, growth, strict=True) if a is not None and b is not None]
+    ours = [curves.cost(first, i) for i in (0, len(curves.xs) - 1)]
+    ratios = [a / b for a, b in zip(ours, growth, strict=True) if a is not None and b is not None]
     if len(ratios) == 2 and ratios[1] > ratios[0] * NOISE:
         return Finding(PARTLY, f"{text}; they come nearer: {ratios[0]:.2g} to {ratios[1]:.2g}")
     return Finding(FAILS, text)

@@ -101,10 +101,10 @@ def _numpy(given: Conditions) -> Match:
         found = []
         for number, event in enumerate(events):
             hits = [
-                own[(lo <= value) & (value <= hi)]
+                value_set[(lo <= value) & (value <= hi)]
                 for name, value in event.items()
                 if name in arrays
-                for lo, hi, own in [arrays[name]]
+                for lo, hi, value_set in [arrays[name]]
             ]
             counts = np.bincount(
                 np.concatenate([*hits, np.empty(0, np.int64)]), minlength=len(need)

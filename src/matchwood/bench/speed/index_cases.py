@@ -121,11 +121,11 @@ def index_case(name: str, sizes: Sizes, index: str) -> Iterator[Measured | Readi
     batch = EncodedEvents(events, {})
     found = matcher.find(batch)
     alone = [one_event(events, e) for e in range(events.n_events)]
-    beside = _others(name, store.table, alone, found.slots, found.offsets)
+    extra = _others(name, store.table, alone, found.slots, found.offsets)
     store.table.shut()  # the others have read it; a search does not
     n = events.n_events
     batched = seconds(lambda: matcher.find(batch), sizes.rounds) / n * 1e6
-    yield Measured(f"{name} batch", batched, beside)
+    yield Measured(f"{name} batch", batched, extra)
     yield reading(name, matcher.stats()["indexes"][0], found.counters, n, batched)
     if name in ("begen", "zipf"):
         each = [EncodedEvents(event, {}) for event in alone]
@@ -133,7 +133,7 @@ def index_case(name: str, sizes: Sizes, index: str) -> Iterator[Measured | Readi
         yield Measured(f"{name} alone", single / n * 1e6)
     if name == "begen":
         yield _limited(matcher, batch, found, sizes.rounds)
-        yield Measured("begen counting", beside["NumPy counting"] / batched)
+        yield Measured("begen counting", extra["NumPy counting"] / batched)
         stats = matcher.stats()["bytes"]
         shares = {name: size / workload.n_subscriptions for name, size in stats.items()}
         text = shares.pop("texts")

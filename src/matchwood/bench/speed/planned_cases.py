@@ -72,12 +72,12 @@ def tree_case(name: str, sizes: Sizes, index: str) -> Iterator[Measured | Readin
         find_workload(TREES[name], n_subscriptions=sizes.subscriptions, n_events=sizes.events),
         index,
     )
-    beside = {"scan": _scanned(name, found)}
+    extra = {"scan": _scanned(name, found)}
     hits = found.search.search(found.events)
     took = micros(found.search, found.events, sizes.rounds)
     bytes_ = sum([each.stats()["bytes"] for each in found.indexes])
-    beside["bytes a subscription"] = bytes_ / sizes.subscriptions
-    yield Measured(f"{name} batch", took, beside)
+    extra["bytes a subscription"] = bytes_ / sizes.subscriptions
+    yield Measured(f"{name} batch", took, extra)
     counters = np.sum([each.counters for each in hits], axis=0)
     work = dict(zip(COUNTERS, counters.tolist(), strict=True))
     yield reading(name, found.indexes[0].stats(), work, found.events.n_events, took)
@@ -98,8 +98,8 @@ def conjunctions_case(sizes: Sizes, _index: str) -> Iterator[Measured]:
     agree("suite speed, conjunctions", *[way.pairs(few).tolist() for way in ways])
     rounds = [[micros(way, found.events, 1) for way in ways] for _ in range(2 * sizes.rounds)]
     blocks, terms, a_tree = map(min, zip(*rounds, strict=True))
-    beside = {"blocks µs": blocks, "terms µs": terms, "a_tree µs": a_tree}
-    yield Measured("conjunctions", a_tree / blocks, beside)
+    extra = {"blocks µs": blocks, "terms µs": terms, "a_tree µs": a_tree}
+    yield Measured("conjunctions", a_tree / blocks, extra)
 
 
 def growth_case(sizes: Sizes, index: str) -> Iterator[Measured]:

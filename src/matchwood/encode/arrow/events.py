@@ -289,11 +289,11 @@ def known_entries(
     if attribute.patterns and len(rows):
         yield from _pattern_entries(attribute, known, rows)
     if attribute.beside_id >= 0 and len(rows):
-        beside = attributes.all[attribute.beside_id]
-        if beside.type == "string":
-            yield Entries(beside.id, rows, column_keys(beside.keys, known)[0])
+        derived = attributes.all[attribute.beside_id]
+        if derived.type == "string":
+            yield Entries(derived.id, rows, column_keys(derived.keys, known)[0])
         else:
-            yield Entries(beside.id, rows, *float_places(known))
+            yield Entries(derived.id, rows, *float_places(known))
     exact = attributes.exact(attribute)
     if exact is not None and len(rows) and not is_double(known.type):
         yield Entries(exact.id, rows, column_keys(exact.keys, known)[0])
@@ -327,8 +327,8 @@ def moments(kind: str, known: pa.Array) -> pa.Array:
     words = known if is_coded else pc.dictionary_encode(known)
     read = [as_kind(kind, text) for text in python_values(words.dictionary)]
     found = [None if isinstance(each, (str, bytes)) else each for each in read]
-    moment = pa.timestamp("us", "UTC") if kind == "timestamp" else pa.date32()
-    return pa.array(found, moment).take(words.indices)
+    time_type = pa.timestamp("us", "UTC") if kind == "timestamp" else pa.date32()
+    return pa.array(found, time_type).take(words.indices)
 
 
 def _described(value: pa.Scalar) -> str:

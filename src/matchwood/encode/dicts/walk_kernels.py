@@ -50,7 +50,7 @@ from matchwood.encode.json.walk_kernels import (
     TRUE,
 )
 from matchwood.kernel.bound import Layout
-from matchwood.kernel.id_table_kernels import EMPTY, first_place, next_place, put_id
+from matchwood.kernel.id_table_kernels import EMPTY, first_cell, next_cell, put_id
 from matchwood.kernel.jit import inlined, kernel
 from matchwood.kernel.objects import (
     byte_at,
@@ -83,7 +83,7 @@ class Names(NamedTuple):
     node: np.ndarray
     text: np.ndarray
     hash: np.ndarray
-    place: np.ndarray
+    cell: np.ndarray
     path: np.ndarray
     is_inner: np.ndarray
     types: np.ndarray
@@ -131,12 +131,12 @@ PLAN = Layout(
     n_unknown="int32[2]", absent="int32", absence="int32", number_start="int64", label="int64",
     float_ceil="float64", is_float="bool", int_ceil="int64", is_int="bool", int_count="int64",
     gap="int64", string_start="int64", string_label="int64", text_start="int64", texts="uint8",
-    shared="int64", word="int64", place="int32",
+    shared="int64", word="int64", cell="int32",
 )  # fmt: skip
 VIEW = Layout(
     View,
     names=Layout(
-        Names, parent="int32", node="int32", text="int64", hash="int64", place="int32",
+        Names, parent="int32", node="int32", text="int64", hash="int64", cell="int32",
         path="int32", is_inner="bool", types="int64",
     ),
     plan=PLAN,
@@ -160,20 +160,20 @@ def _way_hash(parent, value):
 def fill_ways(names):
     """Enter all ways into the table of places, which is empty."""
     for way in range(len(names.parent)):
-        put_id(names.place, _way_hash(names.parent[way], names.hash[way]), way)
+        put_id(names.cell, _way_hash(names.parent[way], names.hash[way]), way)
 
 
 @inlined
 def _node_of(names, parent, key):
     """The node that a name leads to from another one, or NONE."""
     value = text_hash(key)
-    at = first_place(names.place, _way_hash(parent, value))
-    while names.place[at] != EMPTY:
-        way = names.place[at]
+    at = first_cell(names.cell, _way_hash(parent, value))
+    while names.cell[at] != EMPTY:
+        way = names.cell[at]
         if names.hash[way] == value and names.parent[way] == parent:
             if names.text[way] == key or same_text(names.text[way], key):
                 return np.int64(names.node[way])
-        at = next_place(names.place, at)
+        at = next_cell(names.cell, at)
     return np.int64(NONE)
 
 

@@ -42,7 +42,7 @@ from matchwood.encode.json.walk_kernels import (
     name_hash,
 )
 from matchwood.kernel.byte_kernels import are_same, hash_bytes, tail_word
-from matchwood.kernel.id_table_kernels import EMPTY, first_place, next_place, put_id
+from matchwood.kernel.id_table_kernels import EMPTY, first_cell, next_cell, put_id
 from matchwood.kernel.jit import inlined, kernel, reversed_bytes, word_at
 from matchwood.kernel.sort_kernels import first_not_below, last_not_above
 
@@ -93,7 +93,7 @@ class Plan(NamedTuple):
     texts: np.ndarray
     shared: np.ndarray
     word: np.ndarray
-    place: np.ndarray
+    cell: np.ndarray
 
 
 @inlined
@@ -114,7 +114,7 @@ def fill_strings(plan):
     for table in range(len(plan.string_start) - 1):
         for i in range(plan.string_start[table], plan.string_start[table + 1]):
             begin, end = plan.text_start[i], plan.text_start[i + 1]
-            put_id(plan.place, _text_hash(table, plan.texts, begin, end), i)
+            put_id(plan.cell, _text_hash(table, plan.texts, begin, end), i)
             plan.word[i] = _ordered_word(plan.texts, begin + plan.shared[table], end)
 
 
@@ -156,20 +156,20 @@ def _string_key(plan, table, texts, begin, end):
     first, last = plan.string_start[table], plan.string_start[table + 1]
     if first == last:
         return np.int64(0)
-    at = first_place(plan.place, _text_hash(table, texts, begin, end))
-    while plan.place[at] != EMPTY:
-        i = np.int64(plan.place[at])
+    at = first_cell(plan.cell, _text_hash(table, texts, begin, end))
+    while plan.cell[at] != EMPTY:
+        i = np.int64(plan.cell[at])
         start = plan.text_start[i]
         if first <= i < last and plan.text_start[i + 1] - start == end - begin:
             if are_same(plan.texts, start, texts, begin, end - begin):
                 return plan.string_label[i]
-        at = next_place(plan.place, at)
+        at = next_cell(plan.cell, at)
     above = _first_above(plan, table, texts, begin, end)
     return plan.string_label[first] - 1 if above == first else plan.string_label[above - 1] + 1
 
 
 @inlined
-def _place(ceil, is_exact, label, value, first, last):
+def _key_between(ceil, is_exact, label, value, first, last):
     """The key of a number among constants first..last: see `column_kernels.place_numbers`."""
     low = last_not_above(ceil, first - 1, last, value)
     if low < first:
@@ -183,9 +183,9 @@ def _number_key(plan, table, kind, value, double):
     if first == last:
         return plan.gap[table]
     if kind == DOUBLE:
-        return _place(plan.float_ceil, plan.is_float, plan.label, double, first, last)
+        return _key_between(plan.float_ceil, plan.is_float, plan.label, double, first, last)
     last = first + plan.int_count[table]
-    return _place(plan.int_ceil, plan.is_int, plan.label, value, first, last)
+    return _key_between(plan.int_ceil, plan.is_int, plan.label, value, first, last)
 
 
 @inlined

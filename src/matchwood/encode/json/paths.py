@@ -25,7 +25,7 @@ from matchwood.kernel.byte_kernels import PADDING
 def make_paths(names: Sequence[str]) -> Paths:
     """The tree of dotted names; path i is `names[i]`, each of them once."""
     nodes: dict[tuple[int, bytes], int] = {}
-    parent, own, path, inner = [NONE], [b""], [NONE], [False]
+    parent, encoded, path, inner = [NONE], [b""], [NONE], [False]
     for number, name in enumerate(names):
         node = 0
         for step in name.encode().split(b"."):
@@ -33,7 +33,7 @@ def make_paths(names: Sequence[str]) -> Paths:
             if (node, step) not in nodes:
                 nodes[node, step] = len(parent)
                 parent.append(node)
-                own.append(step)
+                encoded.append(step)
                 path.append(NONE)
                 inner.append(False)
             node = nodes[node, step]
@@ -42,8 +42,8 @@ def make_paths(names: Sequence[str]) -> Paths:
         np.array(parent, np.int32),
         np.array(path, np.int32),
         np.array(inner, np.bool_),
-        np.concatenate([[0], np.cumsum([len(each) for each in own])]),
-        np.frombuffer(b"".join(own) + bytes(PADDING), np.uint8),
+        np.concatenate([[0], np.cumsum([len(each) for each in encoded])]),
+        np.frombuffer(b"".join(encoded) + bytes(PADDING), np.uint8),
         np.full(1 << (2 * len(parent)).bit_length(), NONE, np.int32),
     )
     fill_table(paths)

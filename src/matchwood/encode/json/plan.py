@@ -61,7 +61,7 @@ class JsonPlan(NamedTuple):
     is_by_hand: bool  # whether every document is: some attribute needs other values or absences
     has_computed: bool  # whether computed attributes are to be added to what is read
     inputs: list[str]  # attributes that these read
-    place: np.ndarray  # int32 by path: which of `inputs` it is, NONE
+    position: np.ndarray  # int32 by path: which of `inputs` it is, NONE
     readers: list[Any]  # `JsonReader`s that no thread uses
 
 

@@ -44,7 +44,7 @@ class View(NamedTuple):
 
     paths: Paths
     plan: Plan
-    place: np.ndarray
+    position: np.ndarray
 
 
 class Memory(NamedTuple):
@@ -76,7 +76,7 @@ VIEW = Layout(
         table="int32",
     ),
     plan=PLAN,
-    place="int32",
+    position="int32",
 )  # fmt: skip
 MEMORY = Layout(
     Memory,
@@ -128,8 +128,8 @@ def read_documents(bound, bound_memory, data, begin, end, first, bound_output):
             if more > 0:
                 memory.unknown[path] += more
                 memory.count[UNKNOWN] = 1
-            if view.place[path] != NONE:
-                at = i * n_inputs + 2 * view.place[path]
+            if view.position[path] != NONE:
+                at = i * n_inputs + 2 * view.position[path]
                 output.input[at] = tape.value[k]
                 output.input[at + 1] = N_KINDS * tape.end[k] + tape.kind[k]
     return len(begin)

@@ -35,7 +35,7 @@ class JsonReader:
         self.plan = plan
         paths, n = plan.paths, len(plan.paths.path)
         n_paths = len(plan.names)
-        self._view = View(paths, plan.plan, plan.place)
+        self._view = View(paths, plan.plan, plan.position)
         self._bound = Binding(VIEW).of(self._view)
         tape = Tape(
             np.zeros(2, np.int64), np.empty(n, np.int32), np.empty(n, np.uint8),

@@ -59,7 +59,7 @@ from matchwood.encode.json.token_kernels import (
     unescape,
 )
 from matchwood.kernel.byte_kernels import are_same, hash_bytes
-from matchwood.kernel.id_table_kernels import EMPTY, first_place, next_place, put_id
+from matchwood.kernel.id_table_kernels import EMPTY, first_cell, next_cell, put_id
 from matchwood.kernel.jit import inlined, kernel
 
 NONE = -1
@@ -152,12 +152,12 @@ def _has_name(paths, node, data, begin, n):
 @inlined
 def child_of(paths, parent, data, begin, end):
     """The node of `data[begin:end]` below another one, or NONE."""
-    at = first_place(paths.table, name_hash(parent, hash_bytes(data, begin, end)))
+    at = first_cell(paths.table, name_hash(parent, hash_bytes(data, begin, end)))
     while paths.table[at] != EMPTY:
         node = np.int64(paths.table[at])
         if paths.parent[node] == parent and _has_name(paths, node, data, begin, end - begin):
             return node
-        at = next_place(paths.table, at)
+        at = next_cell(paths.table, at)
     return np.int64(NONE)
 
 

@@ -38,7 +38,7 @@ from matchwood.encode.merge_kernels import (
     PRESENT,
 )
 from matchwood.kernel.byte_kernels import are_same, hash_bytes
-from matchwood.kernel.id_table_kernels import EMPTY, first_place, next_place
+from matchwood.kernel.id_table_kernels import EMPTY, first_cell, next_cell
 from matchwood.kernel.jit import inlined, kernel
 
 NAME, WHOLE, NUMBER, TEXT, PREFIX_END = range(5)
@@ -90,7 +90,7 @@ class Slices(NamedTuple):
     begin: np.ndarray
     size: np.ndarray
     kind: np.ndarray
-    place: np.ndarray
+    cell: np.ndarray
 
 
 @inlined
@@ -155,16 +155,16 @@ def _literal(data, at, end):
 def _slice_id(data, begin, size, kind, slices, count):
     """The id of a slice; slices have room for one more."""
     h = hash_bytes(data, begin, begin + size) + np.uint64(kind)
-    at = first_place(slices.place, h)
-    while slices.place[at] != EMPTY:
-        id_ = slices.place[at]
+    at = first_cell(slices.cell, h)
+    while slices.cell[at] != EMPTY:
+        id_ = slices.cell[at]
         if slices.kind[id_] == kind and slices.size[id_] == size:
             if are_same(data, slices.begin[id_], data, begin, size):
                 return np.int64(id_)
-        at = next_place(slices.place, at)
+        at = next_cell(slices.cell, at)
     id_ = count[N_SLICES]
     slices.begin[id_], slices.size[id_], slices.kind[id_] = begin, size, kind
-    slices.place[at] = id_
+    slices.cell[at] = id_
     count[N_SLICES] = id_ + 1
     return id_
 

@@ -126,14 +126,14 @@ def follow(matcher: Matcher, durable: Durable, missing: Sequence[Row] = ()) -> i
     if sum(row.id in view for row in tail.rows) > max(REPLACED_AT_MOST, len(view) // 4):
         return None
     meta = durable.log.meta()
-    own = meta.get("types", {}).get("own", {})
+    attribute_types = meta.get("types", {}).get("own", {})
     n = len(tail.gone) + len(tail.rows) + len(tail.contexts) + len(missing)
     bound = bool(tail.contexts) or any(row.context is not None for row in tail.rows)
     try:
         if n:
             with matcher._changing(bound=bound, is_logged=False) as target:
-                add_rows(target, missing, own)
-                replay(target, tail, own)
+                add_rows(target, missing, attribute_types)
+                replay(target, tail, attribute_types)
     except MatchwoodError:
         return None  # the order of changes matters, and only the last state is known
     durable.seq = tail.seq

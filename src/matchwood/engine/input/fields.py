@@ -237,8 +237,8 @@ def read_expires(value: Any) -> int:
 def read_moment(value: Any, what: str) -> int:
     """A datetime, a date or seconds since 1970 as microseconds."""
     if isinstance(value, datetime):
-        moment = value if value.tzinfo is not None else value.replace(tzinfo=UTC)
-        delta = moment - _EPOCH
+        now_micros = value if value.tzinfo is not None else value.replace(tzinfo=UTC)
+        delta = now_micros - _EPOCH
         return (delta.days * 86_400 + delta.seconds) * 1_000_000 + delta.microseconds
     if isinstance(value, date):
         return (value.toordinal() - _EPOCH.toordinal()) * 86_400_000_000

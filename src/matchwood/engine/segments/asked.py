@@ -77,7 +77,7 @@ class Asked:
 
     def ids(self, view: View, reader: Reader) -> list[Id]:
         """The ids of what holds for one event; what is wrong with it is raised."""
-        found: list[Id] | None = self._beside(view, reader, single_ids)
+        found: list[Id] | None = self._then(view, reader, single_ids)
         if found is not None:
             return found
         matches = self.match(view, reader)
@@ -87,12 +87,12 @@ class Asked:
 
     def count(self, view: View, reader: Reader, most: int = 0) -> int:
         """How many hold for one event; if `most` are enough, at least so many of them."""
-        found: int | None = self._beside(view, reader, single_count, most)
+        found: int | None = self._then(view, reader, single_count, most)
         if found is not None:
             return found
         return view.count(self.events(view), reader, self.choice(view))
 
-    def _beside(self, view: View, reader: Reader, search: Callable[..., Any], *asked: Any) -> Any:
+    def _then(self, view: View, reader: Reader, search: Callable[..., Any], *asked: Any) -> Any:
         """What `single_ids` or `single_count` says after the context part was searched ahead.
 
         None: it is for the general way.

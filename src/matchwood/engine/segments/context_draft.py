@@ -29,7 +29,7 @@ from matchwood.engine.segments.pieces import Piece, TakenPiece
 from matchwood.engine.stores.expiry import expired_slots
 from matchwood.engine.stores.recovery import blank
 from matchwood.engine.stores.store import Store
-from matchwood.engine.stores.subscriptions import Id, check_id, taken
+from matchwood.engine.stores.subscriptions import Id, check_id, used_id
 from matchwood.errors import SubscriptionError
 
 if TYPE_CHECKING:
@@ -118,7 +118,7 @@ class ContextDraft(Draft):
             return
         id_ = check_id(id_)
         if self.has(id_):
-            raise taken(id_)
+            raise used_id(id_)
         order = np.array([self._n_added])
         self.opened().add(id_, expr, context, self._timed(fields, 1), order)
         self._n_added += 1
@@ -151,11 +151,11 @@ class ContextDraft(Draft):
         return self.opened().set_contexts(read, flips)
 
     def sweep(self, now: int | None) -> int:
-        moment = self._now if now is None else now
+        now_micros = self._now if now is None else now
         self._is_of_values = False
-        n, store = super().sweep(moment), self._linked
-        if store is not None and len(expired_slots(store.subscriptions, moment)):
-            n += self.opened().sweep(moment)
+        n, store = super().sweep(now_micros), self._linked
+        if store is not None and len(expired_slots(store.subscriptions, now_micros)):
+            n += self.opened().sweep(now_micros)
         return n
 
     def clear(self) -> None:

@@ -128,9 +128,9 @@ class ContextPart(Part):
 
     def piece(self, events: EncodedEvents, choice: Choice) -> Piece:
         """What holds for events, with all that is needed of the store; with the lock."""
-        return self.taken(self.find(events, self.live.reader, choice))
+        return self.copied(self.find(events, self.live.reader, choice))
 
-    def taken(self, found: Found) -> Piece:
+    def copied(self, found: Found) -> Piece:
         """What was found, for use when the lock was given back."""
         return TakenPiece(Piece(found, self.store.subscriptions))
 

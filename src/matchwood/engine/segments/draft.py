@@ -33,7 +33,7 @@ from matchwood.engine.segments.view import Part, View
 from matchwood.engine.stores.expiry import expired_slots
 from matchwood.engine.stores.recovery import blank
 from matchwood.engine.stores.store import Store
-from matchwood.engine.stores.subscriptions import Id, check_id, taken
+from matchwood.engine.stores.subscriptions import Id, check_id, used_id
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -75,12 +75,12 @@ class Draft:
     # -- asking ------------------------------------------------------------------------------
 
     def has(self, id_: Any) -> bool:
-        return self._place(id_) is not None
+        return self._position(id_) is not None
 
     def check_types(self, expr: Given) -> None:
         self._view.head.check_types(expr)
 
-    def _place(self, id_: Any) -> tuple[int, int] | None:
+    def _position(self, id_: Any) -> tuple[int, int] | None:
         """The number of the segment that an id is in, or RECENT or HEAD, and its slot there."""
         if id_ in self._recent:
             return RECENT, -1
@@ -107,7 +107,7 @@ class Draft:
         """One new subscription."""
         id_ = check_id(id_)
         if self.has(id_):
-            raise taken(id_)
+            raise used_id(id_)
         read = self._checked(expr)
         self._put(id_, Addition(read, self._timed(fields, 1), self._n_added))
         self._n_added += 1
@@ -162,10 +162,10 @@ class Draft:
 
     def sweep(self, now: int | None) -> int:
         """Forget what has expired; returns how many."""
-        moment = self._now if now is None else now
-        ids = expired(self._recent, moment)
+        now_micros = self._now if now is None else now
+        ids = expired(self._recent, now_micros)
         for part in self._stored():
-            gone = part.living(expired_slots(part.store.subscriptions, moment))
+            gone = part.living(expired_slots(part.store.subscriptions, now_micros))
             ids += part.store.subscriptions.ids_of(gone).tolist()
         self.remove_ids(ids)
         return len(ids)
@@ -325,19 +325,19 @@ class Draft:
 
     def _kept(self, id_: Id, fields: FieldColumns) -> tuple[FieldColumns, int]:
         """The fields of a subscription after a replacement, and its number in the order."""
-        place = self._place(id_)
-        assert place is not None
-        if place[0] == RECENT:
+        position = self._position(id_)
+        assert position is not None
+        if position[0] == RECENT:
             old, order = self._recent[id_].fields, self._recent[id_].order
         else:
-            if place[0] == HEAD and self._head is not None:
+            if position[0] == HEAD and self._head is not None:
                 found = self._head.subscriptions
-                place = HEAD, found.find(id_)
+                position = HEAD, found.find(id_)
             else:
-                part = self._shown if place[0] == HEAD else self._places.parts[place[0]]
+                part = self._shown if position[0] == HEAD else self._places.parts[position[0]]
                 assert part is not None
                 found = part.store.subscriptions
-            at = np.array([place[1]], np.int32)
+            at = np.array([position[1]], np.int32)
             old, order = found.columns.fields(at), int(found.order[at[0]])
         given = {name: value for name, value in fields._asdict().items() if value is not None}
         both = old._replace(**given)
@@ -347,14 +347,14 @@ class Draft:
 
     def _take_out(self, id_: Id) -> None:
         """Take an id out of where it is."""
-        place = self._place(id_)
-        assert place is not None
-        if place[0] == RECENT:
+        position = self._position(id_)
+        assert position is not None
+        if position[0] == RECENT:
             del self._own_recent()[id_]
-        elif place[0] == HEAD and self._head is not None:
+        elif position[0] == HEAD and self._head is not None:
             self._do(lambda store: store.remove_ids([id_]))
         else:
-            self._gone.setdefault(place[0], set()).add(place[1])
+            self._gone.setdefault(position[0], set()).add(position[1])
 
     def _put(self, id_: Id, addition: Addition) -> None:
         """Add to the recent additions, and note it for the log."""

@@ -93,7 +93,7 @@ def _steps(parts: Sequence[Part], left: list[np.ndarray], step: int | None) -> I
 def _facts(parts: Sequence[Part], some: _Step) -> Facts:
     """Ids, texts and fields."""
     n = len(some.order)
-    ids, texts, own, payload = np.full((4, n), None, object)
+    ids, texts, attribute_texts, payload = np.full((4, n), None, object)
     priority, expires = np.zeros(n, np.int64), np.full(n, NEVER)
     added = np.zeros(n, np.int64)
     types: dict[str, str] | None = None
@@ -109,12 +109,12 @@ def _facts(parts: Sequence[Part], some: _Step) -> Facts:
         texts[at] = subscriptions.texts.some(slots)
         if columns.attributes is not None:
             types = columns.types if types is None else agreed_types(types, columns.types)
-            own[at] = columns.texts("attributes", slots)
+            attribute_texts[at] = columns.texts("attributes", slots)
         if columns.payload is not None:
             has_payload = True
             payload[at] = columns.texts("payload", slots)
     fields = FieldColumns(
-        priority, expires, None if types is None else own.tolist(),
+        priority, expires, None if types is None else attribute_texts.tolist(),
         payload.tolist() if has_payload else None, added, types,
     )  # fmt: skip
     return Facts(ids.tolist(), texts.tolist(), fields, some.order)

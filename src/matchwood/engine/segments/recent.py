@@ -79,12 +79,12 @@ class Recent(Part):
         return self._slot_of[id_]
 
 
-def expired(additions: Mapping[Id, Addition], moment: int) -> list[Id]:
+def expired(additions: Mapping[Id, Addition], now_micros: int) -> list[Id]:
     """The ids of those that have expired at a moment."""
     return [
         id_
         for id_, each in additions.items()
-        if each.fields.expires is not None and each.fields.expires[0] <= moment
+        if each.fields.expires is not None and each.fields.expires[0] <= now_micros
     ]
 
 

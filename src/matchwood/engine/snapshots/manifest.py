@@ -178,7 +178,7 @@ def write_manifest(
     generation: str,
     settings: dict[str, Any],
     files: dict[str, Any],
-    beside: dict[str, Any],
+    extra_arrays: dict[str, Any],
 ) -> None:
     """Replace the manifest in one step; until then readers see the snapshot before."""
     manifest = {
@@ -187,7 +187,7 @@ def write_manifest(
         "generation": generation,
         "settings": settings,
         "files": files,
-        BESIDE: beside,
+        BESIDE: extra_arrays,
     }
     replace_json(folder / NAME, folder / f"{generation}.json", manifest)
 

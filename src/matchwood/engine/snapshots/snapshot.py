@@ -53,7 +53,7 @@ Found = TypeVar("Found")
 def save(
     store: Store,
     path: str | os.PathLike[str],
-    beside: Mapping[str, np.ndarray] | None = None,
+    extra_arrays: Mapping[str, np.ndarray] | None = None,
     pause: Callable[[], None] | None = None,
     is_synced: bool = True,
     linked: Store | None = None,
@@ -66,19 +66,19 @@ def save(
 
     If it fails, nothing of it is left behind and the snapshot before is untouched.
     """
-    save_collected(collect_pair(store, linked), path, beside, pause, is_synced)
+    save_collected(collect_pair(store, linked), path, extra_arrays, pause, is_synced)
 
 
 def save_collected(
     collected: tuple[dict[str, Any], dict[str, np.ndarray]],
     path: str | os.PathLike[str],
-    beside: Mapping[str, np.ndarray] | None = None,
+    extra_arrays: Mapping[str, np.ndarray] | None = None,
     pause: Callable[[], None] | None = None,
     is_synced: bool = True,
 ) -> None:
     """As `save`, of the settings and arrays of a store."""
     folder = Path(path)
-    for name in beside or {}:
+    for name in extra_arrays or {}:
         if not is_plain_name(name):
             raise StorageError(f"expected a plain name for an array beside, found {name!r}")
     try:
@@ -89,7 +89,7 @@ def save_collected(
                 if pause is not None:
                     pause()
                 files[name] = write_array(generation, name, array, is_synced)
-            others = _write_beside(generation, beside or {}, is_synced)
+            others = _write_beside(generation, extra_arrays or {}, is_synced)
             sync(generation)
             write_manifest(folder, generation.name, settings, files, others)
     except OSError as error:

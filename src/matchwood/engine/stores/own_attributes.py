@@ -127,18 +127,18 @@ class FilterSet:
 
 def _event(text: str | None, types: dict[str, str]) -> Any:
     """Own attributes as an event of the small matcher."""
-    own = attributes_of(text)
-    if own is None:
+    values = attributes_of(text)
+    if values is None:
         return {}
-    if isinstance(own, list):
-        present = {name: value for name, value in own if value is not None}
+    if isinstance(values, list):
+        present = {name: value for name, value in values if value is not None}
         named = {f"{SUBSCRIBER}.{name}": value for name, value in present.items()}
         found = {**named, **present}
         return {
             name: read_cell(types[name], value) if name in types else value
             for name, value in found.items()
         }
-    return with_moments({SUBSCRIBER: own, **own}, types)
+    return with_moments({SUBSCRIBER: values, **values}, types)
 
 
 class Filters:

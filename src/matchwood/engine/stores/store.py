@@ -38,7 +38,7 @@ from matchwood.engine.stores.context_checks import checked_context, checked_cont
 from matchwood.engine.stores.expiry import expired_slots
 from matchwood.engine.stores.routing import Routing
 from matchwood.engine.stores.savepoint import Savepoint
-from matchwood.engine.stores.subscriptions import Id, Subscriptions, are_plain, check_id, taken
+from matchwood.engine.stores.subscriptions import Id, Subscriptions, are_plain, check_id, used_id
 from matchwood.engine.stores.tidy import forget, tidy
 from matchwood.errors import MatchwoodError, SchemaError, SubscriptionError
 from matchwood.kernel.verify_kernels import COUNTERS
@@ -195,7 +195,7 @@ class Store:
         """A valid id that is not taken."""
         id_ = check_id(id_)
         if id_ in self.subscriptions:
-            raise taken(id_)
+            raise used_id(id_)
         return id_
 
     def admit(self, ids: Sequence[Any], refused: dict[int, Exception]) -> list[Id]:

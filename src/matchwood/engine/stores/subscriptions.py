@@ -342,7 +342,7 @@ def _n_strings(ids: list[Id]) -> int:
     return kinds.count(str)
 
 
-def taken(id_: Any) -> SubscriptionError:
+def used_id(id_: Any) -> SubscriptionError:
     return SubscriptionError(
         f"expected a new id, found {id_!r}, which is taken: use replace() to change it"
     )

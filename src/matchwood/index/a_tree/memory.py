@@ -216,7 +216,7 @@ class ATreeMemory(Owner):
         self.hull = layout[f"{prefix}a_tree_hull"]
         self._scratch = None
 
-    def _taken(self, name: str, arrays: ATreeLayout) -> ATreeLayout:
+    def _owned(self, name: str, arrays: ATreeLayout) -> ATreeLayout:
         """Without free blocks: the links between them were not checked; without the table."""
         free, table = np.full_like(arrays.free, NOTHING), np.empty(0, np.int32)
         return arrays._replace(free=free, table=table)

@@ -14,10 +14,10 @@ import numpy as np
 from matchwood.index.a_tree.blocks import AND, DOWN, HIGH, ID, NOTHING, SEED
 from matchwood.kernel.id_table_kernels import (
     EMPTY,
-    first_place,
+    cell_of_id,
+    first_cell,
     moved_back,
-    next_place,
-    place_of_id,
+    next_cell,
     put_id,
 )
 from matchwood.kernel.jit import kernel, part
@@ -170,13 +170,13 @@ def find_node(x, op, id_, n, scratch, mark):
 
     Equal ids are only a hint: the elements are compared.
     """
-    at = first_place(x.table, _hash(id_))
+    at = first_cell(x.table, _hash(id_))
     while x.table[at] != EMPTY:
         v = x.table[at]
         if x.node[v, ID] == id_ and x.op[v] == op:
             if elements_of(x, v, scratch, mark) == n:
                 return np.int64(v)
-        at = next_place(x.table, at)
+        at = next_cell(x.table, at)
     return np.int64(NOTHING)
 
 
@@ -189,11 +189,11 @@ def put_node(x, v):
 @part
 def drop_node(x, v):
     """Remove a node from the table."""
-    hole = place_of_id(x.table, _hash_of(x, v), v)
-    nearby = next_place(x.table, hole)
+    hole = cell_of_id(x.table, _hash_of(x, v), v)
+    nearby = next_cell(x.table, hole)
     while x.table[nearby] != EMPTY:
         hole = moved_back(x.table, hole, nearby, _hash_of(x, x.table[nearby]))
-        nearby = next_place(x.table, nearby)
+        nearby = next_cell(x.table, nearby)
     x.table[hole] = EMPTY
 
 

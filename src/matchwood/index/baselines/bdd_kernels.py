@@ -10,7 +10,7 @@ from matchwood.encode.expression_kernels import CONJUNCTION
 from matchwood.encode.merge_kernels import token_is_and, token_operands
 from matchwood.index.stabbing.predicate_kernels import stab_event
 from matchwood.index.stabbing.segment_kernels import interval
-from matchwood.kernel.id_table_kernels import EMPTY, first_place, next_place, put_id
+from matchwood.kernel.id_table_kernels import EMPTY, first_cell, next_cell, put_id
 from matchwood.kernel.jit import kernel, part
 from matchwood.kernel.verify_kernels import finish_event
 
@@ -92,12 +92,12 @@ def make_node(d, pred, low, high):
     """The node that tests a predicate, found or made; FULL when there is no room."""
     if low == high:
         return np.int64(low)
-    at = first_place(d.table, _hash(pred, low, high))
+    at = first_cell(d.table, _hash(pred, low, high))
     while d.table[at] != EMPTY:
         v = d.table[at]
         if d.node[v, LOW] == low and d.node[v, HIGH] == high and d.node[v, PREDICATE] == pred:
             return np.int64(v)
-        at = next_place(d.table, at)
+        at = next_cell(d.table, at)
     v = d.count[N_NODES]
     if v == len(d.node):
         return np.int64(FULL)
@@ -108,14 +108,14 @@ def make_node(d, pred, low, high):
 
 
 @part
-def _place(memo, now, first, second):
+def _cell(memo, now, first, second):
     """The row of the join of two nodes, or the row where it would be.
 
     The memo holds results beside their keys, not ids: a new number of the expression empties it.
     """
-    at = first_place(memo, _hash(first, second, now))
+    at = first_cell(memo, _hash(first, second, now))
     while memo[at, EXPRESSION] == now and (memo[at, FIRST] != first or memo[at, SECOND] != second):
-        at = next_place(memo, at)
+        at = next_cell(memo, at)
     return at
 
 
@@ -148,7 +148,7 @@ def join(d, joining, predicates, limit, is_and, first, second):
                 result = a
                 top -= 1
                 continue
-            at = _place(memo, work[NOW], 2 * a + np.int64(is_and), b)
+            at = _cell(memo, work[NOW], 2 * a + np.int64(is_and), b)
             if memo[at, EXPRESSION] == work[NOW]:
                 result = np.int64(memo[at, RESULT])
                 top -= 1
@@ -177,7 +177,7 @@ def join(d, joining, predicates, limit, is_and, first, second):
         result = make_node(d, pred, stack[top, 3], result)
         if result == FULL:
             return result
-        at = _place(memo, work[NOW], 2 * a + np.int64(is_and), b)
+        at = _cell(memo, work[NOW], 2 * a + np.int64(is_and), b)
         memo[at, FIRST], memo[at, SECOND] = 2 * a + np.int64(is_and), b
         memo[at, RESULT], memo[at, EXPRESSION] = result, work[NOW]
         top -= 1

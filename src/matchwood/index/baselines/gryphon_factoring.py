@@ -45,7 +45,7 @@ def factored(
     """
     n = len(start) - 1
     row, at, depth = np.arange(n), np.zeros(n, np.int64), np.zeros(n, np.int32)
-    taken: list[tuple[int, np.ndarray]] = []
+    chosen: list[tuple[int, np.ndarray]] = []
     n_cells = 1
     for attr in attributes.tolist():
         cells = _cells(predicates, attr, np.diff(start), order)
@@ -57,22 +57,22 @@ def factored(
         depth = np.repeat(depth + (cells.of[row] < len(cells.start) - 2), counts).astype(np.int32)
         row, at = np.repeat(row, counts), np.repeat(at, counts) * n_here + cell
         n_cells *= n_here
-        taken.append((attr, cells.cuts))
-    return _with_whole_tree(taken, n_cells, n, (row, at, depth))
+        chosen.append((attr, cells.cuts))
+    return _with_whole_tree(chosen, n_cells, n, (row, at, depth))
 
 
 def _with_whole_tree(
-    taken: list[tuple[int, np.ndarray]],
+    chosen: list[tuple[int, np.ndarray]],
     n_cells: int,
     n: int,
     copied: tuple[np.ndarray, np.ndarray, np.ndarray],
 ) -> tuple[Factoring, Places]:
     """Numbers for the roots that have expressions, after that of the whole tree."""
-    ends = np.cumsum([0, *[len(cuts) for _, cuts in taken]])
-    keys = np.concatenate([np.empty(0, np.int64), *[cuts for _, cuts in taken]])
-    attr, root = np.array([each for each, _ in taken], np.int32), np.full(n_cells, NONE, np.int32)
+    ends = np.cumsum([0, *[len(cuts) for _, cuts in chosen]])
+    keys = np.concatenate([np.empty(0, np.int64), *[cuts for _, cuts in chosen]])
+    attr, root = np.array([each for each, _ in chosen], np.int32), np.full(n_cells, NONE, np.int32)
     every = np.arange(n), np.zeros(n, np.int64), np.zeros(n, np.int32)
-    if not taken:
+    if not chosen:
         root[:] = ROOT
         return Factoring(attr, ends, keys, root), Places(*every, 1)
     row, at, depth = copied

@@ -18,7 +18,7 @@ from matchwood.index.baselines.gryphon_kernels import (
     Factoring,
     Tree,
 )
-from matchwood.kernel.id_table_kernels import EMPTY, first_place, next_place
+from matchwood.kernel.id_table_kernels import EMPTY, first_cell, next_cell
 from matchwood.kernel.jit import kernel, part
 from matchwood.kernel.pair_map_kernels import ABSENT, PairMap, find_pair, pair
 from matchwood.kernel.posting_kernels import (
@@ -61,7 +61,7 @@ class Walk(NamedTuple):
 @part
 def _equality_of(predicates, attr, keys, entry):
     """The predicate `attr = key` of an entry, if any expression has it; else NONE."""
-    at = first_place(predicates.table, hash_set(predicates, attr, keys, keys, entry, 1))
+    at = first_cell(predicates.table, hash_set(predicates, attr, keys, keys, entry, 1))
     while predicates.table[at] != EMPTY:
         pred = predicates.table[at]
         if (
@@ -71,7 +71,7 @@ def _equality_of(predicates, attr, keys, entry):
             and predicates.hi[pred] == keys[entry]
         ):
             return np.int64(pred)
-        at = next_place(predicates.table, at)
+        at = next_cell(predicates.table, at)
     return np.int64(NONE)
 
 

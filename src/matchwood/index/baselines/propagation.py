@@ -120,8 +120,8 @@ class Propagation(PredicateFrame[Clustered]):
 
     def _stepper(self, events: EventBatch, scratch: Scratch) -> Step:
         x, truth = self._built, self._arrays_in(scratch)
-        own = x.clusters, truth, self.config.full_reset
-        return self._step(propagate_batch, events, scratch, x.stabbing, *own)
+        arguments = x.clusters, truth, self.config.full_reset
+        return self._step(propagate_batch, events, scratch, x.stabbing, *arguments)
 
     def _structure(self) -> dict[str, Any]:
         x = self._built

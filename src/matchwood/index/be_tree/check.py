@@ -65,11 +65,11 @@ def check_tree(table: ExpressionTable, slots: np.ndarray, layout: Layout) -> Non
 
 
 def _check_links(table: ExpressionTable, layout: Layout, n: int, top: int) -> None:
-    own = [layout[name] for name in TreeLayout._fields if name not in ("postings", "directory")]
+    arrays = [layout[name] for name in TreeLayout._fields if name not in ("postings", "directory")]
     postings = restored(PostingLayout, layout, "posting_")
     names = [name for name in TreeLayout._fields if name not in ("postings", "directory")]
     nothing = np.empty(0, np.int32)
-    tree = TreeLayout(**dict(zip(names, own, strict=True)), directory=nothing, postings=postings)
+    tree = TreeLayout(**dict(zip(names, arrays, strict=True)), directory=nothing, postings=postings)
     n_c, n_p = len(tree.c), len(tree.p)
     seen, seen_p = np.zeros(n_c, bool), np.zeros(n_p, bool)
     stack = np.zeros(n_c + 1, np.int32)

@@ -231,8 +231,8 @@ class BETree(IndexFrame):
 
     def _take(self, layout: Mapping[str, np.ndarray]) -> None:
         postings = restored(PostingLayout, layout, "posting_")
-        own = [layout[name] for name in TreeLayout._fields if name != "postings"]
-        self._memory.take(TreeLayout._make([*own, postings]))
+        arrays = [layout[name] for name in TreeLayout._fields if name != "postings"]
+        self._memory.take(TreeLayout._make([*arrays, postings]))
         held = np.flatnonzero(self.tree.leaf_of >= 0)
         self._memory.longest = int(self._table.layout.size[held].max(initial=0))
         self._n_most = len(held)

@@ -11,10 +11,10 @@ import numpy as np
 
 from matchwood.kernel.id_table_kernels import (
     EMPTY,
-    first_place,
+    cell_of_id,
+    first_cell,
     moved_back,
-    next_place,
-    place_of_id,
+    next_cell,
     put_id,
 )
 from matchwood.kernel.interval_kernels import MAX_KEY, MIN_KEY
@@ -207,23 +207,23 @@ def _hash_of(tree, p):
 @part
 def search_p_dir(tree, c, attr):
     """SearchPDir: the p-node of an attribute below a c-node; -1 when there is none."""
-    at = first_place(tree.directory, _hash(c, attr))
+    at = first_cell(tree.directory, _hash(c, attr))
     while tree.directory[at] != EMPTY:
         p = tree.directory[at]
         if tree.p[p, ATTR] == attr and tree.p[p, HOME] == c:
             return p
-        at = next_place(tree.directory, at)
+        at = next_cell(tree.directory, at)
     return np.int32(-1)
 
 
 @part
 def _leave(tree, p):
     """Remove a p-node from the p-directory."""
-    hole = place_of_id(tree.directory, _hash_of(tree, p), p)
-    nearby = next_place(tree.directory, hole)
+    hole = cell_of_id(tree.directory, _hash_of(tree, p), p)
+    nearby = next_cell(tree.directory, hole)
     while tree.directory[nearby] != EMPTY:
         hole = moved_back(tree.directory, hole, nearby, _hash_of(tree, tree.directory[nearby]))
-        nearby = next_place(tree.directory, nearby)
+        nearby = next_cell(tree.directory, nearby)
     tree.directory[hole] = EMPTY
 
 

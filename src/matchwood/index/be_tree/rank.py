@@ -128,7 +128,7 @@ def recycle(tree, expressions, scratch, rules):
 
     Returns how many were taken down; their expressions are pending.
     """
-    taken = 0
+    chosen = 0
     for a in range(len(scratch.blame)):
         scratch.blame[a] *= 0.5  # exploration: an attribute gets another chance
     for p in range(tree.count[P_HIGH]):
@@ -147,8 +147,8 @@ def recycle(tree, expressions, scratch, rules):
         count_below(tree, tree.p[p, HOME], -tree.p[p, BELOW])
         take_down(tree, tree.p[p, TOP_BUCKET], scratch.stack)
         free_p_node(tree, p)
-        taken += 1
+        chosen += 1
     if rules.node_window == 0.0:
         scratch.visits[:] = 0
         scratch.discarded[:] = 0
-    return taken
+    return chosen

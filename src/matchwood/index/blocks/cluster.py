@@ -54,13 +54,13 @@ class Clusters(NamedTuple):
 
 
 @part
-def _find_gates(n_attrs, n, most, own, plan):
+def _find_gates(n_attrs, n, most, subscription_attrs, plan):
     """Attributes that enough members have: plan.loss is 0 for these, else NO_USE; how many."""
     found = np.int64(0)
     for i in range(n_attrs):
         attr = plan.attr[i]
         plan.rows[attr] = 0
-        is_often = plan.count[attr] >= max(most, n >> SHARE) and attr != own
+        is_often = plan.count[attr] >= max(most, n >> SHARE) and attr != subscription_attrs
         plan.loss[attr] = 0.0 if is_often else NO_USE
         found += np.int64(is_often)
     return found

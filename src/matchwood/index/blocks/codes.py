@@ -110,8 +110,8 @@ def guide_places(codes, first_key, places):
         first, last = places.dim_start[dim], places.dim_start[dim + 1] - 1
         if last < first:
             continue
-        for place in range(first, last + 1):
-            places.first_code[place] = code_of(codes, np.int64(dim >> 1), first_key[place])
+        for position in range(first, last + 1):
+            places.first_code[position] = code_of(codes, np.int64(dim >> 1), first_key[position])
         begin, end = places.guide_start[dim], places.guide_start[dim + 1]
         at = first
         for i in range(begin, end - 1):

@@ -35,17 +35,17 @@ def draw_blocks(name: str, n: int, structure: Structure) -> str:
     lines = [f"{name}: {n} conjunctions, {len(places.first_code)} spaces"]
     head = blocks.word[blocks.at[:-1]]
     used = np.flatnonzero(np.diff(places.block))
-    for place in used[:MOST].tolist():
-        dim = int(np.searchsorted(places.dim_start, place, side="right")) - 1
+    for position in used[:MOST].tolist():
+        dim = int(np.searchsorted(places.dim_start, position, side="right")) - 1
         last = int(MAX_KEY)
-        if place + 1 < places.dim_start[dim + 1]:
-            last = _first_key(codes, dim >> 1, int(places.first_code[place + 1])) - 1
+        if position + 1 < places.dim_start[dim + 1]:
+            last = _first_key(codes, dim >> 1, int(places.first_code[position + 1])) - 1
         shapes = [
             f"{each >> 12} columns x {each & 0x3FF}" if each >> 12 else f"{each & 0x3FF} rows"
-            for each in head[places.block[place] : places.block[place + 1]].tolist()
+            for each in head[places.block[position] : places.block[position + 1]].tolist()
         ]
         kind = "coarse" if dim & 1 else "fine"
-        keys = f"{_first_key(codes, dim >> 1, int(places.first_code[place]))}..{last}"
+        keys = f"{_first_key(codes, dim >> 1, int(places.first_code[position]))}..{last}"
         lines.append(f"  attribute {dim >> 1} ({kind}) {keys}: {', '.join(shapes)}")
     if len(used) > MOST:
         lines.append(f"  ... {len(used) - MOST} more")

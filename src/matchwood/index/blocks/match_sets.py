@@ -6,7 +6,7 @@ import numpy as np
 
 from matchwood.index.blocks.match import mine_of, view_of
 from matchwood.index.blocks.verify import FULL
-from matchwood.index.blocks.words import code_of, item_of, members_of, place_of
+from matchwood.index.blocks.words import code_of, item_of, members_of, position_of
 from matchwood.index.core.hit_kernels import all_hold
 from matchwood.index.core.query_kernels import query_of
 from matchwood.kernel.jit import kernel, part
@@ -78,7 +78,7 @@ def match_sets(bound, bound_mine, bound_query, first, stamp):
                     continue
                 low = code_of(view.codes, attr, min(events.lo[entry], events.hi[entry]))
                 high = code_of(view.codes, attr, max(events.lo[entry], events.hi[entry]))
-                low, high = place_of(places, dim, low), place_of(places, dim, high)
+                low, high = position_of(places, dim, low), position_of(places, dim, high)
                 for b in range(places.block[low], places.block[high + 1]):
                     n = _try_block(b, view, mine.memory, event, output.out, n)
                     if n < 0:

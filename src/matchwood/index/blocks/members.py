@@ -91,8 +91,8 @@ def count_members(spaces, dim_start, predicates, access, skipped, n_members):
         last = np.int64(-1)
         for i in range(predicates.n_intervals[pred]):
             first, last = next_places(spaces, dim, predicates, pred, i, last)
-            for place in range(first, last + 1):
-                n_members[place + shift] += 1
+            for position in range(first, last + 1):
+                n_members[position + shift] += 1
 
 
 @kernel
@@ -104,6 +104,6 @@ def list_members(spaces, dim_start, predicates, access, order, end, member):
         last = np.int64(-1)
         for i in range(predicates.n_intervals[pred]):
             first, last = next_places(spaces, dim, predicates, pred, i, last)
-            for place in range(first, last + 1):
-                member[end[place + shift]] = m
-                end[place + shift] += 1
+            for position in range(first, last + 1):
+                member[end[position + shift]] = m
+                end[position + shift] += 1

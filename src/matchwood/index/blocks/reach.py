@@ -10,7 +10,7 @@ from matchwood.index.blocks.words import (
     folded,
     guide_of,
     is_open,
-    place_of,
+    position_of,
 )
 from matchwood.kernel.jit import part, prefetch
 
@@ -48,9 +48,9 @@ def find_spaces(codes, places, events, e, scratch):
                 n += 1
     for i in range(n):
         dim = scratch.found[i]
-        place = place_of(places, dim, np.int64(scratch.code[dim >> 1]))
-        prefetch(places.block, place)
-        scratch.found[i] = place
+        position = position_of(places, dim, np.int64(scratch.code[dim >> 1]))
+        prefetch(places.block, position)
+        scratch.found[i] = position
     return n
 
 

@@ -312,7 +312,7 @@ def code_of(codes, attr, key):
 
 
 @part
-def place_of(places, dim, code):
+def position_of(places, dim, code):
     """The space of a dimension, which has spaces, that a code from 1 on belongs to."""
     first = places.dim_start[dim]
     at = guide_of(places, dim, code)

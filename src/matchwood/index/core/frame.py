@@ -72,8 +72,8 @@ class BoundStep:
         self, first: int, stamp: int, offsets: np.ndarray, out: np.ndarray, counters: np.ndarray
     ) -> int:
         query = bind_query(self._events, Output(offsets, out, counters))
-        own = self._binding.of(self._mine())
-        return self._kernel(self._bound, own, *self._settings, query, first, stamp)
+        bound = self._binding.of(self._mine())
+        return self._kernel(self._bound, bound, *self._settings, query, first, stamp)
 
     def with_query(self, query: Any) -> tuple[Callable[[int], int], Any]:
         """What calls the kernel for event 0 of a query that is bound, with a stamp.
@@ -82,8 +82,8 @@ class BoundStep:
         used; so has what the query is of.
         """
         mine = self._mine()
-        own = self._binding.of(mine)
-        call = partial(self._kernel, self._bound, own, *self._settings, query, 0)
+        bound = self._binding.of(mine)
+        call = partial(self._kernel, self._bound, bound, *self._settings, query, 0)
         return call, (self._view, mine)
 
 

@@ -25,7 +25,7 @@ from typing import NamedTuple
 import numpy as np
 
 from matchwood.index.pst.ahead import look_ahead
-from matchwood.index.pst.spaces import is_open, next_places, place_of
+from matchwood.index.pst.spaces import is_open, next_places, position_of
 from matchwood.index.stabbing.segment_kernels import interval
 from matchwood.kernel.interval_kernels import MAX_KEY, MIN_KEY
 from matchwood.kernel.jit import kernel, part
@@ -122,8 +122,8 @@ def counted(statistics, spaces, space_seen, predicates, pred):
     met, last = np.int64(0), np.int64(-1)
     for i in range(predicates.n_intervals[pred]):
         first, last = next_places(spaces, dim, predicates, pred, i, last)
-        for place in range(first, last + 1):
-            met += space_seen[spaces.item[place]]
+        for position in range(first, last + 1):
+            met += space_seen[spaces.item[position]]
     return min(1.0, (met + 0.5) / (statistics.seen[attr] + 1.0))
 
 
@@ -200,11 +200,11 @@ def carry_seen(before, seen_before, spaces, space_seen):
         first = spaces.start[dim]
         end = first + spaces.size[dim]
         while first < end:
-            old = place_of(before, dim, spaces.cut[first])
+            old = position_of(before, dim, spaces.cut[first])
             last = first
-            while last + 1 < end and place_of(before, dim, spaces.cut[last + 1]) == old:
+            while last + 1 < end and position_of(before, dim, spaces.cut[last + 1]) == old:
                 last += 1
             share = seen_before[before.item[old]] // (last - first + 1)
-            for place in range(first, last + 1):
-                space_seen[spaces.item[place]] = share
+            for position in range(first, last + 1):
+                space_seen[spaces.item[position]] = share
             first = last + 1

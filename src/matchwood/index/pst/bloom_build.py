@@ -61,7 +61,7 @@ def demote_wide(spaces, homes, predicates, slots, limits):
 
 
 @part
-def in_order(expressions, predicates, slot, skipped, place):
+def in_order(expressions, predicates, slot, skipped, position):
     """A number for the order of entries: first the place, then the shape of the entry.
 
     Expressions that are reached together lie side by side.  Among them those with as many sets and
@@ -75,7 +75,7 @@ def in_order(expressions, predicates, slot, skipped, place):
             is_set = np.int64(predicates.n_intervals[pred] > 1)
             n_sets += is_set
             n_intervals += 1 - is_set
-    return place << 12 | min(n_sets, 63) << 6 | min(n_intervals, 63)
+    return position << 12 | min(n_sets, 63) << 6 | min(n_intervals, 63)
 
 
 @kernel
@@ -91,8 +91,8 @@ def count_records(spaces, homes, expressions, predicates, slots, n_records, orde
             first, last = next_places(spaces, dim, predicates, pred, i, last)
             if i == 0:
                 order[k] = in_order(expressions, predicates, slot, skipped, first)
-            for place in range(first, last + 1):
-                n_records[spaces.item[place]] += 1
+            for position in range(first, last + 1):
+                n_records[spaces.item[position]] += 1
 
 
 @kernel

@@ -34,7 +34,7 @@ from matchwood.index.pst.spaces import (
     n_met,
     next_places,
     open_dimension,
-    place_of,
+    position_of,
     put_cut,
     use_cuts,
 )
@@ -109,8 +109,8 @@ def split(division, predicates, dim, cut):
         return SPACES_FULL
     if not has_id(homes, records):
         return IDS_FULL
-    place = place_of(spaces, dim, cut)
-    left = np.int64(spaces.item[place])
+    position = position_of(spaces, dim, cut)
+    left = np.int64(spaces.item[position])
     n = np.int64(records.size[left])
     start = np.int64(0)
     if n > 0:
@@ -118,8 +118,8 @@ def split(division, predicates, dim, cut):
         if start < 0:
             return RECORDS_FULL
     right = take_id(homes, records)
-    first, last = spaces.cut[place], end_of(spaces, dim, place)
-    put_cut(spaces, dim, place, cut, right)
+    first, last = spaces.cut[position], end_of(spaces, dim, position)
+    put_cut(spaces, dim, position, cut, right)
     homes.space_seen[left] = homes.space_seen[right] = homes.space_seen[left] // 2
     if n == 0:
         return DONE
@@ -128,7 +128,7 @@ def split(division, predicates, dim, cut):
     end = i + n
     while i < end:
         pred = access_of(homes, slot_of(entries, records.item[i]))
-        spaces.uses[place + 1] += has_end(predicates, pred, cut)
+        spaces.uses[position + 1] += has_end(predicates, pred, cut)
         if meets(predicates, pred, cut, last):
             copy_records(records, i, start + records.size[right], 1)
             records.size[right] += 1
@@ -149,8 +149,8 @@ def split(division, predicates, dim, cut):
 
 
 @part
-def join(division, predicates, dim, place):
-    """Join the space at a place to the one before it; False: no room, nothing done.
+def join(division, predicates, dim, position):
+    """Join the space at a position to the one before it; False: no room, nothing done.
 
     Both spaces list what meets them, so a record of the right one goes over only if it does not
     meet the left one, whose last key is the one before the cut.  Only cuts where no predicate that
@@ -163,8 +163,8 @@ def join(division, predicates, dim, place):
         division.homes,
         division.entries,
     )
-    left, right = np.int64(spaces.item[place - 1]), np.int64(spaces.item[place])
-    first, last = spaces.cut[place - 1], spaces.cut[place] - 1
+    left, right = np.int64(spaces.item[position - 1]), np.int64(spaces.item[position])
+    first, last = spaces.cut[position - 1], spaces.cut[position] - 1
     for is_copying in range(2):
         n = np.int64(records.size[left])
         for i in range(records.start[right], records.start[right] + records.size[right]):
@@ -178,7 +178,7 @@ def join(division, predicates, dim, place):
         elif not reserve_records(records, left, n):
             return False
     homes.space_seen[left] += homes.space_seen[right]
-    drop_cut(spaces, dim, place)
+    drop_cut(spaces, dim, position)
     give_id(homes, records, right)
     return True
 
@@ -190,11 +190,11 @@ def join(division, predicates, dim, place):
 def _cut_at(division, predicates, statistics, limits, dim, cut):
     """Make a cut where it is worth while: the space holds enough, the attribute not too many."""
     spaces, records = division.spaces, division.records
-    place = place_of(spaces, dim, cut)
-    if spaces.cut[place] == cut:
+    position = position_of(spaces, dim, cut)
+    if spaces.cut[position] == cut:
         return DONE
     most = COARSE if dim & 1 else limits.max_spaces
-    if spaces.size[dim] >= most or records.size[spaces.item[place]] < limits.space_size:
+    if spaces.size[dim] >= most or records.size[spaces.item[position]] < limits.space_size:
         return DONE
     status = split(division, predicates, dim, cut)
     if status == DONE and dim & 1 == 0:
@@ -234,8 +234,8 @@ def reserve_all(spaces, records, predicates, dim, pred):
     last = np.int64(-1)
     for i in range(predicates.n_intervals[pred]):
         first, last = next_places(spaces, dim, predicates, pred, i, last)
-        for place in range(first, last + 1):
-            space = spaces.item[place]
+        for position in range(first, last + 1):
+            space = spaces.item[position]
             if not reserve_records(records, space, np.int64(records.size[space]) + 1):
                 return False
     return True
@@ -249,8 +249,8 @@ def record_all(division, signatures, expressions, predicates, dim, pred, slot):
     signed = np.int64(-1)
     for i in range(predicates.n_intervals[pred]):
         first, last = next_places(spaces, dim, predicates, pred, i, last)
-        for place in range(first, last + 1):
-            space = spaces.item[place]
+        for position in range(first, last + 1):
+            space = spaces.item[position]
             at = records.start[space] + records.size[space]
             records.item[at] = homes.ref[slot]
             if signed < 0:
@@ -340,8 +340,8 @@ def take_out(division, predicates, slot):
     last = np.int64(-1)
     for i in range(predicates.n_intervals[pred]):
         first, last = next_places(spaces, dim, predicates, pred, i, last)
-        for place in range(first, last + 1):
-            drop_ref(records, spaces.item[place], homes.ref[slot])
+        for position in range(first, last + 1):
+            drop_ref(records, spaces.item[position], homes.ref[slot])
     use_cuts(spaces, dim, predicates, pred, -1)
     give_entry(entries, homes.ref[slot])
     homes.ref[slot] = NONE
@@ -356,10 +356,10 @@ def idle_cut(spaces, dim, predicates, pred, i):
         if hi == MAX_KEY:
             return np.int64(-1)
         cut = hi + 1
-    place = place_of(spaces, dim, cut)
-    if cut == MIN_KEY or spaces.cut[place] != cut or spaces.uses[place] > 0:
+    position = position_of(spaces, dim, cut)
+    if cut == MIN_KEY or spaces.cut[position] != cut or spaces.uses[position] > 0:
         return np.int64(-1)
-    return place
+    return position
 
 
 @part
@@ -369,9 +369,9 @@ def unsettle(division, predicates, slot):
     pred, dim = access_of(homes, slot), dimension_of(homes, predicates, slot)
     take_out(division, predicates, slot)
     for i in range(2 * predicates.n_intervals[pred]):
-        place = idle_cut(spaces, dim, predicates, pred, i)
-        if place >= 0:
-            join(division, predicates, dim, place)
+        position = idle_cut(spaces, dim, predicates, pred, i)
+        if position >= 0:
+            join(division, predicates, dim, position)
     homes.access[slot] = NO_ACCESS
 
 

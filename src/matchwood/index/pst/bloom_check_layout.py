@@ -23,15 +23,15 @@ def check_spaces(spaces, homes, owner, first, last):
     """Whether cuts ascend and every space has an id of its own; notes whose it is, and its keys."""
     for dim in range(len(spaces.size)):
         start, n = spaces.start[dim], np.int64(spaces.size[dim])
-        for place in range(start, start + n):
-            space, cut = spaces.item[place], spaces.cut[place]
-            is_first = place == start
-            if is_first != (cut == MIN_KEY) or not (is_first or spaces.cut[place - 1] < cut):
+        for position in range(start, start + n):
+            space, cut = spaces.item[position], spaces.cut[position]
+            is_first = position == start
+            if is_first != (cut == MIN_KEY) or not (is_first or spaces.cut[position - 1] < cut):
                 return False
             if space < 0 or space >= homes.count[HIGH] or owner[space] != NONE:
                 return False
             owner[space] = dim
-            first[space], last[space] = cut, end_of(spaces, dim, place)
+            first[space], last[space] = cut, end_of(spaces, dim, position)
     return True
 
 

@@ -14,7 +14,7 @@ from matchwood.index.pst.access import SEEN
 from matchwood.index.pst.entries import Entries, after_intervals
 from matchwood.index.pst.records import Records
 from matchwood.index.pst.signatures import Signatures, sign_event
-from matchwood.index.pst.spaces import Spaces, place_of
+from matchwood.index.pst.spaces import Spaces, position_of
 from matchwood.kernel.bound import Layout
 from matchwood.kernel.jit import inlined, kernel, prefetch
 from matchwood.kernel.posting_kernels import (
@@ -160,7 +160,7 @@ def find_spaces(spaces, records, events, e, scratch):
             continue
         for dim in range(2 * attr, 2 * attr + 2):
             if spaces.size[dim] > 0:
-                space = spaces.item[place_of(spaces, dim, events.lo[entry])]
+                space = spaces.item[position_of(spaces, dim, events.lo[entry])]
                 prefetch(records.size, space)
                 prefetch(records.start, space)
                 scratch.found[n] = space
@@ -206,7 +206,7 @@ def learn(spaces, events, e, scratch):
             scratch.learned[n, 0] = attr
             scratch.learned[n, 1] = NO_SPACE
             if spaces.size[2 * attr] > 0:
-                scratch.learned[n, 1] = spaces.item[place_of(spaces, 2 * attr, events.lo[entry])]
+                scratch.learned[n, 1] = spaces.item[position_of(spaces, 2 * attr, events.lo[entry])]
             n += 1
     scratch.count[N_LEARNED] = n
 
@@ -227,8 +227,8 @@ def absorb_events(scratch, homes, statistics):
 def _meet_spaces(spaces, records, entries, dim, lo, hi, scratch, n):
     """Append the refs of all spaces that lo..hi meets, each expression once."""
     clock = scratch.clock[0]
-    for place in range(place_of(spaces, dim, lo), place_of(spaces, dim, hi) + 1):
-        space = spaces.item[place]
+    for position in range(position_of(spaces, dim, lo), position_of(spaces, dim, hi) + 1):
+        space = spaces.item[position]
         scratch.work[NODES] += 1
         for i in range(records.start[space], records.start[space] + records.size[space]):
             ref = records.item[i]

@@ -280,7 +280,7 @@ class PSTFrame(IndexFrame, Owner):
         self._is_thawed = False
         self.take(layout)
 
-    def _taken(self, name: str, arrays: Any) -> Any:
+    def _owned(self, name: str, arrays: Any) -> Any:
         """Free entries are dropped: the links between them were not checked.  What searches learn
         is counted in arrays that are never a snapshot's own.
         """

@@ -11,7 +11,7 @@ Differs. Two wide predicates would be put under the product of their spaces: a p
          Each space knows its members, so that a split finds what has to be copied.  An event of
          so many attributes that its combinations outnumber the members of its spaces tests these.
 Cost.    Match O(C(attributes, N) lookups, or the members of its spaces if these are fewer, +
-         candidates).  Memory 26 to 51 bytes a combination (16 a place, at most 5 of 8 taken), 4 for
+         candidates).  Memory 26 to 51 bytes a combination (16 a cell, at most 5 of 8 in use), 4 for
          every space and access predicate, 8 a predicate and 24 an expression.  A split copies the
          combinations of the space's members.
 
@@ -58,7 +58,7 @@ from matchwood.index.pst.space_hash import (
 )
 from matchwood.kernel.arrays import doubled, grown
 from matchwood.kernel.id_lists import IdListStore
-from matchwood.kernel.word_map_kernels import move_places
+from matchwood.kernel.word_map_kernels import move_cells
 
 _SMALL = 64
 PLACES = 2.4
@@ -125,13 +125,13 @@ class PSTHash(PSTBloom):
         self._members = IdListStore(_SMALL)
         self._groups = IdListStore(_SMALL)
         self._hash = SpaceHash(
-            place=np.zeros((_SMALL, 2), np.int64),
+            cell=np.zeros((_SMALL, 2), np.int64),
             chain=np.zeros(_SMALL, np.int32),
             node=np.zeros(_SMALL, np.int32),
             count=np.array([0, 0, 0, -1, -1], np.int64),
         )
         self._odometer = Odometer(
-            place=np.zeros(n, np.int64),
+            position=np.zeros(n, np.int64),
             piece=np.zeros(n, np.int64),
             last=np.zeros(n, np.int64),
             prefix=np.zeros(n + 1, np.int64),
@@ -235,7 +235,7 @@ class PSTHash(PSTBloom):
         self._spaces.trim()
         self._members.trim()
         self._groups.trim()
-        if len(self._hash.place) > _SMALL and 6 * self._hash.count[TAKEN] < len(self._hash.place):
+        if len(self._hash.cell) > _SMALL and 6 * self._hash.count[TAKEN] < len(self._hash.cell):
             self._make_hash(2 * int(self._hash.count[TAKEN]) + _SMALL)
 
     def _better(self, held: np.ndarray, factor: float) -> np.ndarray:
@@ -352,8 +352,8 @@ class PSTHash(PSTBloom):
 
     def _make_hash(self, places: int) -> None:
         before = self._hash
-        self._hash = before._replace(place=np.zeros((max(places, _SMALL), 2), np.int64))
-        move_places(before.place, self._hash.place)
+        self._hash = before._replace(cell=np.zeros((max(places, _SMALL), 2), np.int64))
+        move_cells(before.cell, self._hash.cell)
 
     def _trim(self) -> None:
         """After many came at once: what they need, and little more."""
@@ -361,5 +361,5 @@ class PSTHash(PSTBloom):
         self._members.trim(unused=0.02, growth=0.01)
         self._groups.trim(unused=0.02, growth=0.01)
         wanted = max(_SMALL, int(PLACES * self._hash.count[TAKEN]))
-        if len(self._hash.place) > 1.2 * wanted:
+        if len(self._hash.cell) > 1.2 * wanted:
             self._make_hash(wanted)

@@ -10,7 +10,7 @@ from matchwood.index.pst.bloom_change import DONE, ENTRIES_FULL
 from matchwood.index.pst.hash_change import choose_keys, count_keyed, put_keyed, put_keyed_entry
 from matchwood.index.pst.keys import HASH_FULL, MEMBERS_FULL
 from matchwood.index.pst.space_hash import PUT, key_of, put_ref
-from matchwood.index.pst.spaces import next_places, place_of
+from matchwood.index.pst.spaces import next_places, position_of
 from matchwood.kernel.id_list_kernels import insert_id
 from matchwood.kernel.jit import kernel, part, prefetch
 from matchwood.kernel.word_map_kernels import home_of
@@ -37,7 +37,7 @@ def order_keyed(spaces, keyed, expressions, predicates, slots, order):
         pred = np.int64(keyed.access[slots[i], 0])
         dim = 2 * np.int64(predicates.attr[pred])
         order[i] = in_order(
-            expressions, predicates, slots[i], pred, place_of(spaces, dim, predicates.lo[pred])
+            expressions, predicates, slots[i], pred, position_of(spaces, dim, predicates.lo[pred])
         )
 
 
@@ -47,8 +47,8 @@ def _list_spaces(spaces, predicates, pred, found):
     dim, last, n = 2 * np.int64(predicates.attr[pred]), np.int64(-1), np.int64(0)
     for i in range(predicates.n_intervals[pred]):
         first, last = next_places(spaces, dim, predicates, pred, i, last)
-        for place in range(first, last + 1):
-            found[n] = spaces.item[place]
+        for position in range(first, last + 1):
+            found[n] = spaces.item[position]
             n += 1
     return n
 
@@ -71,7 +71,7 @@ def _put_pair(division, keys, expressions, predicates, slot):
     m = _list_spaces(spaces, predicates, np.int64(keyed.access[slot, 1]), second)
     for i in range(n):
         for j in range(m):
-            prefetch(table.place, np.uint64(2) * home_of(table.place, key_of(first[i], second[j])))
+            prefetch(table.cell, np.uint64(2) * home_of(table.cell, key_of(first[i], second[j])))
     for i in range(n):
         if not insert_id(members, first[i], np.int32(ref)):
             return MEMBERS_FULL

@@ -42,7 +42,7 @@ from matchwood.index.pst.spaces import (
     n_met,
     next_places,
     open_dimension,
-    place_of,
+    position_of,
     use_cuts,
 )
 from matchwood.index.stabbing.segment_kernels import interval
@@ -116,10 +116,10 @@ def _cut_ends(division, keys, statistics, predicates, limits, dim, pred):
         if (i & 1 == 0 and lo == MIN_KEY) or (i & 1 and hi == MAX_KEY):
             continue
         cut = hi + 1 if i & 1 else lo
-        place = place_of(spaces, dim, cut)
-        space = np.int64(spaces.item[place])
+        position = position_of(spaces, dim, cut)
+        space = np.int64(spaces.item[position])
         held = records.size[space] + members.size[space]
-        if spaces.cut[place] == cut or held < limits.space_size:
+        if spaces.cut[position] == cut or held < limits.space_size:
             continue
         status = split_members(division, keys, predicates, dim, cut)
         if status != DONE:
@@ -132,9 +132,9 @@ def _cut_ends(division, keys, statistics, predicates, limits, dim, pred):
 def _join_ends(division, keys, predicates, dim, pred):
     spaces = division.spaces
     for i in range(2 * predicates.n_intervals[pred]):
-        place = idle_cut(spaces, dim, predicates, pred, i)
-        if place >= 0:
-            join_members(division, keys, predicates, dim, place)
+        position = idle_cut(spaces, dim, predicates, pred, i)
+        if position >= 0:
+            join_members(division, keys, predicates, dim, position)
 
 
 @part
@@ -143,10 +143,10 @@ def in_members(spaces, members, predicates, pred, ref, is_put):
     dim, last = 2 * np.int64(predicates.attr[pred]), np.int64(-1)
     for i in range(predicates.n_intervals[pred]):
         first, last = next_places(spaces, dim, predicates, pred, i, last)
-        for place in range(first, last + 1):
+        for position in range(first, last + 1):
             if not is_put:
-                remove_id(members, spaces.item[place], np.int32(ref))
-            elif not insert_id(members, spaces.item[place], np.int32(ref)):
+                remove_id(members, spaces.item[position], np.int32(ref))
+            elif not insert_id(members, spaces.item[position], np.int32(ref)):
                 return False
     return True
 

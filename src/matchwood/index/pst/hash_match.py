@@ -38,7 +38,7 @@ from matchwood.index.pst.space_hash import (
     node_of,
     value_of,
 )
-from matchwood.index.pst.spaces import Spaces, place_of
+from matchwood.index.pst.spaces import Spaces, position_of
 from matchwood.kernel.bound import Layout
 from matchwood.kernel.id_list_kernels import IdLists
 from matchwood.kernel.jit import inlined, kernel, prefetch
@@ -53,7 +53,7 @@ from matchwood.kernel.verify_kernels import (
     holds_in_table,
     post_event,
 )
-from matchwood.kernel.word_map_kernels import HELD, find_place, home_of
+from matchwood.kernel.word_map_kernels import HELD, find_cell, home_of
 
 BLOCK = 128
 """Lookups whose entries are prefetched before the first of them is made."""
@@ -107,7 +107,7 @@ VIEW = Layout(
     spaces=SPACES, records=RECORDS, entries=ENTRIES, signatures=SIGNATURES,
     keyed=Layout(Keyed, access="int32[2]", arity="int8", by_arity="int64", demoted="int64"),
     members=ID_LISTS,
-    table=Layout(SpaceHash, place="int64[2]", chain="int32", node="int32", count="int64"),
+    table=Layout(SpaceHash, cell="int64[2]", chain="int32", node="int32", count="int64"),
     groups=ID_LISTS, expressions=EXPRESSION_TABLE, predicates=PREDICATE_TABLE,
 )  # fmt: skip
 MINE = Layout(
@@ -141,7 +141,7 @@ def _look_up(table, groups, scratch, n_keys, n):
     """Look up the waiting keys, then append what they hold; memory is prefetched in between."""
     n_values = np.uint64(0)
     for i in range(n_keys):
-        value = value_of(table.place[find_place(table.place, scratch.waiting[i]), HELD])
+        value = value_of(table.cell[find_cell(table.cell, scratch.waiting[i]), HELD])
         scratch.waiting[n_values] = value
         n_values += np.uint64(value != 0)
         prefetch(groups.start, ~value)
@@ -162,7 +162,7 @@ def member_spaces(spaces, members, events, e, found):
     for entry in range(events.start[e], events.start[e + 1]):
         dim = 2 * np.int64(events.attr[entry])
         if dim < len(spaces.size) and spaces.size[dim] > 0:
-            space = spaces.item[place_of(spaces, dim, events.lo[entry])]
+            space = spaces.item[position_of(spaces, dim, events.lo[entry])]
             if members.size[space] > 0:
                 found[n] = space
                 n += 1
@@ -193,7 +193,7 @@ def combine_pairs(table, groups, scratch, n_spaces, n):
     for i in range(n_spaces):
         for j in range(i + 1, n_spaces):
             key = key_of(scratch.found[i], scratch.found[j])
-            prefetch(table.place, np.uint64(2) * home_of(table.place, key))
+            prefetch(table.cell, np.uint64(2) * home_of(table.cell, key))
             scratch.waiting[waiting] = key
             waiting += 1
             if waiting == BLOCK:
@@ -217,7 +217,7 @@ def combine(table, groups, scratch, n_spaces, most, n):
         if d == 0:
             prefix[1] = space
         else:
-            held = table.place[find_place(table.place, key_of(prefix[d], space)), HELD]
+            held = table.cell[find_cell(table.cell, key_of(prefix[d], space)), HELD]
             scratch.work[NODES] += 1
             if value_of(held) != 0:
                 n = _take(groups, value_of(held), scratch.picks, n)
@@ -250,7 +250,7 @@ def walk_members(spaces, members, keyed, entries, event, e, scratch, n):
         attr = np.int64(events.attr[entry])
         if 2 * attr >= len(spaces.size) or spaces.size[2 * attr] == 0:
             continue
-        space = spaces.item[place_of(spaces, 2 * attr, events.lo[entry])]
+        space = spaces.item[position_of(spaces, 2 * attr, events.lo[entry])]
         first = members.start[space]
         scratch.work[NODES] += members.size[space]
         for i in range(first, first + members.size[space]):
@@ -273,11 +273,11 @@ def _member_sets(spaces, members, keyed, entries, event, e, scratch, n):
         if dim >= len(spaces.size) or spaces.size[dim] == 0:
             continue
         first, last = (
-            place_of(spaces, dim, events.lo[entry]),
-            place_of(spaces, dim, events.hi[entry]),
+            position_of(spaces, dim, events.lo[entry]),
+            position_of(spaces, dim, events.hi[entry]),
         )
-        for place in range(first, last + 1):
-            space = spaces.item[place]
+        for position in range(first, last + 1):
+            space = spaces.item[position]
             for i in range(members.start[space], members.start[space] + members.size[space]):
                 ref = members.item[i]
                 slot = slot_of(entries, ref)

@@ -37,14 +37,14 @@ from matchwood.index.pst.space_hash import (
 )
 from matchwood.index.pst.spaces import (
     has_end,
-    place_of,
+    position_of,
 )
 from matchwood.index.stabbing.segment_kernels import interval
 from matchwood.kernel.id_list_kernels import IdLists, insert_id, remove_id
 from matchwood.kernel.interval_kernels import MAX_KEY
 from matchwood.kernel.jit import part
 from matchwood.kernel.verify_kernels import meets
-from matchwood.kernel.word_map_kernels import HELD, find_place
+from matchwood.kernel.word_map_kernels import HELD, find_cell
 
 MEMBERS_FULL = RECORDS_FULL + 1
 HASH_FULL = MEMBERS_FULL + 1
@@ -63,7 +63,7 @@ class Keyed(NamedTuple):
 class Odometer(NamedTuple):
     """Scratch: the combination at hand, one part for each access predicate."""
 
-    place: np.ndarray  # int64[N]
+    position: np.ndarray  # int64[N]
     piece: np.ndarray  # int64[N], which interval of the predicate
     last: np.ndarray  # int64[N], last place of that interval
     prefix: np.ndarray  # int64[N + 1], prefix[d]: what stands for the parts before d
@@ -92,10 +92,10 @@ def _enter(spaces, predicates, pred, odometer, d, after):
     dim = 2 * np.int64(predicates.attr[pred])
     while odometer.piece[d] < predicates.n_intervals[pred]:
         lo, hi = interval(predicates, pred, odometer.piece[d])
-        first = max(place_of(spaces, dim, lo), after + 1)
-        odometer.last[d] = place_of(spaces, dim, hi)
+        first = max(position_of(spaces, dim, lo), after + 1)
+        odometer.last[d] = position_of(spaces, dim, hi)
         if first <= odometer.last[d]:
-            odometer.place[d] = first
+            odometer.position[d] = first
             return True
         odometer.piece[d] += 1
     return False
@@ -104,11 +104,11 @@ def _enter(spaces, predicates, pred, odometer, d, after):
 @part
 def _advance(spaces, predicates, pred, odometer, d):
     """Point part d at its next space; False when there is none."""
-    if odometer.place[d] < odometer.last[d]:
-        odometer.place[d] += 1
+    if odometer.position[d] < odometer.last[d]:
+        odometer.position[d] += 1
         return True
     odometer.piece[d] += 1
-    return _enter(spaces, predicates, pred, odometer, d, odometer.place[d])
+    return _enter(spaces, predicates, pred, odometer, d, odometer.position[d])
 
 
 @part
@@ -130,7 +130,7 @@ def _go_down(table, odometer, d, space, is_put):
         if node < 0:
             return -node
     else:
-        node = node_of(table.place[find_place(table.place, key), HELD])
+        node = node_of(table.cell[find_cell(table.cell, key), HELD])
         if node <= 0:
             return np.int64(-1)
     odometer.prefix[d] = NODE | node
@@ -164,7 +164,7 @@ def for_combinations(spaces, predicates, keys, slot, ref, fixed, fixed_space, is
             if not is_there:
                 d, is_down = d - 1, False
                 continue
-            space = np.int64(spaces.item[odometer.place[d]])
+            space = np.int64(spaces.item[odometer.position[d]])
         if d + 1 < n:
             status = _go_down(table, odometer, d + 1, space, is_put)
             if status > 0:
@@ -206,13 +206,13 @@ def split_members(division, keys, predicates, dim, cut):
     keyed, members = keys.keyed, keys.members
     if not has_id(homes, records):
         return IDS_FULL
-    place = place_of(spaces, dim, cut)
-    left = np.int64(spaces.item[place])
+    position = position_of(spaces, dim, cut)
+    left = np.int64(spaces.item[position])
     right = homes.count[FREE] if homes.count[FREE] != NONE else homes.count[HIGH]
-    first = spaces.cut[place]
+    first = spaces.cut[position]
     last = MAX_KEY
-    if place + 1 < spaces.start[dim] + spaces.size[dim]:
-        last = spaces.cut[place + 1] - 1
+    if position + 1 < spaces.start[dim] + spaces.size[dim]:
+        last = spaces.cut[position + 1] - 1
     attr = dim >> 1
     for i in range(members.size[left]):  # a failure here leaves nothing that a search could see
         ref = np.int64(members.item[members.start[left] + i])
@@ -227,13 +227,13 @@ def split_members(division, keys, predicates, dim, cut):
     status = split(division, predicates, dim, cut)
     if status != DONE:
         return status
-    place = place_of(spaces, dim, cut)
+    position = position_of(spaces, dim, cut)
     for i in range(members.size[left] - 1, -1, -1):
         ref = np.int64(members.item[members.start[left] + i])
         slot = slot_of(entries, ref)
         d = part_on(keyed, predicates, slot, attr)
         pred = keyed.access[slot, d]
-        spaces.uses[place] += has_end(predicates, pred, cut)
+        spaces.uses[position] += has_end(predicates, pred, cut)
         if not meets(predicates, pred, first, cut - 1):
             for_combinations(spaces, predicates, keys, slot, ref, d, left, False)
             remove_id(members, left, np.int32(ref))
@@ -254,12 +254,12 @@ def _undo_join(division, keys, predicates, attr, left, right, first, last):
 
 
 @part
-def join_members(division, keys, predicates, dim, place):
-    """Join the space at a place to the one before it, unless there is no room for that."""
+def join_members(division, keys, predicates, dim, position):
+    """Join the space at a position to the one before it, unless there is no room for that."""
     spaces, entries = division.spaces, division.entries
     keyed, members = keys.keyed, keys.members
-    left, right = np.int64(spaces.item[place - 1]), np.int64(spaces.item[place])
-    first, last = spaces.cut[place - 1], spaces.cut[place] - 1
+    left, right = np.int64(spaces.item[position - 1]), np.int64(spaces.item[position])
+    first, last = spaces.cut[position - 1], spaces.cut[position] - 1
     attr, is_done = dim >> 1, True
     for i in range(members.size[right]):
         ref = np.int64(members.item[members.start[right] + i])
@@ -271,7 +271,7 @@ def join_members(division, keys, predicates, dim, place):
             )
             if not is_done:
                 break
-    if not is_done or not join(division, predicates, dim, place):
+    if not is_done or not join(division, predicates, dim, position):
         _undo_join(division, keys, predicates, attr, left, right, first, last)
         return
     while members.size[right] > 0:

@@ -84,8 +84,8 @@ def _places(slot, n_bits):
 
 @part
 def _is_access(access, slot, pred):
-    own = np.int64(access[slot])
-    return pred == (~own if own < 0 else own)
+    access_pred = np.int64(access[slot])
+    return pred == (~access_pred if access_pred < 0 else access_pred)
 
 
 @kernel

@@ -70,6 +70,6 @@ def make_leaves(
 def _thinned(ends: np.ndarray, most: int) -> np.ndarray:
     """At most so many cuts of an attribute, the first one among them; (attribute, cut) in order."""
     _, first, sizes = np.unique(ends[:, 0], return_index=True, return_counts=True)
-    place = np.arange(len(ends)) - np.repeat(first, sizes)
-    kept: np.ndarray = ends[place % np.repeat(-(-sizes // most), sizes) == 0]
+    position = np.arange(len(ends)) - np.repeat(first, sizes)
+    kept: np.ndarray = ends[position % np.repeat(-(-sizes // most), sizes) == 0]
     return kept

@@ -10,7 +10,7 @@ Keys are exact, so an expression that is found satisfies all its access predicat
 others continue has a *node* (0: none); nodes count what continues them and go with the last.
 
 Layout   (H places, G groups, K nodes)
-         place  int64[H, 2]  KEY, HELD, see word_map_kernels
+         cell   int64[H, 2]  KEY, HELD, see word_map_kernels
          chain  int32[G]     the next free group, by group
          node   int32[K]     keys that continue a node; ~next free one
          count  int64[5]     TAKEN places; GROUPS, NODES: ids ever handed out (nodes from 1);
@@ -25,7 +25,7 @@ import numpy as np
 
 from matchwood.kernel.id_list_kernels import insert_id, remove_id
 from matchwood.kernel.jit import part
-from matchwood.kernel.word_map_kernels import HELD, KEY, close_place, find_place, fits
+from matchwood.kernel.word_map_kernels import HELD, KEY, close_cell, find_cell, fits
 
 TAKEN, GROUPS, NODES, FREE_GROUP, FREE_NODE = range(5)
 NODE = np.int64(1) << np.int64(30)
@@ -37,7 +37,7 @@ _HALF = np.int64(32)
 class SpaceHash(NamedTuple):
     """See the module's docstring for the arrays."""
 
-    place: np.ndarray
+    cell: np.ndarray
     chain: np.ndarray
     node: np.ndarray
     count: np.ndarray
@@ -67,8 +67,8 @@ def _held(node, value):
 
 @part
 def _open_place(table, at, key, parent):
-    """Take a free place; its parent node, unless 0, has one key more."""
-    table.place[at, KEY] = key
+    """Take a free cell; its parent node, unless 0, has one key more."""
+    table.cell[at, KEY] = key
     table.count[TAKEN] += 1
     if parent > 0:
         table.node[parent] += 1
@@ -76,14 +76,14 @@ def _open_place(table, at, key, parent):
 
 @part
 def _has_places(table):
-    return fits(table.place, table.count[TAKEN] + 1)
+    return fits(table.cell, table.count[TAKEN] + 1)
 
 
 @part
 def put_node(table, key, parent):
     """The node of a key, made if need be; or what is full as a negative number."""
-    at = find_place(table.place, key)
-    held = table.place[at, HELD]
+    at = find_cell(table.cell, key)
+    held = table.cell[at, HELD]
     if node_of(held) > 0:
         return node_of(held)
     node = table.count[FREE_NODE]
@@ -99,15 +99,15 @@ def put_node(table, key, parent):
         table.count[NODES] += 1
         node = table.count[NODES]
     table.node[node] = 0
-    table.place[at, HELD] = _held(node, value_of(held))
+    table.cell[at, HELD] = _held(node, value_of(held))
     return node
 
 
 @part
 def put_ref(table, groups, key, parent, ref):
     """Put an expression under a key, once; may be repeated when something was full."""
-    at = find_place(table.place, key)
-    held = table.place[at, HELD]
+    at = find_cell(table.cell, key)
+    held = table.cell[at, HELD]
     value, node = value_of(held), node_of(held)
     if value == ref + 1:
         return PUT
@@ -118,7 +118,7 @@ def put_ref(table, groups, key, parent, ref):
             if not _has_places(table):
                 return PLACES_FULL
             _open_place(table, at, key, parent)
-        table.place[at, HELD] = _held(node, np.int64(ref) + 1)
+        table.cell[at, HELD] = _held(node, np.int64(ref) + 1)
         return PUT
     group = table.count[FREE_GROUP]
     if group < 0:
@@ -134,15 +134,15 @@ def put_ref(table, groups, key, parent, ref):
         table.count[FREE_GROUP] = table.chain[group]
     else:
         table.count[GROUPS] += 1
-    table.place[at, HELD] = _held(node, ~group)
+    table.cell[at, HELD] = _held(node, ~group)
     return PUT
 
 
 @part
 def drop_ref_of(table, groups, key, parent, ref):
     """Take an expression out from under a key, if it is there."""
-    at = find_place(table.place, key)
-    held = table.place[at, HELD]
+    at = find_cell(table.cell, key)
+    held = table.cell[at, HELD]
     value, node = value_of(held), node_of(held)
     if value == ref + 1:
         _empty(table, at, node, np.int64(0), parent)
@@ -154,26 +154,26 @@ def drop_ref_of(table, groups, key, parent, ref):
             remove_id(groups, group, last)
             table.chain[group] = table.count[FREE_GROUP]
             table.count[FREE_GROUP] = group
-            table.place[at, HELD] = _held(node, np.int64(last) + 1)
+            table.cell[at, HELD] = _held(node, np.int64(last) + 1)
 
 
 @part
 def _empty(table, at, node, value, parent):
-    """Leave a place with less; with nothing it is free, and its parent has one less."""
+    """Leave a cell with less; with nothing it is free, and its parent has one less."""
     if node > 0 or value != 0:
-        table.place[at, HELD] = _held(node, value)
+        table.cell[at, HELD] = _held(node, value)
         return
     if parent > 0:
         table.node[parent] -= 1
     table.count[TAKEN] -= 1
-    close_place(table.place, at)
+    close_cell(table.cell, at)
 
 
 @part
 def prune(table, key, parent):
     """Free the node of a key that nothing continues any more."""
-    at = find_place(table.place, key)
-    held = table.place[at, HELD]
+    at = find_cell(table.cell, key)
+    held = table.cell[at, HELD]
     node = node_of(held)
     if node > 0 and table.node[node] == 0:
         table.node[node] = ~table.count[FREE_NODE]

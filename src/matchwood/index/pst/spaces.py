@@ -41,18 +41,18 @@ class Spaces(NamedTuple):
 
 
 @part
-def place_of(spaces, dim, key):
-    """The place of the space that a key falls into; the dimension has cuts."""
+def position_of(spaces, dim, key):
+    """The position of the space that a key falls into; the dimension has cuts."""
     start = np.int64(spaces.start[dim])
     return last_not_above(spaces.cut, start, start + spaces.size[dim], key)
 
 
 @part
-def end_of(spaces, dim, place):
-    """The last key of the space at a place."""
-    if place + 1 == spaces.start[dim] + spaces.size[dim]:
+def end_of(spaces, dim, position):
+    """The last key of the space at a position."""
+    if position + 1 == spaces.start[dim] + spaces.size[dim]:
         return MAX_KEY
-    return spaces.cut[place + 1] - 1
+    return spaces.cut[position + 1] - 1
 
 
 @part
@@ -86,20 +86,20 @@ def make_cut_room(spaces, dim):
 
 
 @part
-def put_cut(spaces, dim, place, cut, space):
-    """A new space behind the one at a place; there is room for its cut."""
-    for i in range(spaces.start[dim] + spaces.size[dim], place + 1, -1):
+def put_cut(spaces, dim, position, cut, space):
+    """A new space behind the one at a position; there is room for its cut."""
+    for i in range(spaces.start[dim] + spaces.size[dim], position + 1, -1):
         spaces.item[i] = spaces.item[i - 1]
         spaces.cut[i] = spaces.cut[i - 1]
         spaces.uses[i] = spaces.uses[i - 1]
-    spaces.item[place + 1], spaces.cut[place + 1], spaces.uses[place + 1] = space, cut, 0
+    spaces.item[position + 1], spaces.cut[position + 1], spaces.uses[position + 1] = space, cut, 0
     spaces.size[dim] += 1
 
 
 @part
-def drop_cut(spaces, dim, place):
-    """Join the space at a place to the one before it: its cut goes."""
-    for i in range(place, spaces.start[dim] + spaces.size[dim] - 1):
+def drop_cut(spaces, dim, position):
+    """Join the space at a position to the one before it: its cut goes."""
+    for i in range(position, spaces.start[dim] + spaces.size[dim] - 1):
         spaces.item[i] = spaces.item[i + 1]
         spaces.cut[i] = spaces.cut[i + 1]
         spaces.uses[i] = spaces.uses[i + 1]
@@ -119,7 +119,7 @@ def drop_cut(spaces, dim, place):
 
 @part
 def is_cut(spaces, dim, key):
-    return spaces.cut[place_of(spaces, dim, key)] == key
+    return spaces.cut[position_of(spaces, dim, key)] == key
 
 
 @part
@@ -128,13 +128,13 @@ def use_cuts(spaces, dim, predicates, pred, step):
     for i in range(predicates.n_intervals[pred]):
         lo, hi = interval(predicates, pred, i)
         if lo != MIN_KEY:
-            place = place_of(spaces, dim, lo)
-            if spaces.cut[place] == lo:
-                spaces.uses[place] += step
+            position = position_of(spaces, dim, lo)
+            if spaces.cut[position] == lo:
+                spaces.uses[position] += step
         if hi != MAX_KEY:
-            place = place_of(spaces, dim, hi + 1)
-            if spaces.cut[place] == hi + 1:
-                spaces.uses[place] += step
+            position = position_of(spaces, dim, hi + 1)
+            if spaces.cut[position] == hi + 1:
+                spaces.uses[position] += step
 
 
 @part
@@ -162,14 +162,14 @@ def is_whole(spaces, dim, predicates, pred):
 
 @part
 def next_places(spaces, dim, predicates, pred, i, last):
-    """The first and last place that interval i of a predicate meets, and earlier ones do not.
+    """The first and last position that interval i of a predicate meets, and earlier ones do not.
 
     last   what this returned for interval i - 1, -1 for the first: asked for all intervals in
            order, it gives every space that the predicate meets once
     """
     lo, hi = interval(predicates, pred, i)
-    first = max(place_of(spaces, dim, lo), last + 1)
-    return first, max(place_of(spaces, dim, hi), last)
+    first = max(position_of(spaces, dim, lo), last + 1)
+    return first, max(position_of(spaces, dim, hi), last)
 
 
 @part

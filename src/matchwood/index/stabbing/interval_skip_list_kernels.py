@@ -190,8 +190,8 @@ def add_node(s, k, key, levels, before):
         s.cell_size[at + 1] = 0
         chunk = np.int64(s.cell_head[split + 1])
         while chunk >= 0:
-            for place in range(s.chunk[chunk, 1]):
-                append_after(s, s.chunk[chunk, 2 + 2 * place], at + 1)
+            for position in range(s.chunk[chunk, 1]):
+                append_after(s, s.chunk[chunk, 2 + 2 * position], at + 1)
             chunk = np.int64(s.chunk[chunk, 0])
     s.count[EDGES] += levels
     return node

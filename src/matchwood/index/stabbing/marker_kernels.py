@@ -93,15 +93,15 @@ def add_marker(s, i, cell):
         s.chunk[fresh, 1] = 0
         s.cell_head[cell] = fresh
         at = fresh
-    place = s.chunk[at, 1]
-    s.chunk[at, 2 + 2 * place] = m
-    s.chunk[at, 3 + 2 * place] = i
-    s.chunk[at, 1] = place + 1
+    position = s.chunk[at, 1]
+    s.chunk[at, 2 + 2 * position] = m
+    s.chunk[at, 3 + 2 * position] = i
+    s.chunk[at, 1] = position + 1
     s.cell_size[cell] += 1
     s.marker[m, OWNER] = i
     s.marker[m, CELL] = cell
     s.marker[m, CHUNK] = at
-    s.marker[m, PLACE] = place
+    s.marker[m, PLACE] = position
     s.marker[m, NEXT] = -1
     s.marker[m, PREVIOUS] = -1
     return m
@@ -114,11 +114,11 @@ def _out_of_cell(s, m):
     head = np.int64(s.cell_head[cell])
     last = s.chunk[head, 1] - 1
     moved = s.chunk[head, 2 + 2 * last]
-    at, place = s.marker[m, CHUNK], s.marker[m, PLACE]
-    s.chunk[at, 2 + 2 * place] = moved
-    s.chunk[at, 3 + 2 * place] = s.chunk[head, 3 + 2 * last]
+    at, position = s.marker[m, CHUNK], s.marker[m, PLACE]
+    s.chunk[at, 2 + 2 * position] = moved
+    s.chunk[at, 3 + 2 * position] = s.chunk[head, 3 + 2 * last]
     s.marker[moved, CHUNK] = at
-    s.marker[moved, PLACE] = place
+    s.marker[moved, PLACE] = position
     s.chunk[head, 1] = last
     s.cell_size[cell] -= 1
     if last == 0:
@@ -213,8 +213,8 @@ def emit(s, cell, out, n):
     """Append the identifiers of a cell to out; returns how many it holds then."""
     at = np.int64(s.cell_head[cell])
     while at >= 0:
-        for place in range(s.chunk[at, 1]):
-            out[n] = s.chunk[at, 3 + 2 * place]
+        for position in range(s.chunk[at, 1]):
+            out[n] = s.chunk[at, 3 + 2 * position]
             n += 1
         at = np.int64(s.chunk[at, 0])
     return n
@@ -225,8 +225,8 @@ def emit_held(s, cell, key, out, n):
     """The same for the cell of every key: those that have this one in K(i)."""
     at = np.int64(s.cell_head[cell])
     while at >= 0:
-        for place in range(s.chunk[at, 1]):
-            i = np.int64(s.chunk[at, 3 + 2 * place])
+        for position in range(s.chunk[at, 1]):
+            i = np.int64(s.chunk[at, 3 + 2 * position])
             out[n] = i
             n += np.int64(s.range[i, 0] <= key) & np.int64(key <= s.range[i, 1])
         at = np.int64(s.chunk[at, 0])

@@ -86,17 +86,17 @@ class Cuts:
         find_leaves(self._cut, self._leaf_of, self._n, keys, found)
         return found
 
-    def _place(self, end: End) -> tuple[int, int]:
+    def _position(self, end: End) -> tuple[int, int]:
         cut = int(end.value) + end.is_behind
         return int(np.searchsorted(self._cut[: self._n], cut, "right")) - 1, cut
 
     def boundary(self, end: End) -> tuple[int, bool]:
-        at, cut = self._place(end)
+        at, cut = self._position(end)
         is_there = int(self._cut[at]) == cut
         return int(self._leaf_of[at - is_there]), is_there
 
     def put(self, end: End, right: int) -> None:
-        at, cut = self._place(end)
+        at, cut = self._position(end)
         size = doubled(len(self._cut), self._n + 1)
         self._cut, self._leaf_of = grown(self._cut, size), grown(self._leaf_of, size)
         self._uses = grown(self._uses, size)
@@ -106,12 +106,12 @@ class Cuts:
         self._n += 1
 
     def use(self, end: End, step: int) -> bool:
-        at, _ = self._place(end)
+        at, _ = self._position(end)
         self._uses[at] += step
         return bool(self._uses[at] > 0)
 
     def drop(self, end: End) -> None:
-        at, _ = self._place(end)
+        at, _ = self._position(end)
         for array in (self._cut, self._leaf_of, self._uses):
             array[at : self._n - 1] = array[at + 1 : self._n].copy()
         self._n -= 1

@@ -110,7 +110,7 @@ def _predicate_on(expressions, predicates, slot, attr):
 
 
 @part
-def _place(grid, expressions, predicates, slot, inexact, overlapped, most, rectangle):
+def _insert(grid, expressions, predicates, slot, inexact, overlapped, most, rectangle):
     """Write (a, b, w, h) of an expression; returns what is left to test, -1 when it has no place.
 
     It has none without a predicate on both attributes: it must match events without the other one.
@@ -196,7 +196,7 @@ def insert_more(vcrs, uses, expressions, predicates, slots, first, overlapped, p
     inexact = BOX if is_count else _inexact(active)
     for s in range(first, len(slots)):
         slot = slots[s]
-        tests = _place(
+        tests = _insert(
             grid, expressions, predicates, slot, inexact, overlapped, len(pieces), rectangle
         )
         if tests < 0:
@@ -245,7 +245,7 @@ def remove_all(vcrs, expressions, predicates, slots, overlapped, parts):
     rectangle, pieces = parts.rectangle, parts.pieces
     inexact = _inexact(active)
     for slot in slots:
-        tests = _place(
+        tests = _insert(
             grid, expressions, predicates, slot, inexact, overlapped, len(pieces), rectangle
         )
         n = _decompose(grid, rectangle, overlapped, pieces)

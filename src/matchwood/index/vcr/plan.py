@@ -148,9 +148,9 @@ def choose_attributes(table: ExpressionTable, slots: np.ndarray) -> tuple[int, i
     found = np.argsort(-total, kind="stable")[:_CANDIDATES]
     found = np.sort(found[total[found] > 0])
     worths = np.zeros((len(sample), len(found)))
-    place = np.searchsorted(found, p.attr[preds])
-    known = found[np.minimum(place, len(found) - 1)] == p.attr[preds]
-    worths[row[known], place[known]] = worth[known]
+    position = np.searchsorted(found, p.attr[preds])
+    known = found[np.minimum(position, len(found) - 1)] == p.attr[preds]
+    worths[row[known], position[known]] = worth[known]
     together = np.triu(worths.T @ worths, 1)
     if not together.any():
         return (NONE, NONE)

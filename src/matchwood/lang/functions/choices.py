@@ -99,9 +99,9 @@ def _kind_at(mixed: Mixed, node: Call) -> Any:
     at = node.args[1]
     if not isinstance(at, Lit) or type(at.value) is not int:
         raise TypeProblem("an array of several kinds, whose position is no constant")
-    place = at.value - 1 if node.name == "element_at" and at.value > 0 else at.value
+    position = at.value - 1 if node.name == "element_at" and at.value > 0 else at.value
     n = len(mixed.kinds)
-    return mixed.kinds[place] if -n <= place < n else "void"
+    return mixed.kinds[position] if -n <= position < n else "void"
 
 
 def _alias_of(build: Callable[[tuple[Scalar, ...]], Call]) -> Callable[..., Bound]:

@@ -63,10 +63,10 @@ def _trunc(day: date, unit: str) -> date | None:
     return None if found is None else _first_day(found, day)
 
 
-def _date_trunc(unit: str, moment: datetime) -> datetime | None:
+def _date_trunc(unit: str, instant: datetime) -> datetime | None:
     found = _UNITS.get(unit.upper())
     if found is not None:
-        day = _first_day(found, moment.date())
+        day = _first_day(found, instant.date())
         return datetime(day.year, day.month, day.day, tzinfo=UTC)
     found = _CLOCK_UNITS.get(unit.upper())
     if found is None:
@@ -74,10 +74,10 @@ def _date_trunc(unit: str, moment: datetime) -> datetime | None:
     zeros = {"second": 0, "minute": 1, "hour": 2, "day": 3}
     if found in zeros:
         fields = ("second", "minute", "hour")[: zeros[found]]
-        return moment.replace(microsecond=0, **dict.fromkeys(fields, 0))  # type: ignore[arg-type]
+        return instant.replace(microsecond=0, **dict.fromkeys(fields, 0))  # type: ignore[arg-type]
     if found == "millisecond":
-        return moment.replace(microsecond=moment.microsecond // 1000 * 1000)
-    return moment
+        return instant.replace(microsecond=instant.microsecond // 1000 * 1000)
+    return instant
 
 
 def _day_or_moment(name: str) -> Any:
@@ -94,8 +94,8 @@ def _day_or_moment(name: str) -> Any:
     return bind
 
 
-def _unix(moment: datetime) -> int:
-    return (moment - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(seconds=1)
+def _unix(instant: datetime) -> int:
+    return (instant - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(seconds=1)
 
 
 define("year", "date", "int", lambda day: day.year, group=_GROUP)

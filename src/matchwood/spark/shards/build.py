@@ -141,12 +141,12 @@ class Wanted:
             self.home, plan, sampled, self.index, dict(self.config), self.max_bytes, self.known
         )
 
-    def told(self, refused: pa.Table, plan: Plan, sampled: Sampled) -> Told:
+    def facts(self, refused: pa.Table, plan: Plan, sampled: Sampled) -> Told:
         kept = None
         if self.key is not None and self.digests is not None:
             kept = Kept(self.key, self.digests, plan, sampled)
-        id_type, own = id_type_of(self.table), own_types(self.table)
-        return Told(id_type, sampled.types, refused, own, kept=kept)
+        id_type, attribute_types = id_type_of(self.table), own_types(self.table)
+        return Told(id_type, sampled.types, refused, attribute_types, kept=kept)
 
 
 def build_shards(wanted: Wanted) -> None:
@@ -169,14 +169,14 @@ def build_shards(wanted: Wanted) -> None:
     if wanted.contexts is not None:
         assigned = beside_subscriptions(assigned, wanted.contexts)
     placed = assigned.repartitionById(plan.n_shards, SHARD).sortWithinPartitions(HOME, "id")
-    told = wanted.told(both(unreadable, error_table(repeated)), plan, sampled)
+    facts = wanted.facts(both(unreadable, error_table(repeated)), plan, sampled)
 
     def build(where: str) -> list[dict[str, Any]]:
         function = partial(build_parts, replace(job, home=where))
         return [json.loads(row.report) for row in placed.mapInArrow(function, REPORT).collect()]
 
     def end(folder: Path, reports: list[dict[str, Any]], name: str) -> None:
-        finish(folder, reports, told, name)
+        finish(folder, reports, facts, name)
         wanted.check()
 
     make_shards(wanted.home, build, end)
@@ -326,8 +326,8 @@ def _save(job: BuildJob, table: pa.Table, folder: Path) -> dict[str, Any]:
     if BUCKET in table.column_names:
         write_rows(folder, table)
     np.save(folder / HOMES, np.unique(table.column(HOME).to_numpy().view(np.uint64)))
-    told = report_of(matcher, folder, planned, len(errors))
-    return {**told, "errors": errors, "failed": failed, "is_copied": is_copied}
+    facts = report_of(matcher, folder, planned, len(errors))
+    return {**facts, "errors": errors, "failed": failed, "is_copied": is_copied}
 
 
 def memory_before(job: BuildJob) -> int:

@@ -257,8 +257,8 @@ def _first_values(table: pa.Table) -> tuple[pa.Array, np.ndarray]:
         column = table.column(name).combine_chunks()
         if pa.types.is_list(column.type) or pa.types.is_large_list(column.type):
             sizes = pc.list_value_length(column).fill_null(0).to_numpy(zero_copy_only=False)
-            place = np.asarray(column.offsets)[:-1]
-            first = column.values.take(pa.array(place, mask=sizes == 0))
+            position = np.asarray(column.offsets)[:-1]
+            first = column.values.take(pa.array(position, mask=sizes == 0))
         else:
             first = column
         if not pa.types.is_struct(first.type):

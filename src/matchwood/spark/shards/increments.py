@@ -121,9 +121,9 @@ class _Advance:
         kept = self._refused.filter(pc.invert(pc.is_in(self._refused.column("id"), names)))
         if changed.column("id").null_count:
             kept = kept.filter(kept.column("id").is_valid())
-        told = wanted.told(both(kept, refused), self._plan, self._sampled)
+        facts = wanted.facts(both(kept, refused), self._plan, self._sampled)
         types, used = self._manifest["types"], self._manifest["used"]
-        told = replace(told, types=types, used=used, mixed=self._manifest.get("mixed", ()))
+        facts = replace(facts, types=types, used=used, mixed=self._manifest.get("mixed", ()))
 
         def build(where: str) -> list[dict[str, Any]]:
             made = _run(wanted.table, AdvanceJob(replace(job, home=where), tuple(pieces)))
@@ -132,9 +132,9 @@ class _Advance:
 
         def end(folder: Path, reports: list[dict[str, Any]], name: str) -> None:
             empty = [each for each in reports if each["folder"] is None]
-            errors = both(told.refused, error_table([e for each in empty for e in each["errors"]]))
+            errors = both(facts.refused, error_table([e for each in empty for e in each["errors"]]))
             full = [each for each in reports if each["folder"] is not None]
-            finish(folder, full, replace(told, refused=errors), name)
+            finish(folder, full, replace(facts, refused=errors), name)
             wanted.check()
 
         make_shards(wanted.home, build, end)
@@ -184,9 +184,9 @@ class _Advance:
             table = pa.Table.from_batches(assigned).combine_chunks()
             planned = table.column(SHARD).to_numpy()
             homes = table.column(HOME).to_numpy().view(np.uint64)
-            place = np.array([self._place(*each) for each in zip(planned, homes, strict=True)])
-            for number in np.unique(place).tolist():
-                part = table.filter(pa.array(place == number))
+            shard = np.array([self._shard_of(*each) for each in zip(planned, homes, strict=True)])
+            for number in np.unique(shard).tolist():
+                part = table.filter(pa.array(shard == number))
                 if number >= 0:
                     added[number] = part
                 else:
@@ -207,7 +207,7 @@ class _Advance:
         return pieces + [Piece(None, planned, 0, "", "", (), part)
                          for planned, part in fresh.items()]  # fmt: skip
 
-    def _place(self, planned: int, home: np.uint64) -> int:
+    def _shard_of(self, planned: int, home: np.uint64) -> int:
         """The shard for a row: the one that has its home, else the smallest; -1 - planned: none."""
         fit = [n for n, each in enumerate(self._shards) if each["planned"] == planned]
         if not fit:

@@ -62,9 +62,9 @@ def files_of(home: str) -> Path:
     manifest = read_bytes(inside(home, MANIFEST))
     if manifest is None:
         return Path(home)  # which is no folder: reading the manifest says what is missing
-    told = json.loads(manifest)
-    base = inside(home, str(told["build"]))
-    names = (*ROUTE_FILES, REFUSED, *((PLAN, DIGESTS) if told.get("key") else ()))
+    record = json.loads(manifest)
+    base = inside(home, str(record["build"]))
+    names = (*ROUTE_FILES, REFUSED, *((PLAN, DIGESTS) if record.get("key") else ()))
     return local_files(home, {MANIFEST: manifest, **{name: inside(base, name) for name in names}})
 
 

@@ -61,15 +61,15 @@ class Told:
     kept: Kept | None = None
 
 
-def finish(home: Path, reports: list[dict[str, Any]], told: Told, build: str) -> None:
+def finish(home: Path, reports: list[dict[str, Any]], facts: Told, build: str) -> None:
     """Number the shards, join their routes, then the manifest: without it nothing counts as built.
 
     home   a folder that has the folders of all shards, or of each the file HOMES alone; of shards
            whose report has `homes` not even that
     build  a name for the whole
     """
-    mixed = {*told.mixed, *[name for each in reports for name in each.get("mixed", ())]}
-    types = {name: kind for name, kind in told.types.items() if name not in mixed}
+    mixed = {*facts.mixed, *[name for each in reports for name in each.get("mixed", ())]}
+    types = {name: kind for name, kind in facts.types.items() if name not in mixed}
     for each in reports:
         if each["failed"] is not None:
             raise EventError(each["failed"])
@@ -97,22 +97,22 @@ def finish(home: Path, reports: list[dict[str, Any]], told: Told, build: str) ->
     np.save(home / ROUTE_FILES[1], shard[order])
     errors = [error for each in reports for error in each["errors"]]
     once = {(error["id"], error["message"]): error for error in errors}  # copies are refused alike
-    write_refused(home / REFUSED, both(told.refused, error_table(list(once.values()))))
+    write_refused(home / REFUSED, both(facts.refused, error_table(list(once.values()))))
     manifest = {
-        "build": build, "id_type": told.id_type, "types": types,
+        "build": build, "id_type": facts.id_type, "types": types,
         "shards": [each["shard"] for each in reports],
         "routes": [checksum(home / name) for name in ROUTE_FILES],
         "filters": [n for n, each in enumerate(reports) if each["tests_filter"]],
         "tests_filter": any(each["tests_filter"] for each in reports),
         "is_copied": any(each["is_copied"] for each in reports),
-        "used": sorted({*told.used, *[name for each in reports for name in each["used"]]}),
+        "used": sorted({*facts.used, *[name for each in reports for name in each["used"]]}),
         "mixed": sorted(mixed),
-        "attributes": None if told.attributes is None else dict(told.attributes),
-        "key": None if told.kept is None else told.kept.key,
+        "attributes": None if facts.attributes is None else dict(facts.attributes),
+        "key": None if facts.kept is None else facts.kept.key,
     }  # fmt: skip
-    if told.kept is not None:
-        write_digests(home, told.kept.digests)
-        write_plan(home / PLAN, told.kept)
+    if facts.kept is not None:
+        write_digests(home, facts.kept.digests)
+        write_plan(home / PLAN, facts.kept)
     aside = home / f".{uuid.uuid4().hex}"
     aside.write_text(json.dumps(manifest))
     aside.replace(home / MANIFEST)
@@ -121,20 +121,20 @@ def finish(home: Path, reports: list[dict[str, Any]], told: Told, build: str) ->
 def write_plan(file: Path, kept: Kept) -> None:
     """By which rules rows go to shards: later versions use the same."""
     sampled = kept.sampled
-    told = {"types": sampled.types, "bytes": sampled.bytes,
+    facts = {"types": sampled.types, "bytes": sampled.bytes,
             "column_types": dict(sampled.column_types), "n_shards": kept.plan.n_shards}  # fmt: skip
     np.savez_compressed(
         file, start=kept.plan.start, spread=kept.plan.spread, keys=sampled.costs.keys,
-        shares=sampled.costs.shares, told=np.frombuffer(json.dumps(told).encode(), np.uint8),
+        shares=sampled.costs.shares, facts=np.frombuffer(json.dumps(facts).encode(), np.uint8),
     )  # fmt: skip
 
 
 def read_plan(file: Path) -> tuple[Plan, Sampled]:
     with np.load(file, allow_pickle=False) as found:
-        told = json.loads(found["told"].tobytes())
+        facts = json.loads(found["told"].tobytes())
         costs = Costs(found["keys"], found["shares"])
-        plan = Plan(told["n_shards"], found["start"], found["spread"])
-    return plan, Sampled(costs, told["types"], told["bytes"], told["column_types"])
+        plan = Plan(facts["n_shards"], found["start"], found["spread"])
+    return plan, Sampled(costs, facts["types"], facts["bytes"], facts["column_types"])
 
 
 def checksum(file: Path) -> int:

@@ -114,8 +114,8 @@ def check_shards(spark: SparkSession, home: str, manifest: dict[str, Any]) -> No
         return
     snapshots = snapshots_of(home, manifest)
     numbers = spark.range(0, n, 1, min(n, 4 * parallelism(spark)))
-    told = numbers.mapInArrow(partial(_check, snapshots), "problem string").collect()
-    problems = [row.problem for row in told]
+    rows = numbers.mapInArrow(partial(_check, snapshots), "problem string").collect()
+    problems = [row.problem for row in rows]
     if [checksum(files / name) for name in ROUTE_FILES] != manifest["routes"]:
         problems.append("the checksum of its routes does not fit")
     if problems:

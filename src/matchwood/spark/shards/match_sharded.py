@@ -310,12 +310,12 @@ def _told_twice(event_id: str) -> Column:
     from pyspark.sql import functions as f
 
     message = "expected event_id to name one event, found several: lists are merged by it"
-    told = {
+    row = {
         "of": f.lit("event"), "id": f.col(event_id).cast("string"), "error": f.lit("EventError"),
         "message": f.lit(message),
     }  # fmt: skip
     fields = [each.split() for each in ERROR_FIELDS.split(", ")]
     none = f.lit(None)
-    return f.struct(*[told.get(name, none).cast(kind).alias(name) for name, kind in fields]).alias(
+    return f.struct(*[row.get(name, none).cast(kind).alias(name) for name, kind in fields]).alias(
         "error"
     )

@@ -55,9 +55,9 @@ class Decider:
         rows = rest.to_pylist()
         errors: list[dict[str, Any]] = []
         good = [row for row in rows if self._is_good(row, replica.last_offset, errors)]
-        taken = self._take(good, errors)
+        done = self._take(good, errors)
         n_added = sum(row["kind"] == SUBSCRIBE for row in good)
-        found = self._in_order(good, taken, replica.next_version, errors)
+        found = self._in_order(good, done, replica.next_version, errors)
         return Changes(found, replica.next_version + n_added, last, errors)
 
     def _is_good(self, row: dict[str, Any], last: int, errors: list[dict[str, Any]]) -> bool:
@@ -83,7 +83,7 @@ class Decider:
 
         Values of contexts that were taken are in their rows.
         """
-        taken: set[int] = set()
+        done: set[int] = set()
         n = 0
         changes = [row for row in rows if row["kind"] != UNSUBSCRIBE]
         if self._is_settled(changes):  # then the order decides nothing, see `carry_out`
@@ -91,11 +91,11 @@ class Decider:
         for kind, same in groupby(changes, key=lambda row: row["kind"]):
             part = list(same)
             if kind == SUBSCRIBE:
-                taken |= {n + i for i in self._add(part, n, errors)}
+                done |= {n + i for i in self._add(part, n, errors)}
                 n += len(part)
             else:
                 errors += set_contexts(self._replica.matcher, part, self._shape)
-        return taken
+        return done
 
     def _is_settled(self, rows: list[dict[str, Any]]) -> bool:
         """Whether the types of all values that contexts get are known before the batch."""
@@ -125,7 +125,7 @@ class Decider:
         return set(range(len(rows))) - refused.keys()
 
     def _in_order(
-        self, rows: list[dict[str, Any]], taken: set[int], first: int, errors: list[dict[str, Any]]
+        self, rows: list[dict[str, Any]], done: set[int], first: int, errors: list[dict[str, Any]]
     ) -> pa.Table:
         """What begins and ends, at which offsets."""
         live: dict[Any, int | None] = {}  # what this batch changed; None: gone
@@ -140,7 +140,7 @@ class Decider:
             current = live[id_] if id_ in live else self._live.get(id_)
             if row["kind"] == SUBSCRIBE:
                 number += 1
-                if number not in taken:
+                if number not in done:
                     continue
                 if current is not None:
                     found.append((END, current, offset, None, None, id_, None))

@@ -29,7 +29,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from matchwood.errors import StorageError
-from matchwood.spark.places import Folder, Place, Store
+from matchwood.spark.storage import Folder, Storage, Store
 from matchwood.spark.streams.owner import Fence
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ _KINDS = ("errors", "matches")
 """What a batch consists of, in the order in which it appears."""
 
 
-def is_done(out: Place, batch: int) -> bool:
+def is_done(out: Storage, batch: int) -> bool:
     """Whether a batch was committed before; copies that a killed driver did not make are made."""
     if isinstance(out, Folder):
         return out.exists(f"matches/batch={batch}")
@@ -53,7 +53,7 @@ def is_done(out: Place, batch: int) -> bool:
     return record is not None
 
 
-def remove_old_attempts(out: Place) -> None:
+def remove_old_attempts(out: Storage) -> None:
     """Remove what killed drivers left behind a day ago."""
     for name in out.names(""):
         if not name.startswith(_ATTEMPT) or not out.is_old(name):
@@ -66,7 +66,7 @@ def remove_old_attempts(out: Place) -> None:
 class Attempt:
     """The output of one attempt at a batch; gone at the end unless it was committed."""
 
-    def __init__(self, out: Place, batch: int, fence: Fence) -> None:
+    def __init__(self, out: Storage, batch: int, fence: Fence) -> None:
         self._out, self._batch, self._fence = out, batch, fence
         self._name = f"{_ATTEMPT}{batch}-{fence.epoch}-{uuid.uuid4().hex}"
         self._files: dict[str, list[str]] = {}
@@ -95,13 +95,13 @@ class Attempt:
         if isinstance(self._out, Folder):
             self._rename(Path(self._out.path))
             return
-        told = {"attempt": self._name, "files": self._files}
+        content = {"attempt": self._name, "files": self._files}
         try:
-            self._out.create(_record(self._batch), json.dumps(told).encode())
+            self._out.create(_record(self._batch), json.dumps(content).encode())
         except FileExistsError:
             raise _committed(self._out, self._batch) from None
         self._is_decided = True
-        _copy(self._out, self._batch, told)
+        _copy(self._out, self._batch, content)
 
     def _rename(self, out: Path) -> None:
         for kind in _KINDS:
@@ -123,7 +123,7 @@ def _record(batch: int) -> str:
     return f"_commits/{batch:010}"
 
 
-def _committed(out: Place, batch: int) -> StorageError:
+def _committed(out: Storage, batch: int) -> StorageError:
     return StorageError(
         f"expected no output of batch {batch} in {str(out)!r}, found some: another driver has "
         "committed this batch; stop one of the two"

@@ -30,10 +30,10 @@ from matchwood.errors import FormatError, MatchwoodError, StorageError
 from matchwood.spark.batch import column_types, match, with_id
 from matchwood.spark.errors import ERROR_FIELDS
 from matchwood.spark.indexes import build_index
-from matchwood.spark.places import Folder, Place, place
 from matchwood.spark.shapes import find_shape
 from matchwood.spark.shards.locations import MANIFEST, home_of
 from matchwood.spark.shards.match_sharded import MOST_BYTES, find_shards, match_found, open_shards
+from matchwood.spark.storage import Folder, Storage, open_storage
 from matchwood.spark.streams.commit import Attempt, is_done, remove_old_attempts
 from matchwood.spark.streams.match_stream import reached, started
 from matchwood.spark.streams.owner import Fence, release, released_after, take
@@ -55,8 +55,8 @@ _KEPT = 3
 class Settings:
     """What a stream is started with."""
 
-    out: Place
-    state: Place
+    out: Storage
+    state: Storage
     event_id: str
     shape: str
     every: float
@@ -109,8 +109,8 @@ def match_live(
     with_id(events, event_id)
     find_shape(events.schema, shape, (event_id,))
     settings = Settings(
-        place(out, "out"), place(state, "state"), event_id, shape, every, index, config, schema,
-        shards, max_bytes,
+        open_storage(out, "out"), open_storage(state, "state"), event_id, shape, every, index,
+        config, schema, shards, max_bytes,
     )  # fmt: skip
     fence = take(settings.state)
     try:
@@ -206,9 +206,9 @@ class Live:
             self._newest = (time.monotonic(), self._build(events))
         version = self._newest[1]
         self._fence.check()
-        told = json.dumps({VERSION: version, "recorded": time.time()})
+        content = json.dumps({VERSION: version, "recorded": time.time()})
         try:
-            self._settings.state.create(record, told.encode())
+            self._settings.state.create(record, content.encode())
         except FileExistsError:
             raise StorageError(
                 f"expected no version of batch {batch} in {str(self._settings.state)!r}, found "

@@ -36,8 +36,8 @@ from matchwood.errors import (
 )
 from matchwood.spark.errors import ERROR_FIELDS, ERROR_STRUCT, ERROR_TYPE
 from matchwood.spark.executors import parallelism
-from matchwood.spark.places import Place, place
 from matchwood.spark.shapes import find_shape
+from matchwood.spark.storage import Storage, open_storage
 from matchwood.spark.streams.changes import Decider
 from matchwood.spark.streams.commit import Attempt, is_done, remove_old_attempts
 from matchwood.spark.streams.contexts import (
@@ -67,8 +67,8 @@ BLOCK = 2048
 class Settings:
     """What a stream is started with."""
 
-    out: Place
-    state: Place
+    out: Storage
+    state: Storage
     shape: str
     id_type: str
     late: str
@@ -134,8 +134,8 @@ def match_stream(
     if found == "wide":
         raise EventError("expected the column attributes beside the log's own, found none")
     settings = Settings(
-        place(out, "out"), place(state, "state"), found, kinds["id"], late, snapshot_every,
-        profile, _names(log, found, schema),
+        open_storage(out, "out"), open_storage(state, "state"), found, kinds["id"], late,
+        snapshot_every, profile, _names(log, found, schema),
     )  # fmt: skip
     first = partial(
         first_replica, subscriptions, contexts, index, config, schema, kinds["id"], settings.names

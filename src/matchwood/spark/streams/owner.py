@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from matchwood.errors import StorageError
-from matchwood.spark.places import Folder, Place
+from matchwood.spark.storage import Folder, Storage
 
 _ADVICE = "stop one of the two drivers; a stream that should run twice needs two states"
 _owned: dict[str, tuple[IO[str] | None, Any]] = {}
@@ -39,7 +39,7 @@ _guard = threading.Lock()
 class Fence:
     """The right to write to a state, as long as no later driver has started."""
 
-    state: Place
+    state: Storage
     epoch: int
 
     def check(self) -> None:
@@ -52,7 +52,7 @@ class Fence:
             )
 
 
-def take(state: Place) -> Fence:
+def take(state: Storage) -> Fence:
     """Become the driver of a state; StorageError while another one runs.  Call `release`, or
     `released_after` the query, at the end.
     """
@@ -75,7 +75,7 @@ def take(state: Place) -> Fence:
         raise
 
 
-def _locked(state: Place) -> IO[str] | None:
+def _locked(state: Storage) -> IO[str] | None:
     """The locked file of a state, None on a store; BlockingIOError if another process has it."""
     if not isinstance(state, Folder):
         return None
@@ -91,15 +91,15 @@ def _locked(state: Place) -> IO[str] | None:
     return file
 
 
-def release(place: Place) -> None:
+def release(storage: Storage) -> None:
     """Give the state back."""
     with _guard:
-        _unlock(place.path)
+        _unlock(storage.path)
 
 
-def released_after(place: Place, query: Any) -> None:
+def released_after(storage: Storage, query: Any) -> None:
     """Give the state back when a query ends."""
-    state = place.path
+    state = storage.path
     with _guard:
         file, _ = _owned[state]
         _owned[state] = (file, query)
@@ -132,7 +132,7 @@ def _unlock(state: str) -> None:
         file.close()
 
 
-def next_epoch(state: Place) -> int:
+def next_epoch(state: Storage) -> int:
     """Create the file of the next epoch; if another driver is faster, that of the one after."""
     note = {"host": socket.gethostname(), "process": os.getpid(), "started": time.time()}
     while True:
@@ -147,7 +147,7 @@ def next_epoch(state: Place) -> int:
         return epoch
 
 
-def _epochs(state: Place) -> list[int]:
+def _epochs(state: Storage) -> list[int]:
     return [int(name) for name in state.names("epochs") if name.isdecimal()]
 
 
@@ -155,7 +155,7 @@ def _file(epoch: int) -> str:
     return f"epochs/{epoch:010}"
 
 
-def _owner(state: Place, epoch: int) -> str:
+def _owner(state: Storage, epoch: int) -> str:
     try:
         note = json.loads(state.read(_file(epoch)) or b"")
         started = time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime(note["started"]))

@@ -14,7 +14,7 @@ from matchwood.engine.matcher import Matcher
 from matchwood.errors import EventError, FormatError, StorageError, SubscriptionError
 from matchwood.spark.columns import CONTEXT
 from matchwood.spark.indexes import build_index, open_index
-from matchwood.spark.places import Place
+from matchwood.spark.storage import Storage
 from matchwood.spark.streams.state import Replica, StateFolder
 
 if TYPE_CHECKING:
@@ -25,16 +25,16 @@ NOTE = "log.json"
 
 
 def begin(
-    log: DataFrame, state: Place, out: Place, shape: str, first: Callable[[], Replica]
+    log: DataFrame, state: Storage, out: Storage, shape: str, first: Callable[[], Replica]
 ) -> None:
     """Make the state of a new stream, or see that state and output are those of this one."""
     folder = StateFolder(state)
     note = state.read(NOTE)
-    told = {"version": VERSION, "log": json.loads(log.schema.json()), "shape": shape,
+    record = {"version": VERSION, "log": json.loads(log.schema.json()), "shape": shape,
             "stream": uuid.uuid4().hex}  # fmt: skip
     if note is not None:
         before = json.loads(note)
-        if not _goes_on(before["log"], told["log"]) or before["shape"] != told["shape"]:
+        if not _goes_on(before["log"], record["log"]) or before["shape"] != record["shape"]:
             raise FormatError(
                 f"expected a log with the columns that {str(state)!r} began with, and perhaps new "
                 f"ones that may be null, found {log.schema.simpleString()}: start a new stream, or "
@@ -45,8 +45,8 @@ def begin(
     claim(out, "")
     if not folder.snapshots():
         folder.write_snapshot(0, first())
-    state.put(NOTE, json.dumps(told).encode())
-    claim(out, str(told["stream"]))
+    state.put(NOTE, json.dumps(record).encode())
+    claim(out, str(record["stream"]))
 
 
 def _goes_on(before: Any, now: Any) -> bool:
@@ -63,7 +63,7 @@ def _goes_on(before: Any, now: Any) -> bool:
     )
 
 
-def claim(out: Place, stream: str) -> None:
+def claim(out: Storage, stream: str) -> None:
     """Mark the output as that of a stream; an error if it belongs to another one.
 
     Batches are known by their numbers: those of another stream would pass for done, and their

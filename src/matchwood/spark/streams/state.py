@@ -34,7 +34,7 @@ import pyarrow.compute as pc
 
 from matchwood.engine.matcher import Matcher
 from matchwood.errors import FormatError, StorageError
-from matchwood.spark.places import Place
+from matchwood.spark.storage import Storage
 from matchwood.spark.streams.contexts import ADD, Timeline, carry_out
 
 END = "end"
@@ -68,39 +68,39 @@ class Changes:
 class StateFolder:
     """Reads and writes the state; every file appears whole."""
 
-    def __init__(self, place: Place) -> None:
-        self.place = place
+    def __init__(self, storage: Storage) -> None:
+        self.storage = storage
 
     def has_changes(self, batch: int) -> bool:
-        return self.place.exists(_changes(batch))
+        return self.storage.exists(_changes(batch))
 
     def write_changes(self, batch: int, changes: Changes) -> None:
-        told = {
+        record = {
             "next_version": changes.next_version,
             "last_offset": changes.last_offset,
             "errors": changes.errors,
         }
-        rows = changes.rows.replace_schema_metadata({"matchwood": json.dumps(told)})
+        rows = changes.rows.replace_schema_metadata({"matchwood": json.dumps(record)})
         try:
-            self.place.create(_changes(batch), arrow_bytes(rows))
+            self.storage.create(_changes(batch), arrow_bytes(rows))
         except FileExistsError:
             raise StorageError(
-                f"expected no decided changes of batch {batch} in {str(self.place)!r}, found some: "
-                "another driver runs this stream; stop one of the two"
+                f"expected no decided changes of batch {batch} in {str(self.storage)!r}, "
+                "found some: another driver runs this stream; stop one of the two"
             ) from None
 
     def read_changes(self, batch: int) -> Changes:
-        rows = read_arrow(self.place, _changes(batch))
-        told = json.loads(rows.schema.metadata[b"matchwood"])
-        return Changes(rows, told["next_version"], told["last_offset"], told["errors"])
+        rows = read_arrow(self.storage, _changes(batch))
+        record = json.loads(rows.schema.metadata[b"matchwood"])
+        return Changes(rows, record["next_version"], record["last_offset"], record["errors"])
 
     def snapshots(self) -> list[int]:
         """Batches before which there is a snapshot, ascending."""
-        names = [name for name in self.place.names("snapshots") if name.isdecimal()]
-        return [int(n) for n in names if self.place.exists(f"snapshots/{n}/{VERSIONS}")]
+        names = [name for name in self.storage.names("snapshots") if name.isdecimal()]
+        return [int(n) for n in names if self.storage.exists(f"snapshots/{n}/{VERSIONS}")]
 
     def drop_snapshot(self, batch: int) -> None:
-        self.place.remove(_snapshot(batch))
+        self.storage.remove(_snapshot(batch))
 
     def base_of(self, batch: int) -> int:
         """The newest snapshot up to a batch."""
@@ -108,15 +108,15 @@ class StateFolder:
         if not before:
             raise StorageError(
                 f"expected a snapshot of the stream's state up to batch {batch} in "
-                f"{str(self.place)!r}, found none: restore the folder from a copy"
+                f"{str(self.storage)!r}, found none: restore the folder from a copy"
             )
         return before[-1]
 
     def write_snapshot(self, batch: int, replica: Replica) -> None:
         """The state before a batch; what only older states need is removed."""
-        if self.place.exists(f"{_snapshot(batch)}/{VERSIONS}"):
+        if self.storage.exists(f"{_snapshot(batch)}/{VERSIONS}"):
             return
-        with self.place.made(_snapshot(batch), VERSIONS) as aside:
+        with self.storage.made(_snapshot(batch), VERSIONS) as aside:
             replica.save(aside)
         self._clean()
 
@@ -126,10 +126,10 @@ class StateFolder:
         for batch in self.snapshots():
             if batch < kept[0]:
                 self.drop_snapshot(batch)
-        for name in self.place.names("changes"):
+        for name in self.storage.names("changes"):
             number = name.removesuffix(".arrow")
             if number.isdecimal() and int(number) < kept[0]:
-                self.place.remove(f"changes/{name}")
+                self.storage.remove(f"changes/{name}")
 
 
 def _changes(batch: int) -> str:
@@ -162,13 +162,13 @@ class Replica:
 
     @classmethod
     def load(cls, folder: StateFolder, base: int, verify: bool) -> Replica:
-        path = folder.place.index(f"{_snapshot(base)}/snapshot")
+        path = folder.storage.index(f"{_snapshot(base)}/snapshot")
         matcher = Matcher.load(path, mmap=True, verify=verify)
-        table = read_arrow(folder.place, f"{_snapshot(base)}/{VERSIONS}")
+        table = read_arrow(folder.storage, f"{_snapshot(base)}/{VERSIONS}")
         versions = table.column("version").to_numpy()
         replica = cls(matcher, versions, _whole(table.column("id")), base)
-        told = json.loads(table.schema.metadata[b"matchwood"])
-        replica.next_version, replica.last_offset = told["next_version"], told["last_offset"]
+        record = json.loads(table.schema.metadata[b"matchwood"])
+        replica.next_version, replica.last_offset = record["next_version"], record["last_offset"]
         if len(matcher) != len(versions):
             raise FormatError(
                 f"{str(path)!r}: expected {len(versions)} subscriptions, found {len(matcher)}"
@@ -179,9 +179,9 @@ class Replica:
         """Write the state between two batches."""
         assert self.in_batch is None
         self.matcher.save(path / "snapshot")
-        told = {"next_version": self.next_version, "last_offset": self.last_offset}
+        record = {"next_version": self.next_version, "last_offset": self.last_offset}
         table = pa.table({"version": self._versions, "id": self._ids})
-        table = table.replace_schema_metadata({"matchwood": json.dumps(told)})
+        table = table.replace_schema_metadata({"matchwood": json.dumps(record)})
         (path / VERSIONS).write_bytes(arrow_bytes(table))
 
     def live(self) -> dict[Any, int]:
@@ -270,16 +270,18 @@ def arrow_bytes(table: pa.Table) -> bytes:
     return bytes(sink.getvalue())
 
 
-def read_arrow(place: Place, name: str) -> pa.Table:
+def read_arrow(storage: Storage, name: str) -> pa.Table:
     """The table that a file has.  StorageError if there is none, FormatError if it is damaged."""
-    found = place.read(name)
+    found = storage.read(name)
     if found is None:
-        raise StorageError(f"expected {name} in {str(place)!r}, found none: restore it from a copy")
+        raise StorageError(
+            f"expected {name} in {str(storage)!r}, found none: restore it from a copy"
+        )
     try:
         return pa.ipc.open_file(pa.BufferReader(found)).read_all()
     except (pa.ArrowException, OSError) as error:
         raise FormatError(
-            f"{name} in {str(place)!r} is damaged ({error}): restore it from a copy"
+            f"{name} in {str(storage)!r} is damaged ({error}): restore it from a copy"
         ) from error
 
 

@@ -14,8 +14,8 @@ import numpy as np
 import pyarrow as pa
 
 from matchwood.errors import EventError
-from matchwood.spark.places import Place
 from matchwood.spark.shapes import read_events
+from matchwood.spark.storage import Storage
 from matchwood.spark.streams.state import Replica, StateFolder
 from matchwood.spark.worker import (
     Pace,
@@ -32,7 +32,7 @@ _replicas: dict[str, Replica] = {}
 class StreamJob:
     """One micro-batch."""
 
-    state: Place
+    state: Storage
     batch: int
     shape: str
     last_offset: int

@@ -10,21 +10,23 @@ import pytest
 
 import matchwood as mw
 from matchwood.spark.exclusive import create_on
-from matchwood.spark.places import Folder, Place, Store, place
+from matchwood.spark.storage import Folder, Storage, Store, open_storage
 from matchwood.spark.stores import inside, open_store
 
 
 @pytest.fixture(params=["folder", "file:", "memory", "s3"])
-def somewhere(request, tmp_path: Path) -> Place:
+def somewhere(request, tmp_path: Path) -> Storage:
     if request.param == "s3":
-        return place(inside(request.getfixturevalue("bucket"), f"places/{tmp_path.name}"), "x")
+        return open_storage(
+            inside(request.getfixturevalue("bucket"), f"places/{tmp_path.name}"), "x"
+        )
     if request.param == "memory":
         pytest.importorskip("fsspec")
-        return place(f"memory://{tmp_path.name}", "x")
-    return place(f"{'file://' if request.param == 'file:' else ''}{tmp_path}/state", "x")
+        return open_storage(f"memory://{tmp_path.name}", "x")
+    return open_storage(f"{'file://' if request.param == 'file:' else ''}{tmp_path}/state", "x")
 
 
-def test_a_file_is_put_read_listed_and_removed(somewhere: Place) -> None:
+def test_a_file_is_put_read_listed_and_removed(somewhere: Storage) -> None:
     assert somewhere.read("a/b") is None
     assert not somewhere.exists("a/b")
     assert somewhere.names("a") == []
@@ -45,7 +47,7 @@ def test_a_file_is_put_read_listed_and_removed(somewhere: Place) -> None:
     assert somewhere.read("x") == b""
 
 
-def test_of_many_that_create_a_name_one_succeeds(somewhere: Place) -> None:
+def test_of_many_that_create_a_name_one_succeeds(somewhere: Storage) -> None:
     def create(n: int) -> bool:
         try:
             somewhere.create("epochs/1", b"%d" % n)
@@ -60,7 +62,7 @@ def test_of_many_that_create_a_name_one_succeeds(somewhere: Place) -> None:
     assert somewhere.names("epochs") == ["1"]
 
 
-def test_a_folder_is_whole_or_not_there(somewhere: Place) -> None:
+def test_a_folder_is_whole_or_not_there(somewhere: Storage) -> None:
     matcher = mw.Matcher()
     matcher.add("s", "a = 1")
 
@@ -87,7 +89,7 @@ def test_an_address_that_nothing_opens_is_no_folder(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     with pytest.raises(mw.StorageError, match="that pyarrow or fsspec opens"):
-        place(address, "state")
+        open_storage(address, "state")
     assert list(tmp_path.iterdir()) == []
 
 

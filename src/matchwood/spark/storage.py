@@ -5,7 +5,7 @@
     a folder is renamed               files of a folder are put one by one, the one that says
                                       that it is whole as the last
 
-Names are paths inside a place, with `/`.  `create` is what decides between two drivers: of two that
+Names are paths inside a storage, with `/`.  `create` decides between two drivers: of two that
 create the same name one gets FileExistsError.
 """
 
@@ -30,8 +30,8 @@ from matchwood.spark.stores import inside, is_address, local_copy, open_store, p
 DAY = 24 * 3600
 
 
-def place(path: str, what: str) -> Place:
-    """The place of a path or address.  StorageError if nothing opens the address.
+def open_storage(path: str, what: str) -> Storage:
+    """The storage of a path or address.  StorageError if nothing opens the address.
 
     what  the argument that it was given as, for errors
     """
@@ -234,4 +234,4 @@ class Store:
         return bool(times) and time.time() - max(times) > DAY
 
 
-Place = Folder | Store
+Storage = Folder | Store
