@@ -209,7 +209,7 @@ def test_arrays_beside_a_snapshot_are_kept_checked_and_replaced_with_it(tmp_path
     matcher, path = mw.Matcher(), tmp_path / "snapshot"
     matcher.add("a", "x = 1")
     mine = {"weights": np.arange(5), "files": np.frombuffer(b"abc", np.uint8)}
-    matcher.save(path, beside=mine)
+    matcher.save(path, extra_arrays=mine)
     assert mw.Matcher.load(path).match({"x": 1}) == ["a"]
     found = read_beside(path, verify=True)
     assert {name: array.tolist() for name, array in found.items()} == {

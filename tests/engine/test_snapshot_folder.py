@@ -102,7 +102,7 @@ def test_a_snapshot_of_before_the_marker_is_replaced(tmp_path):
 @pytest.mark.parametrize("name", ["../weights", "a/b", "", "..\\weights"])
 def test_arrays_beside_have_plain_names(tmp_path, name):
     with pytest.raises(mw.StorageError, match="plain name"):
-        matcher_of(1).save(tmp_path / "s", beside={name: np.arange(3)})
+        matcher_of(1).save(tmp_path / "s", extra_arrays={name: np.arange(3)})
     assert list(tmp_path.iterdir()) == []
 
 
@@ -246,7 +246,7 @@ MANY_SAVES = """
 @pytest.mark.slow
 def test_two_writers_leave_one_generation_and_readers_never_fail(tmp_path):
     path = tmp_path / "s"
-    matcher_of(20).save(path, beside={"own": np.arange(3)})
+    matcher_of(20).save(path, extra_arrays={"own": np.arange(3)})
     savers = [start(MANY_SAVES, path) for _ in range(2)]
     most = n_read = 0
     while any(saver.poll() is None for saver in savers):
