@@ -131,7 +131,7 @@ def write_plan(file: Path, kept: Kept) -> None:
 
 def read_plan(file: Path) -> tuple[Plan, Sampled]:
     with np.load(file, allow_pickle=False) as found:
-        facts = json.loads(found["told"].tobytes())
+        facts = json.loads(found["facts"].tobytes())
         costs = Costs(found["keys"], found["shares"])
         plan = Plan(facts["n_shards"], found["start"], found["spread"])
     return plan, Sampled(costs, facts["types"], facts["bytes"], facts["column_types"])
