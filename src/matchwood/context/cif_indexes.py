@@ -17,9 +17,9 @@ from matchwood.context.cif_build import ends_of, structure_for
 from matchwood.context.policy_kernels import P_PROFILES, P_UPDATES
 from matchwood.context.profile_kernels import N_PROFILES, Profiles
 from matchwood.context.profiles import Compiled, append, compile_slots, meanings, no_profiles
+from matchwood.context.safe_range_kernels import Indexed
 from matchwood.context.store import ContextStore
 from matchwood.context.update_kernels import (
-    Indexed,
     box_entries,
     deescalate_entries,
     enter,

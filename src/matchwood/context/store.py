@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from matchwood.context.objects import without_objects
 from matchwood.context.table import (
     KEY,
     LINK,
@@ -27,7 +28,7 @@ from matchwood.context.table import (
     renumbered,
 )
 from matchwood.context.update_kernels import write_cells
-from matchwood.context.values import ABSENT, Id, ValueEncoder, fits, value_of, without_objects
+from matchwood.context.values import ABSENT, Id, ValueEncoder, fits, value_of
 from matchwood.encode.attribute import Attribute
 from matchwood.encode.attributes import Attributes
 from matchwood.encode.dictionary import Relabelling

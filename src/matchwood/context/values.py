@@ -1,9 +1,5 @@
 """What an update of the context says, in keys.
 
-A nested mapping sets its fields under dotted names, and its own name to an *object*: present, of
-no value.  A field that is set makes its objects present as well, an object that is set to None
-loses its fields.
-
 An update is taken whole or not at all, so everything is checked before anything is learned: first
 the types of names that are new, then every value, and only then the types and the strings.
 """
@@ -18,8 +14,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from matchwood.context.objects import flat_values, is_struct, objects_above, wrong_name
 from matchwood.encode.attribute import Attribute
-from matchwood.encode.events import MAX_NESTING
 from matchwood.encode.expressions import ExpressionTable
 from matchwood.encode.keys import (
     EPOCH_DAY,
@@ -63,7 +59,7 @@ class ValueEncoder:
         changes: list[tuple[int, int]] = []
         for name, value in values.items():
             if not isinstance(name, str):
-                raise _no_name(name)
+                raise wrong_name(name)
             attribute = by_name.get(CONTEXT + name)
             if (
                 attribute is None
@@ -103,7 +99,7 @@ class ValueEncoder:
     def _flat(self, values: Mapping[str, Any]) -> list[tuple[str, Any]]:
         """Names and values; {} stands for an object, unless its name has values of its own."""
         found = []
-        for name, value in _flat(values, CONTEXT):
+        for name, value in flat_values(values, CONTEXT):
             if not isinstance(value, Mapping) or self._may_be_object(name):
                 found.append((name, value))
         return found
@@ -148,12 +144,12 @@ class ValueEncoder:
         found: list[tuple[str, Any, np.ndarray]] = []
         objects: dict[str, np.ndarray] = {}
         for name, each in columns.items():
-            column = each if _is_struct(each) else readable(each)
+            column = each if is_struct(each) else readable(each)
             at = np.flatnonzero(column.is_valid().to_numpy(zero_copy_only=False))
-            for parent in (*_objects_above(name), *([name] if _is_struct(each) else [])):
+            for parent in (*objects_above(name), *([name] if is_struct(each) else [])):
                 is_there = objects.setdefault(CONTEXT + parent, np.zeros(len(column), bool))
                 is_there[at] = True
-            if len(at) and not _is_struct(each):
+            if len(at) and not is_struct(each):
                 known = column if len(at) == len(column) else column.drop_null()
                 found.append((CONTEXT + name, known, at))
                 if self._is_new(CONTEXT + name):
@@ -301,55 +297,6 @@ def _words(attribute: Attribute, known: Any, at: np.ndarray) -> _Words:
     # words that no row has are left out; they may be none
     used, codes = np.unique(codes, return_inverse=True)
     return _Words([words[code] for code in used.tolist()], codes)
-
-
-def _flat(
-    values: Mapping[str, Any], prefix: str, deeper: int = MAX_NESTING
-) -> Iterable[tuple[str, Any]]:
-    for name, value in values.items():
-        if not isinstance(name, str):
-            raise _no_name(name)
-        if value is not None:
-            for above in _objects_above(name):
-                yield prefix + above, {}
-        if isinstance(value, Mapping):
-            if deeper == 0:
-                raise EventError(
-                    f"expected values nested at most {MAX_NESTING} deep, found more: "
-                    "flatten them, or break the loop in them"
-                )
-            yield prefix + name, {}
-            yield from _flat(value, f"{prefix}{name}.", deeper - 1)
-        else:
-            yield prefix + name, value
-
-
-def _no_name(name: object) -> EventError:
-    return EventError(f"expected names of values as str, found {type(name).__name__}")
-
-
-def _objects_above(name: str) -> list[str]:
-    """The objects that a dotted name goes through."""
-    parts = name.split(".")
-    return [".".join(parts[:n]) for n in range(1, len(parts))]
-
-
-def _is_struct(column: Any) -> bool:
-    import pyarrow as pa
-
-    return bool(pa.types.is_struct(column.type))
-
-
-def with_objects(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Flat values of a context and {} for the objects above them, unless these have values."""
-    above: dict[str, Any] = {each: {} for name in values for each in _objects_above(name)}
-    return {**above, **values}
-
-
-def without_objects(values: dict[str, Any]) -> dict[str, Any]:
-    """Flat values of a context without objects that have a field among them."""
-    above = {each for name in values for each in _objects_above(name)}
-    return {name: value for name, value in values.items() if value != {} or name not in above}
 
 
 def _type_of(name: str, value: Any) -> str:

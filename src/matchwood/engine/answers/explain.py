@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from matchwood.context.values import with_objects
+from matchwood.context.objects import with_objects
 from matchwood.encode.attribute import Attribute, formula_of
 from matchwood.encode.attributes import Attributes
 from matchwood.encode.computed import find_value
