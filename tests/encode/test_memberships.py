@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from datetime import date
 from decimal import Decimal
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import matchwood as mw
+from encode.grouped import compare_grouped_tests
 from matchwood.encode import grouping
 from matchwood.lang.functions.evaluate import Formula
 
@@ -74,19 +76,7 @@ def answers(texts: list[str], given_events: list[dict[str, Any]], index: str) ->
 
 @pytest.mark.parametrize("index", ["scan", "auto"])
 def test_elements_give_what_computing_gives(index: str) -> None:
-    before = grouping.MANY
-
-    @given(subscriptions, st.lists(events, min_size=1, max_size=4))
-    def check(texts: list[str], given_events: list[dict[str, Any]]) -> None:
-        grouping.MANY = 10**9
-        expected = answers(texts, given_events, index)
-        grouping.MANY = 1
-        assert answers(texts, given_events, index) == expected
-
-    try:
-        check()
-    finally:
-        grouping.MANY = before
+    compare_grouped_tests(subscriptions, events, partial(answers, index=index))
 
 
 @given(subscriptions, st.lists(same_kind, min_size=1, max_size=4))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
@@ -10,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import matchwood as mw
-from matchwood.encode import grouping
+from encode.grouped import compare_grouped_tests
 from matchwood.lang.functions.regex import Regex, RegexProblem, required
 
 ATOMS = ["a", "b", "ab", "abc", ".", r"\.", r"\d", "[ab]", "[^a]", "(a|b)", "(?:ab)", "(ab|c)", "é",
@@ -81,19 +82,7 @@ def answers(texts: list[str], rows: list[dict[str, Any]], index: str) -> list[An
 
 @pytest.mark.parametrize("index", ["scan", "auto"])
 def test_pieces_give_what_computing_gives(index: str) -> None:
-    before = grouping.MANY
-
-    @given(subscriptions, st.lists(events, min_size=1, max_size=4))
-    def check(texts: list[str], rows: list[dict[str, Any]]) -> None:
-        grouping.MANY = 10**9
-        expected = answers(texts, rows, index)
-        grouping.MANY = 1
-        assert answers(texts, rows, index) == expected
-
-    try:
-        check()
-    finally:
-        grouping.MANY = before
+    compare_grouped_tests(subscriptions, events, partial(answers, index=index))
 
 
 def test_an_event_is_tested_with_the_patterns_that_it_has_a_piece_of(
