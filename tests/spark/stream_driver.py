@@ -1,7 +1,8 @@
 """A driver to be killed: runs the stream of a folder, and ends itself at a point if told to.
 
 python stream_driver.py WORK [POINT NTH]     a log with contexts if there is a file WORK/contexts;
-                                             events beside a table of rules if there is WORK/rules
+                                             events beside a table of rules if there is WORK/rules;
+                                             out and state on the store that WORK/store names
 """
 
 from __future__ import annotations
@@ -12,7 +13,8 @@ import sys
 from pathlib import Path
 
 from matchwood.spark import local_session, match_live, match_stream
-from matchwood.spark.streams import live
+from matchwood.spark.stores import inside
+from matchwood.spark.streams import heartbeat, live
 from matchwood.spark.streams import match_stream as stream_module
 
 
@@ -37,15 +39,28 @@ def main(work: Path, point: str = "", nth: str = "1") -> None:
             query = beside_rules(spark, work)
         else:
             log = kind.read_log(spark, work / "log")
+            out, state, options = folders(work)
             query = match_stream(
-                log, str(work / "out"), str(work / "state"), snapshot_every=3,
-                trigger={"availableNow": True}, schema=getattr(kind, "TYPES", None),
+                log, out, state, snapshot_every=3, trigger={"availableNow": True},
+                schema=getattr(kind, "TYPES", None), **options,
             )  # fmt: skip
         (work / "started").touch()
         query.awaitTermination()
         (work / "finished").touch()
     finally:
         spark.stop()
+
+
+def folders(work: Path) -> tuple[str, str, dict[str, str]]:
+    """Where output and state are, and the checkpoint if it is elsewhere."""
+    if not (work / "store").exists():
+        return str(work / "out"), str(work / "state"), {}
+    address = (work / "store").read_text()
+    heartbeat.EVERY = 1.0
+    return (
+        inside(address, "out"), inside(address, "state"),
+        {"checkpoint": f"file://{work}/checkpoint"},
+    )  # fmt: skip
 
 
 def beside_rules(spark, work: Path):

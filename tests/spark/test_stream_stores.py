@@ -104,11 +104,11 @@ def test_two_drivers_of_a_state_on_a_store_lose_nothing(
 
         def overtaken(where: str, point: str = point) -> None:
             if where == point:
-                owner.next_epoch(stored.state)  # as a driver on another machine does
+                owner.next_epoch(stored.state)  # as a driver that was told to take over does
 
         monkeypatch.setattr(stream_module, "reached", overtaken)
         with pytest.raises(StreamingQueryException, match="expected to be the only driver"):
-            stored.stream(spark).awaitTermination()
+            stored.stream(spark, take_over=True).awaitTermination()
         monkeypatch.undo()
         assert stored.rows("matches") == []
     theirs = json.dumps({"attempt": "theirs", "files": {}}).encode()
@@ -119,7 +119,7 @@ def test_two_drivers_of_a_state_on_a_store_lose_nothing(
 
     monkeypatch.setattr(stream_module, "reached", committed_by_them)
     with pytest.raises(StreamingQueryException, match="another driver has committed this batch"):
-        stored.stream(spark).awaitTermination()
+        stored.stream(spark, take_over=True).awaitTermination()
     monkeypatch.undo()
     assert stored.out.read("_commits/0000000000") == theirs
     stored.out.remove("_commits/0000000000")

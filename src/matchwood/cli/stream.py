@@ -54,6 +54,10 @@ def stream(
     snapshot_every: Annotated[
         int, typer.Option(min=1, help="Batches between snapshots of the state.")
     ] = 50,
+    take_over: Annotated[
+        bool,
+        typer.Option("--take-over", help="On a store: start also while another driver lives."),
+    ] = False,
     master: Master = None,
     as_json: Json = False,
 ) -> None:
@@ -75,7 +79,7 @@ def stream(
         query = match_stream(
             records, out, state,
             subscriptions=start, schema=schema, late=late, snapshot_every=snapshot_every,
-            trigger=trigger,
+            trigger=trigger, take_over=take_over,
         )  # fmt: skip
         try:
             _follow(query)

@@ -88,6 +88,7 @@ def match_live(
     max_bytes: int | None = None,
     trigger: Mapping[str, Any] | None = None,
     checkpoint: str | None = None,
+    take_over: bool = False,
 ) -> StreamingQuery:
     """Match a stream of events, each micro-batch with one version of the subscriptions.
 
@@ -103,7 +104,7 @@ def match_live(
                    subscriptions that no worker can hold; an id of several events of a micro-batch
                    is an error row then
     trigger        as for writeStream.trigger
-    checkpoint     as for `match_stream`
+    checkpoint, take_over  as for `match_stream`
     The rest is as for `match`.
     """
     with_id(events, event_id)
@@ -112,7 +113,7 @@ def match_live(
         open_storage(out, "out"), open_storage(state, "state"), event_id, shape, every, index,
         config, schema, shards, max_bytes,
     )  # fmt: skip
-    fence = take(settings.state)
+    fence = take(settings.state, take_over)
     try:
         _begin(settings)
         process = Live(settings, fence, subscriptions, contexts).process

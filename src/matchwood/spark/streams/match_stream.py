@@ -93,6 +93,7 @@ def match_stream(
     snapshot_every: int = 50,
     trigger: Mapping[str, Any] | None = None,
     checkpoint: str | None = None,
+    take_over: bool = False,
     profile: str | None = None,
 ) -> StreamingQuery:
     """Match the events of a log, each with the subscriptions that the log had before it.
@@ -112,6 +113,9 @@ def match_stream(
     trigger         as for writeStream.trigger; every record that is there, then on, unless given
     checkpoint      where Spark keeps which records belong to which batch, if not in state: an
                     address that its own file systems know
+    take_over       on a store: start also while another driver seems to live, which then stops
+                    with an error.  Otherwise a start waits until the other has not been seen for
+                    half a minute, and is refused if it is
     profile         a folder for the times of every task and of the driver (`worker.read_times`)
     """
     kinds = dict(log.dtypes)
@@ -140,7 +144,7 @@ def match_stream(
     first = partial(
         first_replica, subscriptions, contexts, index, config, schema, kinds["id"], settings.names
     )
-    fence = take(settings.state)
+    fence = take(settings.state, take_over)
     try:
         begin(log, settings.state, settings.out, found, first)
         remove_old_attempts(settings.out)

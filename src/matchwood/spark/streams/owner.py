@@ -2,14 +2,18 @@
 
     state/driver.lock            locked while a query runs; unlocked by the kernel at its death
     state/epochs/0000000004      one file per start: host, process and time of the driver
+    state/beats/0000000004       where there are no locks: put again while that driver lives
 
 Lock.    A second driver on the same machine, or on a file system whose locks work between machines,
-         is refused when it starts.  A store has no locks: there only a second one of the same
-         process is refused.
-Epochs.  Where locks do not reach, every start creates the file of the next epoch, and the highest
+         is refused when it starts.
+Beats.   A store has no locks.  There a driver puts a record every few seconds; a second one is
+         refused while the record changes, and takes over when it has not changed for some time
+         (`streams/heartbeat`) or if it is told to.
+Epochs.  Every start creates the file of the next epoch, which only one driver can, and the highest
          epoch is the owner.  A driver of a lower one stops with an error before it writes changes
          or commits a batch; an attempt writes to a folder of its own, and a committed batch cannot
-         be replaced (`streams/commit`).
+         be replaced (`streams/commit`).  So nothing is lost or written twice where locks do not
+         reach or a driver that counted as dead goes on.
 """
 
 from __future__ import annotations
@@ -27,12 +31,30 @@ from typing import IO, Any
 
 from matchwood.errors import StorageError
 from matchwood.spark.storage import Folder, Storage
+from matchwood.spark.streams import heartbeat
+from matchwood.spark.streams.heartbeat import Heartbeat
 
 _ADVICE = "stop one of the two drivers; a stream that should run twice needs two states"
-_owned: dict[str, tuple[IO[str] | None, Any]] = {}
-"""By state: the locked file, if there are locks, and the query that runs on it (None until it has
-started)."""
+
+
+@dataclass
+class _Owned:
+    """A state that this process drives.
+
+    file       the locked file, if there are locks
+    heartbeat  otherwise: the record that says that this driver lives
+    query      the query that runs on it; None until it has started
+    """
+
+    file: IO[str] | None = None
+    heartbeat: Heartbeat | None = None
+    query: Any = None
+
+
+_owned: dict[str, _Owned] = {}
 _guard = threading.Lock()
+_SHOWN = 8
+"""Files of epochs that are kept, to show the last drivers."""
 
 
 @dataclass(frozen=True)
@@ -52,42 +74,68 @@ class Fence:
             )
 
 
-def take(state: Storage) -> Fence:
+def take(state: Storage, take_over: bool = False) -> Fence:
     """Become the driver of a state; StorageError while another one runs.  Call `release`, or
     `released_after` the query, at the end.
+
+    take_over  do not look whether a driver lives that no lock tells of: it is fenced out
     """
     with _guard:
         _release_ended(state.path)
         try:
             if state.path in _owned:
                 raise BlockingIOError
-            _owned[state.path] = (_locked(state), None)
+            file = _locked(state)
         except BlockingIOError:
-            newest = max(_epochs(state), default=0)
-            raise StorageError(
-                f"expected no other driver of the stream in {str(state)!r}, found one, "
-                f"{_owner(state, newest)}: {_ADVICE}"
-            ) from None
+            raise _refused(state, max(_epochs(state), default=0)) from None
+        owned = _owned[state.path] = _Owned(file)
     try:
-        return Fence(state, next_epoch(state))
+        if file is not None:
+            return Fence(state, next_epoch(state))
+        epoch = _epoch_after_the_dead(state, take_over)
+        owned.heartbeat = Heartbeat(state, epoch, heartbeat.EVERY)
+        return Fence(state, epoch)
     except BaseException:
         release(state)
         raise
 
 
+def _refused(state: Storage, epoch: int, advice: str = "") -> StorageError:
+    return StorageError(
+        f"expected no other driver of the stream in {str(state)!r}, found one, "
+        f"{_owner(state, epoch)}: {_ADVICE}{advice}"
+    )
+
+
+def _epoch_after_the_dead(state: Storage, take_over: bool) -> int:
+    """Create the epoch after the newest one; StorageError if the driver of that one lives.
+
+    Of two drivers that find the same one dead, one creates the next epoch; the other then looks
+    whether that one lives.
+    """
+    while True:
+        newest = max(_epochs(state), default=0)
+        if newest and not take_over and heartbeat.is_alive(state, newest):
+            raise _refused(state, newest, "; take_over=True takes the state from the other")
+        with suppress(FileExistsError):
+            return _create_epoch(state, newest + 1)
+
+
 def _locked(state: Storage) -> IO[str] | None:
-    """The locked file of a state, None on a store; BlockingIOError if another process has it."""
+    """The locked file of a state, None where there are no locks (a store, some file systems);
+    BlockingIOError if another process has it.
+    """
     if not isinstance(state, Folder):
         return None
     Path(state.path).mkdir(parents=True, exist_ok=True)
     file = Path(state.path, "driver.lock").open("a+", encoding="utf-8")  # noqa: SIM115 - locked as long as it is open
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
+    except OSError as error:
         file.close()
-        raise
-    except OSError:
-        pass  # a file system without locks: epochs decide
+        if isinstance(error, BlockingIOError):
+            raise
+        return None
     return file
 
 
@@ -101,14 +149,13 @@ def released_after(storage: Storage, query: Any) -> None:
     """Give the state back when a query ends."""
     state = storage.path
     with _guard:
-        file, _ = _owned[state]
-        _owned[state] = (file, query)
+        _owned[state].query = query
 
     def wait() -> None:
         with suppress(Exception):  # the query itself has the error
             query.awaitTermination()
         with _guard:
-            if _owned.get(state, (None, None))[1] is query:
+            if state in _owned and _owned[state].query is query:
                 _unlock(state)
 
     threading.Thread(target=wait, name="matchwood-stream-owner", daemon=True).start()
@@ -116,7 +163,7 @@ def released_after(storage: Storage, query: Any) -> None:
 
 def _release_ended(state: str) -> None:
     """Release a state of this process whose query has ended and whose thread has not yet run."""
-    query = _owned.get(state, (None, None))[1]
+    query = _owned[state].query if state in _owned else None
     if query is None:
         return
     is_active = False
@@ -127,24 +174,30 @@ def _release_ended(state: str) -> None:
 
 
 def _unlock(state: str) -> None:
-    file, _ = _owned.pop(state, (None, None))
-    if file is not None:
-        file.close()
+    owned = _owned.pop(state, None)
+    if owned is None:
+        return
+    if owned.heartbeat is not None:
+        owned.heartbeat.stop()
+    if owned.file is not None:
+        owned.file.close()
 
 
 def next_epoch(state: Storage) -> int:
     """Create the file of the next epoch; if another driver is faster, that of the one after."""
-    note = {"host": socket.gethostname(), "process": os.getpid(), "started": time.time()}
     while True:
-        known = sorted(_epochs(state))
-        epoch = known[-1] + 1 if known else 1
-        try:
-            state.create(_file(epoch), json.dumps(note).encode())
-        except FileExistsError:
-            continue
-        for each in known[:-8]:  # some are kept, to show the last drivers
-            state.remove(_file(each))
-        return epoch
+        with suppress(FileExistsError):
+            return _create_epoch(state, max(_epochs(state), default=0) + 1)
+
+
+def _create_epoch(state: Storage, epoch: int) -> int:
+    """Create the file of an epoch, and return the epoch; FileExistsError if there is one."""
+    note = {"host": socket.gethostname(), "process": os.getpid(), "started": time.time()}
+    state.create(_file(epoch), json.dumps(note).encode())
+    for each in sorted(_epochs(state))[:-_SHOWN]:
+        state.remove(_file(each))
+        state.remove(heartbeat.record_of(each))
+    return epoch
 
 
 def _epochs(state: Storage) -> list[int]:
