@@ -17,10 +17,9 @@ import argparse
 import json
 import os
 import shutil
-import threading
 import time
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -50,6 +49,7 @@ def main() -> None:
 
 def run(options: argparse.Namespace, caches: Path) -> None:
     import matchwood as mw
+    from matchwood.bench.spark_build import OwnMemory, cpu_of_tree
     from matchwood.spark import local_session, match
     from matchwood.spark.executors import bytes_shipped
 
@@ -75,7 +75,7 @@ def run(options: argparse.Namespace, caches: Path) -> None:
             pq.write_table(pa.table({"id": ids, "expr": texts}), rules)
             wishes = spark.read.parquet(f"file://{rules}")
             began, cpu = time.perf_counter(), cpu_of_tree()
-            with Own() as own:
+            with OwnMemory() as own:
                 found = match(offers, wishes)
             ready, cpu_ready = time.perf_counter(), cpu_of_tree()
             rows = found.matches.toArrow()
@@ -116,50 +116,6 @@ def run(options: argparse.Namespace, caches: Path) -> None:
     tell(options.work, step="compared", equal=is_equal)
     if not is_equal:
         raise SystemExit("expected the lists of a matcher with the changed table, found others")
-
-
-def cpu_of_tree() -> float:
-    """CPU seconds of this process and all below it, with those below that have ended."""
-    parents, seconds = {}, {}
-    for folder in Path("/proc").glob("[0-9]*"):
-        try:
-            told = (folder / "stat").read_text().rsplit(")", 1)[1].split()
-        except OSError:
-            continue  # it has ended meanwhile
-        parents[int(folder.name)] = int(told[1])
-        seconds[int(folder.name)] = sum(map(int, told[11:15])) / os.sysconf("SC_CLK_TCK")
-    below = {os.getpid()}
-    while more := {each for each, parent in parents.items() if parent in below} - below:
-        below |= more
-    return sum(seconds[each] for each in below)
-
-
-class Own:
-    """How much the memory of this process that is no mapped file grows at most, looked at often."""
-
-    def __enter__(self) -> Self:
-        self._first = self._last = own_memory()
-        self._ends = threading.Event()
-        self._thread = threading.Thread(target=self._look, daemon=True)
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._ends.set()
-        self._thread.join()
-
-    def _look(self) -> None:
-        while not self._ends.wait(0.005):
-            self._last = max(self._last, own_memory())
-
-    @property
-    def most(self) -> int:
-        return self._last - self._first
-
-
-def own_memory() -> int:
-    lines = Path("/proc/self/status").read_text().splitlines()
-    return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("RssAnon:"))
 
 
 def tell(work: Path, **told: Any) -> None:

@@ -4,6 +4,7 @@
              ranges; a predicate table joined and counted.  The joins run on fewer rows (theirs is
              the product of both), and their time is scaled by the number of pairs; all answers on
              the shared rows must be equal before a time is kept
+    build    texts to an index on executors, and the memory that the driver takes (`spark_build`)
     single   the same files through one process and through Spark, both warmed up on a quarter of
              the events; where the time of Python workers goes
     stream   records per second and the slowest micro-batches (`spark_stream`); and how long a
@@ -49,6 +50,8 @@ class Sizes:
     """Subscriptions, and events, of the nested-loop join."""
     counted: int
     """Subscriptions, and events, of the predicate table."""
+    texts: int
+    """Subscriptions of the index that is built of texts."""
     single_subscriptions: int
     single_events: int
     stream_subscriptions: int
@@ -61,14 +64,14 @@ class Sizes:
 
 
 PRESETS = {
-    "smoke": Sizes(2_000, 2_000, 1_000, 1_000, 5_000, 5_000, 2_000, 6_000, 2_000, 1_010, 2),
+    "smoke": Sizes(2_000, 2_000, 1_000, 1_000, 5_000, 5_000, 5_000, 2_000, 6_000, 2_000, 1_010, 2),
     "small": Sizes(
-        100_000, 100_000, 5_000, 1_000, 1_000_000, 1_000_000, 100_000, 800_000, 100_000,
-        20_200, 60,
+        100_000, 100_000, 5_000, 1_000, 1_000_000, 1_000_000, 1_000_000, 100_000, 800_000,
+        100_000, 20_200, 60,
     ),
 }  # fmt: skip
 LISTED = Listed(NAME, "the Spark pipeline against joins and one process", tuple(PRESETS))
-PARTS: tuple[str, ...] = ("joins", "single", "stream")
+PARTS: tuple[str, ...] = ("joins", "build", "single", "stream")
 
 RANGES = {"n_attributes": 100, "min_predicates": 7, "max_predicates": 7, "event_size": 50}
 """Of `joins`: seven of a hundred attributes, nearly all of them ranges."""
@@ -248,6 +251,15 @@ def _pairs(frame: DataFrame) -> set[tuple[int, int]]:
     return set(zip(table["event_id"].to_pylist(), table["id"].to_pylist(), strict=True))
 
 
+# -- build -------------------------------------------------------------------------------------
+
+
+def _build(spark: SparkSession, sizes: Sizes, folder: Path) -> Found:
+    from matchwood.bench.spark_build import run_build
+
+    return run_build(spark, folder, sizes.texts)
+
+
 # -- one process, and where time goes ----------------------------------------------------------
 
 
@@ -352,6 +364,7 @@ def _stream(spark: SparkSession, sizes: Sizes, folder: Path) -> Found:
 
 _PARTS: dict[str, Callable[[Any, Sizes, Path], Found]] = {
     "joins": _joins,
+    "build": _build,
     "single": _single,
     "stream": _stream,
 }
