@@ -72,6 +72,38 @@ def text_of(rng: random.Random) -> str:
     return rng.choice(["", " "]) * (rng.random() < 0.1) + text + rng.choice(["", "", " ", "\n"])
 
 
+def tree_of(rng: random.Random, depth: int = 0) -> str:
+    """Predicates under AND, OR, NOT and parentheses; sometimes with one character changed."""
+    draw = rng.random()
+    if depth > 3 or draw < 0.35:
+        text = rng.choice([usual(rng, NAMES, 8), predicate(rng), simple(rng), simple(rng)])
+    elif draw < 0.5:
+        text = rng.choice(["NOT ", "not ", "NOT", "! ", "NOT NOT "]) + tree_of(rng, depth + 1)
+    elif draw < 0.7:
+        gap = rng.choice(["", "", " "])
+        text = f"({gap}{tree_of(rng, depth + 1)}{gap})"
+    else:
+        joint = usual(rng, [" AND ", " OR ", " or ", " AND\n", " XOR ", "OR", " OR(", ") AND "], 4)
+        parts = [tree_of(rng, depth + 1) for _ in range(rng.randrange(2, 4))]
+        text = joint.join(parts)
+    if depth == 0 and rng.random() < 0.1:
+        at = rng.randrange(len(text) + 1)
+        text = text[:at] + rng.choice("'()=<>!.- N") + text[at + rng.randrange(2) :]
+    return text
+
+
+def simple(rng: random.Random) -> str:
+    """A predicate that is taken."""
+    constants = ["5", "-3.5", "'x'", "'it''s'", "TRUE", "false", "DATE '2024-01-01'",
+                 "timestamp'2024-01-01 10:00:00'", "date '2024-13-01'"]  # fmt: skip
+    one, other = usual(rng, constants, 8), usual(rng, constants, 8)
+    rest = rng.choice(
+        [f"= {one}", f"<> {one}", f"< {one}", f">= {one}", "IS NULL", "IS NOT NULL",
+         f"IN ({one}, {other})", f"NOT BETWEEN {one} AND {other}", "LIKE 'x%'", "NOT LIKE '_b%'"]
+    )  # fmt: skip
+    return f"{rng.choice(NAMES[:8])} {rest}"
+
+
 def columns(batch: LeafBatch) -> list[Any]:
     return [list(getattr(batch, name)) for name in COLUMNS]
 
@@ -112,7 +144,51 @@ def test_random_texts_give_the_rows_of_the_parser() -> None:
     assert sum(together) > N_TEXTS // 20
 
 
-@given(st.text(alphabet="ab1 .='<>(),ANDINOT\n\\-", max_size=30))
+def test_random_trees_give_the_rows_of_the_parser() -> None:
+    rng = random.Random(4)
+    taken = [check(tree_of(rng))[1] for _ in range(N_TEXTS)]
+    assert sum(taken) > N_TEXTS // 4
+
+
+def nested(depth: int, opener: str, closer: str) -> str:
+    return opener * depth + "a = 1" + closer * depth
+
+
+@pytest.mark.parametrize("depth", [1, 14, 15, 16, 17, 70, 199, 200, 201])
+@pytest.mark.parametrize(
+    ("opener", "closer"),
+    [("(", ")"), ("NOT ", ""), ("NOT (", ")"), ("b AND (c OR ", ")"), ("NOT NOT (b AND ", ")")],
+)
+def test_deep_trees_give_the_rows_of_the_parser_or_are_left(
+    depth: int, opener: str, closer: str
+) -> None:
+    check(nested(depth, opener, closer))
+
+
+@pytest.mark.parametrize("joint", [" OR ", " AND "])
+def test_what_is_refused_for_its_size_is_left_to_the_parser(joint: str) -> None:
+    text = joint.join(["a"] * 150_000)
+    assert check(text) == (False, joint == " AND ")
+
+
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [
+        ("a AND b AND (c AND d)", [-9, 0, 1, 2, 3]),
+        ("a OR (b OR c) OR d", [-10, 0, 1, 2, 3]),
+        ("a AND (b OR c AND d)", [-5, 0, -6, 1, -5, 2, 3]),
+        ("NOT (a OR b) AND c", [-5, -5, 0, 1, 2]),
+        ("NOT (a AND NOT (b OR c))", [-6, 0, -6, 1, 2]),
+    ],
+)
+def test_connectives_are_written_as_prefix_code(text: str, code: list[int]) -> None:
+    assert check(text) == (False, True)
+    batch = LeafBatch()
+    bulk_texts.write_texts(batch, [text])
+    assert list(batch.code) == code
+
+
+@given(st.text(alphabet="ab1 .='<>(),ANDINOTRUE\n\\-", max_size=30))
 def test_any_text_gives_the_rows_of_the_parser_or_is_left(text: str) -> None:
     check(text)
 
@@ -138,9 +214,23 @@ def test_the_usual_texts_are_taken(text: str) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "", " a = 1", "a", "a = 1 OR b = 2", "NOT a = 1", "(a = 1)", "a = 1 AND", "a = 1 AND 5",
+        " a = 1", "a", "a = 1 OR b = 2", "NOT a = 1", "(a = 1)", "a = 'it''s'", "a = TRUE",
+        "NOT a <> FALSE", "d >= DATE '2024-01-01'", "a IN (1)AND b = 2",
+        "t BETWEEN TIMESTAMP '2024-01-01 10:00:00' AND TIMESTAMP '2024-01-02 10:00:00'",
+        "NOT(a)AND(b OR NOT c IS NULL)",
+    ],
+)  # fmt: skip
+def test_trees_of_the_usual_predicates_are_taken_many_at_a_time(text: str) -> None:
+    assert check(text) == (False, True)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "", "a = 1 AND", "a = 1 AND 5", "a XOR b", "(a) = 1", "a)", "(a", "TRUE", "a OR TRUE",
+        "d BETWEEN DATE '2024-01-01' AND TIMESTAMP '2024-01-01 10:00:00'", "d = DATE '2024-13-01'",
         "a = 1 AND 5 AND b = 2", "a = 'x' AND 'y' AND b = 2", "IN = 1", "a BETWEEN5 AND 6",
-        "aIN (1)", "ctx.x = 1", "a = b", "a = 1 -- x", "a = 'it''s'", "a = 'a\\n'", "é = 1",
+        "aIN (1)", "ctx.x = 1", "a = b", "a = 1 -- x", "a = 'a\\n'", "é = 1",
         "a BETWEEN 5 AND b = 2", "a = 0.10000000000000000001", "a IN ()", "a = NULL", "a = '\0'",
     ],
 )  # fmt: skip
@@ -170,7 +260,7 @@ def test_texts_together_give_the_rows_of_the_parser(
     monkeypatch.setattr(bulk_texts, "MOST_SLICES", most)
     rng = random.Random(5)
     for _ in range(20):
-        texts = [text_of(rng) for _ in range(rng.randrange(60))]
+        texts = [rng.choice((text_of, tree_of))(rng) for _ in range(rng.randrange(60))]
         batch, expected = LeafBatch(), LeafBatch()
         is_taken = bulk_texts.write_texts(batch, texts)
         assert is_taken.tolist() == [written(text) for text in texts]
@@ -198,7 +288,7 @@ def test_a_pattern_that_is_left_may_come_twice() -> None:
 
 def test_a_bulk_of_texts_matches_as_texts_added_one_by_one() -> None:
     rng = random.Random(11)
-    texts = [text_of(rng) for _ in range(300)]
+    texts = [rng.choice((text_of, tree_of))(rng) for _ in range(300)]
     one, many = mw.Matcher(), mw.Matcher()
     refused = {each.row for each in many.add_many(enumerate(texts), processes=1).errors}
     for i, text in enumerate(texts):

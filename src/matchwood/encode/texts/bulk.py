@@ -1,14 +1,14 @@
 """Many texts of the usual form to leaf rows at once, by compiled code (`texts/read_kernels`).
 
-The texts are those that `texts/quick` takes one at a time; a call costs what reading some ten of
-them there does.  What names and constants mean is worked out here, once for each distinct one.  A
-text that is anything else, or wrong, is left to the parser: whatever is written here is what the
-parser and `LeafBatch.add` would have written.
+The texts are predicates with constants under AND, OR, NOT and parentheses; a call costs what
+reading some ten conjunctions in `texts/quick` does.  What names and constants mean is worked out
+here, once for each distinct one.  A text that is anything else, or wrong, is left to the parser:
+whatever is written here is what the parser and `LeafBatch.add` would have written.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from decimal import Decimal
 from functools import lru_cache
 from typing import Any
@@ -17,23 +17,33 @@ import numpy as np
 
 from matchwood.encode.leaves import PATTERN, LeafBatch
 from matchwood.encode.like import LikeKind, classify, successor
-from matchwood.encode.merge_kernels import and_token
 from matchwood.encode.texts.read_kernels import (
     N_ROWS,
     N_SLICES,
+    N_TOKENS,
     N_VALUES,
-    NAME,
     OTHER_LIKE,
-    PREFIX_END,
-    TEXT,
-    WHOLE,
     Rows,
     Slices,
     read_texts,
 )
+from matchwood.encode.texts.scan_kernels import (
+    DATE,
+    DOUBLED,
+    FALSE,
+    NAME,
+    NUMBER,
+    PREFIX_END,
+    TEXT,
+    TIMESTAMP,
+    TRUE,
+    WHOLE,
+)
+from matchwood.encode.texts.tree_kernels import new_tree
 from matchwood.errors import MatchwoodError
 from matchwood.kernel.id_table_kernels import EMPTY
 from matchwood.lang.literals import LiteralError, number
+from matchwood.lang.moments import read_date, read_timestamp
 from matchwood.lang.names import is_context
 from matchwood.lang.nodes import Comparison
 from matchwood.lang.parser import parse
@@ -73,20 +83,22 @@ def _may_be(text: Any) -> bool:
 def _read(data: np.ndarray, text_end: np.ndarray, wanted: np.ndarray) -> tuple[Rows, Slices]:
     """The rows of the texts that are wanted and taken; the room is what bytes can hold at most."""
     size, n = len(data), len(text_end)
-    n_rows, most = size // 3 + 2, min(MOST_SLICES, size + 1)
+    n_rows, most = n + size // 4 + 2, min(MOST_SLICES, 2 * size + 1)
+    tree = new_tree(2 * n_rows)
     while True:
         rows = Rows(
             np.empty(n_rows, np.int32), np.empty(n_rows, np.uint8), np.empty(n_rows, np.int32),
-            np.empty(n_rows, np.int64), np.empty(size // 2 + 2, np.int32),
-            np.empty(n, np.int64), wanted.copy(), np.zeros(3, np.int64),
+            np.empty(n_rows, np.int64), np.empty(n + size // 2 + 2, np.int32),
+            np.empty(n, np.int64), np.empty(2 * n_rows, np.int32), np.empty(n, np.int64),
+            wanted.copy(), np.zeros(4, np.int64),
         )  # fmt: skip
         slices = Slices(
             np.empty(most, np.int64), np.empty(most, np.int32), np.empty(most, np.uint8),
             np.full(1 << (2 * most).bit_length(), EMPTY, np.int32),
         )  # fmt: skip
-        if read_texts(data, text_end, rows, slices):
+        if read_texts(data, text_end, rows, slices, tree):
             return rows, slices
-        most = min(4 * most, size + 1)
+        most = min(4 * most, 2 * size + 1)
 
 
 def _meanings(text: str, rows: Rows, slices: Slices) -> list[Any]:
@@ -96,15 +108,7 @@ def _meanings(text: str, rows: Rows, slices: Slices) -> list[Any]:
     for begin, size, kind in zip(
         slices.begin[:n].tolist(), slices.size[:n].tolist(), slices.kind[:n].tolist(), strict=True
     ):
-        each = text[begin : begin + size]
-        if kind == TEXT:
-            meanings.append(each)
-        elif kind == WHOLE:
-            meanings.append(int(each))
-        elif kind == NAME:
-            meanings.append(each if _is_name(each) else _LEFT)
-        else:
-            meanings.append(successor(each) if kind == PREFIX_END else _number(each))
+        meanings.append(_READERS[kind](text[begin : begin + size]))
     other = np.flatnonzero(rows.op[: rows.count[N_ROWS]] & OTHER_LIKE)
     for pattern in np.unique(rows.value[rows.value_end[other] - 1]).tolist():
         if classify(meanings[pattern]).kind is not LikeKind.PATTERN:
@@ -130,6 +134,29 @@ def _number(text: str) -> Any:
     except LiteralError:
         return _LEFT
     return _LEFT if isinstance(found, Decimal) else found
+
+
+def _moment(read: Callable[[str], Any], text: str) -> Any:
+    """A date or timestamp; _LEFT if the parser refuses it."""
+    try:
+        return read(text)
+    except LiteralError:
+        return _LEFT
+
+
+_READERS: dict[int, Callable[[str], Any]] = {
+    NAME: lambda text: text if _is_name(text) else _LEFT,
+    WHOLE: int,
+    NUMBER: _number,
+    TEXT: str,
+    PREFIX_END: successor,
+    DOUBLED: lambda text: text.replace("''", "'"),
+    DATE: lambda text: _moment(read_date, text),
+    TIMESTAMP: lambda text: _moment(read_timestamp, text),
+    TRUE: lambda _: True,
+    FALSE: lambda _: False,
+}
+"""What a slice of each kind means."""
 
 
 def _uses(rows: Rows, is_left: np.ndarray) -> np.ndarray:
@@ -160,16 +187,7 @@ def _write(batch: LeafBatch, rows: Rows, meanings: list[Any]) -> None:
     batch.position.frombytes(rows.position[:n_rows].tobytes())
     batch.values += map(meanings.__getitem__, rows.value[:n_values].tolist())
     batch.start.frombytes((rows.value_end[:n_rows] + value).tobytes())
-    row_end = rows.row_end[rows.is_taken]
-    sizes = np.diff(row_end, prepend=0)
-    is_joined = sizes > 1
-    ends = np.cumsum(sizes + is_joined)
-    code = np.empty(n_rows + int(is_joined.sum()), np.int32)
-    is_leaf = np.ones(len(code), bool)
-    joints = (ends - sizes - 1)[is_joined]
-    is_leaf[joints] = False
-    code[joints] = and_token(sizes[is_joined])
-    code[is_leaf] = np.arange(row, row + n_rows)
-    batch.code.frombytes(code.tobytes())
-    batch.expr_start.frombytes((ends + token).tobytes())
-    batch.row_start.frombytes((row_end + row).tobytes())
+    code = rows.code[: rows.count[N_TOKENS]]
+    batch.code.frombytes(np.where(code >= 0, code + row, code).astype(np.int32).tobytes())
+    batch.expr_start.frombytes((rows.code_end[rows.is_taken] + token).tobytes())
+    batch.row_start.frombytes((rows.row_end[rows.is_taken] + row).tobytes())

@@ -1,21 +1,24 @@
-"""Texts of the usual form, many at a time, cut into rows: predicates joined by AND.
+"""Texts of the usual form, many at a time, cut into rows and the code that joins them.
 
-    price BETWEEN 20 AND 40 AND genre IN ('classics', 'crime') AND format <> 'paperback'
+    price BETWEEN 20 AND 40 AND (genre IN ('classics', 'crime') OR NOT used)
 
-A text that is anything else is not taken.  Names and constants are
-slices of the bytes; equal ones have one id, so what they mean is worked out once.
+Predicates with constants, joined by AND, OR, NOT and parentheses.  A text that is anything else is
+not taken.  Names and constants are slices of the bytes; equal ones have one id, so what they mean
+is worked out once.
 
-Layout   (T texts, R rows, V constants, S slices, 2^k places)
+Layout   (T texts, R rows, V constants, C tokens, S slices, 2^k places)
     Rows     name       int32[R]   the slice of the attribute's name
              op         uint8[R]   as in `leaves`; OTHER_LIKE: a pattern that Python looks at
              position   int32[R]   where the predicate begins, in its text
              value_end  int64[R]   behind its last constant
              value      int32[V]   slices
              row_end    int64[T]   behind the last row of a text
+             code       int32[C]   rows and connectives, as in `leaves`
+             code_end   int64[T]   behind the last token of a text
              is_taken   bool[T]    given: whether to look at a text; then: whether it is taken
-             count      int64[3]   used: rows, constants, slices
+             count      int64[4]   used: rows, constants, slices, tokens
     Slices   begin, size  int64[S], int32[S]
-             kind         uint8[S]   NAME, WHOLE, NUMBER, TEXT, PREFIX_END
+             kind         uint8[S]   see `scan_kernels`
              place        int32[2^k] slices by hash, see id_table_kernels
 """
 
@@ -37,38 +40,62 @@ from matchwood.encode.merge_kernels import (
     NEGATED,
     PRESENT,
 )
+from matchwood.encode.texts.scan_kernels import (
+    BLANK,
+    CLASS,
+    CLOSE,
+    COMMA,
+    FALSE,
+    FAMILY,
+    NAME,
+    NOTHING,
+    OPEN,
+    PERCENT,
+    PREFIX_END,
+    TEXT,
+    TRUE,
+    UNDERLINE,
+    W_AND,
+    W_BETWEEN,
+    W_IN,
+    W_IS,
+    W_LIKE,
+    W_NOT,
+    W_NULL,
+    W_OR,
+    blanks,
+    literal,
+    name_end,
+    symbol,
+    word_from,
+)
+from matchwood.encode.texts.tree_kernels import (
+    add_not,
+    close_level,
+    connect_or,
+    end_tree,
+    is_negated,
+    open_level,
+    start_tree,
+    take_leaf,
+    write_code,
+)
 from matchwood.kernel.byte_kernels import are_same, hash_bytes
 from matchwood.kernel.id_table_kernels import EMPTY, first_cell, next_cell
-from matchwood.kernel.jit import inlined, kernel
-
-NAME, WHOLE, NUMBER, TEXT, PREFIX_END = range(5)
-"""What a slice is: WHOLE has digits alone, at most 18; PREFIX_END is what comes after a prefix."""
+from matchwood.kernel.jit import inlined, kernel, part
 
 ABSENT, OF_STRING, OTHER_LIKE = 9, 32, 64
 """ABSENT and OF_STRING as in `leaves`."""
 
-N_ROWS, N_VALUES, N_SLICES = range(3)
-NOTHING = -1
+N_ROWS, N_VALUES, N_SLICES, N_TOKENS = range(4)
 
-BLANK, DIGIT, START, REST = 1, 2, 4, 8
-CLASS = np.zeros(256, np.uint8)
-for _bytes, _class in (
-    (b" \t\n\r\f\v", BLANK), (b"0123456789", DIGIT | REST), (b"_", START | REST),
-    (b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ", START | REST),
-):  # fmt: skip
-    for _byte in _bytes:
-        CLASS[_byte] |= _class
+MOST_LEAVES = 50_000
+"""Predicates of a text that is more than a conjunction: `forms.cost` may refuse others."""
 
-
-def _packed(word: bytes) -> int:
-    return int.from_bytes(word, "little")
-
-
-W_AND, W_IN, W_LIKE, W_BETWEEN, W_IS, W_NOT, W_NULL = map(
-    _packed, (b"and", b"in", b"like", b"between", b"is", b"not", b"null")
-)
-QUOTE, DOT, COMMA, OPEN, CLOSE, BACKSLASH, MINUS, PLUS = b"'.,()\\-+"
-EQUALS, LESS, GREATER, BANG, PERCENT, UNDERLINE = b"=<>!%_"
+NEGATION = np.arange(16, dtype=np.uint8)
+"""By operator: that of the negation, where it is another operator and not a mark."""
+for _one, _other in ((LT, GE), (LE, GT), (PRESENT, ABSENT)):
+    NEGATION[_one], NEGATION[_other] = _other, _one
 
 
 class Rows(NamedTuple):
@@ -80,6 +107,8 @@ class Rows(NamedTuple):
     value_end: np.ndarray
     value: np.ndarray
     row_end: np.ndarray
+    code: np.ndarray
+    code_end: np.ndarray
     is_taken: np.ndarray
     count: np.ndarray
 
@@ -93,65 +122,7 @@ class Slices(NamedTuple):
     cell: np.ndarray
 
 
-@inlined
-def _blanks(data, at, end):
-    """The first byte from `at` on that is no blank."""
-    while at < end and CLASS[data[at]] == BLANK:
-        at += 1
-    return at
-
-
-@inlined
-def _word(data, at, end):
-    """The letters from `at` on in lower case, as a number, and where they end; 0: more than 7."""
-    word, n = np.int64(0), np.int64(0)
-    while at + n < end and CLASS[data[at + n]] & REST:
-        if n < 7:
-            word |= (np.int64(data[at + n]) | np.int64(32)) << (np.int64(8) * n)
-        n += 1
-    return np.int64(0) if n > 7 else word, at + n
-
-
-@inlined
-def _name_end(data, at, end):
-    """Where a dotted name ends; NOTHING where there is none."""
-    while at < end and CLASS[data[at]] & START:
-        while at < end and CLASS[data[at]] & REST:
-            at += 1
-        if at >= end or data[at] != DOT:
-            return at
-        at += 1
-    return np.int64(NOTHING)
-
-
-@inlined
-def _literal(data, at, end):
-    """A constant from `at` on: where it ends, NOTHING where there is none; begin, size, kind."""
-    if at < end and data[at] == QUOTE:
-        stop = at + 1
-        while stop < end and data[stop] != QUOTE and data[stop] != BACKSLASH:
-            stop += 1
-        if stop >= end or data[stop] != QUOTE or (stop + 1 < end and data[stop + 1] == QUOTE):
-            return np.int64(NOTHING), at, at, TEXT
-        return stop + 1, at + 1, stop - at - 1, TEXT
-    stop = at + 1 if at < end and (data[at] == MINUS or data[at] == PLUS) else at
-    digits = stop
-    while stop < end and CLASS[data[stop]] & DIGIT:
-        stop += 1
-    if stop == digits:
-        return np.int64(NOTHING), at, at, NUMBER
-    kind = WHOLE if digits == at and stop - at < 19 else NUMBER
-    if stop + 1 < end and data[stop] == DOT and CLASS[data[stop + 1]] & DIGIT:
-        kind = NUMBER
-        stop += 1
-        while stop < end and CLASS[data[stop]] & DIGIT:
-            stop += 1
-    if stop < end and (CLASS[data[stop]] & REST or data[stop] == DOT):
-        return np.int64(NOTHING), at, at, NUMBER
-    return stop, at, stop - at, kind
-
-
-@inlined
+@part
 def _slice_id(data, begin, size, kind, slices, count):
     """The id of a slice; slices have room for one more."""
     h = hash_bytes(data, begin, begin + size) + np.uint64(kind)
@@ -178,24 +149,6 @@ def _put(data, begin, size, kind, rows, slices):
 
 
 @inlined
-def _symbol(data, at, end):
-    """A sign of comparison: its operator, NOTHING where there is none, and where it ends."""
-    first = data[at]
-    second = data[at + 1] if at + 1 < end else np.uint8(0)
-    if first == EQUALS:
-        return EQ, at + (2 if second == EQUALS else 1)
-    if first == LESS:
-        if second == GREATER:
-            return EQ | NEGATED, at + 2
-        return (LE, at + 2) if second == EQUALS else (LT, at + 1)
-    if first == GREATER:
-        return (GE, at + 2) if second == EQUALS else (GT, at + 1)
-    if first == BANG and second == EQUALS:
-        return EQ | NEGATED, at + 2
-    return NOTHING, at
-
-
-@inlined
 def _like(data, begin, size, rows, slices):
     """Add the constants of a pattern; returns the operator."""
     n_wild, n_last = 0, 0
@@ -218,15 +171,15 @@ def _like(data, begin, size, rows, slices):
 @inlined
 def _between(data, at, end, rows, slices):
     """Add the bounds of BETWEEN; where it ends, or NOTHING."""
-    stop, begin, size, kind = _literal(data, at, end)
-    if stop < 0 or stop >= end or CLASS[data[stop]] != BLANK:
+    stop, begin, size, kind = literal(data, at, end)
+    if stop < 0 or stop >= end or CLASS[data[stop]] != BLANK or kind >= TRUE:
         return np.int64(NOTHING)
     _put(data, begin, size, kind, rows, slices)
-    word, at = _word(data, _blanks(data, stop, end), end)
+    word, at = word_from(data, blanks(data, stop, end), end)
     if word != W_AND or at >= end or CLASS[data[at]] != BLANK:
         return np.int64(NOTHING)
-    stop, begin, size, other = _literal(data, _blanks(data, at, end), end)
-    if stop < 0 or (kind == TEXT) != (other == TEXT):
+    stop, begin, size, other = literal(data, blanks(data, at, end), end)
+    if stop < 0 or FAMILY[kind] != FAMILY[other]:
         return np.int64(NOTHING)
     _put(data, begin, size, other, rows, slices)
     return stop
@@ -237,66 +190,89 @@ def _list(data, at, end, rows, slices):
     """Add the constants of IN, which are of one kind; where it ends, or NOTHING."""
     if at >= end or data[at] != OPEN:
         return np.int64(NOTHING)
-    are_texts = False
+    family = np.int64(0)
     first = at
     while True:
-        stop, begin, size, kind = _literal(data, _blanks(data, at + 1, end), end)
-        if stop < 0 or (at > first and (kind == TEXT) != are_texts):
+        stop, begin, size, kind = literal(data, blanks(data, at + 1, end), end)
+        if stop < 0 or kind >= TRUE or (at > first and FAMILY[kind] != family):
             return np.int64(NOTHING)
-        are_texts = kind == TEXT
+        family = FAMILY[kind]
         _put(data, begin, size, kind, rows, slices)
-        at = _blanks(data, stop, end)
+        at = blanks(data, stop, end)
         if at < end and data[at] == CLOSE:
             return at + 1
         if at >= end or data[at] != COMMA:
             return np.int64(NOTHING)
 
 
-@inlined
+@part
 def _worded(data, at, end, rows, slices):
     """A predicate from its verb on, which is a word: operator and end, or NOTHING twice."""
-    word, stop = _word(data, at, end)
+    word, stop = word_from(data, at, end)
     negated = 0
     if word == W_IS:
-        word, stop = _word(data, _blanks(data, stop, end), end)
+        word, stop = word_from(data, blanks(data, stop, end), end)
         if word == W_NOT:
-            word, stop = _word(data, _blanks(data, stop, end), end)
+            word, stop = word_from(data, blanks(data, stop, end), end)
             return (PRESENT, stop) if word == W_NULL else (NOTHING, np.int64(NOTHING))
         return (ABSENT, stop) if word == W_NULL else (NOTHING, np.int64(NOTHING))
     if word == W_NOT:
         negated = NEGATED
-        word, stop = _word(data, _blanks(data, stop, end), end)
-    at = _blanks(data, stop, end)
+        word, stop = word_from(data, blanks(data, stop, end), end)
+    at = blanks(data, stop, end)
     if word == W_BETWEEN:
         return BETWEEN | negated, _between(data, at, end, rows, slices)
     if word == W_IN:
         return IN | negated, _list(data, at, end, rows, slices)
     if word == W_LIKE:
-        stop, begin, size, kind = _literal(data, at, end)
+        stop, begin, size, kind = literal(data, at, end)
         if stop >= 0 and kind == TEXT:
             return _like(data, begin, size, rows, slices) | negated, stop
     return NOTHING, np.int64(NOTHING)
 
 
 @inlined
-def _predicate(data, at, end, rows, slices):
-    """Add the row of a predicate; where it ends, or NOTHING."""
-    stop = _name_end(data, at, end)
+def _compared(data, at, end, op, negated, rows, slices):
+    """Add the constant of a comparison; its operator and where it ends, or NOTHING."""
+    stop, begin, size, kind = literal(data, blanks(data, at, end), end)
+    if stop < 0:
+        return op, stop
+    if negated and kind >= TRUE and op == EQ:  # NOT a = TRUE  ->  a = FALSE
+        _put(data, begin, size, TRUE + FALSE - kind, rows, slices)
+        return op, stop
+    _put(data, begin, size, kind, rows, slices)
+    return _negation(op) if negated else op, stop
+
+
+@inlined
+def _negation(op):
+    """The operator of the negation of a row."""
+    if op == LT or op == LE or op == GT or op == GE or op == PRESENT or op == ABSENT:
+        return np.int64(NEGATION[op])
+    return np.int64(op ^ NEGATED)
+
+
+@part
+def _predicate(data, at, end, negated, rows, slices):
+    """Add the row of a predicate, or of its negation; where it ends, or NOTHING."""
+    stop = name_end(data, at, end)
     if stop < 0:
         return np.int64(NOTHING)
     name = _slice_id(data, at, stop - at, NAME, slices, rows.count)
-    verb = _blanks(data, stop, end)
-    if verb >= end:
-        return np.int64(NOTHING)
-    op, behind = _symbol(data, verb, end)
+    verb = blanks(data, stop, end)
+    op, behind = symbol(data, verb, end) if verb < end else (NOTHING, verb)
     if op != NOTHING:
-        stop, begin, size, kind = _literal(data, _blanks(data, behind, end), end)
-        if stop >= 0:
-            _put(data, begin, size, kind, rows, slices)
-    elif verb > stop:
-        op, stop = _worded(data, verb, end, rows, slices)
+        op, stop = _compared(data, behind, end, op, negated, rows, slices)
     else:
-        stop = np.int64(NOTHING)
+        word, _ = word_from(data, verb, end)
+        if verb == end or data[verb] == CLOSE or (verb > stop and (word == W_AND or word == W_OR)):
+            _put(data, at, np.int64(0), FALSE if negated else TRUE, rows, slices)
+            op = np.int64(EQ)
+        elif verb > stop:
+            op, stop = _worded(data, verb, end, rows, slices)
+            op = _negation(op) if negated else op
+        else:
+            stop = np.int64(NOTHING)
     if stop >= 0:
         n = rows.count[N_ROWS]
         rows.name[n], rows.op[n], rows.value_end[n] = name, op, rows.count[N_VALUES]
@@ -305,27 +281,68 @@ def _predicate(data, at, end, rows, slices):
 
 
 @inlined
-def _text(data, begin, end, rows, slices):
-    """Add the rows of a text; False where it is not taken."""
-    at = begin
+def _operand_start(data, at, end, tree, depth):
+    """Pass NOT and opening parentheses: where the predicate begins, or NOTHING; and the depth."""
     while True:
-        rows.position[rows.count[N_ROWS]] = at - begin
-        stop = _predicate(data, at, end, rows, slices)
+        at = blanks(data, at, end)
+        if at >= end:
+            return np.int64(NOTHING), depth
+        if data[at] == OPEN:
+            depth = open_level(tree, depth)
+            at += 1
+        else:
+            word, stop = word_from(data, at, end)
+            if word != W_NOT or stop >= end:
+                return at, depth
+            if CLASS[data[stop]] != BLANK and data[stop] != OPEN:
+                return at, depth
+            depth = add_not(tree, depth)
+            at = stop
+        if depth < 0:
+            return np.int64(NOTHING), depth
+
+
+@inlined
+def _text(data, begin, end, rows, slices, tree):
+    """Add the rows and the code of a text; False where it is not taken."""
+    first, n_joints = rows.count[N_ROWS], np.int64(0)
+    depth, at = start_tree(tree), begin
+    while True:
+        start, depth = _operand_start(data, at, end, tree, depth)
+        if start < 0:
+            return False
+        n_joints += start - blanks(data, at, end)  # of NOT and (
+        rows.position[rows.count[N_ROWS]] = start - begin
+        stop = _predicate(data, start, end, is_negated(tree, depth), rows, slices)
         if stop < 0:
             return False
-        at = _blanks(data, stop, end)
+        take_leaf(tree, depth, rows.count[N_ROWS] - 1)
+        at = blanks(data, stop, end)
+        while at < end and data[at] == CLOSE and depth > 0:
+            depth = close_level(tree, depth)
+            stop = at + 1
+            at = blanks(data, stop, end)
         if at == end:
-            return True
-        if at == stop:
+            break
+        if at == stop and data[stop - 1] != CLOSE:
             return False
-        word, stop = _word(data, at, end)
-        at = _blanks(data, stop, end)
-        if word != W_AND or at == stop or at == end:
+        word, stop = word_from(data, at, end)
+        if stop == end or (CLASS[data[stop]] != BLANK and data[stop] != OPEN):
             return False
+        if word == W_OR:
+            connect_or(tree, depth)
+            n_joints += 1
+        elif word != W_AND:
+            return False
+        at = stop
+    if depth > 0 or (n_joints and rows.count[N_ROWS] - first > MOST_LEAVES):
+        return False
+    rows.count[N_TOKENS] = write_code(tree, end_tree(tree), rows.code, rows.count[N_TOKENS])
+    return True
 
 
 @kernel
-def read_texts(data, text_end, rows, slices):
+def read_texts(data, text_end, rows, slices, tree):
     """Read the texts that are to be taken; True: all were, False: there is no room for slices.
 
     data      their bytes, one after the other, ASCII without NUL
@@ -335,12 +352,12 @@ def read_texts(data, text_end, rows, slices):
     for t in range(len(text_end)):
         end = text_end[t]
         if rows.is_taken[t]:
-            if rows.count[N_SLICES] + (end - begin) > len(slices.begin):
+            if rows.count[N_SLICES] + 2 * (end - begin) > len(slices.begin):
                 return False
             n_rows, n_values = rows.count[N_ROWS], rows.count[N_VALUES]
-            rows.is_taken[t] = _text(data, begin, end, rows, slices)
+            rows.is_taken[t] = _text(data, begin, end, rows, slices, tree)
             if not rows.is_taken[t]:
                 rows.count[N_ROWS], rows.count[N_VALUES] = n_rows, n_values
-        rows.row_end[t] = rows.count[N_ROWS]
+        rows.row_end[t], rows.code_end[t] = rows.count[N_ROWS], rows.count[N_TOKENS]
         begin = end
     return True
