@@ -62,7 +62,9 @@ def _compare(spark: SparkSession, matcher: Matcher, texts: Any) -> None:
     few.add_many(list(zip(some["id"].to_pylist(), some["expr"].to_pylist(), strict=True)))
     events = read_workload(spark, "bookshop", "events", events=EVENTS, layout="wide").toArrow()
     events = events.drop_columns(["event_id"])
-    found = [[i for i in each if i < COMPARED] for each in matcher.match_many(events).to_pylist()]
+    found = [
+        [i for i in each if int(i) < COMPARED] for each in matcher.match_many(events).to_pylist()
+    ]
     expected = [sorted(each) for each in few.match_many(events).to_pylist()]
     if found != expected or not any(expected):
         raise AnswersDiffer("suite spark, build: answers differ, so there are no times")
@@ -73,11 +75,11 @@ def cpu_of_tree() -> float:
     parents, seconds = {}, {}
     for folder in Path("/proc").glob("[0-9]*"):
         try:
-            told = (folder / "stat").read_text().rsplit(")", 1)[1].split()
+            fields = (folder / "stat").read_text().rsplit(")", 1)[1].split()
         except OSError:
             continue  # it has ended meanwhile
-        parents[int(folder.name)] = int(told[1])
-        seconds[int(folder.name)] = sum(map(int, told[11:15])) / os.sysconf("SC_CLK_TCK")
+        parents[int(folder.name)] = int(fields[1])
+        seconds[int(folder.name)] = sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK")
     below = {os.getpid()}
     while more := {each for each, parent in parents.items() if parent in below} - below:
         below |= more

@@ -136,7 +136,7 @@ def _number(text: str) -> Any:
     return _LEFT if isinstance(found, Decimal) else found
 
 
-def _moment(read: Callable[[str], Any], text: str) -> Any:
+def _time_value(read: Callable[[str], Any], text: str) -> Any:
     """A date or timestamp; _LEFT if the parser refuses it."""
     try:
         return read(text)
@@ -151,8 +151,8 @@ _READERS: dict[int, Callable[[str], Any]] = {
     TEXT: str,
     PREFIX_END: successor,
     DOUBLED: lambda text: text.replace("''", "'"),
-    DATE: lambda text: _moment(read_date, text),
-    TIMESTAMP: lambda text: _moment(read_timestamp, text),
+    DATE: lambda text: _time_value(read_date, text),
+    TIMESTAMP: lambda text: _time_value(read_timestamp, text),
     TRUE: lambda _: True,
     FALSE: lambda _: False,
 }

@@ -28,7 +28,7 @@ EVERY = 5.0
 MISSED = 6
 """Beats that must be missing before a driver counts as dead.  A call that keeps Python's lock for
 long, or a store that is slow, delays some."""
-_ENDED = {"ended": True}
+_ENDED: dict[str, object] = {"ended": True}
 
 
 class Heartbeat:
@@ -74,10 +74,10 @@ def is_alive(state: Storage, epoch: int) -> bool:
     first = state.read(record_of(epoch))
     every = EVERY
     with suppress(ValueError, TypeError, KeyError):
-        told = json.loads(first or b"{}")
-        if told == _ENDED:
+        record = json.loads(first or b"{}")
+        if record == _ENDED:
             return False
-        every = float(told["every"])
+        every = float(record["every"])
     end = time.monotonic() + MISSED * every
     while time.monotonic() < end:
         time.sleep(min(1.0, every / 4))
