@@ -138,7 +138,7 @@ class ValueEncoder:
 
     def columns(self, columns: Mapping[str, Any]) -> list[Column]:
         """The same for Arrow columns that have one value per context; null leaves it as it is."""
-        from matchwood.encode.arrow.events import readable
+        from matchwood.encode.arrow.tables import readable
 
         types: dict[str, str] = {}
         found: list[tuple[str, Any, np.ndarray]] = []

@@ -23,8 +23,8 @@ from matchwood.encode.arrow.events import (
     computed_rows,
     grouped_rows,
     known_entries,
-    readable,
 )
+from matchwood.encode.arrow.tables import readable
 from matchwood.encode.arrow.values import is_text, python_values
 from matchwood.encode.attribute import Attribute
 from matchwood.encode.attributes import Attributes

@@ -24,7 +24,7 @@ def context_frame(subscriptions: DataFrame, contexts: Any) -> DataFrame:
     """A table of values as a DataFrame, whose contexts are named as the subscriptions name them."""
     frame: Any = contexts
     if hasattr(contexts, "__arrow_c_stream__") and not hasattr(contexts, "sparkSession"):
-        from matchwood.encode.arrow.events import as_table
+        from matchwood.encode.arrow.tables import as_table
 
         table = as_table(contexts)
         if table is None:

@@ -13,7 +13,15 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from matchwood.encode.arrow.values import Misfit, is_text, python_value, python_values, stored
+from matchwood.encode.arrow.tables import (
+    as_rows,
+    as_table,
+    plain_value,
+    readable,
+    table_rows,
+    whole_columns,
+)
+from matchwood.encode.arrow.values import Misfit, is_text, python_value, python_values
 from matchwood.encode.attribute import Attribute
 from matchwood.encode.attributes import Attributes
 from matchwood.encode.columns import column_keys, float_places, is_double
@@ -40,42 +48,18 @@ class Entries(NamedTuple):
     hi: np.ndarray | None = None  # where an entry's last key is not its first
 
 
-def as_table(frame: Any) -> pa.Table | None:
-    """Anything with Arrow's interface as a table; None when its columns mix types."""
-    if isinstance(frame, pa.Table):
-        return frame
-    if isinstance(frame, pa.RecordBatch):
-        return pa.Table.from_batches([frame])
-    try:
-        if hasattr(frame, "iloc"):  # pandas: its index is no attribute
-            return pa.Table.from_pandas(frame, preserve_index=False)
-        return pa.table(frame)
-    except (pa.ArrowException, TypeError, ValueError, OverflowError):
-        return None
-
-
-def as_rows(frame: Any) -> list[dict[str, Any]]:
-    """A data frame that Arrow cannot hold, row by row."""
-    if hasattr(frame, "to_dicts"):
-        rows: list[dict[str, Any]] = frame.to_dicts()
-        return rows
-    if not hasattr(frame, "to_dict") or not frame.columns.is_unique:
-        raise EventError(
-            f"expected a table with one column per name, found {type(frame).__name__} that Arrow "
-            "cannot read: rename or convert its columns"
-        )
-    return frame.astype(object).where(frame.notna(), None).to_dict("records")
-
-
 def encode_table(attributes: Attributes, frame: Any) -> EncodedEvents:
     """Encode a table of events."""
     table = as_table(frame)
     if table is None:
         return encode_events(attributes, as_rows(frame))
+    columns = whole_columns(table)
+    if columns is None:
+        return encode_events(attributes, table_rows(table))
     errors: dict[int, EventError] = {}
     entries: list[Entries] = []
     seen: set[int] = set()
-    for name, column in flat_columns(table):
+    for name, column in columns:
         attribute = attributes.by_name.get(name)
         if attribute is None or attribute.is_hidden:
             continue
@@ -89,14 +73,15 @@ def encode_table(attributes: Attributes, frame: Any) -> EncodedEvents:
     warnings: dict[int, list[EventError]] = {}
     unknown: dict[int, list[int]] = {}
     if attributes.computed:
-        entries += _computed_entries(attributes, table, warnings, unknown)
+        entries += _computed_entries(attributes, columns, table.num_rows, warnings, unknown)
     entries += absence_entries(attributes, entries, table.num_rows, unknown)
     return EncodedEvents(_assemble(entries, table.num_rows, errors), errors, warnings)
 
 
 def _computed_entries(
     attributes: Attributes,
-    table: pa.Table,
+    flat: Sequence[tuple[str, pa.Array]],
+    n: int,
     warnings: dict[int, list[EventError]],
     unknown: dict[int, list[int]],
 ) -> Iterator[Entries]:
@@ -104,17 +89,17 @@ def _computed_entries(
     every = attributes.computed.values()
     needed = {name.split(PATH)[0] for each in every for name in _inputs(each)}
     columns: dict[str, list[Any]] = {}
-    for name, column in flat_columns(table):
+    for name, column in flat:
         if name in needed:
             columns[name] = [plain_value(each) for each in python_values(column)]
-    nothing = [None] * table.num_rows
+    nothing = [None] * n
     plan = computing(attributes)
     for tests in plan.grouped:
         values = _input(columns, tests.name, nothing)
         yield from grouped_rows(attributes, tests, values, warnings)
     for attribute in plan.ordinary:
         inputs = [_input(columns, name, nothing) for name in _inputs(attribute)]
-        rows = zip(*inputs, strict=True) if inputs else [()] * table.num_rows
+        rows = zip(*inputs, strict=True) if inputs else [()] * n
         yield from computed_rows(attributes, attribute, enumerate(rows), warnings, unknown)
 
 
@@ -147,12 +132,6 @@ def _input(columns: dict[str, list[Any]], path: str, nothing: list[Any]) -> list
     for key in keys:
         values = [each.get(key) if isinstance(each, Mapping) else None for each in values]
     return values
-
-
-def plain_value(value: Any) -> Any:
-    """A value of Arrow as events have it: a map is a list of pairs there."""
-    is_pairs = isinstance(value, list) and value and isinstance(value[0], tuple)
-    return dict(value) if is_pairs else value
 
 
 def computed_rows(
@@ -192,45 +171,6 @@ def computed_rows(
         keys = np.array(lo, np.int64)
         last_keys = None if lo == hi else np.array(hi, np.int64)
         yield Entries(id_, np.array(at, np.int64), keys, last_keys)
-
-
-def readable(column: pa.Array) -> pa.Array:
-    """A column in one of the forms that `columns` reads."""
-    column = stored(column)
-    if pa.types.is_run_end_encoded(column.type):
-        return readable(pc.run_end_decode(column))
-    if pa.types.is_string_view(column.type):
-        return column.cast(pa.large_string())
-    if pa.types.is_dictionary(column.type):
-        words = readable(column.dictionary)
-        column = pa.DictionaryArray.from_arrays(column.indices, words)
-        return column.dictionary_decode() if words.null_count else column
-    return column
-
-
-def readable_table(table: pa.Table) -> pa.Table:
-    """A table whose columns are all in such a form."""
-
-    def column(each: pa.ChunkedArray) -> pa.ChunkedArray:
-        return pa.chunked_array([readable(chunk) for chunk in each.chunks])
-
-    columns = [column(each) if each.num_chunks else each for each in table.columns]
-    return pa.Table.from_arrays(columns, names=table.column_names)
-
-
-def flat_columns(table: pa.Table) -> Iterator[tuple[str, pa.Array]]:
-    """The columns of a table by name, structs first, then their fields by dotted names."""
-    for name, column in zip(table.column_names, table.columns, strict=True):
-        whole = column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
-        yield from _flat_column(name, whole)
-
-
-def _flat_column(name: str, array: pa.Array) -> Iterator[tuple[str, pa.Array]]:
-    array = stored(array)
-    yield name, array
-    if pa.types.is_struct(array.type):
-        for field, child in zip(array.type, array.flatten(), strict=True):
-            yield from _flat_column(f"{name}.{field.name}", child)
 
 
 def _column_entries(

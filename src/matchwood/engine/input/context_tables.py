@@ -39,7 +39,7 @@ def read_updates(store: ContextStore, contexts: Any) -> tuple[list[Any], Callabl
 
 
 def _from_table(store: ContextStore, frame: Any) -> tuple[list[Any], Callable[[], None]]:
-    from matchwood.encode.arrow.events import as_table, flat_columns
+    from matchwood.encode.arrow.tables import as_table, flat_columns
     from matchwood.encode.arrow.values import python_values
 
     table = as_table(frame)

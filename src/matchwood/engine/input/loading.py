@@ -106,7 +106,7 @@ def load_batches(subscriptions: Any, processes: int | None) -> Iterator[Chunk]:
     """Cut any accepted form of subscriptions into chunks."""
     subscriptions = collected(subscriptions)
     if hasattr(subscriptions, "__arrow_c_stream__") or hasattr(subscriptions, "__arrow_c_array__"):
-        from matchwood.encode.arrow.events import as_table, readable_table
+        from matchwood.encode.arrow.tables import as_table, readable_table
         from matchwood.encode.arrow.values import python_values
 
         table = as_table(subscriptions)

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from matchwood.encode.arrow.events import readable
+from matchwood.encode.arrow.tables import readable
 from matchwood.encode.arrow.values import is_text, python_values
 from matchwood.encode.leaves import ABSENT, OPERATORS
 from matchwood.encode.merge_kernels import BETWEEN, IN, NEGATED, PRESENT

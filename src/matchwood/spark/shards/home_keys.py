@@ -21,7 +21,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from matchwood.encode.arrow.events import flat_columns, readable
+from matchwood.encode.arrow.tables import flat_columns, readable
 from matchwood.encode.arrow.values import python_values
 from matchwood.encode.entry_events import EntryEvents
 from matchwood.encode.keys import WrongValue, plain_number
