@@ -3,6 +3,10 @@
 Safe range.  While the key of a cell is in it, k(e) of every entry that the cell is linked to stays
 in K(e).  It is found from K(e) by undoing operator and offset; adding an offset keeps the order of
 doubles, so the ends alone need to be tried.
+
+Empty k(e).  A value may leave its safe range while k(e) is empty, because another value is absent
+or crosses it, and K(e) stays.  K(e) then says nothing of that value, so for each cell of the entry
+only the present key is safe: the change that ends the emptiness is followed, whichever it is.
 """
 
 from __future__ import annotations
@@ -58,6 +62,7 @@ from matchwood.context.profile_kernels import (
     PREVIOUS_LINK,
     SIBLING,
     Profiles,
+    entry_range,
 )
 from matchwood.index.stabbing.marker_kernels import MAX_KEY, MIN_KEY, Structure
 from matchwood.kernel.jit import part
@@ -121,6 +126,10 @@ def _safe(x, at, e, key, row):
     what = profiles.leaf[at, WHAT]
     if is_of_context(what):
         return _safe_of_context(profiles.leaf, at, key)
+    if mode >= GBU and profiles.entry[e, 1] > 1:
+        lo, hi = entry_range(profiles, e, x.n_indexes, x.cells)
+        if lo > hi:
+            return key, key
     op, kind, offset = leaf_op(what), leaf_offset(what), profiles.leaf[at, LOW]
     other = offset
     if leaf_kind(what) == BAND:
@@ -173,6 +182,20 @@ def refresh_entry(x, e):
     while at >= 0:
         what = profiles.leaf[profiles.link[at, LEAF], WHAT]
         refresh(x, row, linked_col(what))
+        at = np.int64(profiles.link[at, SIBLING])
+
+
+@part
+def tighten(x, e):
+    """Let only the present keys be safe in cells of relations of an entry whose k(e) is empty."""
+    profiles, cells = x.profiles, x.cells
+    row = profiles.row[e // x.n_indexes]
+    at = np.int64(profiles.entry[e, 2])
+    while at >= 0:
+        what = profiles.leaf[profiles.link[at, LEAF], WHAT]
+        if not is_of_context(what):
+            cell = cells[row, linked_col(what)]
+            cell[SAFE_LO], cell[SAFE_HI] = cell[KEY], cell[KEY]
         at = np.int64(profiles.link[at, SIBLING])
 
 

@@ -31,6 +31,7 @@ from matchwood.context.safe_range_kernels import (
     link_entry,
     refresh,
     refresh_entry,
+    tighten,
     unlink_entry,
 )
 from matchwood.context.skip_list_box_kernels import put_boxed
@@ -140,6 +141,8 @@ def _follow(x, row, col, policy, work):
             work[WIDENED] += growth > AS_PUBLISHED
             refresh_entry(x, e)  # this cell, too
             has_moved = True
+        elif lo > hi and profiles.entry[e, 1] > 1:
+            tighten(x, e)
         at = np.int64(profiles.link[at, NEXT_LINK])
     if not has_moved:
         refresh(x, row, col)
