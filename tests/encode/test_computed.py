@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import enum
 import itertools
+import json
 import uuid
 from collections import namedtuple
 from datetime import UTC, datetime
@@ -22,6 +23,8 @@ from inside import is_bound, view_of
 from matchwood.encode.computing import computing
 from matchwood.encode.dicts.events import LONGEST, MOST_VALUES
 from matchwood.encode.entry_events import EntryEvents
+from matchwood.encode.events import AT_ONCE
+from matchwood.encode.json.events import JsonLines
 from matchwood.lang.functions.evaluate import Formula
 
 EVENT = {
@@ -303,6 +306,39 @@ def test_values_that_hardly_come_again_give_each_computed_attribute_one_entry():
         assert found.to_pylist() == general.to_pylist()
         assert found.warnings.keys() == general.warnings.keys()
     assert [m.match(each) for each in events[-200:]] == general.to_pylist()[-200:]
+
+
+@pytest.mark.parametrize("is_json", [False, True])
+def test_a_batch_computes_as_one_event_does_and_names_the_events_that_fail(is_json):
+    m = mw.Matcher()
+    m.add(1, "a / b > 2 AND lower(s) = 'x'")
+    m.add(2, "a * b = 6 OR upper(s) IS NULL")
+    m.add(3, "user.m['k'] + a > 3 AND size(tags) = 1")
+    m.add(4, "a + b > 1000000 OR coalesce(a, b, 7) = 7")
+    odd: list[dict[str, Any]] = [
+        {"b": 0}, {"a": "3"}, {"s": 7}, {"tags": "x"}, {"a": None}, {"user": {"m": {"k": 2.5}}},
+        {"a": [1]}, {"a": 2**70}, {"user": {"m": None}}, {"b": 1.5}, {"a": True}, {},
+    ]  # fmt: skip
+    plain = {"a": 4, "b": 1, "s": "X", "tags": ["t"], "user": {"m": {"k": 1}}}
+    events = [{**plain, **odd[i * 7 % 12], "n": i} for i in range(2 * AT_ONCE + 100)]
+    events += [{**plain, "a": i, "b": i // 2} for i in range(3 * MOST_VALUES)]  # hardly come again
+    events += [{**plain, "a": i, "b": float(i)} for i in range(40)]
+    if not is_json:
+        events[5] = events[AT_ONCE + 5] = General(events[5])  # left by compiled code
+    scan = mw.Matcher("scan")
+    for id_, each in m.items():
+        scan.add(id_, each.text)
+    general = scan.match_many(list(map(General, events)))
+    for _ in range(2):
+        given: Any = JsonLines(map(json.dumps, events)) if is_json else events
+        found = m.match_many(given)
+        assert found.to_pylist() == general.to_pylist()
+        assert {n: sorted(map(str, each)) for n, each in found.warnings.items()} == {
+            n: sorted(map(str, each)) for n, each in general.warnings.items()
+        }
+    counted, once = m.stats(), scan.stats()
+    assert counted["failed"] == {name: 2 * n for name, n in once["failed"].items()}
+    assert counted["unknown"] == {name: 2 * n for name, n in once["unknown"].items()}
 
 
 def test_a_computed_attribute_beside_a_context_is_read_in_every_way():

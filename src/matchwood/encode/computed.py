@@ -128,7 +128,3 @@ def true_of(
         except EventError as error:
             problems.append(error)
     return found
-
-
-TYPE_OF_CLASS = {kind: name for kind, name in PLAIN_TYPES.items() if kind is not int}
-"""The types of values that their class tells: an int may have more than 64 bits."""

@@ -13,17 +13,19 @@ A dict goes one of three ways, all with the same result:
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from matchwood.encode.attribute import Attribute
 from matchwood.encode.attributes import Attributes
-from matchwood.encode.computing import computing, follows_context
+from matchwood.encode.computing import computing
 from matchwood.encode.dicts.events import PLAIN, DictReader, Made, Shape
 from matchwood.encode.event_batch import EncodedEvents, EventBatch, batch_of, batch_with, merged
 from matchwood.encode.interval_events import KeySets, interval_entries
+from matchwood.encode.known import follows_context
 from matchwood.encode.plain_values import as_mapping, is_record, plain
 from matchwood.encode.value_entries import Entry, value_entries
 from matchwood.errors import EventError
@@ -33,6 +35,9 @@ __all__ = ["EncodedEvents", "EventBatch", "encode_event", "encode_events"]
 
 if TYPE_CHECKING:
     from matchwood.encode.dicts.plan import DictPlan
+
+AT_ONCE = 1_024
+"""Events whose computed attributes are found together, one formula after the other."""
 
 MAX_NESTING = 50
 """Deepest nesting of mappings inside an event."""
@@ -199,16 +204,20 @@ def with_computed(
     warnings: dict[int, list[EventError]] = {}
     if not attributes.computed:
         return EncodedEvents(batch, {}, warnings)
-    added: list[bytes] = []
+    added = [b""] * len(is_left)
     plan = computing(attributes)
-    for number, event in enumerate(events):
-        if is_left[number]:
-            added.append(b"")
-            continue
-        problems: list[EventError] = []
-        added.append(plan.packed(event, problems))
-        if problems:
-            warnings[number] = problems
+    given = iter(events)
+    for first in range(0, len(is_left), AT_ONCE):
+        left = is_left[first : first + AT_ONCE]
+        read = list(islice(given, len(left)))
+        numbers: Sequence[int] = range(first, first + len(left))
+        if any(left):
+            numbers = [number for number, each in zip(numbers, left, strict=True) if not each]
+            read = [read[number - first] for number in numbers]
+        problems: dict[int, list[EventError]] = {}
+        for number, entries in zip(numbers, plan.packed_many(read, problems), strict=True):
+            added[number] = entries
+        warnings.update({numbers[i]: problems[i] for i in sorted(problems)})
     return EncodedEvents(batch_with(batch, added), {}, warnings)
 
 

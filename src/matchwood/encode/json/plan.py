@@ -15,7 +15,6 @@ import numpy as np
 from matchwood.encode.attribute import Attribute
 from matchwood.encode.attributes import Attributes
 from matchwood.encode.columns import NumberLabels, StringTable, number_labels, string_table
-from matchwood.encode.computing import follows_context
 from matchwood.encode.json.key_kernels import (
     AS_FLOAT,
     AS_IS,
@@ -35,6 +34,7 @@ from matchwood.encode.json.paths import make_paths
 from matchwood.encode.json.walk_kernels import NONE, Paths
 from matchwood.encode.keys import DictionaryKeys
 from matchwood.encode.kinds import is_internal
+from matchwood.encode.known import follows_context
 from matchwood.kernel.byte_kernels import PADDING
 
 _ACTIONS = {

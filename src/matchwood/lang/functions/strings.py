@@ -15,7 +15,9 @@ _GROUP = "strings"
 
 
 def _substr(text: str, start: int, length: int = 2**31 - 1) -> str:
-    first = start - 1 if start > 0 else len(text) + start if start < 0 else 0
+    if start > 0 and length >= 0:  # the usual case
+        return text[start - 1 : start - 1 + length]
+    first = len(text) + start if start < 0 else max(start - 1, 0)
     last = first + length
     if last <= first:
         return ""
