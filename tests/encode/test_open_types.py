@@ -199,6 +199,31 @@ def test_a_strict_schema_refuses_unknown_names_with_the_nearest(tmp_path):
     assert m.match({"user": {"age": 3}}) == ["struct"]
 
 
+@pytest.mark.parametrize(
+    ("text", "wrong"),
+    [
+        ("price * qty > 3", None), ("price < qty", None), ("user.age + 1 > 3", None),
+        ("sent + INTERVAL 1 DAY < TIMESTAMP '2026-01-01'", None), ("lower(name) = 'x'", None),
+        ("coalesce(user.age, 0) = 3", None), ("user['age'] = 3", None),
+        ("NOT (price + 1 IS NULL)", None),
+        ("prcie * 2 > 3", "'prcie': did you mean 'price'"),
+        ("price < qtty", "'qtty': did you mean"),
+        ("lower(nmae) = 'x'", "'nmae': did you mean 'name'"),
+        ("exists(tags, t -> t > 3)", "'tags'"),
+        ("CASE WHEN prcie > 1 THEN 1 ELSE price END = 1", "'prcie'"),
+    ],
+)  # fmt: skip
+def test_a_strict_schema_looks_at_what_computed_attributes_read(text, wrong):
+    types = {"price": "float", "qty": "int", "user": {"age": "int"}, "name": "string"}
+    m = mw.Matcher(schema=mw.Schema({**types, "sent": "timestamp"}, strict=True))
+    if wrong is None:
+        m.add(1, text)
+        assert len(m) == 1
+    else:
+        with pytest.raises(mw.SchemaError, match=wrong):
+            m.add(1, text)
+
+
 def test_constants_of_several_kinds_in_one_list_are_refused():
     m = mw.Matcher()
     with pytest.raises(mw.SchemaError, match="of one kind"):

@@ -26,6 +26,7 @@ from matchwood.encode.row_kinds import plain_kinds
 from matchwood.encode.schema import TYPES, accepts, coerced, literal_type
 from matchwood.errors import SchemaError
 from matchwood.lang.names import is_context
+from matchwood.lang.scalars import attributes_of, is_computed, tree_of
 from matchwood.lang.truth import kind_of_constants
 
 _SMALL = 64
@@ -188,16 +189,17 @@ def _kind_of_row(batch: LeafBatch, row: int, name: str, are_numbers: bool) -> st
 
 
 def _check_names(batch: LeafBatch, attributes: Attributes, names: list[str]) -> None:
-    """Refuse names that a strict schema does not declare."""
+    """Refuse names that a strict schema does not declare, those in computed attributes, too."""
     if not attributes.declared.is_strict:
         return
     for row, code in enumerate(batch.attr):
         name = split(names[code])[0]
-        problem = None
-        if not is_context(name) and name not in attributes.column_types:
-            problem = attributes.declared.check_name(name)
-        if problem is not None:
-            raise SchemaError(problem, position=batch.position[row])
+        for each in attributes_of(tree_of(name)) if is_computed(name) else (name,):
+            if is_context(each) or each in attributes.column_types:
+                continue
+            problem = attributes.declared.check_name(each)
+            if problem is not None:
+                raise SchemaError(problem, position=batch.position[row])
 
 
 _OF_NAME = frozenset((ABSENT, PRESENT, REFERENCE))
