@@ -157,6 +157,36 @@ class Calls:
         nested = self.nested("day")
         return nested or self.pick("d", "e", "DATE '2024-03-31'", "date_add(d, 3)")
 
+    def days(self) -> str:
+        n = self.rng.randrange(-70, 70)
+        return self.pick(f"INTERVAL {n} DAY", f"INTERVAL '{n}' DAYS", f"INTERVAL -'{n}' day",
+                         f"INTERVAL {n} weeks", "INTERVAL '30 days'")  # fmt: skip
+
+    def interval(self) -> str:
+        """Days and times; `days` alone are another type."""
+        n, hour, minute = (self.rng.randrange(most) for most in (800, 24, 60))
+        sign = self.pick("", "-")
+        return self.pick(
+            f"INTERVAL {sign}{n} HOURS", f"INTERVAL '{sign}{n}' MINUTE",
+            f"INTERVAL {sign}{n}.5 SECOND",
+            f"INTERVAL {sign}{n} day {hour} hours",
+            f"INTERVAL {n} millisecond {sign}{hour} minutes",
+            f"INTERVAL '{sign}{n} {hour}:{minute:02d}:04.25' DAY TO SECOND",
+            f"INTERVAL '{sign}{n}:{minute}' HOUR TO MINUTE", f"INTERVAL '{n} day {minute} seconds'",
+            f"INTERVAL {sign}'{n} {hour:02d}' DAY TO HOUR", self.days(),
+            f"(INTERVAL {n} DAY - INTERVAL {hour} HOUR)",
+            f"- INTERVAL '{n}:{minute}.000001' MINUTE TO SECOND",
+        )  # fmt: skip
+
+    def months(self) -> str:
+        n, month = self.rng.randrange(30), self.rng.randrange(12)
+        sign = self.pick("", "-")
+        return self.pick(
+            f"INTERVAL {sign}{n} MONTHS", f"INTERVAL '{sign}{n}' YEAR", f"INTERVAL '{month} month'",
+            f"INTERVAL '{sign}{n}-{month}' YEAR TO MONTH",
+            f"INTERVAL {n} years {sign}{month} months",
+        )  # fmt: skip
+
     def moment(self) -> str:
         return self.nested("moment") or self.pick(
             "ts", "ts", "TIMESTAMP '2024-01-01 05:06:07.5Z'", "cast(d AS timestamp)"
@@ -310,9 +340,37 @@ CALLS: dict[str, Callable[[Calls], str]] = {
     "array_min": lambda c: c.pick("array_min(nums)", "array_min(tags)"),
     "array_max": lambda c: c.pick("array_max(nums)", "array_max(tags)"),
     "exists": lambda c: c.pick(f"exists(nums, v -> v > {c.small()})", "exists(tags, v -> v = s)"),
+    "moment+interval": lambda c: c.pick(
+        f"{c.moment()} {c.pick('+', '-')} {c.pick(c.interval(), c.months())}",
+        f"{c.interval()} + {c.moment()}", f"{c.moment()} + j * {c.interval()}",
+    ),
+    "day+interval": lambda c: c.pick(
+        f"{c.day()} {c.pick('+', '-')} {c.pick(c.interval(), c.days(), c.months())}",
+        f"{c.pick(c.interval(), c.days(), c.months())} + {c.day()}",
+        f"{c.day()} {c.pick('+', '-')} {c.small()}",
+    ),
+    "text+interval": lambda c: c.pick(
+        f"'{c.rng.choice(MOMENT_TEXTS)}' {c.pick('+', '-')} {c.interval()} < {c.moment()}",
+        f"cast({c.pick('d', 'ts')} AS string) {c.pick('+', '-')} {c.interval()}",
+    ),
+    "moment-moment": lambda c: c.pick(
+        f"{c.moment()} - {c.pick(c.moment(), c.day())}", f"{c.day()} - {c.pick(c.moment(), c.day())}",  # noqa: E501
+        f"{c.interval()} {c.pick('+', '-')} {c.interval()}",
+        f"{c.moment()} - '{c.rng.choice(MOMENT_TEXTS)}'", f"- ({c.moment()} - {c.moment()})",
+        f"abs({c.moment()} - {c.moment()})", f"coalesce({c.day()} - {c.day()}, {c.interval()})",
+    ),
+    "interval<interval": lambda c: c.pick(
+        f"{c.moment()} - {c.moment()} {c.pick('<', '=', '>=', '<=>')} {c.interval()}",
+        f"{c.day()} - {c.day()} {c.pick('<', '=', '<>')} {c.pick(c.interval(), c.days())}",
+        f"{c.moment()} - {c.moment()} BETWEEN {c.interval()} AND {c.days()}",
+        f"{c.months()} > CASE WHEN {c.boolean()} THEN {c.months()} ELSE {c.months()} * j END",
+        f"greatest({c.months()}, {c.months()}) = if({c.boolean()}, {c.months()}, {c.months()})",
+        f"{c.day()} - {c.day()} IN ({c.days()}, {c.interval()})",
+    ),
     "forall": lambda c: c.pick(f"forall(nums, v -> v > {c.small()})", "forall(tags, v -> v < s)"),
 }  # fmt: skip
 """A call of each function, and of each operator."""
+MOMENT_TEXTS = ["2024-02-29", "2024-02-29 12:30:00", "2023-12-31T23:59:59.999Z", "2024-01-31 1:2:3"]
 TRUNCS = ["YEAR", "quarter", "MONTH", "week", "DD", "HOUR", "minute", "SECOND", "MILLISECOND", "no"]
 GIVES = {
     "integer": "length instr locate year month day dayofweek weekday dayofyear weekofyear hour "
@@ -324,6 +382,6 @@ GIVES = {
     "boolean": "= <> < <= > >= <=> and or not in like rlike isnan isnull startswith endswith "
     "contains array_contains arrays_overlap exists forall map_contains_key",
     "day": "date_add date_sub add_months last_day trunc to_date",
-    "moment": "date_trunc",
+    "moment": "date_trunc moment+interval",
 }
 """Calls by the type that they give."""

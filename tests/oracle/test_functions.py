@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from random import Random
 from typing import Any
@@ -17,6 +17,7 @@ from matchwood.encode.computed import find_value
 from matchwood.errors import ParseError
 from matchwood.lang.functions.evaluate import FUNCTIONS, Failed, Formula, TypeProblem
 from matchwood.lang.general import read_scalar
+from matchwood.lang.intervals import Interval
 from matchwood.lang.lower import settled
 from matchwood.lang.scalars import text_of
 from oracle.functions import CALLS, COLUMNS, Calls, events
@@ -51,6 +52,8 @@ def same(mine: Any, spark: Any) -> bool:
         return mine is spark
     if isinstance(spark, datetime):
         return bool(mine == spark.replace(tzinfo=UTC) if spark.tzinfo is None else mine == spark)
+    if isinstance(spark, timedelta):
+        return isinstance(mine, Interval) and timedelta(microseconds=mine.amount) == spark
     if isinstance(spark, float):
         return isinstance(mine, float) and (mine == spark or (mine != mine and math.isnan(spark)))
     if isinstance(spark, Decimal):

@@ -9,6 +9,7 @@ Laws:
     x ILIKE 'A%'            ->  lower(x) LIKE 'a%'
     x LIKE ANY ('a', 'b')   ->  x LIKE 'a' OR x LIKE 'b'        ALL  ->  AND
     a < b + 3               ->  the computed attribute `a < b + 3` is TRUE
+    b - a > INTERVAL '1' DAY  ->  likewise: intervals are compared, and are no keys of an index
     f(constants)            ->  its value
 """
 
@@ -18,6 +19,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+from matchwood.lang.intervals import Interval
 from matchwood.lang.names import CONTEXT, is_context
 from matchwood.lang.nodes import (
     FLIPPED_OP,
@@ -93,6 +95,7 @@ class Lowering(Settling):
         is_known, bottom = self._constant(low)
         is_known_too, top = self._constant(high)
         are_known = is_known and is_known_too and bottom is not None and top is not None
+        are_known = are_known and not isinstance(bottom, Interval)
         if are_known and not self._constant(subject)[0]:
             return Between(self._name(subject), bottom, top, False, at)
         sides = (Call(">=", (subject, low)), Call("<=", (subject, high)))
@@ -129,6 +132,8 @@ class Lowering(Settling):
             value, other = (high, left) if right_known else (low, right)
             if value is None:
                 return Const(None, at)
+            if isinstance(value, Interval):
+                return Comparison(self._name(node), "=", True, at)
             op = node.name if right_known else FLIPPED_OP[node.name]
             return Comparison(self._name(other), op, value, at)
         related = self._relation(left, node.name, right, at)
@@ -173,6 +178,8 @@ class Lowering(Settling):
                 continue
             if value is None:
                 return self._is_null(Call("isnull", (one,)), at)
+            if isinstance(value, Interval):
+                break
             if not isinstance(value, bool):
                 return is_true(Comparison(self._name(one), "=", value, at))
             inner = self._truth(one)
@@ -199,7 +206,8 @@ class Lowering(Settling):
     def _in(self, node: Call, at: int) -> Expr:
         subject, *items = node.args
         known = [self._constant(each) for each in items]
-        if self._constant(subject)[0]:
+        is_computed = any(isinstance(value, Interval) for _, value in known)
+        if is_computed or self._constant(subject)[0]:
             return self._bare(node, at)
         if all(is_known for is_known, _ in known):
             values = tuple([v for _, v in known])

@@ -11,11 +11,14 @@ from matchwood.lang.functions import evaluate  # noqa: F401 - which puts all fun
 from matchwood.lang.functions.casts import TYPE_NAMES
 from matchwood.lang.functions.registry import find, nearest
 from matchwood.lang.hints import AGGREGATES, NOT_DETERMINISTIC
+from matchwood.lang.intervals import HINT, UNITS, read_range, read_units
 from matchwood.lang.literals import LiteralError, number
 from matchwood.lang.reading import QUOTES, TokenReader
 from matchwood.lang.scalars import Attr, Cast, Lambda, Lit, Scalar, Var
-from matchwood.lang.tokens import END, OPERATORS, WORDS
+from matchwood.lang.tokens import END, WORDS
 from matchwood.lang.values import CONSTANTS, is_name, is_typed, literal
+
+DIGITS = "0123456789"
 
 
 class OperandReader(TokenReader):
@@ -45,9 +48,8 @@ class OperandReader(TokenReader):
             return self._case()
         if word in ("CAST", "TRY_CAST") and self._tokens[first + 1] == "(":
             return self._cast(word == "TRY_CAST")
-        if word == "INTERVAL" and self._tokens[first + 1] not in OPERATORS:
-            hint = "intervals are not part of the language: use date_add, or compare with a literal"
-            raise self._source.expected(first, "a value", hint)
+        if word == "INTERVAL" and self._is_interval():
+            return self._interval()
         if WORDS.get(token) in CONSTANTS:
             self._at += 1
             return self._made(Lit(CONSTANTS[WORDS[token]]), first)
@@ -69,6 +71,60 @@ class OperandReader(TokenReader):
         first = self._at
         value, self._at = literal(self._source, first)
         return self._made(Lit(value), first)
+
+    def _is_interval(self) -> bool:
+        """Whether the word INTERVAL begins a literal; else it names an attribute."""
+        at = self._at + 1
+        if self._tokens[at][0] in QUOTES or self._tokens[at][0] in DIGITS:
+            return True
+        at += self._tokens[at] in ("+", "-")  # interval - 1: an attribute, without a unit behind
+        token = self._tokens[at]
+        is_amount = token[-1] in DIGITS + QUOTES and token[0] in DIGITS + QUOTES + "+-"
+        return is_amount and self._tokens[at + 1].upper() in UNITS
+
+    def _interval(self) -> Scalar:
+        """`INTERVAL 1 day 2 hours`, `INTERVAL '1 02:03' DAY TO MINUTE`, `INTERVAL '1 day'`."""
+        first = self._at
+        self._at += 1
+        pairs: list[tuple[str, str]] = []
+        try:
+            while (text := self._amount()) is not None:
+                word = self._word()
+                if self._word(1) == "TO" and not pairs:
+                    value = read_range(text, word, self._word(2))
+                    self._at += 3
+                    return self._made(Lit(value), first)
+                if word not in UNITS and not pairs:  # the units are in the text
+                    words = text.split()
+                    if len(words) < 2:
+                        raise self._source.expected(self._at, "a unit such as DAY", HINT)
+                    pairs = list(zip(words[::2], [*words[1::2], ""], strict=False))
+                    break
+                pairs.append((text, word))
+                self._at += 1
+            return self._made(Lit(read_units(pairs)), first)
+        except LiteralError as error:
+            raise self._source.error(first, str(error)) from None
+
+    def _amount(self) -> str | None:
+        """A number or a string with its sign, which a unit follows unless it is the first."""
+        at = self._at
+        token = self._tokens[at]
+        sign = token if token in ("+", "-") else ""
+        at += len(sign)
+        token = self._tokens[at]
+        is_first = self._tokens[at - 1 - len(sign)].upper() == "INTERVAL"
+        is_amount = token[-1] in DIGITS + QUOTES and token[0] in DIGITS + QUOTES + "+-rR"
+        if not is_amount or not (is_first or self._tokens[at + 1].upper() in UNITS):
+            return None
+        if token[-1] in QUOTES:
+            token, at = str(literal(self._source, at)[0]), at + 1
+        else:
+            at += 1
+        self._at = at
+        if sign != "-":
+            return token
+        return token[1:] if token.startswith("-") else f"-{token}"
 
     def _number(self) -> Scalar:
         first = self._at

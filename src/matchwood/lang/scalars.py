@@ -20,6 +20,8 @@ from decimal import Decimal
 from typing import Any
 from weakref import WeakValueDictionary
 
+from matchwood.lang.intervals import Interval
+
 COMPUTED = "\0"
 """What the name of a computed attribute begins with."""
 
@@ -213,6 +215,8 @@ def literal_text(value: Any) -> str:
     """A constant as text that reads back as the same constant of the same type."""
     from matchwood.lang.printer import Printer
 
+    if isinstance(value, Interval):
+        return str(value)
     if isinstance(value, Decimal):
         text = format(value, "f")
         return text if "." in text else f"{text}BD"

@@ -16,6 +16,7 @@ from matchwood.errors import ParseError
 from matchwood.lang.functions.evaluate import Failed, TypeProblem, Types, bind
 from matchwood.lang.functions.regex import RegexProblem, regex
 from matchwood.lang.functions.types import literal_type
+from matchwood.lang.intervals import Interval
 from matchwood.lang.literals import LiteralError
 from matchwood.lang.names import is_context
 from matchwood.lang.patterns import canonical
@@ -171,8 +172,10 @@ class Settling:
         return True, self._value(value, node)
 
     def _value(self, value: Any, node: Scalar) -> Any:
+        if value is None or isinstance(value, Interval):
+            return value
         try:
-            return None if value is None else as_value(value)
+            return as_value(value)
         except ParseError as error:
             raise self._error(str(error.args[0] if error.args else error), node) from None
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from matchwood.errors import ParseError
+from matchwood.lang.intervals import HINT
 from matchwood.lang.names import problem
 from matchwood.lang.tokens import END, MAX_TEXT, PART, WORDS, tokenize
 
@@ -35,7 +36,7 @@ _HINTS = {
 
 _BEFORE = {
     "SELECT": "a condition sees one event: it has no subqueries",
-    "INTERVAL": "intervals are not part of the language: use date_add, or compare with a literal",
+    "INTERVAL": HINT,
 }
 """What is wrong with the word before a token that nothing fits."""
 

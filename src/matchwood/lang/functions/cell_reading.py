@@ -20,6 +20,7 @@ from typing import Any
 
 from matchwood.lang.cells import CELL, read_cell
 from matchwood.lang.functions.registry import FUNCTIONS, spread
+from matchwood.lang.intervals import Interval
 from matchwood.lang.scalars import CONDITIONS, Attr, Call, Cast, Lambda, Lit, Scalar
 
 NUMBER, BOOL, TEXT = "number", "bool", "string"
@@ -100,6 +101,8 @@ class CellReading:
             return [found] * len(args)
         if name in ("and", "or", "not"):
             return [BOOL] * len(args)
+        if name in ("+", "-") and _has_interval(args):
+            return [TEXT] * len(args)
         if name == "isnull" or name not in FUNCTIONS:
             return [CELL] * len(args)
         if name in ("concat", "||", "reverse"):
@@ -107,6 +110,15 @@ class CellReading:
         if name == "array_contains":
             return [CELL, _common(args[1:]) or CELL]
         return [_TYPES.get(each, CELL) for each in spread(FUNCTIONS[name].takes, len(args))]
+
+
+def _has_interval(nodes: Collection[Scalar]) -> bool:
+    """Whether one of some trees is an interval: what it is added to is a date or a timestamp."""
+    return any(
+        (isinstance(each, Lit) and isinstance(each.value, Interval))
+        or (isinstance(each, Call) and each.name in ("*", "negative") and _has_interval(each.args))
+        for each in nodes
+    )
 
 
 def _common(nodes: Collection[Scalar]) -> str | None:
@@ -132,5 +144,7 @@ def _kind(node: Scalar) -> str | None:
         return _common(node.args[1:-1:2] + node.args[-1:] if node.name == "case" else node.args[1:])
     if node.name in _COMPARED:
         return _common(node.args)
+    if node.name in ("+", "-") and _has_interval(node.args):
+        return TEXT
     function = FUNCTIONS.get(node.name)
     return None if function is None else _TYPES.get(function.gives or "")

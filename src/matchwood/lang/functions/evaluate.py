@@ -19,7 +19,14 @@ from decimal import Decimal
 from typing import Any
 
 from matchwood.lang.cells import CELL, Cell
-from matchwood.lang.functions import choices, collections, conditions, strings, times
+from matchwood.lang.functions import (
+    choices,
+    collections,
+    conditions,
+    intervals,
+    strings,
+    times,
+)
 from matchwood.lang.functions.binding import Get, Row, Types, bind
 from matchwood.lang.functions.cell_reading import CellReading
 from matchwood.lang.functions.registry import FUNCTIONS
@@ -35,7 +42,7 @@ from matchwood.lang.scalars import Attr, Call, Cast, Lambda, Lit, Scalar, parts,
 
 __all__ = [
     "FUNCTIONS", "Failed", "Formula", "TypeProblem", "Types", "bind", "choices", "collections",
-    "conditions", "strings", "times",
+    "conditions", "intervals", "strings", "times",
 ]  # fmt: skip
 
 MAX_PLANS = 64

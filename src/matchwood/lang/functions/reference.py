@@ -38,7 +38,10 @@ CONSTRUCTS: tuple[tuple[str, str, str, str], ...] = (
     ("lambdas `t -> t > 3`", "differs", "exists(a, t -> t > 3)", "in `exists` and `forall` alone"),
     ("`x::type`", "no", "a::int = 1", "write cast"),
     ("`& | ^ ~ << >>`", "no", "a & 1 = 1", ""),
-    ("intervals, date arithmetic with `+`", "no", "a + INTERVAL 1 DAY > b", "use date_add"),
+    ("`INTERVAL 1 DAY`, `INTERVAL '1-2' YEAR TO MONTH`; dates and timestamps with `+` and `-`",
+     "differs", "ts - INTERVAL 1 day 2 hours > b - a",
+     ("times whole numbers alone, no cast, no `/`; results lie in the years 1 to 9999; the "
+      "difference of two strings takes casts")),
     ("`EXTRACT(... FROM ...)`, `TRIM(BOTH ...)`, `SUBSTRING(... FROM ...)`", "no",
      "extract(YEAR FROM a) = 2026", "use year(), trim(), substr()"),
     ("aggregates, windows, subqueries, generators", "no", "count(a) > 1",

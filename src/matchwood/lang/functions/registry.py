@@ -13,7 +13,7 @@ raises TypeProblem for types that the function does not take.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from typing import Any
 
@@ -84,6 +84,18 @@ def define(
         name, wanted, bind or converting, gives, sees_null, group, tuple(aliases.split())
     )
     ALIASES.update(dict.fromkeys(aliases.split(), name))
+
+
+def extend(
+    name: str, takes_it: Callable[[Any], bool], bind: Callable[[Sequence[Any]], Binding]
+) -> None:
+    """Bind a function that is on the list in another way if an argument is of such a type."""
+    function = FUNCTIONS[name]
+
+    def either(types: Sequence[Any]) -> Binding:
+        return bind(types) if any(map(takes_it, types)) else function.bind(types)
+
+    FUNCTIONS[name] = replace(function, bind=either)
 
 
 def spread(wanted: tuple[str, ...], n: int) -> list[str]:

@@ -13,14 +13,14 @@ from matchwood.lang.functions.types import Failed
 _GROUP = "dates and timestamps"
 
 
-def _moved(day: date, days: int) -> date:
+def moved(day: date, days: int) -> date:
     try:
         return day + timedelta(days=days)
     except OverflowError:
         raise Failed("a day outside the years 1 to 9999") from None
 
 
-def _months_later(day: date, months: int) -> date:
+def months_later(day: date, months: int) -> date:
     month = day.year * 12 + day.month - 1 + months
     year, month = divmod(month, 12)
     if not 1 <= year <= 9999:
@@ -51,7 +51,7 @@ _CLOCK_UNITS = {
 
 def _first_day(unit: str, day: date) -> date:
     if unit == "week":
-        return _moved(day, -day.weekday())
+        return moved(day, -day.weekday())
     month = 1 if unit == "year" else day.month
     if unit == "quarter":
         month = (day.month - 1) // 3 * 3 + 1
@@ -109,12 +109,12 @@ define("weekofyear", "date", "int", lambda day: day.isocalendar()[1], group=_GRO
 define("hour", "timestamp", "int", group=_GROUP, bind=_day_or_moment("hour"))
 define("minute", "timestamp", "int", group=_GROUP, bind=_day_or_moment("minute"))
 define("second", "timestamp", "int", group=_GROUP, bind=_day_or_moment("second"))
-define("date_add", "date int", "date", _moved, group=_GROUP, aliases="dateadd")
-define("date_sub", "date int", "date", lambda day, n: _moved(day, -n), group=_GROUP)
+define("date_add", "date int", "date", moved, group=_GROUP, aliases="dateadd")
+define("date_sub", "date int", "date", lambda day, n: moved(day, -n), group=_GROUP)
 define("datediff", "date date", "int", lambda a, b: (a - b).days, group=_GROUP,
        aliases="date_diff")  # fmt: skip
-define("add_months", "date int", "date", _months_later, group=_GROUP)
-define("last_day", "date", "date", lambda day: _moved(_months_later(day.replace(day=1), 1), -1),
+define("add_months", "date int", "date", months_later, group=_GROUP)
+define("last_day", "date", "date", lambda day: moved(months_later(day.replace(day=1), 1), -1),
        group=_GROUP)  # fmt: skip
 define("make_date", "int int int", "date", _make_date, group=_GROUP)
 define("trunc", "date string", "date", _trunc, group=_GROUP)

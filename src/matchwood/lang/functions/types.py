@@ -13,6 +13,7 @@ from decimal import ROUND_HALF_UP, Context, Decimal, localcontext
 from typing import Any, NamedTuple
 
 from matchwood.lang.cells import CELL, Cell
+from matchwood.lang.intervals import Interval, Span, wider
 
 INT_MIN, INT_MAX = -(2**31), 2**31 - 1
 LONG_MIN, LONG_MAX = -(2**63), 2**63 - 1
@@ -119,6 +120,8 @@ PLAIN_TYPES: dict[type, str] = {
 
 def literal_type(value: Any) -> Any:
     """The type of a constant."""
+    if isinstance(value, Interval):
+        return value.type
     if isinstance(value, int) and not isinstance(value, bool) and INT_MIN <= value <= INT_MAX:
         return "int"
     return type_of(value)
@@ -167,6 +170,8 @@ def common(left: Any, right: Any) -> Any:
         return "bigint"
     if {left, right} == {"date", "timestamp"}:
         return "timestamp"
+    if isinstance(left, Span) and isinstance(right, Span) and left.kind == right.kind:
+        return wider(left, right)
     if isinstance(left, Arr) and isinstance(right, Arr):
         return Arr(common(left.element, right.element))
     raise TypeProblem(f"{left} beside {right}")
@@ -201,6 +206,8 @@ def convert(kind: Any, to: Any) -> Any:
         from matchwood.lang.functions.casts import midnight
 
         return midnight
+    if isinstance(to, Span):
+        return lambda value: Interval(value.amount, to)
     if isinstance(to, Arr) and isinstance(kind, Arr):
         inner = convert(kind.element, to.element)
         if inner is None:
