@@ -6,11 +6,13 @@ import numpy as np
 
 from matchwood.encode.expressions import ExpressionTable
 from matchwood.encode.predicate_kernels import PredicateLayout
+from matchwood.errors import IndexBuildError
 from matchwood.index.blocks.build import empty_structure as no_blocks
 from matchwood.index.blocks.build import make_codes
 from matchwood.index.blocks.words import Codes
 from matchwood.index.terms.leaves import NO_LEAF, put_leaves
 from matchwood.index.terms.odds import count_leaves, find_hulls, find_odds
+from matchwood.index.terms.pieces import Leaves, measure_pieces, write_pieces
 from matchwood.index.terms.split import (
     GROWTH,
     N_RESTS,
@@ -24,9 +26,12 @@ from matchwood.index.terms.split import (
     enter_rests,
     split_expressions,
 )
-from matchwood.index.terms.words import GROUP, REST, SLOTS, SURE, Structure, Terms, Tree
+from matchwood.index.terms.words import HEAD, LEAF, REST, SLOTS, Structure, Terms, Tree
 from matchwood.kernel.arrays import doubled, grown
 from matchwood.kernel.interval_kernels import MAX_KEY, MIN_KEY
+
+MOST_TERMS = 2**31 - 1
+"""Terms that 32 bits can count."""
 
 
 def build_structure(table: ExpressionTable, slots: np.ndarray) -> Structure:
@@ -42,18 +47,15 @@ def build_structure(table: ExpressionTable, slots: np.ndarray) -> Structure:
     codes = make_codes(p, np.sort(preds), n_attributes)
     odds = _odds(p, preds, attr_uses)
     target = _split(table, slots, Source(leaf_of, odds), longest)
-    return Structure(codes, _tree(p, preds, codes), _terms(target, len(preds)))
+    terms, leaves = _terms(target, len(preds))
+    return Structure(codes, _tree(p, preds, codes, leaves), terms)
 
 
 def empty_structure() -> Structure:
     """No attributes, no leaves, no terms."""
     none, one = np.empty(0, np.int32), np.zeros(1, np.int64)
     pairs, row = np.empty((0, 2), np.int32), np.zeros((1, 2), np.int64)
-    return Structure(
-        no_blocks().codes,
-        Tree(one, one, pairs),
-        Terms(row, none, row, none, pairs),
-    )
+    return Structure(no_blocks().codes, Tree(one, one, none, none), Terms(none, row, none, pairs))
 
 
 def _in_order(p: PredicateLayout, preds: np.ndarray) -> np.ndarray:
@@ -81,7 +83,7 @@ def _odds(p: PredicateLayout, preds: np.ndarray, attr_uses: np.ndarray) -> np.nd
     return odds
 
 
-def _tree(p: PredicateLayout, preds: np.ndarray, codes: Codes) -> Tree:
+def _tree(p: PredicateLayout, preds: np.ndarray, codes: Codes, leaves: Leaves) -> Tree:
     base = np.concatenate([[0], np.cumsum(2 * codes.n.astype(np.int64))])
     n_nodes = int(base[-1])
     last, count = np.full(n_nodes, NO_LEAF, np.int32), np.zeros(n_nodes, np.int64)
@@ -90,7 +92,12 @@ def _tree(p: PredicateLayout, preds: np.ndarray, codes: Codes) -> Tree:
     run = np.empty((int(start[-1]), 2), np.int32)
     last[:] = NO_LEAF
     put_leaves(codes, base, p, preds, last, start[:-1].copy(), run)
-    return Tree(base, start, run)
+    counts = np.empty(HEAD, np.int64)
+    measure_pieces(leaves, start, run, counts, count)
+    at = np.concatenate([[0], np.cumsum(count)])
+    piece = np.empty(int(at[-1]), np.int32)
+    write_pieces(leaves, start, run, counts, at, piece)
+    return Tree(base, at, piece, p.attr[preds].astype(np.int32))
 
 
 def _split(table: ExpressionTable, slots: np.ndarray, source: Source, longest: int) -> Target:
@@ -144,22 +151,29 @@ def _with_room(x: Target, room: int) -> Target:
     return target
 
 
-def _terms(x: Target, n_leaves: int) -> Terms:
+def _terms(x: Target, n_leaves: int) -> tuple[Terms, Leaves]:
     """Terms by leaf: those without a rest, and groups of those with the same rest."""
     n, n_rests = int(x.count[N_TERMS]), int(x.count[N_RESTS])
+    if n > MOST_TERMS:
+        raise IndexBuildError(f"terms: expected at most {MOST_TERMS:,} terms, found {n:,}")
     leaf, slot, rest = x.leaf[:n], x.slot[:n], x.rest[:n]
     order = np.argsort(leaf.astype(np.int64) * (n_rests + 1) + rest + 1, kind="stable")
     leaf, slot, rest = leaf[order], slot[order], rest[order]
     is_sure = rest == NO_REST
-    start = np.zeros((n_leaves + 1, 2), np.int64)
-    np.cumsum(np.bincount(leaf[is_sure], minlength=n_leaves), out=start[1:, SURE])
-    sure = slot[is_sure]
+    sure, sure_start = slot[is_sure], _offsets(leaf[is_sure], n_leaves)
     leaf, slot, rest = leaf[~is_sure], slot[~is_sure], rest[~is_sure]
     is_new = np.ones(len(leaf), bool)
     is_new[1:] = (leaf[1:] != leaf[:-1]) | (rest[1:] != rest[:-1])
     first = np.flatnonzero(is_new)
-    np.cumsum(np.bincount(leaf[first], minlength=n_leaves), out=start[1:, GROUP])
     group = np.zeros((len(first) + 1, 2), np.int64)
     group[:-1, REST] = x.rest_start[rest[first]]
     group[:, SLOTS] = np.append(first, len(leaf))
-    return Terms(start, sure, group, slot, x.step[: int(x.count[N_STEPS])].copy())
+    step = x.step[: int(x.count[N_STEPS])].copy()
+    needed = np.unique(step[:, LEAF])
+    leaves = Leaves(sure_start, _offsets(leaf[first], n_leaves), _offsets(needed, n_leaves), sure)
+    return Terms(sure, group, slot, step), leaves
+
+
+def _offsets(leaf: np.ndarray, n_leaves: int) -> np.ndarray:
+    """Where each leaf begins among sorted ones; the end of all at last."""
+    return np.concatenate([[0], np.cumsum(np.bincount(leaf, minlength=n_leaves))]).astype(np.int64)

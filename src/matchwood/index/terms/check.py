@@ -11,7 +11,7 @@ from matchwood.index.blocks.check import CODE_COLUMNS
 from matchwood.index.blocks.check_layout import check_codes
 from matchwood.index.blocks.words import Codes
 from matchwood.index.terms.check_layout import check_steps, check_tree, see_slots
-from matchwood.index.terms.words import GROUP, REST, SLOTS, SURE, Structure, Terms, Tree
+from matchwood.index.terms.words import REST, SLOTS, Structure, Terms, Tree
 from matchwood.kernel.arrays import named, restored
 from matchwood.kernel.checks import Column, check, check_members, check_offsets, expect
 
@@ -21,8 +21,8 @@ _COLUMNS = {
     **CODE_COLUMNS,
     "tree_base": Column("int64", "a"),
     "tree_start": Column("int64", "n"),
-    "tree_run": Column("int32", ("R", 2)),
-    "term_start": Column("int64", ("l", 2)),
+    "tree_piece": Column("int32", "R"),
+    "tree_leaf": Column("int32", "L", 0),
     "term_sure": Column("int32", "S"),
     "term_group": Column("int64", ("g", 2)),
     "term_slot": Column("int32", "T"),
@@ -48,9 +48,8 @@ def structure_of(layout: Layout) -> Structure:
 def check_structure(table: ExpressionTable, slots: np.ndarray, layout: Layout) -> None:
     """Raise a FormatError unless a layout holds these slots, and nothing else."""
     sizes = check(layout, _COLUMNS)
-    n, n_leaves, n_groups = sizes["A"], sizes["l"] - 1, sizes["g"] - 1
+    n, n_leaves, n_groups = sizes["A"], sizes["L"], sizes["g"] - 1
     expect(sizes["a"] == n + 1, "code_dense_start", f"{n + 1} offsets")
-    expect(sizes["l"] > 0, "term_start", "a row or more")
     expect(n_groups >= 0, "term_group", "a row or more")
     rest = layout["term_group"][:-1, REST]
     is_inside = not len(rest) or (int(rest.min()) >= 0 and int(rest.max()) < sizes["steps"])
@@ -62,16 +61,14 @@ def check_structure(table: ExpressionTable, slots: np.ndarray, layout: Layout) -
         ("code_cut_start", layout["code_cut_start"], sizes["C"]),
         ("code_guide_start", layout["code_guide_start"], sizes["G"]),
         ("tree_start", layout["tree_start"], sizes["R"]),
-        ("term_start", layout["term_start"][:, SURE], sizes["S"]),
-        ("term_start", layout["term_start"][:, GROUP], n_groups),
         ("term_group", layout["term_group"][:, SLOTS], sizes["T"]),
     ):
         check_offsets(name, start, end)
     codes, tree, terms = structure_of(layout)
     expect(check_codes(codes), "code_cut", "a code for each key")
-    expect(check_tree(codes, tree, n_leaves), "tree_run", "runs of leaves on every node")
     expect(check_steps(terms.step, n_leaves), "term_step", "steps that end")
     seen = np.zeros(int(slots.max(initial=-1)) + 1, np.bool_)
     expect(see_slots(terms.sure, seen), "term_sure", "slots")
     expect(see_slots(terms.slot, seen), "term_slot", "slots")
     check_members("term_slot", np.flatnonzero(seen), slots, len(seen))
+    expect(check_tree(codes, tree, terms, seen), "tree_piece", "leaves, groups, slots of a node")

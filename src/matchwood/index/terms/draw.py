@@ -4,41 +4,53 @@ from __future__ import annotations
 
 import numpy as np
 
-from matchwood.index.terms.words import REST, SLOTS, Structure
+from matchwood.index.terms.words import (
+    HEAD,
+    N_COPIES,
+    N_RANGES,
+    N_RUNS,
+    N_SLICES,
+    REST,
+    SLOTS,
+    Structure,
+)
 
 MOST = 40
-"""Leaves, and slots of a leaf, that are drawn."""
+"""Nodes, and slots of a node, that are drawn."""
 
 
 def draw_terms(name: str, n: int, structure: Structure) -> str:
-    """A line for each leaf: the slots that it satisfies, and those that need a rest, too."""
-    terms = structure.terms
-    n_leaves = len(terms.start) - 1
-    attrs = _attributes(structure)
-    lines = [f"{name}: {n} expressions, {n_leaves} leaves, {len(terms.group) - 1} groups"]
-    for leaf in range(min(n_leaves, MOST)):
-        (sure, group), (sure_end, group_end) = terms.start[leaf], terms.start[leaf + 1]
-        parts = []
-        if sure < sure_end:
-            parts.append(f"sure {_listed(terms.sure[sure:sure_end])}")
-        for g in range(int(group), min(int(group_end), int(group) + MOST)):
+    """A line for each node: the slots that it satisfies, and those that need a rest, too."""
+    _, tree, terms = structure
+    lines = [f"{name}: {n} expressions, {len(tree.leaf)} leaves, {len(terms.group) - 1} groups"]
+    nodes = np.flatnonzero(np.diff(tree.start))
+    for node in nodes[:MOST].tolist():
+        _, ranges, slices, copies = pieces_of(structure, node)
+        sure = np.concatenate([copies, *[terms.sure[a:b] for a, b in slices]])
+        parts = [f"sure {_listed(sure)}"] if len(sure) else []
+        for g in [g for a, b in ranges for g in range(a, b)][:MOST]:
             slots = terms.slot[terms.group[g, SLOTS] : terms.group[g + 1, SLOTS]]
             parts.append(f"rest at {int(terms.group[g, REST])}: {_listed(slots)}")
-        lines.append(f"  leaf {leaf} (attribute {attrs[leaf]}) {', '.join(parts) or '-'}")
-    if n_leaves > MOST:
-        lines.append(f"  ... {n_leaves - MOST} more")
+        attr = int(np.searchsorted(tree.base, node, side="right")) - 1
+        lines.append(
+            f"  attribute {attr}, node {node - int(tree.base[attr])}: {', '.join(parts) or '-'}"
+        )
+    if len(nodes) > MOST:
+        lines.append(f"  ... {len(nodes) - MOST} more")
     return "\n".join(lines)
 
 
-def _attributes(structure: Structure) -> np.ndarray:
-    """The attribute of each leaf."""
-    _, tree, terms = structure
-    found = np.zeros(len(terms.start) - 1, np.int64)
-    for attr in range(len(tree.base) - 1):
-        runs = tree.run[tree.start[tree.base[attr]] : tree.start[tree.base[attr + 1]]]
-        if len(runs):
-            found[int(runs[:, 0].min()) : int(runs[:, 1].max())] = attr
-    return found
+def pieces_of(structure: Structure, node: int) -> tuple[np.ndarray, ...]:
+    """Runs, ranges and slices of a node, each int32[, 2], and its copies."""
+    _, tree, _ = structure
+    piece = tree.piece[tree.start[node] : tree.start[node + 1]]
+    if not len(piece):
+        pairs = piece.reshape(0, 2)
+        return pairs, pairs, pairs, piece
+    sizes = [2 * int(piece[i]) for i in (N_RUNS, N_RANGES, N_SLICES)]
+    runs, ranges, slices, copies = np.split(piece[HEAD:], np.cumsum(sizes))
+    assert len(copies) == piece[N_COPIES]
+    return runs.reshape(-1, 2), ranges.reshape(-1, 2), slices.reshape(-1, 2), copies
 
 
 def _listed(slots: np.ndarray) -> str:

@@ -32,6 +32,7 @@ class TermIndex(StaticFrame[Structure]):
     name: ClassVar[str] = "terms"
     language: ClassVar[str] = ANY
     is_kept: ClassVar[bool] = True
+    LAYOUT_VERSION: ClassVar[int] = 1  # a piece for each node
     reads_table: ClassVar[bool] = False
     LAYOUT = VIEW
     SEARCH = MINE
@@ -40,11 +41,11 @@ class TermIndex(StaticFrame[Structure]):
         return build_structure(self._table, slots)
 
     def _new_arrays(self) -> Memory:
-        n_leaves = len(self._built.terms.start) - 1
+        n_leaves = len(self._built.tree.leaf)
         return Memory(
             truth=np.zeros((n_leaves >> 6) + 1, np.int64),
             given=np.zeros((self._n_slots >> 6) + 1, np.int64),
-            found=np.empty((_SMALL, 2), np.int32),
+            found=np.empty(_SMALL, np.int64),
             pending=np.empty(MOST_PENDING, np.int64),
             work=np.zeros(N_WORK, np.int64),
         )
@@ -68,7 +69,7 @@ class TermIndex(StaticFrame[Structure]):
         return step
 
     def alone(self, events: EventBatch, scratch: Scratch) -> BoundStep:
-        """As `IndexFrame.alone`; the step ends with a number below 0 where runs have no room."""
+        """As `IndexFrame.alone`; the step ends with a number below 0 where nodes have no room."""
         self._arrays_in(scratch)
         part = scratch.of(self)
         return self._bound_step(match_terms, events, scratch, lambda: part.arrays)
@@ -76,14 +77,14 @@ class TermIndex(StaticFrame[Structure]):
     def make_room(self, scratch: Scratch) -> None:
         part = scratch.of(self)
         x = part.arrays
-        more = np.empty((doubled(len(x.found), int(x.work[NODES])), 2), np.int32)
+        more = np.empty(doubled(len(x.found), int(x.work[NODES])), np.int64)
         part.arrays = x._replace(found=more)
 
     def _structure(self) -> dict[str, Any]:
         codes, tree, terms = self._built
         return {
-            "leaves": len(terms.start) - 1,
-            "runs": len(tree.run),
+            "leaves": len(tree.leaf),
+            "nodes": int(np.count_nonzero(np.diff(tree.start))),
             "terms": len(terms.sure) + len(terms.slot),
             "sure": len(terms.sure),
             "groups": len(terms.group) - 1,

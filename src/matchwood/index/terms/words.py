@@ -8,6 +8,16 @@ ends if the offset is 0; any other step goes on with the next one, or ends if it
 it ends the rest is what the leaf was.
 
     (a OR b) AND c      a: true -> c, else next     b: else the end     c: the end
+
+What follows from a node of a segment tree is one piece of `Tree.piece`, so that a search waits for
+memory once a node, not once a leaf:
+
+    [runs n][ranges n][slices n][copies n][runs][ranges][slices][copies]
+
+    run      FIRST, END      leaves that hold here, if a rest looks at one of them
+    range    FIRST, END      groups of these leaves
+    slice    FIRST, END      in `sure`: slots that the leaves of a run alone satisfy, if many
+    copy     slot            the same of all other runs
 """
 
 from __future__ import annotations
@@ -22,14 +32,14 @@ from matchwood.kernel.jit import part
 LEAF, JUMP = range(2)
 """Columns of `step`."""
 
-SURE, GROUP = range(2)
-"""Columns of `start`."""
-
 REST, SLOTS = range(2)
 """Columns of `group`; the last row ends the slots."""
 
 FIRST, END = range(2)
-"""Columns of `run`."""
+"""Columns of runs, and positions in a pair of a piece."""
+
+N_RUNS, N_RANGES, N_SLICES, N_COPIES, HEAD = range(5)
+"""Positions in a piece; HEAD is where its pairs begin."""
 
 
 class Tree(NamedTuple):
@@ -40,15 +50,15 @@ class Tree(NamedTuple):
     """
 
     base: np.ndarray  # int64[A + 1]
-    start: np.ndarray  # int64[nodes + 1], slice of `run` that belongs to a node
-    run: np.ndarray  # int32[R, 2], leaves FIRST .. END - 1
+    start: np.ndarray  # int64[nodes + 1], slice of `piece` that belongs to a node, or none
+    piece: np.ndarray  # int32[], see above
+    leaf: np.ndarray  # int32[L], the attribute of each leaf
 
 
 class Terms(NamedTuple):
-    """What follows from a leaf."""
+    """What pieces refer to."""
 
-    start: np.ndarray  # int64[L + 1, 2], slices of `sure` and of groups that belong to a leaf
-    sure: np.ndarray  # int32[], slots that a leaf alone satisfies
+    sure: np.ndarray  # int32[], slots that a leaf alone satisfies, by leaf
     group: np.ndarray  # int64[G + 1, 2], first step of its REST, where its SLOTS begin in `slot`
     slot: np.ndarray  # int32[], slots that a leaf and a rest satisfy
     step: np.ndarray  # int32[C, 2], see above
@@ -80,12 +90,6 @@ def is_last(jump):
 @part
 def sense_of(jump):
     return np.int64(jump) & 1
-
-
-@part
-def is_true(truth, leaf):
-    """1 if the bit of a leaf is set, else 0."""
-    return (truth[np.int64(leaf) >> 6] >> (np.int64(leaf) & 63)) & 1
 
 
 @part
