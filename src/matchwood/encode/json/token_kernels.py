@@ -50,10 +50,21 @@ _TRUE, _FALSE, _NULL = (
 
 
 @inlined
+def byte_at(data, at):
+    """A byte of the text; a position that may be signed would be compared with 0 first."""
+    return data[np.uint64(at)]
+
+
+@inlined
 def skip_space(data, at, end):
     """The first byte from `at` on that is no white space."""
-    while at < end and data[at] <= SPACE:
-        if data[at] != SPACE and data[at] != NEWLINE and data[at] != RETURN and data[at] != TAB:
+    while at < end and byte_at(data, at) <= SPACE:
+        if (
+            byte_at(data, at) != SPACE
+            and byte_at(data, at) != NEWLINE
+            and byte_at(data, at) != RETURN
+            and byte_at(data, at) != TAB
+        ):
             break
         at += 1
     return at
@@ -62,13 +73,13 @@ def skip_space(data, at, end):
 @inlined
 def wide_end(data, at, end):
     """The end of one character of several UTF-8 bytes; ODD where it is none, or a surrogate."""
-    first = np.int64(data[at])
+    first = np.int64(byte_at(data, at))
     if first < 0xC2 or first > 0xF4:
         return np.int64(ODD)
     n = 1 + (first >= 0xE0) + (first >= 0xF0)
     if at + n >= end:
         return np.int64(ODD)
-    second = np.int64(data[at + 1])
+    second = np.int64(byte_at(data, at + 1))
     low, high = 0x80, 0xBF
     if first == 0xE0:
         low = 0xA0
@@ -81,7 +92,7 @@ def wide_end(data, at, end):
     if second < low or second > high:
         return np.int64(ODD)
     for k in range(2, n + 1):
-        if data[at + k] & 0xC0 != 0x80:
+        if byte_at(data, at + k) & 0xC0 != 0x80:
             return np.int64(ODD)
     return np.int64(at + n + 1)
 
@@ -93,7 +104,7 @@ def hex_value(data, at, end):
         return np.int64(ODD)
     value = np.int64(0)
     for k in range(at, at + 4):
-        byte = np.int64(data[k])
+        byte = np.int64(byte_at(data, k))
         if ZERO <= byte <= NINE:
             digit = byte - ZERO
         elif 97 <= byte <= 102:
@@ -118,7 +129,9 @@ def plain_end(data, at, end):
         if n < 16:
             return min(np.int64(at), np.int64(end))
     while at < end and (
-        data[at] != QUOTE and data[at] != BACKSLASH and FIRST_PRINTABLE <= data[at] < FIRST_WIDE
+        byte_at(data, at) != QUOTE
+        and byte_at(data, at) != BACKSLASH
+        and FIRST_PRINTABLE <= byte_at(data, at) < FIRST_WIDE
     ):
         at += 1
     return min(np.int64(at), np.int64(end))
@@ -133,7 +146,7 @@ def skip_string(data, at, end):
         at = plain_end(data, at, end)
         if at >= end:
             break
-        byte = data[at]
+        byte = byte_at(data, at)
         if byte == QUOTE:
             return np.int64(at + 1), has_escapes
         if byte >= FIRST_WIDE:
@@ -144,13 +157,17 @@ def skip_string(data, at, end):
             has_escapes = True
             if at + 1 >= end:
                 break
-            letter = data[at + 1]
+            letter = byte_at(data, at + 1)
             if letter == LOWER_U:
                 code = hex_value(data, at + 2, end)
                 if code == ODD or 0xD800 <= code <= 0xDFFF:
                     if code == ODD or code >= 0xDC00:
                         break
-                    if at + 7 >= end or data[at + 6] != BACKSLASH or data[at + 7] != LOWER_U:
+                    if (
+                        at + 7 >= end
+                        or byte_at(data, at + 6) != BACKSLASH
+                        or byte_at(data, at + 7) != LOWER_U
+                    ):
                         break
                     low = hex_value(data, at + 8, end)
                     if low < 0xDC00 or low > 0xDFFF:
@@ -170,13 +187,13 @@ def skip_string(data, at, end):
 def unescape(data, at, end, out, n):
     """Write `data[at:end]`, a string that `skip_string` accepted, to `out[n:]`; the end of it."""
     while at < end:
-        byte = data[at]
+        byte = byte_at(data, at)
         if byte != BACKSLASH:
             out[n] = byte
             n += 1
             at += 1
             continue
-        letter = data[at + 1]
+        letter = byte_at(data, at + 1)
         if letter != LOWER_U:
             out[n] = ESCAPES[letter]
             n += 1
@@ -218,15 +235,15 @@ def read_integer(data, at, end):
 
     ODD where something else begins, which may be another number.
     """
-    is_negative = data[at] == MINUS
+    is_negative = byte_at(data, at) == MINUS
     first = np.int64(at) + np.int64(is_negative)
     at, value = first, np.int64(0)
-    while at < end and ZERO <= data[at] <= NINE and at < first + MAX_DIGITS:
-        value = value * 10 + (np.int64(data[at]) - ZERO)
+    while at < end and ZERO <= byte_at(data, at) <= NINE and at < first + MAX_DIGITS:
+        value = value * 10 + (np.int64(byte_at(data, at)) - ZERO)
         at += 1
-    if at == first or at >= end or (data[first] == ZERO and at > first + 1):
+    if at == first or at >= end or (byte_at(data, first) == ZERO and at > first + 1):
         return np.int64(ODD), value
-    byte = data[at]
+    byte = byte_at(data, at)
     if ZERO <= byte <= NINE or byte == DOT or byte == LOWER_E or byte == UPPER_E:
         return np.int64(ODD), value
     return at, -value if is_negative else value
@@ -235,11 +252,11 @@ def read_integer(data, at, end):
 @inlined
 def _read_digits(data, at, end, number):
     """Digits from `at` on, added to `number`; where they end."""
-    while at < end and ZERO <= data[at] <= NINE:
+    while at < end and ZERO <= byte_at(data, at) <= NINE:
         if number[DIGITS] >= 10 ** (MAX_DIGITS - 1):
             number[IS_BIG] = 1
         else:
-            number[DIGITS] = number[DIGITS] * 10 + (np.int64(data[at]) - ZERO)
+            number[DIGITS] = number[DIGITS] * 10 + (np.int64(byte_at(data, at)) - ZERO)
         at += 1
     return np.int64(at)
 
@@ -248,31 +265,31 @@ def _read_digits(data, at, end, number):
 def read_number(data, at, end, number):
     """The end of a number, which is left in `number`; ODD where none begins."""
     number[:] = 0
-    if data[at] == MINUS:
+    if byte_at(data, at) == MINUS:
         number[NEGATIVE] = 1
         at += 1
     begin = at
     at = _read_digits(data, at, end, number)
-    if at == begin or (data[begin] == ZERO and at > begin + 1):
+    if at == begin or (byte_at(data, begin) == ZERO and at > begin + 1):
         return np.int64(ODD)
-    if at < end and data[at] == DOT:
+    if at < end and byte_at(data, at) == DOT:
         number[IS_DOUBLE] = 1
         begin = at + 1
         at = _read_digits(data, begin, end, number)
         if at == begin:
             return np.int64(ODD)
         number[EXPONENT] = begin - at
-    if at < end and (data[at] == LOWER_E or data[at] == UPPER_E):
+    if at < end and (byte_at(data, at) == LOWER_E or byte_at(data, at) == UPPER_E):
         number[IS_DOUBLE] = 1
         at += 1
         sign = 1
-        if at < end and (data[at] == MINUS or data[at] == PLUS):
-            sign = -1 if data[at] == MINUS else 1
+        if at < end and (byte_at(data, at) == MINUS or byte_at(data, at) == PLUS):
+            sign = -1 if byte_at(data, at) == MINUS else 1
             at += 1
         begin = at
         exponent = np.int64(0)
-        while at < end and ZERO <= data[at] <= NINE:
-            exponent = min(exponent * 10 + (np.int64(data[at]) - ZERO), MAX_EXPONENT)
+        while at < end and ZERO <= byte_at(data, at) <= NINE:
+            exponent = min(exponent * 10 + (np.int64(byte_at(data, at)) - ZERO), MAX_EXPONENT)
             at += 1
         if at == begin:
             return np.int64(ODD)
@@ -311,7 +328,7 @@ def _ends_word(data, at, end, word):
     if at + len(word) > end:
         return np.int64(ODD)
     for k in range(len(word)):
-        if data[at + k] != word[k]:
+        if byte_at(data, at + k) != word[k]:
             return np.int64(ODD)
     return np.int64(at + len(word))
 
@@ -319,8 +336,8 @@ def _ends_word(data, at, end, word):
 @inlined
 def skip_word(data, at, end):
     """The end of `true`, `false` or `null`; ODD for other words (`json.loads` takes NaN)."""
-    if data[at] == LOWER_T:
+    if byte_at(data, at) == LOWER_T:
         return _ends_word(data, at, end, _TRUE)
-    if data[at] == LOWER_F:
+    if byte_at(data, at) == LOWER_F:
         return _ends_word(data, at, end, _FALSE)
     return _ends_word(data, at, end, _NULL)

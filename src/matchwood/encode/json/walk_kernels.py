@@ -23,6 +23,9 @@ Layout of the tape    (what was found, in the order of the text)
     is_odd bool[n]     leave this document to exact code; its slice is empty
 
 null is an absent value: it is not listed.
+
+Positions that are known not to be NONE are unsigned: a signed one is compared with 0 at every
+access.
 """
 
 from __future__ import annotations
@@ -48,6 +51,7 @@ from matchwood.encode.json.token_kernels import (
     ODD,
     QUOTE,
     ZERO,
+    byte_at,
     double_of,
     integer_of,
     is_exact,
@@ -141,11 +145,16 @@ def fill_table(paths):
 
 
 @inlined
+def _length(paths, node):
+    """Bytes of the name of a node."""
+    return paths.name_start[np.uint64(node + 1)] - paths.name_start[np.uint64(node)]
+
+
+@inlined
 def _has_name(paths, node, data, begin, n):
     """Whether the name of a node is the n bytes of the text from `begin` on."""
-    start = paths.name_start[node]
-    return paths.name_start[node + 1] - start == n and are_same(
-        paths.names, start, data, np.int64(begin), n
+    return _length(paths, node) == n and are_same(
+        paths.names, paths.name_start[np.uint64(node)], data, np.int64(begin), n
     )
 
 
@@ -155,7 +164,9 @@ def child_of(paths, parent, data, begin, end):
     at = first_cell(paths.table, name_hash(parent, hash_bytes(data, begin, end)))
     while paths.table[at] != EMPTY:
         node = np.int64(paths.table[at])
-        if paths.parent[node] == parent and _has_name(paths, node, data, begin, end - begin):
+        if paths.parent[np.uint64(node)] == parent and _has_name(
+            paths, node, data, begin, end - begin
+        ):
             return node
         at = next_cell(paths.table, at)
     return np.int64(NONE)
@@ -167,12 +178,12 @@ def _is_guessed(paths, guess, parent, data, begin, end):
 
     A guess is a node that was found by a key without quotes, escapes and control characters.
     """
-    if guess == NONE or paths.parent[guess] != parent:
+    if guess == NONE or paths.parent[np.uint64(guess)] != parent:
         return False
-    n = paths.name_start[guess + 1] - paths.name_start[guess]
-    if begin + n >= end or data[begin + n] != QUOTE:
+    n = _length(paths, guess)
+    if begin + n >= end or byte_at(data, begin + n) != QUOTE:
         return False
-    return are_same(paths.names, paths.name_start[guess], data, begin, n)
+    return are_same(paths.names, paths.name_start[np.uint64(guess)], data, begin, n)
 
 
 @inlined
@@ -182,14 +193,14 @@ def _read_key(data, at, end, paths, node, depth, scratch):
     Documents often have the same keys in the same order: the key that followed the last time is
     compared first.
     """
-    if at >= end or data[at] != QUOTE:
+    if at >= end or byte_at(data, at) != QUOTE:
         return np.int64(ODD), np.int64(NONE)
     begin = np.int64(at + 1)
     if node != NONE:
-        guess = np.int64(scratch.after[scratch.last[depth]])
+        guess = np.int64(scratch.after[np.uint64(scratch.last[np.uint64(depth)])])
         if _is_guessed(paths, guess, node, data, begin, end):
-            scratch.last[depth] = 2 * guess + 1
-            return begin + paths.name_start[guess + 1] - paths.name_start[guess] + 1, guess
+            scratch.last[np.uint64(depth)] = 2 * guess + 1
+            return begin + _length(paths, guess) + 1, guess
     stop, has_escapes = skip_string(data, at, end)
     if node == NONE or stop == ODD:
         return stop, np.int64(NONE)
@@ -197,26 +208,28 @@ def _read_key(data, at, end, paths, node, depth, scratch):
         return np.int64(ODD), np.int64(NONE)
     parent, step = node, begin
     for k in range(begin, stop - 1):
-        if data[k] == DOT and node != NONE:
+        if byte_at(data, k) == DOT and node != NONE:
             node = child_of(paths, node, data, step, np.int64(k))
             step = np.int64(k + 1)
     if node != NONE:
         node = child_of(paths, node, data, step, stop - 1)
     if node != NONE:
-        if paths.parent[node] == parent:
-            scratch.after[scratch.last[depth]] = node
-        scratch.last[depth] = 2 * node + 1
+        if paths.parent[np.uint64(node)] == parent:
+            scratch.after[np.uint64(scratch.last[np.uint64(depth)])] = node
+        scratch.last[np.uint64(depth)] = 2 * node + 1
     return stop, node
 
 
 @inlined
 def _find_value(data, at, end, paths, depth, scratch):
     """The node of a key at `at`, and where its value begins."""
-    at, node = _read_key(data, at, end, paths, np.int64(scratch.node[depth]), depth, scratch)
+    at, node = _read_key(
+        data, at, end, paths, np.int64(scratch.node[np.uint64(depth)]), depth, scratch
+    )
     if at == ODD:
         return at, node
     at = skip_space(data, at, end)
-    if at >= end or data[at] != COLON:
+    if at >= end or byte_at(data, at) != COLON:
         return np.int64(ODD), node
     return np.int64(skip_space(data, at + 1, end)), node
 
@@ -224,10 +237,10 @@ def _find_value(data, at, end, paths, depth, scratch):
 @inlined
 def _list_value(paths, node, kind, value, end, tape, scratch):
     """Put a value on the tape, if a path ends at its node."""
-    if node == NONE or paths.path[node] == NONE:
+    if node == NONE or paths.path[np.uint64(node)] == NONE:
         return
-    n = scratch.used[ENTRIES]
-    tape.path[n] = paths.path[node]
+    n = np.uint64(scratch.used[ENTRIES])
+    tape.path[n] = paths.path[np.uint64(node)]
     tape.kind[n] = kind
     tape.value[n] = value
     tape.end[n] = end
@@ -237,7 +250,7 @@ def _list_value(paths, node, kind, value, end, tape, scratch):
 @inlined
 def _read_string(data, at, end, paths, node, tape, scratch):
     stop, has_escapes = skip_string(data, at, end)
-    if stop == ODD or node == NONE or paths.path[node] == NONE:
+    if stop == ODD or node == NONE or paths.path[np.uint64(node)] == NONE:
         return stop
     if has_escapes:
         begin = scratch.used[COPIED_BYTES]
@@ -257,7 +270,7 @@ def _read_number(data, at, end, paths, node, tape, scratch):
         return stop
     number = scratch.number
     stop = read_number(data, at, end, number)
-    if stop == ODD or node == NONE or paths.path[node] == NONE:
+    if stop == ODD or node == NONE or paths.path[np.uint64(node)] == NONE:
         return stop
     if not is_exact(number):
         return np.int64(ODD)
@@ -272,7 +285,7 @@ def _read_number(data, at, end, paths, node, tape, scratch):
 @inlined
 def _read_scalar(data, at, end, paths, node, tape, scratch):
     """The end of a value that is no container, or ODD."""
-    byte = data[at]
+    byte = byte_at(data, at)
     if byte == QUOTE:
         return _read_string(data, at, end, paths, node, tape, scratch)
     if byte == MINUS or ZERO <= byte <= NINE:
@@ -289,29 +302,29 @@ def _read_scalar(data, at, end, paths, node, tape, scratch):
 def walk_document(data, at, end, paths, document, tape, scratch):
     """List the values of one document; False where it is odd."""
     at = skip_space(data, at, end)
-    if at >= end or data[at] != BRACE:
+    if at >= end or byte_at(data, at) != BRACE:
         return False
     depth = 0
     node = np.int64(ROOT)
     while True:  # a value begins at `at`; `node` is where its path stands
-        byte = data[at]
+        byte = byte_at(data, at)
         if byte == BRACE or byte == BRACKET:
             depth += 1
             if depth > MAX_DEPTH:
                 return False
             is_list = byte == BRACKET
-            scratch.entry[depth] = NONE
-            if depth > 1 and node != NONE and paths.path[node] != NONE:
-                scratch.entry[depth] = scratch.used[ENTRIES]
+            scratch.entry[np.uint64(depth)] = NONE
+            if depth > 1 and node != NONE and paths.path[np.uint64(node)] != NONE:
+                scratch.entry[np.uint64(depth)] = scratch.used[ENTRIES]
                 _list_value(paths, node, LIST if is_list else OBJECT, at, at, tape, scratch)
-            is_followed = not is_list and node != NONE and paths.is_inner[node]
-            scratch.node[depth] = node if is_followed else NONE
-            scratch.last[depth] = 2 * node if is_followed else 0
-            scratch.is_list[depth] = is_list
+            is_followed = not is_list and node != NONE and paths.is_inner[np.uint64(node)]
+            scratch.node[np.uint64(depth)] = node if is_followed else NONE
+            scratch.last[np.uint64(depth)] = 2 * node if is_followed else 0
+            scratch.is_list[np.uint64(depth)] = is_list
             at = skip_space(data, at + 1, end)
             if at >= end:
                 return False
-            if data[at] != (BRACKET_END if is_list else BRACE_END):
+            if byte_at(data, at) != (BRACKET_END if is_list else BRACE_END):
                 node = np.int64(NONE)
                 if not is_list:
                     at, node = _find_value(data, at, end, paths, depth, scratch)
@@ -326,12 +339,14 @@ def walk_document(data, at, end, paths, document, tape, scratch):
         while True:  # a value has ended before `at`, or an empty container ends at `at`
             if at >= end:
                 return False
-            if data[at] == COMMA:
+            if byte_at(data, at) == COMMA:
                 break
-            if data[at] != (BRACKET_END if scratch.is_list[depth] else BRACE_END):
+            if byte_at(data, at) != (
+                BRACKET_END if scratch.is_list[np.uint64(depth)] else BRACE_END
+            ):
                 return False
-            if scratch.entry[depth] != NONE:
-                tape.end[scratch.entry[depth]] = at + 1
+            if scratch.entry[np.uint64(depth)] != NONE:
+                tape.end[scratch.entry[np.uint64(depth)]] = at + 1
             depth -= 1
             at = skip_space(data, at + 1, end)
             if depth == 0:
@@ -340,7 +355,7 @@ def walk_document(data, at, end, paths, document, tape, scratch):
         if at >= end:
             return False
         node = np.int64(NONE)
-        if not scratch.is_list[depth]:
+        if not scratch.is_list[np.uint64(depth)]:
             at, node = _find_value(data, at, end, paths, depth, scratch)
             if at == ODD or at >= end or _is_repeated(node, document, scratch):
                 return False
@@ -351,9 +366,9 @@ def _is_repeated(node, document, scratch):
     """Whether a node of the paths occurs for the second time in a document."""
     if node == NONE:
         return False
-    if scratch.seen[node] == document:
+    if scratch.seen[np.uint64(node)] == document:
         return True
-    scratch.seen[node] = document
+    scratch.seen[np.uint64(node)] = document
     return False
 
 

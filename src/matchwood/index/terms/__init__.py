@@ -12,7 +12,8 @@ Idea.    An expression is an OR of terms; a term is one predicate, which gives a
                                      leaf d   sure         S2
 
          Leaves are numbered so that those which hold together are neighbours: x <= 1, x <= 2, ...
-         So an event has few runs of leaves, and what follows from a run is one piece of memory.
+         So an event has few runs of leaves.  What follows from all runs of a node of a segment tree
+         is one piece of memory.
 
 Source.  Access predicates: Propagation (Fabret et al. 2001) and PS-Tree; on demand from the operand
          that is rarest: A-Tree, section 5.2.2.  Segment trees: Bentley 1977.  Tests that jump over
@@ -24,16 +25,18 @@ Differs. From A-Tree: no nodes between leaves and expressions, so nothing is vis
          Immutable: changes go through `StaticFrame`, which builds all terms anew.
 Cost.    Match O(attributes x log codes + runs + slots given + steps of rests tested).  Build
          O(tokens + terms log terms).  Memory 4 bytes a term without a rest, 4 to 16 with one, 8 a
-         step, 16 a leaf, 8 for every run of a node.
+         step, 4 a leaf; for a node 24 bytes, 8 to 24 for each of its runs, and 4 for each slot that
+         it has a copy of, at most 16 of a run.
 
 Layout   codes    cut points of every attribute, as of `blocks` (`blocks.words.Codes`)
-         tree     runs of leaves on the nodes of segment trees (`words.Tree`)
-         terms    slots and rests of every leaf (`words.Terms`)
+         tree     what follows from the nodes of segment trees (`words.Tree`)
+         terms    slots and rests that nodes refer to (`words.Terms`)
 
 Files    words    arrays, and the steps of rests
          odds     how likely an event satisfies a predicate
          split    expressions into terms
          leaves   leaves on the nodes of segment trees
+         pieces   what follows from a node, written side by side
          match    searching
          check_layout, check   what a snapshot must be
          build, index, draw    the owner
