@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from matchwood.index.blocks.words import (
+    ONE,
     ask_for_code,
     code_of,
     folded,
@@ -19,8 +20,8 @@ from matchwood.kernel.jit import part, prefetch
 def clear_codes(events, e, scratch):
     """Forget the codes of an event."""
     for entry in range(events.start[e], events.start[e + 1]):
-        attr = np.int64(events.attr[entry])
-        if attr < len(scratch.code):
+        attr = np.uint64(events.attr[entry])
+        if attr < np.uint64(len(scratch.code)):
             scratch.code[attr] = 0
             scratch.fold_code[attr] = 0
 
@@ -36,13 +37,13 @@ def find_spaces(codes, places, events, e, scratch):
             ask_for_code(codes, attr, events.lo[entry])
     for entry in range(first, end):
         attr = np.int64(events.attr[entry])
-        if attr >= n_attributes or codes.n[attr] == 0:
+        if attr >= n_attributes or codes.n[np.uint64(attr)] == 0:
             continue
         code = code_of(codes, attr, events.lo[entry])
-        scratch.code[attr] = code
-        scratch.fold_code[attr] = folded(code, codes.fold[attr])
+        scratch.code[np.uint64(attr)] = code
+        scratch.fold_code[np.uint64(attr)] = folded(code, codes.fold[np.uint64(attr)])
         for dim in range(2 * attr, 2 * attr + 2):
-            if places.dim_start[dim] < places.dim_start[dim + 1]:
+            if places.dim_start[np.uint64(dim)] < places.dim_start[np.uint64(dim + 1)]:
                 prefetch(places.guide, guide_of(places, dim, code))
                 scratch.found[n] = dim
                 n += 1
@@ -60,14 +61,16 @@ def find_blocks(places, blocks, n_spaces, scratch):
 
     No branch depends on a gate: a wrong guess would cost more than the test.
     """
-    found, block = scratch.found, scratch.block
-    for i in range(n_spaces):
-        prefetch(blocks.at, places.block[found[i]])
-        prefetch(blocks.gate, places.block[found[i]])
-    n = np.int64(0)
-    for i in range(n_spaces):
-        for b in range(places.block[found[i]], places.block[found[i] + 1]):
-            if n < len(block):
+    found, block, most = scratch.found, scratch.block, np.uint64(len(scratch.block))
+    for i in range(np.uint64(n_spaces)):
+        first = places.block[np.uint64(found[i])]
+        prefetch(blocks.at, first)
+        prefetch(blocks.gate, first)
+    n = np.uint64(0)
+    for i in range(np.uint64(n_spaces)):
+        space = np.uint64(found[i])
+        for b in range(np.uint64(places.block[space]), np.uint64(places.block[space + ONE])):
+            if n < most:
                 block[n] = blocks.at[b]
-            n += is_open(blocks.gate[b], scratch.code)
-    return n
+            n += np.uint64(is_open(blocks.gate[b], scratch.code))
+    return np.int64(n)

@@ -32,6 +32,9 @@ from matchwood.kernel.jit import part, prefetch
 from matchwood.kernel.sort_kernels import last_not_above
 
 INTERVAL, MASK, POOLED = range(3)
+ONE = np.uint64(1)
+"""Positions in searches are unsigned: a signed one is compared with 0 at every access."""
+
 PRESENCE = 31
 MOST_MEMBERS = 512
 """Members of a block: a row has at most 8 words, a cache line."""
@@ -284,59 +287,62 @@ def is_small_open(gate, fold_code):
 @part
 def is_open(word, code):
     """Whether an event's codes pass a gate; codes that are too high for a cell count as one."""
-    now = min(np.int64(code[cell_attr(word)]), np.int64(MOST_CODE))
+    now = min(np.int64(code[np.uint64(cell_attr(word))]), np.int64(MOST_CODE))
     return ((now - cell_low(word)) | (cell_high(word) - now)) >= 0
 
 
 @part
 def code_of(codes, attr, key):
     """The code of a key, from 1; the attribute has codes."""
-    n = np.int64(codes.n[attr])
-    begin, size = codes.dense_start[attr], codes.dense_start[attr + 1] - codes.dense_start[attr]
+    a = np.uint64(attr)
+    n, low = np.int64(codes.n[a]), codes.low[a]
+    begin = codes.dense_start[a]
+    size = codes.dense_start[a + ONE] - begin
     if size > 0:
-        if key < codes.low[attr]:
+        if key < low:
             return np.int64(1)
-        if key > codes.low[attr] + (size - 1):
+        if key > low + (size - 1):
             return n
-        return np.int64(codes.dense[begin + (key - codes.low[attr])])
-    first, begin = codes.cut_start[attr], codes.guide_start[attr]
-    size = codes.guide_start[attr + 1] - begin
+        return np.int64(codes.dense[np.uint64(begin + (key - low))])
+    first, begin = codes.cut_start[a], codes.guide_start[a]
+    size = codes.guide_start[a + ONE] - begin
     if size == 0:
         return last_not_above(codes.cut, first, first + n, key) - first + 1
-    if key < codes.low[attr]:
+    if key < low:
         return np.int64(1)
-    step = (np.uint64(key) - np.uint64(codes.low[attr])) >> np.uint64(codes.shift[attr])
-    at = begin + np.int64(min(step, np.uint64(size - 2)))
-    low, high = first + codes.guide[at], first + codes.guide[at + 1]
+    step = (np.uint64(key) - np.uint64(low)) >> np.uint64(codes.shift[a])
+    at = np.uint64(begin) + min(step, np.uint64(size - 2))
+    low, high = first + codes.guide[at], first + codes.guide[at + ONE]
     return last_not_above(codes.cut, low, high + 1, key) - first + 1
 
 
 @part
 def position_of(places, dim, code):
     """The space of a dimension, which has spaces, that a code from 1 on belongs to."""
-    first = places.dim_start[dim]
-    at = guide_of(places, dim, code)
+    first = places.dim_start[np.uint64(dim)]
+    at = np.uint64(guide_of(places, dim, code))
     low = first + places.guide[at]
-    if places.shift[dim] == 0:
+    if places.shift[np.uint64(dim)] == 0:
         return low
-    return last_not_above(places.first_code, low, first + places.guide[at + 1] + 1, code)
+    return last_not_above(places.first_code, low, first + places.guide[at + ONE] + 1, code)
 
 
 @part
 def guide_of(places, dim, code):
     """Where the guide of a dimension tells about a code."""
-    return places.guide_start[dim] + ((code - 1) >> places.shift[dim])
+    return places.guide_start[np.uint64(dim)] + ((code - 1) >> places.shift[np.uint64(dim)])
 
 
 @part
 def ask_for_code(codes, attr, key):
     """Ask for what `code_of` reads first."""
-    offset = np.uint64(key) - np.uint64(codes.low[attr])
-    if codes.dense_start[attr] < codes.dense_start[attr + 1]:
-        prefetch(codes.dense, np.uint64(codes.dense_start[attr]) + offset)
+    a = np.uint64(attr)
+    offset = np.uint64(key) - np.uint64(codes.low[a])
+    if codes.dense_start[a] < codes.dense_start[a + ONE]:
+        prefetch(codes.dense, np.uint64(codes.dense_start[a]) + offset)
     else:
-        step = offset >> np.uint64(codes.shift[attr])
-        prefetch(codes.guide, np.uint64(codes.guide_start[attr]) + step)
+        step = offset >> np.uint64(codes.shift[a])
+        prefetch(codes.guide, np.uint64(codes.guide_start[a]) + step)
 
 
 @part
