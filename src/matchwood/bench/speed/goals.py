@@ -50,6 +50,8 @@ GOALS = (
     _micros("abegen batch", "1M trees of ABE-Gen: batch", 724, 250),
     _micros("ads batch", "1M trees of advertisements: batch", 149, 50),
     Goal("conjunctions", "100K conjunctions, batch: a_tree against blocks", "x", None, 1.5, LEAST),
+    Goal("conjunctions terms", "the same: terms (trees of a segment) to blocks", "x", None, 1.5,
+         LEAST),
     Goal("growth", "10M against 1M subscriptions at equal matches", "x", None, 1.3, LEAST),
 )  # fmt: skip
 BY_KEY = {each.key: each for each in GOALS}

@@ -100,6 +100,7 @@ def conjunctions_case(sizes: Sizes, _index: str) -> Iterator[Measured]:
     blocks, terms, a_tree = map(min, zip(*rounds, strict=True))
     extra = {"blocks µs": blocks, "terms µs": terms, "a_tree µs": a_tree}
     yield Measured("conjunctions", a_tree / blocks, extra)
+    yield Measured("conjunctions terms", terms / blocks)
 
 
 def growth_case(sizes: Sizes, index: str) -> Iterator[Measured]:
