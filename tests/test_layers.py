@@ -152,7 +152,7 @@ STRUCTURES = {
         "check_layout cluster codes entries match match_best match_sets members pack reach verify "
         "words"
     ),
-    "terms": "check_layout leaves match odds split words",
+    "terms": "check_layout leaves match odds pieces split words",
 }
 KERNEL_FILES = {
     f"matchwood.index.{folder}.{name}"
