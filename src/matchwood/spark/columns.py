@@ -187,8 +187,13 @@ def in_order(table: DataFrame) -> list[Column]:
 
     return [
         entries(f.col(name)) if isinstance(table.schema[name].dataType, MapType) else f.col(name)
-        for name in ("id", *[each for each in table.columns if each not in ("id", *MARKS)])
+        for name in order_names(table)
     ]
+
+
+def order_names(table: DataFrame) -> list[str]:
+    """The names of the columns that rows are sorted by."""
+    return ["id", *[each for each in table.columns if each not in ("id", *MARKS)]]
 
 
 # -- which rows are admitted ----------------------------------------------------------------------

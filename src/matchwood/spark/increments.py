@@ -26,7 +26,13 @@ import pyarrow.compute as pc
 from matchwood.engine.matcher import Matcher
 from matchwood.engine.snapshots.versions import Neighbours, load_version, near, save_version
 from matchwood.spark.build_tasks import GAP, TASK, add_rows, write_refused
-from matchwood.spark.columns import both, error_table, in_order, with_readable_attributes
+from matchwood.spark.columns import (
+    both,
+    error_table,
+    in_order,
+    order_names,
+    with_readable_attributes,
+)
 from matchwood.spark.fingerprints import BUCKET, MARKS, Digests, digests_of, with_buckets
 from matchwood.spark.row_files import advance_rows, changed_ids, read_rows
 from matchwood.spark.unknown_names import Names
@@ -42,6 +48,9 @@ DIGESTS, ROWS, REFUSED, SNAPSHOT, SETTINGS = (
 MOST = 0.5
 """The part of all rows that is read again at most; of more the index is built as a whole."""
 
+
+_PLAIN = frozenset(("string", "bigint", "int", "smallint", "tinyint", "boolean"))
+"""Types of columns that Arrow sorts as Spark does: strings by their bytes, null before all."""
 
 STEP = 1 << 14
 """Between new ids that have neighbours, at most: ids that come in ascending order all find room."""
@@ -101,12 +110,25 @@ def read_again(table: DataFrame, difference: Difference) -> Read:
 
     chosen = with_buckets(table).where(f.col(BUCKET).isin(difference.buckets.tolist()))
     readable = with_readable_attributes(chosen)
-    good = readable.table
-    rows = good.repartition(1).sortWithinPartitions(*in_order(good)).toArrow().combine_chunks()
+    rows = _sorted(readable.table)
     marks = rows.select(["id", *MARKS])
     if readable.rows is not None:
         marks = pa.concat_tables([marks, readable.rows.cast(marks.schema)])
     return Read(rows, readable.refused, marks, digests_of(marks.combine_chunks()))
+
+
+def _sorted(table: DataFrame) -> pa.Table:
+    """Rows in the order of `in_order`: by Arrow where it has the same order, in one Spark job; by
+    Spark, which takes two, where columns are lists, maps, structs or collated strings.
+    """
+    if all(kind in _PLAIN for _, kind in table.dtypes):
+        rows = table.toArrow().combine_chunks()
+        keys: dict[str, pa.ChunkedArray] = {}
+        for n, name in enumerate(order_names(table)):  # null before all: False before True
+            keys[f"{n} is there"], keys[f"{n}"] = pc.is_valid(rows[name]), rows[name]
+        by = [(name, "ascending") for name in keys]
+        return rows.take(pc.sort_indices(pa.table(keys), by)).combine_chunks()
+    return table.repartition(1).sortWithinPartitions(*in_order(table)).toArrow().combine_chunks()
 
 
 def advance(
