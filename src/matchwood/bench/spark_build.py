@@ -63,7 +63,8 @@ def _compare(spark: SparkSession, matcher: Matcher, texts: Any) -> None:
     events = read_workload(spark, "bookshop", "events", events=EVENTS, layout="wide").toArrow()
     events = events.drop_columns(["event_id"])
     found = [
-        [i for i in each if int(i) < COMPARED] for each in matcher.match_many(events).to_pylist()
+        [id_ for id_ in each if isinstance(id_, int) and id_ < COMPARED]
+        for each in matcher.match_many(events).to_pylist()
     ]
     expected = [sorted(each) for each in few.match_many(events).to_pylist()]
     if found != expected or not any(expected):
@@ -75,11 +76,11 @@ def cpu_of_tree() -> float:
     parents, seconds = {}, {}
     for folder in Path("/proc").glob("[0-9]*"):
         try:
-            fields = (folder / "stat").read_text().rsplit(")", 1)[1].split()
+            told = (folder / "stat").read_text().rsplit(")", 1)[1].split()
         except OSError:
             continue  # it has ended meanwhile
-        parents[int(folder.name)] = int(fields[1])
-        seconds[int(folder.name)] = sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK")
+        parents[int(folder.name)] = int(told[1])
+        seconds[int(folder.name)] = sum(map(int, told[11:15])) / os.sysconf("SC_CLK_TCK")
     below = {os.getpid()}
     while more := {each for each, parent in parents.items() if parent in below} - below:
         below |= more

@@ -209,6 +209,8 @@ def set_contexts(matcher: Matcher, rows: list[dict[str, Any]], shape: str) -> li
     """
     types: Mapping[str, str] = matcher.schema
     errors: list[dict[str, Any]] = []
+    if _set_at_once(matcher, rows, shape, types):
+        return errors
     for row in rows:
         row["text"] = None
         try:
@@ -221,6 +223,25 @@ def set_contexts(matcher: Matcher, rows: list[dict[str, Any]], shape: str) -> li
         if any(PREFIX + name not in types for name in values):
             types = matcher.schema
     return errors
+
+
+def _set_at_once(
+    matcher: Matcher, rows: list[dict[str, Any]], shape: str, types: Mapping[str, str]
+) -> bool:
+    """Carry out all records by one call; False, with nothing changed, if one of them is refused or
+    a type would be learned.
+    """
+    try:
+        values = [read_values(row["attributes"], row.get("values"), shape, types) for row in rows]
+        if not are_known(types, values):
+            return False
+        updates = [(row["id"], each) for row, each in zip(rows, values, strict=True)]
+        matcher.set_context_many(updates)
+    except MatchwoodError:
+        return False
+    for row, each in zip(rows, values, strict=True):
+        row["text"] = values_text(each)
+    return True
 
 
 def read_values(attributes: Any, values: Any, shape: str, types: Mapping[str, str]) -> Any:

@@ -18,6 +18,7 @@ import atexit
 import json
 import threading
 import time
+from collections.abc import Mapping
 from contextlib import suppress
 
 from matchwood.errors import StorageError
@@ -63,7 +64,7 @@ class Heartbeat:
             with suppress(StorageError, OSError):  # the next beat may succeed
                 self._put({"beat": beat, "every": self._every})
 
-    def _put(self, record: dict[str, object]) -> None:
+    def _put(self, record: Mapping[str, object]) -> None:
         self._state.put(self._name, json.dumps(record).encode())
 
 

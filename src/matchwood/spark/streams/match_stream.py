@@ -59,8 +59,9 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
 
 LATE = ("refuse", "now")
-BLOCK = 2048
-"""Offsets side by side that one task takes."""
+BLOCK = 512
+"""Offsets side by side that one task takes: few enough that tasks of a batch of a second have about
+as many events each."""
 
 
 @dataclass(frozen=True)
