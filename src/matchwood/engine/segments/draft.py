@@ -28,7 +28,7 @@ from matchwood.engine.segments import tiers
 from matchwood.engine.segments.head import Spare, Step, writable
 from matchwood.engine.segments.merge import merged
 from matchwood.engine.segments.places import Places
-from matchwood.engine.segments.recent import Addition, Recent, chunk_of, encoded, expired, take
+from matchwood.engine.segments.recent import Addition, Recent, Taking, encoded, expired
 from matchwood.engine.segments.view import Part, View
 from matchwood.engine.stores.expiry import expired_slots
 from matchwood.engine.stores.recovery import blank
@@ -64,6 +64,8 @@ class Draft:
         self._steps: list[Step] = []
         self._recent: Mapping[Id, Addition] = {} if view.recent is None else view.recent.additions
         """Those of the view until they change (`_own_recent`)."""
+        self._n_put = 0
+        """Additions of this change."""
         self._gone: dict[int, set[int]] = {}
         self._n_added = view.n_added
         self._now = time.time_ns() // 1000
@@ -254,7 +256,8 @@ class Draft:
 
     def _is_due(self) -> bool:
         """Whether the head has to take recent additions, or give up what is gone."""
-        if len(self._recent) >= min(tiers.RECENT_MOST, tiers.HEAD_MOST):
+        is_asked = self._view.n_asked and self._n_put >= tiers.AT_ONCE
+        if len(self._recent) >= (1 if is_asked else min(tiers.RECENT_MOST, tiers.HEAD_MOST)):
             return True
         if self._shown is None:
             return False
@@ -269,18 +272,31 @@ class Draft:
             store = encoded(self._recent, self._view.head, is_segment=True)
             self._places.append(Part(store))
         elif self._recent:
-            chunk = chunk_of(self._recent)
-            self._do(lambda store: take(store, chunk))
+            taking = Taking(self._recent)
+            self._opened(taking)
+            if taking not in self._steps:
+                self._do(taking)
         else:
             self._opened()
         self._recent = {}
 
-    def _opened(self) -> Store:
-        """The store that takes steps: it holds what the head does, without what is gone."""
+    def _opened(self, more: Taking | None = None) -> Store:
+        """The store that takes steps: it holds what the head does, without what is gone.
+
+        more  the next step; it is among `_steps` if it was carried out here
+        """
         if self._head is None:
-            shown = self._left_of(HEAD)
-            is_used_up = shown.n_gone and not len(shown)
-            store = None if is_used_up else writable(self._view, self._access)
+            shown, gone = self._left_of(HEAD), []
+            if shown.n_gone:
+                marks = np.unpackbits(shown.gone, bitorder="little")
+                gone = shown.store.subscriptions.ids_of(np.flatnonzero(marks)).tolist()
+            is_used_up, store = shown.n_gone and not len(shown), None
+            if more is not None and more.has_any(gone):
+                more = None
+            if not is_used_up:
+                store, more = writable(self._view, self._access, more)
+                if store is not None and more is not None:
+                    self._steps.append(more)
             if store is None:  # all of it is gone, or it is in use: then it becomes a segment
                 if not is_used_up:
                     self._places.append(shown)
@@ -290,9 +306,7 @@ class Draft:
             self._head, self._shown = store, None
             self._gone.pop(HEAD, None)
             store.is_whole = True
-            if self._is_spare and shown.n_gone:
-                marks = np.unpackbits(shown.gone, bitorder="little")
-                gone = shown.store.subscriptions.ids_of(np.flatnonzero(marks)).tolist()
+            if self._is_spare and gone:
                 self._do(lambda store: store.remove_ids(gone))
         return self._head
 
@@ -359,6 +373,7 @@ class Draft:
     def _put(self, id_: Id, addition: Addition) -> None:
         """Add to the recent additions, and note it for the log."""
         self._own_recent()[id_] = addition
+        self._n_put += 1
         if self.changed is not None:
             self.changed.setdefault(id_, False)
             if self.known is not None:

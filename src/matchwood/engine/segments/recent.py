@@ -3,6 +3,7 @@
 A store takes many subscriptions at once for little more than one of them, because every step on
 its arrays has a price of its own.  So additions wait here, as the leaf rows that they were read to,
 until there are some dozens (`tiers.RECENT_MOST`); then the head takes all in one step (`draft`).
+Many of one change do not wait where searches come between changes (`tiers.AT_ONCE`).
 
 A search wants them encoded: the first one that sees them in a view makes a store of them, which
 all searches share until they change.  A change makes it itself if that is worth it (`single`).
@@ -11,7 +12,7 @@ Questions about an id never make one.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -105,13 +106,41 @@ def take(store: Store, chunk: Chunk) -> None:
         raise each.error
 
 
-def chunk_of(additions: Mapping[Id, Addition]) -> Chunk:
-    """Additions as a store takes many."""
+class Taking:
+    """A step of the head: it takes additions, those of two steps at once for little more."""
+
+    def __init__(self, additions: Mapping[Id, Addition], batch: LeafBatch | None = None) -> None:
+        self._additions = additions
+        self._chunk = chunk_of(additions, batch)
+
+    def __call__(self, store: Store) -> None:
+        take(store, self._chunk)
+
+    def __len__(self) -> int:
+        return len(self._additions)
+
+    def has_any(self, ids: Iterable[Id]) -> bool:
+        return not self._additions.keys().isdisjoint(ids)
+
+    def then(self, more: Taking) -> Taking:
+        """This step and another one, of other ids, as one."""
+        batch = LeafBatch()
+        batch.extend(self._chunk.batch)
+        batch.extend(more._chunk.batch)
+        return Taking({**self._additions, **more._additions}, batch)
+
+
+def chunk_of(additions: Mapping[Id, Addition], batch: LeafBatch | None = None) -> Chunk:
+    """Additions as a store takes many.
+
+    batch  their rows, where they were put together before
+    """
     given = list(additions.values())
-    batch, n = LeafBatch(), len(given)
-    for each in given:
-        batch.extend(each.expr.batch)
-    texts = [each.expr.text for each in given]
+    if batch is None:
+        batch = LeafBatch()
+        for each in given:
+            batch.extend(each.expr.batch)
+    n, texts = len(given), [each.expr.text for each in given]
     fields = joined([each.fields for each in given])
     order = np.array([each.order for each in given], np.int64)
     return Chunk(0, list(additions), texts, batch, range(n), {}, n, n, None, fields, order)

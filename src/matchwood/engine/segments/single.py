@@ -19,7 +19,7 @@ is due, guarded views, an index that has no such step (`IndexFrame.alone`).
 
 from __future__ import annotations
 
-from itertools import accumulate, chain
+from itertools import accumulate, chain, pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -28,8 +28,8 @@ from matchwood.encode.dicts.plan import make_plans
 from matchwood.encode.json.plan import JsonPlan
 from matchwood.engine.segments.single_kernels import search_parts
 from matchwood.engine.segments.single_part import SinglePart
-from matchwood.engine.stores.packed_integers import listed
 from matchwood.index.core.scratch import KEPT_OUT, new_version
+from matchwood.kernel.arrays import positions
 
 if TYPE_CHECKING:
     from matchwood.engine.access import Reader
@@ -49,7 +49,11 @@ class SingleView:
     """The parts of a view, bound with the memory of one scratch."""
 
     def __init__(self, parts: list[SinglePart]) -> None:
-        self.parts = parts
+        self.parts = parts = sorted(parts, key=lambda each: each.order_bounds)
+        """In the order of addition, if `is_in_order`."""
+        bounds = [each.order_bounds for each in parts]
+        self.is_in_order = all(a[1] < b[0] for a, b in pairwise(bounds))
+        """Whether all of a part was added before all of the next one: the usual case."""
         self.number = new_version()
         """A reader searches with what it has bound last (`Reader.bound`): parts are shared."""
         self.is_spent = False
@@ -188,18 +192,20 @@ def single_ids(
         ahead = None
     if len(parts) == 1 and ahead is None:
         return parts[0].subscriptions.id_list(parts[0].out[: counts[0]])
-    order: list[int] = []
-    ids: list[Id] = []
-    for n, part in zip(counts, parts, strict=True):
-        if n:
-            slots = part.out[:n]
-            order += listed(part.subscriptions.order, slots)
-            ids += part.subscriptions.id_list(slots)
+    found = [(part.subscriptions, part.out[:n]) for n, part in zip(counts, parts, strict=True) if n]
+    if ahead is None and bound.is_in_order:
+        listed: list[Id] = []
+        for each, slots in found:
+            listed += each.id_list(slots)
+        return listed
+    order = [each.order[positions(slots)] for each, slots in found]
+    ids = [each.ids_of(slots) for each, slots in found]
     if ahead is not None:
-        order += ahead.order.tolist()
-        ids += ahead.ids.tolist()
-    by_order = sorted(range(len(order)), key=order.__getitem__)
-    return [ids[i] for i in by_order]
+        order.append(ahead.order)
+        ids.append(ahead.ids)
+    by_order = np.argsort(np.concatenate(order), kind="stable")
+    in_order: list[Id] = np.concatenate(ids)[by_order].tolist()
+    return in_order
 
 
 def single_count(

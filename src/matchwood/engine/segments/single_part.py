@@ -45,6 +45,7 @@ class SinglePart:
     def __init__(self, store: Store, plan: JsonPlan, reader: Reader) -> None:
         scratch = reader.scratch
         self.store, self.subscriptions = store, store.subscriptions
+        self.order_bounds = store.subscriptions.order_bounds()
         self.attributes, self.plan = store.attributes, plan
         columns = store.subscriptions.columns
         self._columns = columns if len(columns.expires) else None

@@ -10,6 +10,10 @@ HEAD_MOST = 4_096
 RECENT_MOST = 64
 """Additions that wait until the head takes them together; fewer where heads are smaller."""
 
+AT_ONCE = 16
+"""Additions of one change that do not wait if searches come between changes: encoding them for the
+next search takes as long as the head does."""
+
 FACTOR = 4
 """Segments of one tier before they are merged; each tier is so many times larger.  A search costs
 more with every segment, a subscription is moved once for every tier."""

@@ -111,6 +111,16 @@ class Subscriptions:
             return self.ids_of(slots).tolist()
         return slots.tolist() if ids is self._slots_themselves else listed(ids, slots)
 
+    def order_bounds(self) -> tuple[int, int]:
+        """Numbers between which all of them are in the order of addition; (0, -1) if none is."""
+        if not len(self):
+            return 0, -1
+        n = self._n_slots
+        if self.is_compact:
+            return int(self.order[0]), int(self.order[n - 1])
+        order = self.order[:n]
+        return int(order[order >= 0].min()), int(order.max())
+
     @property
     def id_kind(self) -> str:
         """What all ids are: `int`, `str`, or `mixed`."""
