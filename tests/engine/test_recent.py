@@ -9,12 +9,13 @@ import pytest
 import matchwood as mw
 import strategies
 from engine.invariants import check
-from engine.segments_world import agree, filled
+from engine.segments_world import agree, filled, text
 from inside import view_of
 from matchwood.encode.attributes import Attributes
 from matchwood.encode.leaves import LeafBatch
 from matchwood.encode.resolve import is_plain, learned_types, reference_rows
 from matchwood.encode.schema import Schema
+from matchwood.engine import holding
 from matchwood.engine.segments import background, recent, tiers
 
 
@@ -108,20 +109,20 @@ def test_fields_of_recent_additions_are_kept_and_count():
 def test_what_no_store_would_take_is_refused_at_once():
     m = mw.Matcher(schema={"n": "int"})
     m.add("kept", "x = 1")
-    for text in ("n = 'word'", "x IN (1, 'a')", "x BETWEEN 1 AND 'b'", "x < ctx.c", "x = = 1"):
+    for wrong in ("n = 'word'", "x IN (1, 'a')", "x BETWEEN 1 AND 'b'", "x < ctx.c", "x = = 1"):
         with pytest.raises(mw.MatchwoodError):
-            m.add("new", text)
+            m.add("new", wrong)
         with pytest.raises(mw.MatchwoodError):
-            m.replace("kept", text)
+            m.replace("kept", wrong)
         with pytest.raises(mw.MatchwoodError):
-            _together(m, {"other": "x = 2", "new": text})
+            _together(m, {"other": "x = 2", "new": wrong})
     agree(m, {"kept": "x = 1"})
 
 
 def _together(m: mw.Matcher, rows: dict[str, str]) -> None:
     with m.batch() as b:
-        for id_, text in rows.items():
-            b.add(id_, text)
+        for id_, expr in rows.items():
+            b.add(id_, expr)
 
 
 def test_a_copy_has_them_and_is_independent():
@@ -165,6 +166,65 @@ def test_an_id_that_goes_and_comes_back_in_one_batch_is_there_once():
     with pytest.raises(mw.MatchwoodError, match="taken"):
         m.add(3, "x = 1")
     check(m)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_many_of_one_change_go_to_the_head_with_those_it_is_behind_by(monkeypatch, seed):
+    monkeypatch.setattr(tiers, "AT_ONCE", 3)
+    monkeypatch.setattr(tiers, "RECENT_MOST", 50)
+    monkeypatch.setattr(tiers, "HEAD_MOST", 60)
+    n_joined, then = [], recent.Taking.then
+    monkeypatch.setattr(recent.Taking, "then", lambda *a: n_joined.append(1) or then(*a))
+    rng, m, model = Random(seed), mw.Matcher(), dict[int | str, str]()
+    for number in range(40):
+        with m.batch() as b:
+            for i in range(number * 4, number * 4 + rng.randrange(1, 5)):
+                b.add(i, text(i))
+                model[i] = text(i)
+            for id_ in rng.sample(list(model), min(len(model), rng.randrange(4))):
+                b.remove(id_)
+                del model[id_]
+                if rng.random() < 0.5:  # it comes back, behind all others
+                    b.add(id_, "x = 1")
+                    model[id_] = text(rng.randrange(50))
+                    b.replace(id_, model[id_])
+            if model and rng.random() < 0.3:  # another text in its place
+                id_ = rng.choice(list(model))
+                model[id_] = text(rng.randrange(50))
+                b.replace(id_, model[id_])
+        if number % 3:
+            m.match({"x": 1})  # searches come between changes, but not always
+        if number % 5 == 4:
+            agree(m, model)
+    agree(m, model)
+    assert n_joined
+
+
+def test_a_head_that_was_ahead_is_not_used_when_the_change_is_dropped(monkeypatch):
+    monkeypatch.setattr(tiers, "AT_ONCE", 2)
+    m, model = mw.Matcher(), dict[int | str, str]()
+
+    def more(first: int) -> None:
+        with m.batch() as b:
+            for i in (first, first + 1):
+                b.add(i, f"x = {i % 3}")
+        m.match({"x": 1})
+
+    def taken_and_lost(view: object, before: object) -> None:
+        raise KeyboardInterrupt
+
+    for first in (0, 2, 4):
+        more(first)
+        model |= {first: f"x = {first % 3}", first + 1: f"x = {(first + 1) % 3}"}
+    with monkeypatch.context() as patch:
+        patch.setattr(holding, "make_ready", taken_and_lost)
+        with pytest.raises(KeyboardInterrupt):
+            more(6)
+    agree(m, model)
+    for first in (8, 6):
+        more(first)
+        model |= {first: f"x = {first % 3}", first + 1: f"x = {(first + 1) % 3}"}
+    agree(m, model)
 
 
 def test_what_looks_plain_is_never_refused():

@@ -110,6 +110,7 @@ def test_segments_a_head_and_what_is_gone_are_one() -> None:
     events = [event(rng) for _ in range(40)]
     for i in range(300):
         m.add(f"h{i}", mixed(rng))
+    check(m, events)  # all of a part was added before all of the next
     m.remove_many(range(0, 5_000, 3))
     for i in range(1, 200, 3):
         m.replace(i, mixed(rng))

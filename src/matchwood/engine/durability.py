@@ -145,11 +145,13 @@ class Durability:
 
     def __del__(self) -> None:
         durable = getattr(self, "_durable", None)
-        if durable is not None:
-            with suppress(Exception):  # at the end of the interpreter anything may be gone
-                _flush(self)
-            with suppress(Exception):
-                durable.close()
+        if durable is None:
+            return
+        for end in (lambda: _flush(self), durable.close):
+            try:  # noqa: SIM105 - at the end of the interpreter anything may be gone, `suppress` too
+                end()
+            except Exception:  # noqa: BLE001, S110
+                pass
 
 
 _grouped: WeakSet[Durability] = WeakSet()

@@ -64,8 +64,7 @@ class Draft:
         self._steps: list[Step] = []
         self._recent: Mapping[Id, Addition] = {} if view.recent is None else view.recent.additions
         """Those of the view until they change (`_own_recent`)."""
-        self._n_put = 0
-        """Additions of this change."""
+        self._n_put = 0  # additions of this change
         self._gone: dict[int, set[int]] = {}
         self._n_added = view.n_added
         self._now = time.time_ns() // 1000
@@ -291,12 +290,10 @@ class Draft:
                 marks = np.unpackbits(shown.gone, bitorder="little")
                 gone = shown.store.subscriptions.ids_of(np.flatnonzero(marks)).tolist()
             is_used_up, store = shown.n_gone and not len(shown), None
-            if more is not None and more.has_any(gone):
-                more = None
             if not is_used_up:
+                more = None if more is None or more.has_any(gone) else more
                 store, more = writable(self._view, self._access, more)
-                if store is not None and more is not None:
-                    self._steps.append(more)
+                self._steps += [] if more is None else [more]
             if store is None:  # all of it is gone, or it is in use: then it becomes a segment
                 if not is_used_up:
                     self._places.append(shown)
