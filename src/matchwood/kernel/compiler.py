@@ -2,8 +2,9 @@
 
 A third of the time goes to Numba's own Python (docs/decisions/0021-kernels-compiled-ahead.md):
 
-    passes    Numba looks for closures, list comprehensions, `with` blocks, `literal_unroll` and
-              functions to inline in every function.  Kernels have none: these passes are left out,
+    passes    Numba looks for closures, list comprehensions, `with` blocks, `literal_unroll`,
+              calls of `f(*args)` and functions to inline in every function.  Kernels have none:
+              these passes are left out,
               and with them the checks of the whole function that Numba makes after each pass, the
               lifetimes of variables, which count references, and types written for people
     types     the type of `a + b` is found by trying a dozen templates in turn.  It depends on the
@@ -17,6 +18,7 @@ A third of the time goes to Numba's own Python (docs/decisions/0021-kernels-comp
 from __future__ import annotations
 
 import operator
+from dis import opmap
 from functools import cache
 from typing import Any
 
@@ -24,6 +26,7 @@ from numba.core import types as numba_types
 from numba.core.compiler import CompilerBase
 from numba.core.compiler_machinery import PassManager, register_pass
 from numba.core.event import trigger_event
+from numba.core.interpreter import Interpreter
 from numba.core.ir_utils import build_definitions
 from numba.core.rewrites import rewrite_registry
 from numba.core.ssa import reconstruct_ssa
@@ -50,6 +53,33 @@ types: Any = numba_types  # its stubs lack some names
 
 
 # -- passes --------------------------------------------------------------------------------------
+
+
+_REWRITTEN = {
+    opmap[name]
+    for name in ("BUILD_LIST", "LIST_EXTEND", "LIST_TO_TUPLE", "CALL_INTRINSIC_1", "BUILD_MAP",
+                 "DICT_UPDATE", "DICT_MERGE", "CALL_FUNCTION_EX", "BEFORE_WITH", "LOAD_SPECIAL")
+    if name in opmap
+}  # fmt: skip
+"""Python's instructions that Numba rewrites after translation: lists, dicts, `*args`, `with`."""
+
+
+class _Interpreter(Interpreter):  # type: ignore[misc]
+    def post_process(self, peepholes: Any, func_ir: Any) -> Any:
+        """Look for what has to be rewritten only in functions that may have it."""
+        code = self.func_id.code
+        if not code.co_exceptiontable and _REWRITTEN.isdisjoint(code.co_code[::2]):
+            return func_ir
+        return super().post_process(peepholes, func_ir)
+
+
+@register_pass(mutates_CFG=True, analysis_only=False)
+class _Translation(TranslateByteCode):  # type: ignore[misc]
+    _name = "translation of kernels"
+
+    def run_pass(self, state: Any) -> bool:
+        state.func_ir = _Interpreter(state.func_id).interpret(state.bc)
+        return True
 
 
 @register_pass(mutates_CFG=True, analysis_only=False)
@@ -104,7 +134,7 @@ class _StripPhis(PreLowerStripPhis):  # type: ignore[misc]
 
 
 PASSES = (
-    (TranslateByteCode, "bytecode to Numba's form"),
+    (_Translation, "bytecode to Numba's form"),
     (FixupArgs, "types of arguments"),
     (_Blocks, "variables and blocks"),
     (RewriteSemanticConstants, "lengths of tuples"),

@@ -116,6 +116,16 @@ _internal: dict[Any, Any] = {}
 class KernelContext(CPUContext):  # type: ignore[misc]
     """Numba's target with the arguments above."""
 
+    def get_function(self, fn: Any, sig: Any, _firstcall: bool = True) -> Any:
+        """Numba's implementation of a function; NotImplementedError if it has none.
+
+        Whatever describes an array, Numba first looks whether its type has a function that turns it
+        into one, in all of its registries and twice.  Kernels have plain arrays alone.
+        """
+        if fn == "__array__":
+            raise NotImplementedError(fn)
+        return super().get_function(fn, sig, _firstcall)
+
     def declare_function(self, module: Any, fndesc: Any) -> Any:
         """A function that is called; TypeError if it takes arrays as Numba passes them."""
         is_internal = fndesc.modname is not None and fndesc.modname.partition(".")[0] == "numba"
