@@ -14,6 +14,8 @@ from typing import Any
 
 import pytest
 
+pytestmark = pytest.mark.xdist_group("layers")  # they share the files that `tree_of` has parsed
+
 SRC = Path(__file__).parents[1] / "src"
 
 # The order of the layers; those in one tuple stand side by side.  FACADE is matchwood/__init__.py,

@@ -49,6 +49,20 @@ def test_a_value_is_converted_to_the_type_of_the_array():
     assert (small[0], flags[0], reals.tolist()) == (3, True, [259, 0])
 
 
+@jit.part
+def digits(a, b, c):
+    return a * 100 + b * 10 + c
+
+
+@jit.kernel
+def spread(pair, c):
+    return digits(*pair, c)
+
+
+def test_a_call_with_unpacked_arguments_is_rewritten_as_numba_does():
+    assert spread((1, 2), 3) == 123
+
+
 class Inner(NamedTuple):
     grid: np.ndarray
     gaps: np.ndarray
