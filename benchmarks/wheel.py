@@ -4,8 +4,8 @@
 
 Builds a wheel of this clone's last commit, with the kernels of every CPU baseline (minutes), or
 takes one that is there; installs it into a new environment, and runs `first_calls.py --strict`
-there with an empty home.  Ends with status 1 if a kernel compiles, a call is late, or the wheel has more
-than 25 MB.  Needs a package index.
+there with an empty home.  Ends with status 1 if a kernel compiles, a call is late, or the wheel
+has more than 25 MB.  Needs a package index.
 """
 
 import argparse
