@@ -76,11 +76,11 @@ def cpu_of_tree() -> float:
     parents, seconds = {}, {}
     for folder in Path("/proc").glob("[0-9]*"):
         try:
-            told = (folder / "stat").read_text().rsplit(")", 1)[1].split()
+            fields = (folder / "stat").read_text().rsplit(")", 1)[1].split()
         except OSError:
             continue  # it has ended meanwhile
-        parents[int(folder.name)] = int(told[1])
-        seconds[int(folder.name)] = sum(map(int, told[11:15])) / os.sysconf("SC_CLK_TCK")
+        parents[int(folder.name)] = int(fields[1])
+        seconds[int(folder.name)] = sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK")
     below = {os.getpid()}
     while more := {each for each, parent in parents.items() if parent in below} - below:
         below |= more
