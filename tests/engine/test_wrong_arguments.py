@@ -48,6 +48,7 @@ WRONG: dict[str, Callable[[mw.Matcher], object]] = {
     "expected a mapping from names to types, found int": lambda m: mw.Matcher(schema=5),  # type: ignore[arg-type]
     "expected names of attributes to be str, found int 5": lambda m: mw.Schema({5: "int"}),  # type: ignore[dict-item]
     "expected column_types to be a mapping .* found int": lambda m: mw.Matcher(column_types=5),  # type: ignore[arg-type]
+    "expected events, found those that `encode` made": lambda m: m.match_many(m.encode([{}])),
     "auto: expected no settings, found max_cap": lambda m: mw.Matcher(max_cap=5),
 }
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from matchwood.encode.event_batch import EncodedEvents
 from matchwood.errors import EventError
 
 NAN = ("absent", "number")
@@ -14,9 +15,14 @@ NAN = ("absent", "number")
 
 
 def collected(frame: Any) -> Any:
-    """A polars LazyFrame carried out, an iterator as a list; anything else as it is."""
+    """A polars LazyFrame carried out, an iterator as a list; anything else as it is.
+
+    EventError for encoded events, which would be read as a list.
+    """
     if isinstance(frame, Iterator):  # making its items may use the matcher
         return list(frame)
+    if isinstance(frame, EncodedEvents):
+        raise EventError("expected events, found those that `encode` made: give them to `find`")
     kind = type(frame)
     if kind.__name__ == "LazyFrame" and kind.__module__.split(".")[0] == "polars":
         return frame.collect()
