@@ -19,7 +19,8 @@ from matchwood.engine.changes import remove_ids, remove_one, replace_chunks, rep
 from matchwood.engine.input.fields import KEEP, fields_of
 from matchwood.engine.input.given import Parsed, parsed
 from matchwood.engine.input.loading import BatchReport, load_batches
-from matchwood.engine.stores.subscriptions import Id, check_id, list_of_ids
+from matchwood.engine.stores.ids import check_id, list_of_ids
+from matchwood.engine.stores.subscriptions import Id
 from matchwood.errors import EventError, MatchwoodError, SubscriptionError
 from matchwood.lang.nodes import Boolean
 

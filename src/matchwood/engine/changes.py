@@ -10,7 +10,8 @@ import numpy as np
 
 from matchwood.engine.input.fields import FieldColumns
 from matchwood.engine.input.loading import BatchReport, Chunk, Refused
-from matchwood.engine.stores.subscriptions import Id, Subscriptions, check_id, missing, used_id
+from matchwood.engine.stores.ids import check_id, missing, used_id
+from matchwood.engine.stores.subscriptions import Id, Subscriptions
 from matchwood.errors import MatchwoodError, SubscriptionError
 
 if TYPE_CHECKING:

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from matchwood.engine.metrics import measured
 from matchwood.engine.segments.context_draft import context_store
-from matchwood.engine.stores.subscriptions import Id, check_id
+from matchwood.engine.stores.ids import check_id
+from matchwood.engine.stores.subscriptions import Id
 from matchwood.engine.stores.tidy import hold_strings
 from matchwood.errors import EventError
 

@@ -31,9 +31,10 @@ from matchwood.engine.input.loading import BatchReport, Chunk, load_batches
 from matchwood.engine.matching import Matching
 from matchwood.engine.metrics import measured
 from matchwood.engine.questions import Questions
+from matchwood.engine.stores.ids import check_id, list_of_ids
 from matchwood.engine.stores.routing import Routing, with_ids
 from matchwood.engine.stores.store import Store
-from matchwood.engine.stores.subscriptions import Id, Subscriptions, check_id, list_of_ids
+from matchwood.engine.stores.subscriptions import Id, Subscriptions
 from matchwood.errors import StorageError, SubscriptionError
 from matchwood.lang.nodes import Boolean, Expr
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from matchwood.context.store import ContextStore
 from matchwood.encode.frames import collected
-from matchwood.engine.stores.subscriptions import are_plain, check_id
+from matchwood.engine.stores.ids import are_plain, check_id
 from matchwood.errors import EventError
 
 COLUMN = "context"

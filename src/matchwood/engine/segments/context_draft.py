@@ -27,9 +27,10 @@ from matchwood.engine.segments.context_part import ContextPart, LiveStore, found
 from matchwood.engine.segments.draft import Draft
 from matchwood.engine.segments.pieces import Piece, TakenPiece
 from matchwood.engine.stores.expiry import expired_slots
+from matchwood.engine.stores.ids import check_id, used_id
 from matchwood.engine.stores.recovery import blank
 from matchwood.engine.stores.store import Store
-from matchwood.engine.stores.subscriptions import Id, check_id, used_id
+from matchwood.engine.stores.subscriptions import Id
 from matchwood.errors import SubscriptionError
 
 if TYPE_CHECKING:

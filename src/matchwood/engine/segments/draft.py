@@ -31,9 +31,10 @@ from matchwood.engine.segments.places import Places
 from matchwood.engine.segments.recent import Addition, Recent, Taking, encoded, expired
 from matchwood.engine.segments.view import Part, View
 from matchwood.engine.stores.expiry import expired_slots
+from matchwood.engine.stores.ids import check_id, used_id
 from matchwood.engine.stores.recovery import blank
 from matchwood.engine.stores.store import Store
-from matchwood.engine.stores.subscriptions import Id, check_id, used_id
+from matchwood.engine.stores.subscriptions import Id
 
 if TYPE_CHECKING:
     import pyarrow as pa

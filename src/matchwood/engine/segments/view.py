@@ -37,8 +37,8 @@ from matchwood.engine.input.fields import agreed_types
 from matchwood.engine.matches import Found, Matches, ids_to_arrow
 from matchwood.engine.segments.pieces import Piece, joined
 from matchwood.engine.stores.finding import are_marked, find
+from matchwood.engine.stores.ids import check_id, missing
 from matchwood.engine.stores.store import Store
-from matchwood.engine.stores.subscriptions import check_id, missing
 from matchwood.errors import MatchwoodError
 from matchwood.kernel.arrays import positions
 from matchwood.lang.cells import CELL

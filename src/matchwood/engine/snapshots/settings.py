@@ -15,7 +15,7 @@ from matchwood.encode.kinds import KINDS, is_computed, split
 from matchwood.encode.relations import compatible
 from matchwood.encode.schema import TYPES
 from matchwood.engine.snapshots.manifest import expect, shortened
-from matchwood.engine.stores.subscriptions import check_id
+from matchwood.engine.stores.ids import check_id
 from matchwood.errors import FormatError, MatchwoodError
 from matchwood.lang.names import is_context, problem
 from matchwood.lang.nodes import COMPARISONS

@@ -9,7 +9,8 @@ from typing import Any
 from matchwood.encode.leaves import LeafBatch
 from matchwood.encode.resolve import reference_rows
 from matchwood.engine.input.given import Given, placed
-from matchwood.engine.stores.subscriptions import Id, check_id
+from matchwood.engine.stores.ids import check_id
+from matchwood.engine.stores.subscriptions import Id
 from matchwood.errors import SchemaError
 
 

@@ -36,9 +36,10 @@ from matchwood.engine.input.given import Given, Parsed, placed, single, text_of,
 from matchwood.engine.input.loading import BatchReport, Chunk
 from matchwood.engine.stores.context_checks import checked_context, checked_contexts
 from matchwood.engine.stores.expiry import expired_slots
+from matchwood.engine.stores.ids import are_plain, check_id, used_id
 from matchwood.engine.stores.routing import Routing
 from matchwood.engine.stores.savepoint import Savepoint
-from matchwood.engine.stores.subscriptions import Id, Subscriptions, are_plain, check_id, used_id
+from matchwood.engine.stores.subscriptions import Id, Subscriptions
 from matchwood.engine.stores.tidy import forget, tidy
 from matchwood.errors import MatchwoodError, SchemaError, SubscriptionError
 from matchwood.kernel.verify_kernels import COUNTERS

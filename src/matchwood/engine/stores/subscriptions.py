@@ -19,12 +19,12 @@ import numpy as np
 
 from matchwood.engine.input.fields import NO_FIELDS, FieldColumns
 from matchwood.engine.matches import Id as Id
-from matchwood.engine.matches import ids_to_arrow, plain_ids
+from matchwood.engine.matches import ids_to_arrow
 from matchwood.engine.stores.id_lookup import IdLookup, lookup_of_ints, lookup_of_names
+from matchwood.engine.stores.ids import check_id, missing
 from matchwood.engine.stores.packed_integers import Runs, listed, packed
 from matchwood.engine.stores.subscription_columns import SubscriptionColumns
 from matchwood.engine.stores.texts import TextArena
-from matchwood.errors import SubscriptionError
 from matchwood.kernel.arrays import doubled, grown, positions
 from matchwood.kernel.journal import Journal
 
@@ -350,55 +350,3 @@ class Subscriptions:
 def _n_strings(ids: list[Id]) -> int:
     kinds = list(map(type, ids))
     return kinds.count(str)
-
-
-def used_id(id_: Any) -> SubscriptionError:
-    return SubscriptionError(
-        f"expected a new id, found {id_!r}, which is taken: use replace() to change it"
-    )
-
-
-def missing(id_: Any) -> SubscriptionError:
-    return SubscriptionError(
-        f"expected the id of a subscription, found {id_!r}: no such subscription; "
-        "add it first, or use replace()"
-    )
-
-
-def list_of_ids(ids: Any) -> list[Any]:
-    """Ids that were given together; SubscriptionError for one alone: letters of a str are ids."""
-    if isinstance(ids, (str, bytes)) or not isinstance(ids, Iterable):
-        raise SubscriptionError(
-            f"expected a list of ids, found {type(ids).__name__}: use remove() for one"
-        )
-    return plain_ids(ids.to_pylist() if hasattr(ids, "to_pylist") else list(ids))
-
-
-def check_id(id_: Any, what: str = "a subscription's id") -> Id:
-    """An id as Python's own int or str; SubscriptionError for anything else."""
-    if isinstance(id_, np.integer):
-        id_ = int(id_)
-    if isinstance(id_, bool) or not isinstance(id_, (int, str)):
-        raise SubscriptionError(
-            f"expected an int or a str as {what}, found {type(id_).__name__} {id_!r}"
-        )
-    if isinstance(id_, int) and not -(2**63) <= id_ < 2**63:
-        raise SubscriptionError(
-            f"expected an id of 64 bits, found one of {id_.bit_length() + 1} bits: use a str"
-        )
-    if isinstance(id_, str) and not id_.isascii():
-        try:
-            id_.encode()
-        except UnicodeEncodeError:
-            raise SubscriptionError(
-                f"expected an id of Unicode characters, found a lone surrogate in {id_!r}"
-            ) from None
-    return id_
-
-
-def are_plain(ids: list[Any]) -> bool:
-    """Whether ids are surely valid: all ints of 64 bits, or all ASCII strings."""
-    kinds = set(map(type, ids))
-    if kinds == {int}:
-        return bool(min(ids) >= -(2**63) and max(ids) < 2**63)
-    return kinds == {str} and "".join(ids).isascii()
