@@ -198,7 +198,7 @@ def test_functions_without_a_module_compile_beside_us():
 def test_packages_whose_names_begin_like_ours_are_not_ours(capsys, monkeypatch):
     function = type(increment)(increment.__code__, {})
     function.__module__ = "matchwood_extras.kernels"
-    monkeypatch.setattr(jit._listener, "told", False)
+    monkeypatch.setattr(jit._listener, "is_reported", False)
     before = jit.compile_seconds()
     assert jit.numba.njit(function)(1) == 2
     assert jit.compile_seconds() == before

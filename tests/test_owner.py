@@ -23,7 +23,7 @@ class Inner(Owner):
     def _to_save(self, name, arrays):
         return arrays._replace(a=arrays.a[:2])
 
-    def _taken(self, name, arrays):
+    def _owned(self, name, arrays):
         return arrays._replace(b=np.zeros_like(arrays.b))
 
 
