@@ -83,6 +83,7 @@ def test_a_live_service_that_is_killed_loses_nothing() -> None:
     ]
 
 
+@pytest.mark.slow
 def test_asyncio_and_a_pool_of_processes_find_what_one_thread_finds() -> None:
     done = subprocess.run(
         [sys.executable, str(EXAMPLES / "asyncio_and_processes.py")],

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import functools
 import re
 import subprocess
 import sys
@@ -14,7 +13,9 @@ from typing import Any
 
 import pytest
 
-pytestmark = pytest.mark.xdist_group("layers")  # they share the files that `tree_of` has parsed
+from parsed import tree_of
+
+pytestmark = pytest.mark.xdist_group("layers")  # one process parses all files
 
 SRC = Path(__file__).parents[1] / "src"
 
@@ -53,12 +54,6 @@ def modules_under(src: Path) -> dict[str, Path]:
         parts = list(path.relative_to(src).with_suffix("").parts)
         names[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
     return names
-
-
-@functools.cache
-def tree_of(path: Path) -> ast.Module:
-    """The syntax tree of a file; each is parsed once, whatever number of tests reads it."""
-    return ast.parse(path.read_text(encoding="utf-8"), str(path))
 
 
 def statements(path: Path) -> Iterator[ast.AST]:

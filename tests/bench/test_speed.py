@@ -29,6 +29,7 @@ def test_a_goal_is_met_on_the_better_side() -> None:
     assert all(each.sense == LEAST for each in GOALS if each.unit in ("µs", "B"))
 
 
+@pytest.mark.slow
 def test_the_command_prints_before_goal_and_now(tmp_path: Path) -> None:
     command = ["bench", "run", "--suite", "speed", "--case", "small", "--out"]
     done = CliRunner().invoke(app, [*command, str(tmp_path / "found.json")])

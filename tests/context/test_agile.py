@@ -179,6 +179,7 @@ def test_deescalating_often_enough_makes_an_index_exact(structure: str) -> None:
         assert index.keys_of(i) == index.key_of(i)
 
 
+@pytest.mark.slow
 def test_values_that_walk_about_leave_wider_ranges_less_often():
     """Counted, not timed: escalations of the same walks, and how wide they make the ranges."""
     moves, width = {}, {}

@@ -50,6 +50,7 @@ def matcher(random: Random, index: str) -> mw.Matcher:
     return made
 
 
+@pytest.mark.slow
 @given(st.integers(0, 2**32), st.sampled_from(("auto", "agile", "eager")))
 def test_a_batch_with_moments_is_one_event_after_the_other(seed: int, index: str) -> None:
     random = Random(seed)

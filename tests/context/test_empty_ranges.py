@@ -43,6 +43,7 @@ def test_a_value_that_changed_while_the_range_was_empty_counts(index, changes) -
     assert m.match({"a": 1}) == ["s"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("index", INDEXES)
 def test_values_that_come_and_go_and_cross_are_followed(index: str) -> None:
     rng = random.Random(7)

@@ -267,7 +267,7 @@ def is_constant(matcher: Matcher, id_: int) -> bool:
 
 
 @pytest.mark.parametrize("index", INDEXES)
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", [0, *(pytest.param(n, marks=pytest.mark.slow) for n in (1, 2, 3))])
 def test_nothing_is_ever_stale(index: str, seed: int) -> None:
     model = Model(index, seed)
     for _ in range(STEPS):

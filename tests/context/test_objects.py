@@ -69,6 +69,7 @@ def test_a_subscription_that_comes_after_its_context_says_the_same():
         assert found(m) == STEPS[n][1]
 
 
+@pytest.mark.slow
 def test_objects_survive_save_load_and_the_log(tmp_path):
     m, durable = matcher(), mw.Matcher.open(tmp_path / "d")
     add(durable)

@@ -94,6 +94,7 @@ def test_after_many_updates_few_reach_an_index_and_few_profiles_are_tested() -> 
     assert sum(int(each.counters[CANDIDATES]) for each in hits) < 20 * 400 / 2
 
 
+@pytest.mark.slow
 def test_busy_entries_escalate_by_writing_a_range_and_are_found_less_often() -> None:
     work, tested = workload(10_000.0), {}
     for policy in ("auto", "rent"):

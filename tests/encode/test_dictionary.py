@@ -80,6 +80,7 @@ def test_constants_beyond_the_ends_never_move_the_others(direction):
     labels_are_sound(dictionary)
 
 
+@pytest.mark.slow
 def test_many_constants_at_once_have_room_left_between_them():
     dictionary = OrderedDictionary()
     dictionary.add(range(0, 50_000, 2))
@@ -125,6 +126,7 @@ def drawn(rng: Random, values: list, name: str = "x") -> Expr:
     return rng.choice((compared[0], And(tuple(compared)), listed))
 
 
+@pytest.mark.slow
 @given(seed=seeds(), step=st.sampled_from([2, 5, 2**32]))
 def test_answers_of_what_was_encoded_before_stay_the_same(seed, step):
     rng = Random(seed)

@@ -82,6 +82,7 @@ def test_values_that_hardly_come_again_give_each_computed_attribute_one_entry():
     assert [m.match(each) for each in events[-200:]] == general.to_pylist()[-200:]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("is_json", [False, True])
 def test_a_batch_computes_as_one_event_does_and_names_the_events_that_fail(is_json):
     m = mw.Matcher()

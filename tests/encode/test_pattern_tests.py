@@ -85,6 +85,7 @@ def test_pieces_give_what_computing_gives(index: str) -> None:
     compare_grouped_tests(subscriptions, events, partial(answers, index=index))
 
 
+@pytest.mark.slow
 def test_an_event_is_tested_with_the_patterns_that_it_has_a_piece_of(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

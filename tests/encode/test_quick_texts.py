@@ -144,6 +144,7 @@ def test_random_texts_give_the_rows_of_the_parser() -> None:
     assert sum(together) > N_TEXTS // 20
 
 
+@pytest.mark.slow
 def test_random_trees_give_the_rows_of_the_parser() -> None:
     rng = random.Random(4)
     taken = [check(tree_of(rng))[1] for _ in range(N_TEXTS)]
@@ -165,6 +166,7 @@ def test_deep_trees_give_the_rows_of_the_parser_or_are_left(
     check(nested(depth, opener, closer))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("joint", [" OR ", " AND "])
 def test_what_is_refused_for_its_size_is_left_to_the_parser(joint: str) -> None:
     text = joint.join(["a"] * 150_000)

@@ -148,6 +148,7 @@ def test_a_search_is_answered_while_a_change_is_stuck_in_the_middle():
     assert m.match({"x": 1}) == [1, 4, "n0", "n1", "n2"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "index", ["auto", "be_tree", "pst_bloom", "a_tree", "counting", "vcr", "agile"]
 )

@@ -67,6 +67,7 @@ def test_what_holds_no_subscriptions_is_refused_whole(wrong):
     assert trace(m) == before
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("chunk", [1, 3, 7])
 @given(workload=workloads(n_expressions=12, n_events=6))
 def test_the_size_of_chunks_does_not_matter(chunk, workload):

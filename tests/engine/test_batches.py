@@ -89,6 +89,7 @@ def test_a_batch_with_something_refused_changes_nothing(wrong) -> None:
     assert m.match({"x": 5})[-1] == "new"
 
 
+@pytest.mark.slow
 def test_a_search_sees_none_of_a_batch_or_all() -> None:
     m = mw.Matcher()
     m.add("kept", "x = 1")

@@ -319,6 +319,7 @@ def test_a_checkpoint_that_fails_in_the_background_is_told_and_tried_again(tmp_p
         assert named_files(tmp_path / "f")
 
 
+@pytest.mark.slow
 def test_a_folder_is_free_as_soon_as_its_matcher_is_gone(tmp_path: Path, monkeypatch) -> None:
     folder, model = tmp_path / "f", {i: text(i) for i in range(9)}
     m = mw.Matcher.open(folder, sync=False)

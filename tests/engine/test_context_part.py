@@ -210,6 +210,7 @@ def test_segments_are_searched_without_the_lock_of_contexts(monkeypatch):
     assert set(seen) == {(False, False)}
 
 
+@pytest.mark.slow
 def test_no_search_sees_half_of_a_batch_of_both_parts(monkeypatch):
     monkeypatch.setattr(background, "IS_ON", True)
     m, n_rounds, n_values = mw.Matcher(), 80, 5

@@ -84,6 +84,7 @@ def test_ints_are_found_as_a_dict_finds_them(ids, ascend):
             assert lookup.has_any(some) == (not slot_of.keys().isdisjoint(some))
 
 
+@pytest.mark.slow
 @given(st.lists(st.one_of(st.text(max_size=3), st.integers(-5, 5)), unique=True, max_size=30))
 def test_strings_and_ints_beside_them_are_found_as_a_dict_finds_them(ids):
     slot_of = {id_: slot for slot, id_ in enumerate(ids)}

@@ -135,6 +135,7 @@ def test_a_result_has_no_object_for_a_match_until_it_is_asked_for():
     assert np.diff(counts).tolist() == [0, 1, 2]
 
 
+@pytest.mark.slow
 @given(workload=workloads(n_expressions=20, n_events=8))
 def test_counters_agree_with_the_result_and_add_up(workload):
     types, subscriptions, events = workload

@@ -92,6 +92,7 @@ def test_what_is_changed_during_a_merge_counts_in_the_merged_segment(monkeypatch
     agree(m, model)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("merging")
 def test_a_merge_ends_with_its_matcher():
     m, _ = filled(40)

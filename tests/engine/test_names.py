@@ -23,6 +23,7 @@ KINDS: dict[str, tuple[list[str], list[Any]]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("index", INDEXES)
 def test_a_name_may_come_back_with_another_type(index: str) -> None:
     """Three names, each of any type; few subscriptions, so that they are forgotten all the time."""

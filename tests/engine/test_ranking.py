@@ -59,6 +59,7 @@ def check(
         assert matcher.match_many(events, limit=limit).to_pylist() == expected
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("small_segments")
 @pytest.mark.parametrize("priorities", [False, True])
 @pytest.mark.parametrize("is_one", [False, True])
@@ -103,6 +104,7 @@ def test_what_has_expired_or_a_filter_leaves_out_does_not_count() -> None:
         assert matcher.match(each, limit=4, where="city = 'Rome'") == []
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("small_segments")
 def test_a_limit_reads_fewer_candidates() -> None:
     rng = Random(7)

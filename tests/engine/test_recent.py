@@ -168,6 +168,7 @@ def test_an_id_that_goes_and_comes_back_in_one_batch_is_there_once():
     check(m)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(4))
 def test_many_of_one_change_go_to_the_head_with_those_it_is_behind_by(monkeypatch, seed):
     monkeypatch.setattr(tiers, "AT_ONCE", 3)

@@ -103,6 +103,7 @@ def test_a_dict_alone_has_the_answer_of_the_general_way(rule: Any, n: int, index
     check(m, [event(rng) for _ in range(60)])
 
 
+@pytest.mark.slow
 def test_segments_a_head_and_what_is_gone_are_one() -> None:
     rng = random.Random(3)
     m = matcher_of(mixed, 5_000)
@@ -185,6 +186,7 @@ def test_additions_are_made_ready_for_the_next_event(in_general: list[Any]) -> N
         assert found == [m.match(General(each)) for each in events]
 
 
+@pytest.mark.slow
 def test_parts_are_searched_in_one_call(monkeypatch: pytest.MonkeyPatch) -> None:
     """And call by call where kernels cannot be chained, with the same answers and the same work."""
     rng = random.Random(9)

@@ -233,6 +233,7 @@ def test_a_domain_that_grows_is_halved_anew():
     assert hits.counters[CANDIDATES] <= 10
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("order", [1, -1], ids=["rising", "falling"])
 def test_values_that_keep_rising_are_told_apart(order):
     world = World({"a": "int"})

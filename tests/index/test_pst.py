@@ -22,10 +22,14 @@ from strategies import event, schema, seeds
 
 FEWER = settings(max_examples=max(5, settings.default.max_examples // 8))
 
-SETTINGS: list[tuple[type[PSTBloom], dict[str, Any]]] = [
+SETTINGS: list[Any] = [  # class and settings
     (PSTBloom, {"space_size": 0}),
     (PSTBloom, {"space_size": 2, "max_spaces": 5, "max_records": 2, "signature_bits": 128}),
-    (PSTBloom, {"space_size": 1, "signatures": "leaves", "leaf_bits": 64}),
+    pytest.param(
+        PSTBloom,
+        {"space_size": 1, "signatures": "leaves", "leaf_bits": 64},
+        marks=pytest.mark.slow,  # compiles the filters of leaves
+    ),
     (PSTHash, {"space_size": 0, "n_access": 2}),
     (PSTHash, {"space_size": 1, "n_access": 3, "max_records": 6, "signature_bits": 0}),
     (PSTHash, {"space_size": 2, "max_spaces": 4, "n_access": 1}),

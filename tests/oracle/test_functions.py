@@ -157,6 +157,7 @@ def _answers(frame: Any, selected: list[str]) -> list[Any]:
         return _answers(frame, selected[:middle]) + _answers(frame, selected[middle:])
 
 
+@pytest.mark.slow
 def test_the_canonical_text_of_a_generated_call_reads_back() -> None:
     for _, text, formula in texts(Random(3), nesting=0.3):
         tree = read_scalar(formula.text)

@@ -98,10 +98,12 @@ def test_dicts_under_a_declared_schema():
     agree(draw_mixed, lambda types, subs, events: matcher(subs, types).match_many(events))
 
 
+@pytest.mark.slow
 def test_dicts_under_learned_types():
     agree(draw_plain, lambda _, subs, events: matcher(subs, None).match_many(events))
 
 
+@pytest.mark.slow
 def test_nested_dicts():
     def match(types, subs, events):
         return matcher(subs, types).match_many([nested(types, event) for event in events])

@@ -143,6 +143,7 @@ def test_wrapper_drops_the_missing_module_and_keeps_every_other_argument(
     assert shown == "<-Da=b c><*><><it's><-version>"
 
 
+@pytest.mark.slow
 def test_damaged_wrapper_is_made_again(bare: Path) -> None:
     home = ensure_java()
     Path(home, "bin", "java").write_text("#!/bin/sh\nexit 1\n")

@@ -41,6 +41,7 @@ def loads(plan: Plan, weights: np.ndarray) -> np.ndarray:
     return load
 
 
+@pytest.mark.slow
 @given(
     st.dictionaries(st.integers(0, BUCKETS - 1), st.integers(1, 10_000), min_size=1, max_size=60),
     st.integers(1, 20_000),

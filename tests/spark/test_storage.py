@@ -14,7 +14,7 @@ from matchwood.spark.storage import Folder, Storage, Store, open_storage
 from matchwood.spark.stores import inside, open_store
 
 
-@pytest.fixture(params=["folder", "file:", "memory", "s3"])
+@pytest.fixture(params=["folder", "file:", "memory", pytest.param("s3", marks=pytest.mark.slow)])
 def somewhere(request, tmp_path: Path) -> Storage:
     if request.param == "s3":
         return open_storage(

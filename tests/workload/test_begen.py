@@ -112,6 +112,7 @@ def test_operators_are_those_of_the_class_each_as_often_as_the_others(operators:
         assert share == pytest.approx((1 - equality) / len(shares), abs=0.01)
 
 
+@pytest.mark.slow
 def test_lists_have_two_to_six_different_values_in_order() -> None:
     table = BEGen(operators="high").subscriptions(0, 4_000)
     for wanted in ("IN", "NOT IN"):

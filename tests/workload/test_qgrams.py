@@ -133,6 +133,7 @@ def test_entities_need_no_document_type(tmp_path: Path) -> None:
     assert list(read_dblp(saved(tmp_path / "d.xml", text), "authors")) == ["Jürgen &who; Ek"]
 
 
+@pytest.mark.slow
 def test_memory_does_not_grow_with_the_file(tmp_path: Path) -> None:
     record = "<article><author>Ann Lind</author><title>Some title or other</title></article>\n"
     peaks = []

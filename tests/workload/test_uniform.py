@@ -23,6 +23,7 @@ def test_numbers_of_predicates_are_even_between_their_bounds() -> None:
     assert np.abs(counts[2:] - N / 4).max() < 5 * np.sqrt(N / 4)
 
 
+@pytest.mark.slow
 def test_a_subscription_names_an_attribute_once() -> None:
     found = columns(Uniform().subscriptions(0, N))
     named = set(zip(found["id"].tolist(), found["attribute"].tolist(), strict=True))

@@ -89,6 +89,7 @@ def test_claims_name_points_that_exist() -> None:
                     assert set(at) <= set(xs), (case.key, figure.panel, claim.says)
 
 
+@pytest.mark.slow
 def test_a_run_resumes_where_it_stopped(tmp_path: Path) -> None:
     out = tmp_path / "r.jsonl"
     paper = tiny("scan", "be_tree", points="[{ n_subscriptions = 200 }, { n_subscriptions = 400 }]")
