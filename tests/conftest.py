@@ -36,7 +36,7 @@ _COMMON = {
     "suppress_health_check": [HealthCheck.too_slow],
 }
 settings.register_profile("fast", max_examples=20, **_COMMON)
-settings.register_profile("ci", max_examples=40, **_COMMON)
+settings.register_profile("ci", max_examples=25, **_COMMON)
 settings.register_profile("long", max_examples=5_000, **_COMMON)
 _PROFILE = os.environ.get("MATCHWOOD_PROFILE", "fast")
 settings.load_profile(_PROFILE)

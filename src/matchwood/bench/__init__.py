@@ -41,7 +41,7 @@ def run_suite(
     progress       called with (what was done, steps done, steps in all)
     only_indexes   labels or names of indexes; all unless given
     seed           of the workloads; theirs unless given
-    extra_indexes  classes by name, beside those of the registry
+    extra_indexes  classes by name, in addition to those of the registry
     """
     from matchwood.bench.runner import run_suite as run
 

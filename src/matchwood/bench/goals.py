@@ -1,4 +1,4 @@
-"""Suites with goals: rows of what is measured beside a goal, in one run; met or missed.
+"""Suites with goals: each measured figure is shown with its goal, met or missed.
 
 A suite yields `Measured` values, and perhaps other records that its table shows below.  Answers are
 compared before a time is kept.
@@ -41,7 +41,7 @@ class Goal(NamedTuple):
 
 
 class Measured(NamedTuple):
-    """A value for a row, and what stands beside it."""
+    """The value of a row, and further figures that explain it."""
 
     key: str
     value: float
@@ -158,18 +158,18 @@ def run_goals(
 
 def _data(goal: Goal, found: Measured, is_judged: bool) -> dict[str, Any]:
     is_met = goal.is_met(found.value) if is_judged else None
-    return {**goal._asdict(), "now": found.value, "is_met": is_met, "beside": found.extra}
+    return {**goal._asdict(), "now": found.value, "is_met": is_met, "extra": found.extra}
 
 
 def _row(row: dict[str, Any]) -> str:
     judged = {True: "met", False: "missed", None: ""}[row["is_met"]]
-    extra = ", ".join(f"{name} {_shown(value)}" for name, value in row["beside"].items())
+    extra = ", ".join(f"{name} {_shown(value)}" for name, value in row["extra"].items())
     sign = "" if row["goal"] is None else ">= " if row["sense"] == MOST else "<= "
     text = (
         f"{row['what']:<62}{row['unit']:>6}{_shown(row['before']):>10}"
         f"{sign + _shown(row['goal']):>13}{_shown(row['now']):>12}  {judged}"
     )
-    return f"{text}\n      beside: {extra}" if extra else text
+    return f"{text}\n      also: {extra}" if extra else text
 
 
 def _shown(value: float | None) -> str:

@@ -70,7 +70,7 @@ class Report:
             target.write_text(self.to_json() + "\n", encoding="utf-8")
         except OSError as error:
             raise StorageError(
-                f"expected a place to write the result, found {error.strerror}: {target}"
+                f"expected a result file that can be written, found {error.strerror}: {target}"
             ) from None
         self.path = target
         return target

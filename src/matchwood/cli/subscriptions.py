@@ -40,7 +40,7 @@ def open_subscriptions(
     is_empty = path.is_dir() and not any(path.iterdir())
     if source != STREAM and (is_snapshot(path) or is_empty):  # empty: the error says what one has
         if index != "auto":
-            refuse("expected no --index beside a snapshot: it has its own")
+            refuse("expected no --index with a snapshot, which has an index already")
         matcher, problems = Matcher.load(path), []
     else:
         matcher = Matcher(index=index, schema=schema)

@@ -106,7 +106,7 @@ def cover_trees(jump, lists, start, rank, position, listed, need, scratch):
     """Indexes for trees, whose leaves are start[t] .. start[t + 1] - 1.
 
     lists   by leaf, the index that may hold it, -1: none
-    rank    by index, its place among all, the most selective first
+    rank    by index, its rank among all, the most selective first
     place   written: by leaf, the number of its entry in its tree, or NOT_CHOSEN
     listed  written: by tree and entry, its index
     need    written: by tree, in how many of its indexes it is found when it is TRUE; 0: no index

@@ -2,7 +2,7 @@
 
 A key is a node, found by open addressing in `edge[:, 0]`; its cell is the node's number.  An
 escalated identifier is in the cell of every key: a hash table has no ranges in between (section
-5.4).  Tables share the places of their keys: a key is mixed with the number of its table.
+5.4).  Tables share one array of cells: a key is mixed with the number of its table.
 """
 
 from __future__ import annotations

@@ -19,7 +19,7 @@ DECAY = 0.9
 """What an event leaves of the updates and false positives before it: both are recent ones."""
 
 BUSY = 0.02
-"""Updates a profile and message from which an entry that has to escalate leaves its place in the
+"""Updates a profile and message from which an entry that has to escalate leaves its cell in the
 index for a range of its own, which every message reads."""
 
 RESTLESS = 0.001

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 ABSENT = INT_MIN
 Id = int | str
 Column = tuple[int, np.ndarray, np.ndarray]
-"""A column of the store, the places of an update that have a value for it, and their keys."""
+"""A column of the store, the positions in an update that have a value for it, and their keys."""
 
 
 class ValueEncoder:
@@ -342,7 +342,7 @@ def value_of(attribute: Attribute, key: int) -> Any:
 
 
 def _moment_of(kind: str, key: int) -> Any:
-    """A day or a moment; one beyond the years of Python's types is NumPy's."""
+    """A date or a timestamp; one beyond the years of Python's types is NumPy's."""
     try:
         if kind == "date":
             return date.fromordinal(key + EPOCH_DAY)

@@ -13,7 +13,7 @@ are followed by the code of their n operands; `and_token(0)` is TRUE and `or_tok
 
 Reading it backwards, operands come before their operator, so one stack and no recursion suffice.
 
-Workspace (reused for every expression; the owner doubles it when told FULL)
+Workspace (reused for every expression; the owner doubles it when a kernel returns FULL)
     node_kind  int64[N]    LEAF, AND, OR, TRUE or FALSE
     node_attr  int64[N]    LEAF: the attribute
     node_start int64[N]    LEAF: first interval in pool;  AND, OR: first operand in child

@@ -1,4 +1,4 @@
-"""Access: one change at a time; searches beside it, or, where the view is guarded, between changes.
+"""Access: one change at a time; searches run meanwhile, or, where the view is guarded, between.
 
 Every search has a `Reader`: a scratch, the view that it uses, and a lock that is held while the
 search runs.  A change takes the main lock.  A view of segments is never changed, so nothing more is
@@ -186,7 +186,7 @@ class Access:
         return [reader.view for reader in self.readers()]
 
     def breathe(self) -> None:
-        """For a change, between steps: let searches under way have the interpreter for a moment.
+        """For a change, between steps: let searches under way have the interpreter briefly.
 
         Without it they wait up to `sys.getswitchinterval` each time they come back from a kernel.
         A pause of no time at all would not do: the writer would be back before a search wakes up.

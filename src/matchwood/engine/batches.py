@@ -40,7 +40,7 @@ class Batch:
         self._checks: list[tuple[str, Id, Parsed | None]] = []
         self._is_open = False
         self._has_context = False
-        """Whether a change speaks of contexts."""
+        """Whether a change refers to contexts."""
 
     def __enter__(self) -> Self:
         self._is_open = True
@@ -145,7 +145,7 @@ class Batch:
             self._checks.append(check)
 
     def _check(self, store: Target) -> None:
-        """Raise what can be told before anything changes: undoing then costs nothing."""
+        """Raise errors that can be found before anything changes: undoing then costs nothing."""
         if len(self._checks) < len(self._steps):
             return  # changes of many: what they do to ids is not known here
         known: dict[Id, bool] = {}

@@ -122,7 +122,7 @@ def remove_one(store: Target, id_: Id) -> None:
 
 
 def replace_chunks(store: Target, chunks: Iterable[Chunk]) -> BatchReport:
-    """Replace those whose id is there, in their place; add the others, in bulk."""
+    """Replace those whose id is there, keeping their order; add the others, in bulk."""
     report, n_replaced = BatchReport(), 0
     known: list[Chunk] = list(chunks)  # all read before the first change
     seen: set[Id] = set()

@@ -101,7 +101,7 @@ class ContextValues:
         return self.contexts([id])[0]
 
     def contexts(self, ids: Iterable[Id]) -> list[dict[str, Any]]:
-        """The values of some contexts that are set now, all at the same moment."""
+        """The values of some contexts that are set now, all at the same time."""
         asked = [check_id(id_, "a context's id") for id_ in ids]
         with self._reading() as view:
             known = view.contexts

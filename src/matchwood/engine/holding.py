@@ -298,7 +298,7 @@ class Holding(Gathering, Durability):
 
         is_logged  write it to the folder's log; not a search that follows contexts, nor what is
                    read from the log
-        bound      it speaks of contexts
+        bound      it refers to contexts
         report     of the add_many that it belongs to
         """
         self._rehearse(bound)

@@ -186,7 +186,7 @@ class Matcher(Holding, Matching, Collection, ContextValues, Questions):
         expires: Any = KEEP,
         payload: Any = KEEP,
     ) -> None:
-        """Give a subscription a new expression, keeping its place; adds it when it is new.
+        """Give a subscription a new expression, keeping its order; adds it when it is new.
 
         It keeps its context and whatever else is not given, too.
         """

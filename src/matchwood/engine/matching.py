@@ -62,7 +62,7 @@ class Matching:
         limit  at most so many: those of the highest priority, highest first, ties in their order
         first  True for the best one alone; a number is the same as `limit`
         where  an expression over the subscriptions' own attributes: only those for which it is TRUE
-        now    the moment that decides what has expired, as `expires` of `add`; by default this one
+        now    the time that decides what has expired, as `expires` of `add`; by default this one
         """
         is_plain = first is False and limit is None and where is None and now is None
         alone = event if is_plain and type(event) is dict else None

@@ -1,4 +1,4 @@
-"""What users ask of a matcher beside `match`: counts, expiry, relations, near misses, proof."""
+"""What users ask of a matcher besides `match`: counts, expiry, relations, near misses, proof."""
 
 from __future__ import annotations
 

@@ -137,7 +137,7 @@ def match(matcher: Matcher) -> None:
 
 
 def _ask(matcher: Matcher) -> None:
-    """What users ask beside `match`: the best, near misses, the indexes against a scan."""
+    """What users ask besides `match`: the best, near misses, the indexes against a scan."""
     matcher.match(EVENTS[0], limit=2)
     matcher.match_many(EVENTS, limit=2, where="age > 3")
     matcher.near(EVENTS[0], 3)

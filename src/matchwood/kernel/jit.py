@@ -141,7 +141,7 @@ lowest_bit: Any = (
 
 
 def _either(typing_context: Any, flag: Any, one: Any, other: Any) -> Any:
-    """A choice that LLVM keeps as an instruction: it is told that no guess would be good."""
+    """A choice that LLVM keeps as an instruction: both results are declared equally likely."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         flag, one, other = arguments

@@ -47,10 +47,10 @@ REFUSED = 2
 
 
 class Unread(Exception):
-    """Why a text was not taken, and how much that says.
+    """Why a text was refused, and how much that says.
 
-    weight  REFUSED: the text reads well, and says what is not taken; 1: something particular is
-            wrong at a place; 0: something else was expected there
+    weight  REFUSED: the text reads well, and says what is not supported; 1: something particular is
+            wrong at a position; 0: something else was expected there
     """
 
     def __init__(self, error: ParseError, weight: int) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 _NOW = (
-    "the answer would depend on when it is asked: put the moment into the event, or compare with a "
+    "the answer would depend on when it is asked: put the time into the event, or compare with a "
     "TIMESTAMP literal"
 )
 NOT_DETERMINISTIC = {
@@ -17,7 +17,7 @@ AGGREGATES = frozenset((
     "COLLECT_SET", "FIRST", "LAST", "ANY_VALUE", "MEDIAN", "PERCENTILE", "ROW_NUMBER", "RANK",
     "DENSE_RANK", "LAG", "LEAD", "NTILE", "APPROX_COUNT_DISTINCT", "MAX_BY", "MIN_BY",
 ))  # fmt: skip
-_BITS = "; operators on bits are not taken"
+_BITS = "; operators on bits are not supported"
 SECOND_LOOK = {
     "&&": "write AND", "&": f"write AND{_BITS}", "|": f"write OR{_BITS}",
     "^": f"write XOR{_BITS}",

@@ -40,7 +40,7 @@ _NUMBER = re.compile(r"([-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+))([eE][-+]?[0-9]+)?(BD|
 
 
 class LiteralError(ValueError):
-    """A literal that stands for no value; the parser adds the place."""
+    """A literal that stands for no value; the parser adds the position."""
 
 
 def string(token: str) -> str:

@@ -102,7 +102,7 @@ class Lowering(Settling):
         return And(tuple([self._placed(each, at) for each in sides]), at)
 
     def _placed(self, node: Call, at: int) -> Expr:
-        """An expression of a node that was made on the way, as if it stood at a place."""
+        """An expression of a node that was made on the way, as if it stood at `at`."""
         found = self.expression(node)
         return replace(found, position=at) if hasattr(found, "position") else found  # type: ignore[type-var]
 

@@ -50,7 +50,7 @@ def read_date(text: str) -> date:
 
 
 def read_timestamp(text: str, *, zoned: bool = True) -> datetime:
-    """The moment a TIMESTAMP literal names, in UTC; TIMESTAMP_NTZ ignores the zone, as Spark."""
+    """The time that a TIMESTAMP literal names, in UTC; TIMESTAMP_NTZ ignores the zone, as Spark."""
     body = text.strip(_BLANKS)
     if body.lower() == _EPOCH:
         return datetime(1970, 1, 1, tzinfo=UTC)

@@ -7,7 +7,7 @@ One loop with a stack of its own, so that nesting costs no Python frames:
 
     NOT > AND > XOR, XNOR (from the left) > OR
 
-At every moment the open parenthesis holds a chain of AND, to its left at most one finished side of
+At any time the open parenthesis holds a chain of AND, to its left at most one finished side of
 an XOR, and to the left of that the finished operands of an OR:
 
     a AND b  OR  c XOR d AND e AND
@@ -94,7 +94,7 @@ class _Level:
             self.ands.append(node)
 
     def connect(self, word: str, start: int) -> None:
-        """Make room for what follows AND, OR, XOR or XNOR, which starts at a place."""
+        """Make room for what follows AND, OR, XOR or XNOR, which starts at a position."""
         if word == "AND":
             return
         if word == "OR":

@@ -44,8 +44,8 @@ def starts_with(prefix: str) -> str:
 def compile_pattern(pattern: str) -> re.Pattern[str]:
     """A regular expression that decides in linear time per segment, whatever the pattern.
 
-    Between two `%`, taking the leftmost place a segment fits is always right, so each segment is an
-    atomic group: hostile patterns such as '%a%a%a%a%b' cannot backtrack.
+    Between two `%`, taking the leftmost position where a segment fits is always right, so each
+    segment is an atomic group: hostile patterns such as '%a%a%a%a%b' cannot backtrack.
     """
     segments: list[str] = [""]
     for text, wild in pieces(pattern):

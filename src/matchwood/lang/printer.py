@@ -201,7 +201,7 @@ def _chain(node: Expr, parts: list[tuple[str, int]]) -> tuple[str, int]:
 
 
 def _grouped(part: tuple[str, int], binds: int) -> str:
-    """An operand, in parentheses if it binds less tightly than its place asks for."""
+    """An operand, in parentheses if it binds less tightly than its position needs."""
     text, precedence = part
     return text if precedence >= binds else f"({text})"
 

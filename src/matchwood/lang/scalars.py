@@ -133,7 +133,7 @@ def tree_of(name: str) -> Scalar:
 
 
 def text_of(tree: Scalar, needs: int = 0) -> str:
-    """The canonical text, in parentheses if it binds less tightly than its place needs."""
+    """The canonical text, in parentheses if it binds less tightly than its position needs."""
     text, binds = _written(tree)
     return text if binds >= needs else f"({text})"
 

@@ -135,7 +135,7 @@ class Settling:
             raise self._error(str(error), pattern_node) from None
 
     def _regex(self, node: Scalar) -> str | None:
-        """The pattern of RLIKE, which must be one that is taken; None: NULL."""
+        """The pattern of RLIKE, which must be a supported one; None: NULL."""
         is_known, pattern = self._constant(node)
         if is_known and pattern is None:
             return None
@@ -145,7 +145,7 @@ class Settling:
             regex(pattern)
         except RegexProblem as problem:
             raise self._error(
-                f"expected a regular expression of the kind that is taken, found one where "
+                f"expected a regular expression in the supported subset, found one where "
                 f"{problem}; {_NO_REGEX}",
                 node,
             ) from None
@@ -184,7 +184,7 @@ class Settling:
             kind, compute = bind(_plain(node), Types())
             return kind, compute({})
         except (Failed, TypeProblem) as problem:
-            word = "fails" if isinstance(problem, Failed) else "is not taken"
+            word = "fails" if isinstance(problem, Failed) else "is not supported"
             raise self._error(
                 f"expected a constant that has a value, found {text_of(node)[:60]}, which {word}: "
                 f"{problem}",

@@ -1,9 +1,9 @@
 """Text to tokens: one compiled pattern, one pass in C.
 
-Every match is a token with the blanks behind it, so the running sum of the lengths is the place of
-every token; no object per token is made.  Whatever no rule knows becomes a token of one character,
-which the parser then reports: the tokenizer itself refuses only what no place in the grammar
-could hold (text that is too long, NUL, lone surrogates, an open comment).
+Every match is a token with the blanks behind it, so the running sum of the lengths is the position
+of every token; no object per token is made.  Whatever no rule knows becomes a token of one
+character, which the parser then reports: the tokenizer itself refuses only what no rule of the
+grammar could hold (text that is too long, NUL, lone surrogates, an open comment).
 
 Runs of characters are possessive (`*+`) and an open quote takes the rest of the text with it, so
 time grows with the length of the text alone, whatever the text is.  Groups are not: before Python
@@ -100,7 +100,7 @@ OPERATORS = {
 
 
 def tokenize(text: str, limit: int = MAX_TEXT) -> tuple[list[str], list[int]]:
-    """The tokens of a text of at most `limit` characters, closed by END, and the place of each."""
+    """The tokens of a text of at most `limit` characters, closed by END, and their positions."""
     if not isinstance(text, str):
         raise ParseError(
             f"expected the expression as text (str), found {type(text).__name__}: "
@@ -146,7 +146,7 @@ def _refuse(text: str, limit: int) -> None:
 
 
 def _blank_comments(text: str) -> str:
-    """The text with spaces for comments, so that every place stays where it was."""
+    """The text with spaces for comments, so that all positions stay the same."""
     kept: list[str] = []
     done = 0
     while found := _OUTSIDE.search(text, done):

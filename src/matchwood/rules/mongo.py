@@ -85,7 +85,7 @@ def _operators(name: str, operators: Mapping[str, Object], path: Path) -> Condit
             parts.append(_regex(name, value, operators.get("$options", ""), here))
         elif operator == "$options":
             if "$regex" not in operators:
-                raise Untranslatable("$options", here, "expected $regex beside it")
+                raise Untranslatable("$options", here, "expected $regex in the same object")
         else:
             parts.append(_operator(name, str(operator), value, here))
     return All(tuple(parts))

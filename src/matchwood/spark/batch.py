@@ -104,7 +104,7 @@ def match(
     limit          at most so many subscriptions an event: those of the highest priority, highest
                    first, ties in the order of ids
     now            a moment, with its time zone: what has expired then does not match; by default
-                   the moment of the call
+                   the time of the call
     keep           columns of events that matches have, too, after event_id
     pairs          a row per match instead of a list per event
     index, config, schema    as for Matcher

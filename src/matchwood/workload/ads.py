@@ -135,7 +135,7 @@ def _predicates(draws: Draws, attr: np.ndarray) -> tuple[np.ndarray, np.ndarray,
 
 
 def _value(u: np.ndarray, attr: np.ndarray) -> np.ndarray:
-    """A value's place in its attribute; the first ones are the most popular."""
+    """A value's number in its attribute; the first ones are the most popular."""
     found: np.ndarray = (u**_SKEW * _cardinality()[attr]).astype(np.int64)
     return found
 

@@ -134,7 +134,7 @@ def _derive(rules, row, attempt, bases, base, out, at, value_at):
 
 @part
 def _is_new(seen, signature):
-    """Put a signature into the open-addressed set unless it is there; 0 marks a free place."""
+    """Put a signature into the open-addressed set unless it is there; 0 marks a free cell."""
     mask = np.uint64(len(seen) - 1)
     cell = mix(signature) & mask
     while seen[cell] != np.uint64(0):
@@ -155,7 +155,7 @@ def rehash(old, seen):
 
 @kernel
 def survey(rules, bases, base_of, first, out, seen, found, most):
-    """Attempt, predicates and values of rows first, first + 1, ...; the row that found no place."""
+    """Attempt, predicates and values of rows first, first + 1, ...; the row that did not fit."""
     for k in range(len(base_of)):
         attempt = np.int64(0)
         while True:
@@ -173,6 +173,6 @@ def survey(rules, bases, base_of, first, out, seen, found, most):
 
 @kernel
 def write(rules, bases, base_of, first, attempt, row_start, value_start, out):
-    """Draw rows first, first + 1, ... again, each to its place."""
+    """Draw rows first, first + 1, ... again, each to its position."""
     for k in range(len(base_of)):
         _derive(rules, first + k, attempt[k], bases, base_of[k], out, row_start[k], value_start[k])

@@ -1,9 +1,9 @@
-"""The suite `engine`: what a `Matcher` does as a whole, beside goals, in one run.
+"""The suite `engine`: what a `Matcher` does as a whole, compared with goals, in one run.
 
     matchwood bench run --suite engine --preset small
 
     contest   `auto` against every single index, workload by workload
-    cases     searches beside changes, opening a folder, durable changes, threads, memory
+    cases     searches during changes, opening a folder, durable changes, threads, memory
     goals     the rows
     sizes     how much of everything, by preset
     runner    runs the cases

@@ -113,7 +113,7 @@ def _timed(matcher: Matcher, events: list[dict[str, Any]], seconds: float) -> li
 
 
 def _change(matcher: Matcher, model: dict[int, str], rng: Random, is_over: threading.Event) -> None:
-    """Remove the oldest and add new ones, batch by batch, until told otherwise."""
+    """Remove the oldest and add new ones, batch by batch, until `is_over` is set."""
     began, n, last = time.monotonic(), 0, max(model)
     while not n or not is_over.is_set():
         with matcher.batch() as batch:

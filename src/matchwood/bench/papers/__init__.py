@@ -28,6 +28,8 @@ LISTED = (
     Listed(
         NAME, "every figure and table of the five papers, with verdicts on their claims", PRESETS
     ),
-    Listed(EXTERNAL, "DuckDB, NumPy, Python's eval and rule-engine beside a Matcher", PRESETS),
+    Listed(
+        EXTERNAL, "DuckDB, NumPy, Python's eval and rule-engine compared with a Matcher", PRESETS
+    ),
 )
 """The lines of `bench list`."""

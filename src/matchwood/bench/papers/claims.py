@@ -1,8 +1,9 @@
 """Claims: what a paper says about a figure, as data, and whether our numbers say the same.
 
-A claim names a rule, whom it is about (`who`), against whom (`than`; all others of the figure that
-are not ours and have another index, unless given), where (`at`: all, first, last, any, burst, or
-values of the axis) and how much (`factor`).  Smaller numbers are better, but for throughputs.
+A claim names a rule, the index it is about (`who`), those it is compared with (`than`; all others
+of the figure that are not ours and have another index, unless given), where (`at`: all, first,
+last, any, burst, or values of the axis) and how much (`factor`).  Smaller numbers are better, but
+for throughputs.
 
     faster      who has the best number, by the factor: "80 % better" is a factor of 5
     order       who, best first
@@ -80,7 +81,7 @@ class Curves(NamedTuple):
     burst: tuple[float, float] = (0.0, 0.0)  # where the axis has a burst of updates
 
     def rivals(self, claim: Claim) -> Sequence[str]:
-        """Whom a claim compares with."""
+        """The indexes that a claim compares with."""
         ours = {self.families.get(who, who) for who in claim.who}
         return claim.than or [
             each for each in self.others if self.families.get(each, each) not in ours
@@ -328,7 +329,7 @@ def _cross(claim: Claim, curves: Curves) -> Finding:
     if all(early) and not any(late):
         return Finding(HOLDS, text)
     if signs[0][1] and not signs[-1][1]:
-        return Finding(PARTLY, text)  # they cross, at another place
+        return Finding(PARTLY, text)  # they cross, at another value
     growth = [curves.cost(second, i) for i in (0, len(curves.xs) - 1)]
     ours = [curves.cost(first, i) for i in (0, len(curves.xs) - 1)]
     ratios = [a / b for a, b in zip(ours, growth, strict=True) if a is not None and b is not None]

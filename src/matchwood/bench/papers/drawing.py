@@ -1,8 +1,8 @@
 """Drawing: a panel as SVG, by hand, and as PNG, by matplotlib.
 
-The SVG carries its numbers: every point has its place on the axis and its value as data attributes,
-which the page's script shows and tests read back.  A refused point is a cross at the upper edge
-with its label.
+The SVG carries its numbers: every point has its position on the axis and its value as data
+attributes, which the page's script shows and tests read back.  A refused point is a cross at the
+upper edge with its label.
 """
 
 from __future__ import annotations

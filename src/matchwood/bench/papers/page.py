@@ -1,7 +1,7 @@
 """Page: one HTML file with everything in it, and no network.
 
 First the wall, one small verdict a panel; then every panel drawn, with the paper's claims and what
-became of them beside it, the work counters, the points without a number and why.
+became of them, the work counters, the points without a number and why.
 """
 
 from __future__ import annotations
@@ -54,7 +54,9 @@ def _write(path: Path, text: str) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
     except OSError as error:
-        raise StorageError(f"expected a place to write, found {error.strerror}: {path}") from None
+        raise StorageError(
+            f"expected a path that can be written, found {error.strerror}: {path}"
+        ) from None
 
 
 def _html(results: Results, found: list[Panel]) -> Iterator[str]:

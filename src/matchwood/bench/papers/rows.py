@@ -104,7 +104,7 @@ class Results:
                 file.write(("\n" if torn else "") + json.dumps(data) + "\n")
         except OSError as error:
             raise StorageError(
-                f"expected a place to write the result, found {error.strerror}: {self.path}"
+                f"expected a result file that can be written, found {error.strerror}: {self.path}"
             ) from None
 
 

@@ -1,11 +1,11 @@
-"""The suite `speed`: what a user waits for, beside a goal and beside other ways, in one run.
+"""The suite `speed`: what a user waits for, compared with a goal and with other ways, in one run.
 
     matchwood bench run --suite speed --preset small
 
     goals        the rows: what was measured before, the goal, and which way is better
     user_cases   dicts, JSON lines, texts: through the public verbs of a `Matcher`
-    computed_case  six computed attributes beside plain ones that hold the same values
-    index_cases  a million conjunctions; counting with NumPy, DuckDB and `scan` beside it
+    computed_case  six computed attributes, compared with plain ones of the same values
+    index_cases  a million conjunctions; compared with counting in NumPy, DuckDB and `scan`
     planned_cases  trees, conjunctions in indexes for trees, ten times as many subscriptions
     roofline     what a search reads, and how fast this machine reads
     runner       runs the cases; the report and its table

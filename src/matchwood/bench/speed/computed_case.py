@@ -1,4 +1,4 @@
-"""Computed attributes beside plain ones that hold the same values."""
+"""Computed attributes compared with plain ones of the same values."""
 
 from __future__ import annotations
 

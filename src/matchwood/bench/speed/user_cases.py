@@ -21,7 +21,7 @@ from matchwood.workload import Workload, event_dicts, find_workload
 from matchwood.workload.tables import wide_events
 
 FIELDS = 20
-"""Fields of a line of JSON, beside an array and a note."""
+"""Fields of a line of JSON, which also has an array and a note."""
 
 
 def matcher_of(workload: Workload, index: str) -> Matcher:

@@ -28,12 +28,12 @@ FILTERS_KEPT = 128
 
 @dataclass(frozen=True)
 class Choice:
-    """What a search asks for, beside the event.
+    """What a search asks for, in addition to the event.
 
     limit    at most so many subscriptions an event, highest priority first
     where    a filter for all events
     filters  one filter per event, or none
-    now      microseconds since 1970; None: the moment of the call
+    now      microseconds since 1970; None: the time of the call
     """
 
     limit: int | None = None

@@ -13,7 +13,7 @@ from matchwood.kernel.jit import kernel, part
 from matchwood.kernel.verify_kernels import Posted, holds_in_table, post_event
 
 MANY = 2
-"""Two or more missing predicates are not told apart."""
+"""Two missing predicates and more count the same."""
 
 
 @part

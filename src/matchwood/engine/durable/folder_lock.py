@@ -1,4 +1,4 @@
-"""The lock of a durable folder: one writer, told by name to the second one.
+"""The lock of a durable folder: one writer; the error of a second one names the first.
 
 `flock` ends with the process that holds it, however that ends.  A forked child shares the lock, so
 it lets go of its copy at once: otherwise it would keep the folder locked after its parent.

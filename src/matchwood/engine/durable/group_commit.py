@@ -3,7 +3,7 @@
 With `commit_every` seconds a change is noted here by id when memory has it.  At most so many
 seconds later one transaction writes what all noted ids are by then.  That happens at the beginning
 of the next change, or in a thread, which starts with the first noted change and ends when there is
-none.  The log thus has all changes up to some moment and none after.
+none.  The log thus has all changes up to some time and none after.
 
 A group that cannot be written stays noted; until it can be, changes are refused with StorageError.
 """

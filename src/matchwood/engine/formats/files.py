@@ -58,7 +58,7 @@ HEADER = 2000
 
 EVENT_ID = "event_id"
 OPTIONAL = ("context", "priority", "expires", "attributes", "payload")
-"""What a subscription may have beside id and expr."""
+"""What a subscription may have besides id and expr."""
 _PLAIN_INTEGER = re.compile(r"0|-?[1-9][0-9]{0,17}")
 
 
@@ -156,7 +156,7 @@ def read_events(
 
 
 def count_rows(path: str | os.PathLike[str]) -> int | None:
-    """How many rows there are, where that can be told without reading them."""
+    """How many rows there are, where that is known without reading them."""
     parts = file_parts(Path(path))
     if any(format_of(part) != "parquet" for part in parts):
         return None

@@ -1,4 +1,4 @@
-"""Fields: what a subscription may have beside its expression and context, as users give it.
+"""Fields: what a subscription may have besides its expression and context, as users give it.
 
 | field      | given as                                                          | kept as    |
 |------------|-------------------------------------------------------------------|------------|
@@ -8,7 +8,7 @@
 | payload    | what JSON can hold: dict, list, str, int, float, bool, None       | JSON text  |
 
 A datetime without a time zone is UTC, a date its midnight in UTC.  A subscription does not match at
-or after the moment it expires.
+or after the time it expires.
 
 Own attributes hold the values that events may have.  Those that JSON has no form for are kept as an
 object with one key that no user can write (`_TAGS`).  The entries of a map of texts are kept as a
@@ -230,7 +230,7 @@ def read_count(value: Any, what: str, otherwise: str) -> int:
 
 
 def read_expires(value: Any) -> int:
-    """A moment in microseconds since 1970; NEVER for None."""
+    """A time in microseconds since 1970; NEVER for None."""
     return NEVER if value is None else read_moment(value, "expires")
 
 

@@ -117,7 +117,7 @@ def one_event(event: Any) -> Encode:
 
 
 def many_events(events: Any) -> Encode:
-    """Many events; what is wrong with one is told with them."""
+    """Many events, with the error of each that is wrong."""
     return lambda part: encode_events(part.store.attributes, events)
 
 

@@ -95,7 +95,7 @@ class ContextDraft(Draft):
             live = LiveStore(blank(self._view.head)) if part is None else part.live
             store = live.begin(part, self._token)
             self._live = live
-            self.known = None  # what becomes of subscriptions there is not told one by one
+            self.known = None  # changes of subscriptions there are not listed one by one
             if self.changed is not None:
                 store.subscriptions.changed, store.changed_contexts = self.changed, {}
         return self._live.store

@@ -96,7 +96,7 @@ def _is_marked(folder: Path) -> bool:
         text = (folder / MARKER).read_bytes()[: len(FORMAT)]
     except OSError:
         return False
-    return FORMAT.encode().startswith(text)  # empty: another writer made it a moment ago
+    return FORMAT.encode().startswith(text)  # empty: another writer has just made it
 
 
 @contextmanager

@@ -3,7 +3,7 @@
     always true      kept here, matches every event
     never true       kept nowhere
     conjunctions     the index the user chose
-    anything else    the same index if it speaks any expression, else the general one
+    anything else    the same index if it takes any expression, else the general one
     with a context   an index that follows changing values, whatever was chosen for the others
 
 `auto` scans a small set.  It moves conjunctions to PSTBloom when they become many, and everything
@@ -273,7 +273,7 @@ class Routing:
             self._insert(slots)
 
     def _open_context_index(self) -> None:
-        """An index for contexts once there are any, beside the others as they are."""
+        """An index for contexts once there are any; the others stay as they are."""
         self.is_settled = False
         if self.contexts is not None and CONTEXTUAL not in self._by_role:
             self._classes = {**self._classes, CONTEXTUAL: find_index(CONTEXT_INDEX)}

@@ -6,7 +6,7 @@
 attributes     names, types, dictionaries          subscriptions  ids, texts, order: one slot each
 table          expressions as integers, by slot    routing        the indexes that hold the slots
 
-All four speak of the same slots.  A change goes through them in one order: resolve (may refuse,
+All four use the same slots.  A change goes through them in one order: resolve (may refuse,
 changing nothing), subscriptions, table, routing; a removal goes the other way round.  That order,
 and what undoes each step, is kept in this one file, which is longer than others for it.  Searches
 are in `finding`.
@@ -55,14 +55,14 @@ if TYPE_CHECKING:
     from matchwood.engine.stores.flips import Flips
 
 ReadUpdates = Callable[["ContextStore"], tuple[Sequence[Id], Callable[[], None]]]
-"""What tells the contexts that an update speaks of, and what carries it out."""
+"""What tells the contexts that an update changes, and what carries it out."""
 
 COMPACT_ABOVE = 1024
 """Slots below which compacting is not worth the trouble."""
 
 
 class Facts(NamedTuple):
-    """What is kept of some subscriptions beside their expressions."""
+    """What is kept of some subscriptions besides their expressions."""
 
     ids: list[Id]
     texts: list[str | None]

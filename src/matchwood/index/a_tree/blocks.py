@@ -1,6 +1,6 @@
 """What an A-Tree node has: blocks of words, parents in three classes, expressions.
 
-    hot[v]     TELL  whom to tell that it is true: NOTHING, a block of parents, or the one parent,
+    hot[v]     TELL  parents to visit when true: NOTHING, a block of parents, or the one parent,
                      as ~(1 + 4 link + kind)
                SLOT  its expression            NO_SLOT, a slot, or ~(1 + block) of [n, slots ...]
     node[v]    UP    block of its parents      [n_or, n_active, n, parents ...]

@@ -70,8 +70,8 @@ def check_a_tree(table: ExpressionTable, slots: np.ndarray, layout: Layout) -> n
     """Raise a FormatError unless a layout holds these slots; returns which predicates it tests."""
     sizes = check(layout, _COLUMNS, "a_tree_")
     given = table.needed_by(slots)
-    expect(sizes["p"] >= given["P"], "a_tree_leaf_of", "a place for each predicate")
-    expect(sizes["a"] >= given["A"], "a_tree_hull", "a place for each attribute")
+    expect(sizes["p"] >= given["P"], "a_tree_leaf_of", "an item for each predicate")
+    expect(sizes["a"] >= given["A"], "a_tree_hull", "an item for each attribute")
     fields = {name: layout[f"a_tree_{name}"] for name in ATreeLayout._fields if name != "table"}
     x = ATreeLayout(**fields, table=np.empty(0, np.int32))
     expect(x.count[HIGH] == sizes["M"], "a_tree_count", f"{sizes['M']} nodes")
@@ -119,8 +119,8 @@ def check_stabbing(table: ExpressionTable, is_leaf: np.ndarray, layout: Layout) 
     """Raise a FormatError unless a stabbing tree finds these predicates, each once."""
     sizes = check(layout, _STABBING, "stabbing_")
     given = table.needed_for(np.flatnonzero(is_leaf))
-    expect(sizes["p"] >= given["P"], "stabbing_uses", "a place for each predicate")
-    expect(sizes["a"] >= given["A"], "stabbing_pending_head", "a place for each attribute")
+    expect(sizes["p"] >= given["P"], "stabbing_uses", "an item for each predicate")
+    expect(sizes["a"] >= given["A"], "stabbing_pending_head", "an item for each attribute")
     check_lists(layout, "stabbing_node_")
     n_lists = len(layout["stabbing_node_size"])
     expect(n_lists == 2 * sizes["C"], "stabbing_node_size", "two nodes for each cut")

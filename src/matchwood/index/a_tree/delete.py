@@ -51,7 +51,7 @@ def _rehang(x, p, v, scratch, random_access):
     """Let a parent of the same operator hold a node's children instead; False: no words.
 
     For a node v that no expression needs any more while parents do: the parent p gets the children
-    of v that it does not have yet, after those that it keeps.  A parent that is an AND is told by
+    of v that it does not have yet, after those that it keeps.  An AND parent is visited by
     exactly one child, the one that gives access to it: if that was v, or a rarer child has come,
     another one takes over.
     """

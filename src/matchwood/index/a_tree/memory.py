@@ -80,7 +80,7 @@ class ATreeMemory(Owner):
     # ── growing ─────────────────────────────────────────────────────────────────────────────────
 
     def make_ids(self, table: ExpressionTable, slots: np.ndarray) -> None:
-        """A place for every slot, predicate and attribute of the expressions to come."""
+        """Make arrays long enough for slots, predicates and attributes of new expressions."""
         x, p = self.layout, table.predicates.layout
         self.layout = x._replace(
             leaf_of=grown(x.leaf_of, doubled(len(x.leaf_of), len(p.attr)), NOTHING),
@@ -246,7 +246,7 @@ def new_matching(x: ATreeLayout) -> Matching:
 
 
 def new_levels(x: ATreeLayout, table: ExpressionTable) -> Levels:
-    """Scratch for matching level by level: a predicate tells its own leaf."""
+    """Scratch for matching level by level: a predicate marks its leaf."""
     p = table.predicates.layout
     preds = np.flatnonzero(x.leaf_of >= 0)
     leaves = x.leaf_of[preds]

@@ -111,7 +111,7 @@ def make_node(d, pred, low, high):
 def _cell(memo, now, first, second):
     """The row of the join of two nodes, or the row where it would be.
 
-    The memo holds results beside their keys, not ids: a new number of the expression empties it.
+    The memo holds results with their keys, not ids: a new number of the expression empties it.
     """
     at = first_cell(memo, _hash(first, second, now))
     while memo[at, EXPRESSION] == now and (memo[at, FIRST] != first or memo[at, SECOND] != second):
@@ -188,7 +188,7 @@ def join(d, joining, predicates, limit, is_and, first, second):
 def _join_all(d, joining, predicates, limit, is_and, base, n):
     """Join n operands, neighbours first, so that long ones are seldom gone through; or FULL, LIMIT.
 
-    The result takes the place of the first.
+    The result replaces the first.
     """
     operand = joining.operand
     while n > 1:

@@ -1,4 +1,4 @@
-"""Expression postings: what the partners that keep every tree for itself have in common.
+"""Expression postings: what the baselines that keep each tree separately have in common.
 
 A predicate knows the trees, or the leaves of trees, that it occurs in; a tree has some words that
 say how to evaluate it.  `dewey_id`, `interval_id` and `bop` differ in these words.
@@ -38,7 +38,7 @@ class ExpressionPostings(PredicateFrame[Trees]):
 
     language: ClassVar[str] = ANY
     posts_leaves: ClassVar[bool] = True
-    """Whether leaves are posted, by the place of their two words, or expressions."""
+    """Whether leaves are posted, by the position of their two words, or expressions."""
 
     @abstractmethod
     def _words(self, slots: np.ndarray, n_leaves: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -79,7 +79,7 @@ class Config(IndexConfig):
                     share one; the paper puts those first that most expressions test
     factor          attributes to factor out, at most; each saves the tests of a level and copies
                     expressions that do not test it
-    copies          places of an expression, on average, up to which attributes are factored out
+    copies          positions of an expression, on average, up to which attributes are factored out
     """
 
     leaf_capacity: int = 32
@@ -97,8 +97,8 @@ class Config(IndexConfig):
 class Paths(NamedTuple):
     """Where each expression ends, and the nodes that lead there."""
 
-    node: np.ndarray  # int64, by place of an expression
-    depth: np.ndarray  # int32, by place: predicates on the way
+    node: np.ndarray  # int64, by position of an expression
+    depth: np.ndarray  # int32, by position: predicates on the way
     parent: np.ndarray  # int64, by node but the roots
     pred: np.ndarray  # int64, by node but the roots: the predicate of the edge from there
     n_roots: int

@@ -6,10 +6,10 @@ Idea.    Cut the keys of an attribute where predicates on it begin or end: insid
          does not test the attribute is in the trees of all cells: search steps are bought with
          space.
 Source.  Aguilera et al., PODC 1999, section 4 (factoring), which has a tree for each value; with
-         ranges a cell takes the place of a value.
-Differs. An attribute is taken only while expressions have at most `copies` places on average,
+         ranges a cell stands for a value.
+Differs. An attribute is taken only while expressions have at most `copies` positions on average,
          because attributes that most expressions do not test would copy all of these.  The whole
-         tree stays beside the others, for events that carry ranges of a factored attribute.
+         tree is kept as well, for events that carry ranges of a factored attribute.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ def factored(
     predicates: PredicateTable, start: np.ndarray, order: np.ndarray, attributes: np.ndarray,
     copies: int,
 ) -> tuple[Factoring, Places]:  # fmt: skip
-    """Places of expressions whose predicates are order[start[i]:start[i + 1]], by attribute in the
-    order of `attributes`; the first ones of these are factored out as far as `copies` allows.
+    """Positions of expressions whose predicates are order[start[i]:start[i + 1]], by attribute in
+    the order of `attributes`; the first ones of these are factored out as far as `copies` allows.
     """
     n = len(start) - 1
     row, at, depth = np.arange(n), np.zeros(n, np.int64), np.zeros(n, np.int32)

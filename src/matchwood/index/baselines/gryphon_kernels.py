@@ -23,7 +23,7 @@ IS_GROUP = np.int64(1) << 31
 
 
 class Tree(NamedTuple):
-    """See `gryphon.py` for the table of arrays; pairs and postings stand beside it."""
+    """See `gryphon.py` for the table of arrays; pairs and postings are further arrays."""
 
     first: np.ndarray
     attr: np.ndarray

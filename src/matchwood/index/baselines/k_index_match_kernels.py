@@ -44,7 +44,7 @@ def _skip(item, at, end, id_):
 
 @part
 def _settle(cursor, i, n):
-    """Move cursor i to its place among the sorted ones behind it."""
+    """Move cursor i to its position among the sorted ones behind it."""
     moved = cursor[i]
     while i + 1 < n and cursor[i + 1] < moved:
         cursor[i] = cursor[i + 1]

@@ -2,7 +2,7 @@
 
 Idea.    The two ranges of an expression are a rectangle; an R-tree of all rectangles is asked which
          of them a point lies in.
-Source.  The partner of the VCR paper (section 3.3).  `rtree`, the Python package over
+Source.  The baseline of the VCR paper (section 3.3).  `rtree`, the Python package over
          libspatialindex, loaded in bulk (STR) or, as in the paper, rectangle by rectangle
          (`loading = "insert"`), and asked for a whole batch at a time; or `shapely`, whose STRtree
          answers faster.

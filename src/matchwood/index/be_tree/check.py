@@ -49,8 +49,8 @@ def check_tree(table: ExpressionTable, slots: np.ndarray, layout: Layout) -> Non
     sizes = check(layout, _COLUMNS)
     needed = table.needed_by(slots)
     expect(sizes["C"] > 0, "c", "a root")
-    expect(sizes["a"] >= needed["A"], "attr_n", "a place for each attribute")
-    expect(sizes["o"] >= needed["A"], "posting_origin", "a place for each attribute")
+    expect(sizes["a"] >= needed["A"], "attr_n", "an item for each attribute")
+    expect(sizes["o"] >= needed["A"], "posting_origin", "an item for each attribute")
     count, n = layout["count"], len(slots)
     expected = {C_HIGH: sizes["C"], P_HIGH: sizes["P"], N_TODO: 0, N_PENDING: 0, N_HELD: n}
     is_same = all(count[at] == value for at, value in expected.items())
@@ -58,7 +58,7 @@ def check_tree(table: ExpressionTable, slots: np.ndarray, layout: Layout) -> Non
     top, freed = layout["posting_count"][[TOP, FREED]].tolist()
     expect(freed <= top <= sizes["W"], "posting_count", f"{top} of {sizes['W']} words")
     is_held = np.zeros(sizes["s"], bool)
-    expect(int(slots.max(initial=-1)) < sizes["s"], "leaf_of", "a place for each expression")
+    expect(int(slots.max(initial=-1)) < sizes["s"], "leaf_of", "an item for each expression")
     is_held[slots] = True
     expect(((layout["leaf_of"] >= 0) == is_held).all(), "leaf_of", "these expressions")
     _check_links(table, layout, n, top)

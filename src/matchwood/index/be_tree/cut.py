@@ -283,7 +283,7 @@ def relieve(tree, scratch, rules):
     else:
         done = partition(tree, c, scratch, rules)
     if done and tree.postings.lists[c, N] <= tree.c[c, CAP]:
-        last = tree.count[N_TODO] - 1  # steps push on top: close the place of this one
+        last = tree.count[N_TODO] - 1  # steps push on top: remove this one first
         tree.todo[at] = tree.todo[last]
         tree.count[N_TODO] = last
         tree.c[c, TODO] = 0

@@ -60,7 +60,7 @@ class Config(IndexConfig):
                  it to adapt more slowly and cheaply
     windows      "tree": all p-nodes are ranked when the tree's window is over.  "node": each when
                  events have reached it as often as its own window, a share of the expressions below
-                 it, says; and an inner node has a loss of its own beside that of its l-nodes, both
+                 it, says; and an inner node has a loss in addition to that of its l-nodes, both
                  as in section 5.  For comparison
     theta        p-nodes that rank below are taken down and inserted again; raise it to do so early
     alpha_s      what a subsumed predicate gains

@@ -1,4 +1,4 @@
-"""The memory of `be_tree`: its arrays, how they grow, and the scratch beside them."""
+"""The memory of `be_tree`: its arrays, how they grow, and the scratch of changes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A frame for indexes over two attributes: what has no place in them is held by a BE-Tree inside.
+"""A frame for indexes over two attributes: a BE-Tree inside holds what they cannot.
 
 An expression without a predicate on both attributes must match events that lack one of them, and
 users mix such expressions with the others.  A list to scan would be simpler, and slow; a

@@ -2,16 +2,16 @@
 
 Idea.    Every attribute's keys are divided into disjoint spaces.  An expression hangs on its most
          selective predicate and is listed in each space that this meets.  An event's value falls
-         into one space of an attribute; what is listed there is a candidate.  A signature beside
+         into one space of an attribute; what is listed there is a candidate.  A signature with
          each record tells at a glance that most candidates miss something else.
 Source.  PS-Tree, sections 3.3 (selectivity), 4 (predicate spaces) and 5 (Algorithms 4 and 5).
-Differs. Signatures lie beside the records, over what an expression needs, not in the leaves, over
-         the ids that need them: the same question, answered by a word that is being read anyway
-         (docs/decisions/0008-predicate-spaces.md has the numbers; `signatures="leaves"` has them
-         as published, see `leaf_filters`).  So only access predicates divide an attribute.  A space
-         is split when it holds `space_size` records; an expression whose access predicate is not a
-         union of spaces keeps it for verification.  A predicate
-         that meets more than `max_records` spaces is listed in a coarse division of its attribute.
+Differs. Signatures are stored with the records, over what an expression needs, not in the leaves,
+         over the ids that need them: the same question, answered by a word that is being read
+         anyway (docs/decisions/0008-predicate-spaces.md has the numbers; with `signatures="leaves"`
+         they are as published, see `leaf_filters`).  So only access predicates divide an attribute.
+         A space is split when it holds `space_size` records; an expression whose access predicate
+         is not a union of spaces keeps it for verification.  A predicate that meets more than
+         `max_records` spaces is listed in a coarse division of its attribute.
 Cost.    Match O(attributes log spaces + records of their spaces + verification of what passes).
          Memory 12 bytes a record (1 for an equality, `max_records` at most), 8 a predicate and 16
          an expression, 40 a space.  Insert and delete O(records + what a split or a join moves).

@@ -62,7 +62,7 @@ def demote_wide(spaces, homes, predicates, slots, limits):
 
 @part
 def in_order(expressions, predicates, slot, skipped, position):
-    """A number for the order of entries: first the place, then the shape of the entry.
+    """A number for the order of entries: first the position, then the shape of the entry.
 
     Expressions that are reached together lie side by side.  Among them those with as many sets and
     as many intervals follow each other, so that branches of verification are guessed right.

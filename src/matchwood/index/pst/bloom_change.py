@@ -349,7 +349,7 @@ def take_out(division, predicates, slot):
 
 @part
 def idle_cut(spaces, dim, predicates, pred, i):
-    """The place of a cut at the i-th end of a predicate that tells nothing apart, or -1."""
+    """The position of a cut at the i-th end of a predicate that tells nothing apart, or -1."""
     lo, hi = interval(predicates, pred, i >> 1)
     cut = lo
     if i & 1:

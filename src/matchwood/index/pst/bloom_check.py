@@ -67,15 +67,15 @@ def check_bloom(
         w=signature_bits // 64,
     )
     needed = table.needed_by(slots)
-    expect(sizes["a"] >= needed["A"], "entry_origin", "a place for each attribute")
+    expect(sizes["a"] >= needed["A"], "entry_origin", "an item for each attribute")
     expect(len(layout["space_size"]) == 2 * sizes["a"], "space_size", "two divisions of each")
-    expect(sizes["skipped"] >= 1, "entry_skipped", "a place")
+    expect(sizes["skipped"] >= 1, "entry_skipped", "an item")
     top = int(layout["entry_count"][entries.TOP])
     expect(top + entries.AHEAD <= sizes["W"], "entry_word", f"{top} words and some more")
     is_finite = np.isfinite(layout["signature_scale"]) & (layout["signature_scale"] >= 0)
     expect(is_finite.all(), "signature_scale", "positive numbers")
     is_held = np.zeros(sizes["s"], bool)
-    expect(int(slots.max(initial=-1)) < sizes["s"], "home_ref", "a place for each expression")
+    expect(int(slots.max(initial=-1)) < sizes["s"], "home_ref", "an item for each expression")
     is_held[slots] = True
     expect(((layout["home_ref"] != NONE) == is_held).all(), "home_ref", "these expressions")
     no_access = layout["home_access"] == NO_ACCESS

@@ -1,4 +1,4 @@
-"""Kernels of entries: an expression with what verification needs, at a fixed place of an arena.
+"""Kernels of entries: an expression with what verification needs, at a fixed offset in an arena.
 
     word  ... [4|slot 7][cell][cell][cell]  [3|slot 2][cell][cell] ...
               ^ ref                         ^ ref
@@ -122,7 +122,7 @@ def put_entry(entries, expressions, predicates, slot, n_skipped):
 
 @part
 def after_intervals(word, at, end, posted):
-    """Test an entry's INTERVAL cells up to the first of another kind: its place, and a verdict.
+    """Test an entry's INTERVAL cells up to the first of another kind: its position, and a verdict.
 
     The verdict is negative when a cell fails.  No branch depends on the outcome of a test: there
     are few cells, most candidates pass, and a wrong guess would cost more than testing them all.

@@ -1,4 +1,4 @@
-"""What PSTBloom and PSTHash own alike: settings, arrays, and the memory they take.
+"""What PSTBloom and PSTHash share: settings, arrays, and the memory they take.
 
 The arrays are in the table of `bloom`.
 """
@@ -149,7 +149,7 @@ class PSTFrame(IndexFrame, Owner):
 
     @property
     def _mark_words(self) -> int:
-        """Words of the signature beside a record."""
+        """Words of a record's signature."""
         return int(self.config.signature_bits // 64)
 
     @property
@@ -298,7 +298,7 @@ class PSTFrame(IndexFrame, Owner):
             self.thaw()
 
     def _make_places(self, slots: np.ndarray) -> None:
-        """A place for every slot and attribute."""
+        """Make the arrays long enough for every slot and attribute."""
         h, x, s = self._homes, self._statistics, self._signatures
         n = int(slots.max()) + 1
         if n <= len(h.ref) and self._table.n_attributes <= len(x.uses):

@@ -98,7 +98,7 @@ def reached_by(
 
 
 class PSTHash(PSTBloom):
-    """Owns the hash table and the members of spaces, beside what PSTBloom owns."""
+    """Owns the hash table and the members of spaces, in addition to what PSTBloom owns."""
 
     name: ClassVar[str] = "pst_hash"
     is_kept: ClassVar[bool] = False

@@ -32,7 +32,7 @@ def choose_all_keys(spaces, homes, keyed, odometer, costs, tables, limits, slots
 
 @kernel
 def order_keyed(spaces, keyed, expressions, predicates, slots, order):
-    """Where every slot comes in the order of entries: by its first place, and then by shape."""
+    """Where every slot comes in the order of entries: by its first position, and then by shape."""
     for i in range(len(slots)):
         pred = np.int64(keyed.access[slots[i], 0])
         dim = 2 * np.int64(predicates.attr[pred])
@@ -55,7 +55,7 @@ def _list_spaces(spaces, predicates, pred, found):
 
 @part
 def _put_pair(division, keys, expressions, predicates, slot):
-    """As `put_keyed` for two access predicates: spaces are found once, places asked for ahead."""
+    """As `put_keyed` for two access predicates: spaces are found once, cells prefetched."""
     spaces, homes, entries = division.spaces, division.homes, division.entries
     keyed, members, table, groups, odometer = (
         keys.keyed,

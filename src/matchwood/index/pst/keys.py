@@ -65,7 +65,7 @@ class Odometer(NamedTuple):
 
     position: np.ndarray  # int64[N]
     piece: np.ndarray  # int64[N], which interval of the predicate
-    last: np.ndarray  # int64[N], last place of that interval
+    last: np.ndarray  # int64[N], last position of that interval
     prefix: np.ndarray  # int64[N + 1], prefix[d]: what stands for the parts before d
     key: np.ndarray  # int64[N + 1], key[d]: of the first d parts
     cost: np.ndarray  # float64, for the predicates of one expression

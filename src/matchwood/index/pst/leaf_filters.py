@@ -25,7 +25,7 @@ RECORDS, LEAVES = "records", "leaves"
 class BloomConfig(Config):
     """What can be set for PSTBloom alone.
 
-    signatures   "records": beside every record, of `signature_bits`; "leaves": a Bloom filter of
+    signatures   "records": with every record, of `signature_bits`; "leaves": a Bloom filter of
                  `leaf_bits` in every leaf of every attribute, over the expressions that have
                  another predicate there, as published
     leaf_bits    of the filter of a leaf, a multiple of 64; more let fewer pass in vain

@@ -72,7 +72,7 @@ def copy_records(records, before, start, n):
 
 @part
 def drop_at(records, space, at):
-    """Take a record out: the last one takes its place, a small list gives room back."""
+    """Remove a record: the last one moves to its position; a list that shrank frees memory."""
     last = records.start[space] + records.size[space] - 1
     copy_records(records, last, at, 1)
     records.size[space] -= 1

@@ -9,11 +9,11 @@
 Keys are exact, so an expression that is found satisfies all its access predicates.  A key that
 others continue has a *node* (0: none); nodes count what continues them and go with the last.
 
-Layout   (H places, G groups, K nodes)
+Layout   (H cells, G groups, K nodes)
          cell   int64[H, 2]  KEY, HELD, see word_map_kernels
          chain  int32[G]     the next free group, by group
          node   int32[K]     keys that continue a node; ~next free one
-         count  int64[5]     TAKEN places; GROUPS, NODES: ids ever handed out (nodes from 1);
+         count  int64[5]     cells TAKEN; GROUPS, NODES: ids ever handed out (nodes from 1);
                              FREE_GROUP, FREE_NODE: the first free one, -1
 """
 

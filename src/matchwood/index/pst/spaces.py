@@ -6,7 +6,7 @@
 A *dimension* is one division of an attribute's keys.  Its first cut is MIN_KEY, so that its spaces
 cover all keys; a dimension without cuts has not been used.  Space ids stay when others come and go.
 
-Layout   (D dimensions, M places)
+Layout   (D dimensions, M positions)
          start, size, room, free, count      as in id_lists: a block of cuts for every dimension
          item   int32[M]   space ids, in the order of their keys (the paper's `next`)
          cut    int64[M]   first key of a space, ascending in a dimension

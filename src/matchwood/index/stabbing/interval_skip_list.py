@@ -11,7 +11,7 @@ Differs. Intervals of integer keys are half open, [lo, hi + 1), so a node needs 
          markers that could now go one level up.  A node whose intervals have left stays until a
          third of the nodes is in use, then the list is made anew.
 Cost.    Stab O(log nodes + answers).  Insert and delete O(log nodes) markers; a new node also moves
-         the markers of the ranges it splits.  24 bytes a marker and 8 to 64 for its place in a
+         the markers of the ranges it splits.  24 bytes a marker and 8 to 64 for its position in a
          range; about 30 a node.
 
 Layout   see marker_kernels; node = (first edge, levels), edge = (target, source, back),
@@ -82,7 +82,7 @@ def empty_structure(n_lists: int = 0, n_identifiers: int = 0) -> Structure:
 
 
 def with_identifiers(s: Structure, n: int) -> Structure:
-    """The same arrays with a place for n identifiers."""
+    """The same arrays, long enough for n identifiers."""
     had = len(s.ends)
     if n <= had:
         return s

@@ -2,9 +2,9 @@
 
 Idea.    A structure is made of *cells*: the ranges of an interval skip list, the sets of a search
          tree, the buckets of a hash table.  A cell is a chain of small chunks of markers; taking
-         one out puts the last of the chain in its place.  The markers of one identifier are chained
-         too, in the order of their ranges, so that it can leave, or grow at one end, without a
-         search.
+         one out moves the last of the chain to its position.  The markers of one identifier are
+         chained too, in the order of their ranges, so that it can leave, or grow at one end,
+         without a search.
 
 Layout   (N nodes, C cells, K chunks, M markers, I identifiers; several structures may share these)
          node_key   int64[N]
@@ -14,7 +14,7 @@ Layout   (N nodes, C cells, K chunks, M markers, I identifiers; several structur
          cell_size  int32[C]      markers in it
          chunk      int32[K, 16]  next chunk, markers in it, then (marker, identifier) seven times;
                                   all chunks of a cell but the first are full
-         marker     int32[M, 6]   identifier, cell, chunk, place in it, next and previous marker
+         marker     int32[M, 6]   identifier, cell, chunk, position in it, next and previous marker
          ends       int32[I, 2]   first and last marker of an identifier, -1 when it has none
          range      int64[I, 2]   K(i): first and last key it is found under; empty when lo > hi
          count      int64[16]     see the names below
@@ -109,7 +109,7 @@ def add_marker(s, i, cell):
 
 @part
 def _out_of_cell(s, m):
-    """The last marker of the first chunk takes the place of this one."""
+    """Move the last marker of the first chunk to the position of this one."""
     cell = s.marker[m, CELL]
     head = np.int64(s.cell_head[cell])
     last = s.chunk[head, 1] - 1

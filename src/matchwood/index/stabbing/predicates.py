@@ -88,7 +88,7 @@ class StabbingTree(Owner):
         return Finder(self.arrays, self.segments, self.on_node.lists, predicates, found)
 
     def make_ids(self, table: ExpressionTable) -> None:
-        """A place for every predicate and attribute of the table."""
+        """Make the arrays long enough for every predicate and attribute of the table."""
         x = self.arrays
         ids = doubled(len(x.uses), len(table.predicates.layout.attr))
         attributes = doubled(len(x.pending_head), table.n_attributes)

@@ -8,7 +8,7 @@ Differs. Two forms find the space of a value.  `cuts` is a sorted array of int64
          it is the faster one and takes every type that has keys.  `trie` is the paper's tree of
          elements (`elements`), for numbers and strings as they are.  Spaces that no end tells apart
          are joined, also those that no predicate covers.  Leaves have ids (PS-Tree_H) and lists
-         (PS-Tree_B); signatures are beside the records of `pst_bloom`.
+         (PS-Tree_B); signatures are stored with the records of `pst_bloom`.
 Cost.    Find O(log spaces) or O(elements).  Insert and delete O(spaces covered), and what a split
          copies.  Memory 4 bytes for each space that a predicate covers, 40 a space, 84 a node.
 

@@ -111,9 +111,9 @@ def _predicate_on(expressions, predicates, slot, attr):
 
 @part
 def _insert(grid, expressions, predicates, slot, inexact, overlapped, most, rectangle):
-    """Write (a, b, w, h) of an expression; returns what is left to test, -1 when it has no place.
+    """Write (a, b, w, h) of an expression; returns what is left to test, -1 if it does not fit.
 
-    It has none without a predicate on both attributes: it must match events without the other one.
+    It does not without a predicate on both attributes: it must match events without the other one.
     `inexact` is how ranges are tested that do not end on grid lines.
     """
     on_x = _predicate_on(expressions, predicates, slot, grid.shape[X_ATTR])
@@ -187,7 +187,7 @@ def insert_more(vcrs, uses, expressions, predicates, slots, first, overlapped, p
     """Insert expressions first..; returns how many are done, and what is full or DONE.
 
     One that did not get in whole is inserted again: what is in a list already stays.  `home` says
-    which expressions have no place here.  With `uses`, VCRs are activated and their ids counted
+    which expressions the grid cannot hold.  With `uses`, VCRs are activated and their ids counted
     there, and nothing is put into lists yet.
     """
     grid, active, pairs, lists = vcrs.grid, vcrs.active, vcrs.pairs, vcrs.lists

@@ -94,7 +94,7 @@ class VCRLists(Owner):
         reserve_all(self._store.lists, uses)
 
     def insert(self, table: ExpressionTable, slots: np.ndarray) -> None:
-        """Place expressions, ascending; `home` says which have no place here."""
+        """Place expressions, ascending; `home` says which the grid cannot hold."""
         self._make_home(slots)
         self._run(table, slots, is_count=False)
 

@@ -184,7 +184,7 @@ def _to_date(kind: Any) -> Callable[[Any], date]:
 
 
 def midnight(value: date) -> datetime:
-    """A day as the moment it begins at."""
+    """A date as the timestamp of its start."""
     return datetime(value.year, value.month, value.day, tzinfo=UTC)
 
 

@@ -43,7 +43,7 @@ def _later(instant: datetime, interval: Interval) -> datetime:
     try:
         return instant + timedelta(microseconds=interval.amount)
     except OverflowError:
-        raise Failed("a moment outside the years 1 to 9999") from None
+        raise Failed("a time outside the years 1 to 9999") from None
 
 
 def _refused(left: Any, op: str, right: Any) -> TypeProblem:

@@ -52,7 +52,7 @@ CONSTRUCTS: tuple[tuple[str, str, str, str], ...] = (
 
 def table() -> str:
     """The table of the documentation."""
-    lines = ["| construct | taken | note |", "|---|---|---|"]
+    lines = ["| construct | supported | note |", "|---|---|---|"]
     for construct, answer, _, note in CONSTRUCTS:
         lines.append(f"| {construct.replace('|', '&#124;')} | {answer} | {note} |")
     groups: dict[str, list[str]] = {}

@@ -1,9 +1,10 @@
 r"""RLIKE: regular expressions with the meaning of Java's, found in linear time.
 
-Taken are the constructs whose meaning is certain: characters, `.`, `\d \w \s` and their negations,
-escaped punctuation, classes with ranges, groups, `|`, `* + ? {m,n}` (also lazy: which match is
-found does not matter), `^` and `$`, and `(?i)` at the very beginning.  Everything else is refused
-by name: look-around, back references, `\b`, possessive quantifiers, other flags, properties.
+Supported are the constructs whose meaning is certain: characters, `.`, `\d \w \s` and their
+negations, escaped punctuation, classes with ranges, groups, `|`, `* + ? {m,n}` (also lazy: which
+match is found does not matter), `^` and `$`, and `(?i)` at the very beginning.  Everything else is
+refused by name: look-around, back references, `\b`, possessive quantifiers, other flags,
+properties.
 
 A pattern becomes a nondeterministic automaton; searching follows all its states at once, and sets
 of states that were met are kept as states of a deterministic one.  So time grows with the length of
@@ -32,7 +33,7 @@ MAX_GROUPS = 50
 
 
 class RegexProblem(ValueError):
-    """A pattern that is not taken."""
+    """A pattern that is not supported."""
 
 
 def _digit(c: str) -> bool:
@@ -132,7 +133,7 @@ class _Builder:
         if self._peek() == "?":
             self._at += 1
         if self._peek() in ("+", "*", "?", "{"):
-            raise RegexProblem("possessive and doubled quantifiers are not taken")
+            raise RegexProblem("possessive and doubled quantifiers are not supported")
         after = self._at
         first = last = self.state()
         copies = max(low, high, 1)
@@ -205,7 +206,7 @@ class _Builder:
             raise RegexProblem("groups nested too deeply")
         if self._peek() == "?":
             if self._text[self._at : self._at + 2] != "?:":
-                raise RegexProblem("look-around, named groups and flags inside are not taken")
+                raise RegexProblem("look-around, named groups and flags inside are not supported")
             self._at += 2
         first, last = self._choices()
         if self._peek() != ")":
@@ -236,7 +237,7 @@ class _Builder:
         if c in _CONTROLS and c:
             return _CONTROLS[c]
         if not c or c.isalnum() or not c.isascii():
-            raise RegexProblem(f"the escape \\{c} is not taken")
+            raise RegexProblem(f"the escape \\{c} is not supported")
         return c
 
     def _class(self) -> Test:
@@ -255,7 +256,7 @@ class _Builder:
                 break
             is_first = False
             if c == "[" or (c == "&" and self._peek() == "&"):
-                raise RegexProblem("classes inside classes are not taken")
+                raise RegexProblem("classes inside classes are not supported")
             if c == "\\":
                 c = self._peek()
                 self._at += 1
@@ -273,7 +274,7 @@ class _Builder:
                     high = self._plain_escape(self._peek())
                     self._at += 1
                 elif high == "[":
-                    raise RegexProblem("classes inside classes are not taken")
+                    raise RegexProblem("classes inside classes are not supported")
                 if high < c:
                     raise RegexProblem("a range whose ends are swapped")
                 tests.append(self._range(c, high))
@@ -354,7 +355,7 @@ def _dollar_places(text: str) -> set[int]:
 
 @lru_cache(maxsize=4096)
 def regex(pattern: str) -> Regex:
-    """A pattern, compiled once; RegexProblem for one that is not taken."""
+    """A pattern, compiled once; RegexProblem for one that is not supported."""
     return Regex(pattern)
 
 

@@ -216,7 +216,7 @@ def find_shards(
 
 
 def open_shards(spark: SparkSession, home: str) -> Found:
-    """The shards at a path or an address, checked; what they refused is not told again."""
+    """The shards at a path or an address, checked; what they refused is not reported again."""
     manifest = read_manifest(home)
     check_shards(spark, home, manifest)
     return Found(home, manifest, error_table([]), True)

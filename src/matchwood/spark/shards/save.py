@@ -1,4 +1,4 @@
-"""One shard as files, and what the driver is told of it.
+"""One shard as files, and what the driver gets to know of it.
 
 shard-5f3a.../
 ├── snapshot/     its index, a version (`engine.versions`)
@@ -72,7 +72,7 @@ def rows_of_shard(table: pa.Table) -> tuple[pa.Table, bool]:
 
 
 def report_of(matcher: Matcher, folder: Path, planned: int, n_refused: int) -> dict[str, Any]:
-    """What the driver is told of a shard that was saved."""
+    """What the driver gets to know of a shard that was saved."""
     names = UsedNames()
     matcher.encode(names)
     size = sum(file.stat().st_size for file in (folder / SNAPSHOT).rglob("*.npy"))

@@ -9,7 +9,7 @@ Alive.   A driver that starts reads the record of the newest epoch until it chan
 Clocks.  The time that passes is measured by the reader's own monotonic clock; no time of one
          machine is compared with that of another.
 Safety.  A driver that was stopped for long and goes on is not kept from writing by its record but
-         by its epoch (`streams/owner`); the record only decides who is refused at the start.
+         by its epoch (`streams/owner`); the record only decides which one is refused at the start.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ Lock.    A second driver on the same machine, or on a file system whose locks wo
          is refused when it starts.
 Beats.   A store has no locks.  There a driver puts a record every few seconds; a second one is
          refused while the record changes, and takes over when it has not changed for some time
-         (`streams/heartbeat`) or if it is told to.
+         (`streams/heartbeat`) or if `take_over` is set.
 Epochs.  Every start creates the file of the next epoch, which only one driver can, and the highest
          epoch is the owner.  A driver of a lower one stops with an error before it writes changes
          or commits a batch; an attempt writes to a folder of its own, and a committed batch cannot
