@@ -135,3 +135,10 @@ def test_the_first_difference_is_explained() -> None:
     assert found.difference.event["x"] == 2
     assert "matches by a scan and not by the index" in str(found)
     assert "x >= 2" in str(found)
+
+
+def test_a_near_miss_is_shown_with_its_predicate_as_text() -> None:
+    m = mw.Matcher()
+    m.add("a", "lower(g) = 'x'")
+    (miss,) = m.near({"g": "Y"}, 1)
+    assert repr(miss) == """NearMiss(id='a', missing="lower(g) = 'x'", found="lower(g) is 'y'")"""

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from matchwood.engine.stores.store import Store
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class NearMiss:
     """A subscription that would match if one more predicate held."""
 
@@ -41,6 +41,9 @@ class NearMiss:
 
     def __str__(self) -> str:
         return f"{self.id!r} lacks {self.missing}: {self.found}"
+
+    def __repr__(self) -> str:
+        return f"NearMiss(id={self.id!r}, missing={str(self.missing)!r}, found={self.found!r})"
 
 
 def near_misses(view: View, event: Mapping[str, Any], k: int) -> list[NearMiss]:
