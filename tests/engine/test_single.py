@@ -127,6 +127,17 @@ def test_segments_a_head_and_what_is_gone_are_one() -> None:
 
 
 @pytest.mark.slow
+def test_an_event_that_nothing_holds_for_in_parts_that_are_not_in_order() -> None:
+    m = matcher_of(conjunction, 20_000)
+    events = [{"a": 3, "b": 4}, {"a": 77}]
+    warmed(m, events)
+    m.replace(7, "a = 5")  # keeps its number in the order: younger ones are in the part before
+    warmed(m, events)
+    assert is_bound(m)
+    assert m.match({"a": 77}) == []
+    assert m.match({"a": 5}) == m.match(General(a=5)) == [7]
+
+
 def test_a_change_is_seen_by_the_next_event() -> None:
     m = matcher_of(conjunction, 10)
     rng = random.Random(4)

@@ -193,7 +193,7 @@ def single_ids(
     if len(parts) == 1 and ahead is None:
         return parts[0].subscriptions.id_list(parts[0].out[: counts[0]])
     found = [(part.subscriptions, part.out[:n]) for n, part in zip(counts, parts, strict=True) if n]
-    if ahead is None and bound.is_in_order:
+    if ahead is None and (bound.is_in_order or len(found) < 2):
         listed: list[Id] = []
         for each, slots in found:
             listed += each.id_list(slots)
