@@ -48,7 +48,7 @@ def test_values_that_do_not_come_again_are_not_kept():
     few = [{"x": i, "y": i % 10, "name": "A" * (1 + i % 2 * LONGEST)} for i in range(100)]
     expected = [list(each) for each in m.match_many(few)]
     plan = computing(view_of(m).searched[0].store.attributes)
-    known = {each.attribute.label: each for each in plan._known}
+    known = {each.attribute.label: each for each in plan.known}
     assert len(known["x + 1"].by_value[int]) == 100
     assert len(known["x + y"].by_values) == 100
     assert len(known["y + 1"].by_value[int]) == 10

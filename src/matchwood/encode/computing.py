@@ -13,17 +13,20 @@ belong to attributes and predicates as they are; after a change there is a new `
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from struct import iter_unpack
 from typing import Any, NamedTuple
 
 from matchwood.encode.attribute import Attribute
 from matchwood.encode.attributes import Attributes
-from matchwood.encode.computed import find_value
+from matchwood.encode.computed import Inputs, find_value
 from matchwood.encode.grouping import Grouped, group_tests
 from matchwood.encode.known import ByClass, Known, Made, follows_context, packed
 from matchwood.errors import EventError
 from matchwood.lang.functions.evaluate import PATH
+
+Problems = dict[int, list[EventError]]
+"""What is wrong with events, by their numbers."""
 
 
 class _Lists(NamedTuple):
@@ -52,9 +55,9 @@ class Computing:
             (absences if attributes.is_of_computed(each) else self.plain_absences).append(each)
         self.follows_context = any(map(follows_context, self.ordinary))
         """Whether keys may be sets of keys, which change with the values of contexts."""
-        self._attributes = attributes
+        self.attributes = attributes
         self._n_events = 0
-        self._known = [Known(attribute, absences) for attribute in self.ordinary]
+        self.known = [Known(attribute, absences) for attribute in self.ordinary]
         self._lists = self._listed()
 
     def entries(
@@ -77,14 +80,19 @@ class Computing:
         """The same as pairs of int64, where no key follows contexts."""
         return b"".join(self._made(values, problems))  # type: ignore[arg-type]
 
-    def packed_many(
-        self, events: Sequence[Mapping[str, Any]], problems: dict[int, list[EventError]]
-    ) -> list[bytes]:
+    def packed_many(self, events: Sequence[Mapping[str, Any]], problems: Problems) -> list[bytes]:
         """As `packed` for each of some events, one formula after the other.
 
         What is wrong with an event is added to `problems` under its number.
         """
-        self._n_events += len(events)
+        made = self.made_many(events, problems)
+        return list(map(b"".join, zip(*made, strict=True)))
+
+    def made_many(
+        self, events: Sequence[Mapping[str, Any]], problems: Problems
+    ) -> list[list[Made]]:
+        """For each formula or group of tests what every event has of it."""
+        self.note_events(len(events))
         columns: dict[str, list[Any]] = {}
 
         def column(name: str) -> list[Any]:
@@ -97,38 +105,74 @@ class Computing:
                 columns[name] = found
             return found
 
-        made = [
-            self._column(known, events, list(map(column, known.inputs)), problems)
-            for known in self._known
-        ]
+        made = []
+        for known in self.known:
+            read = list(map(column, known.inputs))
+            found: list[Made | None] = [None] * len(events)
+            if read:
+                found = known.look_up(read)
+            made.append(self.fill(found, known, read, lambda i: Inputs(events[i]), None, problems))
         for tests in self.grouped:
-            made.append([])
-            for number, event in enumerate(events):
-                wrong: list[EventError] = []
-                true = tests.true_for(find_value(event, tests.name), self._attributes, wrong)
-                made[-1].append(packed([(attr, 1) for attr in true]))
-                if wrong:
-                    problems.setdefault(number, []).extend(wrong)
-        return list(map(b"".join, zip(*made, strict=True)))
+            values = [find_value(event, tests.name) for event in events]
+            made.append(self.grouped_column(tests, values, problems))
+        return made
 
-    def _column(
-        self,
-        known: Known,
-        events: Sequence[Mapping[str, Any]],
-        columns: list[list[Any]],
-        problems: dict[int, list[EventError]],
+    def note_events(self, n: int) -> None:
+        """Count events of which computed attributes are asked for."""
+        self._n_events += n
+
+    def grouped_column(
+        self, tests: Grouped, values: Sequence[Any], problems: Problems
     ) -> list[Made]:
-        """What a formula became in each event, given the columns of its inputs."""
-        nothing: list[Made | None] = [None] * len(events)
-        made = known.look_up(columns) if columns else nothing
+        """What is TRUE of each event, given the values of the input of tests."""
+        found = []
+        for number, value in enumerate(values):
+            wrong: list[EventError] = []
+            true = tests.true_for(value, self.attributes, wrong)
+            found.append(packed([(attr, 1) for attr in true]))
+            if wrong:
+                problems.setdefault(number, []).extend(wrong)
+        return found
+
+    def fill(
+        self,
+        made: list[Made | None],
+        known: Known,
+        columns: list[list[Any]],
+        inputs: Callable[[int], Inputs],
+        n_events: Sequence[int] | None,
+        problems: Problems,
+    ) -> list[Made]:
+        """What a formula became: where that is None it is found, given the columns of its inputs.
+
+        inputs    the same values by their number, for what has to be computed
+        n_events  how many events have each of them: what is unknown or fails is counted
+        """
         for number, each in enumerate(made):
             if each is None:
                 wrong: list[EventError] = []
+                before = self._counted(known)
                 values = tuple([column[number] for column in columns])
-                made[number] = self._found(known, events[number], values, wrong)
+                made[number] = self._found(known, inputs, number, values, wrong)
+                if n_events is not None and n_events[number] > 1:
+                    self._count_more(known, before, n_events[number] - 1)
                 if wrong:
                     problems.setdefault(number, []).extend(wrong)
         return made  # type: ignore[return-value]
+
+    def _counted(self, known: Known) -> tuple[int, int]:
+        """How often a formula was unknown, and how often it failed."""
+        label = known.label
+        return self.attributes.unknown.get(label, 0), self.attributes.failed.get(label, 0)
+
+    def _count_more(self, known: Known, before: tuple[int, int], n: int) -> None:
+        """Count what was counted since, n times more."""
+        unknown, failed = self._counted(known)
+        label = known.label
+        if unknown > before[0]:
+            self.attributes.unknown[label] += n * (unknown - before[0])
+        if failed > before[1]:
+            self.attributes.failed[label] += n * (failed - before[1])
 
     def _made(self, values: Mapping[str, Any], problems: list[EventError]) -> list[Made]:
         """What each formula became; plain loops, since this is most of what an event costs."""
@@ -140,31 +184,32 @@ class Computing:
             try:
                 found.append(by_value[type(read)][read])
             except KeyError:
-                found.append(self._work_out(known, values, (read,), problems))
+                found.append(self._work_out(known, Inputs(values), (read,), problems))
         for name, other, by_values, known in of_two:
             first, second = get(name), get(other)
             try:
                 found.append(by_values[type(first), type(second), first, second])
             except (KeyError, TypeError):  # a list has no hash
-                found.append(self._work_out(known, values, (first, second), problems))
+                found.append(self._work_out(known, Inputs(values), (first, second), problems))
         for name, known in of_changing:
             read = get(name)
             made = known.quickly_one(read)
             if made is None:
-                made = self._work_out(known, values, (read,), problems)
+                made = self._work_out(known, Inputs(values), (read,), problems)
             found.append(made)
         for known in of_others:
             read = tuple([find_value(values, name) for name in known.inputs])
-            found.append(self._found(known, values, read, problems))
+            found.append(self._found(known, lambda _: Inputs(values), 0, read, problems))
         for tests in self.grouped:
-            true = tests.true_for(find_value(values, tests.name), self._attributes, problems)
+            true = tests.true_for(find_value(values, tests.name), self.attributes, problems)
             found.append(packed([(attr, 1) for attr in true]))
         return found
 
     def _found(
         self,
         known: Known,
-        event: Mapping[str, Any],
+        inputs: Callable[[int], Inputs],
+        number: int,
         values: tuple[Any, ...],
         problems: list[EventError],
     ) -> Made:
@@ -174,16 +219,12 @@ class Computing:
                 return known.by_value[type(values[0])][values[0]]
             return known.by_values[*map(type, values), *values]
         except (KeyError, TypeError):  # a list has no hash
-            return self._work_out(known, event, values, problems)
+            return self._work_out(known, inputs(number), values, problems)
 
     def _work_out(
-        self,
-        known: Known,
-        event: Mapping[str, Any],
-        values: tuple[Any, ...],
-        problems: list[EventError],
+        self, known: Known, inputs: Inputs, values: tuple[Any, ...], problems: list[EventError]
     ) -> Made:
-        made, may_be_kept = known.work_out(self._attributes, event, values, problems)
+        made, may_be_kept = known.work_out(self.attributes, inputs, values, problems)
         if may_be_kept and known.is_kept and not known.keep(values, made, self._n_events):
             self._lists = self._listed()
         return made
@@ -191,7 +232,7 @@ class Computing:
     def _listed(self) -> _Lists:
         """The formulas by how the values of their inputs are looked up."""
         found = _Lists([], [], [], [])
-        for known in self._known:
+        for known in self.known:
             names = known.inputs
             if len(names) not in (1, 2) or not all(map(is_flat, names)):
                 found.others.append(known)

@@ -17,18 +17,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from matchwood.encode.arrow.events import (
-    Entries,
-    absence_entries,
-    computed_rows,
-    grouped_rows,
-    known_entries,
-)
+from matchwood.encode.arrow.column_entries import known_entries
+from matchwood.encode.arrow.events import absence_entries
+from matchwood.encode.arrow.made import Entries, made_entries
 from matchwood.encode.arrow.tables import readable
 from matchwood.encode.arrow.values import is_text, python_values
 from matchwood.encode.attribute import Attribute
 from matchwood.encode.attributes import Attributes
-from matchwood.encode.computed import find_value
 from matchwood.encode.computing import computing
 from matchwood.encode.events import EncodedEvents, EventBatch
 from matchwood.encode.interval_events import KeySets
@@ -68,11 +63,9 @@ class EntryEvents:
             part = values.slice(first, last - first)
             entries += self._attribute(attributes, attribute, part, rows[first:last], errors)
         warnings: dict[int, list[EventError]] = {}
-        unknown: dict[int, list[int]] = {}
         if attributes.computed:
-            columns = (words, ends, values, rows)
-            entries += self._computed(attributes, columns, warnings, unknown)
-        entries += absence_entries(attributes, entries, self.n_events, unknown)
+            entries += self._computed(attributes, (words, ends, values, rows), warnings)
+        entries += absence_entries(attributes, entries, self.n_events)
         batch, twice = _assemble(entries, self.n_events, errors)
         for row, attr in twice:
             name = _named(attributes, attr)
@@ -86,7 +79,6 @@ class EntryEvents:
         attributes: Attributes,
         columns: tuple[list[Any], list[int], pa.Array, np.ndarray],
         warnings: dict[int, list[EventError]],
-        unknown: dict[int, list[int]],
     ) -> Iterator[Entries]:
         """Entries of computed attributes, event by event; each reads texts in its own way."""
         words, ends, values, rows = columns
@@ -104,18 +96,8 @@ class EntryEvents:
                     kind = attributes.declared_type(name)
                     value = Cell(value) if kind is None else self.read(kind, value)
                 events[row][name] = value
-        plan = computing(attributes)
-        for tests in plan.grouped:
-            given = [find_value(event, tests.name) for event in events]
-            yield from grouped_rows(attributes, tests, given, warnings)
-        for attribute in plan.ordinary:
-            assert attribute.formula is not None
-            inputs = attribute.formula.inputs
-            found = [
-                (row, [find_value(event, name) for name in inputs])
-                for row, event in enumerate(events)
-            ]
-            yield from computed_rows(attributes, attribute, found, warnings, unknown)
+        for made in computing(attributes).made_many(events, warnings):
+            yield from made_entries(made)
 
     def _attribute(
         self,

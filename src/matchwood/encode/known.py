@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
+from datetime import date, datetime
 from itertools import chain
 from struct import pack
 from typing import Any
@@ -16,19 +17,25 @@ from matchwood.encode.value_entries import Entry, open_entries
 from matchwood.errors import EventError
 from matchwood.lang.cells import CELL
 from matchwood.lang.functions.binding import Get, Row
-from matchwood.lang.functions.evaluate import Failed
+from matchwood.lang.functions.evaluate import Failed, plain_input
 from matchwood.lang.functions.types import PLAIN_TYPES
 
-HASHED = (str, int, float, bool, type(None))
+HASHED = (str, int, float, bool, date, datetime, type(None))
 """Classes whose equal values mean the same to every function; equal decimals do not: 1.0 and 1.00
 have different texts.
 """
+
+_CLASSES: dict[type, Any] = PLAIN_TYPES | {date: "date", datetime: "timestamp"}
+"""Types by the classes that tell them."""
 
 Made = bytes | list[Entry]
 """Pairs of an attribute and a key, int64 each; a list of entries where a key is a set of keys."""
 
 ByClass = dict[type, dict[Any, Made]]
 """What values became: by their class, then by the value."""
+
+COMPUTE = object()
+"""Instead of a result: `work_out` finds it, and counts what is unknown or fails."""
 
 _NOTHING = b""
 _LONG = 2**63
@@ -43,6 +50,11 @@ def _is_long(value: Any) -> bool:
     return type(value) is not int or -_LONG <= value < _LONG
 
 
+def _utc(value: Any) -> Any:
+    """A value as formulas take it, if its class alone tells what has to be done."""
+    return plain_input(value) if type(value) is datetime else value
+
+
 def packed(entries: list[Entry]) -> Made:
     """Entries as they are kept."""
     if any(isinstance(key, KeySets) for _, key in entries):
@@ -54,8 +66,8 @@ class Known:
     """One computed attribute, and what values of its inputs became before."""
 
     __slots__ = (
-        "_absences", "_by_result", "_formula", "_gets", "_label", "_n_missed", "attribute",
-        "by_value", "by_values", "inputs", "is_kept",
+        "_by_result", "_formula", "_gets", "_n_missed", "absences", "attribute", "by_value",
+        "by_values", "inputs", "is_kept", "label",
     )  # fmt: skip
 
     def __init__(self, attribute: Attribute, absences: Iterable[Attribute]) -> None:
@@ -70,15 +82,15 @@ class Known:
         """Of any other formula: by the classes of its inputs' values, and the values."""
         self._by_result = _by_class()
         self._gets: dict[tuple[type, ...], Get | None] = {}
-        self._label = attribute.label
+        self.label = attribute.label
         mine = (attribute, *attribute.kinds.values())
-        self._absences = [each for each in absences if each in mine]
+        self.absences = [each for each in absences if each in mine]
         self._n_missed = 0
 
     def work_out(
         self,
         attributes: Attributes,
-        event: Mapping[str, Any],
+        inputs: Inputs,
         values: tuple[Any, ...],
         problems: list[EventError],
     ) -> tuple[Made, bool]:
@@ -86,10 +98,10 @@ class Known:
         quick = self.quickly(values)
         if quick is not None:
             return quick, True
-        unknown, label = attributes.unknown, self._label
+        unknown, label = attributes.unknown, self.label
         before = unknown.get(label, 0)
         try:
-            value = compute(attributes, self.attribute, Inputs(event))
+            value = compute(attributes, self.attribute, inputs)
         except EventError as error:
             problems.append(error)
             return _NOTHING, False
@@ -121,6 +133,8 @@ class Known:
         get = self._gets[kinds] if kinds in self._gets else self._get(kinds)
         if get is None or (int in kinds and not all(map(_is_long, row.values()))):
             return None
+        if datetime in kinds:
+            row = {name: _utc(value) for name, value in row.items()}
         try:
             found = get(row)
             return self._by_result[type(found)].get(found)
@@ -129,7 +143,7 @@ class Known:
 
     def _get(self, kinds: tuple[type, ...]) -> Get | None:
         """What computes the value from inputs of some classes, if these tell their types."""
-        types = tuple([PLAIN_TYPES.get(kind) for kind in kinds])
+        types = tuple([_CLASSES.get(kind) for kind in kinds])
         is_told = None not in types and CELL not in types
         get = self._gets[kinds] = self._formula.plain(types) if is_told else None
         return get
@@ -163,7 +177,7 @@ class Known:
         """As `quickly` for each event: with one call each where the columns have a class each."""
         rows: Iterable[tuple[Any, ...]] = zip(*columns, strict=True)
         kinds = [set(map(type, each)) for each in columns]
-        if any(len(each) != 1 or int in each for each in kinds):
+        if any(len(each) != 1 or int in each or datetime in each for each in kinds):
             return list(map(self.quickly, rows))
         classes = tuple([each.pop() for each in kinds])
         get = self._gets[classes] if classes in self._gets else self._get(classes)
@@ -182,6 +196,27 @@ class Known:
                 found.append(by_result[type(result)].get(result))
             except (Failed, ArithmeticError, ValueError, KeyError):
                 found.append(None)
+        return found
+
+    def results(self, columns: Sequence[list[Any]]) -> list[Any]:
+        """The formula's value for each combination of values of the inputs.
+
+        COMPUTE where it fails or leaves something unknown, or where classes do not tell types.
+        """
+        columns = [list(map(_utc, each)) for each in columns]
+        found: list[Any] = []
+        names, kinds, get = self.inputs, None, None
+        for values in zip(*columns, strict=True):
+            if (now := tuple(map(type, values))) != kinds:
+                kinds = now
+                get = self._gets[kinds] if kinds in self._gets else self._get(kinds)
+            try:
+                if get is None or not all(map(_is_long, values)):
+                    found.append(COMPUTE)
+                else:
+                    found.append(get(dict(zip(names, values, strict=True))))
+            except (Failed, ArithmeticError, ValueError):
+                found.append(COMPUTE)
         return found
 
     def keep(self, values: tuple[Any, ...], made: Made, n_events: int) -> bool:
@@ -217,7 +252,7 @@ class Known:
     def _made(self, attributes: Attributes, value: Any) -> Made:
         found = [] if value is None else open_entries(attributes, self.attribute, value)
         present = {attr for attr, _ in found}
-        found += [(each.absence_id, 1) for each in self._absences if each.id not in present]
+        found += [(each.absence_id, 1) for each in self.absences if each.id not in present]
         return packed(found)
 
 
