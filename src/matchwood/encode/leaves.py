@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from matchwood.encode.exact import has_decimal, spelled_out
-from matchwood.encode.kinds import of_kind
+from matchwood.encode.kinds import is_computed, of_kind
 from matchwood.encode.like import LikeKind, classify, successor
 from matchwood.encode.merge_kernels import (
     BETWEEN,
@@ -36,6 +36,7 @@ from matchwood.encode.merge_kernels import (
     or_token,
 )
 from matchwood.forms.nnf import nnf
+from matchwood.forms.simplify import undecided
 from matchwood.kernel.arrays import slices
 from matchwood.lang.nodes import (
     And,
@@ -50,6 +51,7 @@ from matchwood.lang.nodes import (
     Predicate,
     Relation,
 )
+from matchwood.lang.scalars import attributes_of, tree_of
 
 ABSENT, PATTERN, REFERENCE = 9, 10, 11
 """Three more operators, which `resolve` turns into tests of derived attributes."""
@@ -87,7 +89,7 @@ class LeafBatch:
 
     def add(self, expr: Expr) -> None:
         """Take one expression; raises ExpansionError before anything is written."""
-        self._write(nnf(expr))
+        self._write(undecided(nnf(expr), _uncomputed))
         self.expr_start.append(len(self.code))
         self.row_start.append(len(self.attr))
 
@@ -239,3 +241,13 @@ _WRITERS: dict[type[Expr], Callable[..., None]] = {
 def _starts(sizes: np.ndarray) -> np.ndarray:
     """Where slices of these sizes begin, and the end of the last."""
     return np.concatenate([[0], np.cumsum(sizes)])
+
+
+def _uncomputed(leaf: Predicate) -> tuple[Expr, ...]:
+    """Instead of a predicate on a computed attribute, which costs and may fail: predicates with the
+    names that it reads, which are checked.
+    """
+    if not is_computed(leaf.name):
+        return (leaf,)
+    names = attributes_of(tree_of(leaf.name))
+    return tuple([IsNull(name, False, leaf.position) for name in names])

@@ -11,7 +11,9 @@
 
 from __future__ import annotations
 
-from matchwood.lang.nodes import FALSE, TRUE, And, Const, Expr, Or
+from collections.abc import Callable
+
+from matchwood.lang.nodes import FALSE, TRUE, And, Const, Expr, Or, Predicate
 
 
 def simplify(expr: Expr) -> Expr:
@@ -43,3 +45,47 @@ def simplify(expr: Expr) -> Expr:
     if not operands:
         return neutral
     return operands[0] if len(operands) == 1 else kind(operands, expr.position)
+
+
+def undecided(expr: Expr, instead: Callable[[Predicate], tuple[Expr, ...]]) -> Expr:
+    """The expression with other leaves where constants beside them decide, whatever they are.
+
+    >>> from matchwood.lang import parse
+    >>> print(undecided(parse("a AND b > 1 AND FALSE OR c"), lambda leaf: (parse("d"),)))
+    d AND d AND FALSE OR c
+    """
+    if not isinstance(expr, (And, Or)) or not _has_constant(expr):
+        return expr
+    if _truth(expr) is None:
+        operands = tuple([undecided(each, instead) for each in expr.operands])
+        return type(expr)(operands, expr.position)
+    return _replaced(expr, instead)
+
+
+def _has_constant(expr: Expr) -> bool:
+    if isinstance(expr, (And, Or)):
+        return any(map(_has_constant, expr.operands))
+    return isinstance(expr, Const)
+
+
+def _truth(expr: Expr) -> bool | None:
+    """What constants alone make of an expression; None where leaves decide."""
+    if isinstance(expr, Const):
+        return bool(expr.value)
+    if not isinstance(expr, (And, Or)):
+        return None
+    found = [_truth(each) for each in expr.operands]
+    stops = isinstance(expr, Or)
+    return stops if stops in found else None if None in found else not stops
+
+
+def _replaced(expr: And | Or, instead: Callable[[Predicate], tuple[Expr, ...]]) -> Expr:
+    operands: list[Expr] = []
+    for each in expr.operands:
+        if isinstance(each, (And, Or)):
+            operands.append(_replaced(each, instead))
+        else:
+            operands += instead(each) if isinstance(each, Predicate) else (each,)
+    if len(operands) > 1:
+        return type(expr)(tuple(operands), expr.position)
+    return operands[0] if operands else FALSE

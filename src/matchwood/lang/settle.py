@@ -37,6 +37,7 @@ from matchwood.lang.scalars import (
 from matchwood.lang.source import Source
 
 _CASES = ("lower", "upper")
+_NULL_GIVES_NULL = ("=", "<>", "<", "<=", ">", ">=", "not")
 _NO_REGEX = "write a pattern of characters, . \\d \\w \\s, classes, groups, |, * + ? {m,n}, ^ and $"
 
 
@@ -106,6 +107,10 @@ class Settling:
         if name == "rlike" and self._regex(args[1]) is None:
             return Lit(None)
         settled_args = tuple([self._settled(each) for each in args])
+        if name in ("and", "or"):
+            return _decided(name, settled_args)
+        if name in _NULL_GIVES_NULL and any(map(_is_null, settled_args)):
+            return Lit(None)
         if name in _CASES and isinstance(settled_args[0], Call) and settled_args[0].name in _CASES:
             return Call(name, settled_args[0].args)  # as Spark's optimiser: it differs for 'ß'
         return Call(name, settled_args)
@@ -190,6 +195,30 @@ class Settling:
                 f"{problem}",
                 node,
             ) from None
+
+
+def _decided(name: str, args: tuple[Scalar, ...]) -> Scalar:
+    """AND and OR without constants, as Spark's optimiser: what cannot decide is not computed.
+
+    a AND FALSE  ->  FALSE      a AND TRUE  ->  a, where a is a condition by its form
+    """
+    stops = name == "or"
+    if any(isinstance(each, Lit) and each.value is stops for each in args):
+        return Lit(stops)
+    neutral = not stops
+    others = [each for each in args if not (isinstance(each, Lit) and each.value is neutral)]
+    if len(others) == len(args) or not all(map(is_condition, others)):
+        return Call(name, args)  # of other types it would be refused, and has to be
+    if not others:
+        return Lit(not stops)
+    return others[0] if len(others) == 1 else Call(name, tuple(others))
+
+
+def _is_null(node: Scalar) -> bool:
+    """Whether a tree is NULL whatever the event."""
+    while isinstance(node, Cast):
+        node = node.value
+    return isinstance(node, Lit) and node.value is None
 
 
 def _plain(node: Scalar) -> Scalar:
