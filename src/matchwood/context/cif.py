@@ -60,9 +60,8 @@ from matchwood.context.policy_kernels import (
 from matchwood.context.profile_kernels import N_LOOSE, N_PROFILES
 from matchwood.context.update_kernels import ESCALATED, UPDATES, WIDENED
 from matchwood.encode.events import EventBatch
-from matchwood.encode.expressions import ExpressionTable
 from matchwood.index.core.config import IndexConfig
-from matchwood.index.core.frame import Step, check_slots
+from matchwood.index.core.frame import Saved, Step, check_slots
 from matchwood.index.core.protocol import ANY, Hits
 from matchwood.index.core.scratch import Part, Scratch
 from matchwood.index.stabbing.marker_kernels import NODES, VISITED
@@ -284,14 +283,8 @@ class Cif(ProfileIndexes):
         return {"slots": np.array(sorted(self._slots), np.int32)}
 
     @classmethod
-    def check(
-        cls,
-        table: ExpressionTable,
-        slots: np.ndarray,
-        layout: Mapping[str, np.ndarray],
-        **config: Any,
-    ) -> None:
-        check_slots(layout, slots, len(table.layout.kind))
+    def _check(cls, saved: Saved) -> None:
+        check_slots("slots", saved)
 
     def _take(self, layout: Mapping[str, np.ndarray]) -> None:
         self._slots = set(layout["slots"].tolist())

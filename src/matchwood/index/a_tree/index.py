@@ -8,7 +8,6 @@ from typing import Any, ClassVar
 import numpy as np
 
 from matchwood.encode.events import EventBatch
-from matchwood.encode.expressions import ExpressionTable
 from matchwood.index.a_tree.check import check_a_tree, check_stabbing
 from matchwood.index.a_tree.config import ON_DEMAND, PS_TREE, ZERO_SUPPRESSION, ATreeConfig
 from matchwood.index.a_tree.delete import delete_batch
@@ -27,7 +26,7 @@ from matchwood.index.a_tree.match import (
 from matchwood.index.a_tree.memory import ATreeMemory, new_levels, new_matching
 from matchwood.index.a_tree.nodes import CHANGED, WAITING
 from matchwood.index.core.config import IndexConfig
-from matchwood.index.core.frame import BoundStep, IndexFrame, Step, check_live
+from matchwood.index.core.frame import BoundStep, IndexFrame, Saved, Step
 from matchwood.index.core.protocol import ANY
 from matchwood.index.core.scratch import Scratch, new_version
 from matchwood.index.stabbing.predicate_kernels import Scratch as Found
@@ -225,17 +224,10 @@ class ATree(IndexFrame):
         return {**self._memory.saved(), **self._found_by.saved()}
 
     @classmethod
-    def check(
-        cls,
-        table: ExpressionTable,
-        slots: np.ndarray,
-        layout: Mapping[str, np.ndarray],
-        **config: Any,
-    ) -> None:
-        check_live(layout, slots)
-        is_leaf = check_a_tree(table, slots, layout)
-        if ATreeConfig.checked(cls.name, config).predicates != PS_TREE:
-            check_stabbing(table, is_leaf, layout)
+    def _check(cls, saved: Saved) -> None:
+        is_leaf = check_a_tree(saved.table, saved.slots, saved.layout)
+        if saved.config.predicates != PS_TREE:
+            check_stabbing(saved.table, is_leaf, saved.layout)
 
     def _take(self, layout: Mapping[str, np.ndarray]) -> None:
         self._memory.take(layout)

@@ -10,7 +10,6 @@ from typing import Any, ClassVar
 import numpy as np
 
 from matchwood.encode.events import EventBatch
-from matchwood.encode.expressions import ExpressionTable
 from matchwood.errors import IndexBuildError
 from matchwood.index.be_tree.change import (
     DELETE,
@@ -29,7 +28,7 @@ from matchwood.index.be_tree.nodes import N_C, N_P, Rules, TreeLayout
 from matchwood.index.be_tree.rank import recycle
 from matchwood.index.be_tree.shape import shape
 from matchwood.index.core.config import IndexConfig
-from matchwood.index.core.frame import IndexFrame, Step, check_live
+from matchwood.index.core.frame import IndexFrame, Saved, Step
 from matchwood.index.core.scratch import Part, Scratch, n_attributes_of, new_version
 from matchwood.kernel.arrays import restored
 from matchwood.kernel.posting_kernels import PostingLayout
@@ -219,15 +218,8 @@ class BETree(IndexFrame):
         return self._memory.arrays()
 
     @classmethod
-    def check(
-        cls,
-        table: ExpressionTable,
-        slots: np.ndarray,
-        layout: Mapping[str, np.ndarray],
-        **config: Any,
-    ) -> None:
-        check_live(layout, slots)
-        check_tree(table, slots, layout)
+    def _check(cls, saved: Saved) -> None:
+        check_tree(saved.table, saved.slots, saved.layout)
 
     def _take(self, layout: Mapping[str, np.ndarray]) -> None:
         postings = restored(PostingLayout, layout, "posting_")

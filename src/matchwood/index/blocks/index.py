@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -28,11 +28,10 @@ from matchwood.index.blocks.match_sets import match_sets
 from matchwood.index.blocks.pack import MOST_COLUMNS
 from matchwood.index.blocks.words import MOST_ATTRIBUTES, MOST_MEMBERS
 from matchwood.index.core.config import IndexConfig
-from matchwood.index.core.frame import BoundStep, Step, check_live
+from matchwood.index.core.frame import BoundStep, Saved, Step
 from matchwood.index.core.scratch import Hits, Scratch
-from matchwood.index.core.static import StaticFrame
+from matchwood.index.core.static import KeptFrame
 from matchwood.kernel.arrays import doubled
-from matchwood.kernel.checks import Column, check, check_members
 from matchwood.kernel.verify_kernels import COUNTERS, NODES
 
 _SMALL = 64
@@ -92,11 +91,10 @@ class Config(IndexConfig):
         }
 
 
-class BlockIndex(StaticFrame[Structure]):
+class BlockIndex(KeptFrame[Structure]):
     """Builds the blocks, and searches them."""
 
     name: ClassVar[str] = "blocks"
-    is_kept: ClassVar[bool] = True
     LAYOUT_VERSION: ClassVar[int] = 3  # gates of members, of all codes
     reads_table: ClassVar[bool] = False
     LAYOUT = VIEW
@@ -134,19 +132,9 @@ class BlockIndex(StaticFrame[Structure]):
         view: View | None = None,
     ) -> Step:
         """The step that makes room where an event has too many blocks."""
-        attempt = self._attempt(kernel, events, scratch, view or self._view())
-
-        def step(
-            first: int, stamp: int, offsets: np.ndarray, out: np.ndarray, counters: np.ndarray
-        ) -> int:
-            while True:
-                done = attempt(first, stamp, offsets, out, counters)
-                if done >= 0:
-                    return done
-                first = ~done
-                self.make_room(scratch)
-
-        return step
+        return self._again_with_room(
+            self._attempt(kernel, events, scratch, view or self._view()), scratch
+        )
 
     def search_best(
         self,
@@ -231,27 +219,12 @@ class BlockIndex(StaticFrame[Structure]):
 
     # ── snapshots ───────────────────────────────────────────────────────────────────────────────
 
-    def _arrays(self) -> dict[str, np.ndarray]:
-        self.settle()
-        return {**super()._arrays(), **arrays_of(self._built)}
-
-    def _take(self, layout: Mapping[str, np.ndarray]) -> None:
-        super()._take(layout)
-        self._kept = structure_of(layout)
+    _saved = staticmethod(arrays_of)
+    _restored = staticmethod(structure_of)
 
     @classmethod
-    def check(
-        cls,
-        table: ExpressionTable,
-        slots: np.ndarray,
-        layout: Mapping[str, np.ndarray],
-        **config: Any,
-    ) -> None:
-        cls.Config.checked(cls.name, config)
-        check_live(layout, slots)
-        check(layout, {"held": Column("int32", len(slots))})
-        check_members("held", layout["held"], slots, int(slots.max(initial=-1)) + 1)
-        check_structure(table, slots, layout)
+    def _check_built(cls, saved: Saved) -> None:
+        check_structure(saved.table, saved.slots, saved.layout)
 
 
 def _are_values(events: EventBatch) -> bool:

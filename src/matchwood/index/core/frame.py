@@ -14,7 +14,7 @@ An index derives from `IndexFrame` and says
                                keeps in a scratch, and the arrays as they are now
     _structure()               its part of stats(), with "bytes"
     _arrays()  _take(layout)   its part of a snapshot, and back
-    is_kept, check(...)        whether a snapshot keeps them, and what they must be; see `protocol`
+    is_kept, _check(saved)     whether a snapshot keeps them, and what they must be
     reads_table                whether searches of values read the expression table
     draw()
     refusals(slots)            where it cannot take every expression: which of these, and why
@@ -28,7 +28,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from functools import partial
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
@@ -50,6 +50,15 @@ Step = Callable[[int, int, np.ndarray, np.ndarray, np.ndarray], int]
 def for_kernels(slots: np.ndarray) -> np.ndarray:
     """The slots as kernels are compiled for them: every second slot of an array is copied."""
     return np.require(slots, np.int32, ("C", "W"))
+
+
+class Saved(NamedTuple):
+    """The arrays of a snapshot, not trusted yet, and what they have to agree with."""
+
+    table: ExpressionTable
+    slots: np.ndarray
+    layout: Mapping[str, np.ndarray]
+    config: Any
 
 
 class BoundStep:
@@ -186,6 +195,19 @@ class IndexFrame(ABC):
         index._take(layout)
         return index
 
+    @classmethod
+    def check(
+        cls,
+        table: ExpressionTable,
+        slots: np.ndarray,
+        layout: Mapping[str, np.ndarray],
+        **config: Any,
+    ) -> None:
+        """As `protocol.CheckedIndex.check`."""
+        settings = cls.Config.checked(cls.name, config)
+        check(layout, {"n_live": Column("int64", 1, len(slots), len(slots) + 1)})
+        cls._check(Saved(table, slots, layout, settings))
+
     @abstractmethod
     def draw(self) -> str: ...
 
@@ -275,15 +297,13 @@ class IndexFrame(ABC):
     @abstractmethod
     def _take(self, layout: Mapping[str, np.ndarray]) -> None: ...
 
+    @classmethod
+    def _check(cls, saved: Saved) -> None:
+        """Raise a FormatError unless these are arrays that `_take` and every kernel can rely on."""
+        raise NotImplementedError
 
-def check_live(layout: Mapping[str, np.ndarray], slots: np.ndarray) -> None:
-    """Whether a layout counts as many expressions as there are; the first step of a `check`."""
-    n = len(slots)
-    check(layout, {"n_live": Column("int64", 1, n, n + 1)})
 
-
-def check_slots(layout: Mapping[str, np.ndarray], slots: np.ndarray, n: int) -> None:
-    """The whole `check` of an index that keeps its slots alone, as `slots`, all below n."""
-    check_live(layout, slots)
-    check(layout, {"slots": Column("int32", len(slots))})
-    check_members("slots", layout["slots"], slots, n)
+def check_slots(name: str, saved: Saved) -> None:
+    """Whether the array of this name has the slots that the index holds, each once."""
+    check(saved.layout, {name: Column("int32", len(saved.slots))})
+    check_members(name, saved.layout[name], saved.slots, int(saved.slots.max(initial=-1)) + 1)

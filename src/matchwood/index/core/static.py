@@ -17,19 +17,19 @@ An index derives from `StaticFrame` and says
 Errors belong to `insert`.  `refusals` finds those that depend on one expression alone; where
 all together may be too much, `_must_build_now` is True, and `insert` builds at once.
 
-The table is the snapshot: a layout is the set of slots.
+The table is the snapshot: a layout is the set of slots, except in a `KeptFrame`.
 """
 
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping
-from typing import Any, Generic, Self, TypeVar
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar, Generic, Self, TypeVar
 
 import numpy as np
 
 from matchwood.encode.expressions import ExpressionTable
-from matchwood.index.core.frame import IndexFrame
+from matchwood.index.core.frame import IndexFrame, Saved, Step, check_slots
 from matchwood.index.core.scratch import Scratch, new_version
 from matchwood.kernel.arrays import doubled, grown
 
@@ -136,6 +136,53 @@ class StaticFrame(IndexFrame, Generic[Structure]):
 
     def _thaw(self) -> None:
         """Nothing: no array of a snapshot is kept."""
+
+
+class KeptFrame(StaticFrame[Structure]):
+    """A static frame whose structure is large enough that a snapshot keeps it.
+
+    An index derives from it and also says
+
+        _saved(built)  _restored(layout)   the arrays of a structure, and back
+        _check_built(saved)                what these arrays must be
+        make_room(scratch)                 for an event that ends its step with a number below 0
+    """
+
+    is_kept: ClassVar[bool] = True
+    _saved: ClassVar[Callable[..., dict[str, np.ndarray]]]
+    _restored: ClassVar[Callable[..., Any]]
+
+    def _again_with_room(self, attempt: Step, scratch: Scratch) -> Step:
+        """The step that makes room where `attempt` ends with ~event, and goes on from there."""
+
+        def step(
+            first: int, stamp: int, offsets: np.ndarray, out: np.ndarray, counters: np.ndarray
+        ) -> int:
+            while True:
+                done = attempt(first, stamp, offsets, out, counters)
+                if done >= 0:
+                    return done
+                first = ~done
+                self.make_room(scratch)
+
+        return step
+
+    def _arrays(self) -> dict[str, np.ndarray]:
+        self.settle()
+        return {**super()._arrays(), **self._saved(self._built)}
+
+    def _take(self, layout: Mapping[str, np.ndarray]) -> None:
+        super()._take(layout)
+        self._kept = self._restored(layout)
+
+    @classmethod
+    def _check(cls, saved: Saved) -> None:
+        check_slots("held", saved)
+        cls._check_built(saved)
+
+    @classmethod
+    @abstractmethod
+    def _check_built(cls, saved: Saved) -> None: ...
 
 
 def _bits(slots: np.ndarray) -> np.ndarray:

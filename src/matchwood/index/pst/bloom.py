@@ -37,10 +37,9 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from matchwood.encode.events import EventBatch
-from matchwood.encode.expressions import ExpressionTable
 from matchwood.index.baselines.counting_kernels import count_uses
 from matchwood.index.core.config import IndexConfig
-from matchwood.index.core.frame import BoundStep, Step, check_live
+from matchwood.index.core.frame import BoundStep, Saved, Step
 from matchwood.index.core.scratch import Scratch
 from matchwood.index.pst.access import (
     ENOUGH,
@@ -319,17 +318,10 @@ class PSTBloom(PSTFrame):
         self._leaves = None
 
     @classmethod
-    def check(
-        cls,
-        table: ExpressionTable,
-        slots: np.ndarray,
-        layout: Mapping[str, np.ndarray],
-        **config: Any,
-    ) -> None:
-        settings: Any = cls.Config.checked(cls.name, config)
-        check_live(layout, slots)
-        is_in_leaves = getattr(settings, "signatures", RECORDS) == LEAVES
-        check_bloom(table, slots, layout, 0 if is_in_leaves else settings.signature_bits)
+    def _check(cls, saved: Saved) -> None:
+        is_in_leaves = getattr(saved.config, "signatures", RECORDS) == LEAVES
+        bits = 0 if is_in_leaves else saved.config.signature_bits
+        check_bloom(saved.table, saved.slots, saved.layout, bits)
 
     def rebalance(self, factor: float = 2.0) -> int:
         """Move expressions that other access predicates would reach `factor` times less often.

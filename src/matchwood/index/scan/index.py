@@ -10,7 +10,7 @@ import numpy as np
 from matchwood.encode.events import EventBatch
 from matchwood.encode.expression_kernels import CONJUNCTION, TREE
 from matchwood.encode.expressions import ExpressionTable
-from matchwood.index.core.frame import BoundStep, IndexFrame, check_live
+from matchwood.index.core.frame import BoundStep, IndexFrame, Saved
 from matchwood.index.core.protocol import ANY
 from matchwood.index.core.scratch import Scratch
 from matchwood.index.scan.match import (
@@ -88,14 +88,8 @@ class Scan(IndexFrame):
         return found
 
     @classmethod
-    def check(
-        cls,
-        table: ExpressionTable,
-        slots: np.ndarray,
-        layout: Mapping[str, np.ndarray],
-        **config: Any,
-    ) -> None:
-        check_live(layout, slots)
+    def _check(cls, saved: Saved) -> None:
+        table, slots, layout, _ = saved
         kind = table.layout.kind[slots]
         _check_records(table, slots[kind == CONJUNCTION], layout, "conjunction_")
         _check_records(table, slots[kind == TREE], layout, "tree_")

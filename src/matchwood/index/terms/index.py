@@ -2,36 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import numpy as np
 
 from matchwood.encode.events import EventBatch
-from matchwood.encode.expressions import ExpressionTable
-from matchwood.index.core.frame import BoundStep, Step, check_live
+from matchwood.index.core.frame import BoundStep, Saved, Step
 from matchwood.index.core.protocol import ANY
 from matchwood.index.core.scratch import Scratch
-from matchwood.index.core.static import StaticFrame
+from matchwood.index.core.static import KeptFrame
 from matchwood.index.terms.build import build_structure, empty_structure
 from matchwood.index.terms.check import arrays_of, check_structure, structure_of
 from matchwood.index.terms.draw import draw_terms
 from matchwood.index.terms.match import MINE, MOST_PENDING, N_WORK, VIEW, Memory, match_terms
 from matchwood.index.terms.words import Structure
 from matchwood.kernel.arrays import doubled
-from matchwood.kernel.checks import Column, check, check_members
 from matchwood.kernel.verify_kernels import NODES
 
 _SMALL = 256
 _NOTHING = empty_structure()
 
 
-class TermIndex(StaticFrame[Structure]):
+class TermIndex(KeptFrame[Structure]):
     """Builds the terms, and searches them."""
 
     name: ClassVar[str] = "terms"
     language: ClassVar[str] = ANY
-    is_kept: ClassVar[bool] = True
     LAYOUT_VERSION: ClassVar[int] = 1  # a piece for each node
     reads_table: ClassVar[bool] = False
     LAYOUT = VIEW
@@ -54,19 +50,7 @@ class TermIndex(StaticFrame[Structure]):
         return self._kept or _NOTHING
 
     def _stepper(self, events: EventBatch, scratch: Scratch) -> Step:
-        attempt = self.alone(events, scratch)
-
-        def step(
-            first: int, stamp: int, offsets: np.ndarray, out: np.ndarray, counters: np.ndarray
-        ) -> int:
-            while True:
-                done = attempt(first, stamp, offsets, out, counters)
-                if done >= 0:
-                    return done
-                first = ~done
-                self.make_room(scratch)
-
-        return step
+        return self._again_with_room(self.alone(events, scratch), scratch)
 
     def alone(self, events: EventBatch, scratch: Scratch) -> BoundStep:
         """As `IndexFrame.alone`; the step ends with a number below 0 where nodes have no room."""
@@ -98,24 +82,9 @@ class TermIndex(StaticFrame[Structure]):
 
     # ── snapshots ───────────────────────────────────────────────────────────────────────────────
 
-    def _arrays(self) -> dict[str, np.ndarray]:
-        self.settle()
-        return {**super()._arrays(), **arrays_of(self._built)}
-
-    def _take(self, layout: Mapping[str, np.ndarray]) -> None:
-        super()._take(layout)
-        self._kept = structure_of(layout)
+    _saved = staticmethod(arrays_of)
+    _restored = staticmethod(structure_of)
 
     @classmethod
-    def check(
-        cls,
-        table: ExpressionTable,
-        slots: np.ndarray,
-        layout: Mapping[str, np.ndarray],
-        **config: Any,
-    ) -> None:
-        cls.Config.checked(cls.name, config)
-        check_live(layout, slots)
-        check(layout, {"held": Column("int32", len(slots))})
-        check_members("held", layout["held"], slots, int(slots.max(initial=-1)) + 1)
-        check_structure(table, slots, layout)
+    def _check_built(cls, saved: Saved) -> None:
+        check_structure(saved.table, saved.slots, saved.layout)
