@@ -14,7 +14,7 @@ from matchwood.index.core.scratch import Scratch
 def arranged(first, second, always, skip, order, is_in_order):
     """Run the kernel on lists of slots by event."""
     scratch = Scratch()
-    bitmap = scratch.bitmap(len(order) // 64 + 1 if is_in_order else 0)
+    room = scratch.sort_room(len(order) // 64 + 1 if is_in_order else 0)
     sides = [
         Slots(
             np.cumsum([0, *map(len, lists)]),
@@ -23,11 +23,11 @@ def arranged(first, second, always, skip, order, is_in_order):
         for lists in (first, second)
     ]
     offsets = np.zeros(len(skip) + 1, np.int64)
-    room = sum(len(side.slots) for side in sides) + len(skip) * len(always)
-    slots = np.empty(room, np.int32)
+    most = sum(len(side.slots) for side in sides) + len(skip) * len(always)
+    slots = np.empty(most, np.int32)
     always_array = np.array(always, np.int32)
-    used = arrange(*sides, always_array, np.array(skip), order, bitmap, Slots(offsets, slots))
-    assert not bitmap.any()
+    used = arrange(*sides, always_array, np.array(skip), order, room, Slots(offsets, slots))
+    assert not room.word.any()
     assert offsets[-1] == used
     return [part.tolist() for part in np.split(slots[:used], offsets[1:-1])]
 
@@ -60,7 +60,9 @@ def test_slots_come_in_the_order_of_addition(seed: int, is_in_order: bool, most:
     assert arranged(first, second, always, skip, order, is_in_order) == expected
     offsets = np.cumsum([0, *map(len, first)])
     slots = np.array([slot for each in first for slot in each], np.int32)
-    put_in_order(offsets, slots, order, Scratch().bitmap(n_slots // 64 + 1 if is_in_order else 0))
+    put_in_order(
+        offsets, slots, order, Scratch().sort_room(n_slots // 64 + 1 if is_in_order else 0)
+    )
     assert [part.tolist() for part in np.split(slots, offsets[1:-1])] == [
         sorted(each, key=lambda slot: order[slot]) for each in first
     ]
@@ -76,16 +78,31 @@ def test_every_bit_of_a_word_is_read_off(n: int) -> None:
 def test_the_highest_slot_of_a_bitmap_is_read_off(n_words: int) -> None:
     highest = 64 * n_words - 1
     slots = np.array([highest, *range(SMALL, 0, -1), 0], np.int32)
-    bitmap = Scratch().bitmap(n_words)
-    put_in_order(np.array([0, len(slots)]), slots, np.empty(0, np.int64), bitmap)
+    room = Scratch().sort_room(n_words)
+    put_in_order(np.array([0, len(slots)]), slots, np.empty(0, np.int64), room)
     assert slots.tolist() == [*range(SMALL + 1), highest]
-    assert not bitmap.any()
+    assert not room.word.any()
 
 
-def test_a_bitmap_grows_and_stays_empty() -> None:
+@pytest.mark.parametrize("n_words", [1, 3, 64, 1_000, 16_000])
+@pytest.mark.parametrize("share", [0.002, 0.01, 0.03, 0.2, 1.0])
+def test_any_number_of_slots_is_put_in_order(n_words: int, share: float) -> None:
+    rng = np.random.default_rng(n_words)
+    room, n_slots = Scratch().sort_room(n_words), 64 * n_words
+    each = [
+        rng.choice(n_slots, size, replace=False).astype(np.int32)
+        for size in (int(share * n_slots), 0, n_slots // 50, 1)
+    ]
+    slots, offsets = np.concatenate(each), np.cumsum([0, *map(len, each)])
+    put_in_order(offsets, slots, np.empty(0, np.int64), room)
+    assert slots.tolist() == [slot for some in each for slot in sorted(some.tolist())]
+    assert not room.word.any()
+
+
+def test_room_to_sort_grows_and_stays_empty() -> None:
     scratch = Scratch()
-    assert len(scratch.bitmap(0)) == 0
-    assert len(scratch.bitmap(10)) >= 10
-    assert len(scratch.bitmap(1_000)) >= 1_000
-    assert not scratch.bitmap(5).any()
-    assert len(scratch.bitmap(0)) == 0
+    assert len(scratch.sort_room(0).word) == 0
+    assert len(scratch.sort_room(10).word) >= 10
+    assert len(scratch.sort_room(1_000).word) >= 1_000
+    assert not scratch.sort_room(5).word.any()
+    assert len(scratch.sort_room(0).half) == 0

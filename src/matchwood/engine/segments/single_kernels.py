@@ -19,6 +19,7 @@ from matchwood.engine.stores.arrange_kernels import arrange_event
 from matchwood.kernel.bound import Layout
 from matchwood.kernel.chains import call_with_one, call_with_two, call_without
 from matchwood.kernel.jit import kernel, part
+from matchwood.kernel.sort_kernels import SortRoom
 from matchwood.kernel.verify_kernels import EVENTS, MATCHES
 
 FULL = -1
@@ -38,18 +39,18 @@ class Ending(NamedTuple):
     counters: np.ndarray  # int64[len(COUNTERS)], of this event; zero between events
     work: np.ndarray  # int64[len(COUNTERS)], of all events
     order: np.ndarray  # int64, by slot; empty where slots ascend in the order of addition
-    bitmap: np.ndarray  # int64, as for `arrange_event`
+    room: SortRoom  # as for `arrange_event`
     always: np.ndarray  # int32, slots that every event satisfies
     gone: np.ndarray  # uint8, marks of slots that are left out; empty: none
 
 
 ENDING = Layout(
     Ending, offsets="int64", out="int32", counters="int64", work="int64", order="int64",
-    bitmap="int64", always="int32", gone="uint8",
+    room=Layout(SortRoom, word="int64", half="int32"), always="int32", gone="uint8",
 )  # fmt: skip
 _ending_of = ENDING.reader()
 
-ENDING_WORDS = 2 * len(Ending._fields)
+ENDING_WORDS = 2 * (len(Ending._fields) - 1 + len(SortRoom._fields))
 
 
 @part
@@ -73,7 +74,7 @@ def _end(x):
             out[kept] = slot
             kept += ((gone[slot >> 3] >> (slot & 7)) & 1) == 0
         n = kept
-    arrange_event(out, np.int64(0), n, x.order, x.bitmap)
+    arrange_event(out, np.int64(0), n, x.order, x.room)
     return n
 
 

@@ -90,7 +90,7 @@ class SinglePart:
         if not subscriptions.in_order:
             words, order = 0, subscriptions.order[:]
         self._end = Ending(
-            offsets, self.out, counters, self._work, order, scratch.bitmap(words),
+            offsets, self.out, counters, self._work, order, scratch.sort_room(words),
             self.store.routing.always, self.gone,
         )  # fmt: skip
         self._steps = self._native_steps()

@@ -7,10 +7,14 @@ from typing import NamedTuple
 import numpy as np
 
 from matchwood.kernel.jit import kernel, lowest_bit, part
-from matchwood.kernel.sort_kernels import sort_by, sort_words
+from matchwood.kernel.sort_kernels import counters_of, digit_of, sort_by, sort_slots, sort_words
 
 SMALL = 32
-"""Hits of an event up to which they are sorted; more are marked in a bitmap and read off."""
+"""Hits of an event up to which they are sorted by comparing.
+
+Of more, those that are few or very many among all slots are marked in a bitmap and read off; else
+counting is faster.
+"""
 
 _TOP = np.int64(-(2**63))
 """The highest bit of a word: a word that has it has a lowest one, too."""
@@ -96,24 +100,30 @@ def _is_sorted(slots, first, last, order):
 
 
 @part
-def arrange_event(slots, first, last, order, bitmap):
+def arrange_event(slots, first, last, order, room):
     """Put the slots of one event in order."""
-    if len(bitmap) == 0:
+    n = last - first
+    if len(room.word) == 0:
         if not _is_sorted(slots, first, last, order):
             sort_by(slots, order, first, last)
     elif not _is_ascending(slots, first, last):
-        if last - first > SMALL:
-            _read_off_bitmap(slots, first, last, bitmap)
-        else:
+        if n <= SMALL:
             sort_words(slots, first, last)
+            return
+        digit = digit_of(room)
+        counters = counters_of(room, digit)
+        if 4 * n > counters and n + counters <= len(room.half):
+            sort_slots(slots, first, last, room, digit)
+        else:
+            _read_off_bitmap(slots, first, last, room.word)
 
 
 @kernel
-def arrange(first, second, always, skip, order, bitmap, merged):
+def arrange(first, second, always, skip, order, room, merged):
     """Write to `merged` both sources and `always`, by order; nothing for skipped events.
 
-    Returns how many slots were written.  `bitmap` is int64, zero before and after, with room for
-    all slots (`Scratch.bitmap`); empty when slots do not ascend as `order` does.
+    Returns how many slots were written.  `room` is that of `Scratch.sort_room` for all slots; none
+    when slots do not ascend as `order` does.
     """
     slots, at = merged.slots, 0
     for e in range(len(skip)):
@@ -128,13 +138,13 @@ def arrange(first, second, always, skip, order, bitmap, merged):
             for i in range(len(always)):
                 slots[at] = always[i]
                 at += 1
-            arrange_event(slots, begin, at, order, bitmap)
+            arrange_event(slots, begin, at, order, room)
         merged.offsets[e + 1] = at
     return at
 
 
 @kernel
-def put_in_order(offsets, slots, order, bitmap):
-    """Sort the slots of every event by order; `bitmap` as for `arrange`."""
+def put_in_order(offsets, slots, order, room):
+    """Sort the slots of every event by order; `room` as for `arrange`."""
     for e in range(len(offsets) - 1):
-        arrange_event(slots, offsets[e], offsets[e + 1], order, bitmap)
+        arrange_event(slots, offsets[e], offsets[e + 1], order, room)

@@ -41,7 +41,7 @@ def arranged(
     if len(found) == 1 and not len(always) and not errors:
         (hits,) = found
         if len(hits.slots) > 1:
-            put_in_order(hits.offsets, hits.slots, order, scratch.bitmap(words))
+            put_in_order(hits.offsets, hits.slots, order, scratch.sort_room(words))
         return hits
     first, *others = found
     second = _nothing(first) if not others else others[0]
@@ -54,7 +54,7 @@ def arranged(
     merged = Slots(np.zeros(n + 1, np.int64), np.empty(most, np.int32))
     used = arrange(
         Slots(first.offsets, first.slots), Slots(second.offsets, second.slots), always, skip,
-        order, scratch.bitmap(words), merged,
+        order, scratch.sort_room(words), merged,
     )  # fmt: skip
     return Hits(merged.offsets, merged.slots[:used], first.counters + second.counters)
 

@@ -22,6 +22,7 @@ import numpy as np
 
 from matchwood.encode.events import EventBatch
 from matchwood.kernel.arrays import doubled, grown
+from matchwood.kernel.sort_kernels import SortRoom
 from matchwood.kernel.verify_kernels import COUNTERS, Batch, Board, Output
 
 KEPT_OUT = 2**22
@@ -81,7 +82,7 @@ class Scratch:
     def _reset(self) -> None:
         self.board = Board(np.full(64, -1, np.int64), np.zeros(64, np.int64))
         self.out = np.empty(1024, np.int32)
-        self._bitmap = np.zeros(0, np.int64)
+        self._sort_room = _sort_room(0)
         self._stamp = 0
         self.number = new_version()
         """What was bound to this memory is kept under this number, and never used after a reset."""
@@ -103,15 +104,15 @@ class Scratch:
             part = self._parts[index] = index.new_part()
         return part
 
-    def bitmap(self, n_words: int) -> np.ndarray:
+    def sort_room(self, n_words: int) -> SortRoom:
         """Words without a bit set, with room for n_words and a bit for each, or none.
 
         The caller clears the bits that it sets.
         """
         size = n_words + n_words // 64 + 2
-        if size > len(self._bitmap):
-            self._bitmap = np.zeros(size + size // 8, np.int64)
-        return self._bitmap if n_words else self._bitmap[:0]
+        if size > len(self._sort_room.word):
+            self._sort_room = _sort_room(size + size // 8)
+        return self._sort_room if n_words else _NO_ROOM
 
     def begin(self) -> None:
         """A search begins: forget everything if the last one did not come to its end."""
@@ -173,6 +174,14 @@ class Scratch:
         if not is_copied or len(self.out) > KEPT_OUT:  # what nothing was written to takes no memory
             self.out = np.empty(min(len(self.out), KEPT_OUT), np.int32)
         return Hits(offsets, slots, counters)
+
+
+def _sort_room(size: int) -> SortRoom:
+    word = np.zeros(size, np.int64)
+    return SortRoom(word, word.view(np.int32))
+
+
+_NO_ROOM = _sort_room(0)
 
 
 def _room(size: int, done: int, n: int) -> int:
