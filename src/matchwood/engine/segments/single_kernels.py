@@ -19,7 +19,7 @@ from matchwood.engine.stores.arrange_kernels import arrange_event
 from matchwood.kernel.bound import Layout
 from matchwood.kernel.chains import call_with_one, call_with_two, call_without
 from matchwood.kernel.jit import kernel, part
-from matchwood.kernel.sort_kernels import SortRoom
+from matchwood.kernel.slot_sort_kernels import SortRoom
 from matchwood.kernel.verify_kernels import EVENTS, MATCHES
 
 FULL = -1

@@ -7,7 +7,8 @@ from typing import NamedTuple
 import numpy as np
 
 from matchwood.kernel.jit import kernel, lowest_bit, part
-from matchwood.kernel.sort_kernels import counters_of, digit_of, sort_by, sort_slots, sort_words
+from matchwood.kernel.slot_sort_kernels import counters_of, digit_of, sort_slots
+from matchwood.kernel.sort_kernels import sort_by, sort_words
 
 SMALL = 32
 """Hits of an event up to which they are sorted by comparing.

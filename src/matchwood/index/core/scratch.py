@@ -22,7 +22,7 @@ import numpy as np
 
 from matchwood.encode.events import EventBatch
 from matchwood.kernel.arrays import doubled, grown
-from matchwood.kernel.sort_kernels import SortRoom
+from matchwood.kernel.slot_sort_kernels import SortRoom
 from matchwood.kernel.verify_kernels import COUNTERS, Batch, Board, Output
 
 KEPT_OUT = 2**22
