@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import matchwood as mw
+from definition import by_definition
 from matchwood.spark.streams.contexts import (
     Timeline,
     Update,
@@ -69,6 +70,7 @@ def test_a_batch_with_moments_is_one_event_after_the_other(seed: int, index: str
                 expected.set_context(by_offset[o].context, by_offset[o].values)
             else:
                 lists[o] = expected.match(events[o])
+                assert lists[o] == by_definition(expected, events[o])
         timeline = Timeline(found)
         for each in updates:
             timeline.append(each)

@@ -11,6 +11,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from definition import by_definition
 from matchwood import Matcher
 
 HOME = "matchwood/context"
@@ -42,7 +43,9 @@ def matcher(index: str) -> Matcher:
 
 def seen(m: Matcher) -> Any:
     contexts = {id_: m.context(id_) for id_ in m.context_ids()}
-    return contexts, dict(m.schema), [m.match(event) for event in EVENTS]
+    found = [m.match(event) for event in EVENTS]
+    assert found == [by_definition(m, event) for event in EVENTS]
+    return contexts, dict(m.schema), found
 
 
 class Interrupt:

@@ -7,10 +7,12 @@ from decimal import Decimal
 from typing import Any
 
 import numpy as np
+import pytest
 
+from matchwood.encode import resolve, row_kinds
 from matchwood.encode.leaves import OF_STRING, OPERATOR, LeafBatch
 from matchwood.encode.merge_kernels import BETWEEN, EQ, IN, PRESENT
-from matchwood.encode.resolve import _kind_of_row
+from matchwood.encode.resolve import _kind_of_row, _sorted_by_name
 from matchwood.encode.row_kinds import WORTH_IT, plain_kinds
 from matchwood.errors import SchemaError
 
@@ -35,6 +37,25 @@ def test_plain_rows_have_the_kind_that_a_look_at_each_finds() -> None:
                 assert kind == expected
             if not kind and batch.op[row] & OPERATOR == EQ and not batch.op[row] & OF_STRING:
                 assert type(batch.values[batch.start[row]]) not in (int, float, str, bool)
+
+
+def test_rows_looked_at_one_by_one_have_the_kinds_of_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng, batch = random.Random(3), LeafBatch()
+    for _ in range(900):
+        op, n = rng.choice([(EQ, 1), (BETWEEN, 2), (IN, 3), (PRESENT, 0), (EQ | OF_STRING, 1)])
+        one = rng.choice(VALUES)
+        values = tuple(one if rng.random() < 0.8 else rng.choice(VALUES) for _ in range(n))
+        batch.write_row(rng.choice("abc"), op, values)
+    found, groups = plain_kinds(batch), list(_sorted_by_name(batch))
+    for module in (row_kinds, resolve):
+        monkeypatch.setattr(module, "FEW", 0)
+    assert plain_kinds(batch) == found
+    assert sorted(set(found)) == ["", "bool", "number", "string"]
+    for mine, same in zip(groups, _sorted_by_name(batch), strict=True):
+        assert mine.name == same.name
+        assert list(mine.rows) == list(same.rows)
+        assert list(mine.at) == list(same.at)
+        assert mine.values == same.values
 
 
 def test_few_rows_are_looked_at_one_by_one() -> None:

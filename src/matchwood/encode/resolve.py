@@ -7,6 +7,7 @@ evenly.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
@@ -22,7 +23,7 @@ from matchwood.encode.kinds import KINDS, is_internal, of_kind, shown, split
 from matchwood.encode.leaves import ABSENT, OF_STRING, OPERATOR, REFERENCE, LeafBatch
 from matchwood.encode.merge_kernels import EQ, NEGATED, PRESENT, Leaves
 from matchwood.encode.relations import check_relations
-from matchwood.encode.row_kinds import plain_kinds
+from matchwood.encode.row_kinds import FEW, plain_kinds
 from matchwood.encode.schema import TYPES, accepts, coerced, literal_type
 from matchwood.errors import SchemaError
 from matchwood.lang.names import is_context
@@ -229,10 +230,8 @@ def _sorted_by_name(batch: LeafBatch) -> Iterator[_Rows]:
     start = np.array(batch.start, np.int64)
     sizes = start[1:] - start[:-1]
     value_attr = np.repeat(np.where((op & OPERATOR) < ABSENT, attr, -1), sizes)
-    order, value_order = _sorting(attr), _sorting(value_attr)
-    codes = np.arange(len(batch.names) + 1)
-    ends = np.searchsorted(attr[order], codes)
-    value_ends = np.searchsorted(value_attr[value_order], codes)
+    order, ends = _grouped(attr, len(batch.names))
+    value_order, value_ends = _grouped(value_attr, len(batch.names))
     for code, name in enumerate(batch.names):
         rows = order[ends[code] : ends[code + 1]]
         if len(rows):
@@ -244,11 +243,22 @@ def _sorted_by_name(batch: LeafBatch) -> Iterator[_Rows]:
             yield _Rows(name, rows, at, mine, bool((op[rows] & OF_STRING).any()))
 
 
-def _sorting(codes: np.ndarray) -> np.ndarray:
-    """A stable sorting; of 16 bits NumPy sorts by radix, several times faster."""
+def _grouped(codes: np.ndarray, n: int) -> tuple[np.ndarray, list[int]]:
+    """A stable sorting of codes below n, and where each begins there; those below 0 come first.
+
+    Of 16 bits NumPy sorts by radix, several times faster.  Few codes are sorted by Python: NumPy
+    would give up the interpreter's lock.
+    """
+    if len(codes) <= FEW:
+        listed = codes.tolist()
+        order = sorted(range(len(listed)), key=listed.__getitem__)
+        listed.sort()
+        return np.array(order, np.int64), [bisect_left(listed, code) for code in range(n + 1)]
     if codes.max(initial=0) < 2**15:
         codes = codes.astype(np.int16)
-    return np.argsort(codes, kind="stable")
+    found = np.argsort(codes, kind="stable")
+    ends: list[int] = np.searchsorted(codes[found], np.arange(n + 1)).tolist()
+    return found, ends
 
 
 def _check(batch: LeafBatch, attributes: Attributes, groups: list[_Rows]) -> dict[str, str]:

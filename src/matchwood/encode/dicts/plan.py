@@ -50,13 +50,20 @@ _FLAT = (bytes, tuple, datetime, date, time, timedelta, Decimal, UUID, set, froz
 
 
 class DictPlan:
-    """Reads dicts; see the module's docstring."""
+    """Reads dicts; see the module's docstring.
 
-    def __init__(self, plan: JsonPlan) -> None:
+    before  an older plan, whose names are used again if they are the same
+    """
+
+    def __init__(self, plan: JsonPlan, before: DictPlan | None = None) -> None:
         self.changes = plan.changes
         self._paths = plan.names
-        self._texts, names = _names(plan)
-        self._view = View(names, plan.plan)
+        self._named: tuple[list[str], Names]
+        if before is not None and before._paths == plan.names:
+            self._named = before._named
+        else:
+            self._named = _names(plan)
+        self._view = View(self._named[1], plan.plan)
         self._bound = Binding(VIEW).of(self._view)
         self._most = 2 * len(plan.names) + len(plan.plan.absent)
         self._sorting = [len(each) for each in sorting_of(plan.plan)]
@@ -246,7 +253,7 @@ def dict_plan(attributes: Attributes, n: int) -> DictPlan | None:
         return None
     if any(name.count(".") >= MOST_STEPS for name in plan.names):
         return None
-    attributes.dict_plan = DictPlan(plan)
+    attributes.dict_plan = DictPlan(plan, found)
     return attributes.dict_plan
 
 

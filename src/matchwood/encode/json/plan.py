@@ -127,13 +127,15 @@ def make_plan(attributes: Attributes) -> JsonPlan:
                 accepted = {TEXT}
             for of in set(range(N_CLASSES)) - accepted:
                 n_unknown[path, of] += 1
+    before: JsonPlan | None = attributes.json_plan
+    is_same = before is not None and before.names == names
     numbered = {each.id: path for path, each in enumerate(wanted.values())}
     absences = [each for each in attributes.absences if not attributes.is_of_computed(each)]
     absent = [numbered.get(each.id, NONE) for each in absences]
     return JsonPlan(
         attributes.changes,
         names,
-        make_paths(names),
+        before.paths if before is not None and is_same else make_paths(names),
         _filled(
             tables, presence, action, target, table, n_unknown,
             np.array(absent, np.int32),

@@ -54,6 +54,9 @@ if TYPE_CHECKING:
 
 _NO_MARKS = np.empty(0, np.uint8)
 
+_FEW = 1_024
+"""Slots that are marked one by one."""
+
 
 class Part:
     """A store, and which of its slots are gone."""
@@ -115,9 +118,16 @@ class Part:
     def without(self, slots: np.ndarray) -> Part:
         """The same store with more slots gone, each once."""
         subscriptions = self.store.subscriptions
-        gone = self.gone.copy() if self.n_gone else np.zeros(subscriptions.n_slots // 8 + 1, "u1")
-        slots = positions(slots)
-        np.bitwise_or.at(gone, slots >> 3, np.left_shift(1, slots & 7).astype(np.uint8))
+        # a bytearray is copied and changed without giving up the interpreter's lock
+        n_bytes = subscriptions.n_slots // 8 + 1
+        marks = bytearray(self.gone.data) if self.n_gone else bytearray(n_bytes)
+        gone = np.frombuffer(marks, np.uint8)
+        if len(slots) <= _FEW:
+            for slot in slots.tolist():
+                marks[slot >> 3] |= 1 << (slot & 7)
+        else:
+            at = positions(slots)
+            np.bitwise_or.at(gone, at >> 3, np.left_shift(1, at & 7).astype(np.uint8))
         n_gone, n_strings = self.n_gone + len(slots), self.n_strings
         if subscriptions.n_strings:
             n_strings += sum(map(str.__instancecheck__, subscriptions.ids_of(slots)))

@@ -100,7 +100,8 @@ class TextArena:
         slots = positions(slots)
         self.make_room(int(slots.max()) + 1)
         self._bytes = grown(self._bytes, doubled(len(self._bytes) or 1, self._used + len(data)))
-        self._bytes[self._used : self._used + len(data)] = data
+        # a view of memory is written without giving up the interpreter's lock
+        self._bytes.data[self._used : self._used + len(data)] = data.data
         lengths = np.maximum(sizes, 0).astype(np.int64)
         self._wasted += int(np.maximum(self._size[slots], 0).sum())
         self._journal.write(self._start, slots, self._used + np.cumsum(lengths) - lengths)
