@@ -163,6 +163,16 @@ class Cif(ProfileIndexes):
         scratch.end()
         return hits
 
+    @property
+    def layout_version(self) -> tuple[int, int]:
+        """Other numbers when profiles were laid out anew, or more were appended."""
+        return self._version, int(self.profiles.count[N_PROFILES])
+
+    @staticmethod
+    def new_search(n_profiles: int) -> Search:
+        """What a search that asks no index writes to."""
+        return _new_search(n_profiles, 0)
+
     def search_in(self, scratch: Scratch) -> Search:
         """What a search writes to, long enough for the profiles that there are now."""
         part, size = scratch.of(self), len(self.profiles.slot)

@@ -166,9 +166,16 @@ class ProfileIndexes(IndexFrame):
         """Whether an entry that leaves its boxes is moved from where it is, not from the top."""
         return False
 
-    def _indexed(self) -> Indexed:
+    @property
+    def _mode_of_updates(self) -> int:
+        """What an update that leaves K(i) does, see `agile_kernels.update`."""
+        return self.mode
+
+    def _indexed(self, mode: int | None = None) -> Indexed:
         """What kernels of updates work on, as it is now."""
-        following = Following(self.mode, self._scope, self._before, self._is_bottom_up)
+        following = Following(
+            self.mode if mode is None else mode, self._scope, self._before, self._is_bottom_up
+        )
         return Indexed(self.profiles, self.structure, self.cells, self.choice.width, following)
 
     def _repeat(self, step: Any, done: int, last: int) -> None:
@@ -195,9 +202,10 @@ class ProfileIndexes(IndexFrame):
     def update(self, rows: np.ndarray, cols: np.ndarray, keys: np.ndarray) -> None:
         """Write keys into cells, count the values that are set, and let the indexes follow."""
         n_set = np.zeros(0, np.int64) if self._store is None else self._store.n_set
+        mode = self._mode_of_updates
         self._repeat(
             lambda done: update_cells(
-                self._indexed(), n_set, rows, cols, keys, done, self._policy, self.work
+                self._indexed(mode), n_set, rows, cols, keys, done, self._policy, self.work
             ),
             0, len(keys),
         )  # fmt: skip

@@ -18,7 +18,16 @@ from matchwood.context.agile_kernels import AGILE, EAGER, GBU, NO_INDEX, PARTIAL
 from matchwood.context.choice import EVERY
 from matchwood.context.cif import Cif
 from matchwood.context.cif_config import BOTTOM_UP, POLICIES, AgileConfig, GbuConfig, PartialConfig
-from matchwood.context.policy_kernels import FIXED, P_KIND, P_LIMIT, RENT
+from matchwood.context.policy_kernels import (
+    DECAY,
+    FIXED,
+    P_KIND,
+    P_LIMIT,
+    P_PROFILES,
+    P_UPDATES,
+    RENT,
+    RESTLESS,
+)
 from matchwood.encode.keys import WrongValue
 from matchwood.index.core.config import IndexConfig
 
@@ -87,3 +96,10 @@ class Agile(Cif):
         limits = {FIXED: config.false_positives, RENT: config.rent}
         policy[P_LIMIT] = limits.get(kind, config.constant)
         return policy
+
+    @property
+    def _mode_of_updates(self) -> int:
+        """Exact where values rest: an escalation would be undone by the events that follow."""
+        policy = self._policy
+        is_restless = policy[P_UPDATES] * (1.0 - DECAY) > RESTLESS * policy[P_PROFILES]
+        return EAGER if policy[P_KIND] == RENT and not is_restless else AGILE

@@ -67,15 +67,14 @@ class ContextStore(ContextTable):
 
     def set_each(self, updates: Sequence[tuple[Id, Mapping[str, Any]]]) -> None:
         """Change values of many contexts, one after the other.  All of them or none."""
-        emptied: set[int] = set()
         self._encoder.prepare([values for _, values in updates])
         rows = self.rows([id_ for id_, _ in updates])
+        each = [self._encoder.changes(values) for _, values in updates]
         self.journal.remember(self.cells, rows)
-        for row, (_, values) in zip(rows.tolist(), updates, strict=True):
-            changes = self._encoder.changes(values)
-            self._put(row, changes)
-            emptied.update([col for col, key in changes if key == ABSENT])
-        self._give_back(rows, list(emptied))
+        flat = np.array([change for changes in each for change in changes], np.int64)
+        cols, keys = np.ascontiguousarray(flat.reshape(-1, 2).T)
+        self.write(np.repeat(rows, [len(changes) for changes in each]), cols, keys)
+        self._give_back(rows, np.unique(cols[keys == ABSENT]).tolist())
 
     def set_many(self, ids: Sequence[Id], columns: Mapping[str, Any]) -> None:
         """Change one value per context and name: `columns` are Arrow arrays as long as `ids`.
@@ -132,6 +131,14 @@ class ContextStore(ContextTable):
             self.attributes.drop_unused(names, self._table.uses)
 
     # -- asking ------------------------------------------------------------------------------
+
+    def known_row(self, id_: Id) -> int | None:
+        """The row of a context that has a value or a subscription."""
+        return self._row_of.get(id_)
+
+    def encoded(self, values: Mapping[str, Any]) -> list[tuple[int, int]]:
+        """Columns and keys of what a context would get, without giving it."""
+        return self._encoder.changes(values)
 
     def values(self, id_: Id) -> dict[str, Any]:
         """The values of a context that are set, by name."""

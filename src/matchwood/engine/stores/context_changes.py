@@ -1,24 +1,31 @@
 """Context changes: contexts that change between the events of one batch.
 
     events     0   1   2 | 3   4 | 5            one batch for indexes that know no contexts
-    contexts             ▲       ▲              three for the one that does
+    contexts             ▲       ▲              one window, or three, for the one that does
                       changes before events 3 and 5
 
-A call of an index costs more than a few events do, so only the index of subscriptions with a
-context is called anew after every change.
+A call of an index costs more than a few events do, and so does an update that it has to follow.  So
+changes that say what they do to which contexts are made some at a time: the events between them are
+searched at once, and what is linked to these contexts apart (`matchwood.context.versions`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from matchwood.context.versions import MOST_TESTS, Versions
 from matchwood.encode.events import EventBatch
-from matchwood.index.core.protocol import Hits, Index
+from matchwood.index.core.protocol import Hits
 from matchwood.index.core.scratch import Scratch
 from matchwood.kernel.verify_kernels import COUNTERS
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from matchwood.context.cif import Cif
 
 
 class ContextChange(NamedTuple):
@@ -26,18 +33,31 @@ class ContextChange(NamedTuple):
 
     event: int
     change: Callable[[], None]
+    updates: Sequence[tuple[Any, Mapping[str, Any]]] | None = None
+    """What it does, after the change before it; then it can be made without that one, and does
+    what both do.  None: not known."""
+
+
+Window = tuple[int, int, list[ContextChange]]
+"""First event and last + 1, and changes after the first, which are not made yet."""
 
 
 def search_between(
-    index: Index, events: EventBatch, scratch: Scratch, changes: Sequence[ContextChange]
+    index: Cif, events: EventBatch, scratch: Scratch, changes: Sequence[ContextChange]
 ) -> Hits:
     """Search events before, between and after the changes, which ascend; makes all of them."""
     parts = []
-    for first, last in _runs(events.n_events, changes):
+    linked = _Linked(index)
+    for first, last, inside in _windows(events.n_events, changes, linked):
         if len(index):
             index.settle()
-            parts.append(index.search(part_of(events, first, last), scratch))
+            part = part_of(events, first, last)
+            hits = index.search(part, scratch)
             index.absorb(scratch)
+            if inside:
+                steps = [(each.event - first, each.updates or ()) for each in inside]
+                hits = linked.now().replaced(hits, part, scratch, steps)
+            parts.append(hits)
     if not parts:
         n = events.n_events
         none = np.zeros(len(COUNTERS), np.int64)
@@ -51,16 +71,40 @@ def search_between(
     )
 
 
-def _runs(n: int, changes: Sequence[ContextChange]) -> Iterator[tuple[int, int]]:
-    """First and last + 1 of the events between two changes, each after its change."""
-    at = 0
-    for event, change in changes:
-        if event > at:
-            yield at, event
-            at = event
-        change()
+class _Linked:
+    """The profiles of contexts, found again when the index was built anew."""
+
+    def __init__(self, index: Cif) -> None:
+        self._index = index
+        self._versions: Versions | None = None
+
+    def now(self) -> Versions:
+        store = self._index.contexts
+        assert store is not None
+        if self._versions is None or self._versions.made_for != self._index.layout_version:
+            self._versions = Versions(self._index, store)
+        return self._versions
+
+
+def _windows(n: int, changes: Sequence[ContextChange], linked: _Linked) -> Iterator[Window]:
+    """Events between changes, which are made before the next events are given."""
+    at, inside, n_copies = 0, list[ContextChange](), 0
+    ends = [*[each.event for each in changes[1:]], n]
+    for each, end in zip(changes, ends, strict=True):
+        if each.event > at:
+            # versions before and after every update, each tested for all events of the window
+            more = 0 if each.updates is None else 2 * linked.now().n_copies(each.updates)
+            if each.updates is not None and (n_copies + more) * (end - at) <= MOST_TESTS:
+                inside.append(each)
+                n_copies += more
+                continue
+            yield at, each.event, inside
+            at, inside, n_copies = each.event, [], 0
+        each.change()
     if n > at:
-        yield at, n
+        yield at, n, inside
+    if inside:
+        inside[-1].change()
 
 
 def part_of(events: EventBatch, first: int, last: int) -> EventBatch:

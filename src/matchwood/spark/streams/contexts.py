@@ -10,10 +10,8 @@ Idea.    Updates are changes, decided and written like those of subscriptions.  
          on its own replica, from wherever that is: before the first update is carried out, what
          each of them replaces is found, so that values go back as well.  So events are still
          matched in parallel, and every worker ends a batch with the same values.
-Cost.    Every task carries out the updates of the batch, those between two of its events in one
-         call, and calls the index of subscriptions with a context once for every run of events
-         between two of them.
-         Other subscriptions are matched as ever, see `matchwood.engine.stores.context_changes`.
+Cost.    Every task carries out the updates of the batch, some at a time: the events between them
+         are searched at once, see `matchwood.engine.stores.context_changes`.
 """
 
 from __future__ import annotations
@@ -118,7 +116,12 @@ class Timeline:
             self._offsets = np.array([each.offset for each in self._updates], np.int64)
         before = np.searchsorted(self._offsets, offsets)  # how many lie before each event
         events = np.flatnonzero(np.diff(before, prepend=-1))
-        return [ContextChange(int(e), partial(self.go, int(before[e]))) for e in events]
+        done = [None, *before[events].tolist()]
+        steps = [(each.context, each.values) for each in self._updates]
+        return [
+            ContextChange(e, partial(self.go, now), None if was is None else steps[was:now])
+            for e, was, now in zip(events.tolist(), done[:-1], done[1:], strict=True)
+        ]
 
 
 def carry_out(matcher: Matcher, rows: pa.Table, batch: int) -> Timeline:

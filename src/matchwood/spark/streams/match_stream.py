@@ -314,7 +314,7 @@ def _spread(records: DataFrame) -> DataFrame:
     """Records over all cores: a topic of one partition, or one small file, would be one task.
 
     In blocks that belong together by offset, because values of contexts change between events and
-    every run of events between two changes is a call.
+    those that see the same values are searched at once.
     """
     from pyspark.sql import functions as f
 

@@ -1,0 +1,101 @@
+"""Events between which contexts change, searched some at a time: as one after the other."""
+
+from __future__ import annotations
+
+from functools import partial
+from random import Random
+from typing import Any
+
+import pytest
+
+import matchwood as mw
+from matchwood.context.cif_kernels import filter_batch
+from matchwood.engine.stores import context_changes
+from matchwood.engine.stores.context_changes import ContextChange
+from naive import flatten, in_context, matches
+
+TEXTS = (
+    "a BETWEEN ctx.x - 1 AND ctx.y + 1",
+    "a >= ctx.x AND b < 3",
+    "(a = ctx.x OR b = ctx.y) AND a < 6",
+    "ctx.s LIKE 'r%' AND a > 2",
+    "word = ctx.s",
+    "ctx.x IS NULL AND b > 1",
+    "NOT (a < ctx.x)",
+    "ctx.x < ctx.y AND a = 3",
+    "a > 4",
+)
+WORDS = ("red", "rose", "blue", "green")
+
+
+def drawn(random: Random) -> dict[str, Any]:
+    """Some values of a context, some of them absent."""
+    made = {"x": random.choice([None, *range(7)]), "y": random.choice([None, *range(7)]),
+            "s": random.choice([None, *WORDS])}  # fmt: skip
+    return {name: made[name] for name in random.sample(sorted(made), random.randrange(1, 4))}
+
+
+def world(random: Random, index: str) -> tuple[mw.Matcher, dict[int, dict[str, Any]]]:
+    """A matcher, and the values of its contexts."""
+    matcher = mw.Matcher(index=index)
+    values: dict[int, dict[str, Any]] = {c: {"x": c, "y": c + 2, "s": WORDS[c]} for c in range(3)}
+    matcher.set_context_many(list(values.items()))
+    for word in WORDS:  # strings stay known
+        matcher.set_context(f"all {word}", {"x": 0, "y": 0, "s": word})
+    for id_ in range(20):
+        matcher.add(id_, TEXTS[id_ % len(TEXTS)], context=id_ % 3)
+    return matcher, values
+
+
+@pytest.mark.parametrize("most", [0, 40, 2**16])
+@pytest.mark.parametrize("index", ["auto", "agile", "eager", "no_index"])
+def test_what_holds_between_changes_is_what_holds_one_after_the_other(index, most, monkeypatch):
+    monkeypatch.setattr(context_changes, "MOST_TESTS", most)
+    random = Random(f"{index} {most}")
+    for _ in range(8):
+        matcher, values = world(random, index)
+        texts = [mw.parse(TEXTS[id_ % len(TEXTS)]) for id_ in range(20)]
+        events = [
+            {"a": random.randrange(8), "b": random.randrange(5), "word": random.choice(WORDS)}
+            for _ in range(40)
+        ]
+        changes, expected = [], []
+        done: list[tuple[int, dict[str, Any]]] = []
+        n_made = 0
+
+        def go(n: int, done=done, matcher=matcher) -> None:
+            nonlocal n_made
+            matcher.set_context_many(done[n_made:n])
+            n_made = n
+
+        for e, event in enumerate(events):
+            if random.random() < 0.6:
+                updates = [(random.randrange(3), drawn(random)) for _ in range(random.randrange(3))]
+                for context, new in updates:
+                    values[context].update(new)
+                done += updates
+                said = updates if random.random() < 0.9 else None
+                changes.append(ContextChange(e, partial(go, len(done)), said))
+            known = [{k: v for k, v in values[c].items() if v is not None} for c in range(3)]
+            expected.append([
+                id_ for id_ in range(20)
+                if matches(texts[id_], in_context(flatten(event), known[id_ % 3]))
+            ])  # fmt: skip
+        found = matcher.find(matcher.encode(events), changes)
+        ids = matcher.arrow_ids().to_pylist()
+        for e, wanted in enumerate(expected):
+            slots = found.slots[found.offsets[e] : found.offsets[e + 1]]
+            assert sorted(ids[s] for s in slots.tolist()) == wanted, (e, events[e])
+        assert n_made == len(done)
+
+
+def test_versions_are_tested_by_the_kernel_that_is_there() -> None:
+    """No second variant is compiled for copies of profiles."""
+    matcher, _ = world(Random(1), "auto")
+    events = matcher.encode([{"a": 3, "b": 2, "word": "red"}] * 3)
+    matcher.find(events)
+    before = len(filter_batch.signatures)
+    updates = [(1, {"x": 2})]
+    change = ContextChange(1, partial(matcher.set_context_many, updates), updates)
+    matcher.find(events, [change])
+    assert len(filter_batch.signatures) == before
