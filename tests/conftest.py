@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 sys.dont_write_bytecode = False
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
+gc.disable()  # until everything is imported and collected, of which nothing is garbage
+
 # Levels of skip lists are random in each process; work counters have to be the same in every run.
 interval_skip_list.level_seed = 0x5DEECE66D1CE4E5B
 
@@ -80,6 +82,7 @@ def pytest_runtestloop() -> None:
     """What was collected stays to the end: spare the garbage collector from walking through it."""
     gc.collect()
     gc.freeze()
+    gc.enable()
 
 
 def pytest_unconfigure() -> None:

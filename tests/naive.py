@@ -31,6 +31,8 @@ just that.
 
 from __future__ import annotations
 
+import functools
+import operator
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, date, datetime
@@ -67,18 +69,14 @@ INFINITY = float("inf")
 
 def and_(truths: Iterable[Truth]) -> Truth:
     """FALSE wins, then unknown, then TRUE."""
-    truths = list(truths)
-    if any(truth is False for truth in truths):
-        return False
-    return None if any(truth is None for truth in truths) else True
+    found = list(truths)
+    return False if False in found else None if None in found else True
 
 
 def or_(truths: Iterable[Truth]) -> Truth:
     """TRUE wins, then unknown, then FALSE."""
-    truths = list(truths)
-    if any(truth is True for truth in truths):
-        return True
-    return None if any(truth is None for truth in truths) else False
+    found = list(truths)
+    return True if True in found else None if None in found else False
 
 
 def not_(truth: Truth) -> Truth:
@@ -129,19 +127,20 @@ def _comparable(value: Any) -> tuple[Any, ...]:
     raise TypeError(f"{value!r} is not a value of the language")
 
 
+HOLDS = {
+    "=": operator.eq,
+    "<>": operator.ne,
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+}
+
+
 def compared(value: Any, op: str, constant: Any) -> Truth:
     """`value op constant`; unknown when either is NULL, or the value is of another kind."""
-    if value is None or constant is None or not is_of_kind(value, constant):
-        return None
-    order = compare(value, constant)
-    return {
-        "=": order == 0,
-        "<>": order != 0,
-        "<": order < 0,
-        "<=": order <= 0,
-        ">": order > 0,
-        ">=": order >= 0,
-    }[op]
+    order = None if value is None or constant is None else order_of(value, constant)
+    return None if order is None else HOLDS[op](order, 0)
 
 
 SAMPLES: dict[str, Any] = {
@@ -156,13 +155,27 @@ SAMPLES: dict[str, Any] = {
 
 def is_of_kind(value: Any, constant: Any) -> bool:
     """Whether a value is of the kind that a predicate with this constant looks at."""
-    if isinstance(value, (bool, int, float, Decimal, str, date)):
-        try:
-            compare(value, constant)
-        except (TypeError, LiteralError):
-            return False
-        return True
-    return False
+    return order_of(value, constant) is not None
+
+
+def order_of(value: Any, constant: Any) -> int | None:
+    """As `compare`; None for values of different kinds."""
+    if type(value) in PLAIN and type(constant) in PLAIN:
+        return _known_order(value, constant)
+    is_value = isinstance(value, (bool, int, float, Decimal, str, date))
+    return _order(value, constant) if is_value else None
+
+
+def _order(value: Any, constant: Any) -> int | None:
+    try:
+        return compare(value, constant)
+    except (TypeError, LiteralError):
+        return None
+
+
+PLAIN = {bool, int, float, str}
+"""Types whose equal values are in every way the same; times that are equal may not be."""
+_known_order = functools.lru_cache(maxsize=2**16, typed=True)(_order)
 
 
 def like(value: Any, pattern: str | None) -> Truth:
