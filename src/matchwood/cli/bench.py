@@ -111,7 +111,7 @@ def run(
         from matchwood.bench.engine.runner import run_engine
 
         with progress("benchmark") as advance:
-            seen = run_engine(preset, out, advance, tuple(case or ()))
+            seen = run_engine(preset, out, advance, only=tuple(case or ()))
         typer.echo(seen.to_json() if as_json else seen.table())
         return
     names = [each.name for each in _suites()]

@@ -12,7 +12,6 @@ the others and is raised: texts at once, everything else at the end of the block
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from matchwood.engine.changes import remove_ids, remove_one, replace_chunks, replace_one
@@ -46,12 +45,7 @@ class Batch:
         self._is_open = True
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
         self._is_open = False
         if error is None and self._steps:
             self._matcher._batch(self._check, self._steps, self._has_context)

@@ -6,7 +6,6 @@ import atexit
 import os
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
-from types import TracebackType
 from typing import TYPE_CHECKING, Self
 from weakref import WeakSet
 
@@ -135,12 +134,7 @@ class Durability:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def __del__(self) -> None:

@@ -125,7 +125,7 @@ def _deeper(node: Expr, operands: tuple[Expr, ...], position: int) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class And(Expr):
+class _Operands(Expr):
     operands: tuple[Expr, ...]
     position: int = field(default=-1, compare=False, repr=False)
     depth: int = field(default=0, init=False, compare=False, repr=False)
@@ -135,17 +135,17 @@ class And(Expr):
 
 
 @dataclass(frozen=True, slots=True)
-class Or(Expr):
-    operands: tuple[Expr, ...]
-    position: int = field(default=-1, compare=False, repr=False)
-    depth: int = field(default=0, init=False, compare=False, repr=False)
-
-    def __post_init__(self) -> None:
-        _deeper(self, self.operands, self.position)
+class And(_Operands):
+    pass
 
 
 @dataclass(frozen=True, slots=True)
-class Xor(Expr):
+class Or(_Operands):
+    pass
+
+
+@dataclass(frozen=True, slots=True)
+class _Sides(Expr):
     left: Expr
     right: Expr
     position: int = field(default=-1, compare=False, repr=False)
@@ -156,14 +156,13 @@ class Xor(Expr):
 
 
 @dataclass(frozen=True, slots=True)
-class Xnor(Expr):
-    left: Expr
-    right: Expr
-    position: int = field(default=-1, compare=False, repr=False)
-    depth: int = field(default=0, init=False, compare=False, repr=False)
+class Xor(_Sides):
+    pass
 
-    def __post_init__(self) -> None:
-        _deeper(self, (self.left, self.right), self.position)
+
+@dataclass(frozen=True, slots=True)
+class Xnor(_Sides):
+    pass
 
 
 @dataclass(frozen=True, slots=True)

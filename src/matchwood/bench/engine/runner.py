@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 from matchwood.bench.engine import NAME
@@ -12,7 +10,7 @@ from matchwood.bench.engine.cases import add_cases, live_case, memory_case, open
 from matchwood.bench.engine.contest import WORKLOADS, contest_case
 from matchwood.bench.engine.goals import GOALS
 from matchwood.bench.engine.sizes import PRESETS
-from matchwood.bench.goals import Case, GoalReport, GoalSuite, run_goals
+from matchwood.bench.goals import Case, GoalSuite, run_goals
 
 CASES: dict[str, Case] = {
     **{name: partial(contest_case, name) for name in WORKLOADS},
@@ -36,12 +34,5 @@ def _lines(histograms: list[dict[str, Any]]) -> list[str]:
 
 SUITE = GoalSuite(NAME, GOALS, PRESETS, CASES, "histograms", _lines)
 
-
-def run_engine(
-    preset: str,
-    out: Path | None = None,
-    progress: Callable[[int, int], None] | None = None,
-    only: tuple[str, ...] = (),
-) -> GoalReport:
-    """Run all cases, or some of them."""
-    return run_goals(SUITE, preset, out, progress, only=only)
+run_engine = partial(run_goals, SUITE)
+"""Run all cases, or some of them; see `run_goals`."""

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial
-from pathlib import Path
 from typing import Any
 
-from matchwood.bench.goals import Case, GoalReport, GoalSuite, run_goals
+from matchwood.bench.goals import Case, GoalSuite, run_goals
 from matchwood.bench.speed import NAME
 from matchwood.bench.speed.computed_case import computed_case
 from matchwood.bench.speed.goals import GOALS
@@ -47,13 +45,5 @@ def _lines(roofline: list[dict[str, Any]]) -> list[str]:
 
 SUITE = GoalSuite(NAME, GOALS, PRESETS, CASES, "roofline", _lines)
 
-
-def run_speed(
-    preset: str,
-    out: Path | None = None,
-    progress: Callable[[int, int], None] | None = None,
-    index: str = "auto",
-    only: tuple[str, ...] = (),
-) -> GoalReport:
-    """Run all cases, or some of them, with one index."""
-    return run_goals(SUITE, preset, out, progress, index, only)
+run_speed = partial(run_goals, SUITE)
+"""Run all cases, or some of them, with one index; see `run_goals`."""

@@ -16,7 +16,6 @@ it.  What a change writes in place goes through a `Journal`, which remembers the
 
 from __future__ import annotations
 
-from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -88,12 +87,7 @@ class Change:
         if not self._is_part:
             self._store.pending = Savepoint(self._store)
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
         if self._is_part:
             return
         store = self._store
