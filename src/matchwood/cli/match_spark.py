@@ -74,6 +74,7 @@ def _run(
     from pyspark.sql import functions as f
 
     from matchwood.spark import match
+    from matchwood.spark.errors import IS_MATCHED
     from matchwood.spark.worker import read_times
 
     run_times = None if times is None else str(Path(times).absolute() / uuid.uuid4().hex)
@@ -91,20 +92,21 @@ def _run(
         seen,
         f.count("*").alias("events"),
         f.sum(f.size("subscription_ids").cast("long")).alias("matches"),
-        f.count("error").alias("bad"),
+        f.count("error").alias("problems"),
+        f.count_if(f.expr(f"NOT {IS_MATCHED}")).alias("bad"),
     )
     ids = (
         "subscription_ids AS subscriptions"
         if lists
         else "explode(subscription_ids) AS subscription"
     )
-    matches = counted.where("error IS NULL").selectExpr("event_id AS event", ids)
+    matches = counted.where(IS_MATCHED).selectExpr("event_id AS event", ids)
     with job_progress(spark, "events"):
         _write(matches, out)
     matched = time.perf_counter()
     counts = seen.get
     n_refused = found.index.refused.num_rows + len(problems)
-    if n_refused or counts["bad"]:
+    if n_refused or counts["problems"]:
         problems += [row.asDict() for row in found.errors.toLocalIterator()]
     errors = _write_problems(out, problems)
     n_events = counts["events"] or 0

@@ -21,7 +21,8 @@ from matchwood.errors import EventError, MatchwoodError
 from matchwood.spark.choices import FILTER, check_filter, plan_choice
 from matchwood.spark.column_types import types_of_events
 from matchwood.spark.columns import ATTRIBUTES, check_subscriptions
-from matchwood.spark.errors import ERROR_FIELDS, ERROR_STRUCT
+from matchwood.spark.computed_columns import NO_COLUMNS, with_computed
+from matchwood.spark.errors import ERROR_FIELDS, ERROR_STRUCT, IS_MATCHED
 from matchwood.spark.event_files import EventFiles, open_events
 from matchwood.spark.fingerprints import column_of
 from matchwood.spark.index import locate
@@ -45,7 +46,8 @@ class Matched:
 
     matches  event_id, subscription_ids: a row per event, its list in the order of ids, or with a
              limit by priority; or event_id, subscription_id: a row per match
-    errors   of, id, error, message, line, column, excerpt: what was left out, and why
+    errors   of, id, error, message, line, column, excerpt: what was left out, and why; and computed
+             attributes that failed for an event, whose other matches are there
     rows     event_id, subscription_ids, error: both in one pass, for writing or counting them
     index    where the index is, how many subscriptions it holds, whether it was built now
 
@@ -141,11 +143,15 @@ def match(
     check_filter(choice, columns, found, built.tests_filter)
     check_kept(keep, source.columns)
     check_once(source.columns)
+    computed = NO_COLUMNS
     if found == "wide":  # no other column has to leave the JVM, or can keep a job from running
-        source = _select(source, used_columns(built, columns, (event_id, *choice.others, *keep)))
+        others = (event_id, *choice.others, *keep)
+        source = _select(source, used_columns(built, columns, others))
+        if not isinstance(source, EventFiles) and not isinstance(subscriptions, str):
+            source, computed = with_computed(source, built.matcher, others)
     job = MatchJob(
         locate(spark, built, ship), found, event_id, built.id_type, False, profile,
-        tuple(source.columns), choice, tuple(keep),
+        tuple(source.columns), choice, tuple(keep), computed,
     )  # fmt: skip
     rows = _run(source, job)
     bad = _run(source, replace(job, encode_only=True, profile=None, keep=())).select("error.*")
@@ -155,7 +161,7 @@ def match(
 def _matches(rows: DataFrame, pairs: bool) -> DataFrame:
     from pyspark.sql import functions as f
 
-    good = rows.where("error IS NULL").drop("error")
+    good = rows.where(IS_MATCHED).drop("error")
     if not pairs:
         return good
     others = [column_of(name) for name in good.columns if name != "subscription_ids"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -11,8 +12,12 @@ from matchwood.errors import PositionedError
 ERROR_FIELDS = (
     "of string, id string, error string, message string, line int, column int, excerpt string"
 )
-"""`of` is subscription or event (in a stream also record); line, column and excerpt point into a
-text, counted from 1."""
+"""`of` is subscription or event (in a stream also record), or attribute: a computed one that failed
+for an event, whose other predicates were matched.  Line, column and excerpt point into a text,
+counted from 1."""
+
+IS_MATCHED = "(error IS NULL OR error.of = 'attribute')"
+"""Of rows with matches: whether the event was matched."""
 
 ERROR_TYPE = pa.struct(
     [(name, pa.int32() if kind == "int" else pa.string())
@@ -29,3 +34,9 @@ def error_row(of: str, id_: Any, error: Exception) -> dict[str, Any]:
         position = {"line": error.line, "column": error.column, "excerpt": excerpt}
         return {**row, "message": error.message, **position}
     return {**row, "message": str(error), "line": None, "column": None, "excerpt": None}
+
+
+def failed_row(id_: Any, problems: Sequence[Exception]) -> dict[str, Any]:
+    """Which computed attributes of one event failed."""
+    row = error_row("attribute", id_, problems[0])
+    return {**row, "message": "; ".join(map(str, problems))}

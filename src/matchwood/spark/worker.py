@@ -29,7 +29,8 @@ from matchwood.engine.matcher import Matcher
 from matchwood.engine.snapshots.versions import generation_of, is_version, load_version
 from matchwood.errors import EventError, MatchwoodError, StorageError
 from matchwood.spark.choices import EVERYTHING, Choice, add_problems
-from matchwood.spark.errors import ERROR_TYPE, error_row
+from matchwood.spark.computed_columns import NO_COLUMNS, Columns
+from matchwood.spark.errors import ERROR_TYPE, error_row, failed_row
 from matchwood.spark.fingerprints import MARKS
 from matchwood.spark.memory import peak
 from matchwood.spark.shapes import named, read_events
@@ -116,6 +117,8 @@ class MatchJob:
     choice: Choice = EVERYTHING
     keep: tuple[str, ...] = ()
     """Columns of events that go out with the lists."""
+    computed: Columns = NO_COLUMNS
+    """Computed attributes that Spark has computed."""
 
 
 def opened(location: Location, keep: int = _KEPT) -> tuple[Matcher, pa.Array]:
@@ -149,7 +152,9 @@ def match_batches(job: MatchJob, batches: Iterator[pa.RecordBatch]) -> Iterator[
         event_ids = batch.column(job.event_id)
         kept = [batch.column(name) for name in job.keep]
         batch, filters = job.choice.filters_of(batch)
-        events = matcher.encode(read_events(batch, job.shape))
+        is_given = job.computed.attributes
+        read = job.computed.read(batch) if is_given else read_events(batch, job.shape)
+        events = matcher.encode(read)
         add_problems(events.errors, filters)
         refuse_nameless(events.errors, event_ids)
         times.lap("encode")
@@ -158,9 +163,27 @@ def match_batches(job: MatchJob, batches: Iterator[pa.RecordBatch]) -> Iterator[
         else:
             choice = partial(job.choice.part, filters)
             parts = match_parts(matcher, ids, event_ids, events, times, choice, pace)
-            yield from _with_columns(parts, kept)
+            yield from _with_columns(_with_failed(parts, events), kept)
     if job.profile is not None:
         times.save(Path(job.profile))
+
+
+def _with_failed(
+    parts: Iterator[pa.RecordBatch], events: EncodedEvents
+) -> Iterator[pa.RecordBatch]:
+    """Parts of a batch where the events of which a computed attribute failed say so."""
+    at = 0
+    for part in parts:
+        n = part.num_rows
+        rows = [row for row in events.warnings if at <= row < at + n and row not in events.errors]
+        if rows:
+            names = python_values(part.column("event_id"))
+            errors = part.column("error").to_pylist()
+            for row in rows:
+                errors[row - at] = failed_row(names[row - at], events.warnings[row])
+            part = part.set_column(2, "error", pa.array(errors, ERROR_TYPE))
+        at += n
+        yield part
 
 
 def _with_columns(
@@ -247,10 +270,19 @@ def out_batch(
 
 
 def _bad_rows(event_ids: pa.Array, events: EncodedEvents, id_type: pa.DataType) -> pa.RecordBatch:
-    rows = sorted(events.errors)
+    """Events that cannot be read, and those of which a computed attribute failed."""
+    rows = sorted(events.errors.keys() | events.warnings.keys())
+    names = event_ids.take(pa.array(rows, pa.int64()))
+    found = [
+        error_row("event", name, events.errors[row])
+        if row in events.errors
+        else failed_row(name, events.warnings[row])
+        for row, name in zip(rows, python_values(names), strict=True)
+    ]
     lists = pa.nulls(len(rows), pa.list_(id_type))
-    found = [events.errors[row] for row in rows]
-    return out_batch(event_ids.take(pa.array(rows, pa.int64())), lists, list(found))
+    return pa.RecordBatch.from_arrays(
+        [names, lists, pa.array(found, ERROR_TYPE)], names=["event_id", "subscription_ids", "error"]
+    )
 
 
 def parse_batches(known: Names, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 
 from matchwood.encode.arrow.column_entries import open_column
 from matchwood.encode.arrow.made import Entries, made_entries, of_rows
-from matchwood.encode.arrow.tables import plain_value
+from matchwood.encode.arrow.tables import plain_value, readable
 from matchwood.encode.arrow.values import python_values
 from matchwood.encode.attributes import Attributes
 from matchwood.encode.computed import GivenInputs
@@ -49,8 +49,22 @@ class Coded(NamedTuple):
         return [self.values[code] for code in self.codes.tolist()]
 
 
+class Given(NamedTuple):
+    """Computed attributes that are columns already, by their names.
+
+    is_doubtful  rows of which they say nothing; those have the inputs, all others need not
+    """
+
+    columns: Mapping[str, pa.Array]
+    is_doubtful: np.ndarray
+
+
 def computed_entries(
-    attributes: Attributes, flat: Sequence[tuple[str, pa.Array]], n: int, warnings: Problems
+    attributes: Attributes,
+    flat: Sequence[tuple[str, pa.Array]],
+    n: int,
+    warnings: Problems,
+    given: Given | None = None,
 ) -> Iterator[Entries]:
     """Entries of computed attributes and of their absences, in a table of n rows."""
     plan = computing(attributes)
@@ -64,7 +78,21 @@ def computed_entries(
         return coded[path]
 
     for known in plan.known:
-        yield from _of_formula(plan, known, [column(name) for name in known.inputs], n, warnings)
+        made = None if given is None else given.columns.get(known.attribute.name)
+        if given is None or made is None:
+            inputs = [column(name) for name in known.inputs]
+            yield from _of_formula(plan, known, inputs, n, warnings)
+            continue
+        yield from _of_column(attributes, known, made, ~given.is_doubtful)
+        rows = np.flatnonzero(given.is_doubtful)
+        if len(rows):
+            part = {name: columns[name].take(pa.array(rows)) for name in known.inputs}
+            inputs = [_column(part, name, len(rows)) for name in known.inputs]
+            problems: Problems = {}
+            for each in _of_formula(plan, known, inputs, len(rows), problems):
+                yield each._replace(rows=rows[each.rows])
+            for row, found in problems.items():
+                warnings.setdefault(int(rows[row]), []).extend(found)
     for tests in plan.grouped:
         yield from made_entries(plan.grouped_column(tests, column(tests.name).by_row(), warnings))
 
@@ -143,18 +171,26 @@ def _by_column(
         column = pa.array([None if each is COMPUTE else each for each in results])
     except (pa.ArrowException, UnicodeEncodeError, OverflowError):
         return [None] * len(results), []
+    return made, _of_column(attributes, known, column, ~np.array(left))
+
+
+def _of_column(
+    attributes: Attributes, known: Known, column: pa.Array, is_there: np.ndarray
+) -> list[Entries]:
+    """Entries of a formula's values, and of its absence, in the rows that are there."""
+    rows = np.flatnonzero(column.is_valid().to_numpy(zero_copy_only=False) & is_there)
     entries: list[Entries] = []
-    if kinds:
-        rows = np.flatnonzero(column.is_valid().to_numpy(zero_copy_only=False))
-        entries += open_column(attributes, attribute, column.drop_null(), rows)
+    if len(rows):
+        values = column if len(rows) == len(column) else column.take(pa.array(rows))
+        entries += open_column(attributes, known.attribute, readable(values), rows)
     for each in known.absences:
-        is_absent = ~np.array(left)
+        is_absent = is_there.copy()
         for found in entries:
             if found.attr == each.id:
                 is_absent[found.rows] = False
         absent = np.flatnonzero(is_absent)
         entries.append(Entries(each.absence_id, absent, np.ones(len(absent), np.int64)))
-    return made, entries
+    return entries
 
 
 def _combined(inputs: list[Coded], n: int) -> tuple[list[list[Any]], np.ndarray | None]:

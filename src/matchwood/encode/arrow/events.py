@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from matchwood.encode.arrow.column_entries import known_entries
-from matchwood.encode.arrow.computed import computed_entries
+from matchwood.encode.arrow.computed import Given, computed_entries
 from matchwood.encode.arrow.made import Entries
 from matchwood.encode.arrow.tables import (
     as_rows,
@@ -31,8 +31,8 @@ from matchwood.errors import EventError
 _INT64 = pa.int64().id
 
 
-def encode_table(attributes: Attributes, frame: Any) -> EncodedEvents:
-    """Encode a table of events."""
+def encode_table(attributes: Attributes, frame: Any, given: Given | None = None) -> EncodedEvents:
+    """Encode a table of events, perhaps with computed attributes that are given."""
     table = as_table(frame)
     if table is None:
         return encode_events(attributes, as_rows(frame))
@@ -55,7 +55,7 @@ def encode_table(attributes: Attributes, frame: Any) -> EncodedEvents:
         entries += _column_entries(attributes, attribute, readable(column), errors)
     warnings: dict[int, list[EventError]] = {}
     if attributes.computed:
-        entries += computed_entries(attributes, columns, table.num_rows, warnings)
+        entries += computed_entries(attributes, columns, table.num_rows, warnings, given)
     entries += absence_entries(attributes, entries, table.num_rows)
     return EncodedEvents(_assemble(entries, table.num_rows, errors), errors, warnings)
 

@@ -249,24 +249,50 @@ def _extreme(pick: Callable[..., Any]) -> Callable[[Sequence[Any]], Binding]:
 
 
 define("+", "number number", "number", group="operators", bind=_arithmetic(
-    lambda a, b: a + b, lambda a, b: a + b, lambda a, b: a + b, _sum_type))  # fmt: skip
+    lambda a, b: a + b, lambda a, b: a + b, lambda a, b: a + b, _sum_type),
+    total="double double")  # fmt: skip
 define("-", "number number", "number", group="operators", bind=_arithmetic(
-    lambda a, b: a - b, lambda a, b: a - b, lambda a, b: a - b, _sum_type))  # fmt: skip
+    lambda a, b: a - b, lambda a, b: a - b, lambda a, b: a - b, _sum_type),
+    total="double double")  # fmt: skip
 define("*", "number number", "number", group="operators", bind=_arithmetic(
-    lambda a, b: a * b, _double_product, lambda a, b: a * b, _product_type))  # fmt: skip
+    lambda a, b: a * b, _double_product, lambda a, b: a * b, _product_type),
+    total="double double")  # fmt: skip
 define("%", "number number", "number", group="operators", aliases="mod", bind=_arithmetic(
     _integer_rest, _double_rest, _decimal_rest, _rest_type))  # fmt: skip
 define("/", "number number", "number", group="operators", bind=_quotient)
 define("div", "number number", "number", group="operators", bind=_whole_quotient)
-define("negative", "number", "number", group=_GROUP, bind=_unary(lambda a: -a, lambda a: -a))
+define(
+    "negative",
+    "number",
+    "number",
+    group=_GROUP,
+    bind=_unary(lambda a: -a, lambda a: -a),
+    total="double",
+)
 define("positive", "number", "number", group=_GROUP, bind=_unary(lambda a: a, lambda a: a))
-define("abs", "number", "number", group=_GROUP, bind=_unary(abs, abs))
+define("abs", "number", "number", group=_GROUP, bind=_unary(abs, abs), total="double")
 define("floor", "number", "number", group=_GROUP, bind=_whole(ROUND_FLOOR, math.floor))
 define("ceil", "number", "number", group=_GROUP, aliases="ceiling",
        bind=_whole(ROUND_CEILING, math.ceil))  # fmt: skip
-define("sqrt", "double", "double", _sqrt, group=_GROUP)
-define("sign", "double", "double", _signum, group=_GROUP, aliases="signum")
+define("sqrt", "double", "double", _sqrt, group=_GROUP, total="double")
+define("sign", "double", "double", _signum, group=_GROUP, aliases="signum", total="double")
 define("isnan", "double", "boolean", lambda a: False if a is None else a != a, group=_GROUP,
-       sees_null=True)  # fmt: skip
-define("greatest", "any any any*", None, group=_GROUP, sees_null=True, bind=_extreme(max))
-define("least", "any any any*", None, group=_GROUP, sees_null=True, bind=_extreme(min))
+       sees_null=True, total="double")  # fmt: skip
+define(
+    "greatest",
+    "any any any*",
+    None,
+    group=_GROUP,
+    sees_null=True,
+    bind=_extreme(max),
+    total="string string string*, double double double*, bigint bigint bigint*, date date date*",
+)
+define(
+    "least",
+    "any any any*",
+    None,
+    group=_GROUP,
+    sees_null=True,
+    bind=_extreme(min),
+    total="string string string*, double double double*, bigint bigint bigint*, date date date*",
+)

@@ -5,6 +5,7 @@
     gives       its type; `number` where the arguments tell which, None where they tell all
     evaluate    from values to a value; NULL in gives NULL out unless `sees_null`
     group       the heading under which the documentation lists it
+    total       types of arguments for which it cannot fail, and Spark gives the same (`total`)
 
 `bind` chooses conversions and the result for given types of arguments, as Spark's analyser does; it
 raises TypeProblem for types that the function does not take.
@@ -33,6 +34,7 @@ class Function:
     sees_null: bool
     group: str
     aliases: tuple[str, ...]
+    total: tuple[str, ...] = ()
 
     @property
     def fewest(self) -> int:
@@ -57,8 +59,12 @@ def define(
     sees_null: bool = False,
     group: str = "",
     bind: Callable[[Sequence[Any]], Binding] | None = None,
+    total: str = "",
 ) -> None:
-    """Put a function on the list; `bind` where the types decide more than conversions."""
+    """Put a function on the list; `bind` where the types decide more than conversions.
+
+    total  as in `Function`, several of them with commas between
+    """
     wanted = tuple(takes.split())
 
     def converting(types: Sequence[Any]) -> Binding:
@@ -81,8 +87,9 @@ def define(
         return gives, converted
 
     FUNCTIONS[name] = Function(
-        name, wanted, bind or converting, gives, sees_null, group, tuple(aliases.split())
-    )
+        name, wanted, bind or converting, gives, sees_null, group, tuple(aliases.split()),
+        tuple(filter(None, total.split(", "))),
+    )  # fmt: skip
     ALIASES.update(dict.fromkeys(aliases.split(), name))
 
 

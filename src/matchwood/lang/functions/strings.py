@@ -91,26 +91,60 @@ def _locate(search: str, text: str) -> int:
     return text.find(search) + 1
 
 
-define("lower", "string", "string", str.lower, group=_GROUP, aliases="lcase")
-define("upper", "string", "string", str.upper, group=_GROUP, aliases="ucase")
+define("lower", "string", "string", str.lower, group=_GROUP, aliases="lcase", total="ascii")
+define("upper", "string", "string", str.upper, group=_GROUP, aliases="ucase", total="ascii")
 define("length", "string", "int", len, group=_GROUP,
-       aliases="char_length character_length len")  # fmt: skip
-define("trim", "string", "string", lambda text: text.strip(" "), group=_GROUP)
-define("ltrim", "string", "string", lambda text: text.lstrip(" "), group=_GROUP)
-define("rtrim", "string", "string", lambda text: text.rstrip(" "), group=_GROUP)
-define("substr", "string int int?", "string", _substr, group=_GROUP, aliases="substring")
-define("left", "string int", "string", lambda text, n: _substr(text, 1, n), group=_GROUP)
-define("right", "string int", "string", _right, group=_GROUP)
-define("concat", "any any*", "string", group=_GROUP, bind=_concat)
-define("||", "any any", "string", group="operators", bind=_concat)
+       aliases="char_length character_length len", total="string")  # fmt: skip
+define("trim", "string", "string", lambda text: text.strip(" "), group=_GROUP, total="string")
+define("ltrim", "string", "string", lambda text: text.lstrip(" "), group=_GROUP, total="string")
+define("rtrim", "string", "string", lambda text: text.rstrip(" "), group=_GROUP, total="string")
+define(
+    "substr",
+    "string int int?",
+    "string",
+    _substr,
+    group=_GROUP,
+    aliases="substring",
+    total="string int, string int int",
+)
+define(
+    "left",
+    "string int",
+    "string",
+    lambda text, n: _substr(text, 1, n),
+    group=_GROUP,
+    total="string int",
+)
+define("right", "string int", "string", _right, group=_GROUP, total="string int")
+define("concat", "any any*", "string", group=_GROUP, bind=_concat, total="string string*")
+define("||", "any any", "string", group="operators", bind=_concat, total="string string")
 define("replace", "string string string?", "string", _replace, group=_GROUP)
 define("translate", "string string string", "string", _translate, group=_GROUP)
-define("startswith", "string string", "boolean", str.startswith, group=_GROUP)
-define("endswith", "string string", "boolean", str.endswith, group=_GROUP)
-define("contains", "string string", "boolean", str.__contains__, group=_GROUP)
-define("instr", "string string", "int", lambda text, search: _locate(search, text), group=_GROUP)
-define("locate", "string string", "int", _locate, group=_GROUP, aliases="position")
+define(
+    "startswith", "string string", "boolean", str.startswith, group=_GROUP, total="string string"
+)
+define("endswith", "string string", "boolean", str.endswith, group=_GROUP, total="string string")
+define(
+    "contains", "string string", "boolean", str.__contains__, group=_GROUP, total="string string"
+)
+define(
+    "instr",
+    "string string",
+    "int",
+    lambda text, search: _locate(search, text),
+    group=_GROUP,
+    total="string string",
+)
+define(
+    "locate",
+    "string string",
+    "int",
+    _locate,
+    group=_GROUP,
+    aliases="position",
+    total="string string",
+)
 define("lpad", "string int string?", "string", _lpad, group=_GROUP)
 define("rpad", "string int string?", "string", _rpad, group=_GROUP)
 define("repeat", "string int", "string", _repeat, group=_GROUP)
-define("reverse", "any", None, group=_GROUP, bind=_reverse)
+define("reverse", "any", None, group=_GROUP, bind=_reverse, total="string")

@@ -98,21 +98,57 @@ def _unix(instant: datetime) -> int:
     return (instant - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(seconds=1)
 
 
-define("year", "date", "int", lambda day: day.year, group=_GROUP)
-define("quarter", "date", "int", lambda day: (day.month + 2) // 3, group=_GROUP)
-define("month", "date", "int", lambda day: day.month, group=_GROUP)
-define("day", "date", "int", lambda day: day.day, group=_GROUP, aliases="dayofmonth")
-define("dayofweek", "date", "int", lambda day: day.isoweekday() % 7 + 1, group=_GROUP)
-define("weekday", "date", "int", lambda day: day.weekday(), group=_GROUP)
-define("dayofyear", "date", "int", lambda day: day.timetuple().tm_yday, group=_GROUP)
-define("weekofyear", "date", "int", lambda day: day.isocalendar()[1], group=_GROUP)
-define("hour", "timestamp", "int", group=_GROUP, bind=_day_or_moment("hour"))
-define("minute", "timestamp", "int", group=_GROUP, bind=_day_or_moment("minute"))
-define("second", "timestamp", "int", group=_GROUP, bind=_day_or_moment("second"))
+define("year", "date", "int", lambda day: day.year, group=_GROUP, total="date, timestamp")
+define(
+    "quarter",
+    "date",
+    "int",
+    lambda day: (day.month + 2) // 3,
+    group=_GROUP,
+    total="date, timestamp",
+)
+define("month", "date", "int", lambda day: day.month, group=_GROUP, total="date, timestamp")
+define(
+    "day",
+    "date",
+    "int",
+    lambda day: day.day,
+    group=_GROUP,
+    aliases="dayofmonth",
+    total="date, timestamp",
+)
+define(
+    "dayofweek",
+    "date",
+    "int",
+    lambda day: day.isoweekday() % 7 + 1,
+    group=_GROUP,
+    total="date, timestamp",
+)
+define("weekday", "date", "int", lambda day: day.weekday(), group=_GROUP, total="date, timestamp")
+define(
+    "dayofyear",
+    "date",
+    "int",
+    lambda day: day.timetuple().tm_yday,
+    group=_GROUP,
+    total="date, timestamp",
+)
+define(
+    "weekofyear",
+    "date",
+    "int",
+    lambda day: day.isocalendar()[1],
+    group=_GROUP,
+    total="date, timestamp",
+)
+define("hour", "timestamp", "int", group=_GROUP, bind=_day_or_moment("hour"), total="timestamp")
+define("minute", "timestamp", "int", group=_GROUP, bind=_day_or_moment("minute"), total="timestamp")
+define("second", "timestamp", "int", group=_GROUP, bind=_day_or_moment("second"), total="timestamp")
 define("date_add", "date int", "date", moved, group=_GROUP, aliases="dateadd")
 define("date_sub", "date int", "date", lambda day, n: moved(day, -n), group=_GROUP)
 define("datediff", "date date", "int", lambda a, b: (a - b).days, group=_GROUP,
-       aliases="date_diff")  # fmt: skip
+       aliases="date_diff", total="date date")  # fmt: skip
 define("add_months", "date int", "date", months_later, group=_GROUP)
 define("last_day", "date", "date", lambda day: moved(months_later(day.replace(day=1), 1), -1),
        group=_GROUP)  # fmt: skip
@@ -120,4 +156,4 @@ define("make_date", "int int int", "date", _make_date, group=_GROUP)
 define("trunc", "date string", "date", _trunc, group=_GROUP)
 define("date_trunc", "string timestamp", "timestamp", _date_trunc, group=_GROUP)
 define("to_date", "date", "date", lambda day: day, group=_GROUP)
-define("unix_seconds", "timestamp", "bigint", _unix, group=_GROUP)
+define("unix_seconds", "timestamp", "bigint", _unix, group=_GROUP, total="timestamp")
