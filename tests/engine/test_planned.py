@@ -15,6 +15,7 @@ from matchwood.engine.segments import background, planner, tiers
 from matchwood.engine.segments.planned import NOWHERE, Planned
 from matchwood.errors import FormatError
 from matchwood.index.blocks.index import BlockIndex
+from matchwood.index.terms import conjunctions
 
 N = 60
 
@@ -25,7 +26,7 @@ def _small_plans(monkeypatch):
     monkeypatch.setattr(tiers, "HEAD_MOST", 8)
     monkeypatch.setattr(background, "IS_ON", False)
     monkeypatch.setattr(planner, "FEW", 0)
-    monkeypatch.setattr(planner, "FEW_BESIDE", 0)
+    monkeypatch.setattr(conjunctions, "FEW_BESIDE", 0)
     monkeypatch.setattr(planner, "RANGES_FROM", 5)
 
 

@@ -13,15 +13,16 @@ from matchwood.encode.resolve import resolve
 from matchwood.engine.input.loading import load_batches
 from matchwood.engine.segments.planner import (
     FEW,
-    FEW_BESIDE,
     MOST_ATTRIBUTES,
     MOST_SLOTS,
+    ONE_IN,
     Plan,
     plan,
 )
 from matchwood.index.blocks import words
 from matchwood.index.core.registry import find_index
 from matchwood.index.core.scratch import Scratch
+from matchwood.index.terms.conjunctions import FEW_BESIDE, SHARE
 from matchwood.index.vcr import lists
 from matchwood.workload.loading import load_events, load_subscriptions
 from matchwood.workload.registry import find_workload
@@ -99,18 +100,63 @@ def test_many_expressions_go_to_the_index_that_serves_their_kind():
     assert names(plan(table, slots[n:])) == {"terms": n}
     assert names(plan(table, slots[FEW:])) == {"terms": n + FEW_BESIDE}
     assert names(plan(table, slots[FEW - 1 :])) == {"blocks": FEW_BESIDE + 1, "terms": n}
+    assert "2,000 conjunctions beside them" in plan(table, slots[FEW:]).rows()[0]["reason"]
     assert names(plan(table, slots[: n + 10])) == {"blocks": n, "terms": 10}
     assert names(plan(table, slots[:FEW])) == {"scan": FEW}
 
 
+def test_single_predicates_go_to_terms_where_they_are_many_or_trees_are_there():
+    n = 3_000
+    table = table_of(
+        [f"x = {i} AND y > {i}" for i in range(n)]
+        + [f"z = {i % 40}" for i in range(n)]
+        + [f"x = {i} OR y = {i}" for i in range(10)]
+    )
+    slots = np.arange(len(table.layout.kind), dtype=np.int32)
+    several, single, trees = slots[:n], slots[n : 2 * n], slots[2 * n : 2 * n + 10]
+    assert names(plan(table, single)) == {"terms": n}
+    few = np.concatenate([several, single[: n // ONE_IN]])
+    assert sum(names(plan(table, few)).values()) == len(few)
+    assert "terms" not in names(plan(table, few))
+    many = plan(table, np.concatenate([several, single]))
+    assert names(many)["terms"] == n
+    assert "3,000 single predicates: nothing to test" in many.rows()[-1]["reason"]
+    assert names(plan(table, np.concatenate([few, trees])))["terms"] == len(few) - n + 10
+
+
+def test_an_eighth_of_conjunctions_stays_with_trees_and_more_do_not():
+    n_trees = SHARE * (FEW_BESIDE + 50)
+    table = table_of(
+        [f"x = {i} OR y = {i}" for i in range(n_trees)]
+        + [f"x = {i} AND y = {i}" for i in range(FEW_BESIDE + 51)]
+    )
+    slots = np.arange(n_trees + FEW_BESIDE + 51, dtype=np.int32)
+    assert names(plan(table, slots[:-1])) == {"terms": len(slots) - 1}
+    assert names(plan(table, slots)) == {"blocks": FEW_BESIDE + 51, "terms": n_trees}
+
+
 @pytest.mark.parametrize(
-    ("workload", "index"), [("uniform", "pst_bloom"), ("begen", "blocks"), ("pstree", "blocks")]
+    ("workload", "n", "index"),
+    [
+        ("uniform", 3_000, "blocks"),
+        ("begen", 3_000, "pst_bloom"),
+        ("begen", 40_000, "blocks"),
+        ("pstree", 3_000, "pst_bloom"),
+        ("pstree", 40_000, "pst_bloom"),
+        ("pstree", 70_000, "blocks"),
+    ],
 )
-def test_conjunctions_of_wide_ranges_alone_are_sieved_by_signatures(workload, index):
-    loaded = load_subscriptions(find_workload(workload, n_subscriptions=3_000, n_events=1))
+def test_conjunctions_with_little_in_common_are_in_blocks_from_some_number_on(workload, n, index):
+    loaded = load_subscriptions(find_workload(workload, n_subscriptions=n, n_events=1))
     (row,) = plan(loaded.table, loaded.slots).rows()
     assert row["index"] == index
     assert "an event reaches" in row["reason"]
+    assert "on the same attribute" in row["reason"]
+
+
+def test_equalities_alone_are_in_blocks():
+    table = table_of([f"x = {i} AND y = {i % 7}" for i in range(3_000)])
+    assert names(plan(table, np.arange(3_000, dtype=np.int32))) == {"blocks": 3_000}
 
 
 def test_a_plan_knows_what_indexes_refuse():

@@ -10,9 +10,16 @@ import pytest
 
 import matchwood as mw
 from matchwood.engine.segments.ranking import MOST_BEST
+from matchwood.index.terms import conjunctions
 
 N = 3_000
 LATER = datetime.now(UTC) + timedelta(days=1)
+
+
+@pytest.fixture(autouse=True)
+def _blocks(monkeypatch):
+    """Conjunctions are in blocks, however few they are."""
+    monkeypatch.setattr(conjunctions, "FEW_BESIDE", 0)
 
 
 def text(rng: Random) -> str:

@@ -35,6 +35,11 @@ def wide(rng: random.Random) -> str:
     return " AND ".join(f"{name} > {rng.randrange(4)}" for name in rng.sample("abcdef", 4))
 
 
+def apart(rng: random.Random) -> str:
+    """With little in common."""
+    return " AND ".join(f"k{k} > {rng.randrange(12)}" for k in rng.sample(range(100), 3))
+
+
 def rectangle(rng: random.Random) -> str:
     x, y = rng.randrange(100), rng.randrange(100)
     return f"a BETWEEN {x} AND {x + 9} AND b BETWEEN {y} AND {y + 9}"
@@ -54,6 +59,7 @@ def event(rng: random.Random) -> dict[str, Any]:
         if rng.random() < 0.7
     }
     found |= {"s": f"w{rng.randrange(30)}", "unused": [1, {"x": 2}]}
+    found |= {f"k{k}": rng.randrange(14) for k in rng.sample(range(100), 40)}
     if rng.random() < 0.5:
         found["g"] = None if rng.random() < 0.5 else {"h": 1}
     return found
@@ -90,7 +96,8 @@ def check(m: Matcher, events: list[dict[str, Any]]) -> None:
         (conjunction, 40, "scan"),
         (mixed, 200, "scan"),
         (conjunction, 5_000, "blocks"),
-        (wide, 5_000, "pst_bloom"),
+        (wide, 5_000, "blocks"),
+        (apart, 5_000, "pst_bloom"),
         (tree, 5_000, "terms"),
         (rectangle, 5_000, "vcr"),
         (mixed, 5_000, "terms"),

@@ -21,6 +21,7 @@ from matchwood.encode import keys
 from matchwood.encode.dictionary import OrderedDictionary
 from matchwood.engine.segments import planner, tiers
 from matchwood.index.core.registry import REGISTRY
+from matchwood.index.terms import conjunctions
 from matchwood.lang.nodes import Expr
 from naive import evaluate, flatten, matches
 from strategies import event
@@ -70,7 +71,7 @@ class MatcherAgainstDict(RuleBasedStateMachine):
             self.patched.setattr(tiers, "HEAD_MOST", 3)
             self.patched.setattr(tiers, "FACTOR", 2)
             self.patched.setattr(planner, "FEW", 0)
-            self.patched.setattr(planner, "FEW_BESIDE", 0)
+            self.patched.setattr(conjunctions, "FEW_BESIDE", 0)
         self.matcher = mw.Matcher(index=self.index, schema=TYPES)
         self.model: dict[int | str, Expr] = {}  # a dict keeps a value's place when it is replaced
 

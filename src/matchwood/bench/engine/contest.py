@@ -31,7 +31,7 @@ from matchwood.kernel.verify_kernels import COUNTERS, Output
 from matchwood.workload import Workload, find_workload
 from matchwood.workload.loading import load_events, load_subscriptions
 
-SINGLE = ("blocks", "pst_bloom", "pst_hash", "be_tree", "vcr", "a_tree", "scan")
+SINGLE = ("blocks", "terms", "pst_bloom", "pst_hash", "be_tree", "vcr", "a_tree", "scan")
 FOR_TREES = ("terms", "a_tree", "interval_id", "translation", "scan")
 AUTO = "auto"
 SCANNED, TRANSLATED = 3_000, 20_000

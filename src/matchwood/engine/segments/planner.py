@@ -11,8 +11,9 @@ built, timed or drawn at random.  `Plan.rows` says in words what went where and 
     few                   scan     entering another index takes longer than testing them all
     bound to a context    agile    it follows values that change
     trees                 terms    only predicates that hold lead to them; a few conjunctions, too
+    one predicate         terms    nothing to test: slots are copied
     two ranges, no more   vcr      on one pair of attributes, if a table of its grid is small enough
-    wide ranges           pst_bloom  many candidates: a signature excludes most of them
+    little in common      pst_bloom  if not many: its table stays in the cache, blocks are small
     other conjunctions    blocks   verified where they are listed
 
 `python benchmarks/auto_against_best.py` compares plans with every single index.
@@ -26,8 +27,10 @@ import numpy as np
 
 from matchwood.encode.expression_kernels import ALWAYS, CONJUNCTION, NEVER, TREE
 from matchwood.encode.expressions import ExpressionTable
+from matchwood.engine.segments.reach import reach_of
 from matchwood.index.core.protocol import Index
 from matchwood.index.core.registry import find_index
+from matchwood.index.terms.conjunctions import are_few, is_several
 from matchwood.kernel.arrays import slices
 from matchwood.kernel.interval_kernels import MAX_KEY, MIN_KEY
 
@@ -39,21 +42,21 @@ PLANNED = (SCAN, BLOCKS, PST_BLOOM, VCR, TERMS, A_TREE)
 FEW = 256
 """Expressions up to which testing all of them is as fast as entering another index."""
 
-FEW_BESIDE = 2_000
-"""Conjunctions up to which the index of the trees holds them, too: searching one index more takes
-as long as they do.  At 2,000 `blocks` alone takes 1.6 to 2.6 µs and `terms` 3.0 to 5.0, at 8,000
-3.7 to 4.6 and 9.7 to 14 (begen and pstree)."""
+NOT_MANY, LITTLE = 64_000, 5.0
+"""Conjunctions up to which `pst_bloom` can be ahead of `blocks`, and `Reach.sharing` below which it
+is.  In µs, `blocks` and `pst_bloom`, quiet: pstree 5K, 20K and 50K 2.5 / 1.6, 4.1 / 2.5, 5.8 / 3.7,
+sharing 1 to 3, and 9.2 / 14.3 at 100K; begen at 50K 5.3 / 8.9, sharing 11; ads at 20K 6.5 / 9.2,
+sharing 6.
+"""
 
-WEAK, SEVERAL = 0.008, 2.5
-"""Share of the conjunctions that an event reaches by ranges, and predicates on average, from which
-most candidates fail by another predicate: `pst_bloom` takes less time for one that fails.  With
-`uniform`, where it wins, 0.071 and 0.009 are reached; with `pstree` and `ads` 0.007."""
+ONE_IN = 2
+"""Without trees conjunctions of one predicate have an index of their own if they are this share of
+the others.  In µs, `blocks` and `terms` for 2,000, 22,000 and 111,000 of them alone: 2.4 / 1.2,
+9.7 / 3.6, 34.8 / 9.0; for 6,200 beside 43,800 of `ads` one index more takes 2 µs longer.
+"""
 
 MOST_ATTRIBUTES, MOST_SLOTS = 2**24, 2**27
 """What `blocks` and `vcr` refuse more of: a plan gives to an index only what it takes."""
-
-EVENT_SIZE, SAMPLE = 16, 10_000
-"""Attributes that an event is taken to have; conjunctions that statistics are made of."""
 
 RANGES_FROM = 4_000
 """Subscriptions of two ranges from which they get an index of their own."""
@@ -122,15 +125,22 @@ def _for_contexts(slots: np.ndarray) -> Choice:
 def _for_others(
     table: ExpressionTable, conjunctions: np.ndarray, trees: np.ndarray
 ) -> list[Choice]:
-    n, n_trees = len(conjunctions), len(trees)
     both = np.sort(np.concatenate([conjunctions, trees]))
-    if n + n_trees <= FEW:
+    if len(both) <= FEW:
         return [Choice(SCAN, both, f"at most {FEW} expressions: testing all is fastest")]
-    reason = f"{n_trees:,} trees: only predicates that hold lead to them"
-    if n <= FEW_BESIDE and n_trees > FEW:
-        few = f", {n:,} conjunctions beside them: too few for one more index" if n else ""
-        return [Choice(TERMS, both, reason + few)]
-    return [*_for_conjunctions(table, conjunctions), Choice(TERMS, trees, reason)]
+    several = conjunctions[is_several(table, conjunctions)]
+    n, n_trees, n_single = len(several), len(trees), len(conjunctions) - len(several)
+    if not n_trees and n_single <= max(FEW, n // ONE_IN):
+        return _for_conjunctions(table, conjunctions)
+    what = [f"{n_trees:,} trees: only predicates that hold lead to them"] if n_trees else []
+    if n_single:
+        what.append(f"{n_single:,} single predicates: nothing to test")
+    if n_trees + n_single <= FEW or not are_few(n, n_trees + n_single):
+        rest = np.setdiff1d(both, several, assume_unique=True)
+        return [*_for_conjunctions(table, several), Choice(TERMS, rest, "; ".join(what))]
+    if n:
+        what.append(f"{n:,} conjunctions beside them: too few for one more index")
+    return [Choice(TERMS, both, "; ".join(what))]
 
 
 def _for_conjunctions(table: ExpressionTable, slots: np.ndarray) -> list[Choice]:
@@ -142,42 +152,16 @@ def _for_conjunctions(table: ExpressionTable, slots: np.ndarray) -> list[Choice]
 def _for_any_conjunctions(table: ExpressionTable, slots: np.ndarray) -> Choice:
     if not len(slots):
         return Choice(BLOCKS, slots, "")
-    mean, reach = float(table.layout.size[slots].mean()), reached(table, slots)
-    what = f"{mean:.1f} predicates on average, an event reaches {reach:.2%} of them by ranges"
     if table.n_attributes > MOST_ATTRIBUTES:
         return Choice(PST_BLOOM, slots, f"more than {MOST_ATTRIBUTES:,} attributes")
-    if reach >= WEAK and mean >= SEVERAL:
-        return Choice(PST_BLOOM, slots, f"{what}: many candidates, signatures exclude most")
-    return Choice(BLOCKS, slots, f"{what}: few candidates, verified where they are listed")
-
-
-def reached(table: ExpressionTable, slots: np.ndarray) -> float:
-    """The share of conjunctions without equalities that an event is expected to reach.
-
-    A conjunction is reached by its best predicate: the odds are that an event has the attribute, as
-    far as subscriptions tell, and a key that is accepted, all keys being equally likely.  One with
-    an equality counts as not reached.  The mean over a sample: every so many of the slots.
-    """
-    x, p = table.layout, table.predicates.layout
-    sample = slots[:: -(-len(slots) // SAMPLE)]
-    preds = x.code[slices(x.start[sample], x.size[sample])]
-    attr, lo, hi = p.attr[preds], p.lo[preds], p.hi[preds]
-    low, high = np.full(table.n_attributes, MAX_KEY), np.full(table.n_attributes, MIN_KEY)
-    for ends in (lo, hi):
-        known = (ends != MIN_KEY) & (ends != MAX_KEY)
-        np.minimum.at(low, attr[known], ends[known])
-        np.maximum.at(high, attr[known], ends[known])
-    first, last = low[attr].astype(np.float64), high[attr].astype(np.float64)
-    whole = np.maximum(last - first, 0.0) + 1.0
-    covered = np.minimum(hi, last) - np.maximum(lo, first) + 1.0
-    share = np.clip(covered / whole, 0.0, 1.0)
-    is_set = (p.n_intervals[preds] > 1) & (lo != MIN_KEY)  # an IN list: its values, not its hull
-    share[is_set] = np.minimum(share[is_set], p.n_intervals[preds][is_set] / whole[is_set])
-    named = EVENT_SIZE * np.bincount(attr) / len(attr)
-    share *= (named / (1.0 + named))[attr]
-    share[lo == hi] = 0.0
-    begin = np.cumsum(x.size[sample]) - x.size[sample]
-    return float(np.minimum.reduceat(share, begin).mean())
+    mean, found = float(table.layout.size[slots].mean()), reach_of(table, slots)
+    what = (
+        f"{mean:.1f} predicates on average, an event reaches {found.by_ranges:.2%} of them by "
+        f"ranges, {found.sharing:.1f} of those on the same attribute"
+    )
+    if len(slots) <= NOT_MANY and found.by_ranges > 0.0 and found.sharing < LITTLE:
+        return Choice(PST_BLOOM, slots, f"{what}: not many, and blocks would have little to share")
+    return Choice(BLOCKS, slots, f"{what}: verified where they are listed")
 
 
 def _two_ranges(table: ExpressionTable, slots: np.ndarray) -> tuple[np.ndarray, str]:
