@@ -13,9 +13,10 @@ import textwrap
 import pytest
 
 COLD = """
-    import sys, threading, time
+    import sys, tempfile, threading, time
     from matchwood import Matcher
     from matchwood.engine import holding
+    from matchwood.engine.segments import tiers
     from matchwood.kernel import deferred
     from matchwood.kernel.cache import KernelCache
 
@@ -30,9 +31,10 @@ COLD = """
             if deferred.is_deferred():
                 raise deferred.NotCompiledError(self._dispatcher, sig)
             # A change of a view that is not guarded holds a lock that searches do not take.
-            if watched and (
+            if any(
                 m._view.is_guarded and (m._access.is_mine or m._access._is_reading)
                 or m._access.contexts._is_owned()
+                for m in watched
             ):
                 under_lock.append(key)
             time.sleep(0.002)
@@ -40,13 +42,19 @@ COLD = """
         return load(self, sig, target_context)
 
     KernelCache.load_overload = slow_compiler
-    watched = False
+    watched = []
+    tiers.HEAD_MOST = 100  # so that segments are made and merged
     texts = ["a = 1 AND b > 2", "a < 5", "s = 'x' OR b = 3", "NOT (a = 2) AND s <> 'y'"]
     event = {"a": 1, "b": 3, "s": "x"}
     given = {"attributes": ("a", "b")} if sys.argv[1] == "vcr" else {}
     if given:
         texts = ["a BETWEEN 1 AND 4 AND b BETWEEN 2 AND 9"]
-    m = Matcher(sys.argv[1], **given)
+    folder = tempfile.TemporaryDirectory()
+    is_durable = sys.argv[2] == "durable"
+    if is_durable:
+        m = Matcher.open(folder.name, sys.argv[1], sync=False, **given)
+    else:
+        m = Matcher(sys.argv[1], **given)
     m.add_many([(i, texts[i % len(texts)]) for i in range(50)])
     found = m.match(event)  # one thread so far: nobody waits, it compiles where it is
 
@@ -55,16 +63,18 @@ COLD = """
     def serve():
         try:
             while not stop.is_set():
-                answers.append(len(m.match(event)))
-                answers.append(m.match_many([event] * 3, threads=2).offsets.tolist()[1])
+                for m in list(served):
+                    answers.append(len(m.match(event)))
+                    answers.append(m.match_many([event] * 3, threads=2).offsets.tolist()[1])
         except BaseException as error:
             errors.append(error)
 
+    served = [m]
     server = threading.Thread(target=serve)
     server.start()
     while not answers:
         time.sleep(0.01)
-    watched = True
+    watched.append(m)
     n_before = len(compiled)
     m.add("one", texts[0])
     m.replace("one", texts[-1])
@@ -83,8 +93,41 @@ COLD = """
         m.remove_context("ann")
         m.remove("bound")
     assert m.match(event) == found
+    for turn in range(4):  # segments, which are merged
+        m.add_many([(f"{turn} {i}", texts[i % len(texts)]) for i in range(150)])
+    m.remove_many([f"0 {i}" for i in range(149)])
+    m._merger.wait()
+    m.compact()
+    with m.batch() as b:
+        b.add("one", texts[0])
+        b.replace("1 1", texts[-1])
+        b.remove("0 149")
+        b.add_many([(f"more {i}", texts[i % len(texts)]) for i in range(200)])
+        b.remove_many([f"2 {i}" for i in range(150)])
+    if not given:
+        with m.batch() as b:
+            b.set_context("bob", {"x": 4})
+            b.add("bound", "a < ctx.x", context="bob")
+            b.remove("one")
+        assert "bound" in m.match(event)
+    if is_durable:
+        m.checkpoint()
+        m.replace("1 1", texts[0])
+        m.flush()
+        follower = Matcher.open(folder.name, read_only=True)
+        follower.match(event)
+        watched.append(follower)
+        served.append(follower)
+        for turn in range(3):
+            m.add(f"last {turn}", texts[0])
+            m.remove_many([f"3 {i}" for i in range(turn, 150, 3)])
+            m.flush()
+            follower.refresh()
+        assert follower.match(event) == m.match(event)
     stop.set()
     server.join()
+    m._merger.wait()
+    assert m._merger.error is None, m._merger.error
     assert not errors, errors
     print(len(compiled) > n_before, sorted(under_lock))
 """
@@ -94,12 +137,13 @@ OTHERS = ("scan", "be_tree", "pst_bloom", "a_tree", "vcr")
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("kept", ["memory", "durable"])
 @pytest.mark.parametrize(
     "index", ["auto", "agile", *[pytest.param(i, marks=pytest.mark.long) for i in OTHERS]]
 )
-def test_nothing_compiles_while_a_search_may_wait_for_it(index):
+def test_nothing_compiles_while_a_search_may_wait_for_it(index, kept):
     done = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(COLD), index],
+        [sys.executable, "-c", textwrap.dedent(COLD), index, kept],
         capture_output=True,
         text=True,
         check=False,
