@@ -103,6 +103,10 @@ sys.stderr.write(f"{{[each.baseline for each in shelves()]}} {{sorted(used)}}")
 """
 
 
+def test_the_manifest_says_that_some_steps_are_not_all(compiled):
+    assert json.loads(manifest_of(compiled).read_text())["is_whole"] is False
+
+
 def test_the_best_baseline_that_the_cpu_offers_is_used(compiled, tmp_path):
     assert run(compiled, tmp_path, READ) == (0, f"{OFFERED} {[BEST]}")
 

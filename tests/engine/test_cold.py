@@ -12,6 +12,9 @@ import textwrap
 
 import pytest
 
+from matchwood.kernel import store
+from matchwood.kernel.deferred import may_compile
+
 COLD = """
     import sys, tempfile, threading, time
     from matchwood import Matcher
@@ -150,3 +153,11 @@ def test_nothing_compiles_while_a_search_may_wait_for_it(index, kept):
     )
     assert done.returncode == 0, done.stderr[-3000:]
     assert done.stdout == "True []\n"
+
+
+@pytest.mark.parametrize("is_whole", [True, False])
+def test_where_some_kernels_are_missing_the_others_do_not_hide_it(is_whole, monkeypatch):
+    shelf = store.Shelf("x86-64-v3", None, {}, is_whole)
+    monkeypatch.setattr(store, "shelves", lambda: (shelf,))
+    monkeypatch.setattr("numba.config.DISABLE_JIT", 0)
+    assert may_compile.__wrapped__() is not is_whole

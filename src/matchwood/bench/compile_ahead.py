@@ -67,7 +67,7 @@ def compile_kernels(
         raise MatchwoodError(f"compiling failed: {run.failed[0]}")
     if baseline is not None:
         _prune(Path(where["folder"]))
-        store.write_manifest(Path(where["folder"]))
+        store.write_manifest(Path(where["folder"]), is_whole=steps is None)
     return run.compiled
 
 

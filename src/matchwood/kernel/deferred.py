@@ -80,5 +80,6 @@ def defer(is_deferred: bool) -> None:
 
 @cache
 def may_compile() -> bool:
-    """Whether kernels compile at their first use: the package has none that fit."""
-    return not numba.config.DISABLE_JIT and not store.shelves()
+    """Whether kernels compile at their first use: the package has not all of them, or none."""
+    is_ready = any(shelf.is_whole for shelf in store.shelves())
+    return not numba.config.DISABLE_JIT and not is_ready

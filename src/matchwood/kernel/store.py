@@ -1,6 +1,7 @@
 """Kernels that were compiled ahead, kept in the package and read only.
 
-    matchwood/_compiled/x86-64-v3/manifest.json     what they were made with; SHA-256 of every file
+    matchwood/_compiled/x86-64-v3/manifest.json     what they were made with, whether they are all
+                                                    that there are; SHA-256 of every file
     matchwood/_compiled/x86-64-v3/FOLDER/KERNEL     named as in the cache (cache.py)
 
 A baseline is a set of CPU instructions that many machines share: code for it runs on every CPU that
@@ -50,6 +51,7 @@ class Shelf(NamedTuple):
     baseline: str
     folder: Any  # importlib's Traversable: a folder, or a part of a zip file
     sums: dict[str, str]  # file -> SHA-256
+    is_whole: bool = True  # all kernels, not only those of some steps
 
     def read(self, name: str) -> bytes | None:
         """The content of a file; None if there is none, or it is not what the manifest says."""
@@ -107,13 +109,13 @@ def made_with() -> tuple[str, str, str]:
     )
 
 
-def write_manifest(folder: Path) -> int:
+def write_manifest(folder: Path, is_whole: bool = True) -> int:
     """List what is in the folder of a baseline; returns the number of files."""
     sums = {
         str(file.relative_to(folder).as_posix()): hashlib.sha256(file.read_bytes()).hexdigest()
         for file in sorted(folder.rglob("*.nbc"))
     }
-    manifest = {"made_with": made_with(), "files": sums}
+    manifest = {"made_with": made_with(), "is_whole": is_whole, "files": sums}
     (folder / MANIFEST).write_text(json.dumps(manifest, indent=0))
     return len(sums)
 
@@ -123,7 +125,7 @@ def shelves() -> tuple[Shelf, ...]:
     """The kernels in the package that this process can use, best first."""
     chosen = os.environ.get(CHOICE)
     return tuple(
-        Shelf(baseline, folder, manifest["files"])
+        Shelf(baseline, folder, manifest["files"], manifest.get("is_whole", True))
         for baseline, folder, manifest in _found()
         if tuple(manifest["made_with"]) == made_with()
         and cpu_offers(baseline)
