@@ -13,6 +13,7 @@ from contextlib import suppress
 from functools import partial
 from importlib.util import find_spec
 from random import Random
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -61,6 +62,10 @@ AUTO_STEPS = ("matcher", "segments", "trees", "contexts", "index blocks", "index
 `terms`."""
 
 
+DEMO_STEPS = ("demo",)
+"""What `matchwood demo` needs, on Spark or not: a third of it."""
+
+
 def steps() -> dict[str, Step]:
     """All steps by name.
 
@@ -70,7 +75,8 @@ def steps() -> dict[str, Step]:
     found: dict[str, Step] = {"matcher": _matcher}
     for name in WORKLOADS:
         found[f"workload {name}"] = partial(_workload, name)
-    found |= {"stabbing": _stabbing, "trees": _trees, "contexts": _contexts, "segments": _segments}
+    found |= {"stabbing": _stabbing, "trees": _trees, "contexts": _contexts, "segments": _segments,
+              "demo": _demo}  # fmt: skip
     for name in INDEXES:
         if name != "r_tree" or find_spec("rtree") is not None:
             found[f"index {name}"] = partial(_index, name)
@@ -98,6 +104,27 @@ def _segments() -> None:
     matcher.match_many(EVENTS, threads=2)
     matcher.match_many([*EVENTS] * 4)  # equal events are searched once
     matcher.compact()
+
+
+def _demo() -> None:
+    """The bookshop's texts in two segments, saved, loaded and searched for a table."""
+    from matchwood.workload import plain_tables
+    from matchwood.workload.bookshop_rows import BookshopRows
+
+    step = tiers.HEAD_MOST + 100
+    rows = BookshopRows(n_subscriptions=2 * step, n_events=100, seed=1)
+    matcher = Matcher()
+    for first in (0, step):
+        matcher.add_many(plain_tables.texts(rows, first, first + step))
+    events = plain_tables.wide(rows, 0, 100)
+    matcher.match_many(events)
+    with TemporaryDirectory() as folder:
+        matcher.save(folder)
+        for verify in (True, False):
+            loaded = Matcher.load(folder, mmap=not verify, verify=verify)
+            loaded.match_many(events)
+        loaded.explain(0, {"genre": "drama"})
+        loaded.stats()
 
 
 def _trees() -> None:

@@ -33,6 +33,9 @@ def kernels(
     auto: Annotated[
         bool, typer.Option("--auto", help="Only those that `auto` and contexts use.")
     ] = False,
+    demo: Annotated[
+        bool, typer.Option("--demo", help="Only those that `matchwood demo` uses.")
+    ] = False,
     processes: Annotated[
         int | None,
         typer.Option(min=1, help="How many processes compile; one per core unless given.",
@@ -45,10 +48,12 @@ def kernels(
         refuse("expected --baseline with --compile")
     if times and compile_all:
         refuse("expected --times or --compile, not both")
+    if auto and demo:
+        refuse("expected --auto or --demo, not both")
     if times:
-        found = _times(processes, auto)
+        found = _times(processes, _steps(auto, demo))
     elif compile_all:
-        found = _compile(baseline, processes, auto)
+        found = _compile(baseline, processes, _steps(auto, demo))
     else:
         found = _state()
     if as_json:
@@ -73,10 +78,16 @@ def _state() -> dict[str, Any]:
     }
 
 
-def _times(processes: int | None, auto: bool) -> dict[str, Any]:
+def _steps(auto: bool, demo: bool) -> tuple[str, ...] | None:
+    """The steps of the exercise that are meant; None: all."""
+    from matchwood.bench.exercise import AUTO_STEPS, DEMO_STEPS
+
+    return AUTO_STEPS if auto else DEMO_STEPS if demo else None
+
+
+def _times(processes: int | None, steps: tuple[str, ...] | None) -> dict[str, Any]:
     """One process unless --processes is given: several would distort the times."""
     from matchwood.bench.compile_ahead import compile_kernels
-    from matchwood.bench.exercise import AUTO_STEPS
     from matchwood.kernel import store
 
     with tempfile.TemporaryDirectory() as folder, progress("compiling") as advance:
@@ -86,7 +97,7 @@ def _times(processes: int | None, auto: bool) -> dict[str, Any]:
             compile_kernels(
                 baseline,
                 Path(folder),
-                steps=AUTO_STEPS if auto else None,
+                steps=steps,
                 processes=processes or 1,
                 advance=advance,
                 environment={"NUMBA_CACHE_DIR": folder},
@@ -94,15 +105,15 @@ def _times(processes: int | None, auto: bool) -> dict[str, Any]:
         )
 
 
-def _compile(baseline: str | None, processes: int | None, auto: bool) -> dict[str, Any]:
+def _compile(
+    baseline: str | None, processes: int | None, steps: tuple[str, ...] | None
+) -> dict[str, Any]:
     from matchwood.bench.compile_ahead import compile_kernels
-    from matchwood.bench.exercise import AUTO_STEPS
     from matchwood.kernel import store
 
     if baseline == "best":
         baseline = store.best_baseline()
     with progress("compiling") as advance:
-        steps = AUTO_STEPS if auto else None
         return _summary(
             compile_kernels(baseline, steps=steps, processes=processes, advance=advance)
         )
