@@ -109,6 +109,8 @@ def _segments() -> None:
 def _demo() -> None:
     """The bookshop's texts in two segments, saved, loaded and searched for a table."""
     from matchwood.workload import plain_tables
+    from matchwood.workload.bookshop import offer_events
+    from matchwood.workload.bookshop_offers import offers
     from matchwood.workload.bookshop_rows import BookshopRows
 
     step = tiers.HEAD_MOST + 100
@@ -123,7 +125,9 @@ def _demo() -> None:
         for verify in (True, False):
             loaded = Matcher.load(folder, mmap=not verify, verify=verify)
             loaded.match_many(events)
-        loaded.explain(0, {"genre": "drama"})
+        (offer,) = offer_events(offers(1, np.arange(1)))
+        for n in range(20):
+            loaded.explain(n, offer)
         loaded.stats()
 
 
