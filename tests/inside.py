@@ -10,6 +10,7 @@ from typing import Any
 
 from matchwood import Matcher
 from matchwood.encode.attributes import Attributes
+from matchwood.encode.dicts.plan import make_plans
 from matchwood.encode.expressions import ExpressionTable
 from matchwood.engine.durable.checkpoint import Checkpoints
 from matchwood.engine.durable.log import Log
@@ -138,3 +139,9 @@ def database_in(log: Log) -> Any:
 def have_database(log: Log, database: Any) -> None:
     """Have a log use another connection."""
     log._db = database
+
+
+def plan_parts(m: Matcher) -> None:
+    """Plan how all parts of the view read dicts, so that one event goes the compiled way."""
+    for part in m._view.searched:
+        make_plans(part.store.attributes)

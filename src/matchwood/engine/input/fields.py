@@ -213,7 +213,8 @@ def read_priority(value: Any) -> int:
         value = int(value)
     if type(value) is not int or not -(2**63) <= value < 2**63:
         raise SubscriptionError(
-            f"expected a whole number of 64 bits as priority, found {str(value)[:60]!r}"
+            "expected a whole number of 64 bits as priority, found "
+            f"{type(value).__name__} {str(value)[:60]}"
         )
     return value
 
@@ -356,7 +357,7 @@ def payload_text(value: Any) -> str | None:
             return text
         found = f"{str(value)[:60]!r}, which JSON would change"
     except (TypeError, ValueError, RecursionError) as error:
-        found = str(error)
+        found = f"what JSON cannot hold: {error}"
     raise SubscriptionError(
         "expected a payload of dict (with str keys), list, str, int, float, bool and None, "
         f"found {found}"
