@@ -41,7 +41,7 @@ WRONG: dict[str, Callable[[mw.Matcher], object]] = {
     "attributes: expected names .* found NoneType": lambda m: m.add(
         "a", "x = 1", attributes={"user": [{None: 1}]}
     ),
-    "expected a payload .* found Out of range float": lambda m: m.add(
+    "expected a payload .* found what JSON cannot hold: Out of range float": lambda m: m.add(
         "a", "x = 1", payload=[float("nan")]
     ),
     "expected names of values as str, found int": lambda m: m.set_context("ann", {5: 1}),  # type: ignore[dict-item]
