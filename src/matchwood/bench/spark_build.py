@@ -14,6 +14,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
+from matchwood.bench.goals import AnswersDiffer
 from matchwood.engine.matcher import Matcher
 
 if TYPE_CHECKING:
@@ -54,7 +55,6 @@ def run_build(spark: SparkSession, folder: Path, n_subscriptions: int) -> dict[s
 
 
 def _compare(spark: SparkSession, matcher: Matcher, texts: Any) -> None:
-    from matchwood.bench.spark_suite import AnswersDiffer
     from matchwood.spark import read_workload
 
     some = texts.where(f"id < {COMPARED}").toArrow()

@@ -28,6 +28,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from matchwood.bench.goals import AnswersDiffer
 from matchwood.bench.kept import KeptRun
 from matchwood.bench.suite import Listed
 from matchwood.bench.surroundings import commit, machine, versions
@@ -94,10 +95,6 @@ def _shown(value: Any) -> str:
     if isinstance(value, float):
         return f"{value:,.2f}" if value < 1000 else f"{value:,.0f}"
     return f"{value:,}" if isinstance(value, int) else str(value)
-
-
-class AnswersDiffer(MatchwoodError):
-    """Two ways of matching found different things: a defect, not a wrong call."""
 
 
 def run_spark_suite(

@@ -90,9 +90,9 @@ def new_structure(kind: int, n_lists: int, is_mirrored: np.ndarray | None = None
 
 
 def renewed(old: Structure, n_lists: int, listed: np.ndarray, before: np.ndarray) -> Structure:
-    """The same K(i) for every identifier, on no more nodes than they need.
+    """A copy of a structure that leaves out nodes which no range ends at any more.
 
-    What is held under every key stays so.  Identifier i is in list listed[i].
+    Each identifier i keeps its range K(i) and its list, listed[i].
     """
     kind, n = int(old.count[KIND]), len(old.ends)
     is_mirrored = old.node[: 2 * n_lists : 2, MIRRORED] if kind == SEARCH_TREE else None

@@ -137,7 +137,7 @@ def _score(
 
 
 def _view(compiled: Compiled, rows: np.ndarray) -> Profiles:
-    """Just enough of a `Profiles` to ask for ranges of leaves."""
+    """A `Profiles` that has only what the kernel for ranges of leaves reads."""
     return no_profiles()._replace(
         leaf=compiled.leaf, jump=compiled.jump, slot=compiled.slots, row=rows
     )

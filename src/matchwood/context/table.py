@@ -250,7 +250,7 @@ class ContextTable:
     def shrink(self) -> None:
         """Close the gaps when most rows or columns are free; the follower is built anew then.
 
-        So many were given back since the last time that each has paid for a few moves.
+        That takes time in proportion to the rows, and comes after as many were given back.
         """
         n_rows, n_columns = len(self._row_of), len(self.columns) - len(self._free_columns)
         if len(self._free_rows) > _SPARE_ROWS + 3 * n_rows or (

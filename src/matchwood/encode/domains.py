@@ -68,9 +68,9 @@ def existing(keys: Keys | None, intervals: tuple[Interval, ...]) -> list[Range]:
 
 
 def _range(keys: DictionaryKeys, lo: int, hi: int) -> Range | None:
-    """One interval, whose ends are labels or right beside one; None: beyond the last value.
+    """The values between two keys, each of which is a label or next to one; None if there are none.
 
-    An open end becomes the value right inside of it, where there is one.
+    An end that is not in the range becomes the next value inside of it, if the type has one.
     """
     least, most = ("", None) if keys.type == "string" else (-math.inf, NAN)
     value_of = keys.dictionary.value_of

@@ -161,7 +161,7 @@ class Access:
 
     @property
     def is_served(self) -> bool:
-        """Whether other threads may search: there are some, and searches have been made."""
+        """Whether a search of another thread is possible: threads run, and someone has searched."""
         return bool(self._readers) and threading.active_count() > 1
 
     @property

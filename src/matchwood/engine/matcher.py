@@ -253,8 +253,10 @@ class Matcher(Holding, Matching, Collection, ContextValues, Questions):
             return view.schema()
 
     def text_types(self) -> dict[str, str]:
-        """The types as which texts in files of events are read; `cell` where each place that
-        reads one tells (`lang.functions.cell_reading`).
+        """For each attribute, the type that the texts in a file of events are read as.
+
+        `cell` if several formulas read the attribute: then each of them says what it reads the
+        text as (`lang.functions.cell_reading`).
         """
         with self._reading() as view:
             return view.text_types()

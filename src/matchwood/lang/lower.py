@@ -188,7 +188,7 @@ class Lowering(Settling):
         return self._bare(node, at)
 
     def _truth(self, node: Scalar) -> Expr | None:
-        """The expression whose truth a test asks for; None when it must be computed as a whole."""
+        """The expression behind a test such as IS TRUE; None if it has to be computed for events."""
         inner = self.expression(node)
         return inner if is_simple(inner) else None
 
@@ -237,7 +237,7 @@ def lowered(tree: Scalar) -> Expr:
 
 
 def settled(tree: Scalar) -> Scalar:
-    """The tree of a computed attribute that was built in Python, as names have it."""
+    """A tree that was built in Python, rewritten to the form in which its text would be read."""
     return Lowering(None, lambda node: -1)._settled(tree)
 
 

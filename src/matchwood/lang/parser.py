@@ -83,7 +83,7 @@ class _Level:
         self.ands_at = self.xor_at = self.ors_at = start
 
     def operand(self, node: Expr) -> None:
-        """Take a finished operand, under the NOTs that wait for it."""
+        """Add an operand to the current AND, inside of the NOTs that were read before it."""
         if self.nots:
             for at in reversed(self.nots):
                 node = Not(node, at)

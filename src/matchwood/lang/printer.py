@@ -174,7 +174,7 @@ class Printer:
         return "'" + value.translate(_ESCAPES) + "'"
 
     def timestamp(self, value: datetime) -> str:
-        """With its zone, so that it means the same in every session."""
+        """A TIMESTAMP literal in UTC: without a zone it would depend on the session's."""
         instant = value.astimezone(UTC) if value.tzinfo else value
         return f"TIMESTAMP '{instant.replace(tzinfo=None).isoformat(sep=' ')}Z'"
 

@@ -65,7 +65,7 @@ def relation(source: Source, i: int, name: str, op: str) -> tuple[Expr, int] | N
 
 
 def reference_first(source: Source, i: int) -> tuple[Expr, int]:
-    """Law: ctx.y + 5 > x  ->  x < ctx.y + 5."""
+    """A comparison that begins with the context: `ctx.y + 5 > x` is read as `x < ctx.y + 5`."""
     context, offset, j = reference(source, i)
     op = OPERATORS.get(source.tokens[j])
     if op is None:

@@ -136,7 +136,7 @@ class BEGen(Workload):
 
     @property
     def keep(self) -> float:
-        """Pr_pred."""
+        """The paper's Pr_pred: the chance that a predicate of an event stays in a subscription."""
         return kept_share(self.event_size, self.predicates, self.min_predicates)
 
     @property

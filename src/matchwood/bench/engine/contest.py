@@ -96,7 +96,7 @@ class OneByOne:
 
 
 def _no_step(events: EventBatch, scratch: Scratch) -> None:
-    """What `alone` is of an index without a frame."""
+    """Stands for `alone` in an index that does not have it."""
 
 
 class Contestant:

@@ -174,7 +174,7 @@ class Case:
         return "" if value is None else value
 
     def config(self, point: int, series: Series, preset: str, limits: Limits) -> dict[str, Any]:
-        """Settings of the index at a point; those that go with the subscriptions are scaled."""
+        """Settings of the index at a point; `series.scaled` are scaled as the subscriptions are."""
         config = dict(series.config)
         given = self.points[point].get("config", {})
         if given:  # a point's settings go to the indexes that have them
@@ -188,7 +188,7 @@ class Case:
     def at(
         self, point: int, series: Series, preset: str, limits: Limits, seed: int | None = None
     ) -> tuple[Workload, int]:
-        """The workload of a point, and the subscriptions that the paper has there."""
+        """The workload of a point, scaled, and the number of subscriptions in the paper."""
         known_fields = ("config", "workload", "x")
         changes = {k: v for k, v in self.points[point].items() if k not in known_fields}
         changes = {**self.changes, **changes, **series.changes, **self.preset.get(preset, {})}

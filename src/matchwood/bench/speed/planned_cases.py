@@ -67,7 +67,7 @@ def _scanned(case: str, found: Planned) -> float:
 
 
 def tree_case(name: str, sizes: Sizes, index: str) -> Iterator[Measured | Reading]:
-    """One of TREES."""
+    """A workload of trees: a batch of events against the plan of `auto`, and against `scan`."""
     found = planned(
         find_workload(TREES[name], n_subscriptions=sizes.subscriptions, n_events=sizes.events),
         index,

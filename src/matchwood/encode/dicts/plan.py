@@ -202,7 +202,7 @@ class DictOneByOne:
         self._plan.count(attributes, self._memory)
 
     def forget(self) -> None:
-        """Do not count them: the event is read again, in the general way."""
+        """Set the counts of this event to zero: it is read again, in the general way."""
         self._memory.walk.unknown[:] = 0
 
 

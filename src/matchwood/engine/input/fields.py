@@ -112,7 +112,7 @@ def joined(rows: Sequence[FieldColumns]) -> FieldColumns:
 
 
 def joined_types(rows: Iterable[FieldColumns]) -> dict[str, str] | None:
-    """Types that subscriptions, each given alone, agree about; None if none has attributes."""
+    """One type for each own attribute of these subscriptions; None if they have no attributes."""
     types: dict[str, str] | None = None
     for row in rows:
         if row.attributes is not None and row.attributes[0] is not None:

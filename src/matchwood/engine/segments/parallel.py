@@ -84,7 +84,7 @@ def _slice(events: EncodedEvents | Piece, first: int, last: int) -> EncodedEvent
 
 
 def _ids_of(parts: list[Matches]) -> np.ndarray | Later:
-    """All ids; those that are looked up later stay so, and no slots are copied."""
+    """The ids of all parts; where no part has looked up its ids yet, they are looked up later."""
     found = [each.ids_or_later for each in parts]
     later = [each for each in found if isinstance(each, Later)]
     if len(later) == len(parts) and all(each.by_slot is later[0].by_slot for each in later):

@@ -307,7 +307,7 @@ class Routing:
         self.is_settled = True
 
     def bind(self) -> None:
-        """Bind the arrays of indexes that are settled: else the next search does it."""
+        """Bind the arrays of the indexes now, so that the next search need not do it."""
         for index in self.indexes:
             if len(index) and isinstance(index, IndexFrame):
                 index.bind()

@@ -300,7 +300,7 @@ class Store:
         self.is_whole = False
 
     def settled_change(self) -> None:
-        """A change is over: all parts agree, and nothing will be undone."""
+        """End a change that succeeded: what would have undone it is forgotten."""
         self.is_whole = True
         self.subscriptions.journal.clear()
         self.attributes.journal.clear()

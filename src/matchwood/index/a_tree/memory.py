@@ -159,7 +159,7 @@ class ATreeMemory(Owner):
         make_tops(self.layout)
 
     def make_plain(self) -> None:
-        """Before changes: links to tops become nodes again."""
+        """Turn links to tops into nodes again; changes need that."""
         if self.layout.count[HAS_TOPS]:
             make_plain(self.layout)
 

@@ -36,9 +36,10 @@ _NAME = "\2"
 
 
 class CellReading:
-    """A tree whose cells are read, each as its place says.
+    """A formula over cells of a text file: what each use of a cell reads its text as.
 
-    tree  reads another name, made of the cell's and a number, for each kind that a cell is read as
+    tree  the formula; for each type that a cell is read as, it has a name of its own, made of the
+          cell's name and a number
     """
 
     def __init__(self, tree: Scalar, cells: Collection[str]) -> None:
