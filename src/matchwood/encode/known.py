@@ -142,7 +142,7 @@ class Known:
             return None
 
     def _get(self, kinds: tuple[type, ...]) -> Get | None:
-        """The function for inputs of these Python classes; None if a class does not say the type."""
+        """The function for inputs of these classes; None if a class does not say the type."""
         types = tuple([_CLASSES.get(kind) for kind in kinds])
         is_told = None not in types and CELL not in types
         get = self._gets[kinds] = self._formula.plain(types) if is_told else None

@@ -188,7 +188,7 @@ class Lowering(Settling):
         return self._bare(node, at)
 
     def _truth(self, node: Scalar) -> Expr | None:
-        """The expression behind a test such as IS TRUE; None if it has to be computed for events."""
+        """The expression behind a test such as IS TRUE; None if it has to be computed."""
         inner = self.expression(node)
         return inner if is_simple(inner) else None
 
