@@ -9,6 +9,7 @@ import pytest
 
 import matchwood as mw
 from matchwood.spark import match, read_workload
+from matchwood.spark.executors import parallelism
 from matchwood.spark.worker import FIRST_PART
 from matchwood.workload import find_workload, plain_tables
 from spark.bookshop_frames import events_frame, lists, shop, texts_frame
@@ -41,6 +42,19 @@ def test_partitioning_does_not_change_the_answer(spark, expected) -> None:
         )
         pairs = sorted((r.event_id, r.subscription_id) for r in found.matches.collect())
         assert pairs == sorted((e, s) for e, ids in expected.items() for s in ids)
+
+
+def test_events_of_one_file_are_matched_by_all_cores(spark, expected, tmp_path: Path) -> None:
+    """One file, or one row group, would be one task."""
+    from pyspark.sql.functions import spark_partition_id
+
+    path = str(tmp_path / "events")
+    events_frame(spark, EVENTS, "wide", 1).write.parquet(path)
+    found = match(spark.read.parquet(path), texts_frame(spark, TEXTS))
+    parts = found.matches.select(spark_partition_id()).distinct().count()
+    assert parts == min(2, parallelism(spark))
+    assert lists(found.matches) == expected
+    assert found.errors.count() == 0
 
 
 def test_an_unchanged_table_is_not_indexed_twice(spark, expected, tmp_path: Path) -> None:
