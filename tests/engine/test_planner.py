@@ -15,14 +15,13 @@ from matchwood.engine.segments.planner import (
     FEW,
     MOST_ATTRIBUTES,
     MOST_SLOTS,
-    ONE_IN,
     Plan,
     plan,
 )
 from matchwood.index.blocks import words
 from matchwood.index.core.registry import find_index
 from matchwood.index.core.scratch import Scratch
-from matchwood.index.terms.conjunctions import FEW_BESIDE, SHARE
+from matchwood.index.terms.conjunctions import FEW_BESIDE, ONE_IN, SHARE, for_blocks
 from matchwood.index.vcr import lists
 from matchwood.workload.loading import load_events, load_subscriptions
 from matchwood.workload.registry import find_workload
@@ -59,6 +58,9 @@ def test_the_indexes_of_a_plan_find_together_what_scan_finds(workload, n):
     held = np.concatenate([each.slots for each in chosen.choices])
     assert np.array_equal(np.sort(held), loaded.slots)
     hits = [each.build(table).search(events, scratch) for each in chosen.choices]
+    assert not any(
+        for_blocks(table, each.slots).any() for each in chosen.choices if each.name == "terms"
+    )  # nothing is divided again
     found = np.sort(np.concatenate([pairs(each, 20) for each in hits]))
     scan = find_index("scan").build(table, loaded.slots).search(events, scratch)
     assert np.array_equal(found, pairs(scan, 20))

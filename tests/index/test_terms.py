@@ -12,14 +12,18 @@ from encode.world import World, found
 from inside import built_of
 from matchwood.bench.searching import searched
 from matchwood.errors import FormatError
+from matchwood.index.blocks.index import BlockIndex
 from matchwood.index.core.protocol import ANY
 from matchwood.index.core.scratch import Scratch
 from matchwood.index.scan.index import Scan
+from matchwood.index.terms import conjunctions
 from matchwood.index.terms.draw import pieces_of
 from matchwood.index.terms.index import TermIndex
 from matchwood.index.terms.split import GROWTH, SPARE
 from matchwood.kernel.verify_kernels import CANDIDATES, PREDICATES
 from matchwood.lang import parse
+from matchwood.workload.loading import load_events, load_subscriptions
+from matchwood.workload.registry import find_workload
 from searching import search
 
 
@@ -122,6 +126,85 @@ def test_an_event_of_sets_finds_more_runs_than_there_was_room_for():
     expected = found(search(Scan.build(world.table, slots), events))
     assert len(expected[0]) > 600
     assert found(search(TermIndex.build(world.table, slots), events)) == expected
+
+
+@pytest.fixture
+def _blocks(monkeypatch):
+    """Conjunctions of several predicates are in blocks, from few on."""
+    monkeypatch.setattr(conjunctions, "FEW_BESIDE", 5)
+
+
+@pytest.mark.usefixtures("_blocks")
+@pytest.mark.parametrize("share", [0.0, 0.5, 1.0])
+def test_conjunctions_in_blocks_and_other_expressions_answer_as_scan_does(share):
+    rng = Random(int(10 * share))
+    texts = [
+        f"a = {rng.randrange(4)} AND b > {rng.randrange(9)} AND c <> {rng.randrange(9)}"
+        if rng.random() < share
+        else rng.choice((random_text(rng, 2), f"d < {rng.randrange(9)}", "TRUE AND e = 1"))
+        for _ in range(200)
+    ]
+    raw = [
+        {name: rng.randrange(10) for name in "abcdefgh" if rng.random() < 0.8} for _ in range(40)
+    ]
+    stats = agree(texts, [*raw, {}]).stats()
+    assert (stats["in_blocks"] == stats["expressions"]) == (share == 1.0)
+    assert (stats["in_blocks"] > 0) == (share > 0.0)
+
+
+@pytest.mark.usefixtures("_blocks")
+def test_conjunctions_move_between_blocks_and_terms_as_their_number_changes():
+    texts = [f"a = {i % 3} AND b > {i}" for i in range(8)] + ["a = 1 OR b = 2", "b < 5"]
+    world, slots = stored(texts)
+    events = world.events([{"a": 1, "b": 3}, {"a": 2, "b": 20}, {"b": 2}])
+    index, held = TermIndex.build(world.table, slots), slots
+    for step in (slots[:5], slots[8:], slots[5:8]):
+        index.settle()
+        assert index.stats()["in_blocks"] == (8 if len(held) == 10 else 0)
+        assert found(search(index, events)) == found(search(Scan.build(world.table, held), events))
+        index.delete(step)
+        held = np.setdiff1d(held, step)
+    index.insert(slots[:8])
+    index.settle()
+    assert index.stats()["in_blocks"] == 8
+    expected = found(search(Scan.build(world.table, slots[:8]), events))
+    assert found(search(index, events)) == expected
+
+
+@pytest.mark.usefixtures("_blocks")
+@pytest.mark.parametrize("name", ["blocks_held", "blocks_block_word", "missing", "term_sure"])
+def test_a_forged_layout_with_blocks_is_refused(name):
+    world, slots = stored([f"a = {i} AND b > {i % 3}" for i in range(30)] + ["a = 1 OR b = 2"])
+    layout = TermIndex.build(world.table, slots).layout()
+    TermIndex.check(world.table, slots, layout)
+    forged = {key: array.copy() for key, array in layout.items()}
+    if name == "missing":
+        forged = {key: array for key, array in forged.items() if not key.startswith("blocks_")}
+    else:
+        forged[name][0] = 10**6 if name != "blocks_block_word" else -1
+    with pytest.raises(FormatError):
+        TermIndex.check(world.table, slots, forged)
+
+
+@pytest.mark.usefixtures("_blocks")
+def test_events_of_sets_find_conjunctions_in_blocks():
+    world, slots = stored([f"x = {i} AND y > {i % 7}" for i in range(90)] + ["x = 5 OR y = 3"])
+    events = world.events([parse("x BETWEEN 5 AND 20 AND y = 3"), parse("x IN (5, 9) AND y = 3")])
+    expected = found(search(Scan.build(world.table, slots), events))
+    assert len(expected[0]) > 5
+    assert found(search(TermIndex.build(world.table, slots), events)) == expected
+
+
+def test_conjunctions_alone_are_as_much_work_as_in_blocks():
+    """By counters: the same members are candidates, the same rows are read."""
+    generator = find_workload("begen", n_subscriptions=5_000, n_events=20)
+    loaded = load_subscriptions(generator)
+    events = load_events(generator, loaded.attributes)
+    hits = [
+        search(each.build(loaded.table, loaded.slots), events) for each in (TermIndex, BlockIndex)
+    ]
+    assert found(hits[0]) == found(hits[1])
+    assert hits[0].counters.tolist() == hits[1].counters.tolist()
 
 
 DAMAGES = {

@@ -30,7 +30,7 @@ from matchwood.encode.expressions import ExpressionTable
 from matchwood.engine.segments.reach import reach_of
 from matchwood.index.core.protocol import Index
 from matchwood.index.core.registry import find_index
-from matchwood.index.terms.conjunctions import are_few, is_several
+from matchwood.index.terms.conjunctions import ONE_IN, are_few, is_several
 from matchwood.kernel.arrays import slices
 from matchwood.kernel.interval_kernels import MAX_KEY, MIN_KEY
 
@@ -47,12 +47,6 @@ NOT_MANY, LITTLE = 64_000, 5.0
 is.  In µs, `blocks` and `pst_bloom`, quiet: pstree 5K, 20K and 50K 2.5 / 1.6, 4.1 / 2.5, 5.8 / 3.7,
 sharing 1 to 3, and 9.2 / 14.3 at 100K; begen at 50K 5.3 / 8.9, sharing 11; ads at 20K 6.5 / 9.2,
 sharing 6.
-"""
-
-ONE_IN = 2
-"""Without trees conjunctions of one predicate have an index of their own if they are this share of
-the others.  In µs, `blocks` and `terms` for 2,000, 22,000 and 111,000 of them alone: 2.4 / 1.2,
-9.7 / 3.6, 34.8 / 9.0; for 6,200 beside 43,800 of `ads` one index more takes 2 µs longer.
 """
 
 MOST_ATTRIBUTES, MOST_SLOTS = 2**24, 2**27

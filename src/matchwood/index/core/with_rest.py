@@ -20,7 +20,7 @@ from matchwood.index.core.scratch import Scratch
 from matchwood.kernel.verify_kernels import EVENTS
 
 
-def with_hits_of(rest: BETree | None, events: EventBatch, scratch: Scratch, hits: Hits) -> Hits:
+def with_hits_of(rest: IndexFrame | None, events: EventBatch, scratch: Scratch, hits: Hits) -> Hits:
     """The hits of two indexes for the same events."""
     if rest is None or not len(rest):
         return hits

@@ -22,6 +22,8 @@ Differs. From A-Tree: no nodes between leaves and expressions, so nothing is vis
          that hold and the terms that they reach; equal rests of one leaf are tested once, other
          parts that expressions share are not.  An expression has at most as many terms as leaves:
          only access is distributed over OR, so nothing grows as in a disjunctive normal form.
+         Many conjunctions of several predicates are given to `blocks`, which has rows of bits for
+         them (`conjunctions`); terms have the others.
          Immutable: changes go through `StaticFrame`, which builds all terms anew.
 Cost.    Match O(attributes x log codes + runs + slots given + steps of rests tested).  Build
          O(tokens + terms log terms).  Memory 4 bytes a term without a rest, 4 to 16 with one, 8 a
@@ -33,6 +35,7 @@ Layout   codes    cut points of every attribute, as of `blocks` (`blocks.words.C
          terms    slots and rests that nodes refer to (`words.Terms`)
 
 Files    words    arrays, and the steps of rests
+         conjunctions   which of them are verified by `blocks`
          odds     how likely an event satisfies a predicate
          split    expressions into terms
          leaves   leaves on the nodes of segment trees
