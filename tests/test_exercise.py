@@ -6,7 +6,11 @@ it compiles a kernel that was left out.  Here is what the fixture counts.
 
 from __future__ import annotations
 
+import pytest
+
 from ahead import left_out
+from matchwood.bench.exercise import steps
+from matchwood.engine.segments import repeats
 from matchwood.kernel import store
 from matchwood.kernel.cache import folder_name
 from matchwood.kernel.compile_times import Compiled
@@ -35,3 +39,16 @@ def test_a_module_that_was_edited_since_is_not_reported(monkeypatch):
 def test_kernels_of_tests_are_not_reported(monkeypatch):
     monkeypatch.setattr(store, "shelves", lambda: (shelf_with(SORTING),))
     assert left_out([Compiled("test_jit", "doubled", "int64", 0.1, 0.2)]) == []
+
+
+@pytest.mark.slow
+def test_equal_events_are_among_what_segments_are_asked(monkeypatch):
+    seen, repeat_hits = [], repeats.repeat_hits
+
+    def recorded(*args):
+        seen.append(len(args))
+        return repeat_hits(*args)
+
+    monkeypatch.setattr(repeats, "repeat_hits", recorded)
+    steps()["segments"]()
+    assert seen

@@ -102,7 +102,6 @@ def _segments() -> None:
     match(matcher)
     change(matcher)
     matcher.match_many(EVENTS, threads=2)
-    matcher.match_many([*EVENTS] * 4)  # equal events are searched once
     matcher.compact()
 
 

@@ -127,6 +127,7 @@ def match(matcher: Matcher) -> None:
     for event in EVENTS:
         matcher.match(event)
     matcher.match_many(EVENTS * 20)
+    matcher.match_many(EVENTS[:1] * 20)  # equal events are searched once
     matcher.match(EVENTS[0])  # by now compiled code reads dicts
     matcher.match_many_json("\n".join([json.dumps(event, default=str) for event in EVENTS * 20]))
     matcher.match_many_json([json.dumps(event, default=str).encode() for event in EVENTS * 20])

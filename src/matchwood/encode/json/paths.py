@@ -43,7 +43,7 @@ def make_paths(names: Sequence[str]) -> Paths:
         np.array(path, np.int32),
         np.array(inner, np.bool_),
         np.concatenate([[0], np.cumsum([len(each) for each in encoded])]),
-        np.frombuffer(b"".join(encoded) + bytes(PADDING), np.uint8),
+        np.frombuffer(bytearray(b"".join(encoded) + bytes(PADDING)), np.uint8),  # not read-only
         np.full(1 << (2 * len(parent)).bit_length(), NONE, np.int32),
     )
     fill_table(paths)
