@@ -22,8 +22,8 @@ from matchwood.bench.speed.user_cases import line, matcher_of, two_fields
 from matchwood.workload import Workload, find_workload
 from matchwood.workload.tables import wide_events
 
-RATE, BATCH = 5_100, 20
-"""Changes a second that the writer tries to make; changes of one batch."""
+RATE, BATCH, SMALL_BATCH = 5_100, 100, 20
+"""Changes a second that the writer tries to make; changes of one batch, and of a smaller one."""
 SWITCH_INTERVAL = 0.0001
 """Seconds after which a thread that runs Python code gives the interpreter up."""
 EDGES = [2.0**k for k in range(-4, 8)]
@@ -65,32 +65,12 @@ def _live(sizes: Sizes, index: str) -> Iterator[Measured | Histogram]:
         gc.collect()
         gc.freeze()
         quiet = _timed(matcher, events, sizes.seconds)
-        is_over, failed = threading.Event(), []
-
-        def write() -> None:
-            try:
-                _change(matcher, model, rng, is_over)
-            except BaseException as error:
-                failed.append(error)
-                raise
-
-        writer = threading.Thread(target=write)
-        n_before, began = len(model), time.monotonic()
-        first = next(iter(model))
-        writer.start()
-        try:
-            changing = _timed(matcher, events, sizes.seconds)
-        finally:
-            is_over.set()
-            writer.join()
-        took = time.monotonic() - began
-        if failed:
-            raise failed[0]
+        rate, changing = _beside_changes(matcher, model, events, sizes.seconds, BATCH)
+        small, _ = _beside_changes(matcher, model, events, sizes.seconds, SMALL_BATCH)
         if matcher.ids() != list(model) or not matcher.verify(events[:50]):
             raise AnswersDiffer("suite engine, live: the matcher does not hold what was changed")
-    n = 2 * (next(iter(model)) - first)
-    assert len(model) == n_before
-    yield Measured("changes", n / took, {"switch interval ms": SWITCH_INTERVAL * 1000})
+    apart = {f"/s, {SMALL_BATCH} in a batch": small, "switch interval ms": SWITCH_INTERVAL * 1000}
+    yield Measured("changes", rate, apart)
     p99 = [float(np.percentile(each, 99)) for each in (quiet, changing)]
     extra = {"quiet p50": float(np.percentile(quiet, 50)), "quiet p99": p99[0]}
     extra |= {"changing p50": float(np.percentile(changing, 50)), "changing p99": p99[1]}
@@ -112,19 +92,46 @@ def _timed(matcher: Matcher, events: list[dict[str, Any]], seconds: float) -> li
     return took
 
 
-def _change(matcher: Matcher, model: dict[int, str], rng: Random, is_over: threading.Event) -> None:
+def _beside_changes(
+    matcher: Matcher, model: dict[int, str], events: list[dict[str, Any]], seconds: float, size: int
+) -> tuple[float, list[float]]:
+    """Changes a second, in batches of a size, and what searches took meanwhile."""
+    is_over, failed = threading.Event(), []
+
+    def write() -> None:
+        try:
+            _change(matcher, model, size, is_over)
+        except BaseException as error:
+            failed.append(error)
+            raise
+
+    writer = threading.Thread(target=write)
+    first, n_before, began = next(iter(model)), len(model), time.monotonic()
+    writer.start()
+    try:
+        took = _timed(matcher, events, seconds)
+    finally:
+        is_over.set()
+        writer.join()
+    if failed:
+        raise failed[0]
+    assert len(model) == n_before
+    return 2 * (next(iter(model)) - first) / (time.monotonic() - began), took
+
+
+def _change(matcher: Matcher, model: dict[int, str], size: int, is_over: threading.Event) -> None:
     """Remove the oldest and add new ones, batch by batch, until `is_over` is set."""
-    began, n, last = time.monotonic(), 0, max(model)
+    rng, began, n, last = Random(max(model)), time.monotonic(), 0, max(model)
     while not n or not is_over.is_set():
         with matcher.batch() as batch:
-            for _ in range(BATCH // 2):
+            for _ in range(size // 2):
                 oldest = next(iter(model))
                 batch.remove(oldest)
                 del model[oldest]
                 last += 1
                 model[last] = two_fields(rng)
                 batch.add(last, model[last])
-        n += BATCH
+        n += size
         is_over.wait(max(0.0, began + n / RATE - time.monotonic()))
 
 
