@@ -26,14 +26,7 @@ from typing import TYPE_CHECKING, Any
 from pyspark.sql.datasource import (
     DataSource,
     DataSourceReader,
-    DataSourceStreamReader,
     InputPartition,
-)
-from pyspark.sql.streaming.datasource import (
-    ReadAllAvailable,
-    ReadLimit,
-    ReadMaxRows,
-    SupportsTriggerAvailableNow,
 )
 
 from matchwood.errors import MatchwoodError
@@ -43,6 +36,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.types import StructType
 
+    from matchwood.spark.log_source import LogReader
     from matchwood.workload import Workload
 
 TABLES = ("subscriptions", "events", "log")
@@ -149,6 +143,8 @@ class WorkloadSource(DataSource):
             raise MatchwoodError(
                 f"expected the table log as a stream, found {request.table}: read it as a batch"
             )
+        from matchwood.spark.log_source import LogReader
+
         return LogReader(request)
 
 
@@ -160,34 +156,6 @@ class WorkloadReader(DataSourceReader):
 
     def partitions(self) -> Sequence[Rows]:
         return cut(0, self._request.n_rows, self._request.n_partitions)
-
-    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        assert isinstance(partition, Rows)
-        return self._request.batches(partition)
-
-
-class LogReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
-    """Reads the log of a workload, some records a micro-batch."""
-
-    def __init__(self, request: Request) -> None:
-        self._request = request
-
-    def initialOffset(self) -> dict[str, int]:  # noqa: N802 - Spark's names, here and below
-        return {"record": 0}
-
-    def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802
-        return ReadMaxRows(self._request.batch)
-
-    def latestOffset(self, start: dict[str, int], limit: ReadLimit) -> dict[str, int]:  # noqa: N802
-        left = max(0, self._request.n_rows - start["record"])  # a shorter log than before: nothing
-        most = left if isinstance(limit, ReadAllAvailable) else getattr(limit, "max_rows", left)
-        return {"record": start["record"] + min(left, most)}
-
-    def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802
-        """Nothing to remember: the log's length is known."""
-
-    def partitions(self, start: dict[str, int], end: dict[str, int]) -> Sequence[Rows]:
-        return cut(start["record"], end["record"], 2)
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         assert isinstance(partition, Rows)
