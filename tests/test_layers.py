@@ -39,7 +39,7 @@ ORDER: list[tuple[str, ...]] = [
     ("__main__",),
 ]
 # Modules that subclass what an extra brings; they are imported on demand themselves.
-SUBCLASSES = {"matchwood.spark.source"}
+SUBCLASSES = {"matchwood.spark.source", "matchwood.spark.log_source"}
 RANK = {layer: rank for rank, layers in enumerate(ORDER) for layer in layers}
 
 
