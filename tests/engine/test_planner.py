@@ -7,7 +7,7 @@ import pytest
 
 from matchwood.bench.answers import pairs
 from matchwood.encode.attributes import Attributes
-from matchwood.encode.expression_kernels import ALWAYS, NEVER
+from matchwood.encode.expression_kernels import ALWAYS, NEVER, TREE
 from matchwood.encode.expressions import ExpressionTable
 from matchwood.encode.resolve import resolve
 from matchwood.engine.input.loading import load_batches
@@ -64,6 +64,23 @@ def test_the_indexes_of_a_plan_find_together_what_scan_finds(workload, n):
     found = np.sort(np.concatenate([pairs(each, 20) for each in hits]))
     scan = find_index("scan").build(table, loaded.slots).search(events, scratch)
     assert np.array_equal(found, pairs(scan, 20))
+
+
+@pytest.mark.parametrize("workload", ["abegen", "ad_trees", "begen", "pstree", "uniform", "ads"])
+def test_a_plan_does_little_more_work_than_the_best_single_index(workload):
+    """By counters, whatever the machine: nodes, candidates and predicates of the same events."""
+    generator = find_workload(workload, n_subscriptions=5_000, n_events=20)
+    loaded = load_subscriptions(generator)
+    events, table, scratch = load_events(generator, loaded.attributes), loaded.table, Scratch()
+    has_trees = bool((table.layout.kind[loaded.slots] == TREE).any())
+
+    def work(indexes):
+        return sum(int(each.search(events, scratch).counters[1:4].sum()) for each in indexes)
+
+    planned = work([each.build(table) for each in plan(table, loaded.slots).choices])
+    names = ("terms", "a_tree") if has_trees else ("blocks", "terms", "pst_bloom", "be_tree")
+    singles = [find_index(name).build(table, loaded.slots) for name in names]
+    assert planned <= 1.2 * min([work([each]) for each in singles])
 
 
 def test_the_order_of_slots_does_not_change_a_plan():

@@ -195,9 +195,10 @@ def test_events_of_sets_find_conjunctions_in_blocks():
     assert found(search(TermIndex.build(world.table, slots), events)) == expected
 
 
+@pytest.mark.usefixtures("_blocks")
 def test_conjunctions_alone_are_as_much_work_as_in_blocks():
     """By counters: the same members are candidates, the same rows are read."""
-    generator = find_workload("begen", n_subscriptions=5_000, n_events=20)
+    generator = find_workload("begen", n_subscriptions=200, n_events=20)
     loaded = load_subscriptions(generator)
     events = load_events(generator, loaded.attributes)
     hits = [
