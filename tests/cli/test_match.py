@@ -343,3 +343,24 @@ def test_a_snapshot_can_be_matched_and_described(tmp_path: Path) -> None:
     assert found["subscriptions"] == 2
     assert found["schema"] == {"price": "number"}
     assert "price number" in call("stats", tmp_path / "books").stdout
+
+
+def test_an_event_for_which_a_computed_attribute_fails_is_named_and_keeps_its_matches(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "rules.csv").write_text("id,expr\n1,10 / q > 2\n2,q = 0\n")
+    (tmp_path / "events.jsonl").write_text('{"event_id": "a", "q": 0}\n{"event_id": "b", "q": 4}\n')
+    out = tmp_path / "matches.jsonl"
+    words = ["match", str(tmp_path / "rules.csv"), str(tmp_path / "events.jsonl")]
+    found = call(*words, "--out", str(out), "--json")
+    assert out.read_text().splitlines() == [
+        '{"event": "a", "subscription": 2}', '{"event": "b", "subscription": 1}'
+    ]  # fmt: skip
+    (line,) = (tmp_path / "matches.jsonl.errors.jsonl").read_text().splitlines()
+    problem = json.loads(line)
+    assert (problem["of"], problem["id"], problem["row"]) == ("attribute", "a", 0)
+    assert "10 / q" in problem["message"]
+    assert json.loads(found.stdout)["events"]["bad"] == 0
+    piped = call(*words)
+    assert "event 'a': computed attribute '10 / q'" in piped.stderr
+    assert "left out" not in piped.stderr

@@ -134,8 +134,10 @@ def _conclude(found: dict[str, Any], out: str, as_json: bool) -> None:
     if out == "-":
         if as_json:
             print_json(found, to_error=True)
-        elif found["problems"]:
-            complain(f"{found['problems']:,} subscriptions or events were left out")
+        else:
+            n_left_out = found["subscriptions"]["refused"] + found["events"]["bad"]
+            if n_left_out:
+                complain(f"{n_left_out:,} subscriptions or events were left out")
     elif as_json:
         print_json(found)
     else:

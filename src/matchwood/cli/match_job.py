@@ -164,6 +164,7 @@ def _match(
             keep = ids.check(batch, first, found)
             bad = _event_problems(batch, first, found)
             problems.write(bad)
+            problems.write(_failed(batch, first, found))
             write(ids.values(batch, first, len(found)), found, keep)
             n_bad += len(bad)
             n_matches += int(np.diff(found.offsets)[keep].sum())
@@ -210,6 +211,16 @@ def _event_problems(batch: EventRows, first: int, found: Matches) -> list[Proble
             id_ = batch.ids[row] if batch.ids is not None else None
             bad[row] = problem("event", first + row, None, id_, error)
     return [bad[row] for row in sorted(bad)]
+
+
+def _failed(batch: EventRows, first: int, found: Matches) -> list[Problem]:
+    """Computed attributes that failed for events which were matched."""
+    left = {*found.errors, *[each.row for each in batch.unreadable]}
+    return [
+        problem("attribute", first + row, None, None if batch.ids is None else batch.ids[row], each)
+        for row in sorted(found.warnings.keys() - left)
+        for each in found.warnings[row]
+    ]
 
 
 def _table(

@@ -48,7 +48,8 @@ def in_one_line(found: Problem) -> str:
     id_ = f" {found['id']!r}" if found["id"] is not None else f" {found['row']}"
     line = f", line {found['file_line']}" if found.get("file_line") else ""
     column = f", column {found['column']}" if "column" in found else ""
-    return f"{found['of']}{id_}{line}{column}: {found['message']}".replace("\n", " ")
+    of = "event" if found["of"] == "attribute" else found["of"]  # the message names the attribute
+    return f"{of}{id_}{line}{column}: {found['message']}".replace("\n", " ")
 
 
 def as_text(source: str, found: Problem) -> str:
