@@ -105,3 +105,12 @@ def test_a_missing_variable_is_null_and_null_is_zero_beside_a_number() -> None:
     assert not matches({">": [{"var": "temp"}, 0]}, {}, typed=True)
     assert matches({"<": [{"var": ["temp", 200]}, 110]}, {"temp": 1}, typed=True)
     assert not matches({"<": [{"var": ["temp", 200]}, 110]}, {}, typed=True)
+
+
+def test_a_range_of_addresses_holds_for_lists_of_them_too() -> None:
+    pattern = {"ip": [{"cidr": "10.0.0.0/24"}]}
+    assert matches(pattern, {"ip": ["1.1.1.1", "10.0.0.200"]}, "eventbridge")
+    assert not matches(pattern, {"ip": ["1.1.1.1", None, "10.0.1.1"]}, "eventbridge")
+    (text,) = [text for _, text in mw.import_rules([pattern], "eventbridge").subscriptions]
+    assert text.count("arrays_overlap") == 1
+    assert "array_contains" not in text

@@ -19,7 +19,7 @@ where a value is compared is refused by the matcher.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import cache
@@ -104,6 +104,16 @@ def to_text(condition: Condition, has_list: Callable[[str], bool], typed: bool) 
         raise Untranslatable("the rule", (), f"its text is refused: {error.message}") from None
 
 
+MANY = 16
+"""Values from which on a list is asked for all of them at once, not for each; a range of addresses
+has 256.
+"""
+
+
+def _is_of_one_type(values: Sequence[object]) -> bool:
+    return len({type(each) for each in values}) == 1
+
+
 class _Writer:
     def __init__(self, has_list: Callable[[str], bool], typed: bool) -> None:
         self._language = language()
@@ -165,7 +175,9 @@ class _Writer:
         alone = _test(test, name)
         if not self._asks_lists(test.name):
             return alone
-        if isinstance(test, OneOf):
+        if isinstance(test, OneOf) and len(test.values) > MANY and _is_of_one_type(test.values):
+            inside = [f"arrays_overlap({name}, array({', '.join(map(_value, test.values))}))"]
+        elif isinstance(test, OneOf):
             inside = [f"array_contains({name}, {_value(value)})" for value in test.values]
         else:
             inside = [f"exists({name}, x -> {_test(test, 'x')})"]
