@@ -57,10 +57,9 @@ CONTEXT_SETTINGS = [
 ]  # fmt: skip
 
 
-AUTO_STEPS = ("matcher", "segments", "trees", "contexts", "index blocks", "index terms")
-"""What a matcher needs unless an index is chosen by name; saved segments are often `blocks` and
-`terms`."""
-
+AUTO_STEPS = ("matcher", "segments", "trees", "contexts", "demo")
+"""What a matcher needs unless an index is chosen by name; `demo` has `blocks` and `terms` of large
+segments."""
 
 DEMO_STEPS = ("demo",)
 """What `matchwood demo` needs, on Spark or not: a third of it."""
