@@ -66,6 +66,14 @@ def _scanned(case: str, found: Planned) -> float:
     return took / few.n_events * 1e6
 
 
+def _reading(case: str, found: Planned, took: float) -> Reading:
+    """The roofline of a batch that took so many µs an event."""
+    hits = found.search.search(found.events)
+    counters = np.sum([each.counters for each in hits], axis=0)
+    work = dict(zip(COUNTERS, counters.tolist(), strict=True))
+    return reading(case, found.indexes[0].stats(), work, found.events.n_events, took)
+
+
 def tree_case(name: str, sizes: Sizes, index: str) -> Iterator[Measured | Reading]:
     """A workload of trees: a batch of events against the plan of `auto`, and against `scan`."""
     found = planned(
@@ -73,14 +81,11 @@ def tree_case(name: str, sizes: Sizes, index: str) -> Iterator[Measured | Readin
         index,
     )
     extra = {"scan": _scanned(name, found)}
-    hits = found.search.search(found.events)
     took = micros(found.search, found.events, sizes.rounds)
     bytes_ = sum([each.stats()["bytes"] for each in found.indexes])
     extra["bytes a subscription"] = bytes_ / sizes.subscriptions
     yield Measured(f"{name} batch", took, extra)
-    counters = np.sum([each.counters for each in hits], axis=0)
-    work = dict(zip(COUNTERS, counters.tolist(), strict=True))
-    yield reading(name, found.indexes[0].stats(), work, found.events.n_events, took)
+    yield _reading(name, found, took)
 
 
 def conjunctions_case(sizes: Sizes, _index: str) -> Iterator[Measured]:
@@ -103,10 +108,10 @@ def conjunctions_case(sizes: Sizes, _index: str) -> Iterator[Measured]:
     yield Measured("conjunctions terms", terms / blocks)
 
 
-def growth_case(sizes: Sizes, index: str) -> Iterator[Measured]:
+def growth_case(sizes: Sizes, index: str) -> Iterator[Measured | Reading]:
     """Ten times as many subscriptions at equal matches."""
     took = []
-    for n in (sizes.subscriptions, 10 * sizes.subscriptions):
+    for name, n in (("growth 1x", sizes.subscriptions), ("growth 10x", 10 * sizes.subscriptions)):
         found = planned(
             find_workload(
                 "pstree", n_subscriptions=n, n_events=sizes.events, n_attributes=1_000,
@@ -116,5 +121,6 @@ def growth_case(sizes: Sizes, index: str) -> Iterator[Measured]:
         )  # fmt: skip
         _scanned("growth", found)
         took.append(micros(found.search, found.events, sizes.rounds))
+        yield _reading(name, found, took[-1])
         del found  # before there are ten times as many
     yield Measured("growth", took[1] / took[0], {"µs before": took[0], "µs grown": took[1]})
