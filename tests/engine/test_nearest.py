@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import matchwood as mw
+from definition import by_definition
 from inside import attributes_of, routing_of, slot_of, table_of
 from matchwood.encode.decode import decode
 from matchwood.lang.nodes import And, Const, Expr, Or
@@ -117,6 +118,7 @@ def test_a_scan_follows_contexts_and_changes_nothing() -> None:
         m.set_context("k", {"c": c})
         m.set_context("l", {"c": 5 - c})
         before = m.match_many(EVENTS).to_pylist()
+        assert before == [by_definition(m, each) for each in EVENTS]
         assert m.verify(EVENTS)
         assert m.match_many(EVENTS).to_pylist() == before
     m.remove(3)
