@@ -17,12 +17,12 @@ from matchwood.workload.context import Context
 
 
 def run(updates: str, delta: float) -> tuple[Any, list[list[int]]]:
-    """A filter after 40 messages, with ten updates a profile before each, and the answers."""
+    """A filter after 40 messages, with ten updates a subscription before each, and the answers."""
     work = find_workload(
         "context:smoke",
         n_subscriptions=600,
         n_events=40,
-        updates_per_profile=1e5,
+        updates_per_member=1e5,
         delta=delta,
         selectivity=(0.05, 0.1, *[0.9] * 6),
     )

@@ -14,12 +14,12 @@ import naive
 from inside import routing_of, slot_of, table_of
 from matchwood import Matcher
 from matchwood.context.cif import Cif
-from matchwood.context.profile_kernels import entry_ranges
+from matchwood.context.member_kernels import entry_ranges
 from matchwood.lang import And, Expr, Not, Or, Xor, attr, ctx
 
 LONG = os.environ.get("MATCHWOOD_PROFILE") == "long"
 STEPS = 7_200 if LONG else 175
-"""Steps of a run; 28 runs make 200,000 in the long profile."""
+"""Steps of a run; 28 runs make 200,000 in the long subscription."""
 
 MOST = 100
 """Subscriptions above which one is removed instead of added."""
@@ -232,10 +232,10 @@ class Model:
         if not isinstance(cif, Cif) or not cif.choice.width:
             return
         n = cif.choice.width
-        live = [p for p in cif.profile_of.tolist() if p >= 0]
-        entries = [p * n + k for p in live for k in range(n) if cif.profiles.entry[p * n + k, 1]]
+        live = [p for p in cif.member_of.tolist() if p >= 0]
+        entries = [p * n + k for p in live for k in range(n) if cif.members.entry[p * n + k, 1]]
         lo, hi = np.zeros(len(entries), np.int64), np.zeros(len(entries), np.int64)
-        entry_ranges(cif.profiles, cif.cells, np.array(entries, np.int64), n, lo, hi)
+        entry_ranges(cif.members, cif.cells, np.array(entries, np.int64), n, lo, hi)
         held = cif.structure.range[entries]
         assert ((lo > hi) | ((held[:, 0] <= lo) & (hi <= held[:, 1]))).all()
 

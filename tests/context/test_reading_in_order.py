@@ -23,7 +23,7 @@ def workload(updates: float) -> Context:
         "context:smoke",
         n_subscriptions=400,
         n_events=60,
-        updates_per_profile=updates,
+        updates_per_member=updates,
         selectivity=(0.05, 0.1, *[0.9] * 6),
     )
     assert isinstance(found, Context)
@@ -31,21 +31,21 @@ def workload(updates: float) -> Context:
 
 
 def candidates_by_ranges(index: Any, event: EventBatch) -> int:
-    """Profiles whose ranges hold the keys of an event, one by one, and the loose ones."""
-    of_attr, profiles, width = index.choice.of_attr, index.profiles, index.choice.width
+    """Subscriptions whose ranges hold the keys of an event, one by one, and the loose ones."""
+    of_attr, members, width = index.choice.of_attr, index.members, index.choice.width
     keys = {
         int(of_attr[attr]): int(key)
         for attr, key in zip(event.attr.tolist(), event.lo.tolist(), strict=True)
         if attr < len(of_attr)
     }
     n = 0
-    for p in np.flatnonzero(profiles.slot[: int(profiles.count[0])] >= 0).tolist():
+    for p in np.flatnonzero(members.slot[: int(members.count[0])] >= 0).tolist():
         found = 0
         for e in range(p * width, (p + 1) * width):
             low, high = index.structure.range[e].tolist()
-            k = int(profiles.listed[e])
+            k = int(members.listed[e])
             found += k in keys and low <= keys[k] <= high
-        n += found >= int(profiles.need[p])  # a loose one needs none
+        n += found >= int(members.need[p])  # a loose one needs none
     return n
 
 
@@ -59,7 +59,7 @@ def candidates_by_ranges(index: Any, event: EventBatch) -> int:
         ("eager", {}, 1_000.0, True),
     ],
 )
-def test_candidates_are_the_profiles_whose_ranges_hold_the_keys(
+def test_candidates_are_the_members_whose_ranges_hold_the_keys(
     index: str, config: dict[str, Any], updates: float, is_asked: bool
 ) -> None:
     work = workload(updates)
@@ -81,7 +81,7 @@ def test_candidates_are_the_profiles_whose_ranges_hold_the_keys(
     assert is_asked or max(ways)  # it is asked before entries have escalated
 
 
-def test_after_many_updates_few_reach_an_index_and_few_profiles_are_tested() -> None:
+def test_after_many_updates_few_reach_an_index_and_few_members_are_tested() -> None:
     work = workload(10_000.0)
     agile = Filter("agile", {"policy": "auto"}, work)
     stream = Stream(work, agile.attributes, agile.store)
@@ -131,6 +131,6 @@ def test_after_a_burst_of_updates_agile_is_as_exact_as_eager_and_rests() -> None
     agile = filters[0].index
     assert agile.work[WIDENED] > 0
     is_everywhere = np.zeros(len(agile.structure.ends), bool)
-    under_every_key(agile.structure, agile.profiles.listed, is_everywhere)
+    under_every_key(agile.structure, agile.members.listed, is_everywhere)
     assert not is_everywhere.any()
     assert candidates[0] == candidates[1]

@@ -90,7 +90,7 @@ def test_what_holds_between_changes_is_what_holds_one_after_the_other(index, mos
 
 
 def test_versions_are_tested_by_the_kernel_that_is_there() -> None:
-    """No second variant is compiled for copies of profiles."""
+    """No second variant is compiled for copies of subscriptions."""
     matcher, _ = world(Random(1), "auto")
     events = matcher.encode([{"a": 3, "b": 2, "word": "red"}] * 3)
     matcher.find(events)

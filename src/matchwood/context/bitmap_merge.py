@@ -1,4 +1,4 @@
-"""Merge by compressed bitmaps, as in the paper: sets of profiles, intersected index by index."""
+"""Merge by compressed bitmaps, as in the paper: sets of subscriptions, one index after another."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 
 from matchwood.context.choice import EVERY
 from matchwood.context.cif_kernels import postfilter_first, probe_one
-from matchwood.context.profile_kernels import N_PROFILES
+from matchwood.context.member_kernels import N_MEMBERS
 from matchwood.encode.events import EventBatch
 from matchwood.errors import IndexBuildError
 from matchwood.index.core.protocol import Hits
@@ -27,12 +27,12 @@ def match_bitmaps(cif: Cif, events: EventBatch, scratch: Scratch) -> Hits:
         raise IndexBuildError(
             "expected pyroaring for merge='bitmap': install it, or use merge='count'"
         ) from None
-    profiles, choice = cif.profiles, cif.choice
+    members, choice = cif.members, cif.choice
     n, attrs = choice.width, choice.attrs.tolist()
-    live = profiles.slot[: int(profiles.count[N_PROFILES])] >= 0
-    held = profiles.entry[: len(live) * n, 1].reshape(-1, n) > 0
-    is_whole = held.sum(axis=1) == profiles.need[: len(live)]  # else any of its indexes will do
-    listed = np.where(held & is_whole[:, None], profiles.listed[: len(live) * n].reshape(-1, n), -1)
+    live = members.slot[: int(members.count[N_MEMBERS])] >= 0
+    held = members.entry[: len(live) * n, 1].reshape(-1, n) > 0
+    is_whole = held.sum(axis=1) == members.need[: len(live)]  # else any of its indexes will do
+    listed = np.where(held & is_whole[:, None], members.listed[: len(live) * n].reshape(-1, n), -1)
     not_listed = [
         BitMap(np.flatnonzero(live & (listed != k).all(axis=1)).astype(np.uint32))
         for k in range(choice.n_lists)

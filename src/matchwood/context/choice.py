@@ -1,10 +1,10 @@
-"""Which indexes there are, and which of them hold a profile.
+"""Which indexes there are, and which of them hold a subscription.
 
-Every attribute of the event that profiles test has an index.  A profile is in those on its most
-selective attributes, `width` of them at most.  The selectivity of an attribute is the chance, by a
-sample, that the range of one profile does not hold a point of another's.  Profiles whose context
-has no value yet count by the shape of their ranges.  One more index, `every`, holds profiles that
-test the context alone.
+Every attribute of the event that subscriptions test has an index.  A subscription is in those on
+its most selective attributes, `width` of them at most.  The selectivity of an attribute is the
+chance, by a sample, that the range of one subscription does not hold a point of another's.
+Subscriptions whose context has no value yet count by the shape of their ranges.  One more index,
+`every`, holds subscriptions that test the context alone.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from typing import NamedTuple
 import numpy as np
 
 from matchwood.context.leaf_kernels import EQ, RELATION, WHAT, word_kind, word_op
-from matchwood.context.profile_kernels import Profiles, leaf_ranges
-from matchwood.context.profiles import Compiled, no_profiles
+from matchwood.context.member_kernels import Members, leaf_ranges
+from matchwood.context.members import Compiled, no_members
 from matchwood.index.stabbing.marker_kernels import MAX_KEY, MIN_KEY
 
 MOST_LISTS = 4_096
@@ -35,7 +35,7 @@ class Choice(NamedTuple):
     attrs: np.ndarray  # int64, the attribute of each; EVERY: asked by every event
     score: np.ndarray  # float64, how selective each is
     of_attr: np.ndarray  # int32, by attribute: its index, -1: none
-    width: int  # indexes that a profile is in, at most
+    width: int  # indexes that a subscription is in, at most
 
     @property
     def n_lists(self) -> int:
@@ -43,7 +43,7 @@ class Choice(NamedTuple):
 
     @property
     def every(self) -> int:
-        """The index of profiles on the context alone, -1: none."""
+        """The index of subscriptions on the context alone, -1: none."""
         return self.n_lists - 1 if self.n_lists and self.attrs[-1] == EVERY else -1
 
     def lists_of(self, attrs: np.ndarray) -> np.ndarray:
@@ -64,7 +64,7 @@ def no_choice() -> Choice:
 def choose_attributes(
     compiled: Compiled, rows: np.ndarray, cells: np.ndarray, width: int
 ) -> Choice:
-    """Indexes for these profiles."""
+    """Indexes for these subscriptions."""
     if not len(compiled.slots) or not width:
         return no_choice()
     scores = _scores(compiled, rows, cells)
@@ -89,12 +89,12 @@ def _scores(
     chosen = np.zeros(n, bool)
     chosen[rng.choice(n, min(n, SAMPLE), replace=False)] = True
     known, counts = np.unique(compiled.index_attr[compiled.index_attr >= 0], return_counts=True)
-    sampled = chosen[compiled.profile] & (compiled.index_attr >= 0)
+    sampled = chosen[compiled.member] & (compiled.index_attr >= 0)
     rare = np.setdiff1d(known, compiled.index_attr[sampled])  # few, since the sample has none
     at = np.flatnonzero(sampled | np.isin(compiled.index_attr, rare))
     lo, hi = np.empty(len(at), np.int64), np.empty(len(at), np.int64)
-    leaf_ranges(_view(compiled, rows), cells, at, compiled.profile[at], lo, hi)
-    owner = compiled.profile[at]
+    leaf_ranges(_view(compiled, rows), cells, at, compiled.member[at], lo, hi)
+    owner = compiled.member[at]
     what = compiled.leaf[at, WHAT]
     is_point = (word_kind(what) == RELATION) & (word_op(what) == EQ)
     order = np.argsort(compiled.index_attr[at], kind="stable")
@@ -114,10 +114,10 @@ def _score(
     is_point: np.ndarray,
     rng: np.random.Generator,
 ) -> float:
-    """The share of the profiles that have the attribute that it rules out for one event."""
-    profiles, which = np.unique(owner, return_inverse=True)
-    low = np.full(len(profiles), MIN_KEY, np.int64)
-    high = np.full(len(profiles), MAX_KEY, np.int64)
+    """The share of the subscriptions that have the attribute that it rules out for one event."""
+    members, which = np.unique(owner, return_inverse=True)
+    low = np.full(len(members), MIN_KEY, np.int64)
+    high = np.full(len(members), MAX_KEY, np.int64)
     np.maximum.at(low, which, lo)
     np.minimum.at(high, which, hi)
     known = low <= high
@@ -128,16 +128,16 @@ def _score(
         points = rng.choice(ends, min(len(ends), POINTS), replace=False)
         holds = (low[known, None] <= points) & (points <= high[known, None])
         rules_out += float(known.sum() * (1 - holds.mean()))
-    points_only = np.ones(len(profiles), bool)
+    points_only = np.ones(len(members), bool)
     np.logical_and.at(points_only, which, is_point)
     unknown = ~known
     rules_out += float((unknown & points_only).sum()) * (1 - _GUESS_POINT)
     rules_out += float((unknown & ~points_only).sum()) * (1 - _GUESS_RANGE)
-    return rules_out / len(profiles)
+    return rules_out / len(members)
 
 
-def _view(compiled: Compiled, rows: np.ndarray) -> Profiles:
-    """A `Profiles` that has only what the kernel for ranges of leaves reads."""
-    return no_profiles()._replace(
+def _view(compiled: Compiled, rows: np.ndarray) -> Members:
+    """A `Members` that has only what the kernel for ranges of leaves reads."""
+    return no_members()._replace(
         leaf=compiled.leaf, jump=compiled.jump, slot=compiled.slots, row=rows
     )

@@ -1,7 +1,7 @@
 """CIF: the context-aware information filter, two input streams and four components.
 
-Idea.    Context management (`store`) holds the values.  Every attribute that profiles test has an
-         index, and a profile is in those on its most selective ones.  They find profiles whose
+Idea.    Context management (`store`) holds the values.  Every attribute that members test has an
+         index, and a member is in those on its most selective ones.  They find members whose
          ranges hold the event's key; a merge keeps those that all their indexes have found; a
          postfilter tests what is left in the context as it is, so an index may be wrong on the safe
          side.  What an update does to the indexes is the only difference between `no_index`,
@@ -12,7 +12,7 @@ Differs. A tree is held under the hull of leaves without which it cannot be TRUE
          where the paper unites the answers of its conjunctions; what has no such leaves in few
          indexes is a candidate for every event.  What the context alone decides is part of an
          entry's range: all keys or none.  Indexes
-         are chosen and built at the first match after values or profiles have doubled.  Requests to
+         are chosen and built at the first match after values or members have doubled.  Requests to
          deescalate are carried out after the batch of events that made them.  `auto` weighs recent
          updates and false positives, not all since the start.  The merge counts in a compiled
          loop; `merge="bitmap"` does it with compressed bitmaps, as the paper does.
@@ -20,7 +20,7 @@ Cost.    Match: the candidates of the indexes, tested until one predicate fails.
          and the indexes only when the value leaves its safe range.  About 40 bytes a predicate and
          60 an index entry.
 
-Layout   see profile_kernels (profiles), index.marker_kernels (indexes), store (values)
+Layout   see member_kernels (subscriptions), index.marker_kernels (indexes), store (values)
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from matchwood.context.agile_kernels import (
 )
 from matchwood.context.choice import EVERY
 from matchwood.context.cif_config import CifConfig
-from matchwood.context.cif_indexes import ProfileIndexes
+from matchwood.context.cif_indexes import MemberIndexes
 from matchwood.context.cif_kernels import (
     FALSE_POSITIVE,
     FIND,
@@ -48,16 +48,16 @@ from matchwood.context.cif_kernels import (
     absorb_notes,
     filter_batch,
 )
+from matchwood.context.member_kernels import N_LOOSE, N_MEMBERS
 from matchwood.context.policy_kernels import (
     DECAY,
     P_ASKED,
     P_KIND,
-    P_PROFILES,
+    P_MEMBERS,
     P_UPDATES,
     RENT,
     RESTLESS,
 )
-from matchwood.context.profile_kernels import N_LOOSE, N_PROFILES
 from matchwood.context.update_kernels import ESCALATED, UPDATES, WIDENED
 from matchwood.encode.events import EventBatch
 from matchwood.index.core.config import IndexConfig
@@ -76,8 +76,8 @@ SWEEP_AFTER = 2
 """One escalation in so many entries begins a new round; fewer are left to false positives."""
 
 
-class Cif(ProfileIndexes):
-    """Searches profiles, learns from what was found, and says when indexes are built again."""
+class Cif(MemberIndexes):
+    """Searches subscriptions, learns from what was found, and says when indexes are built again."""
 
     name: ClassVar[str] = "cif"
     language: ClassVar[str] = ANY
@@ -96,7 +96,7 @@ class Cif(ProfileIndexes):
         self._drop_layout()
 
     def _new_policy(self) -> np.ndarray:
-        return np.ones(7) * (np.arange(7) == P_PROFILES)
+        return np.ones(7) * (np.arange(7) == P_MEMBERS)
 
     def _add(self, slots: np.ndarray) -> None:
         new = slots.tolist()
@@ -116,7 +116,7 @@ class Cif(ProfileIndexes):
     # -- building ----------------------------------------------------------------------------
 
     def settle(self) -> None:
-        """Bring profiles and indexes up to date with all that was inserted."""
+        """Bring subscriptions and indexes up to date with all that was inserted."""
         store = self._store
         if store is not None and store.follower is not self:
             store.follow_with(self)
@@ -165,17 +165,17 @@ class Cif(ProfileIndexes):
 
     @property
     def layout_version(self) -> tuple[int, int]:
-        """Other numbers when profiles were laid out anew, or more were appended."""
-        return self._version, int(self.profiles.count[N_PROFILES])
+        """Other numbers when subscriptions were laid out anew, or more were appended."""
+        return self._version, int(self.members.count[N_MEMBERS])
 
     @staticmethod
-    def new_search(n_profiles: int) -> Search:
+    def new_search(n_members: int) -> Search:
         """What a search that asks no index writes to."""
-        return _new_search(n_profiles, 0)
+        return _new_search(n_members, 0)
 
     def search_in(self, scratch: Scratch) -> Search:
-        """What a search writes to, long enough for the profiles that there are now."""
-        part, size = scratch.of(self), len(self.profiles.slot)
+        """What a search writes to, long enough for the subscriptions that there are now."""
+        part, size = scratch.of(self), len(self.members.slot)
         if part.version != self._version or len(part.arrays.seen) < size:
             is_other, noted = part.version != self._version, part.arrays
             part.arrays = _new_search(size, self.choice.n_lists)
@@ -193,7 +193,7 @@ class Cif(ProfileIndexes):
         elif x.count[N_EVENTS]:
             n_events = int(x.count[N_EVENTS])
             absorb_notes(
-                x, self.profiles.wrong, self.profiles.spent, self._policy, self._requests, self.work
+                x, self.members.wrong, self.members.spent, self._policy, self._requests, self.work
             )
             self._deescalate()
             self._sweep(n_events)
@@ -206,10 +206,10 @@ class Cif(ProfileIndexes):
         and in which few were escalated, is the last one until there are.
         """
         if self._policy[P_KIND] != RENT or self._policy[P_UPDATES] * (1.0 - DECAY) > (
-            RESTLESS * self._policy[P_PROFILES]
+            RESTLESS * self._policy[P_MEMBERS]
         ):
             return
-        n = self.choice.width * int(self.profiles.count[N_PROFILES])
+        n = self.choice.width * int(self.members.count[N_MEMBERS])
         if self._swept >= n:  # a round is over
             escalated, widened = int(self.work[ESCALATED]), int(self.work[WIDENED])
             has_few = escalated - self._swept_work[0] <= n // SWEEP_AFTER
@@ -222,7 +222,7 @@ class Cif(ProfileIndexes):
 
     @property
     def n_attributes(self) -> int:
-        """One more than the highest attribute id that a profile asks for."""
+        """One more than the highest attribute id that a subscription asks for."""
         known = 0 if self._store is None else len(self._store.attributes)
         return max(self._table.n_attributes, known)
 
@@ -237,7 +237,7 @@ class Cif(ProfileIndexes):
     def filter(self) -> Filter:
         """What a search reads."""
         lists = Lists(self.choice.of_attr, self.choice.every, self.choice.width)
-        return Filter(self.profiles, self.structure, self.cells, lists, self._notes)
+        return Filter(self.members, self.structure, self.cells, lists, self._notes)
 
     @property
     def _notes(self) -> int:
@@ -255,7 +255,7 @@ class Cif(ProfileIndexes):
         self._deescalate_all(chosen)
 
     def _match_bitmaps(self, events: EventBatch, scratch: Scratch) -> Hits:
-        """Merge by compressed bitmaps: one per index, with the profiles that it does not hold."""
+        """Merge by compressed bitmaps: one per index, with what the index does not hold."""
         from matchwood.context.bitmap_merge import match_bitmaps
 
         return match_bitmaps(self, events, scratch)
@@ -268,25 +268,25 @@ class Cif(ProfileIndexes):
         done = dict(zip(names, self.work.tolist(), strict=True))
         return {
             "index_attributes": [each for each in self.choice.attrs.tolist() if each != EVERY],
-            "unindexed": int(self.profiles.count[N_LOOSE]),
+            "unindexed": int(self.members.count[N_LOOSE]),
             "nodes": int(self.structure.count[NODES]),
             "visited": int(self.structure.count[VISITED]),
             **done,
-            "bytes": bytes_of(self.profiles, self.structure),
+            "bytes": bytes_of(self.members, self.structure),
         }
 
     def draw(self) -> str:
         self.settle()
-        p, choice = self.profiles, self.choice
-        lines = [f"{self.name}: {self._n_live} profiles, {int(p.count[N_LOOSE])} loose"]
-        live = p.slot[: int(p.count[N_PROFILES])] >= 0
+        p, choice = self.members, self.choice
+        lines = [f"{self.name}: {self._n_live} subscriptions, {int(p.count[N_LOOSE])} loose"]
+        live = p.slot[: int(p.count[N_MEMBERS])] >= 0
         n_entries = choice.width * len(live)
         held = np.repeat(live, choice.width) & (p.entry[:n_entries, 1] > 0)
         sizes = np.bincount(p.listed[:n_entries][held], minlength=choice.n_lists)
         for k, attr in enumerate(choice.attrs.tolist()):
             branch = "└──" if k == choice.n_lists - 1 else "├──"
             what = "the context alone" if attr == EVERY else f"attribute {attr}"
-            lines.append(f"{branch} index on {what}: {sizes[k]} profiles")
+            lines.append(f"{branch} index on {what}: {sizes[k]} subscriptions")
         return "\n".join(lines)
 
     def _arrays(self) -> dict[str, np.ndarray]:
@@ -301,14 +301,14 @@ class Cif(ProfileIndexes):
         self._is_stale = True
 
 
-def _new_search(n_profiles: int, n_lists: int) -> Search:
+def _new_search(n_members: int, n_lists: int) -> Search:
     """What a search writes to; memory that is not touched costs nothing."""
     return Search(
         clock=np.zeros(1, np.int64),
         key=np.zeros((n_lists, 3), np.int64),
-        seen=np.zeros(n_profiles, np.uint8),
-        found=np.empty(n_profiles, np.int32),
-        candidates=np.empty(n_profiles, np.int32),
+        seen=np.zeros(n_members, np.uint8),
+        found=np.empty(n_members, np.int32),
+        candidates=np.empty(n_members, np.int32),
         tested=np.zeros(1, np.int64),
         noted=np.empty((NOTES, 2), np.int32),
         count=np.zeros(3, np.int64),

@@ -11,14 +11,14 @@ from matchwood.context.agile import STRUCTURES, new_structure
 from matchwood.context.agile_kernels import SEARCH_TREE
 from matchwood.context.choice import Choice
 from matchwood.context.leaf_kernels import EQ, GE, GT, HIGH, LOW, RELATION, WHAT, word_kind, word_op
-from matchwood.context.profile_kernels import Profiles, entry_ranges
-from matchwood.context.profiles import Compiled
+from matchwood.context.member_kernels import Members, entry_ranges
+from matchwood.context.members import Compiled
 from matchwood.encode.keys import INT_MAX, INT_MIN
 from matchwood.index.stabbing.marker_kernels import Structure
 
 
 def structure_for(compiled: Compiled, choice: Choice, name: str) -> Structure:
-    """Empty indexes; `auto` chooses by what the profiles ask of them."""
+    """Empty indexes; `auto` chooses by what the subscriptions ask of them."""
     lists = choice.lists_of(compiled.index_attr)
     mine = lists >= 0
     what = compiled.leaf[mine, WHAT]
@@ -37,16 +37,16 @@ def structure_for(compiled: Compiled, choice: Choice, name: str) -> Structure:
 
 
 def ends_of(
-    profiles: Profiles, cells: np.ndarray, n_profiles: int, n_indexes: int, n_lists: int
+    members: Members, cells: np.ndarray, n_members: int, n_indexes: int, n_lists: int
 ) -> Iterator[np.ndarray]:
     """By index, the ends of all ranges, to be nodes before any range is marked: none is split."""
-    held = np.flatnonzero(profiles.entry[: n_profiles * n_indexes, 1] > 0)
-    held = held[np.argsort(profiles.listed[held], kind="stable")]
-    ends = np.searchsorted(profiles.listed[held], np.arange(n_lists + 1))
+    held = np.flatnonzero(members.entry[: n_members * n_indexes, 1] > 0)
+    held = held[np.argsort(members.listed[held], kind="stable")]
+    ends = np.searchsorted(members.listed[held], np.arange(n_lists + 1))
     for first, last in pairwise(ends.tolist()):
         entries = held[first:last]
         lo, hi = np.empty(len(entries), np.int64), np.empty(len(entries), np.int64)
-        entry_ranges(profiles, cells, entries, n_indexes, lo, hi)
+        entry_ranges(members, cells, entries, n_indexes, lo, hi)
         known = lo <= hi
         low, high = lo[known & (lo != INT_MIN)], hi[known & (hi != INT_MAX)] + 1
         yield np.unique(np.concatenate([low, high]))

@@ -16,8 +16,8 @@ class CifConfig(IndexConfig):
     """What can be set for every filter."""
 
     indexes: int = 2
-    """AttI: indexes that a profile is in, those on its most selective attributes.  More rule out
-    more candidates and cost more updates."""
+    """AttI: indexes that a subscription is in, those on its most selective attributes.  More rule
+    out more candidates and cost more updates."""
     structure: str = "auto"
     """interval_skip_list, search_tree or hash_table; auto takes a hash table for equalities."""
     merge: str = "count"

@@ -1,4 +1,4 @@
-"""Profiles of the context-aware filter, and the indexes that hold them: built, changed, followed.
+"""Subscriptions of the context-aware filter and the indexes that hold them: built and changed.
 
 See `cif.py` for the page of the filter, and the kernels for the layouts.
 """
@@ -14,9 +14,9 @@ from matchwood.context.agile import new_structure, renewed, roomier
 from matchwood.context.agile_kernels import BOX_LEVEL, GBU, NO_INDEX, SKIP_LIST, Following
 from matchwood.context.choice import choose_attributes, no_choice
 from matchwood.context.cif_build import ends_of, structure_for
-from matchwood.context.policy_kernels import P_PROFILES, P_UPDATES
-from matchwood.context.profile_kernels import N_PROFILES, Profiles
-from matchwood.context.profiles import Compiled, append, compile_slots, meanings, no_profiles
+from matchwood.context.member_kernels import N_MEMBERS, Members
+from matchwood.context.members import Compiled, append, compile_slots, meanings, no_members
+from matchwood.context.policy_kernels import P_MEMBERS, P_UPDATES
 from matchwood.context.safe_range_kernels import Indexed
 from matchwood.context.store import ContextStore
 from matchwood.context.update_kernels import (
@@ -40,8 +40,8 @@ SPARE_NODES = 64
 _NO_CELLS = np.full((1, 1, 4), INT_MIN, np.int64)
 
 
-class ProfileIndexes(IndexFrame):
-    """Owns profiles and indexes; the values are the store's."""
+class MemberIndexes(IndexFrame):
+    """Owns subscriptions and indexes; the values are the store's."""
 
     mode: ClassVar[int] = NO_INDEX
     _slots: set[int]
@@ -50,19 +50,19 @@ class ProfileIndexes(IndexFrame):
     work: np.ndarray
 
     _is_stale = True
-    """Whether profiles and indexes have to be built again before they are used."""
+    """Whether subscriptions and indexes have to be built again before they are used."""
 
     contexts: ContextStore | None = None
-    """The values that profiles refer to; set by the owner, None while no subscription has any."""
+    """The values that subscriptions refer to; set by the owner, None while none has any."""
 
     @property
     def _store(self) -> ContextStore | None:
         return self.contexts
 
     @property
-    def profile_of(self) -> np.ndarray:
-        """Profile by slot, -1: none."""
-        return self._profile_of
+    def member_of(self) -> np.ndarray:
+        """Subscription by slot, -1: none."""
+        return self._member_of
 
     @property
     def predicates(self) -> Any:
@@ -75,15 +75,15 @@ class ProfileIndexes(IndexFrame):
         return _NO_CELLS if self._store is None else self._store.cells
 
     def _drop_layout(self) -> None:
-        """Forget profiles and indexes, and the links from values to them."""
+        """Forget subscriptions and indexes, and the links from values to them."""
         if self._store is not None and self._store.follower is self:
             self._store.reset_safety()
         self.choice = no_choice()
-        self.profiles: Profiles = no_profiles()
+        self.members: Members = no_members()
         self.structure = new_structure(0, 1)
         self._scope = np.zeros((0, 2), np.int64)
         self._before = np.zeros(LEVELS, np.int64)
-        self._profile_of = np.full(16, -1, np.int32)
+        self._member_of = np.full(16, -1, np.int32)
         self._version = new_version()
         self._built_with = (0, 0)
         self._n_dead = 0
@@ -99,7 +99,7 @@ class ProfileIndexes(IndexFrame):
         )
 
     def _build(self) -> None:
-        """Compile all slots, choose the indexes, and put all profiles into them."""
+        """Compile all slots, choose the indexes, and put all subscriptions into them."""
         store = self._store
         self._drop_layout()
         if not self._slots:
@@ -108,7 +108,7 @@ class ProfileIndexes(IndexFrame):
         compiled = self._compile(slots)
         n_values = 0 if store is None else store.n_values
         self._built_with = (len(slots), n_values)
-        self._policy[P_PROFILES] = len(slots)
+        self._policy[P_MEMBERS] = len(slots)
         self._types_version = -1 if store is None else store.attributes.version
         if self.mode != NO_INDEX:
             rows = np.full(len(compiled.slots), -1, np.int32)
@@ -130,23 +130,23 @@ class ProfileIndexes(IndexFrame):
         return scope
 
     def _take_compiled(self, compiled: Compiled) -> None:
-        """Append profiles and put them into the indexes."""
+        """Append subscriptions and put them into the indexes."""
         if not len(compiled.slots):
             return
-        first = int(self.profiles.count[N_PROFILES])
-        self.profiles = append(self.profiles, compiled, self.choice, self._store)
-        last = int(self.profiles.count[N_PROFILES])
+        first = int(self.members.count[N_MEMBERS])
+        self.members = append(self.members, compiled, self.choice, self._store)
+        last = int(self.members.count[N_MEMBERS])
         top = int(compiled.slots.max()) + 1
-        if top > len(self._profile_of):
-            self._profile_of = grown(self._profile_of, max(top, 2 * len(self._profile_of)), -1)
-        self._profile_of[compiled.slots] = np.arange(first, last)
+        if top > len(self._member_of):
+            self._member_of = grown(self._member_of, max(top, 2 * len(self._member_of)), -1)
+        self._member_of[compiled.slots] = np.arange(first, last)
         n = self.choice.width
         if not n:
             return
-        self.structure = with_identifiers(self.structure, len(self.profiles.entry))
+        self.structure = with_identifiers(self.structure, len(self.members.entry))
         if first == 0 and self.structure.count[KIND] == SKIP_LIST:
             n_lists = self.choice.n_lists
-            for k, ends in enumerate(ends_of(self.profiles, self.cells, last, n, n_lists)):
+            for k, ends in enumerate(ends_of(self.members, self.cells, last, n, n_lists)):
                 self._repeat(
                     lambda done, k=k, ends=ends: make_nodes(
                         self.structure, k, ends, done, self._before
@@ -176,7 +176,7 @@ class ProfileIndexes(IndexFrame):
         following = Following(
             self.mode if mode is None else mode, self._scope, self._before, self._is_bottom_up
         )
-        return Indexed(self.profiles, self.structure, self.cells, self.choice.width, following)
+        return Indexed(self.members, self.structure, self.cells, self.choice.width, following)
 
     def _repeat(self, step: Any, done: int, last: int) -> None:
         """Call a step until it comes to the end, making room whenever it stops."""
@@ -189,10 +189,10 @@ class ProfileIndexes(IndexFrame):
     # -- changes -----------------------------------------------------------------------------
 
     def _leave(self, slots: np.ndarray) -> None:
-        """Remove profiles of slots from the indexes."""
-        inside = slots[slots < len(self._profile_of)]
-        chosen = self._profile_of[inside]
-        self._profile_of[inside] = -1
+        """Remove subscriptions of slots from the indexes."""
+        inside = slots[slots < len(self._member_of)]
+        chosen = self._member_of[inside]
+        self._member_of[inside] = -1
         chosen = chosen[chosen >= 0]
         leave(self._indexed(), chosen)
         self._n_dead += len(chosen)
@@ -217,7 +217,7 @@ class ProfileIndexes(IndexFrame):
         """
         if self.structure.count[NODES] > self._most_nodes:
             self.structure = renewed(
-                self.structure, self.choice.n_lists, self.profiles.listed, self._before
+                self.structure, self.choice.n_lists, self.members.listed, self._before
             )
             self._most_nodes = SPARE_NODES + 3 * int(self.structure.count[NODES])
 

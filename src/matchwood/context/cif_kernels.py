@@ -8,19 +8,19 @@ import numpy as np
 
 from matchwood.context.agile_kernels import probe, probe_size
 from matchwood.context.leaf_kernels import Hulls, is_decided, lead
+from matchwood.context.member_kernels import MATCH, N_LOOSE, N_MEMBERS, Members, test
 from matchwood.context.policy_kernels import DECAY, P_UPDATES, P_WRONG, SAMPLE, ask
-from matchwood.context.profile_kernels import MATCH, N_LOOSE, N_PROFILES, Profiles, test
 from matchwood.context.update_kernels import FALSE_POSITIVES
 from matchwood.index.stabbing.marker_kernels import Structure
 from matchwood.kernel.jit import kernel, part, prefetch
 from matchwood.kernel.verify_kernels import Posted, finish_event, post_event
 
 SPARSE = 32
-"""From one candidate in so many profiles on, candidates are put in order."""
+"""From one candidate in so many subscriptions on, candidates are put in order."""
 
 IN_ORDER = 4
-"""From one found entry in so many profiles on, K(i) of all profiles are read in order instead: to
-follow a chain of markers costs as much an entry as to read ranges that lie side by side."""
+"""From one found entry in so many subscriptions on, K(i) of all of them are read in order instead:
+to follow a chain of markers costs as much an entry as to read ranges that lie side by side."""
 
 NOTHING, FALSE_POSITIVE, FIND = range(3)
 """What searches note for the policy: nothing, false positives, or these and what was found."""
@@ -34,9 +34,9 @@ class Search(NamedTuple):
 
     clock: np.ndarray  # int64[1], counts events that were probed
     key: np.ndarray  # int64[lists, 3], key that an event has for an index; its clock; is it this
-    seen: np.ndarray  # uint8[profiles], indexes that found each, see `_merge`
-    found: np.ndarray  # int32[profiles], entries that one index found
-    candidates: np.ndarray  # int32[profiles]
+    seen: np.ndarray  # uint8[subscriptions], indexes that found each, see `_merge`
+    found: np.ndarray  # int32[subscriptions], entries that one index found
+    candidates: np.ndarray  # int32[subscriptions]
     tested: np.ndarray  # int64[1], predicates tested of the event at hand
     noted: np.ndarray  # int32[, 2], for `absorb_notes`: e of a false positive, ~e of a find; event
     count: np.ndarray  # int64[3], N_NOTED, N_EVENTS, N_WRONG
@@ -82,14 +82,14 @@ class Lists(NamedTuple):
     """Which indexes an event is looked up in."""
 
     of_attr: np.ndarray  # int32[attributes], the index on an attribute, -1: none
-    every: int  # the index of profiles on the context alone, which every event asks; -1: none
-    width: int  # indexes that a profile is in, at most
+    every: int  # the index of subscriptions on the context alone, which every event asks; -1: none
+    width: int  # indexes that a subscription is in, at most
 
 
 class Filter(NamedTuple):
-    """What a search reads: profiles, their indexes, and the values they refer to."""
+    """What a search reads: subscriptions, their indexes, and the values they refer to."""
 
-    profiles: Profiles
+    members: Members
     s: Structure
     cells: np.ndarray
     lists: Lists
@@ -103,11 +103,11 @@ def _list_of(lists, attr):
 
 @part
 def _ask(x, k, key, base, n, search):
-    """Count the profiles that an index finds under a key; candidates are those found often enough.
+    """Count the subscriptions that an index finds under a key; those found often are candidates.
 
     Returns how many candidates there are then.
     """
-    need, width = x.profiles.need, x.lists.width
+    need, width = x.members.need, x.lists.width
     seen, found, candidates = search.seen, search.found, search.candidates
     n_found = probe(x.s, k, key, found, np.int64(0))
     if x.notes == FIND and search.clock[0] % SAMPLE == 0:
@@ -144,7 +144,7 @@ def _pose(x, events, e, search):
 @part
 def _is_found(x, e, search):
     """Whether the event's key is in K(e): 1 or 0, without a jump that could be guessed wrong."""
-    k, held = np.int64(x.profiles.listed[e]), x.s.range
+    k, held = np.int64(x.members.listed[e]), x.s.range
     key = search.key[k, 0]
     return np.int64(held[e, 0] <= key) & np.int64(key <= held[e, 1]) & search.key[k, 2]
 
@@ -152,11 +152,11 @@ def _is_found(x, e, search):
 @part
 def _read_in_order(x, search):
     """The candidates that `_ask` of all indexes would find, in order, from K(i) of every entry."""
-    need, width, n_profiles = x.profiles.need, x.lists.width, x.profiles.count[N_PROFILES]
+    need, width, n_members = x.members.need, x.lists.width, x.members.count[N_MEMBERS]
     for k in range(len(search.key)):
         search.key[k, 2] = search.key[k, 1] == search.clock[0]
     n = np.int64(0)
-    for p in range(n_profiles):
+    for p in range(n_members):
         e = p * width
         found = _is_found(x, e, search)
         if width == 2:  # a loop of one turn costs as much as the turn
@@ -167,7 +167,7 @@ def _read_in_order(x, search):
         search.candidates[n] = p
         n += np.int64(found >= need[p]) & np.int64(need[p] > 0)
     if x.notes == FIND and search.clock[0] % SAMPLE == 0:
-        _note_found(x, n_profiles * width, search)
+        _note_found(x, n_members * width, search)
     return n
 
 
@@ -185,13 +185,13 @@ def _note_found(x, n_entries, search):
 
 @part
 def _merge(x, events, e, search):
-    """Candidates of the posted event: profiles that all their indexes have found, and the loose.
+    """Candidates of the posted event: what all its indexes have found, and the loose.
 
     `seen` counts, above a base that rises from event to event, so it is cleared once in 31.  Many
     candidates are read off it in order: testing them then runs through memory, not across it.
     Where indexes would find very many, as they do after escalations, they are not asked.
     """
-    profiles, lists = x.profiles, x.lists
+    members, lists = x.members, x.lists
     clock, seen, candidates = search.clock, search.seen, search.candidates
     clock[0] += 1  # an event that has to be repeated counts anew
     if clock[0] % 31 == 0:
@@ -199,8 +199,8 @@ def _merge(x, events, e, search):
             seen[p] = 0
     base = 8 * (clock[0] % 31)
     n, n_asked = np.int64(0), np.int64(0)
-    need = profiles.need
-    if _pose(x, events, e, search) * IN_ORDER > profiles.count[N_PROFILES]:
+    need = members.need
+    if _pose(x, events, e, search) * IN_ORDER > members.count[N_MEMBERS]:
         n = _read_in_order(x, search)
     else:
         for entry in range(events.start[e], events.start[e + 1]):
@@ -211,25 +211,25 @@ def _merge(x, events, e, search):
         if lists.every >= 0:
             n = _ask(x, np.int64(lists.every), np.int64(0), base, n, search)
             n_asked += 1
-        if n * SPARSE > profiles.count[N_PROFILES]:
+        if n * SPARSE > members.count[N_MEMBERS]:
             n = 0
-            for p in range(profiles.count[N_PROFILES]):
+            for p in range(members.count[N_MEMBERS]):
                 if need[p] > 0 and seen[p] >= base + need[p]:
                     candidates[n] = p
                     n += 1
-    for i in range(profiles.count[N_LOOSE]):
-        p = profiles.loose[i]
-        if profiles.slot[p] >= 0:
+    for i in range(members.count[N_LOOSE]):
+        p = members.loose[i]
+        if members.slot[p] >= 0:
             candidates[n] = p
             n += 1
     return n, n_asked
 
 
 @part
-def _all(profiles, candidates):
+def _all(members, candidates):
     n = np.int64(0)
-    for p in range(profiles.count[N_PROFILES]):
-        if profiles.slot[p] >= 0:
+    for p in range(members.count[N_MEMBERS]):
+        if members.slot[p] >= 0:
             candidates[n] = p
             n += 1
     return n
@@ -249,7 +249,7 @@ def _can_probe(events, e, lists):
 
 @part
 def _failed_entry(entry, p, at, is_tree, n_indexes):
-    """The entry whose leaf decided against a profile, -1 when no index holds that leaf.
+    """The entry whose leaf decided against a subscription, -1 when no index holds that leaf.
 
     Of a tree, whose leaves do not decide alone, the first one.
     """
@@ -261,15 +261,15 @@ def _failed_entry(entry, p, at, is_tree, n_indexes):
 
 
 @part
-def _look_ahead(profiles, cells, candidates, n, i, width):
+def _look_ahead(members, cells, candidates, n, i, width):
     """Ask for what the candidates after this one need: first where it is, then it itself."""
     p = np.int64(candidates[min(i + AHEAD, n - 1)])
-    prefetch(profiles.start, p)
-    prefetch(profiles.row, p)
-    prefetch(profiles.entry, 3 * width * p)
+    prefetch(members.start, p)
+    prefetch(members.row, p)
+    prefetch(members.entry, 3 * width * p)
     p = np.int64(candidates[min(i + AHEAD // 2, n - 1)])
-    prefetch(profiles.leaf, 4 * profiles.start[p])
-    prefetch(cells, 4 * cells.shape[1] * max(np.int64(profiles.row[p]), 0))
+    prefetch(members.leaf, 4 * members.start[p])
+    prefetch(cells, 4 * cells.shape[1] * max(np.int64(members.row[p]), 0))
 
 
 @part
@@ -278,16 +278,16 @@ def _postfilter(x, n, is_probed, event, search, out, used):
 
     A false positive of an index is noted for the policy.
     """
-    profiles, cells, events = x.profiles, x.cells, event.events
+    members, cells, events = x.members, x.cells, event.events
     hulls = Hulls(events.lo, events.hi, event.stamp, event.board)
     candidates, tested = search.candidates, search.tested
-    start, leaf, rows, is_tree = profiles.start, profiles.leaf, profiles.row, profiles.is_tree
+    start, leaf, rows, is_tree = members.start, members.leaf, members.row, members.is_tree
     has_sets = len(events.more) > 0
     n_tested = np.int64(0)
-    is_scattered = 2 * n <= profiles.count[N_PROFILES]
+    is_scattered = 2 * n <= members.count[N_MEMBERS]
     for i in range(n):
         if is_scattered:
-            _look_ahead(profiles, cells, candidates, n, i, x.lists.width)
+            _look_ahead(members, cells, candidates, n, i, x.lists.width)
         p = np.int64(candidates[i])
         first, end, row = start[p], start[p + 1], np.int64(rows[p])
         at = first
@@ -297,12 +297,12 @@ def _postfilter(x, n, is_probed, event, search, out, used):
             n_tested += min(at + 1, end) - first
             is_open = at < end and not is_decided(leaf, at)
         if is_open:
-            at = test(profiles, p, at, cells, event, tested)
+            at = test(members, p, at, cells, event, tested)
         if at == MATCH or at == end:
-            out[used] = profiles.slot[p]
+            out[used] = members.slot[p]
             used += 1
         elif is_probed:
-            e = _failed_entry(profiles.entry, p, at, is_tree[p] != 0, x.lists.width)
+            e = _failed_entry(members.entry, p, at, is_tree[p] != 0, x.lists.width)
             if e >= 0:
                 search.count[N_WRONG] += 1
                 if x.notes >= FALSE_POSITIVE:
@@ -324,7 +324,7 @@ def filter_batch(x, search, predicates, batch, output):
         if is_probed:
             n, n_asked = _merge(x, events, e, search)
         else:
-            n = _all(x.profiles, search.candidates)
+            n = _all(x.members, search.candidates)
         if used + n > len(out):
             return e
         search.tested[0] = 0

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from matchwood.context.profile_kernels import MATCH
+from matchwood.context.member_kernels import MATCH
 from matchwood.kernel.jit import kernel, part
 
 NOT_CHOSEN = -1

@@ -1,6 +1,6 @@
 """The five filters: one CIF, five answers to the question what an update does to the indexes.
 
-no_index   there are none: every profile is tested                    section 4.1, figure 3
+no_index   there are none: every subscription is tested                    section 4.1, figure 3
 eager      they follow at once and exactly                            section 4.2, figure 4
 partial    they follow inside a scope; all outside it is tested       section 4.3
 gbu        they follow when a value leaves the box of its leaf        section 4.4
@@ -23,7 +23,7 @@ from matchwood.context.policy_kernels import (
     FIXED,
     P_KIND,
     P_LIMIT,
-    P_PROFILES,
+    P_MEMBERS,
     P_UPDATES,
     RENT,
     RESTLESS,
@@ -101,5 +101,5 @@ class Agile(Cif):
     def _mode_of_updates(self) -> int:
         """Exact where values rest: an escalation would be undone by the events that follow."""
         policy = self._policy
-        is_restless = policy[P_UPDATES] * (1.0 - DECAY) > RESTLESS * policy[P_PROFILES]
+        is_restless = policy[P_UPDATES] * (1.0 - DECAY) > RESTLESS * policy[P_MEMBERS]
         return EAGER if policy[P_KIND] == RENT and not is_restless else AGILE

@@ -1,4 +1,4 @@
-"""Kernel of `gates`: a profile with every test of the event taken to be TRUE."""
+"""Kernel of `gates`: a subscription with every test of the event taken to be TRUE."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from matchwood.context.leaf_kernels import (
     leaf_col,
     leaf_kind,
 )
-from matchwood.context.profile_kernels import FAIL, MATCH
+from matchwood.context.member_kernels import FAIL, MATCH
 from matchwood.kernel.jit import kernel, part
 
 
@@ -34,17 +34,17 @@ def _can_hold(leaf, at, row, cells, predicates):
 
 
 @kernel
-def open_gates(profiles, chosen, cells, predicates, found):
-    """Whether each of the chosen profiles (-1: none) is open."""
+def open_gates(members, chosen, cells, predicates, found):
+    """Whether each of the chosen subscriptions (-1: none) is open."""
     for i in range(len(chosen)):
         if chosen[i] < 0:
             continue
         p = np.int64(chosen[i])
-        first = profiles.start[p]
+        first = members.start[p]
         at = first
         while True:  # conjunctions have jumps too
-            holds = _can_hold(profiles.leaf, at, profiles.row[p], cells, predicates)
-            to = profiles.jump[at, 0 if holds else 1]
+            holds = _can_hold(members.leaf, at, members.row[p], cells, predicates)
+            to = members.jump[at, 0 if holds else 1]
             if to == MATCH or to == FAIL:
                 found[i] = to == MATCH
                 break

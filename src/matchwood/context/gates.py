@@ -1,4 +1,4 @@
-"""Gates: what the context alone says about a profile, whatever the event."""
+"""Gates: what the context alone says about a subscription, whatever the event."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ def are_open(cif: Cif, slots: np.ndarray) -> np.ndarray:
     A subscription that no index holds (it is always or never true) never changes.
     """
     cif.settle()
-    profile_of = cif.profile_of
-    held = slots < len(profile_of)
-    profile = np.where(held, profile_of[np.where(held, slots, 0)], -1)
+    member_of = cif.member_of
+    held = slots < len(member_of)
+    member = np.where(held, member_of[np.where(held, slots, 0)], -1)
     found = np.zeros(len(slots), bool)
-    open_gates(cif.profiles, profile, cif.cells, cif.predicates, found)
+    open_gates(cif.members, member, cif.cells, cif.predicates, found)
     return found

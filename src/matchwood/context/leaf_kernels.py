@@ -1,4 +1,4 @@
-"""Kernels over leaves: the predicates of profiles, tested in the context that a profile refers to.
+"""Kernels over leaves: the predicates of subscriptions, tested in the contexts they refer to.
 
 Layout   leaf   int64[m, 4]    WHAT, packed: see the functions below; LOW, HIGH, REF
          cells  int64[R, C, 4] of context row and column: KEY, SAFE_LO, SAFE_HI, LINK; while a new
@@ -190,7 +190,7 @@ def _in_band(events, entry, key, what, low, high):
     """Whether an entry can be from a value plus `low` to the value plus `high`.
 
     Also for an entry between two keys, lo = hi + 1: lo > c is hi >= c.  No branch for doubles: half
-    of all profiles fail on either side, which no processor can guess.
+    of all subscriptions fail on either side, which no processor can guess.
     """
     if leaf_offset(what) == FLOAT_OFFSET:
         value = float_of(key)

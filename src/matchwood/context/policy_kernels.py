@@ -12,19 +12,19 @@ from matchwood.kernel.jit import part
 ALWAYS, FIXED, AUTO, RENT = range(4)
 """Policies of deescalation; see `cif_config.py`."""
 
-P_KIND, P_LIMIT, P_COUNT, P_UPDATES, P_WRONG, P_ASKED, P_PROFILES = range(7)
+P_KIND, P_LIMIT, P_COUNT, P_UPDATES, P_WRONG, P_ASKED, P_MEMBERS = range(7)
 """Places in the policy's state, float64."""
 
 DECAY = 0.9
 """What an event leaves of the updates and false positives before it: both are recent ones."""
 
 BUSY = 0.02
-"""Updates a profile and message from which an entry that has to escalate leaves its cell in the
-index for a range of its own, which every message reads."""
+"""Updates a subscription and event from which an entry that has to escalate leaves its cell in the
+index for a range of its own, which every event reads."""
 
 RESTLESS = 0.001
-"""Updates a profile and message at which a deescalation has to be earned by the whole rent, and by
-twice the rent at twice as many: it costs as much as a hundred candidates, and does not last."""
+"""Updates a subscription and event at which a deescalation has to be earned by the whole rent, and
+by twice the rent at twice as many: it costs as much as a hundred candidates, and does not last."""
 
 SAMPLE = 8
 """One event in so many counts which entries it has found."""
@@ -45,8 +45,8 @@ many."""
 
 @part
 def _rate(policy):
-    """Recent updates a profile and message."""
-    return policy[P_UPDATES] * (1.0 - DECAY) / policy[P_PROFILES]
+    """Recent updates a subscription and event."""
+    return policy[P_UPDATES] * (1.0 - DECAY) / policy[P_MEMBERS]
 
 
 @part

@@ -53,7 +53,7 @@ from matchwood.context.leaf_kernels import (
     linked_col,
     moved,
 )
-from matchwood.context.profile_kernels import (
+from matchwood.context.member_kernels import (
     ENTRY,
     FREE_LINK,
     LEAF,
@@ -61,7 +61,7 @@ from matchwood.context.profile_kernels import (
     NEXT_LINK,
     PREVIOUS_LINK,
     SIBLING,
-    Profiles,
+    Members,
     entry_range,
 )
 from matchwood.index.stabbing.marker_kernels import MAX_KEY, MIN_KEY, Structure
@@ -69,12 +69,12 @@ from matchwood.kernel.jit import part
 
 
 class Indexed(NamedTuple):
-    """Profiles, the values they refer to, and the indexes that hold their entries."""
+    """Subscriptions, the values they refer to, and the indexes that hold their entries."""
 
-    profiles: Profiles
+    members: Members
     s: Structure
     cells: np.ndarray
-    n_indexes: int  # that a profile is in, at most
+    n_indexes: int  # that a subscription is in, at most
     following: Following
 
 
@@ -121,21 +121,21 @@ def _safe_of_context(leaf, at, key):
 @part
 def _safe(x, at, e, key, row):
     """The keys of a cell for which leaf `at` keeps k(e) inside K(e)."""
-    profiles, s = x.profiles, x.s
-    mode, scope, k = x.following.mode, x.following.scope, np.int64(profiles.listed[e])
-    what = profiles.leaf[at, WHAT]
+    members, s = x.members, x.s
+    mode, scope, k = x.following.mode, x.following.scope, np.int64(members.listed[e])
+    what = members.leaf[at, WHAT]
     if is_of_context(what):
-        return _safe_of_context(profiles.leaf, at, key)
-    if mode >= GBU and profiles.entry[e, 1] > 1:
-        lo, hi = entry_range(profiles, e, x.n_indexes, x.cells)
+        return _safe_of_context(members.leaf, at, key)
+    if mode >= GBU and members.entry[e, 1] > 1:
+        lo, hi = entry_range(members, e, x.n_indexes, x.cells)
         if lo > hi:
             return key, key
-    op, kind, offset = leaf_op(what), leaf_offset(what), profiles.leaf[at, LOW]
+    op, kind, offset = leaf_op(what), leaf_offset(what), members.leaf[at, LOW]
     other = offset
     if leaf_kind(what) == BAND:
-        op, other = EQ, profiles.leaf[at, HIGH]
+        op, other = EQ, members.leaf[at, HIGH]
     first, last = s.range[e, 0], s.range[e, 1]
-    if profiles.is_tree[e // x.n_indexes] != 0 and not (first == MIN_KEY and last == MAX_KEY):
+    if members.is_tree[e // x.n_indexes] != 0 and not (first == MIN_KEY and last == MAX_KEY):
         # What a leaf allows is part of k(e) whatever the others allow: its open side, too.
         if op == NE or (op >= GT and last != MAX_KEY) or (LT <= op <= LE and first != MIN_KEY):
             return key, key
@@ -143,7 +143,7 @@ def _safe(x, at, e, key, row):
         return np.int64(MIN_KEY + 1), np.int64(MAX_KEY)
     if mode == PARTIAL and first == MIN_KEY and last == MAX_KEY:
         # Out of the scope, and it stays so while this leaf alone keeps it out.
-        lo, hi = leaf_range(profiles.leaf, at, row, x.cells)
+        lo, hi = leaf_range(members.leaf, at, row, x.cells)
         if op != GE and op != GT and hi > scope[k, 1] and scope[k, 1] < MAX_KEY - 1:
             return _unmoved(scope[k, 1] + 2, kind, other, False), np.int64(MAX_KEY)
         if op != LE and op != LT and lo < scope[k, 0] and scope[k, 0] > MIN_KEY + 2:
@@ -162,87 +162,87 @@ def _safe(x, at, e, key, row):
 @part
 def refresh(x, row, col):
     """Set the safe range of a cell, from all that is linked to it."""
-    profiles, cells = x.profiles, x.cells
+    members, cells = x.members, x.cells
     lo, hi = np.int64(MIN_KEY), np.int64(MAX_KEY)
     at = cells[row, col, LINK]
     while at >= 0:
-        e = np.int64(profiles.link[at, ENTRY])
-        low, high = _safe(x, profiles.link[at, LEAF], e, cells[row, col, KEY], row)
+        e = np.int64(members.link[at, ENTRY])
+        low, high = _safe(x, members.link[at, LEAF], e, cells[row, col, KEY], row)
         lo, hi = max(lo, low), min(hi, high)
-        at = np.int64(profiles.link[at, NEXT_LINK])
+        at = np.int64(members.link[at, NEXT_LINK])
     cells[row, col, SAFE_LO], cells[row, col, SAFE_HI] = lo, hi
 
 
 @part
 def refresh_entry(x, e):
     """Set the safe ranges of all cells that an entry depends on."""
-    profiles = x.profiles
-    row = profiles.row[e // x.n_indexes]
-    at = np.int64(profiles.entry[e, 2])
+    members = x.members
+    row = members.row[e // x.n_indexes]
+    at = np.int64(members.entry[e, 2])
     while at >= 0:
-        what = profiles.leaf[profiles.link[at, LEAF], WHAT]
+        what = members.leaf[members.link[at, LEAF], WHAT]
         refresh(x, row, linked_col(what))
-        at = np.int64(profiles.link[at, SIBLING])
+        at = np.int64(members.link[at, SIBLING])
 
 
 @part
 def tighten(x, e):
     """Let only the present keys be safe in cells of relations of an entry whose k(e) is empty."""
-    profiles, cells = x.profiles, x.cells
-    row = profiles.row[e // x.n_indexes]
-    at = np.int64(profiles.entry[e, 2])
+    members, cells = x.members, x.cells
+    row = members.row[e // x.n_indexes]
+    at = np.int64(members.entry[e, 2])
     while at >= 0:
-        what = profiles.leaf[profiles.link[at, LEAF], WHAT]
+        what = members.leaf[members.link[at, LEAF], WHAT]
         if not is_of_context(what):
             cell = cells[row, linked_col(what)]
             cell[SAFE_LO], cell[SAFE_HI] = cell[KEY], cell[KEY]
-        at = np.int64(profiles.link[at, SIBLING])
+        at = np.int64(members.link[at, SIBLING])
 
 
 @part
-def link_entry(profiles, cells, e, row):
+def link_entry(members, cells, e, row):
     """Link the cells of an entry's relations to it; there must be room."""
-    first = profiles.entry[e, 0]
-    for at in range(first, first + profiles.entry[e, 1]):
-        what = profiles.leaf[at, WHAT]
+    first = members.entry[e, 0]
+    for at in range(first, first + members.entry[e, 1]):
+        what = members.leaf[at, WHAT]
         if not is_linked(what) or row < 0:
             continue
-        link = profiles.count[FREE_LINK]
+        link = members.count[FREE_LINK]
         if link >= 0:
-            profiles.count[FREE_LINK] = profiles.link[link, NEXT_LINK]
+            members.count[FREE_LINK] = members.link[link, NEXT_LINK]
         else:
-            link = profiles.count[N_LINKS]
-            profiles.count[N_LINKS] += 1
+            link = members.count[N_LINKS]
+            members.count[N_LINKS] += 1
         head = cells[row, linked_col(what), LINK]
-        profiles.link[link, ENTRY] = e
-        profiles.link[link, LEAF] = at
-        profiles.link[link, NEXT_LINK] = head
-        profiles.link[link, PREVIOUS_LINK] = -1
-        profiles.link[link, SIBLING] = profiles.entry[e, 2]
-        profiles.entry[e, 2] = link
+        members.link[link, ENTRY] = e
+        members.link[link, LEAF] = at
+        members.link[link, NEXT_LINK] = head
+        members.link[link, PREVIOUS_LINK] = -1
+        members.link[link, SIBLING] = members.entry[e, 2]
+        members.entry[e, 2] = link
         cells[row, linked_col(what), LINK] = link
         if head >= 0:
-            profiles.link[head, PREVIOUS_LINK] = link
+            members.link[head, PREVIOUS_LINK] = link
 
 
 @part
 def unlink_entry(x, e):
     """Remove all links to an entry."""
-    profiles, cells = x.profiles, x.cells
-    row = profiles.row[e // x.n_indexes]
-    at = np.int64(profiles.entry[e, 2])
+    members, cells = x.members, x.cells
+    row = members.row[e // x.n_indexes]
+    at = np.int64(members.entry[e, 2])
     while at >= 0:
-        col = linked_col(profiles.leaf[profiles.link[at, LEAF], WHAT])
-        after, before = profiles.link[at, NEXT_LINK], profiles.link[at, PREVIOUS_LINK]
+        col = linked_col(members.leaf[members.link[at, LEAF], WHAT])
+        after, before = members.link[at, NEXT_LINK], members.link[at, PREVIOUS_LINK]
         if before >= 0:
-            profiles.link[before, NEXT_LINK] = after
+            members.link[before, NEXT_LINK] = after
         else:
             cells[row, col, LINK] = after
         if after >= 0:
-            profiles.link[after, PREVIOUS_LINK] = before
-        sibling = np.int64(profiles.link[at, SIBLING])
-        profiles.link[at, NEXT_LINK] = profiles.count[FREE_LINK]
-        profiles.count[FREE_LINK] = at
+            members.link[after, PREVIOUS_LINK] = before
+        sibling = np.int64(members.link[at, SIBLING])
+        members.link[at, NEXT_LINK] = members.count[FREE_LINK]
+        members.count[FREE_LINK] = at
         refresh(x, row, col)
         at = sibling
-    profiles.entry[e, 2] = -1
+    members.entry[e, 2] = -1

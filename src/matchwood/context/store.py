@@ -4,7 +4,7 @@ Idea.    A table with a row for every context and a column for every attribute h
          values (`table`).  A subscription is linked to its row; reading a value is one look.
 Source.  Context management of the AGILE paper, section 3.2 and 6.1 (1).
 Differs. Beside each key lies the range it may move in before an index has to know (see
-         `profile_kernels`), so an update that no index cares for touches one cache line.
+         `member_kernels`), so an update that no index cares for touches one cache line.
 Changes. An update that is refused changes nothing.  What an update writes goes through a journal,
          so that the engine can bring it back when it is interrupted (`engine.savepoint`).
 """

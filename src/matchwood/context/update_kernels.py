@@ -21,12 +21,12 @@ from matchwood.context.leaf_kernels import (
     SAFE_HI,
     SAFE_LO,
 )
-from matchwood.context.policy_kernels import AS_PUBLISHED, growth_of
-from matchwood.context.profile_kernels import (
+from matchwood.context.member_kernels import (
     ENTRY,
     NEXT_LINK,
     entry_range,
 )
+from matchwood.context.policy_kernels import AS_PUBLISHED, growth_of
 from matchwood.context.safe_range_kernels import (
     link_entry,
     refresh,
@@ -61,18 +61,18 @@ def make_nodes(s, k, keys, first, before):
 
 @kernel
 def enter(x, first, last):
-    """Put the entries of profiles first..last into the indexes.
+    """Put the entries of subscriptions first..last into the indexes.
 
-    Returns the profile at which the structure was full, or `last`.
+    Returns the subscription at which the structure was full, or `last`.
     """
-    profiles, s, cells, n_indexes = x.profiles, x.s, x.cells, x.n_indexes
+    members, s, cells, n_indexes = x.members, x.s, x.cells, x.n_indexes
     mode, scope = x.following.mode, x.following.scope
     for p in range(first, last):
         for e in range(p * n_indexes, (p + 1) * n_indexes):
-            if profiles.entry[e, 1] == 0:
+            if members.entry[e, 1] == 0:
                 continue
-            k = np.int64(profiles.listed[e])
-            lo, hi = entry_range(profiles, e, n_indexes, cells)
+            k = np.int64(members.listed[e])
+            lo, hi = entry_range(members, e, n_indexes, cells)
             take_out(s, e)
             if not has_room(s, MOST_MARKERS):
                 return p
@@ -81,8 +81,8 @@ def enter(x, first, last):
             elif not put(s, k, e, lo, hi, x.following.before):
                 return p
         for e in range(p * n_indexes, (p + 1) * n_indexes):
-            if profiles.entry[e, 1] > 0 and profiles.entry[e, 2] < 0:
-                link_entry(profiles, cells, e, profiles.row[p])
+            if members.entry[e, 1] > 0 and members.entry[e, 2] < 0:
+                link_entry(members, cells, e, members.row[p])
                 refresh_entry(x, e)
     return last
 
@@ -91,17 +91,17 @@ def enter(x, first, last):
 def box_entries(x, first, last, level):
     """GBU: move entries, all of which are in the indexes, to the boxes around them.
 
-    Returns the profile at which the structure was full, or `last`.
+    Returns the subscription at which the structure was full, or `last`.
     """
-    profiles, s, n_indexes = x.profiles, x.s, x.n_indexes
+    members, s, n_indexes = x.members, x.s, x.n_indexes
     for p in range(first, last):
         for e in range(p * n_indexes, (p + 1) * n_indexes):
-            if profiles.entry[e, 1] == 0:
+            if members.entry[e, 1] == 0:
                 continue
-            k = np.int64(profiles.listed[e])
+            k = np.int64(members.listed[e])
             if not has_room(s, MOST_MARKERS):
                 return p
-            lo, hi = entry_range(profiles, e, n_indexes, x.cells)
+            lo, hi = entry_range(members, e, n_indexes, x.cells)
             if lo <= hi:
                 take_out(s, e)
                 put_boxed(s, k, e, lo, hi, level)
@@ -111,39 +111,39 @@ def box_entries(x, first, last, level):
 
 @kernel
 def leave(x, chosen):
-    """Remove profiles from the indexes."""
-    profiles = x.profiles
+    """Remove subscriptions from the indexes."""
+    members = x.members
     for p in chosen:
         for k in range(x.n_indexes):
             e = np.int64(p) * x.n_indexes + k
-            if profiles.entry[e, 1] > 0:
+            if members.entry[e, 1] > 0:
                 take_out(x.s, e)
                 unlink_entry(x, e)
-        profiles.slot[p] = -1
+        members.slot[p] = -1
 
 
 @part
 def _follow(x, row, col, policy, work):
     """Bring all entries of a cell up to date; False when there is no room."""
-    profiles, has_moved = x.profiles, False
+    members, has_moved = x.members, False
     at = x.cells[row, col, LINK]
     while at >= 0:
-        e = np.int64(profiles.link[at, ENTRY])
-        lo, hi = entry_range(profiles, e, x.n_indexes, x.cells)
-        growth = growth_of(policy, profiles.spent[e])
-        done = update(x.s, np.int64(profiles.listed[e]), e, lo, hi, x.following, growth)
+        e = np.int64(members.link[at, ENTRY])
+        lo, hi = entry_range(members, e, x.n_indexes, x.cells)
+        growth = growth_of(policy, members.spent[e])
+        done = update(x.s, np.int64(members.listed[e]), e, lo, hi, x.following, growth)
         if done == FULL:
             return False
         if done == MOVED:
-            profiles.wrong[e] = 0
-            profiles.spent[e] = 0
+            members.wrong[e] = 0
+            members.spent[e] = 0
             work[ESCALATED] += 1
             work[WIDENED] += growth > AS_PUBLISHED
             refresh_entry(x, e)  # this cell, too
             has_moved = True
-        elif lo > hi and profiles.entry[e, 1] > 1:
+        elif lo > hi and members.entry[e, 1] > 1:
             tighten(x, e)
-        at = np.int64(profiles.link[at, NEXT_LINK])
+        at = np.int64(members.link[at, NEXT_LINK])
     if not has_moved:
         refresh(x, row, col)
     return True
@@ -197,13 +197,13 @@ def deescalate_entries(x, chosen, first, is_whole, work):
     """Deescalate entries chosen[first:], to k(e) itself if `is_whole`; returns where the structure
     was full, or their number.
     """
-    profiles, s = x.profiles, x.s
+    members, s = x.members, x.s
     for i in range(first, len(chosen)):
         e = np.int64(chosen[i])
-        if profiles.entry[e, 1] == 0 or profiles.slot[e // x.n_indexes] < 0:
+        if members.entry[e, 1] == 0 or members.slot[e // x.n_indexes] < 0:
             continue
-        lo, hi = entry_range(profiles, e, x.n_indexes, x.cells)
-        k, before = np.int64(profiles.listed[e]), x.following.before
+        lo, hi = entry_range(members, e, x.n_indexes, x.cells)
+        k, before = np.int64(members.listed[e]), x.following.before
         if is_exact(s, k, e, lo, hi):
             continue
         if not deescalate(s, k, e, lo, hi, before, is_whole):

@@ -6,8 +6,8 @@
     others     ──────────────────────────          one search
 
 Idea.    What is linked to no context that changes is found by one search of all events.  The rest
-         is tested for every event, with a copy of a profile for each version of its context; what
-         holds counts for the events of that version.  No index follows meanwhile.
+         is tested for every event, with a copy of a subscription for each version of its context;
+         what holds counts for the events of that version.  No index follows meanwhile.
 Cost.    Events times copies, each a short test; so windows are cut where that grows (`MOST_TESTS`).
 """
 
@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from matchwood.context.cif_kernels import NOTHING, Filter, Lists, filter_batch
-from matchwood.context.profile_kernels import N_PROFILES, Profiles
+from matchwood.context.member_kernels import N_MEMBERS, Members
 from matchwood.context.table import KEY
 from matchwood.index.core.protocol import Hits
 
@@ -46,19 +46,19 @@ class _Timed(NamedTuple):
 
 
 class Versions:
-    """The profiles of an index by the contexts that they are linked to, as they are now."""
+    """The subscriptions of an index by the contexts that they are linked to, as they are now."""
 
     def __init__(self, index: Cif, store: ContextStore) -> None:
         self._index, self._store = index, store
-        profiles, self.made_for = index.profiles, index.layout_version
-        rows = profiles.row[: int(profiles.count[N_PROFILES])]
-        is_linked = (profiles.slot[: len(rows)] >= 0) & (rows >= 0)
+        members, self.made_for = index.members, index.layout_version
+        rows = members.row[: int(members.count[N_MEMBERS])]
+        is_linked = (members.slot[: len(rows)] >= 0) & (rows >= 0)
         linked = np.flatnonzero(is_linked)
-        self._profiles = linked[np.argsort(rows[linked], kind="stable")]
-        self._start = np.searchsorted(rows[self._profiles], np.arange(store.n_rows + 1))
+        self._members = linked[np.argsort(rows[linked], kind="stable")]
+        self._start = np.searchsorted(rows[self._members], np.arange(store.n_rows + 1))
 
     def n_copies(self, updates: Updates) -> int:
-        """How many profiles are linked to the contexts of updates, at every mention."""
+        """How many subscriptions are linked to the contexts of updates, at every mention."""
         rows = [self._store.known_row(context) for context, _ in updates]
         return sum(self._n_linked(row) for row in rows if row is not None)
 
@@ -85,8 +85,8 @@ class Versions:
         event, copy = _events_of(found), found.slots
         at = version[copy]
         holds = (timed.first[at] <= event) & (event < timed.last[at])
-        slots = self._index.profiles.slot[chosen]
-        is_changed = np.zeros(len(self._index.profile_of), bool)
+        slots = self._index.members.slot[chosen]
+        is_changed = np.zeros(len(self._index.member_of), bool)
         is_changed[slots] = True
         stays = ~is_changed[hits.slots]
         events_of_all = np.concatenate([_events_of(hits)[stays], event[holds]])
@@ -129,10 +129,10 @@ class Versions:
         return _Timed(np.array(rows, np.int64), np.array(first), np.array(last), cells)
 
     def _copies(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The profiles that are linked to rows, and the number of the row that each is for."""
+        """The subscriptions that are linked to rows, and the number of the row that each is for."""
         begin, size = self._start[rows], self._start[rows + 1] - self._start[rows]
         version = np.repeat(np.arange(len(rows)), size)
-        return self._profiles[np.repeat(begin, size) + _counted(size)], version
+        return self._members[np.repeat(begin, size) + _counted(size)], version
 
     def _search(
         self,
@@ -142,13 +142,13 @@ class Versions:
         events: EventBatch,
         scratch: Scratch,
     ) -> Hits:
-        """Test copies of profiles, each in the row of its version; slots are numbers of copies."""
-        index, p, n = self._index, self._index.profiles, len(chosen)
+        """Test copies of members, each in the row of its version; slots are numbers of copies."""
+        index, p, n = self._index, self._index.members, len(chosen)
         size = p.start[chosen + 1] - p.start[chosen]
         leaves = np.repeat(p.start[chosen], size) + _counted(size)
         count = np.zeros_like(p.count)
-        count[N_PROFILES] = n
-        copies = Profiles(
+        count[N_MEMBERS] = n
+        copies = Members(
             leaf=p.leaf[leaves], jump=p.jump[leaves],
             start=np.concatenate([np.zeros(1, np.int64), np.cumsum(size)]),
             slot=np.arange(n, dtype=np.int32), row=version.astype(np.int32),

@@ -1,6 +1,6 @@
-"""Profiles: expressions compiled for testing in their contexts, grouped by the indexes' attributes.
+"""Members: subscriptions compiled for testing in contexts, grouped by the indexes' attributes.
 
-The layout is in `profile_kernels`.  Compiling goes in two steps: leaves as they stand in the
+The layout is in `member_kernels`.  Compiling goes in two steps: leaves as they stand in the
 expressions (`Compiled`), from which statistics can be taken, then the order that puts the leaves of
 the chosen attributes first.
 """
@@ -36,7 +36,7 @@ from matchwood.context.leaf_kernels import (
     word_offset,
     word_op,
 )
-from matchwood.context.profile_kernels import FAIL, MATCH, N_LEAVES, N_LOOSE, N_PROFILES, Profiles
+from matchwood.context.member_kernels import FAIL, MATCH, N_LEAVES, N_LOOSE, N_MEMBERS, Members
 from matchwood.context.store import ContextStore
 from matchwood.encode.attribute import Attribute
 from matchwood.encode.expression_kernels import CONJUNCTION, TREE
@@ -66,7 +66,7 @@ class Compiled(NamedTuple):
     """Leaves of some expressions, in their own order."""
 
     slots: np.ndarray
-    profile: np.ndarray  # int64[m]: number of the expression among `slots`
+    member: np.ndarray  # int64[m]: number of the expression among `slots`
     leaf: np.ndarray
     jump: np.ndarray  # -1, -1 in conjunctions
     index_attr: np.ndarray  # int32[m]
@@ -76,7 +76,7 @@ class Compiled(NamedTuple):
     def is_of_context(self) -> np.ndarray:
         """Which leaves of conjunctions are on one value of the context alone."""
         kind = word_kind(self.leaf[:, WHAT])
-        found: np.ndarray = np.isin(kind, (VALUE, ABSENCE)) & ~self.is_tree[self.profile]
+        found: np.ndarray = np.isin(kind, (VALUE, ABSENCE)) & ~self.is_tree[self.member]
         return found
 
 
@@ -139,7 +139,7 @@ def compile_slots(table: ExpressionTable, slots: np.ndarray, meaning: Meanings) 
     first, second = parts
     return Compiled(
         np.concatenate([first.slots, second.slots]),
-        np.concatenate([first.profile, second.profile + len(first.slots)]),
+        np.concatenate([first.member, second.member + len(first.slots)]),
         np.concatenate([first.leaf, second.leaf]),
         np.concatenate([first.jump, second.jump]),
         np.concatenate([first.index_attr, second.index_attr]),
@@ -182,8 +182,8 @@ def _compile(
     index_attr[:] = meaning.index_attr[attr]
     is_full = (leaf[:, 1] == MIN_KEY) & (leaf[:, 2] == MAX_KEY) & ~meaning.is_relation[attr]
     index_attr[is_full] = NO_INDEX_ATTR
-    profile = np.repeat(np.arange(len(slots)), np.diff(records.start))
-    compiled = Compiled(slots, profile, leaf, jump, index_attr, np.full(len(slots), is_tree))
+    member = np.repeat(np.arange(len(slots)), np.diff(records.start))
+    compiled = Compiled(slots, member, leaf, jump, index_attr, np.full(len(slots), is_tree))
     return compiled if is_tree else _banded(compiled)
 
 
@@ -192,10 +192,10 @@ def _banded(compiled: Compiled) -> Compiled:
     what = compiled.leaf[:, WHAT]
     is_bound = (word_kind(what) == RELATION) & (word_offset(what) != PLAIN)
     same = without_op(what)
-    order = np.lexsort((what, same, compiled.profile))
+    order = np.lexsort((what, same, compiled.member))
     first, second = order[:-1], order[1:]
     pairs = is_bound[first] & is_bound[second] & (same[first] == same[second])
-    pairs &= compiled.profile[first] == compiled.profile[second]
+    pairs &= compiled.member[first] == compiled.member[second]
     pairs &= (word_op(what[first]) == LE) & (word_op(what[second]) == GE)
     if not pairs.any():
         return compiled
@@ -205,16 +205,16 @@ def _banded(compiled: Compiled) -> Compiled:
     kept = np.ones(len(what), bool)
     kept[upper] = False
     return compiled._replace(
-        profile=compiled.profile[kept],
+        member=compiled.member[kept],
         leaf=compiled.leaf[kept],
         jump=compiled.jump[kept],
         index_attr=compiled.index_attr[kept],
     )
 
 
-def no_profiles() -> Profiles:
+def no_members() -> Members:
     """Room for a few."""
-    return Profiles(
+    return Members(
         leaf=np.empty((64, 4), np.int64),
         jump=np.empty((64, 2), np.int32),
         start=np.zeros(17, np.int64),
@@ -233,18 +233,18 @@ def no_profiles() -> Profiles:
 
 
 def append(
-    profiles: Profiles, compiled: Compiled, choice: Choice, store: ContextStore | None
-) -> Profiles:
-    """Profiles with those of `compiled` after them; `choice` says which indexes there are."""
-    n_old, m_old, _, _, n_loose, _ = profiles.count.tolist()
+    members: Members, compiled: Compiled, choice: Choice, store: ContextStore | None
+) -> Members:
+    """Subscriptions with those of `compiled` after them; `choice` says which indexes there are."""
+    n_old, m_old, _, _, n_loose, _ = members.count.tolist()
     n, n_indexes = len(compiled.slots), choice.width
-    n_own = np.bincount(compiled.profile, minlength=n)  # without copies
+    n_own = np.bincount(compiled.member, minlength=n)  # without copies
     compiled, rank, listed, need = _placed(compiled, choice)
     m = len(compiled.leaf)
     is_of_context = compiled.is_of_context
     # stable: a tree's own leaves stay; of an entry, tests of the event come first
-    order = np.lexsort((is_of_context, rank, compiled.profile))
-    rank, owner = rank[order], compiled.profile[order]
+    order = np.lexsort((is_of_context, rank, compiled.member))
+    rank, owner = rank[order], compiled.member[order]
     sizes = np.bincount(owner, minlength=n)
     starts = np.concatenate([[0], np.cumsum(sizes)])
     is_held = (rank >= 0) & (rank < n_indexes)
@@ -253,7 +253,7 @@ def append(
     kind = word_kind(compiled.leaf[order, WHAT])
     is_relation = ((kind == RELATION) | (kind == BAND) | is_of_context[order]) & is_held
 
-    p = _with_room(profiles, n, m, n_indexes, int(is_relation.sum()), int((need == 0).sum()))
+    p = _with_room(members, n, m, n_indexes, int(is_relation.sum()), int((need == 0).sum()))
     p.leaf[m_old : m_old + m] = compiled.leaf[order]
     p.jump[m_old : m_old + m] = _jumps(compiled, order, owner, starts)
     p.start[n_old : n_old + n + 1] = m_old + starts
@@ -272,7 +272,7 @@ def append(
         p.spent[n_old * n_indexes : (n_old + n) * n_indexes] = 0
     loose = n_old + np.flatnonzero(need == 0)
     p.loose[n_loose : n_loose + len(loose)] = loose
-    p.count[N_PROFILES], p.count[N_LEAVES] = n_old + n, m_old + m
+    p.count[N_MEMBERS], p.count[N_LEAVES] = n_old + n, m_old + m
     p.count[N_LOOSE] = n_loose + len(loose)
     return p
 
@@ -283,13 +283,13 @@ class Placed(NamedTuple):
     compiled: Compiled  # leaves of trees that entries have are there twice
     rank: np.ndarray  # by leaf: its entry, `width` for none; -1 of a tree's own ones
     listed: np.ndarray  # int32[n, width], by entry: its index
-    need: np.ndarray  # by profile: indexes that find it when it matches
+    need: np.ndarray  # by subscription: indexes that find it when it matches
 
 
 def _placed(compiled: Compiled, choice: Choice) -> Placed:
-    """Which indexes hold each profile."""
+    """Which indexes hold each subscription."""
     n, m, width = len(compiled.slots), len(compiled.leaf), choice.width
-    is_tree = compiled.is_tree[compiled.profile]
+    is_tree = compiled.is_tree[compiled.member]
     rank = np.where(is_tree, -1, width)
     listed, need = np.zeros((n, width), np.int32), np.zeros(n, np.int64)
     if not width:
@@ -299,8 +299,8 @@ def _placed(compiled: Compiled, choice: Choice) -> Placed:
     first = int(np.searchsorted(is_tree, True))  # conjunctions come first
     if first == m:
         return Placed(compiled, rank, listed, need)
-    t = int(compiled.profile[first])
-    start = np.searchsorted(compiled.profile, np.arange(t, n + 1))
+    t = int(compiled.member[first])
+    start = np.searchsorted(compiled.member, np.arange(t, n + 1))
     position = np.full(m, NOT_CHOSEN, np.int64)
     by_score = np.empty(choice.n_lists, np.int64)
     by_score[np.argsort(-choice.score, kind="stable")] = np.arange(choice.n_lists)
@@ -308,7 +308,7 @@ def _placed(compiled: Compiled, choice: Choice) -> Placed:
     cover_trees(compiled.jump, lists, start, by_score, position, listed[t:], need[t:], scratch)
     copied = np.flatnonzero(position >= 0)
     compiled = compiled._replace(
-        profile=np.concatenate([compiled.profile, compiled.profile[copied]]),
+        member=np.concatenate([compiled.member, compiled.member[copied]]),
         leaf=np.concatenate([compiled.leaf, compiled.leaf[copied]]),
         jump=np.concatenate([compiled.jump, np.full((len(copied), 2), FAIL, np.int32)]),
         index_attr=np.concatenate([compiled.index_attr, compiled.index_attr[copied]]),
@@ -332,7 +332,7 @@ def _place_conjunctions(
     width = choice.width
     held = np.flatnonzero(lists >= 0)
     pairs, which = np.unique(
-        compiled.profile[held] * choice.n_lists + lists[held], return_inverse=True
+        compiled.member[held] * choice.n_lists + lists[held], return_inverse=True
     )
     owner, of_pair = pairs // choice.n_lists, pairs % choice.n_lists
     order = np.lexsort((of_pair, -choice.score[of_pair], owner))
@@ -344,9 +344,9 @@ def _place_conjunctions(
     np.add.at(need, owner[kept], 1)
     is_of_context = compiled.is_of_context
     if choice.every >= 0:
-        alone = np.intersect1d(compiled.profile[is_of_context], np.flatnonzero(need == 0))
+        alone = np.intersect1d(compiled.member[is_of_context], np.flatnonzero(need == 0))
         listed[alone, 0], need[alone] = choice.every, 1
-    rank[is_of_context & (need[compiled.profile] > 0)] = 0
+    rank[is_of_context & (need[compiled.member] > 0)] = 0
 
 
 def _rows(store: ContextStore | None, slots: np.ndarray) -> np.ndarray:
@@ -370,14 +370,14 @@ def _jumps(
     return jump
 
 
-def _with_room(p: Profiles, n: int, m: int, n_indexes: int, n_links: int, n_loose: int) -> Profiles:
+def _with_room(p: Members, n: int, m: int, n_indexes: int, n_links: int, n_loose: int) -> Members:
     """Twice what is needed, or exactly that for the first ones."""
-    profiles, leaves, links, _, loose, _ = p.count.tolist()
+    members, leaves, links, _, loose, _ = p.count.tolist()
 
     def size(had: int, needed: int) -> int:
-        return had if needed <= had else needed if not profiles else max(needed, 2 * had)
+        return had if needed <= had else needed if not members else max(needed, 2 * had)
 
-    rows = size(len(p.slot), profiles + n)
+    rows = size(len(p.slot), members + n)
     entries = max(rows * n_indexes, len(p.entry))
     at = size(len(p.leaf), leaves + m)
     return p._replace(
