@@ -11,6 +11,8 @@ from typing import Any
 import pytest
 
 import matchwood as mw
+from matchwood.engine import forks
+from matchwood.engine.access import Access
 
 N_FORKS = 1_000 if os.environ.get("MATCHWOOD_PROFILE") == "long" else 40
 
@@ -86,3 +88,30 @@ def test_a_fork_inside_a_progress_callback_does_not_hang():
     m.add_many([(1, "x = 1")], progress=fork)
     assert codes == [0]
     assert m.match({"x": 1}) == [1]
+
+
+def test_a_fork_while_a_search_asks_another_matcher_does_not_hang(monkeypatch):
+    """As a filter over own attributes does: a matcher of its own, asked inside of a search."""
+    outer, inner = Access(), Access()
+
+    def child() -> bool:
+        signal.alarm(20)
+        monkeypatch.setattr(forks, "_owners", [inner, outer])
+        is_searching = threading.Event()
+
+        def search() -> None:
+            with outer.shared():
+                is_searching.set()
+                time.sleep(0.2)  # the fork has the locks of `inner` now, and wants this one
+                with inner.writing():
+                    pass
+
+        thread = threading.Thread(target=search)
+        thread.start()
+        is_searching.wait()
+        code = run_in_child(lambda: True)
+        thread.join()
+        with inner.writing(), outer.writing():  # both were given back
+            return code == 0
+
+    assert run_in_child(child) == 0

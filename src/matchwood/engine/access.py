@@ -83,7 +83,7 @@ class Access:
         self._is_wanted = False  # a hint alone: if it is wrong, a search goes the longer way
         self._readers: list[weakref.ref[Reader]] = []
         self._free: list[Reader] = []
-        self._held: list[Reader] = []
+        self._held: list[threading.RLock] = []
         self._owner = Reader()
         self._next_breath = 0.0
 
@@ -199,20 +199,26 @@ class Access:
             time.sleep(BREATH)
         self._next_breath = time.monotonic() + BREATHE_EVERY
 
-    def hold(self) -> None:
-        """Take every lock, for a fork."""
-        self._main.acquire()
+    def hold(self, patience: float) -> bool:
+        """Take every lock, for a fork; False, and it has none, if one took more than `patience`."""
+        for lock in self._locks():
+            if not lock.acquire(timeout=patience):
+                self.release()
+                return False
+            self._held.append(lock)
+        return True
+
+    def _locks(self) -> Iterator[threading.RLock]:
+        """All locks, in the order in which they are taken; readers once no change runs."""
+        yield self._main
         for reader in self.readers():
-            reader.lock.acquire()
-            self._held.append(reader)
-        self.contexts.acquire()
+            yield reader.lock
+        yield self.contexts
 
     def release(self) -> None:
         """Give back what `hold` took, in the process that has forked."""
-        self.contexts.release()
         while self._held:
-            self._held.pop().lock.release()
-        self._main.release()
+            self._held.pop().release()
 
     @property
     def _is_reading(self) -> bool:

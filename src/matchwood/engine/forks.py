@@ -9,6 +9,7 @@ change is complete.
 from __future__ import annotations
 
 import os
+import time
 import weakref
 from typing import Protocol
 
@@ -16,8 +17,8 @@ from typing import Protocol
 class Owner(Protocol):
     """What has locks that cover all its state."""
 
-    def hold(self) -> None:
-        """Take all locks."""
+    def hold(self, patience: float) -> bool:
+        """Take all locks, each in so many seconds; False if that failed and none is taken."""
 
     def release(self) -> None:
         """Give them back."""
@@ -25,6 +26,9 @@ class Owner(Protocol):
     def reset(self) -> None:
         """Replace all locks by new, unlocked ones."""
 
+
+PATIENCE = 0.05
+"""Seconds that a fork waits for a lock before it gives back those it has; more each time."""
 
 _owners: weakref.WeakSet[Owner] = weakref.WeakSet()
 _held: list[Owner] = []
@@ -37,9 +41,23 @@ def watch(owner: Owner) -> None:
 
 
 def _before() -> None:
-    for owner in list(_owners):
-        owner.hold()
-        _held.append(owner)
+    """Take the locks of all owners.
+
+    A search of one may ask another (a filter over own attributes), in any order.  So whoever has
+    some of the locks and does not get the next one gives all back, and tries again.
+    """
+    patience = PATIENCE
+    while not all(_take(owner, patience) for owner in list(_owners)):
+        _in_parent()
+        time.sleep(PATIENCE)
+        patience = min(2 * patience, 1.0)
+
+
+def _take(owner: Owner, patience: float) -> bool:
+    if not owner.hold(patience):
+        return False
+    _held.append(owner)
+    return True
 
 
 def _in_parent() -> None:
