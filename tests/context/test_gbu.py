@@ -22,7 +22,7 @@ def run(updates: str, delta: float) -> tuple[Any, list[list[int]]]:
         "context:smoke",
         n_subscriptions=600,
         n_events=40,
-        updates_per_member=1e5,
+        updates_per_profile=1e5,
         delta=delta,
         selectivity=(0.05, 0.1, *[0.9] * 6),
     )

@@ -23,7 +23,7 @@ def workload(updates: float) -> Context:
         "context:smoke",
         n_subscriptions=400,
         n_events=60,
-        updates_per_member=updates,
+        updates_per_profile=updates,
         selectivity=(0.05, 0.1, *[0.9] * 6),
     )
     assert isinstance(found, Context)
