@@ -142,6 +142,10 @@ def have_database(log: Log, database: Any) -> None:
 
 
 def plan_parts(m: Matcher) -> None:
-    """Plan how all parts of the view read dicts, so that one event goes the compiled way."""
-    for part in m._view.searched:
-        make_plans(part.store.attributes)
+    """Plan how all parts of the view read dicts, so that one event goes the compiled way.
+
+    As a search does, with the view's lock if it has one: a change would write to what is read here.
+    """
+    with m._reading() as view:
+        for part in view.searched:
+            make_plans(part.store.attributes)
