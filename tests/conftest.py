@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 sys.dont_write_bytecode = False
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
+# Tests end processes and never the machine: what a file was given is there without its disk.
+os.fsync = lambda _: None
+
 gc.disable()  # until everything is imported and collected, of which nothing is garbage
 
 # Levels of skip lists are random in each process; work counters have to be the same in every run.

@@ -6,15 +6,14 @@ import json
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
+from commands import call
 from matchwood import Matcher
 from matchwood.bench.engine import cases
 from matchwood.bench.engine.contest import WORKLOADS, ratio
 from matchwood.bench.engine.goals import BY_KEY, GOALS
 from matchwood.bench.engine.runner import CASES, run_engine
 from matchwood.bench.goals import AnswersDiffer
-from matchwood.cli.app import app
 from matchwood.errors import MatchwoodError
 
 
@@ -28,7 +27,7 @@ def test_rows_have_names_of_their_own_and_ratios_a_goal() -> None:
 @pytest.mark.slow
 def test_the_command_prints_a_histogram_of_searches(tmp_path: Path) -> None:
     command = ["bench", "run", "--suite", "engine", "--case", "live", "--out"]
-    done = CliRunner().invoke(app, [*command, str(tmp_path / "found.json")])
+    done = call(*command, tmp_path / "found.json")
     assert done.exit_code == 0, done.output
     assert "searches by duration" in done.output
     data = json.loads((tmp_path / "found.json").read_text())
@@ -36,7 +35,7 @@ def test_the_command_prints_a_histogram_of_searches(tmp_path: Path) -> None:
     (histogram,) = data["histograms"]
     assert sum(histogram["quiet"]) > 0
     assert sum(histogram["changing"]) > 0
-    assert "engine: auto against the best" in CliRunner().invoke(app, ["bench", "list"]).output
+    assert "engine: auto against the best" in call("bench", "list").output
 
 
 def test_a_wrong_answer_leaves_no_times(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

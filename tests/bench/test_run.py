@@ -132,6 +132,7 @@ def test_a_wrong_answer_ends_the_run_without_a_result(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_an_answer_that_changes_while_timed_ends_the_run(tmp_path: Path) -> None:
     with pytest.raises(WrongAnswers, match="matches in every pass"):
         run_suite(suite('{index = "tiring"}'), "smoke", tmp_path, extra_indexes={"tiring": Tiring})
@@ -148,6 +149,7 @@ def test_deletions_are_timed_and_checked(tmp_path: Path) -> None:
         run_suite(keeps, "smoke", tmp_path, extra_indexes={"keeps": KeepsDeleted})
 
 
+@pytest.mark.slow
 def test_an_index_may_be_built_by_insertion_and_see_fewer_events(tmp_path: Path) -> None:
     chosen = suite('{index = "scan", build = "insert", chunk = 300, events = 5}')
     (case,) = run_suite(chosen, "smoke", tmp_path).data["cases"]
@@ -166,6 +168,7 @@ def test_an_index_that_cannot_take_a_workload_is_skipped(tmp_path: Path) -> None
     assert report.data["cases"][0]["answers"]["events"] == 4
 
 
+@pytest.mark.slow
 def test_passes_stop_when_their_time_is_used_up(tmp_path: Path) -> None:
     report = run_suite(suite(preset="seconds = 0.0000001"), "smoke", tmp_path)
     assert len(report.data["cases"][0]["indexes"][0]["times"]) == 1

@@ -7,15 +7,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
 
+from commands import call
 from matchwood.bench.goals import LEAST, AnswersDiffer, agree
 from matchwood.bench.speed import user_cases
 from matchwood.bench.speed.goals import BY_KEY, GOALS
 from matchwood.bench.speed.index_cases import distinct
 from matchwood.bench.speed.runner import CASES, run_speed
 from matchwood.bench.speed.user_cases import texts_of
-from matchwood.cli.app import app
 from matchwood.encode.events import EventBatch
 from matchwood.errors import MatchwoodError
 
@@ -32,14 +31,14 @@ def test_a_goal_is_met_on_the_better_side() -> None:
 @pytest.mark.slow
 def test_the_command_prints_before_goal_and_now(tmp_path: Path) -> None:
     command = ["bench", "run", "--suite", "speed", "--case", "small", "--out"]
-    done = CliRunner().invoke(app, [*command, str(tmp_path / "found.json")])
+    done = call(*command, tmp_path / "found.json")
     assert done.exit_code == 0, done.output
     assert "before" in done.output
     (row,) = json.loads((tmp_path / "found.json").read_text())["rows"]
     assert row["key"] == "small"
     assert row["now"] > 0
     assert row["is_met"] is None  # a smoke run judges nothing
-    assert "speed: what a user waits for" in CliRunner().invoke(app, ["bench", "list"]).output
+    assert "speed: what a user waits for" in call("bench", "list").output
 
 
 def test_a_wrong_answer_leaves_no_times(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

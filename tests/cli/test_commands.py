@@ -7,18 +7,12 @@ import os
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
-from typer.testing import CliRunner
 
-from matchwood.cli.app import app
+from commands import call
 
 SRC = Path(__file__).parents[2] / "src"
-
-
-def call(*words: object, **more: Any) -> Any:
-    return CliRunner().invoke(app, [str(word) for word in words], **more)
 
 
 def run(*words: str) -> subprocess.CompletedProcess[str]:

@@ -9,11 +9,10 @@ import sys
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
 import matchwood as mw
+from commands import call
 from matchwood.cli import demo_job
-from matchwood.cli.app import app
 from matchwood.cli.demo_check import matches_in_sqlite
 from matchwood.workload.bookshop import Bookshop
 
@@ -48,7 +47,7 @@ def test_sqlite_and_the_matcher_agree() -> None:
 
 
 def test_the_demo_shows_figures_a_picture_and_reasons() -> None:
-    result = CliRunner().invoke(app, SMALL)
+    result = call(*SMALL)
     assert result.exit_code == 0, result.stderr
     for words in (
         "subscriptions added",
@@ -62,7 +61,7 @@ def test_the_demo_shows_figures_a_picture_and_reasons() -> None:
 
 
 def test_the_demo_gives_machines_the_same_figures() -> None:
-    found = json.loads(CliRunner().invoke(app, [*SMALL, "--json"]).stdout)
+    found = json.loads(call(*SMALL, "--json").stdout)
     assert (found["subscriptions"], found["events"]) == (600, 300)
     assert found["check"] | {"matches": 0} == {
         "against": "SQLite", "pairs": 180_000, "matches": 0, "differences": 0,
@@ -72,7 +71,7 @@ def test_the_demo_gives_machines_the_same_figures() -> None:
 
 def test_a_wrong_answer_ends_with_1(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(demo_job, "matches_in_sqlite", lambda texts, _: [{0}] * len(texts))
-    result = CliRunner().invoke(app, SMALL)
+    result = call(*SMALL)
     assert result.exit_code == 1
     assert "differ" in result.stderr
 

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 from typer.main import get_command
-from typer.testing import CliRunner
 
+from commands import call
 from matchwood.cli.app import app
 
 DOC = (Path(__file__).parents[2] / "docs" / "cli.md").read_text(encoding="utf-8")
@@ -52,7 +52,7 @@ def test_documented_options_are_the_real_ones(name: str) -> None:
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_help_shows_every_option(name: str) -> None:
-    shown = CliRunner().invoke(app, [*name.split()[1:], "--help"], env={"COLUMNS": "200"})
+    shown = call(*name.split()[1:], "--help", env={"COLUMNS": "200"})
     assert shown.exit_code == 0
     assert options(COMMANDS[name]) <= set(re.findall(r"--[\w-]+", shown.stdout))
 
@@ -85,7 +85,7 @@ def test_examples_print_what_is_shown(
     monkeypatch.chdir(tmp_path)
     for name, text in FILES.items():
         (tmp_path / name).write_text(text, encoding="utf-8")
-    result = CliRunner().invoke(app, shlex.split(command))
+    result = call(*shlex.split(command))
     assert result.exit_code in (0, 1), result.stderr
     assert isinstance(result.exception, (SystemExit, type(None)))
     if printed != "...\n":

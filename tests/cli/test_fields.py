@@ -10,10 +10,9 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from typer.testing import CliRunner
 
 import matchwood as mw
-from matchwood.cli.app import app
+from commands import call
 
 ROWS = [
     {"id": 1, "expr": "price < 9", "priority": 1, "attributes": {"city": "Rome"}, "payload": [1]},
@@ -33,10 +32,6 @@ EVENTS = [
     {"event_id": 4, "price": 5, "filter": 7},
     {"event_id": 5, "price": 50},
 ]
-
-
-def call(*words: object, text: str | None = None) -> Any:
-    return CliRunner().invoke(app, [str(word) for word in words], input=text)
 
 
 def lines(rows: list[dict[str, Any]]) -> str:
@@ -184,27 +179,27 @@ def test_a_filter_that_could_mean_an_attribute_is_refused(folder: Path) -> None:
 def test_other_commands_take_fields_contexts_and_standard_input(folder: Path) -> None:
     rows = lines(ROWS)
     found = call("explain", "--subscriptions", "-", "--id", 3, "--contexts", "values.jsonl",
-                 "--event", '{"price": 7}', text=rows)  # fmt: skip
+                 "--event", '{"price": 7}', input=rows)  # fmt: skip
     assert found.exit_code == 0, found.stderr
     assert "3 matches" in found.stdout
-    found = call("verify", "-", "offers.jsonl", "--contexts", "values.jsonl", "--json", text=rows)
+    found = call("verify", "-", "offers.jsonl", "--contexts", "values.jsonl", "--json", input=rows)
     assert found.exit_code == 0, found.stderr
     assert json.loads(found.stdout)["difference"] is None
-    found = call("verify", "wishes.jsonl", "-", text=lines(EVENTS))
+    found = call("verify", "wishes.jsonl", "-", input=lines(EVENTS))
     assert "indexes and scan agree" in found.stdout
-    found = call("stats", "-", "--json", text=rows)
+    found = call("stats", "-", "--json", input=rows)
     assert json.loads(found.stdout)["subscriptions"] == 6
-    found = call("validate", "-", "--json", text=rows)
+    found = call("validate", "-", "--json", input=rows)
     assert found.exit_code == 1
     assert [each["id"] for each in json.loads(found.stdout)["errors"]] == [6, 7, 9]
 
 
 def test_standard_input_may_hold_csv(folder: Path) -> None:
     text = 'id,expr,priority\n1,"price < 9 AND x IN (1, 2)",5\n2,price <,1\n3,price < 7,9\n'
-    found = call("match", "-", "offers.jsonl", "--limit", 1, text=text)
+    found = call("match", "-", "offers.jsonl", "--limit", 1, input=text)
     assert parsed(found.stdout)[0] == {"event": 1, "subscription": 3}
-    found = call("validate", "-", "--json", text=text)
+    found = call("validate", "-", "--json", input=text)
     assert [(each["id"], each["file_line"]) for each in json.loads(found.stdout)["errors"]] == [
         (2, 3)
     ]
-    assert call("validate", "-", text="price < 9\nid = 3\n").exit_code == 0
+    assert call("validate", "-", input="price < 9\nid = 3\n").exit_code == 0

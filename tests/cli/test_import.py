@@ -6,20 +6,14 @@ import csv
 import gzip
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
-from typer.testing import CliRunner
 
-from matchwood.cli.app import app
+from commands import call
 
 PATTERN = {"source": ["aws.ec2"], "detail": {"state": [{"anything-but": "running"}]}}
 SHORT = ("--no-arrays", "--typed")
 TEXT = "source = 'aws.ec2' AND detail.state <> 'running'"
-
-
-def call(*words: object, **more: Any) -> Any:
-    return CliRunner().invoke(app, [str(word) for word in words], **more)
 
 
 def table(rows: list[list[str]]) -> str:

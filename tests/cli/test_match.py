@@ -13,10 +13,9 @@ import pyarrow.csv
 import pyarrow.feather
 import pyarrow.parquet as pq
 import pytest
-from typer.testing import CliRunner
 
 import matchwood as mw
-from matchwood.cli.app import app
+from commands import call
 from matchwood.engine.formats import files
 
 WISHES = [
@@ -33,10 +32,6 @@ OFFERS: list[dict[str, Any]] = [
     {"price": 100, "zip": "00123", "used": False},
 ]
 PAIRS = [(0, 1), (1, 2), (1, 4), (2, 3), (2, 4), (3, 5)]
-
-
-def call(*words: object) -> Any:
-    return CliRunner().invoke(app, [str(word) for word in words])
 
 
 def match(folder: Path, subscriptions: str, events: str, out: str, *more: str) -> Any:

@@ -15,10 +15,9 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from typer.testing import CliRunner
 
+from commands import call
 from matchwood.cli import match_choice, match_spark
-from matchwood.cli.app import app
 
 ROOT = Path(__file__).parents[2]
 WISHES = "id,expr\ncheap,price < 20\ndear,price >= 20\n"
@@ -27,10 +26,6 @@ LINES = [
     '{"event": 7, "subscription": "cheap"}',
     '{"event": "x", "subscription": "dear"}',
 ]
-
-
-def call(*words: object, **more: Any) -> Any:
-    return CliRunner().invoke(app, [str(word) for word in words], **more)
 
 
 @pytest.fixture

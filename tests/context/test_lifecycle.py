@@ -119,6 +119,7 @@ class Model:
         self.check_contexts()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("index", INDEXES)
 def test_subscriptions_and_contexts_may_come_change_and_go_in_any_order(index: str) -> None:
     for seed in range(RUNS):

@@ -47,6 +47,7 @@ def world(random: Random, index: str) -> tuple[mw.Matcher, dict[int, dict[str, A
     return matcher, values
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("most", [0, 40, 2**16])
 @pytest.mark.parametrize("index", ["auto", "agile", "eager", "no_index"])
 def test_what_holds_between_changes_is_what_holds_one_after_the_other(index, most, monkeypatch):

@@ -46,6 +46,7 @@ def test_changes_searches_and_merges_read_no_text_of_a_computed_attribute_again(
     assert n_read() == 0
 
 
+@pytest.mark.slow
 def test_a_snapshot_is_read_once(tmp_path, n_read):
     m = mw.Matcher()
     m.add_many(texts("saved"))

@@ -13,10 +13,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from typer.testing import CliRunner
 
 import matchwood as mw
-from matchwood.cli.app import app
+from commands import call
 from matchwood.encode.entry_events import EntryEvents
 from matchwood.lang.cells import read_cell
 
@@ -253,7 +252,7 @@ def run(folder: Path, subscriptions: str, events: str) -> tuple[list[Any], list[
     out = folder / "out.jsonl"
     words = ["match", "--local", "--subscriptions", subscriptions, "--events", events]
     words += ["--out", out]
-    result = CliRunner().invoke(app, [str(folder / w) if "." in str(w) else str(w) for w in words])
+    result = call(*(folder / w if "." in str(w) else w for w in words))
     assert result.exit_code == 0, result.output
     rows = [json.loads(line) for line in out.read_text().splitlines()]
     problems = folder / "out.jsonl.errors.jsonl"

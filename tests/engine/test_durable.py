@@ -286,6 +286,7 @@ def test_a_newer_log_and_a_torn_one_are_errors(tmp_path: Path) -> None:
     mw.Matcher.open(tmp_path / "torn").close()
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 def test_a_forked_child_may_match_and_not_change_nor_hold_the_folder(tmp_path: Path) -> None:
     m = filled(tmp_path / "f")

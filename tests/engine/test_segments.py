@@ -30,6 +30,7 @@ def test_segments_answer_in_the_order_of_addition():
     agree(m, model)
 
 
+@pytest.mark.slow
 def test_random_changes_agree_with_a_dict():
     for seed in range(6):
         rng = Random(seed)

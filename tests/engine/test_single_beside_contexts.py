@@ -128,6 +128,7 @@ def test_a_wrong_event_beside_contexts_is_said() -> None:
     assert m.match({"a": 1, "b": 1}) == ["plain", "linked"]
 
 
+@pytest.mark.slow
 def test_an_exception_in_the_compiled_way_leaves_the_answers_as_they_were() -> None:
     m, held = world(7, 50)
     rng = random.Random(7)

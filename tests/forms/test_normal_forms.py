@@ -207,6 +207,7 @@ def test_the_estimate_of_terms_is_exact():
     assert f"limit={2**n}" in str(caught.value)
 
 
+@pytest.mark.slow
 def test_a_hopeless_dnf_is_refused_before_it_is_tried():
     pairs = [Or((Comparison(f"x{i}", "=", 1), Comparison(f"y{i}", "=", 1))) for i in range(5_000)]
     with pytest.raises(ExpansionError) as caught:

@@ -9,11 +9,10 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from typer.testing import CliRunner
 
 import matchwood as mw
+from commands import call
 from matchwood.cli import demo_spark
-from matchwood.cli.app import app
 from spark import context_logs
 from spark.bookshop_frames import flat, shop, text
 from spark.logs import committed, dead_letters, write_cuts
@@ -21,10 +20,6 @@ from spark.logs import committed, dead_letters, write_cuts
 pytestmark = pytest.mark.spark
 
 TEXTS, EVENTS = shop(1500, 80)
-
-
-def call(*arguments: object):
-    return CliRunner().invoke(app, [str(each) for each in arguments])
 
 
 def written(folder: Path) -> set[tuple[int, int]]:

@@ -226,6 +226,14 @@ def test_tasks_build_segments_of_ranges(spark, tmp_path: Path, monkeypatch) -> N
     assert half.errors.count() == 150
 
 
+@pytest.mark.parametrize(
+    ("n", "n_cores", "expected"),
+    [(50_000, 64, 1), (1_000_000, 1, 1), (1_300_000, 2, 2), (1_000_000, 64, 3), (4_000_000, 2, 4)],
+)
+def test_an_index_has_as_few_segments_as_building_allows(n, n_cores, expected) -> None:
+    assert segment_build.n_segments(n, n_cores) == expected
+
+
 def test_old_versions_and_files_of_rows_are_removed(spark, tmp_path: Path, monkeypatch) -> None:
     monkeypatch.setattr(indexes, "_KEPT", 2)
     monkeypatch.setattr(indexes, "_HOUR", -1)

@@ -18,7 +18,11 @@ from matchwood.workload import (
     wide_events,
 )
 
-NAMES = [f"{each.name}:{preset}" for each in list_workloads() for preset in each.presets]
+NAMES = [
+    pytest.param(f"{each.name}:{preset}", marks=[] if preset == "smoke" else [pytest.mark.slow])
+    for each in list_workloads()
+    for preset in each.presets
+]
 
 
 @pytest.fixture(params=NAMES)
@@ -44,6 +48,7 @@ def test_the_seed_changes_the_rows(workload: Workload) -> None:
     assert rows(workload.events(0, 50)) != rows(other.events(0, 50))
 
 
+@pytest.mark.slow
 def test_an_empty_slice_has_the_same_columns(workload: Workload) -> None:
     for make in (workload.subscriptions, workload.events):
         assert make(7, 7).schema.equals(make(0, 7).schema)

@@ -163,6 +163,7 @@ def test_a_file_of_the_contest_has_queries_and_documents(tmp_path: Path) -> None
 # ── ads ─────────────────────────────────────────────────────────────────────────────────────────
 
 
+@pytest.mark.slow
 def test_ads_have_the_published_sizes() -> None:
     workload = find_workload("ads:default")
     assert workload.n_subscriptions == 3_000_000

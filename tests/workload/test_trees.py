@@ -168,6 +168,7 @@ def test_ad_trees_share_as_figure_7_says():
     assert pytest.approx([68.76, 2.88]) == [SHARING[0], SHARING[-1]]
 
 
+@pytest.mark.slow
 def test_ad_trees_share_their_predicates_once_encoded():
     workload = find_workload("ad_trees:small", n_subscriptions=30_000, population=30_000)
     loaded = load_subscriptions(workload)

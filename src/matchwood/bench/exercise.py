@@ -44,7 +44,8 @@ SETTINGS: dict[str, list[dict[str, Any]]] = {
     "agile": [{"policy": "always"}, {"policy": "auto"}, {"policy": "rent", "rent": 1}],
     "be_tree": [{"max_cap": 2, "rank_window": 1.0}],
     "op_index": [{"sorting": "always"}],
-    "pst_bloom": [{"space_size": 1, "max_spaces": 4, "max_records": 2, "learn_every": 1}],
+    "pst_bloom": [{"space_size": 1, "max_spaces": 4, "max_records": 2, "learn_every": 1},
+                  {"signatures": "leaves", "leaf_bits": 64}],
     "pst_hash": [{"n_access": 1, "max_records": 1, "learn_every": 1}],
     "vcr": [{"decomposition": "simple", "lists": "table", "cells": (4, 4)},
             {"decomposition": "overlapped", "lists": "hash", "cells": (8, 2), "sides": (2, 2)},
@@ -54,6 +55,7 @@ SETTINGS: dict[str, list[dict[str, Any]]] = {
 
 CONTEXT_SETTINGS = [
     {"structure": "hash_table"}, {"structure": "search_tree"}, {"structure": "interval_skip_list"},
+    {"merge": "bitmap"},
 ]  # fmt: skip
 
 
@@ -172,6 +174,7 @@ def _stabbing() -> None:
     from matchwood.index.stabbing.interval_skip_list_kernels import LEVELS
 
     measure(200, 50, repetitions=1)
+    _tries()
     intervals = IntervalSkipList()
     intervals.make_node(5, 2)
     for i in range(200):
@@ -190,8 +193,21 @@ def _stabbing() -> None:
         renewed(agile.structure, 1, listed, np.zeros(LEVELS, np.int64))
 
 
+def _tries() -> None:
+    """PS-Trees of elements; their events are counted."""
+    from matchwood.index.stabbing.ps_tree import TRIE, PSTree
+
+    tree = PSTree(TRIE)
+    for i in range(60):
+        tree.insert(i, [(3 * i, 3 * i + 40)])
+    tree.stab(np.arange(50), counts=True)
+    for i in range(50):
+        tree.delete(i, [(3 * i, 3 * i + 40)])
+
+
 def _workload(name: str) -> None:
-    """The first rows of a workload, loaded, and its last rows."""
+    """The first rows of a workload, loaded, and its last rows; what is measured of it."""
+    from matchwood.workload.ad_trees import AdTrees
     from matchwood.workload.context import Context, Walk
     from matchwood.workload.loading import load_events, load_subscriptions
 
@@ -199,5 +215,7 @@ def _workload(name: str) -> None:
     load_events(workload, load_subscriptions(workload, last=300).attributes)
     workload.subscriptions(workload.n_subscriptions - 20, workload.n_subscriptions)
     workload.events(0, 20)
+    if isinstance(workload, AdTrees):
+        workload.sharing()
     if isinstance(workload, Context):
         Walk(workload).steps(0, 50)

@@ -35,6 +35,7 @@ import numpy as np
 from matchwood.engine import forks
 from matchwood.errors import MatchwoodError
 from matchwood.index.core.scratch import Scratch
+from matchwood.kernel.deferred import may_compile
 from matchwood.kernel.verify_kernels import COUNTERS
 
 if TYPE_CHECKING:
@@ -86,10 +87,13 @@ class Access:
         self._held: list[threading.RLock] = []
         self._owner = Reader()
         self._next_breath = 0.0
+        self._notes_users = may_compile()
+        self._users: set[int] = set()  # threads that have searched or changed the matcher
 
     @contextmanager
     def shared(self, is_guarded: bool = True) -> Iterator[Reader]:
         """For a search; if the view is guarded no change runs meanwhile."""
+        self._note_user()
         if self._is_reading:  # a search inside of one, which keeps changes away from both
             reader, is_own = Reader(), False
             if not is_guarded:
@@ -115,6 +119,8 @@ class Access:
         it.  The caller sets and resets `view`, and gives the reader back unless something was
         raised.  None: there is no free one.
         """
+        if self._notes_users:
+            self._note_user()
         try:
             return self._free.pop()
         except IndexError:
@@ -127,6 +133,7 @@ class Access:
     @contextmanager
     def writing(self) -> Iterator[None]:
         """For a change: no other change runs meanwhile."""
+        self._note_user()
         if not _is_held(self._main) and self._is_reading:
             raise MatchwoodError(
                 "expected events that leave the matcher alone, found ones that change it while "
@@ -161,8 +168,13 @@ class Access:
 
     @property
     def is_served(self) -> bool:
-        """Whether a search of another thread is possible: threads run, and someone has searched."""
-        return bool(self._readers) and threading.active_count() > 1
+        """Whether another thread that runs has used the matcher; known where kernels compile."""
+        others = self._users.copy() - {threading.get_ident()}
+        return bool(others) and any(each.ident in others for each in threading.enumerate())
+
+    def _note_user(self) -> None:
+        if self._notes_users:
+            self._users.add(threading.get_ident())
 
     @property
     def is_idle(self) -> bool:

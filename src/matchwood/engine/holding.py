@@ -238,14 +238,12 @@ class Holding(Gathering, Durability):
                     yield view
 
     def _rehearse(self, bound: bool = False) -> None:
-        """Compile what a change needs, before it takes the locks that searches wait for.
+        """Compile what a change needs, before it takes locks that others wait for.
 
         bound  the change, or search, is one of contexts
         """
         view, access = self._view, self._access
-        if not may_compile() or not (bound or view.is_guarded):
-            return
-        if access.is_served and not access.is_mine:
+        if may_compile() and access.is_served and not access.is_mine:
             from matchwood.engine.rehearsal import rehearse
 
             kind, routing = cast("type[Matcher]", type(self)), view.head.routing

@@ -33,6 +33,16 @@ def kept(found: Found, keep: np.ndarray) -> Found:
     return found._replace(offsets=ends[found.offsets], slots=found.slots[keep])
 
 
+def joined_warnings(parts: Sequence[dict[int, list[EventError]]]) -> dict[int, list[EventError]]:
+    """What failed for each event in any of several parts, each problem once."""
+    warnings: dict[int, list[EventError]] = {}
+    for part in parts:
+        for e, each in part.items():
+            known = {str(one) for one in warnings.setdefault(e, [])}
+            warnings[e] += [one for one in each if str(one) not in known]
+    return warnings
+
+
 class Later:
     """Ids that are looked up when they are asked for.
 

@@ -1,9 +1,10 @@
 """Rehearsal: all verbs of a matcher on little data, so that its kernels are compiled.
 
 Where the package has no kernels that fit, they compile at their first use, which takes seconds.  A
-change of a guarded view holds the locks of all its searches (`access`): they would wait for the
-compiler.  So a matcher that several threads use rehearses before its first change: a private
-matcher of the same index and settings goes through all verbs once, while no lock is held.
+change holds the lock of changes, and one of a guarded view those of all its searches (`access`):
+others would wait for the compiler.  So a matcher that several threads use rehearses before its
+first change: a private matcher of the same index and settings goes through all verbs once, while no
+lock is held.
 
 bench/exercise.py, which finds what is compiled ahead, consists of the same calls.
 """

@@ -3,8 +3,9 @@
     index = Index.build(subscriptions, events)
     events.withColumn("found", index.match(struct("price", "genre")))
 
-    found.subscription_ids   array of ids, null where there is an error
-    found.error              what is wrong with the event, else null
+    found.subscription_ids   array of ids, null for a bad event
+    found.error              what is wrong with the event, or which computed attributes failed
+                             for it (then there is a list, too); else null
 
 Why.     A column function keeps all columns of the events and works wherever Spark takes a column:
          streaming DataFrames with any sink, SQL views, pipelines.
@@ -236,14 +237,22 @@ def match_structs(
     if not parts:
         return pa.array([], pa.list_(out)), pa.array([], pa.string())
     table = pa.Table.from_batches(parts).combine_chunks()
-    errors = table.column("error").combine_chunks()
-    messages = errors.field("message").cast(pa.string())
     lists = table.column("subscription_ids").combine_chunks()
-    is_good = errors.is_null()
-    nothing = pa.nulls(len(table), lists.type)
-    return _chosen(is_good, lists, nothing), _chosen(
-        is_good, pa.nulls(len(table), pa.string()), messages
+    return lists_and_messages(lists, table.column("error").combine_chunks())
+
+
+def lists_and_messages(lists: pa.Array, errors: pa.Array) -> tuple[pa.Array, pa.Array]:
+    """Lists, null for bad events, and messages, null where nothing is wrong.
+
+    An event of which a computed attribute failed has both.
+    """
+    import pyarrow.compute as pc
+
+    messages = _chosen(
+        errors.is_null(), pa.nulls(len(errors), pa.string()), errors.field("message")
     )
+    is_bad = pc.and_(errors.is_valid(), pc.equal(errors.field("of"), "event")).fill_null(False)
+    return _chosen(is_bad, pa.nulls(len(lists), lists.type), lists), messages
 
 
 def _chosen(condition: pa.Array, yes: pa.Array, no: pa.Array) -> pa.Array:

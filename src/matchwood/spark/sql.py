@@ -5,7 +5,8 @@
     SELECT matchwood_holds('price < 20', struct(price)) FROM offers
 
 Workers read the snapshot by its path, so it lies where all of them can.  A bad event has a row
-with its error and no list.
+with its error and no list; one of which a computed attribute failed has
+both.
 """
 
 from __future__ import annotations
@@ -15,14 +16,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from matchwood.engine.matcher import Matcher
 from matchwood.errors import EventError, StorageError
 from matchwood.spark.column_types import types_of_arrow
-from matchwood.spark.index import located, match_structs
+from matchwood.spark.index import lists_and_messages, located, match_structs
 from matchwood.spark.shapes import read_events, shape_of_arrow
-from matchwood.spark.worker import Times, match_parts, opened, refuse_nameless
+from matchwood.spark.worker import OUT, Times, match_parts, opened, refuse_nameless
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -54,8 +54,8 @@ def match_udf(snapshot: str, subscription_id: str = "bigint") -> Any:
     from pyspark.sql.types import ArrayType, LongType, StringType
 
     def found(event: pa.Array) -> pa.Array:
-        lists, errors = match_structs(located(snapshot), event, subscription_id)
-        return pc.if_else(errors.is_null(), lists, None)
+        lists, _ = match_structs(located(snapshot), event, subscription_id)
+        return lists
 
     found.__annotations__ = {"event": pa.Array, "return": pa.Array}
     # as an object: pipelines may not ask Spark what a text means while they are defined
@@ -81,13 +81,8 @@ class MatchFunction:
         event_ids = batch.column(EVENT_ID)
         refuse_nameless(events.errors, event_ids)
         for found in match_parts(matcher, ids, event_ids, events, Times()):
-            error = found.column("error")
-            message = error.field("message") if error.null_count < len(error) else None
-            messages = pa.nulls(len(error), pa.string()) if message is None else message
-            yield pa.table(
-                [found.column("event_id"), found.column("subscription_ids"), messages],
-                names=["event_id", "subscription_ids", "error"],
-            )
+            lists, messages = lists_and_messages(found.column(1), found.column(2))
+            yield pa.table([found.column(0), lists, messages], names=OUT)
 
 
 def holds(expr: pa.Array, event: pa.Array) -> pa.Array:

@@ -20,6 +20,7 @@ from matchwood.encode.attributes import Attributes
 from matchwood.encode.events import EncodedEvents, encode_events
 from matchwood.encode.leaves import LeafBatch
 from matchwood.engine.input.parsing import parse_texts
+from matchwood.engine.matcher import Matcher
 from matchwood.errors import SchemaError
 from matchwood.lang.names import is_context
 from matchwood.lang.scalars import attributes_of, is_computed, tree_of
@@ -130,6 +131,24 @@ class UsedNames:
             self.found.update(attributes_of(tree_of(_plain(name))))
             self._kinds.setdefault(name, set()).update(each.kinds)
         return encode_events(attributes, [])
+
+
+class _Computes:
+    """Given to `Matcher.encode` in place of events: whether an attribute is computed."""
+
+    def __init__(self) -> None:
+        self.found = False
+
+    def encode_entries(self, attributes: Attributes) -> EncodedEvents:
+        self.found = self.found or any(map(is_computed, attributes.by_name))
+        return encode_events(attributes, [])
+
+
+def computes(matcher: Matcher) -> bool:
+    """Whether subscriptions have computed attributes, which may fail for an event."""
+    asked = _Computes()
+    matcher.encode(asked)
+    return asked.found
 
 
 def columns_of(used: Collection[str], events: StructType, others: Sequence[str] = ()) -> list[str]:

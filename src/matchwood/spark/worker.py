@@ -26,6 +26,7 @@ from matchwood.engine.answers.choices import Choice as EngineChoice
 from matchwood.engine.input.fields import read_columns
 from matchwood.engine.input.loading import field_columns
 from matchwood.engine.matcher import Matcher
+from matchwood.engine.matches import Found
 from matchwood.engine.snapshots.versions import generation_of, is_version, load_version
 from matchwood.errors import EventError, MatchwoodError, StorageError
 from matchwood.spark.choices import EVERYTHING, Choice, add_problems
@@ -39,6 +40,8 @@ from matchwood.spark.unknown_names import Names, parse_known
 
 MATCHES_AT_ONCE = 2_000_000
 """Matches that a worker holds at a time, about; events are matched in parts of such a size."""
+
+OUT = ["event_id", "subscription_ids", "error"]
 
 FIRST_PART = 256
 """Events of the first part, before anything is known of how much they match."""
@@ -159,31 +162,13 @@ def match_batches(job: MatchJob, batches: Iterator[pa.RecordBatch]) -> Iterator[
         refuse_nameless(events.errors, event_ids)
         times.lap("encode")
         if job.encode_only:
-            yield _bad_rows(event_ids, events, ids.type)
+            yield bad_batch(event_ids, events, ids.type)
         else:
             choice = partial(job.choice.part, filters)
             parts = match_parts(matcher, ids, event_ids, events, times, choice, pace)
-            yield from _with_columns(_with_failed(parts, events), kept)
+            yield from _with_columns(parts, kept)
     if job.profile is not None:
         times.save(Path(job.profile))
-
-
-def _with_failed(
-    parts: Iterator[pa.RecordBatch], events: EncodedEvents
-) -> Iterator[pa.RecordBatch]:
-    """Parts of a batch where the events of which a computed attribute failed say so."""
-    at = 0
-    for part in parts:
-        n = part.num_rows
-        rows = [row for row in events.warnings if at <= row < at + n and row not in events.errors]
-        if rows:
-            names = python_values(part.column("event_id"))
-            errors = part.column("error").to_pylist()
-            for row in rows:
-                errors[row - at] = failed_row(names[row - at], events.warnings[row])
-            part = part.set_column(2, "error", pa.array(errors, ERROR_TYPE))
-        at += n
-        yield part
 
 
 def _with_columns(
@@ -231,8 +216,7 @@ def match_parts(
         lists = pa.ListArray.from_arrays(
             pa.array(found.offsets.astype(np.int32)), ids.take(pa.array(found.slots))
         )
-        errors = [found.errors.get(row) for row in range(until - at)] if found.errors else None
-        out = out_batch(event_ids.slice(at, until - at), lists, errors)
+        out = out_batch(event_ids.slice(at, until - at), lists, found)
         times.lap("emit")
         yield out
         times.lap("write")
@@ -248,41 +232,48 @@ def cut(events: EncodedEvents, first: int, last: int) -> EncodedEvents:
         batch.attr[inside], batch.lo[inside], batch.hi[inside],
     )  # fmt: skip
     errors = {row - first: error for row, error in events.errors.items() if first <= row < last}
+    failed = {row - first: each for row, each in events.warnings.items() if first <= row < last}
     others = tuple([cut(each, first, last) for each in events.others])
-    return events._replace(batch=part, errors=errors, others=others)
+    return events._replace(batch=part, errors=errors, warnings=failed, others=others)
 
 
 def out_batch(
-    event_ids: pa.Array, lists: pa.Array, errors: Sequence[Exception | None] | None
+    event_ids: pa.Array, lists: pa.Array, problems: EncodedEvents | Found | None
 ) -> pa.RecordBatch:
-    n = len(event_ids)
-    if errors is None:
-        bad = pa.nulls(n, ERROR_TYPE)
-    else:
-        rows = zip(python_values(event_ids), errors, strict=True)
-        bad = pa.array(
-            [None if error is None else error_row("event", id_, error) for id_, error in rows],
-            ERROR_TYPE,
-        )
+    """Events, their lists, and error rows of those that are bad or of which a computed attribute
+    failed.
+    """
+    errors = pa.nulls(len(event_ids), ERROR_TYPE)
+    if problems is not None and (problems.errors or problems.warnings):
+        found = error_rows(event_ids, problems)
+        errors = pa.array([found.get(row) for row in range(len(event_ids))], ERROR_TYPE)
+    return pa.RecordBatch.from_arrays([event_ids, lists, errors], names=OUT)
+
+
+def bad_batch(
+    event_ids: pa.Array, problems: EncodedEvents | Found, item: pa.DataType
+) -> pa.RecordBatch:
+    """The same for events with an error row alone, without lists."""
+    found = error_rows(event_ids, problems)
+    names = event_ids.take(pa.array(list(found), pa.int64()))
+    lists = pa.nulls(len(found), pa.list_(item))
     return pa.RecordBatch.from_arrays(
-        [event_ids, lists, bad], names=["event_id", "subscription_ids", "error"]
+        [names, lists, pa.array(list(found.values()), ERROR_TYPE)], names=OUT
     )
 
 
-def _bad_rows(event_ids: pa.Array, events: EncodedEvents, id_type: pa.DataType) -> pa.RecordBatch:
-    """Events that cannot be read, and those of which a computed attribute failed."""
-    rows = sorted(events.errors.keys() | events.warnings.keys())
-    names = event_ids.take(pa.array(rows, pa.int64()))
-    found = [
-        error_row("event", name, events.errors[row])
-        if row in events.errors
-        else failed_row(name, events.warnings[row])
-        for row, name in zip(rows, python_values(names), strict=True)
-    ]
-    lists = pa.nulls(len(rows), pa.list_(id_type))
-    return pa.RecordBatch.from_arrays(
-        [names, lists, pa.array(found, ERROR_TYPE)], names=["event_id", "subscription_ids", "error"]
-    )
+def error_rows(event_ids: pa.Array, problems: EncodedEvents | Found) -> dict[int, dict[str, Any]]:
+    """Error rows by event: of those that cannot be read, and of those of which a computed
+    attribute failed.
+    """
+    rows = sorted(problems.errors.keys() | problems.warnings.keys())
+    names = python_values(event_ids.take(pa.array(rows, pa.int64())))
+    return {
+        row: error_row("event", name, problems.errors[row])
+        if row in problems.errors
+        else failed_row(name, problems.warnings[row])
+        for row, name in zip(rows, names, strict=True)
+    }
 
 
 def parse_batches(known: Names, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

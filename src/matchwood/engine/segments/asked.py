@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from matchwood.encode.events import EncodedEvents, encode_event, encode_events
 from matchwood.engine.answers.choices import ALL, Choice
-from matchwood.engine.matches import Found, Id, Matches
+from matchwood.engine.matches import Found, Id, Matches, joined_warnings
 from matchwood.engine.segments.single import single_count, single_ids
 from matchwood.engine.segments.view import View, view_of
 
@@ -169,4 +169,5 @@ class Encoding:
         for each in others:
             for event, error in each.errors.items():
                 first.errors.setdefault(event, error)
-        return first._replace(others=tuple(others), view=view)
+        warnings = joined_warnings([first.warnings, *[each.warnings for each in others]])
+        return first._replace(warnings=warnings, others=tuple(others), view=view)

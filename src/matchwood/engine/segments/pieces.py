@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from matchwood.engine.answers.choices import best
-from matchwood.engine.matches import Found, Later, kept
+from matchwood.engine.matches import Found, Later, joined_warnings, kept
 from matchwood.engine.segments.join_kernels import join
 
 if TYPE_CHECKING:
@@ -114,11 +114,7 @@ def joined(pieces: Sequence[Piece], limit: int | None) -> tuple[Found, Sequence[
     all_offsets = np.array([each.offsets for each in founds])
     at = np.empty(len(founds), np.int64)
     join(all_offsets, start, np.concatenate(order), at, offsets, take)
-    warnings: dict[int, list[Any]] = {}
-    for found in founds:
-        for e, each in found.warnings.items():
-            known = {str(one) for one in warnings.setdefault(e, [])}
-            warnings[e] += [one for one in each if str(one) not in known]
+    warnings = joined_warnings([found.warnings for found in founds])
     counters = {name: sum([f.counters[name] for f in founds]) for name in founds[0].counters}
     counters["events"] = founds[0].counters["events"]
     result = Found(offsets, take, errors, counters, warnings)

@@ -14,7 +14,8 @@ what was found there joins what is found here in the others.
 
 What does not fit here is left to the general way (`Matcher.match`), which gives the same answer:
 events that are no dicts of plain values, attributes for which no plan was made yet, an expiry that
-is due, guarded views, an index that has no such step (`IndexFrame.alone`).
+is due, guarded views, an index that has no such step (`IndexFrame.alone`), kernels that cannot be
+called by their addresses (`kernel.chains`).
 """
 
 from __future__ import annotations
@@ -64,11 +65,9 @@ class SingleView:
 
     def _bind(self) -> None:
         """Put the words of all parts side by side."""
-        self._words: np.ndarray | None = None
-        words = [each.words for each in self.parts if each.words is not None]
-        if words and len(words) == len(self.parts):
-            self._start = np.array([0, *accumulate(map(len, words))])
-            self._words = np.array(list(chain.from_iterable(words)))
+        words = [each.words for each in self.parts]
+        self._start = np.array([0, *accumulate(map(len, words))])
+        self._words = np.array(list(chain.from_iterable(words)), np.int64)
 
     @property
     def is_due(self) -> bool:
@@ -102,10 +101,7 @@ class SingleView:
         done, n, enough = 0, len(parts), most
         while True:
             stamp = scratch.next_stamp(n)
-            if self._words is not None:
-                done = search_parts(self._words, self._start, counts, done, stamp, enough)
-            else:
-                done = self._search(done, stamp, enough)
+            done = search_parts(self._words, self._start, counts, done, stamp, enough)
             if done == n:
                 found: list[int] = counts.tolist()
                 return found
@@ -113,17 +109,6 @@ class SingleView:
             self.is_spent |= len(parts[done].out) > KEPT_OUT
             self._bind()
             enough = most - int(counts[:done].sum()) if most else 0
-
-    def _search(self, first: int, stamp: int, most: int) -> int:
-        """What `search_parts` does, call by call."""
-        n, counts = 0, self._counts
-        for i in range(first, len(self.parts)):
-            found = 0 if most and n >= most else self.parts[i].search(stamp + i)
-            counts[i] = found
-            if found < 0:
-                return i
-            n += found
-        return len(self.parts)
 
 
 def _bound_view(view: View, reader: Reader) -> SingleView | None:

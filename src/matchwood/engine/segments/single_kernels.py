@@ -55,6 +55,7 @@ ENDING_WORDS = 2 * (len(Ending._fields) - 1 + len(SortRoom._fields))
 
 @part
 def _end(x):
+    """Put the slots of an event in order, without those that are gone; their number, or FULL."""
     out, counters, work, gone = x.out, x.counters, x.work, x.gone
     n = x.offsets[1]
     if n + len(x.always) > len(out):
@@ -76,12 +77,6 @@ def _end(x):
         n = kept
     arrange_event(out, np.int64(0), n, x.order, x.room)
     return n
-
-
-@kernel
-def end_event(bound):
-    """Put the slots of an event in order, without those that are gone; their number, or FULL."""
-    return _end(_ending_of(bound))
 
 
 @part

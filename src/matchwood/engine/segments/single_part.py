@@ -17,11 +17,9 @@ from matchwood.encode.json.reader import JsonOneByOne, JsonReader
 from matchwood.engine.segments.single_kernels import (
     ENDING,
     ENDING_WORDS,
-    FULL,
     NO_ROOM,
     STEP_WORDS,
     Ending,
-    end_event,
 )
 from matchwood.index.core.query_kernels import ALL_MATCHES, QUERY, Query
 from matchwood.index.core.scratch import Scratch
@@ -68,7 +66,7 @@ class SinglePart:
     # -- binding -----------------------------------------------------------------------------
 
     def _bind(self, scratch: Scratch, room: int) -> bool:
-        """Bind indexes and the end of a search to an output; False where an index has no step."""
+        """Bind indexes and the end of a search to an output; False where that cannot be."""
         self.out = np.empty(room, np.int32)
         offsets = self._offsets = np.zeros(2, np.int64)
         counters = np.zeros(len(COUNTERS), np.int64)
@@ -93,8 +91,12 @@ class SinglePart:
             offsets, self.out, counters, self._work, order, scratch.sort_room(words),
             self.store.routing.always, self.gone,
         )  # fmt: skip
-        self._steps = self._native_steps()
-        self._bind_end()
+        self._ending = Binding(ENDING).of(self._end)
+        steps = self._native_steps()
+        if steps is None:
+            return False
+        self.words = [len(self._searches), *self._ending.tolist(), *steps]
+        """The part as `search_parts` takes it."""
         return True
 
     def _native_steps(self) -> list[int] | None:
@@ -113,13 +115,6 @@ class SinglePart:
         assert len(words) == STEP_WORDS * len(self._searches)
         return words
 
-    def _bind_end(self) -> None:
-        self._ending = Binding(ENDING).of(self._end)
-        self.words: list[int] | None = None
-        """The part as `search_parts` takes it."""
-        if self._steps is not None:
-            self.words = [len(self._searches), *self._ending.tolist(), *self._steps]
-
     def mark(self, gone: np.ndarray, n_gone: int) -> None:
         """Leave out other slots than so far: those that are marked here."""
         if gone is self.gone or not (n_gone or self._n_gone):
@@ -129,11 +124,9 @@ class SinglePart:
             return
         marks = gone if n_gone else _NO_MARKS
         self._end = self._end._replace(gone=marks)
-        if self.words is None:
-            self._bind_end()
-        else:  # after every change of a segment, so only these two words are written
-            self._ending[-2:] = marks.__array_interface__["data"][0], len(marks)
-            self.words[ENDING_WORDS - 1 : ENDING_WORDS + 1] = self._ending[-2:].tolist()
+        # after every change of a segment, so only these two words are written
+        self._ending[-2:] = marks.__array_interface__["data"][0], len(marks)
+        self.words[ENDING_WORDS - 1 : ENDING_WORDS + 1] = self._ending[-2:].tolist()
 
     def make_room(self, status: int, scratch: Scratch) -> None:
         """After a search that ended with FULL or NO_ROOM: bind again, with more memory."""
@@ -194,19 +187,6 @@ class SinglePart:
         if most != self._n_enough:
             self._n_enough = most
             self._most[0] = self._n_gone + most if most else ALL_MATCHES
-
-    def search(self, stamp: int) -> int:
-        """How many slots hold for the event that was read: the first of `out`, in order.
-
-        FULL or NO_ROOM where there was no room.  What `search_parts` does, call by call.
-        """
-        for i, (search, _) in enumerate(self._searches):
-            if i:
-                self._offsets[0] = self._offsets[1]
-            found = search(stamp)
-            if found != 1:
-                return NO_ROOM - i if found < 0 else FULL
-        return end_event(self._ending)
 
 
 _addresses: dict[tuple[Any, int], int] = {}

@@ -229,6 +229,7 @@ class _Advance:
             "shard": shard, "schema": {}, "folder": shard["folder"], "failed": None, "errors": [],
             "used": (), "mixed": (), "tests_filter": number in self._manifest["filters"],
             "is_copied": self._manifest["is_copied"], "homes": self._homes[number],
+            "computes": self._manifest.get("computes", True),
         }  # fmt: skip
 
 

@@ -105,6 +105,7 @@ def finish(home: Path, reports: list[dict[str, Any]], facts: Told, build: str) -
         "filters": [n for n, each in enumerate(reports) if each["tests_filter"]],
         "tests_filter": any(each["tests_filter"] for each in reports),
         "is_copied": any(each["is_copied"] for each in reports),
+        "computes": any(each.get("computes") for each in reports),
         "used": sorted({*facts.used, *[name for each in reports for name in each["used"]]}),
         "mixed": sorted(mixed),
         "attributes": None if facts.attributes is None else dict(facts.attributes),

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
+from matchwood.encode.events import EncodedEvents
 from matchwood.encode.schema import Schema
 from matchwood.engine.matcher import Matcher
 from matchwood.errors import EventError, FormatError, StorageError
@@ -31,6 +32,7 @@ from matchwood.spark.stores import exists, is_address, shown
 from matchwood.spark.worker import (
     Location,
     Times,
+    bad_batch,
     match_parts,
     opened,
     out_batch,
@@ -43,6 +45,9 @@ if TYPE_CHECKING:
 ENTRY = 1 << 16
 VISITS = "matchwood_visits"
 """To how many shards an event goes; more rows of its id than that are of two events."""
+
+FAILED = "matchwood_failed"
+"""Messages of computed attributes that failed for an event in one shard."""
 
 _checked = Checked()
 _MANIFEST = {"build", "id_type", "types", "shards", "routes", "tests_filter", "is_copied", "used",
@@ -161,6 +166,8 @@ class RouteJob:
     """The events' columns, see `shapes.plain_names`."""
     choice: Choice = EVERYTHING
     profile: str | None = None
+    encode_only: bool = False
+    """Look for computed attributes that fail, match nothing."""
 
     @property
     def item(self) -> pa.DataType:
@@ -230,7 +237,7 @@ def route(job: RouteJob, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.Recor
     for batch in batches:
         events, problems = _read(routes, named(batch, job.names), job)
         good = np.ones(batch.num_rows, bool)
-        good[list(problems)] = False
+        good[list(problems.errors)] = False
         rows, shards = routes.of(events, batch.num_rows, job.n_shards)
         nowhere = np.setdiff1d(np.arange(batch.num_rows), rows)
         rows = np.concatenate([rows, nowhere])
@@ -247,28 +254,23 @@ def route(job: RouteJob, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.Recor
             )
 
 
-def _read(
-    routes: Routes, batch: pa.RecordBatch, job: RouteJob
-) -> tuple[Any, dict[int, EventError]]:
-    """Events, and what is wrong with the bad ones."""
+def _read(routes: Routes, batch: pa.RecordBatch, job: RouteJob) -> tuple[Any, EncodedEvents]:
+    """Events, and what is wrong with the bad ones; the shards compute attributes."""
     without, filters = job.choice.filters_of(batch)
     events = read_events(without, job.shape)
-    found = dict(routes.checker.encode(events).errors)
-    add_problems(found, filters)
-    refuse_nameless(found, batch.column(job.event_id))
+    found = routes.checker.encode(events)
+    add_problems(found.errors, filters)
+    refuse_nameless(found.errors, batch.column(job.event_id))
     return events, found
 
 
 def bad_events(job: RouteJob, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Rows of errors for the events that are not routed."""
     routes = _routes_of(job)
-    kind = pa.list_(job.item)
     for batch in batches:
         batch = named(batch, job.names)
         _, found = _read(routes, batch, job)
-        rows = sorted(found)
-        ids = batch.column(job.event_id).take(pa.array(rows, pa.int64()))
-        yield out_batch(ids, pa.nulls(len(rows), kind), [found[row] for row in rows])
+        yield bad_batch(batch.column(job.event_id), found, job.item)
 
 
 def match_shard(job: RouteJob, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -282,22 +284,37 @@ def match_shard(job: RouteJob, batches: Iterator[pa.RecordBatch]) -> Iterator[pa
         batch = named(batch.drop_columns([SHARD, VISITS]), job.names)
         ids = batch.column(job.event_id)
         if not job.is_built:
-            nothing = pa.array([], job.item)
-            none = pa.ListArray.from_arrays(np.zeros(len(ids) + 1, np.int32), nothing)
-            yield _with_visits(out_batch(ids, none, None), visits)
+            yield _shard_rows(out_batch(ids, _empty(len(ids), job.item), None), visits, {})
             continue
         matcher, by_slot = opened(Location(job.snapshots[number]), keep=1)
         times.lap("open")
         batch, filters = job.choice.filters_of(batch)
         events = matcher.encode(read_events(batch, job.shape))
         times.lap("encode")
+        if job.encode_only:
+            rows = out_batch(ids, _empty(len(ids), job.item), None)
+            yield _shard_rows(rows, visits, events.warnings)
+            continue
         at, choice = 0, partial(job.choice.part, filters)
         for part in match_parts(matcher, job.items(by_slot, matcher), ids, events, times, choice):
-            yield _with_visits(part, visits.slice(at, part.num_rows))
+            yield _shard_rows(part, visits, events.warnings, at)
             at += part.num_rows
     if job.profile is not None:
         times.save(Path(job.profile))
 
 
-def _with_visits(part: pa.RecordBatch, visits: pa.Array) -> pa.RecordBatch:
-    return part.append_column(VISITS, visits)
+def _empty(n: int, item: pa.DataType) -> pa.Array:
+    return pa.ListArray.from_arrays(np.zeros(n + 1, np.int32), pa.array([], item))
+
+
+def _shard_rows(
+    part: pa.RecordBatch, visits: pa.Array, failed: dict[int, list[EventError]], at: int = 0
+) -> pa.RecordBatch:
+    """Rows from `at` on with what the merge by event needs: visits, and what failed here."""
+    n = part.num_rows
+    messages = pa.nulls(n, pa.list_(pa.string()))
+    if failed:
+        each = [[str(one) for one in failed.get(row, ())] or None for row in range(at, at + n)]
+        messages = pa.array(each, pa.list_(pa.string()))
+    part = part.append_column(VISITS, visits.slice(at, n))
+    return part.append_column(FAILED, messages)

@@ -22,7 +22,7 @@ Kept.    In <folder>/<fingerprint>, or at that address of a store (`shards/locat
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
 from pathlib import Path
@@ -45,7 +45,7 @@ from matchwood.spark.columns import (
     error_table,
 )
 from matchwood.spark.context_frames import context_frame
-from matchwood.spark.errors import ERROR_FIELDS, ERROR_STRUCT
+from matchwood.spark.errors import ERROR_FIELDS, ERROR_STRUCT, IS_MATCHED
 from matchwood.spark.fingerprints import Digest, column_of, digests, fingerprint, name_of
 from matchwood.spark.shapes import ATTRIBUTES, find_shape, plain_names
 from matchwood.spark.shards.build import LEAST, Wanted, build_shards
@@ -53,6 +53,7 @@ from matchwood.spark.shards.homes import HOMES
 from matchwood.spark.shards.increments import advance_shards
 from matchwood.spark.shards.locations import home_of, is_built, newest, prune, use
 from matchwood.spark.shards.match import (
+    FAILED,
     VISITS,
     RouteJob,
     are_checked,
@@ -90,6 +91,22 @@ class Sharded:
     folder: Path | str
     """Where they are: a path, or the address of a store."""
     reused: bool
+    rows: DataFrame
+    """event_id, subscription_ids and error, of events that went to shards."""
+    pairs: bool = False
+    bad: DataFrame | None = None
+    """Errors of subscriptions and of events that went to no shard."""
+
+    def persist(self) -> Sharded:
+        """The same result with what the shards give kept by Spark; call `unpersist` at the end."""
+        rows = self.rows.persist()
+        assert self.bad is not None
+        errors = self.bad.union(rows.where("error IS NOT NULL").select("error.*"))
+        return replace(self, rows=rows, matches=_matches(rows, self.pairs), errors=errors)
+
+    def unpersist(self) -> None:
+        """Forget what `persist` kept."""
+        self.rows.unpersist()
 
 
 def match_sharded(
@@ -274,28 +291,53 @@ def _match(
     item = job.id_type if job.choice.limit is None else f"struct<order:long,id:{job.id_type}>"
     out = f"event_id {id_type}, subscription_ids array<{item}>, error {ERROR_STRUCT}"
     placed = routed.repartitionById(job.n_shards, SHARD)
-    found = placed.mapInArrow(partial(match_shard, job), f"{out}, {VISITS} int")
-    # with a limit an item is (order, id): sorted by priority, highest first, then by id
-    lists = f.flatten(f.collect_list("subscription_ids"))
-    if by.manifest["is_copied"]:  # shards of several homes may name the same subscription
-        lists = f.array_distinct(lists)
-    lists = f.array_sort(lists)
-    if job.choice.limit is not None:
-        lists = f.slice(lists, 1, job.choice.limit)["id"]
-    good = found.where("error IS NULL")
-    merged = _by_event(good, "event_id", lists.alias("subscription_ids"))
-    matches = merged.where(f"n <= {VISITS}").select("event_id", "subscription_ids")
-    if pairs:
-        matches = matches.selectExpr("event_id", "explode(subscription_ids) AS subscription_id")
+    out_of_shard = f"{out}, {VISITS} int, {FAILED} array<string>"
+
+    def merged(job: RouteJob) -> DataFrame:
+        found = placed.mapInArrow(partial(match_shard, job), out_of_shard)
+        # with a limit an item is (order, id): sorted by priority, highest first, then by id
+        lists = f.flatten(f.collect_list("subscription_ids"))
+        if by.manifest["is_copied"]:  # shards of several homes may name the same subscription
+            lists = f.array_distinct(lists)
+        lists = f.array_sort(lists)
+        if job.choice.limit is not None:
+            lists = f.slice(lists, 1, job.choice.limit)["id"]
+        # shards that an event went to may have the same formula: each message once
+        failed = f.array_sort(f.array_distinct(f.flatten(f.collect_list(FAILED))))
+        rows = _by_event(
+            found.where(IS_MATCHED), "event_id", lists.alias("subscription_ids"),
+            failed.alias(FAILED),
+        )  # fmt: skip
+        message = f.array_join(FAILED, "; ")
+        error = f.when(f.size(FAILED) > 0, _error("attribute", "event_id", message))
+        return rows.where(f"n <= {VISITS}").select(
+            "event_id", "subscription_ids", error.alias("error")
+        )
+
+    rows = merged(job)
     bad = plain.mapInArrow(partial(bad_events, job), out).select("error.*")
     named_by = plain.columns[events.columns.index(job.event_id)]
-    twice = _by_event(routed, named_by).where(f"n > {VISITS}").select(_told_twice(named_by))
-    bad = bad.union(twice.select("error.*"))
+    message = f.lit("expected event_id to name one event, found several: lists are merged by it")
+    twice = _by_event(routed, named_by).where(f"n > {VISITS}")
+    bad = bad.union(
+        twice.select(_error("event", named_by, message).alias("error")).select("error.*")
+    )
     if by.refused.num_rows:
         bad = spark.createDataFrame(by.refused, ERROR_FIELDS).union(bad)
+    errors = bad
+    if by.manifest.get("computes", True):
+        failed = merged(replace(job, encode_only=True, profile=None))
+        errors = bad.union(failed.where("error IS NOT NULL").select("error.*"))
     shards = [Shard(**each) for each in by.manifest["shards"]]
     folder = by.home if is_address(by.home) else Path(by.home)
-    return Sharded(matches, bad, routed, shards, folder, by.reused)
+    matches = _matches(rows, pairs)
+    return Sharded(matches, errors, routed, shards, folder, by.reused, rows, pairs, bad)
+
+
+def _matches(rows: DataFrame, pairs: bool) -> DataFrame:
+    if pairs:
+        return rows.selectExpr("event_id", "explode(subscription_ids) AS subscription_id")
+    return rows.select("event_id", "subscription_ids")
 
 
 def _by_event(rows: DataFrame, event_id: str, *more: Column) -> DataFrame:
@@ -306,16 +348,14 @@ def _by_event(rows: DataFrame, event_id: str, *more: Column) -> DataFrame:
     return rows.groupBy(event_id).agg(*counts, *more)
 
 
-def _told_twice(event_id: str) -> Column:
+def _error(of: str, event_id: str, message: Column) -> Column:
+    """An error row about an event."""
     from pyspark.sql import functions as f
 
-    message = "expected event_id to name one event, found several: lists are merged by it"
     row = {
-        "of": f.lit("event"), "id": f.col(event_id).cast("string"), "error": f.lit("EventError"),
-        "message": f.lit(message),
+        "of": f.lit(of), "id": f.col(event_id).cast("string"), "error": f.lit("EventError"),
+        "message": message,
     }  # fmt: skip
     fields = [each.split() for each in ERROR_FIELDS.split(", ")]
     none = f.lit(None)
-    return f.struct(*[row.get(name, none).cast(kind).alias(name) for name, kind in fields]).alias(
-        "error"
-    )
+    return f.struct(*[row.get(name, none).cast(kind).alias(name) for name, kind in fields])

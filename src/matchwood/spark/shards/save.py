@@ -23,7 +23,7 @@ from matchwood.spark.fingerprints import BUCKET, MARKS
 from matchwood.spark.increments import SNAPSHOT
 from matchwood.spark.shards.plan import HOME, SOURCE, joined
 from matchwood.spark.stores import inside, is_address, put_tree
-from matchwood.spark.unknown_names import UsedNames
+from matchwood.spark.unknown_names import UsedNames, computes
 
 SHARD = "matchwood_shard"
 REPORT = "report string"
@@ -79,7 +79,7 @@ def report_of(matcher: Matcher, folder: Path, planned: int, n_refused: int) -> d
     shard = Shard(0, len(matcher), size, 0, n_refused, folder.name, planned)
     return {"shard": asdict(shard), "schema": dict(matcher.schema), "folder": folder.name,
             "used": sorted(names.found), "mixed": sorted(names.mixed),
-            "tests_filter": is_tested(matcher, FILTER)}  # fmt: skip
+            "tests_filter": is_tested(matcher, FILTER), "computes": computes(matcher)}  # fmt: skip
 
 
 def report_row(report: dict[str, Any]) -> pa.RecordBatch:

@@ -182,20 +182,22 @@ class Live:
                 reached("written")
                 attempt.commit()
         finally:
-            kept.unpersist()
+            for each in kept:
+                each.unpersist()
         reached("committed")
         self._prune()
 
-    def _match(self, events: DataFrame, version: str) -> tuple[Any, Any]:
+    def _match(self, events: DataFrame, version: str) -> tuple[Any, list[Any]]:
         """Matches and errors of a batch, and what Spark keeps until they are written."""
         s = self._settings
         if s.state.exists(f"indexes/{version}/{MANIFEST}"):
-            kept = events.persist()
+            kept: Any = events.persist()
             by = open_shards(events.sparkSession, home_of(self._indexes, version))
-            return match_found(kept, by, s.event_id, s.shape), kept
+            sharded = match_found(kept, by, s.event_id, s.shape).persist()
+            return sharded, [sharded, kept]
         snapshot = self._index(version)
         found = match(events, snapshot, event_id=s.event_id, shape=s.shape, ship=False).persist()
-        return found, found
+        return found, [found]
 
     def _version(self, events: DataFrame, batch: int) -> str:
         """The version of a batch: the recorded one, or that of now, which is recorded."""

@@ -34,7 +34,7 @@ from matchwood.errors import (
     MatchwoodError,
     StorageError,
 )
-from matchwood.spark.errors import ERROR_FIELDS, ERROR_STRUCT, ERROR_TYPE
+from matchwood.spark.errors import ERROR_FIELDS, ERROR_STRUCT, ERROR_TYPE, IS_MATCHED
 from matchwood.spark.executors import parallelism
 from matchwood.spark.shapes import find_shape
 from matchwood.spark.storage import Storage, open_storage
@@ -51,7 +51,7 @@ from matchwood.spark.streams.owner import Fence, release, released_after, take
 from matchwood.spark.streams.start import begin, first_replica
 from matchwood.spark.streams.state import END, Changes, Replica, StateFolder
 from matchwood.spark.streams.worker import StreamJob, match_events
-from matchwood.spark.unknown_names import names_of_events
+from matchwood.spark.unknown_names import computes, names_of_events
 from matchwood.spark.worker import Times
 
 if TYPE_CHECKING:
@@ -215,7 +215,7 @@ class Stream:
                 replica.enter(batch, changes, is_added=True)
             times.lap("changes")
             reached("changes")
-            self._match(records, batch, changes, last_offset)
+            self._match(records, batch, replica, changes, last_offset)
             times.lap("match")
         except BaseException:
             self._replica = None  # it may be half-way: the next attempt starts from the folder
@@ -270,7 +270,9 @@ class Stream:
 
     # -- events ------------------------------------------------------------------------------
 
-    def _match(self, records: DataFrame, batch: int, changes: Changes, last_offset: int) -> None:
+    def _match(
+        self, records: DataFrame, batch: int, replica: Replica, changes: Changes, last_offset: int
+    ) -> None:
         from pyspark.sql import Observation
         from pyspark.sql import functions as f
 
@@ -285,28 +287,33 @@ class Stream:
         )
         seen = Observation()
         rows = events.mapInArrow(partial(match_events, job), columns)
+        # where computed attributes may fail, errors are taken from these rows, not encoded again
+        kept = rows.persist() if computes(replica.matcher) else None
         counted = rows.observe(seen, f.count("error").alias("bad"))
-        matches = counted.where("error IS NULL").drop("error")
-        with Attempt(s.out, batch, self._fence) as attempt:
-            attempt.write(matches, "matches")
-            reached("matched")
-            self._write_errors(events, job, columns, changes, seen.get["bad"], attempt)
-            reached("written")
-            attempt.commit()
+        matches = counted.where(IS_MATCHED).drop("error")
+        try:
+            with Attempt(s.out, batch, self._fence) as attempt:
+                attempt.write(matches, "matches")
+                reached("matched")
+                n_bad = seen.get["bad"]
+                again = partial(match_events, replace(job, encode_only=True))
+                bad = events.mapInArrow(again, columns) if kept is None else kept
+                self._write_errors(bad.where("error IS NOT NULL"), changes, n_bad, attempt)
+                reached("written")
+                attempt.commit()
+        finally:
+            if kept is not None:
+                kept.unpersist()
         reached("committed")
 
-    def _write_errors(
-        self, events: DataFrame, job: StreamJob, columns: str, changes: Changes, n_bad: int,
-        attempt: Attempt,
-    ) -> None:  # fmt: skip
+    def _write_errors(self, bad: DataFrame, changes: Changes, n_bad: int, attempt: Attempt) -> None:
         if not changes.errors and not n_bad:
             return
-        errors = events.sparkSession.createDataFrame(
+        errors = bad.sparkSession.createDataFrame(
             pa.Table.from_struct_array(pa.array(changes.errors, ERROR_TYPE)), ERROR_FIELDS
         )
         if n_bad:
-            again = partial(match_events, replace(job, encode_only=True))
-            errors = errors.union(events.mapInArrow(again, columns).select("error.*"))
+            errors = errors.union(bad.select("error.*"))
         attempt.write(errors.coalesce(1), "errors")
 
 

@@ -20,6 +20,7 @@ from matchwood.spark.streams.state import Replica, StateFolder
 from matchwood.spark.worker import (
     Pace,
     Times,
+    bad_batch,
     cut,
     out_batch,
     refuse_nameless,
@@ -93,36 +94,21 @@ def match_events(job: StreamJob, batches: Iterator[pa.RecordBatch]) -> Iterator[
             ends = np.searchsorted(event, np.arange(until - at + 1)).astype(np.int32)
             ids = replica.public(matched[held]).cast(kind)
             lists = pa.ListArray.from_arrays(pa.array(ends), ids)
-            out = _out(
-                event_ids, offsets, lists, [found.errors.get(i) for i in range(until - at)], at
-            )
+            out = _out(out_batch(event_ids.slice(at, until - at), lists, found), offsets[at:until])
             times.lap("emit")
             yield out
             times.lap("write")
             pace.note(until - at, len(found.slots))
             at = until
         if job.encode_only:
-            for row in sorted(events.errors):
-                none = pa.nulls(1, pa.list_(kind))
-                yield _out(event_ids, offsets, none, [events.errors[row]], row)
+            rows = sorted(events.errors.keys() | events.warnings.keys())
+            yield _out(bad_batch(event_ids, events, kind), offsets[rows])
     if job.profile is not None:
         times.save(Path(job.profile, "workers"))
 
 
-def _out(
-    event_ids: pa.Array,
-    offsets: np.ndarray,
-    lists: pa.Array,
-    errors: list[EventError | None],
-    at: int,
-) -> pa.RecordBatch:
-    n = len(errors)
-    known_errors = errors if any(each is not None for each in errors) else None
-    batch = out_batch(event_ids.slice(at, n), lists, known_errors)
-    return pa.RecordBatch.from_arrays(
-        [batch.column(0), pa.array(offsets[at : at + n]), batch.column(1), batch.column(2)],
-        names=["event_id", "offset", "subscription_ids", "error"],
-    )
+def _out(rows: pa.RecordBatch, offsets: np.ndarray) -> pa.RecordBatch:
+    return rows.add_column(1, "offset", pa.array(offsets, pa.int64()))
 
 
 def late(offset: int, last: int) -> str:
