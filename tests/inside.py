@@ -6,6 +6,8 @@ elsewhere, this file changes and no test does.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from matchwood import Matcher
@@ -23,6 +25,14 @@ from matchwood.engine.stores.subscriptions import Subscriptions
 def view_of(m: Matcher) -> View:
     """The segments and the head."""
     return m._view
+
+
+@contextmanager
+def searching(m: Matcher) -> Iterator[None]:
+    """As while a search goes on in what the matcher holds now."""
+    with m._access.shared(is_guarded=False) as reader:
+        reader.view = m._view
+        yield
 
 
 def merger_of(m: Matcher) -> Merger:
