@@ -124,3 +124,36 @@ def test_values_that_python_cannot_hold_leave_only_their_own_rows_unknown() -> N
     days = pa.array([0, 2**31 - 1, None, 0], pa.int32()).view(pa.date32())
     found = m.match_many(pa.table({"s": texts, "d": days}))
     assert found.to_pylist() == [["text", "year"], [], ["null"], ["text", "year"]]
+
+
+def test_maps_of_tables_are_those_of_dicts_empty_ones_and_those_inside_of_values_too() -> None:
+    kind = pa.map_(pa.string(), pa.int64())
+    kinds = {
+        "m": kind, "s": pa.string(), "mm": pa.map_(pa.string(), kind), "maps": pa.list_(kind),
+        "u": pa.struct([("m", kind), ("n", pa.int64())]),
+    }  # fmt: skip
+    texts = [
+        "NOT map_contains_key(m, 'z')", "map_contains_key(m, s) IS NULL", "m[s] IS NULL",
+        "element_at(m, s) IS NULL", "size(m) = 0", "mm['a']['b'] = 1", "size(mm['e']) = 0",
+        "NOT map_contains_key(mm['e'], 'b')", "element_at(mm['a'], 'b') = 1", "maps[0]['b'] = 1",
+        "NOT map_contains_key(maps[1], 'b')", "u.m['b'] = 1", "NOT map_contains_key(u.m, 'z')",
+    ]  # fmt: skip
+    pairs = [("b", 1)]
+    row: dict[str, Any] = {
+        "m": [], "s": None, "mm": [("a", pairs), ("e", [])], "maps": [pairs, []],
+        "u": {"m": pairs, "n": 1},
+    }  # fmt: skip
+    table = pa.table({name: pa.array([row[name], None], kinds[name]) for name in row})
+    full: dict[str, int] = {"b": 1}
+    empty: dict[str, int] = {}
+    dicts: list[dict[str, Any]] = [
+        {"m": empty, "mm": {"a": full, "e": empty}, "maps": [full, empty],
+         "u": {"m": full, "n": 1}},
+        {},
+    ]  # fmt: skip
+    m = mw.Matcher()
+    assert m.add_many([(text, text) for text in texts]).errors == []
+    expected = m.match_many(dicts).to_pylist()
+    assert expected[0] == texts
+    assert m.match_many(table).to_pylist() == expected
+    assert m.match_many(pa.concat_tables([table] * 700))[1398] == texts

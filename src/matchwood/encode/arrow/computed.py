@@ -17,8 +17,8 @@ import pyarrow.compute as pc
 
 from matchwood.encode.arrow.column_entries import open_column
 from matchwood.encode.arrow.made import Entries, made_entries, of_rows
-from matchwood.encode.arrow.tables import plain_value, readable
-from matchwood.encode.arrow.values import python_values
+from matchwood.encode.arrow.tables import readable
+from matchwood.encode.arrow.values import plain_values, python_values
 from matchwood.encode.attributes import Attributes
 from matchwood.encode.computed import GivenInputs
 from matchwood.encode.computing import Computing, Problems, computing
@@ -105,7 +105,7 @@ def _column(columns: Mapping[str, pa.Array], path: str, n: int) -> Coded:
         return Coded([None], np.zeros(n, np.int64))
     if not keys and (found := _coded(column)) is not None:
         return found
-    values = [plain_value(each) for each in python_values(column)]
+    values = plain_values(column)
     for key in keys:
         values = [each.get(key) if isinstance(each, Mapping) else None for each in values]
     return Coded(values, None)

@@ -12,7 +12,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from matchwood.encode.arrow.values import python_values, stored
+from matchwood.encode.arrow.values import plain_values, stored
 from matchwood.errors import EventError
 
 
@@ -69,14 +69,8 @@ def _has_union(kind: pa.DataType) -> bool:
 
 def table_rows(table: pa.Table) -> list[dict[str, Any]]:
     """The rows of a table, whatever its columns hold."""
-    columns = [[plain_value(each) for each in python_values(column)] for column in table.columns]
+    columns = [plain_values(column) for column in table.columns]
     return [dict(zip(table.column_names, row, strict=True)) for row in zip(*columns, strict=True)]
-
-
-def plain_value(value: Any) -> Any:
-    """A value of Arrow as events have it: a map is a list of pairs there."""
-    is_pairs = isinstance(value, list) and value and isinstance(value[0], tuple)
-    return dict(value) if is_pairs else value
 
 
 def readable(column: pa.Array) -> pa.Array:

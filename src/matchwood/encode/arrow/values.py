@@ -6,6 +6,7 @@ No type of ours takes either, so what refuses them names the row.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pyarrow as pa
@@ -29,6 +30,52 @@ def python_values(column: pa.Array | pa.ChunkedArray) -> list[Any]:
         return list(column.to_pylist())
     except _UNMADE:
         return [python_value(scalar) for scalar in column]
+
+
+def plain_values(column: pa.Array | pa.ChunkedArray) -> list[Any]:
+    """As `python_values`, with maps as dicts, inside of other values, too."""
+    values, made = python_values(column), _with_dicts(column.type)
+    if made is None:
+        return values
+    return [made(each) if isinstance(each, (list, dict)) else each for each in values]
+
+
+def _with_dicts(kind: pa.DataType) -> Callable[[Any], Any] | None:
+    """What makes dicts of the maps in a value of a type, which are lists of pairs; None: none are.
+
+    The type tells: an empty map looks as an empty list.
+    """
+    if isinstance(kind, pa.BaseExtensionType):
+        return _with_dicts(kind.storage_type)
+    if pa.types.is_map(kind):
+        item = _with_dicts(kind.item_type)
+        if item is None:
+            return dict
+        return lambda pairs: {k: None if each is None else item(each) for k, each in pairs}
+    if pa.types.is_struct(kind):
+        fields = {field.name: made for field in kind if (made := _with_dicts(field.type))}
+        if not fields:
+            return None
+        return lambda value: {
+            name: fields[name](each) if name in fields and each is not None else each
+            for name, each in value.items()
+        }
+    if pa.types.is_dictionary(kind) or pa.types.is_run_end_encoded(kind):
+        return _with_dicts(kind.value_type)
+    if _is_list(kind):
+        made = _with_dicts(kind.value_type)
+        if made is None:
+            return None
+        return lambda values: [None if each is None else made(each) for each in values]
+    return None
+
+
+def _is_list(kind: pa.DataType) -> bool:
+    tests = (
+        pa.types.is_list, pa.types.is_large_list, pa.types.is_fixed_size_list,
+        pa.types.is_list_view, pa.types.is_large_list_view,
+    )  # fmt: skip
+    return any(test(kind) for test in tests)
 
 
 def python_value(scalar: pa.Scalar) -> Any:

@@ -31,6 +31,14 @@ def _element(kind: Any) -> Any:
     return kind.element
 
 
+def _element_at_position(kind: Any, at: Any) -> Any:
+    """The type of an array's element, given the type of its position."""
+    element = _element(kind)
+    if at not in ("int", "bigint", "void"):
+        raise TypeProblem(f"{at}, where an array has whole numbers as positions")
+    return element
+
+
 def same(left: Any, right: Any) -> bool:
     """Whether two values of comparable types are equal; NULLs inside arrays are equal."""
     if isinstance(left, list) and isinstance(right, list):
@@ -127,10 +135,10 @@ def item_bind(types: Sequence[Any]) -> Binding:
     """`a[i]` from 0, and `m['key']`."""
     kind, key = types
     if isinstance(kind, Mp):
-        if key != "string":
+        if key not in ("string", "void"):
             raise TypeProblem(f"{key}, where a map has strings as keys")
         return None, lambda value, name: value.get(name)
-    element = _element(kind)
+    element = _element_at_position(kind, key)
 
     def item(values: list[Any], at: int) -> Any:
         if not 0 <= at < len(values):
@@ -141,10 +149,10 @@ def item_bind(types: Sequence[Any]) -> Binding:
 
 
 def _element_at(types: Sequence[Any]) -> Binding:
-    kind, _ = types
+    kind, at_or_key = types
     if isinstance(kind, Mp):
         return item_bind(types)
-    element = _element(kind)
+    element = _element_at_position(kind, at_or_key)
 
     def item(values: list[Any], at: int) -> Any:
         if at == 0 or abs(at) > len(values):

@@ -14,7 +14,7 @@ leave the computed attribute unknown.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import date, datetime
 from decimal import Decimal
 from typing import Any
 
@@ -28,6 +28,7 @@ from matchwood.lang.functions import (
     times,
 )
 from matchwood.lang.functions.binding import Get, Row, Types, bind
+from matchwood.lang.functions.casts import midnight
 from matchwood.lang.functions.cell_reading import CellReading
 from matchwood.lang.functions.registry import FUNCTIONS
 from matchwood.lang.functions.types import (
@@ -166,16 +167,23 @@ def _inputs(node: Scalar) -> list[str]:
     return sorted(found)
 
 
+_ITEMS = frozenset({str, int, float, bool, type(None), dict, Decimal, date})
+"""Classes of a list's elements that are as they have to be, but for ints that are too large."""
+
+
 def plain_input(value: Any) -> Any:
-    """A value of an event as one of Python's own; an int beyond 64 bits is a decimal, as in Spark,
-    in lists, too.
+    """A value of an event as one of Python's own: a timestamp in UTC, an int beyond 64 bits as a
+    decimal, as in Spark; in lists, too.
     """
     kind = type(value)
     if kind is int:
         return value if LONG_MIN <= value <= LONG_MAX else Decimal(value)
     if kind is list:
-        if any(type(each) is int and not LONG_MIN <= each <= LONG_MAX for each in value):
-            return [plain_input(each) for each in value]
+        if any(
+            type(each) not in _ITEMS or (type(each) is int and not LONG_MIN <= each <= LONG_MAX)
+            for each in value
+        ):
+            return _plain_items(value)
         return value
     if value is None or kind in (float, str, bool):
         return value
@@ -193,3 +201,11 @@ def plain_input(value: Any) -> Any:
         except TypeError:
             raise TypeProblem(f"a value of type {type(value).__name__}") from None
     return value
+
+
+def _plain_items(values: list[Any]) -> list[Any]:
+    """The elements of a list as `plain_input` has them; dates beside timestamps are such, too."""
+    found = [plain_input(each) for each in values]
+    if any(isinstance(each, datetime) for each in found):
+        return [midnight(each) if type(each) is date else each for each in found]
+    return found

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from datetime import date
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_UP, Decimal, localcontext
 from typing import Any
 
+from matchwood.lang.functions.casts import midnight
 from matchwood.lang.functions.registry import Binding, define
 from matchwood.lang.functions.types import (
     INT_MAX,
@@ -224,7 +226,9 @@ def _signum(value: float) -> float:
 
 
 def order_key(value: Any) -> Any:
-    """A value in Spark's order: NaN above all numbers."""
+    """A value in Spark's order: NaN above all numbers, a date as the timestamp of its start."""
+    if type(value) is date:
+        return False, midnight(value)
     return (value != value, 0) if isinstance(value, float) and value != value else (False, value)
 
 
