@@ -5,6 +5,12 @@ from __future__ import annotations
 
 def main() -> None:
     """The entry point."""
-    from matchwood.cli.app import app
+    try:
+        from matchwood.cli.app import app
 
-    app(prog_name="matchwood")
+        app(prog_name="matchwood")
+    except KeyboardInterrupt:  # before the command has begun, or after its end
+        from matchwood.cli.screen import INTERRUPTED, complain
+
+        complain("interrupted")
+        raise SystemExit(INTERRUPTED) from None

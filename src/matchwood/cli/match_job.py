@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
@@ -19,6 +18,7 @@ from matchwood.cli.event_ids import EventIds
 from matchwood.cli.local_search import Search
 from matchwood.cli.problems import Problem, in_one_line, problem, unreadable
 from matchwood.cli.screen import complain, progress, refuse
+from matchwood.cli.standard_input import standard_input
 from matchwood.cli.subscriptions import STREAM, open_subscriptions
 from matchwood.engine.formats.files import EventRows, count_rows, read_events, read_stream
 from matchwood.engine.formats.result_files import (
@@ -141,7 +141,11 @@ def _add(source: str, asked: Asked) -> tuple[Matcher, Report, list[Problem]]:
 
 def read_batches(events: str, types: Mapping[str, str]) -> Iterator[EventRows]:
     """Events of a file, a folder of files, or standard input."""
-    return read_stream(sys.stdin.buffer, types) if events == STREAM else read_events(events, types)
+    if events != STREAM:
+        yield from read_events(events, types)
+        return
+    with standard_input() as file:
+        yield from read_stream(file, types)
 
 
 def _match(

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from matchwood.cli.field_texts import typed_rows
 from matchwood.cli.problems import Problem, subscription_problems
 from matchwood.cli.screen import progress, refuse
+from matchwood.cli.standard_input import standard_input
 from matchwood.engine.formats.files import (
     SubscriptionRows,
     read_contexts,
@@ -57,7 +57,8 @@ def is_snapshot(path: Path) -> bool:
 def read_rows(source: str) -> SubscriptionRows:
     """The rows of a file, a folder of files, or standard input."""
     if source == STREAM:
-        return read_stream_subscriptions(sys.stdin.buffer)
+        with standard_input() as file:
+            return read_stream_subscriptions(file)
     return read_subscriptions(source)
 
 

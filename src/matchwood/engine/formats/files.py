@@ -24,7 +24,7 @@ from dataclasses import dataclass, field
 from io import StringIO
 from itertools import islice
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 
@@ -253,11 +253,11 @@ def read_contexts(path: str | os.PathLike[str]) -> tuple[list[Any], Any]:
     return [id_ for id_, _ in pairs], pairs
 
 
-def read_stream(file: BinaryIO, types: Mapping[str, str]) -> Iterator[EventRows]:
+def read_stream(file: Any, types: Mapping[str, str]) -> Iterator[EventRows]:
     """Events as JSON lines, as they arrive: each time all whole lines that are there."""
     rest, number, line, chunk = b"", 0, 1, b"\n"
     while chunk:
-        chunk = file.read1(STREAM)  # type: ignore[attr-defined]
+        chunk = file.read1(STREAM)
         whole = (rest + chunk).split(b"\n")
         rest = whole.pop() if chunk else b""
         if line == 1 and whole:
@@ -268,7 +268,7 @@ def read_stream(file: BinaryIO, types: Mapping[str, str]) -> Iterator[EventRows]
         number, line = number + len(rows), line + len(whole)
 
 
-def read_stream_subscriptions(file: BinaryIO) -> SubscriptionRows:
+def read_stream_subscriptions(file: Any) -> SubscriptionRows:
     """Subscriptions as JSON lines, CSV with the columns id and expr, or one expression a line."""
     text = file.read().decode("utf-8-sig", "surrogateescape")
     lines = text.split("\n")
