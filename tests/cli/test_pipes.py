@@ -178,6 +178,35 @@ def test_a_signal_that_came_before_the_wait_for_input_ends_the_wait(
     assert signal.set_wakeup_fd(-1) == -1
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("events", ["-", "offers.jsonl"])
+def test_an_interrupt_that_a_callback_of_compiled_code_drops_ends_the_command(
+    folder: Path, events: str
+) -> None:
+    code = (
+        "import ctypes, os, signal, sys\n"
+        "from matchwood import Matcher, cli\n"
+        "add = Matcher.add_many\n"
+        "def interrupted(self, *rows, **more):\n"
+        "    call = ctypes.CFUNCTYPE(None)(lambda: os.kill(os.getpid(), signal.SIGINT))\n"
+        "    call()\n"
+        "    return add(self, *rows, **more)\n"
+        "Matcher.add_many = interrupted\n"
+        f"sys.argv = ['matchwood', 'match', 'wishes.csv', {events!r}]\n"
+        "cli.main()\n"
+    )
+    env = {**os.environ, "PYTHONPATH": str(ROOT / "src")}
+    pipes: dict[str, Any] = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
+    with subprocess.Popen([sys.executable, "-c", code], env=env, **pipes) as process:
+        try:
+            assert process.wait(timeout=60) == 130
+            errors = process.stderr.read().decode().splitlines()  # type: ignore[union-attr]
+            assert errors[-1] == "matchwood: interrupted"
+            assert not any("ignored" in line for line in errors)
+        finally:
+            process.kill()
+
+
 def test_an_interrupt_while_the_command_is_imported_ends_with_130_too(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -9,9 +9,12 @@ from __future__ import annotations
 import subprocess
 import sys
 import textwrap
+import threading
 
 import pytest
 
+from matchwood import Matcher
+from matchwood.engine import access, holding, rehearsal
 from matchwood.kernel import store
 from matchwood.kernel.deferred import may_compile
 
@@ -162,3 +165,37 @@ def test_where_some_kernels_are_missing_the_others_do_not_hide_it(is_whole, monk
     monkeypatch.setattr(store, "shelves", lambda: (shelf,))
     monkeypatch.setattr("numba.config.DISABLE_JIT", 0)
     assert may_compile.__wrapped__() is not is_whole
+
+
+def test_a_change_does_not_fail_with_its_rehearsal(monkeypatch):
+    """It writes snapshots to scratch files, which may be impossible."""
+
+    def no_folder(*_args, **_named):
+        raise FileNotFoundError("no usable temporary directory found")
+
+    tried = []
+    monkeypatch.setattr(access, "may_compile", lambda: True)
+    monkeypatch.setattr(holding, "may_compile", lambda: True)
+    monkeypatch.setattr(rehearsal, "_rehearsed", set())
+    monkeypatch.setattr(rehearsal, "AUTO_FROM", 0)
+    monkeypatch.setattr(rehearsal, "TREES_FROM", 0)
+    monkeypatch.setattr(rehearsal, "change", tried.append)
+    monkeypatch.setattr(rehearsal.tempfile, "TemporaryDirectory", no_folder)
+    m, is_over = Matcher(), threading.Event()
+    has_searched = threading.Event()
+
+    def search():
+        m.match({"a": 1})
+        has_searched.set()
+        is_over.wait()
+
+    thread = threading.Thread(target=search)
+    thread.start()
+    has_searched.wait()
+    try:
+        m.add("s", "a = 1")
+    finally:
+        is_over.set()
+        thread.join()
+    assert tried
+    assert m.match({"a": 1}) == ["s"]

@@ -5,7 +5,10 @@ from __future__ import annotations
 
 def main() -> None:
     """The entry point."""
+    from matchwood.cli.interrupts import watch
+
     try:
+        watch()
         from matchwood.cli.app import app
 
         app(prog_name="matchwood")

@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 
+from matchwood.cli.interrupts import check
+
 if TYPE_CHECKING:
     from rich.console import Console
 
@@ -65,9 +67,12 @@ def print_json(value: Any, to_error: bool = False) -> None:
 
 @contextmanager
 def progress(what: str) -> Iterator[Advance]:
-    """A bar on stderr while the block runs; nothing where stderr is no terminal."""
+    """A bar on stderr while the block runs; nothing where stderr is no terminal.
+
+    What it gives raises KeyboardInterrupt where an interrupt was lost.
+    """
     if not sys.stderr.isatty():
-        yield lambda _done, _total: None
+        yield lambda _done, _total: check()
         return
     from rich.console import Console
     from rich.progress import (
@@ -84,6 +89,7 @@ def progress(what: str) -> Iterator[Advance]:
         task = bar.add_task(what, total=None)
 
         def advance(done: int, total: int | None) -> None:
+            check()
             bar.update(task, completed=done, total=total)
 
         yield advance

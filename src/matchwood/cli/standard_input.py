@@ -16,6 +16,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import BinaryIO, Protocol
 
+from matchwood.cli.interrupts import check
+
 CHUNK = 1 << 16
 """Bytes that `read` asks for at a time."""
 
@@ -66,6 +68,7 @@ class _Waiting:
 
     def read1(self, size: int) -> bytes:
         while True:
+            check()
             ready, _, _ = select.select([self._descriptor, self._waked], [], [])
             if self._descriptor in ready:
                 return self._file.read1(size)  # type: ignore[attr-defined]

@@ -58,7 +58,10 @@ def rehearse(
     }
     _thread.is_rehearsing = True
     try:
-        _rehearse(lambda: kind(index, **named), has_contexts)
+        # no change may fail with it, where no folder for scratch files can be written, for example:
+        # what it did not reach compiles at its first use
+        with suppress(Exception):
+            _rehearse(lambda: kind(index, **named), has_contexts)
     finally:
         _thread.is_rehearsing = False
     _rehearsed.add(key)
