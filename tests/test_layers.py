@@ -131,6 +131,7 @@ KERNEL_MAY_IMPORT = {
     "matchwood.kernel.bound",
     "matchwood.kernel.byte_search",
     "matchwood.kernel.chains",
+    "matchwood.kernel.memory",
     "matchwood.kernel.objects",
 }
 

@@ -25,6 +25,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
+from copy import copy
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -80,6 +81,8 @@ class Attributes(DerivedAttributes):
         """How JSON documents are read, see `json/events`; made when there are enough of them."""
         self.dict_plan: Any = None
         """How compiled code reads dicts, see `dicts/plan`; made when there are enough of them."""
+        self.table_plan: Any = None
+        """How columns of tables are read, see `arrow/plan`; those of the last schema."""
         self.dict_reader: Any = None
         """What the values of dicts become, see `dicts/events`; until the next change."""
         self.n_whole = 0  # JSON documents that were read without a plan since it became old
@@ -225,6 +228,21 @@ class Attributes(DerivedAttributes):
                 rekey(each.id, moved)
         if self.when_moved is not None:
             self.when_moved(moved)
+
+    def apart(self) -> Attributes:
+        """The same attributes with counters of their own, for a thread that encodes some events.
+
+        `add_counts` adds them up.  Computed attributes keep what they became: they are for one
+        thread at a time.
+        """
+        mine = copy(self)
+        mine.unknown, mine.failed, mine.dict_reader = Counter(), Counter(), None
+        return mine
+
+    def add_counts(self, other: Attributes) -> None:
+        """Count what was counted `apart`."""
+        self.unknown.update(other.unknown)
+        self.failed.update(other.failed)
 
     def links(self) -> set[tuple[str, str]]:
         """Names that are compared with each other, so that they have one type."""

@@ -14,13 +14,16 @@ and the one below.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 
 from matchwood.encode.interval_events import KeySets
 from matchwood.errors import EventError
 from matchwood.kernel.arrays import slices
+
+if TYPE_CHECKING:
+    from matchwood.encode.attributes import Attributes
 
 _NO_SETS = np.empty(0, np.int32)
 _NO_STARTS = np.zeros(1, np.int64)
@@ -57,6 +60,53 @@ class EncodedEvents(NamedTuple):
     warnings: dict[int, list[EventError]] = {}  # noqa: RUF012 - never written
     others: tuple[EncodedEvents, ...] = ()
     view: Any = None
+
+
+def part_of(events: EventBatch, first: int, last: int) -> EventBatch:
+    """Events first .. last - 1 of a batch; they share its key sets."""
+    start = events.start[first : last + 1]
+    inside = slice(int(start[0]), int(start[-1]))
+    more = events.more[inside] if len(events.more) else events.more
+    return EventBatch(
+        start - start[0], events.attr[inside], events.lo[inside], events.hi[inside],
+        more, events.more_start, events.more_lo, events.more_hi,
+    )  # fmt: skip
+
+
+class Slices(Protocol):
+    """Events that are encoded slice by slice."""
+
+    n_events: int
+    is_free: bool
+    """Whether slices may be encoded by several threads at a time, each with attributes `apart`: no
+    code of users runs, and nothing is changed that all of them see."""
+    n_slow: int
+    """Columns that cost some time in each slice, however few events it has."""
+
+    def part(self, attributes: Attributes, first: int, last: int) -> EncodedEvents:
+        """Events first .. last - 1."""
+        ...
+
+
+class Encoded:
+    """Events that were encoded at once, as slices."""
+
+    is_free = True
+    n_slow = 0
+
+    def __init__(self, events: EncodedEvents) -> None:
+        self._events = events
+        self.n_events = events.batch.n_events
+
+    def part(self, attributes: Attributes, first: int, last: int) -> EncodedEvents:
+        events = self._events
+        if last - first == self.n_events:
+            return events
+        return EncodedEvents(
+            part_of(events.batch, first, last),
+            {e - first: error for e, error in events.errors.items() if first <= e < last},
+            {e - first: each for e, each in events.warnings.items() if first <= e < last},
+        )
 
 
 def batch_of(

@@ -23,7 +23,15 @@ from matchwood.encode.attribute import Attribute
 from matchwood.encode.attributes import Attributes
 from matchwood.encode.computing import computing
 from matchwood.encode.dicts.events import PLAIN, DictReader, Made, Shape
-from matchwood.encode.event_batch import EncodedEvents, EventBatch, batch_of, batch_with, merged
+from matchwood.encode.event_batch import (
+    Encoded,
+    EncodedEvents,
+    EventBatch,
+    Slices,
+    batch_of,
+    batch_with,
+    merged,
+)
 from matchwood.encode.interval_events import KeySets, interval_entries
 from matchwood.encode.known import follows_context
 from matchwood.encode.plain_values import as_mapping, is_record, plain
@@ -63,29 +71,54 @@ def encode_event(attributes: Attributes, event: Any) -> EventBatch:
 
 def encode_events(attributes: Attributes, events: Any) -> EncodedEvents:
     """Many events: a sequence of dicts (or expressions), an Arrow table, a data frame."""
-    if hasattr(events, "encode_entries"):
-        encoded: EncodedEvents = events.encode_entries(attributes)
-        return encoded
-    if hasattr(events, "__arrow_c_stream__") or hasattr(events, "__arrow_c_array__"):
-        from matchwood.encode.arrow.events import encode_table
+    found = slices_of(attributes, events)
+    return found.part(attributes, 0, found.n_events)
 
-        return encode_table(attributes, events)
+
+def slices_of(attributes: Attributes, events: Any) -> Slices:
+    """Many events, to be encoded slice by slice."""
+    if hasattr(type(events), "event_slices"):  # its own: a frame may have a column of any name
+        slices: Slices = events.event_slices(attributes)
+        return slices
+    if hasattr(events, "encode_entries"):
+        return Encoded(events.encode_entries(attributes))
+    if hasattr(events, "__arrow_c_stream__") or hasattr(events, "__arrow_c_array__"):
+        from matchwood.encode.arrow.events import table_slices
+
+        return table_slices(attributes, events)
     if isinstance(events, (Mapping, Expr, str, bytes)) or not isinstance(events, Iterable):
         raise EventError(
             "expected a list of events, an Arrow table or a data frame, found "
             f"{type(events).__name__}: pass a single event to match()"
         )
-    given = list(events)
-    plan = _dict_plan(attributes, len(given))
-    if plan is None:
-        return _encode_list(attributes, given)
-    start, attr, key, is_left = plan.read_many(attributes, given)
-    read = with_computed(attributes, EventBatch(start, attr, key, key), given, is_left.tolist())
-    left = np.flatnonzero(is_left).tolist()
-    if not left:
-        return read
-    others = merged(read.batch, left, _encode_list(attributes, [given[i] for i in left]))
-    return others._replace(warnings={**read.warnings, **others.warnings})
+    return ListSlices(attributes, list(events))
+
+
+class ListSlices:
+    """A list of dicts and other events, which no other code can change."""
+
+    is_free = False  # an event may run any code; and dicts are read with the interpreter's lock
+    n_slow = 0
+
+    def __init__(self, attributes: Attributes, events: list[Any]) -> None:
+        self._events = events
+        self.n_events = len(events)
+        _dict_plan(attributes, len(events))
+
+    def part(self, attributes: Attributes, first: int, last: int) -> EncodedEvents:
+        given = self._events
+        if last - first < self.n_events:
+            given = given[first:last]
+        plan = _dict_plan(attributes, 0)
+        if plan is None:
+            return _encode_list(attributes, given)
+        start, attr, key, is_left = plan.read_many(attributes, given)
+        read = with_computed(attributes, EventBatch(start, attr, key, key), given, is_left.tolist())
+        left = np.flatnonzero(is_left).tolist()
+        if not left:
+            return read
+        others = merged(read.batch, left, _encode_list(attributes, [given[i] for i in left]))
+        return others._replace(warnings={**read.warnings, **others.warnings})
 
 
 def _dict_plan(attributes: Attributes, n: int) -> DictPlan | None:

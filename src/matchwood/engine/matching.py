@@ -15,7 +15,14 @@ from matchwood.engine.access import Reader
 from matchwood.engine.answers.choices import ALL, Choice, read_choice
 from matchwood.engine.matches import Found, Matches
 from matchwood.engine.metrics import measured
-from matchwood.engine.segments.asked import Asked, Encoding, Finding, many_events, one_event
+from matchwood.engine.segments.asked import (
+    Asked,
+    Encoding,
+    Finding,
+    many_events,
+    one_event,
+    sliced_events,
+)
 from matchwood.engine.segments.context_draft import ContextDraft
 from matchwood.engine.segments.parallel import check_threads, match_in_threads
 from matchwood.engine.segments.single import single_ids
@@ -104,8 +111,8 @@ class Matching:
         def search(view: View, reader: Reader) -> Matches:
             if n_threads == 1 or (view.is_guarded and view.head.contexts is not None):
                 return asked.match(view, reader)
-            events, choice = asked.events(view), asked.choice(view)
-            return match_in_threads(view, events, reader, choice, n_threads, self._helpers)
+            sources, choice = asked.sources(view, sliced_events(read)), asked.choice(view)
+            return match_in_threads(view, sources, reader, choice, n_threads, self._helpers)
 
         return self._search(search, asked)
 

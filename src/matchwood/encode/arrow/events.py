@@ -6,7 +6,7 @@ than its attribute's spoils only the events that have a value in it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,14 @@ import pyarrow as pa
 from matchwood.encode.arrow.column_entries import known_entries
 from matchwood.encode.arrow.computed import Given, computed_entries
 from matchwood.encode.arrow.made import Entries
+from matchwood.encode.arrow.plan import (
+    TablePlan,
+    columns_of,
+    repeated,
+    table_plan,
+    with_entries,
+)
+from matchwood.encode.arrow.row_kernels import Columns, count_entries, write_entries
 from matchwood.encode.arrow.tables import (
     as_rows,
     as_table,
@@ -24,40 +32,95 @@ from matchwood.encode.arrow.tables import (
 )
 from matchwood.encode.attribute import Attribute
 from matchwood.encode.attributes import Attributes
-from matchwood.encode.computing import computing
-from matchwood.encode.events import EncodedEvents, EventBatch, encode_events
+from matchwood.encode.computing import Problems, computing
+from matchwood.encode.event_batch import Encoded, EncodedEvents, EventBatch, Slices
+from matchwood.encode.events import slices_of
 from matchwood.errors import EventError
 
-_INT64 = pa.int64().id
+_NONE_WRONG = np.empty(0, np.bool_)
 
 
 def encode_table(attributes: Attributes, frame: Any, given: Given | None = None) -> EncodedEvents:
     """Encode a table of events, perhaps with computed attributes that are given."""
+    found = table_slices(attributes, frame, given)
+    return found.part(attributes, 0, found.n_events)
+
+
+def table_slices(attributes: Attributes, frame: Any, given: Given | None = None) -> Slices:
+    """A table of events, to be encoded slice by slice; in whole where it has computed attributes.
+
+    What they become is found once for each distinct combination of values in the table.
+    """
     table = as_table(frame)
     if table is None:
-        return encode_events(attributes, as_rows(frame))
-    columns = whole_columns(table)
+        return slices_of(attributes, as_rows(frame))
+    plan = table_plan(attributes, table.schema, table.num_rows)
+    if plan.has_union:
+        return slices_of(attributes, table_rows(table))
+    columns = whole_columns(table.select(plan.left))
     if columns is None:
-        return encode_events(attributes, table_rows(table))
-    errors: dict[int, EventError] = {}
-    entries: list[Entries] = []
-    seen: set[int] = set()
-    for name, column in columns:
-        attribute = attributes.by_name.get(name)
-        if attribute is None or attribute.is_hidden:
-            continue
-        if attribute.id in seen:
-            raise EventError(
-                f"expected one column for attribute {name!r}, found two: "
-                "a dotted name and a struct's field, or the same name twice"
-            )
-        seen.add(attribute.id)
-        entries += _column_entries(attributes, attribute, readable(column), errors)
-    warnings: dict[int, list[EventError]] = {}
-    if attributes.computed:
-        entries += computed_entries(attributes, columns, table.num_rows, warnings, given)
-    entries += absence_entries(attributes, entries, table.num_rows)
-    return EncodedEvents(_assemble(entries, table.num_rows, errors), errors, warnings)
+        return slices_of(attributes, table_rows(table))
+    slices = TableSlices(attributes, plan, table, columns)
+    if not attributes.computed:
+        return slices
+    inputs = whole_columns(table)
+    if inputs is None:
+        return slices_of(attributes, table_rows(table))
+    warnings: Problems = {}
+    made = list(computed_entries(attributes, inputs, table.num_rows, warnings, given))
+    return Encoded(slices.encoded(attributes, 0, table.num_rows, made)._replace(warnings=warnings))
+
+
+class TableSlices:
+    """The rows of a table; see `event_batch.Slices`."""
+
+    is_free = True
+
+    def __init__(
+        self,
+        attributes: Attributes,
+        plan: TablePlan,
+        table: pa.Table,
+        columns: list[tuple[str, pa.Array]],
+    ) -> None:
+        self.n_events = table.num_rows
+        self._plan = plan
+        self._read, self._kept = columns_of(plan, table)
+        self._left: list[tuple[Attribute, pa.Array]] = []
+        seen = set(plan.read_ids)
+        for name, column in columns:
+            attribute = attributes.by_name.get(name)
+            if attribute is None or attribute.is_hidden:
+                continue
+            if attribute.id in seen:
+                raise repeated(name)
+            seen.add(attribute.id)
+            self._left.append((attribute, readable(column)))
+        self.n_slow = len(self._left)
+
+    def part(self, attributes: Attributes, first: int, last: int) -> EncodedEvents:
+        return self.encoded(attributes, first, last, [])
+
+    def encoded(
+        self, attributes: Attributes, first: int, last: int, made: list[Entries]
+    ) -> EncodedEvents:
+        """Some events with entries that were made before."""
+        plan, n = self._plan, last - first
+        errors: dict[int, EventError] = {}
+        entries = list(made)
+        for attribute, column in self._left:
+            some = column if n == self.n_events else column.slice(first, n)
+            entries += _column_entries(attributes, attribute, some, errors)
+        for at, label, more in plan.unknown if n else ():
+            attributes.unknown[label] += more * self._n_present(at, first, last)
+        entries += absence_entries(attributes, entries, n, plan.read_ids)
+        batch = assemble(entries, n, errors, plan, self._read, first)
+        return EncodedEvents(batch, errors)
+
+    def _n_present(self, at: int, first: int, last: int) -> int:
+        """How many values a column that is read has in some rows."""
+        column = self._kept[0].column(at)
+        return last - first - int(column.slice(first, last - first).null_count)
 
 
 def _column_entries(
@@ -66,10 +129,6 @@ def _column_entries(
     if column.null_count == len(column):
         return
     rows = _present(column)
-    if column.type.id == _INT64 and _is_plain_int(attributes, attribute):
-        values = np.frombuffer(column.buffers()[1], np.int64, len(column), 8 * column.offset)
-        yield Entries(attribute.id, rows, values[rows])
-        return
     known = column if len(rows) == len(column) else column.drop_null()
     yield from known_entries(attributes, attribute, known, rows, errors)
 
@@ -85,16 +144,13 @@ def _present(column: pa.Array) -> np.ndarray:
     return rows
 
 
-def _is_plain_int(attributes: Attributes, attribute: Attribute) -> bool:
-    """Whether an int is its own key, and nothing is derived from it."""
-    keys = attribute.keys
-    if keys is None or keys.type != "int" or attribute.patterns or attribute.beside_id >= 0:
-        return False
-    return attributes.exact(attribute) is None
+def absence_entries(
+    attributes: Attributes, entries: list[Entries], n: int, others: Collection[int] = ()
+) -> list[Entries]:
+    """Where attributes that are not computed, and whose absence is asked for, have no entry.
 
-
-def absence_entries(attributes: Attributes, entries: list[Entries], n: int) -> list[Entries]:
-    """Where attributes that are not computed, and whose absence is asked for, have no entry."""
+    others  attributes that are left out
+    """
     if not attributes.absences:
         return []
     absences = attributes.absences
@@ -105,6 +161,8 @@ def absence_entries(attributes: Attributes, entries: list[Entries], n: int) -> l
         rows_of.setdefault(each.attr, []).append(each.rows)
     found = []
     for attribute in absences:
+        if attribute.id in others:
+            continue
         is_absent = np.ones(n, bool)
         for rows in rows_of.get(attribute.id, ()):
             is_absent[rows] = False
@@ -113,25 +171,32 @@ def absence_entries(attributes: Attributes, entries: list[Entries], n: int) -> l
     return found
 
 
-def _assemble(entries: list[Entries], n: int, errors: dict[int, EventError]) -> EventBatch:
-    """Columns to rows: entries of an event side by side, ascending by attribute."""
-    entries = sorted(entries, key=lambda entry: entry.attr)
-    rows, keys = (
-        np.concatenate([np.empty(0, np.int64), *[getattr(each, name) for each in entries]])
-        for name in ("rows", "keys")
-    )
-    sizes = [len(each.rows) for each in entries]
-    attr = np.repeat(np.array([each.attr for each in entries], np.int32), sizes)
-    # of 16 bits NumPy sorts by radix
-    order = np.argsort(rows.astype(np.uint16) if n <= 2**16 else rows, kind="stable")
+def assemble(
+    entries: list[Entries],
+    n: int,
+    errors: Collection[int],
+    plan: TablePlan,
+    columns: Columns,
+    first: int,
+) -> EventBatch:
+    """Columns to rows: entries of an event side by side, ascending by attribute.
+
+    entries  of n events, besides those of the columns that the plan reads, from row `first` on
+    """
+    is_wrong = _NONE_WRONG
     if errors:
-        keep = np.ones(n, bool)
-        keep[list(errors)] = False
-        order = order[keep[rows[order]]]
-    last = keys = keys[order]
-    if any(each.hi is not None and each.hi is not each.keys for each in entries):
-        his = [each.keys if each.hi is None else each.hi for each in entries]
-        last = np.concatenate(his)[order]
+        is_wrong = np.zeros(n, np.bool_)
+        is_wrong[list(errors)] = True
     start = np.zeros(n + 1, np.int64)
-    np.cumsum(np.bincount(rows[order], minlength=n), out=start[1:])
-    return EventBatch(start, attr[order], keys, last)
+    if not n:
+        return EventBatch(start, np.empty(0, np.int32), *[np.empty(0, np.int64)] * 2)
+    runs = with_entries(plan.runs, entries)
+    count_entries(columns, runs, first, is_wrong, start)
+    attr, lo = np.empty(int(start[-1]), np.int32), np.empty(int(start[-1]), np.int64)
+    write_entries(columns, runs, plan.bound, first, is_wrong, start[:-1].copy(), attr, lo)
+    hi = lo
+    if any(each.hi is not None and each.hi is not each.keys for each in entries):
+        ends = [each if each.hi is None else each._replace(keys=each.hi) for each in entries]
+        runs, hi = with_entries(plan.runs, ends), np.empty_like(lo)
+        write_entries(columns, runs, plan.bound, first, is_wrong, start[:-1].copy(), attr, hi)
+    return EventBatch(start, attr, lo, hi)

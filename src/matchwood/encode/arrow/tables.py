@@ -44,26 +44,23 @@ def as_rows(frame: Any) -> list[dict[str, Any]]:
 
 
 def whole_columns(table: pa.Table) -> list[tuple[str, pa.Array]] | None:
-    """The columns as `flat_columns` gives them; None where some can only be read row by row:
-    unions, which mix types, and what Arrow cannot put together, such as chunks with different
-    dictionaries that hold nulls.
+    """The columns as `flat_columns` gives them; None where Arrow cannot put some together, such as
+    chunks with different dictionaries that hold nulls: they are read row by row.
     """
-    if any(map(_has_union, table.schema.types)):
-        return None
     try:
         return list(flat_columns(table))
     except pa.ArrowException:
         return None
 
 
-def _has_union(kind: pa.DataType) -> bool:
-    """Whether a union is in a type."""
+def has_union(kind: pa.DataType) -> bool:
+    """Whether a union, which mixes types, is in a type: it can only be read row by row."""
     if isinstance(kind, pa.BaseExtensionType):
-        return _has_union(kind.storage_type)
+        return has_union(kind.storage_type)
     if pa.types.is_dictionary(kind) or pa.types.is_run_end_encoded(kind):
-        return _has_union(kind.value_type)
+        return has_union(kind.value_type)
     if pa.types.is_struct(kind):
-        return any(_has_union(field.type) for field in kind)
+        return any(has_union(field.type) for field in kind)
     return bool(pa.types.is_union(kind))
 
 

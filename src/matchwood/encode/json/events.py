@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
+from copy import copy
 from typing import Any
 
 import numpy as np
@@ -85,9 +86,19 @@ class JsonLines:
         """The documents as `json.loads` reads them."""
         return (json.loads(self.text(number)) for number in range(len(self)))
 
+    def event_slices(self, attributes: Attributes) -> JsonSlices:
+        """The documents, to be encoded slice by slice."""
+        return JsonSlices(attributes, self)
+
+    def documents(self, first: int, last: int) -> JsonLines:
+        """Documents first .. last - 1."""
+        some = copy(self)
+        some._begin, some._end = self._begin[first:last], self._end[first:last]
+        return some
+
     def encode_entries(self, attributes: Attributes) -> EncodedEvents:
         """Encode all documents; what is wrong with one never stops the others."""
-        plan = plan_for(attributes, len(self))
+        plan = plan_for(attributes, 0)
         if plan is None:
             return self._by_hand(attributes, range(len(self)), None, None)
         if plan.is_by_hand:
@@ -175,6 +186,21 @@ class JsonLines:
     def _start_of(self, number: int) -> str:
         text = self.text(number)[:60].decode(errors="replace")
         return repr(text)
+
+
+class JsonSlices:
+    """Documents that are encoded slice by slice; see `event_batch.Slices`."""
+
+    n_slow = 0
+
+    def __init__(self, attributes: Attributes, lines: JsonLines) -> None:
+        self._lines = lines
+        self.n_events = len(lines)
+        self.is_free = not attributes.computed
+        plan_for(attributes, len(lines))  # once: documents of a slice alone may be too few
+
+    def part(self, attributes: Attributes, first: int, last: int) -> EncodedEvents:
+        return self._lines.documents(first, last).encode_entries(attributes)
 
 
 def _problem(error: Exception) -> str:

@@ -178,7 +178,7 @@ def _key_between(ceil, is_exact, label, value, first, last):
 
 
 @inlined
-def _number_key(plan, table, kind, value, double):
+def number_key(plan, table, kind, value, double):
     first, last = plan.number_start[table], plan.number_start[table + 1]
     if first == last:
         return plan.gap[table]
@@ -189,7 +189,7 @@ def _number_key(plan, table, kind, value, double):
 
 
 @inlined
-def _float_key(bits):
+def float_key(bits):
     """See `keys.float_key`; JSON has no NaN."""
     if bits == ~SIGN_MASK:
         return np.int64(0)  # -0.0
@@ -209,14 +209,14 @@ def _key_of(plan, path, kind, value, end, data, copied, scratch):
         return np.int64(kind == TRUE), True
     scratch.bits[0] = value
     if action == AS_NUMBER:
-        return _number_key(plan, table, kind, value, scratch.double[0]), True
+        return number_key(plan, table, kind, value, scratch.double[0]), True
     if action == AS_IS:
         return value, True
     if kind == INTEGER:
         if value > EXACT_INTEGER or value < -EXACT_INTEGER:
             return np.int64(0), False
         scratch.double[0] = np.float64(value)
-    return _float_key(scratch.bits[0]), True
+    return float_key(scratch.bits[0]), True
 
 
 @inlined

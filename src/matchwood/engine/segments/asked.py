@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from matchwood.encode.events import EncodedEvents, encode_event, encode_events
+from matchwood.encode.event_batch import Slices
+from matchwood.encode.events import EncodedEvents, encode_event, encode_events, slices_of
 from matchwood.engine.answers.choices import ALL, Choice
 from matchwood.engine.matches import Found, Id, Matches, joined_warnings
 from matchwood.engine.segments.single import single_count, single_ids
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from matchwood.engine.segments.pieces import Piece
     from matchwood.engine.segments.view import Part
 
+Given = TypeVar("Given")
 Encode = Callable[["Part"], EncodedEvents]
 
 
@@ -64,12 +66,14 @@ class Asked:
 
     def events(self, view: View) -> list[EncodedEvents | Piece]:
         """Events for each part that is searched, or what was found in it ahead."""
+        return self.sources(view, self._encode)
+
+    def sources(self, view: View, of_part: Callable[[Part], Given]) -> list[Given | Piece]:
+        """Something for each part that is searched, or what was found in it ahead."""
         if self._ahead is None:
-            return [self._encode(part) for part in view.searched]
+            return [of_part(part) for part in view.searched]
         found = self._ahead[1]
-        return [
-            found if part is view.context_part else self._encode(part) for part in view.searched
-        ]
+        return [found if part is view.context_part else of_part(part) for part in view.searched]
 
     def match(self, view: View, reader: Reader) -> Matches:
         """See `View.match`."""
@@ -119,6 +123,11 @@ def one_event(event: Any) -> Encode:
 def many_events(events: Any) -> Encode:
     """Many events, with the error of each that is wrong."""
     return lambda part: encode_events(part.store.attributes, events)
+
+
+def sliced_events(events: Any) -> Callable[[Part], Slices]:
+    """The same, to be encoded slice by slice."""
+    return lambda part: slices_of(part.store.attributes, events)
 
 
 class Finding(Asked):

@@ -1,33 +1,44 @@
-"""Searches of one batch in several threads.
+"""Searches of one batch in several threads, slice by slice.
 
-Events are encoded once; slices of them are searched side by side, each with a scratch of its own.
-Kernels release the interpreter's lock, so the slices run at the same time; what is left to Python
-(encoding dicts, putting results together) does not.
+The calling thread is one of them.  A slice of a table or of JSON documents is encoded and searched
+by one thread, and kernels release the interpreter's lock, so that all of it runs at the same time.
+A list of dicts is encoded by the calling thread alone, slice after slice, since events may run any
+code; the others search what is encoded meanwhile.
+
+    free    number of a slice ──► encode ──► search          in each thread
+    list    number of a slice ──► encode ──► queue           in the calling thread, which then joins
+                                               └──► search   all others
+
+All slices are searched in one view, at one moment, by one choice.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
+from queue import SimpleQueue
 from typing import Any
 
 import numpy as np
 
-from matchwood.encode.events import EncodedEvents
+from matchwood.encode.attributes import Attributes
+from matchwood.encode.event_batch import EncodedEvents, Slices
 from matchwood.engine.access import Reader
 from matchwood.engine.answers.choices import Choice
 from matchwood.engine.input.fields import read_count
 from matchwood.engine.matches import Later, Matches
 from matchwood.engine.segments.pieces import Piece
 from matchwood.engine.segments.view import View
-from matchwood.engine.stores.context_changes import part_of
 from matchwood.kernel.deferred import defer, is_deferred
 
 LEAST = 32
-"""Events of a slice; fewer are not worth a thread."""
+"""Events of a slice, and for each column that costs some time in each: fewer are not worth it."""
 SLICES = 4
 """Slices for each thread, so that one with many matches does not keep the others waiting."""
+
+Sources = Sequence[Slices | Piece]
+"""Events for each part of a view that is searched, or what was found in it before."""
 
 
 def check_threads(threads: Any) -> int:
@@ -38,7 +49,7 @@ def check_threads(threads: Any) -> int:
 
 def match_in_threads(
     view: View,
-    events: Sequence[EncodedEvents | Piece],
+    sources: Sources,
     reader: Reader,
     choice: Choice,
     threads: int,
@@ -48,39 +59,123 @@ def match_in_threads(
 
     free  readers of earlier calls, whose scratch is used again
     """
-    first = events[0]
-    n = 0 if isinstance(first, Piece) else first.batch.n_events  # all was searched before
-    n_slices = min(threads * SLICES, n // LEAST)
-    if threads == 1 or n_slices < 2:
+    given = [each for each in sources if not isinstance(each, Piece)]
+    n = given[0].n_events if given else 0  # else all was searched before
+    slow = max([each.n_slow for each in given], default=0)
+    n_slices = min(threads * SLICES, n // (LEAST * (1 + slow)))
+    if n_slices < 2:
+        events = [
+            each if isinstance(each, Piece) else each.part(part.store.attributes, 0, each.n_events)
+            for part, each in zip(view.searched, sources, strict=True)
+        ]
         return view.match(events, reader, choice)
     bounds = [n * i // n_slices for i in range(n_slices + 1)]
-
-    def search(first: int, last: int) -> tuple[Matches, np.ndarray]:
+    n_helpers = min(threads, n_slices) - 1
+    work = _Work(view, sources, bounds, view.at_one_moment(choice), free)
+    with ThreadPoolExecutor(n_helpers, initializer=defer, initargs=(is_deferred(),)) as pool:
         try:
-            mine = free.pop()
+            for _ in range(n_helpers):
+                pool.submit(work.help)
+            work.lead(reader)
+        finally:
+            work.stop()
+    work.finish(reader)
+    return _as_one([work.found[i] for i in range(n_slices)], bounds, view.id_kind)
+
+
+class _Work:
+    """The slices of one call; what is under way is over when all threads are."""
+
+    def __init__(
+        self, view: View, sources: Sources, bounds: list[int], choice: Choice, free: list[Reader]
+    ) -> None:
+        self._view, self._sources, self._choice = view, sources, choice
+        self._bounds, self._free = bounds, free
+        self._is_free = all(isinstance(each, Piece) or each.is_free for each in sources)
+        self._numbers = iter(range(len(bounds) - 1))  # each is taken once, whoever asks
+        self._ready: SimpleQueue[tuple[int, list[EncodedEvents | Piece]] | None] = SimpleQueue()
+        self._apart: dict[int, list[tuple[Attributes, Attributes]]] = {}
+        self._helpers: list[Reader] = []
+        self._is_over = False
+        self.found: dict[int, Matches] = {}
+        self._failed: dict[int, BaseException] = {}
+
+    def lead(self, reader: Reader) -> None:
+        """Work in the calling thread."""
+        if not self._is_free:
+            for number in self._numbers:
+                if self._is_over:
+                    break
+                self._ready.put((number, self._encoded(number)))
+            self._ready.put(None)
+        self._search(reader)
+
+    def help(self) -> None:
+        """Work in another thread."""
+        try:
+            reader = self._free.pop()
         except IndexError:
-            mine = Reader()
-        found = view.match([_slice(each, first, last) for each in events], mine, choice)
-        work = mine.work.copy()
-        mine.work[:] = 0
-        free.append(mine)
-        return found, work
+            reader = Reader()
+        self._helpers.append(reader)
+        self._search(reader)
 
-    with ThreadPoolExecutor(threads, initializer=defer, initargs=(is_deferred(),)) as pool:
-        done = list(pool.map(search, bounds[:-1], bounds[1:]))
-    reader.work += sum([work for _, work in done])
-    reader.n_events += n
-    return _as_one([found for found, _ in done], bounds, view.id_kind)
+    def stop(self) -> None:
+        """Let all threads end after the slice that they are at."""
+        self._is_over = True
+        self._ready.put(None)
 
+    def finish(self, reader: Reader) -> None:
+        """Count what all threads have counted; raise what was raised first, in order of events."""
+        for number in sorted(self._apart):
+            for attributes, mine in self._apart[number]:
+                attributes.add_counts(mine)
+        for each in self._helpers:
+            reader.work += each.work
+            reader.n_events += each.n_events
+            each.work[:] = 0
+            each.n_events = 0
+        if self._failed:
+            # an interruption first, whatever else went wrong
+            raise min(
+                self._failed.items(), key=lambda each: (isinstance(each[1], Exception), each[0])
+            )[1]
+        self._free += self._helpers
 
-def _slice(events: EncodedEvents | Piece, first: int, last: int) -> EncodedEvents | Piece:
-    if isinstance(events, Piece):
-        return events.of_events(first, last)
-    return EncodedEvents(
-        part_of(events.batch, first, last),
-        {e - first: error for e, error in events.errors.items() if first <= e < last},
-        {e - first: each for e, each in events.warnings.items() if first <= e < last},
-    )
+    def _search(self, reader: Reader) -> None:
+        for number, events in self._slices():
+            try:
+                encoded = self._encoded(number) if events is None else events
+                self.found[number] = self._view.match(encoded, reader, self._choice)
+            except BaseException as error:  # noqa: BLE001 - raised by `finish`
+                self._failed[number] = error
+                self._is_over = True
+                return
+
+    def _slices(self) -> Iterator[tuple[int, list[EncodedEvents | Piece] | None]]:
+        """Numbers of slices, and their events where they are encoded."""
+        if self._is_free:
+            for number in self._numbers:
+                if self._is_over:
+                    return
+                yield number, None
+            return
+        while (ready := self._ready.get()) is not None and not self._is_over:
+            yield ready
+        self._ready.put(None)  # for the next thread
+
+    def _encoded(self, number: int) -> list[EncodedEvents | Piece]:
+        first, last = self._bounds[number : number + 2]
+        events: list[EncodedEvents | Piece] = []
+        for part, each in zip(self._view.searched, self._sources, strict=True):
+            if isinstance(each, Piece):
+                events.append(each.of_events(first, last))
+                continue
+            attributes = mine = part.store.attributes
+            if self._is_free:
+                mine = attributes.apart()
+                self._apart.setdefault(number, []).append((attributes, mine))
+            events.append(each.part(mine, first, last))
+        return events
 
 
 def _ids_of(parts: list[Matches]) -> np.ndarray | Later:

@@ -339,10 +339,14 @@ class View:
         if len(self.searched) == 1:
             return choice
         one_by_one = choice if choice is ALL else replace(choice, limit=None, most=choice.limit)
+        return self.at_one_moment(one_by_one)
+
+    def at_one_moment(self, choice: Choice) -> Choice:
+        """The same with the time that decides what has expired, where anything can."""
         columns = [part.store.subscriptions.columns for part in self.searched]
         if choice.now is None and any(len(each.expires) for each in columns):
-            one_by_one = replace(one_by_one, now=time.time_ns() // 1000)
-        return one_by_one
+            return replace(choice, now=time.time_ns() // 1000)
+        return choice
 
     def _pieces(
         self, events: Sequence[EncodedEvents | Piece], reader: Reader, choice: Choice

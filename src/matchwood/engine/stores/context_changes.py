@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from matchwood.context.versions import MOST_TESTS, Versions
-from matchwood.encode.events import EventBatch
+from matchwood.encode.event_batch import EventBatch, part_of
 from matchwood.index.core.protocol import Hits
 from matchwood.index.core.scratch import Scratch
 from matchwood.kernel.verify_kernels import COUNTERS
@@ -105,14 +105,3 @@ def _windows(n: int, changes: Sequence[ContextChange], linked: _Linked) -> Itera
         yield at, n, inside
     if inside:
         inside[-1].change()
-
-
-def part_of(events: EventBatch, first: int, last: int) -> EventBatch:
-    """Events first .. last - 1 of a batch; they share its key sets."""
-    start = events.start[first : last + 1]
-    inside = slice(int(start[0]), int(start[-1]))
-    more = events.more[inside] if len(events.more) else events.more
-    return EventBatch(
-        start - start[0], events.attr[inside], events.lo[inside], events.hi[inside],
-        more, events.more_start, events.more_lo, events.more_hi,
-    )  # fmt: skip
