@@ -59,6 +59,15 @@ Meter = dict[str, Histogram]
 """By the name of the call."""
 
 
+def note(meter: Meter, name: str, started: int) -> None:
+    """Note the duration of a call that began at `started`, of `perf_counter_ns`."""
+    took = perf_counter_ns() - started
+    histogram = meter.get(name)
+    if histogram is None:
+        histogram = meter[name] = Histogram()
+    histogram.note(took)
+
+
 def measured(call: Call) -> Call:
     """Note the duration of a method of an object that has a `_meter`, also if it raises."""
     name = call.__name__.lstrip("_")
@@ -69,11 +78,7 @@ def measured(call: Call) -> Call:
         try:
             return call(self, *args, **options)
         finally:
-            took = perf_counter_ns() - started
-            histogram = self._meter.get(name)
-            if histogram is None:
-                histogram = self._meter[name] = Histogram()
-            histogram.note(took)
+            note(self._meter, name, started)
 
     return noted  # type: ignore[return-value]
 
