@@ -172,7 +172,9 @@ class Holding(Gathering, Durability):
             return None
         found = None
         try:
-            view = self._shown(reader)
+            reader.view = view
+            if view is not self._view:
+                view = self._shown(reader)
             if not view.follows_contexts and reader.n_events < FORGET_FROM:
                 view.n_asked += 1
                 found = search(view, reader, *asked)

@@ -27,9 +27,11 @@ class Histogram:
         self.nanoseconds = 0
 
     def note(self, nanoseconds: int) -> None:
-        bucket = (nanoseconds // 1000).bit_length()
-        self.counts[bucket if bucket < BUCKETS else BUCKETS - 1] += 1
         self.nanoseconds += nanoseconds
+        try:
+            self.counts[(nanoseconds // 1000).bit_length()] += 1
+        except IndexError:
+            self.counts[-1] += 1
 
     def quantile(self, share: float) -> float:
         """Seconds that a share of calls did not exceed, rounded up to a bucket's end."""
@@ -62,8 +64,9 @@ Meter = dict[str, Histogram]
 def note(meter: Meter, name: str, started: int) -> None:
     """Note the duration of a call that began at `started`, of `perf_counter_ns`."""
     took = perf_counter_ns() - started
-    histogram = meter.get(name)
-    if histogram is None:
+    try:
+        histogram = meter[name]
+    except KeyError:
         histogram = meter[name] = Histogram()
     histogram.note(took)
 
