@@ -267,6 +267,25 @@ def test_values_of_other_kinds_are_counted_once() -> None:
     assert counted(odd) == counted(General(odd))
 
 
+def test_values_of_other_kinds_beside_a_text_without_room_are_counted_once() -> None:
+    m = matcher_of(conjunction, 40)
+    m.add("long", f"s = '{'x' * 30_000}'")
+    m.add_many([(f"n{i}", f"a < {i}") for i in range(4_200)])
+    long: dict[str, Any] = {"a": "word", "b": 1, "s": "x" * 30_000}
+    warmed(m, [{"a": 1}])
+    assert is_bound(m)
+    stores = [part.store.attributes for part in view_of(m).searched]
+    counted = []
+    for each in (long, General(long)):
+        for attributes in stores:
+            attributes.unknown.clear()
+        assert "long" in m.match(each)
+        counted.append([dict(attributes.unknown) for attributes in stores])
+    assert counted[0] == counted[1]
+    assert any(counted[0])
+    check(m, [long, {"a": 3}, long])
+
+
 def test_what_is_wrong_with_an_event_is_said() -> None:
     m = Matcher(schema={"a": "int"})
     m.add("one", "a = 1")

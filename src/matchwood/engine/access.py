@@ -26,7 +26,7 @@ import sys
 import threading
 import time
 import weakref
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING
 
@@ -84,6 +84,8 @@ class Access:
         self._is_wanted = False  # a hint alone: if it is wrong, a search goes the longer way
         self._readers: list[weakref.ref[Reader]] = []
         self._free: list[Reader] = []
+        self.give_back: Callable[[Reader], None] = self._free.append
+        """After `take`."""
         self._held: list[threading.RLock] = []
         self._owner = Reader()
         self._next_breath = 0.0
@@ -125,10 +127,6 @@ class Access:
             return self._free.pop()
         except IndexError:
             return None
-
-    def give_back(self, reader: Reader) -> None:
-        """After `take`."""
-        self._free.append(reader)
 
     @contextmanager
     def writing(self) -> Iterator[None]:

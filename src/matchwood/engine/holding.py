@@ -164,21 +164,24 @@ class Holding(Gathering, Durability):
 
         A guarded view is not for them: it may change meanwhile.
         """
-        if self._view.is_guarded or self._view.follows_contexts:
+        view, access = self._view, self._access
+        if view.is_guarded or view.follows_contexts:
             return None
-        reader = self._access.take()
+        reader = access.take()
         if reader is None:
             return None
         found = None
         try:
-            view = self._shown(reader)
+            reader.view = view
+            if view is not self._view:
+                view = self._shown(reader)
             if not view.follows_contexts and reader.n_events < FORGET_FROM:
                 view.n_asked += 1
                 found = search(view, reader, *asked)
                 reader.n_events += 1
         finally:
             reader.view = None
-        self._access.give_back(reader)
+        access.give_back(reader)
         return found
 
     def _shown(self, reader: Reader) -> View:

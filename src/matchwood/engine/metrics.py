@@ -27,9 +27,11 @@ class Histogram:
         self.nanoseconds = 0
 
     def note(self, nanoseconds: int) -> None:
-        bucket = (nanoseconds // 1000).bit_length()
-        self.counts[bucket if bucket < BUCKETS else BUCKETS - 1] += 1
         self.nanoseconds += nanoseconds
+        try:
+            self.counts[(nanoseconds // 1000).bit_length()] += 1
+        except IndexError:
+            self.counts[-1] += 1
 
     def quantile(self, share: float) -> float:
         """Seconds that a share of calls did not exceed, rounded up to a bucket's end."""
@@ -59,6 +61,16 @@ Meter = dict[str, Histogram]
 """By the name of the call."""
 
 
+def note(meter: Meter, name: str, started: int) -> None:
+    """Note the duration of a call that began at `started`, of `perf_counter_ns`."""
+    took = perf_counter_ns() - started
+    try:
+        histogram = meter[name]
+    except KeyError:
+        histogram = meter[name] = Histogram()
+    histogram.note(took)
+
+
 def measured(call: Call) -> Call:
     """Note the duration of a method of an object that has a `_meter`, also if it raises."""
     name = call.__name__.lstrip("_")
@@ -69,11 +81,7 @@ def measured(call: Call) -> Call:
         try:
             return call(self, *args, **options)
         finally:
-            took = perf_counter_ns() - started
-            histogram = self._meter.get(name)
-            if histogram is None:
-                histogram = self._meter[name] = Histogram()
-            histogram.note(took)
+            note(self._meter, name, started)
 
     return noted  # type: ignore[return-value]
 

@@ -52,6 +52,16 @@ class Layout:
         self._fields = list(fields.values())
         self._dtypes = [_dtype(each) if isinstance(each, str) else None for each in self._fields]
 
+    @property
+    def n_words(self) -> int:
+        """Length of a bound layout."""
+        return sum(
+            [
+                each.n_words if isinstance(each, Layout) else 3 if "[" in each else 2
+                for each in self._fields
+            ]
+        )
+
     def numba_type(self) -> Any:
         """The type that kernels see."""
         inside = [

@@ -7,6 +7,7 @@ for what is in it, through the functions that C extensions call.  The rules:
   change or go away; the caller keeps the object
 - it calls nothing that runs Python code: dicts, lists, ints, floats and strings of exactly these
   types, never of a subclass
+- what it does when it has read all may let others run meanwhile (`let_others_run`)
 - references are borrowed, none is counted; an exception is cleared where it is raised
 
 `IS_USABLE` says whether objects lie in memory as assumed here: the type behind the count of
@@ -184,6 +185,21 @@ def _byte_at(typing_context: Any, address: Any) -> Any:
     return types.uint8(types.int64), generate
 
 
+def _let_others_run(typing_context: Any) -> Any:
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.ptrtoint(_call(builder, _POINTER, "PyEval_SaveThread"), _WORD)
+
+    return types.int64(), generate
+
+
+def _run_alone(typing_context: Any, thread: Any) -> Any:
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        _call(builder, ir.VoidType(), "PyEval_RestoreThread", _object(builder, arguments[0]))
+        return context.get_dummy_value()
+
+    return types.void(types.int64), generate
+
+
 # -- the same without a compiler ---------------------------------------------------------------
 
 
@@ -235,6 +251,14 @@ def _plain_byte_at(address: int) -> int:
     return ctypes.c_uint8.from_address(int(address)).value
 
 
+def _plain_let_others_run() -> int:
+    return 0
+
+
+def _plain_run_alone(thread: int) -> None:
+    pass
+
+
 def _one(compiled: Callable[..., Any], plain: Callable[..., Any]) -> Any:
     return intrinsic(compiled) if IS_COMPILED else plain
 
@@ -265,3 +289,10 @@ same_text: Any = _one(_same_text, _plain_same_text)
 
 byte_at: Any = _one(_byte_at, _plain_byte_at)
 """byte_at(address)."""
+
+let_others_run: Any = _one(_let_others_run, _plain_let_others_run)
+"""let_others_run() -> thread: give up the interpreter's lock.  No object is looked at until
+`run_alone(thread)`, which every way out of the kernel has to pass."""
+
+run_alone: Any = _one(_run_alone, _plain_run_alone)
+"""run_alone(thread): take the interpreter's lock again."""

@@ -18,10 +18,12 @@ from matchwood.encode.dicts.walk_kernels import (
     FULL,
     HAS_UNKNOWN,
     LEFT,
+    READING,
     VIEW,
     WALK,
     Names,
     Output,
+    Reading,
     View,
     Walk,
     fill_ways,
@@ -63,8 +65,8 @@ class DictPlan:
             self._named = before._named
         else:
             self._named = _names(plan)
-        self._view = View(self._named[1], plan.plan)
-        self._bound = Binding(VIEW).of(self._view)
+        self.view = View(self._named[1], plan.plan)
+        self._bound = Binding(VIEW).of(self.view)
         self._most = 2 * len(plan.names) + len(plan.plan.absent)
         self._sorting = [len(each) for each in sorting_of(plan.plan)]
         self._free: list[_Memory] = []
@@ -139,7 +141,7 @@ class DictPlan:
         unknown[:] = 0
 
     def _new(self) -> _Memory:
-        return _Memory(self._view, self._most, self._sorting)
+        return _Memory(self.view, self._most, self._sorting)
 
 
 class _Memory:
@@ -196,6 +198,11 @@ class DictOneByOne:
         self.has_unknown = n >= HAS_UNKNOWN
         self._start[1] = n - HAS_UNKNOWN if self.has_unknown else n
         return True
+
+    def bound(self) -> Any:
+        """A bound `Reading`, until `read` makes more room; in a kernel it does the same."""
+        reading = Reading(self._plan.view, self._memory.walk, self._attr, self._key, self._start)
+        return Binding(READING).of(reading)
 
     def count(self, attributes: Attributes) -> None:
         """Count the predicates that the last event left unknown."""

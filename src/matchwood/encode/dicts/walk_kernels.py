@@ -51,7 +51,7 @@ from matchwood.encode.json.walk_kernels import (
 )
 from matchwood.kernel.bound import Layout
 from matchwood.kernel.id_table_kernels import EMPTY, first_cell, next_cell, put_id
-from matchwood.kernel.jit import inlined, kernel
+from matchwood.kernel.jit import inlined, kernel, part
 from matchwood.kernel.objects import (
     byte_at,
     dict_next,
@@ -148,6 +148,21 @@ WALK = Layout(
 )  # fmt: skip
 view_of = VIEW.reader()
 walk_of = WALK.reader()
+
+
+class Reading(NamedTuple):
+    """What reads one dict after the other."""
+
+    by: View
+    walk: Walk
+    attr: np.ndarray  # int32, with room for all entries of an event
+    key: np.ndarray  # int64
+    start: np.ndarray  # int64[2], that of the event
+
+
+READING = Layout(Reading, by=VIEW, walk=WALK, attr="int32", key="int64", start="int64")
+reading_of = READING.reader()
+READING_WORDS = READING.n_words
 
 
 @inlined
@@ -268,7 +283,7 @@ def _tape_of(names, walk, event, stamp):
 
 
 @inlined
-def _entries_of(view, walk, event, attr, key, begin):
+def entries_of(view, walk, event, attr, key, begin):
     """Write the entries of an event from `begin` on; their number, or LEFT, or FULL."""
     plan = view.plan
     walk.stamp[0] += 1
@@ -298,10 +313,20 @@ class Target(NamedTuple):
     seen: np.ndarray
 
 
+@part
+def read_for(words, event):
+    """Write the entries of a dict as `words`, a bound `Reading`, say; returns as `read_dict`."""
+    x = reading_of(words)
+    found = entries_of(x.by, x.walk, event, x.attr, x.key, np.int64(0))
+    if found >= 0:
+        x.start[1] = found & (HAS_UNKNOWN - 1)
+    return found
+
+
 @kernel_with_gil
 def read_dict(bound, mine, event, attr, key):
     """Write the entries of one dict; their number (and HAS_UNKNOWN), LEFT or FULL."""
-    return _entries_of(view_of(bound), walk_of(mine), event, attr, key, np.int64(0))
+    return entries_of(view_of(bound), walk_of(mine), event, attr, key, np.int64(0))
 
 
 @kernel_with_gil
@@ -318,7 +343,7 @@ def read_dicts(bound, mine, events, first, most, output):
         event = list_item(events, i)
         found = np.int64(LEFT)
         if type_of(event) == view.names.types[DICT]:
-            found = _entries_of(view, walk, event, output.attr, output.key, n)
+            found = entries_of(view, walk, event, output.attr, output.key, n)
             if found == FULL:
                 return i
         output.is_left[i] = found == LEFT

@@ -26,11 +26,19 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from matchwood.encode.dicts.plan import make_plans
+from matchwood.encode.dicts.walk_kernels import FULL, HAS_UNKNOWN, LEFT
 from matchwood.encode.json.plan import JsonPlan
-from matchwood.engine.segments.single_kernels import search_parts
+from matchwood.engine.segments.single_kernels import (
+    ASKING,
+    STOPPED,
+    Asking,
+    search_for_dict,
+    search_parts,
+)
 from matchwood.engine.segments.single_part import SinglePart
 from matchwood.index.core.scratch import KEPT_OUT, new_version
 from matchwood.kernel.arrays import positions
+from matchwood.kernel.bound import Binding
 
 if TYPE_CHECKING:
     from matchwood.engine.access import Reader
@@ -41,6 +49,9 @@ if TYPE_CHECKING:
 
 WORTH_IT = 8
 """Searches of the last view and additions to it from which a change makes the next one ready."""
+
+NOTHING_DONE = -1
+"""Instead of a part that had no room."""
 
 MOST_KEPT = 64
 """Scratches that a part is bound for; more than there are readers, and some were replaced."""
@@ -59,8 +70,11 @@ class SingleView:
         """A reader searches with what it has bound last (`Reader.bound`): parts are shared."""
         self.is_spent = False
         """Whether a part has more memory than is kept for the next search."""
-        self._expiring = [each for each in parts if each.may_expire]
+        self.expiring = [each for each in parts if each.may_expire]
+        """Parts that `is_due` has to look at."""
         self._counts = np.zeros(len(parts), np.int64)
+        self._most = -1
+        self._reads_at_once = not any(each.plan.has_computed for each in parts)
         self._bind()
 
     def _bind(self) -> None:
@@ -68,13 +82,63 @@ class SingleView:
         words = [each.words for each in self.parts]
         self._start = np.array([0, *accumulate(map(len, words))])
         self._words = np.array(list(chain.from_iterable(words)), np.int64)
+        self._asking: Any = None
+
+    def _bind_dicts(self) -> Any:
+        """What `search_for_dict` takes; None where there is no plan for dicts."""
+        readers = [each.dicts() for each in self.parts]
+        bound = [each.bound() for each in readers if each is not None]
+        if len(bound) < len(readers):
+            return None
+        reading = np.array([word for each in bound for word in each], np.int64)
+        asking = Asking(reading, self._words, self._start, self._counts)
+        self._binding = Binding(ASKING)
+        self._asking = self._binding.of(asking)
+        return self._asking
 
     @property
     def is_due(self) -> bool:
         """Whether something may have expired, which the general way leaves out."""
-        return any(each.is_due for each in self._expiring)
+        return any(each.is_due for each in self.expiring)
 
-    def read(self, event: Any) -> bool:
+    def found(self, event: Any, scratch: Scratch, most: int = 0) -> list[int] | None:
+        """How many slots of each part hold for an event: the first of its `out`.
+
+        most  so many in all are enough; 0: all
+        None: the event goes the general way
+        """
+        parts = self.parts
+        if most != self._most:
+            self._most = most
+            for part in parts:
+                part.want(most)
+        if self._reads_at_once and type(event) is dict:
+            asking = self._asking
+            if asking is None:
+                asking = self._bind_dicts()
+            if asking is not None:
+                n_parts = len(parts)
+                n = search_for_dict(asking, id(event), scratch.next_stamp(n_parts), most)
+                if 0 <= n < HAS_UNKNOWN:
+                    return [n] if n_parts == 1 else self._counts.tolist()
+                self._after(n)
+                if n >= HAS_UNKNOWN:
+                    return self._counts.tolist()
+                if n <= STOPPED:
+                    return self._search(scratch, most, STOPPED - n)
+                if n == LEFT:
+                    return None
+        return self._search(scratch, most) if self._read(event) else None
+
+    def _after(self, status: int) -> None:
+        """Count what the event left unknown, unless it is read again."""
+        is_left = status in (LEFT, FULL)
+        for part in self.parts:
+            part.end_reading(is_left)
+        if status == FULL:
+            self._asking = None  # `_read` makes room
+
+    def _read(self, event: Any) -> bool:
         """Have all parts read an event, or none of them."""
         parts = self.parts
         for i, part in enumerate(parts):
@@ -88,27 +152,19 @@ class SingleView:
                 part.add_computed(event)
         return True
 
-    def search(self, scratch: Scratch, most: int = 0) -> list[int]:
-        """How many slots of each part hold for the event that was read: the first of its `out`.
-
-        most  so many in all are enough; 0: all
-        """
-        parts, counts = self.parts, self._counts
-        if not parts:
-            return []
-        for part in parts:
-            part.want(most)
-        done, n, enough = 0, len(parts), most
-        while True:
-            stamp = scratch.next_stamp(n)
-            done = search_parts(self._words, self._start, counts, done, stamp, enough)
-            if done == n:
-                found: list[int] = counts.tolist()
-                return found
-            parts[done].make_room(int(counts[done]), scratch)
-            self.is_spent |= len(parts[done].out) > KEPT_OUT
-            self._bind()
-            enough = most - int(counts[:done].sum()) if most else 0
+    def _search(self, scratch: Scratch, most: int, done: int = NOTHING_DONE) -> list[int]:
+        """Search for the event that was read, from a part on that had no room for it."""
+        parts, counts, n = self.parts, self._counts, len(self.parts)
+        while done < n:
+            if done != NOTHING_DONE:
+                parts[done].make_room(int(counts[done]), scratch)
+                self.is_spent |= len(parts[done].out) > KEPT_OUT
+                self._bind()
+            first, stamp = max(done, 0), scratch.next_stamp(n)
+            enough = most - int(counts[:first].sum()) if most else 0
+            done = search_parts(self._words, self._start, counts, first, stamp, enough)
+        found: list[int] = counts.tolist()
+        return found
 
 
 def _bound_view(view: View, reader: Reader) -> SingleView | None:
@@ -127,7 +183,7 @@ def _bound_view(view: View, reader: Reader) -> SingleView | None:
             view.bound.clear()
         found = view.bound[number] = SingleView(parts)
         reader.bound = found.number
-    return None if found.is_due else found
+    return None if found.expiring and found.is_due else found
 
 
 def _bound_part(part: Part, reader: Reader, is_spent: bool) -> SinglePart | None:
@@ -170,13 +226,15 @@ def single_ids(
     ahead  what holds in the context part; None where there is none
     """
     bound = _bound_view(view, reader)
-    if bound is None or not bound.read(event):
+    counts = None if bound is None else bound.found(event, reader.scratch)
+    if bound is None or counts is None:
         return None
-    counts, parts = bound.search(reader.scratch), bound.parts
+    parts = bound.parts
     if ahead is not None and not len(ahead.found.slots):
         ahead = None
     if len(parts) == 1 and ahead is None:
-        return parts[0].subscriptions.id_list(parts[0].out[: counts[0]])
+        part = parts[0]
+        return part.subscriptions.id_list(part.out[: counts[0]])
     found = [(part.subscriptions, part.out[:n]) for n, part in zip(counts, parts, strict=True) if n]
     if ahead is None and (bound.is_in_order or len(found) < 2):
         listed: list[Id] = []
@@ -201,6 +259,7 @@ def single_count(
     if most and n >= most:
         return n
     bound = _bound_view(view, reader)
-    if bound is None or not bound.read(event):
+    if bound is None:
         return None
-    return n + sum(bound.search(reader.scratch, most - n if most else 0))
+    counts = bound.found(event, reader.scratch, most - n if most else 0)
+    return None if counts is None else n + sum(counts)

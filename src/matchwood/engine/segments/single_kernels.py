@@ -2,8 +2,8 @@
 
 The end: what every event satisfies, order, what is gone, counters.
 
-`search_parts` searches part after part, index after index, in one call (`kernel.chains`).  It gets
-them as words:
+`search_parts` searches part after part, index after index, in one call (`kernel.chains`), and
+`search_for_dict` reads a dict before that.  They get parts as words:
 
     part   number of steps | the bound `Ending` | a step for each index
     step   address of the kernel, number of settings, bound, mine, two settings, query
@@ -15,10 +15,12 @@ from typing import NamedTuple
 
 import numpy as np
 
+from matchwood.encode.dicts.walk_kernels import HAS_UNKNOWN, READING_WORDS, read_for
 from matchwood.engine.stores.arrange_kernels import arrange_event
 from matchwood.kernel.bound import Layout
 from matchwood.kernel.chains import call_with_one, call_with_two, call_without
 from matchwood.kernel.jit import kernel, part
+from matchwood.kernel.objects import kernel_with_gil, let_others_run, run_alone
 from matchwood.kernel.slot_sort_kernels import SortRoom
 from matchwood.kernel.verify_kernels import EVENTS, MATCHES
 
@@ -27,6 +29,9 @@ FULL = -1
 
 NO_ROOM = -2
 """The same of the memory of index 0; of index i it is NO_ROOM - i."""
+
+STOPPED = -3
+"""Of `search_for_dict`: part 0 ended early; of part i it is STOPPED - i."""
 
 STEP_WORDS = 7
 
@@ -50,7 +55,7 @@ ENDING = Layout(
 )  # fmt: skip
 _ending_of = ENDING.reader()
 
-ENDING_WORDS = 2 * (len(Ending._fields) - 1 + len(SortRoom._fields))
+ENDING_WORDS = ENDING.n_words
 
 
 @part
@@ -103,14 +108,9 @@ def _search_part(words, stamp):
     return _end(x)
 
 
-@kernel
-def search_parts(words, start, counts, first, stamp, most):
-    """Search parts first.. for the event that each has read; returns how many parts are done.
-
-    start   int64[n + 1], where the words of each part begin
-    counts  int64[n], how many hold in each; FULL or NO_ROOM in the one where it ends early
-    most    so many in all are enough, and the other parts hold none; 0: all
-    """
+@part
+def _search_all(words, start, counts, first, stamp, most):
+    """As `search_parts`."""
     total, n = np.int64(0), len(start) - 1
     for p in range(first, n):
         if most > 0 and total >= most:
@@ -121,3 +121,52 @@ def search_parts(words, start, counts, first, stamp, most):
             return p
         total += counts[p]
     return n
+
+
+@kernel
+def search_parts(words, start, counts, first, stamp, most):
+    """Search parts first.. for the event that each has read; returns how many parts are done.
+
+    start   int64[n + 1], where the words of each part begin
+    counts  int64[n], how many hold in each; FULL or NO_ROOM in the one where it ends early
+    most    so many in all are enough, and the other parts hold none; 0: all
+    """
+    return _search_all(words, start, counts, first, stamp, most)
+
+
+class Asking(NamedTuple):
+    """What reads a dict for all parts, and searches them."""
+
+    reading: np.ndarray  # int64[n * READING_WORDS], a bound `Reading` for each part
+    words: np.ndarray  # the others as for `search_parts`
+    start: np.ndarray
+    counts: np.ndarray
+
+
+ASKING = Layout(Asking, reading="int64", words="int64", start="int64", counts="int64")
+_asking_of = ASKING.reader()
+
+
+@kernel_with_gil
+def search_for_dict(bound, event, stamp, most):
+    """Have all parts read a dict, and search them; how many hold, or a number below 0.
+
+    LEFT, FULL       the dict was not read, as `read_dict` says
+    STOPPED - i      part i ended early, as `search_parts` says
+    HAS_UNKNOWN      added where values left predicates unknown
+    """
+    x = _asking_of(bound)
+    n, unknown = len(x.start) - 1, np.int64(0)
+    for p in range(n):
+        found = read_for(x.reading[p * READING_WORDS : (p + 1) * READING_WORDS], event)
+        if found < 0:
+            return found
+        unknown |= found & HAS_UNKNOWN
+    thread = let_others_run()
+    done = _search_all(x.words, x.start, x.counts, np.int64(0), stamp, most)
+    run_alone(thread)
+    if done < n:
+        return STOPPED - done
+    for p in range(n):
+        unknown += x.counts[p]
+    return unknown

@@ -150,20 +150,25 @@ class SinglePart:
     def read(self, event: Any) -> bool:
         """Take an event, a dict or the bytes of a document; False: it goes the general way."""
         if type(event) is dict:
-            dicts = self._dicts
-            if dicts is None:
-                plan: DictPlan | None = self.attributes.dict_plan
-                if plan is None or plan.changes != self.plan.changes:
-                    return False
-                start, attr, key = self._events[:3]
-                dicts = self._dicts = plan.one_by_one(start, attr, key)
-            self._last = dicts
-            return dicts.read(event)
+            dicts = self.dicts()
+            return dicts is not None and dicts.read(event)
         if self._documents is None:
             start, attr, key = self._events[:3]
             self._documents = JsonReader(self.plan).one_by_one(start, attr, key)
         self._last = self._documents
         return self._documents.read(event)
+
+    def dicts(self) -> DictOneByOne | None:
+        """What reads dicts from now on; None where there is no plan for them."""
+        dicts = self._dicts
+        if dicts is None:
+            plan: DictPlan | None = self.attributes.dict_plan
+            if plan is None or plan.changes != self.plan.changes:
+                return None
+            start, attr, key = self._events[:3]
+            dicts = self._dicts = plan.one_by_one(start, attr, key)
+        self._last = dicts
+        return dicts
 
     def add_computed(self, event: Any) -> None:
         """Add the computed attributes of the event that was read."""
@@ -181,6 +186,14 @@ class SinglePart:
         """Leave that to the general way."""
         if self._last is not None and self._last.has_unknown:
             self._last.forget()
+
+    def end_reading(self, is_left: bool) -> None:
+        """Count what a dict left unknown, or leave that to the general way."""
+        assert self._dicts is not None
+        if is_left:
+            self._dicts.forget()
+        else:
+            self._dicts.count(self.attributes)
 
     def want(self, most: int) -> None:
         """So many matches are enough, and where an index can it stops; 0: all."""

@@ -141,8 +141,9 @@ class View:
     """Segments, head and recent additions; see the module's docstring."""
 
     __slots__ = (
-        "bound", "context_part", "filters", "head", "is_guarded", "n", "n_added", "n_asked",
-        "n_changes", "parts", "recent", "searched", "spare", "stored", "unlocked",
+        "bound", "context_part", "filters", "follows_contexts", "head", "is_guarded", "n",
+        "n_added", "n_asked", "n_changes", "parts", "recent", "searched", "spare", "stored",
+        "unlocked",
     )  # fmt: skip
 
     def __init__(
@@ -162,6 +163,8 @@ class View:
         """Additions that are not in the head yet; None if there are none."""
         self.context_part = context_part
         """Subscriptions with contexts; None while nothing has spoken of one."""
+        self.follows_contexts = context_part is not None and len(context_part) > 0
+        """Whether a search has to look at the context part, with the lock of contexts."""
         others = [each for each in (recent, context_part) if each is not None]
         self.parts: tuple[Part, ...] = (*self.stored, *others)
         self.head = self.stored[-1].store
@@ -205,11 +208,6 @@ class View:
         )  # fmt: skip
         view.bound, view.n_asked = self.bound, self.n_asked
         return view
-
-    @property
-    def follows_contexts(self) -> bool:
-        """Whether a search has to look at the context part, with the lock of contexts."""
-        return self.context_part is not None and len(self.context_part) > 0
 
     @property
     def contexts(self) -> ContextStore | None:
