@@ -127,6 +127,7 @@ class Draft(HeadDraft):
         """All segments, the head and recent additions as one, without gaps."""
         if not self._places.parts:
             self._flush()
+        if not self._places.parts:  # else the head could not be changed, and is a segment by now
             self._do(lambda store: store.compact())
             return
         recent = [Recent(self._recent, self._view.head)] if self._recent else []
