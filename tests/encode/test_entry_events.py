@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import date, datetime
+from itertools import pairwise
 from random import Random
 from typing import Any
 
@@ -12,7 +13,9 @@ import pytest
 from hypothesis import given
 
 import matchwood as mw
+from matchwood.encode import entry_events
 from matchwood.encode.entry_events import EntryEvents
+from matchwood.encode.entry_kernels import order_entries
 from matchwood.lang.cells import read_cell
 from strategies import Event, seeds, workload
 
@@ -113,3 +116,53 @@ def test_entries_without_a_name_say_nothing():
     m.add("s", "price IS NULL")
     unnamed = EntryEvents(1, np.array([0]), pa.array([None], pa.string()), pa.array([1]))
     assert list(m.match_many(unnamed)) == [["s"]]
+
+
+@given(seed=seeds())
+def test_entries_are_ordered_by_event_and_those_that_come_twice_are_counted(seed):
+    rng = np.random.default_rng(seed)
+    n, n_parts = int(rng.integers(1, 6)), int(rng.integers(0, 6))
+    part_attr = np.sort(rng.integers(0, 4, n_parts))
+    sizes = rng.integers(0, 5, n_parts)
+    rows = rng.integers(0, n, int(sizes.sum()))
+    is_bad = rng.random(n) < 0.2
+    start = np.zeros(n + 1, np.int64)
+    attr, order = np.full(len(rows), 3, np.int32), np.full(len(rows), 10**9)
+    n_twice = order_entries(part_attr, np.cumsum(sizes), rows, is_bad, start, attr, order)
+    attrs = np.repeat(part_attr, sizes)
+    kept = [i for i in np.argsort(rows, kind="stable").tolist() if not is_bad[rows[i]]]
+    assert order[: start[-1]].tolist() == kept
+    assert attr[: start[-1]].tolist() == attrs[kept].tolist()
+    assert np.diff(start).tolist() == [0 if is_bad[e] else int((rows == e).sum()) for e in range(n)]
+    pairs = [(rows[i], attrs[i]) for i in kept]
+    assert n_twice == sum(a == b for a, b in pairwise(pairs))
+
+
+INTS = [0, 1, -1, 5, 2**53, 2**53 + 1, -(2**63), 2**63 - 1]
+
+
+@pytest.mark.parametrize("schema", [{}, {"x": "number"}, {"x": "int"}, {"x": "float"}])
+@pytest.mark.parametrize(
+    "texts",
+    [
+        ["x > 4", "x <= 9007199254740993", "x <> 1.5"],
+        ["x > 4", "x IS NULL", "x IN (5, 9223372036854775807)"],
+        ["x > 4", "x < ctx.limit"],
+        ["x > 0.1234567890123456789", "y = 'a'"],
+    ],
+)
+def test_ints_are_encoded_as_other_columns_are(schema, texts, monkeypatch):
+    def matches() -> list[list[Any]]:
+        m = mw.Matcher(schema=schema)
+        for text in texts:
+            m.add(text, text, context="u" if "ctx." in text else None)
+        m.set_context("u", {"limit": 3})
+        rows = np.arange(2 * len(INTS)) // 2
+        names = pa.array(["x", "z"] * len(INTS))
+        values = pa.array([value for value in INTS for _ in range(2)], pa.int64())
+        return list(m.match_many(EntryEvents(len(INTS) + 1, rows, names, values)))
+
+    found = matches()
+    monkeypatch.setattr(entry_events, "_integers", lambda values: None)
+    assert found == matches()
+    assert any(found)

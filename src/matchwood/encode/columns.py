@@ -240,12 +240,21 @@ def _ceil_float(constant: Any) -> tuple[float, bool]:
     return nearest, nearest == constant
 
 
+def integer_keys(keys: Keys, values: np.ndarray) -> np.ndarray | None:
+    """Keys of ints of 64 bits; None where an attribute of this type cannot take all of them."""
+    if keys.type == "number" and isinstance(keys, DictionaryKeys):
+        arrays = keys.dictionary.kept(number_labels)
+        return _search(values, arrays.int_ceil, arrays.int_exact, arrays)
+    return values if keys.type == "int" else None
+
+
 def _number_column(keys: Keys, column: pa.Array) -> ColumnKeys | None:
     assert isinstance(keys, DictionaryKeys)
     arrays = keys.dictionary.kept(number_labels)
     if pa.types.is_integer(column.type):
         values, bad = _integers(column)
-        found = _search(values, arrays.int_ceil, arrays.int_exact, arrays)
+        found = integer_keys(keys, values)
+        assert found is not None
         if bad is not None:  # beyond 64 bits with a sign
             found[bad] = _each(keys, column.filter(pa.array(bad)))[0]
         return found, None

@@ -24,13 +24,17 @@ from matchwood.encode.arrow.tables import readable
 from matchwood.encode.arrow.values import is_text, python_values
 from matchwood.encode.attribute import Attribute
 from matchwood.encode.attributes import Attributes
+from matchwood.encode.columns import integer_keys
 from matchwood.encode.computing import computing
+from matchwood.encode.entry_kernels import order_entries
 from matchwood.encode.events import EncodedEvents, EventBatch
 from matchwood.encode.interval_events import KeySets
 from matchwood.encode.keys import describe
 from matchwood.encode.value_entries import value_entries, wrong_type
 from matchwood.errors import EventError
 from matchwood.lang.cells import Cell
+
+_INT64 = pa.int64().id
 
 
 @dataclass
@@ -51,6 +55,7 @@ class EntryEvents:
         words, order, ends = _by_name(self.names)
         # put in order once: a take per name would cost more than reading its values
         values, rows = self.values.take(pa.array(order)), self.event[order]
+        integers = _integers(values)
         for code, name in enumerate(words):
             first, last = ends[code], ends[code + 1]
             if not isinstance(name, str):
@@ -60,6 +65,13 @@ class EntryEvents:
             attribute = attributes.by_name.get(name)
             if first == last or attribute is None or attribute.is_hidden:
                 continue
+            if integers is not None:
+                known = _integer_entries(
+                    attributes, attribute, rows[first:last], integers[first:last]
+                )
+                if known is not None:
+                    entries.append(known)
+                    continue
             part = values.slice(first, last - first)
             entries += self._attribute(attributes, attribute, part, rows[first:last], errors)
         warnings: dict[int, list[EventError]] = {}
@@ -170,6 +182,28 @@ def _stable_order(numbers: np.ndarray, most: int) -> np.ndarray:
     return found
 
 
+def _integers(values: pa.Array) -> np.ndarray | None:
+    """Values without nulls that are ints of 64 bits."""
+    if values.type.id != _INT64 or values.null_count:
+        return None
+    found: np.ndarray = values.to_numpy(zero_copy_only=False)
+    return found
+
+
+def _integer_entries(
+    attributes: Attributes, attribute: Attribute, rows: np.ndarray, values: np.ndarray
+) -> Entries | None:
+    """The entries of ints where each has one key and nothing else follows from it; else None."""
+    if attribute.keys is None and list(attribute.kinds) == ["number"] and not attribute.is_asked:
+        attribute = attribute.kinds["number"]
+    if attribute.keys is None or attribute.patterns or attribute.beside_id >= 0:
+        return None
+    if attributes.exact(attribute) is not None:
+        return None
+    keys = integer_keys(attribute.keys, values)
+    return None if keys is None else Entries(attribute.id, rows, keys)
+
+
 def _text_entries(
     attributes: Attributes,
     attribute: Attribute,
@@ -220,20 +254,23 @@ def _assemble(
     none = np.empty(0, np.int64)
     parts = sorted(parts, key=lambda each: each.attr)
     rows = np.concatenate([none, *[each.rows for each in parts]])
-    attr = np.repeat([each.attr for each in parts], [len(each.rows) for each in parts])
-    lo = np.concatenate([none, *[each.keys for each in parts]])
+    part_attr = np.array([each.attr for each in parts], np.int64)
+    part_end = np.cumsum([len(each.rows) for each in parts], dtype=np.int64)
+    is_bad = np.zeros(n, bool)
+    is_bad[list(errors)] = True
+    start, order = np.zeros(n + 1, np.int64), np.empty(len(rows), np.int64)
+    attr = np.empty(len(rows), np.int32)
+    n_twice = order_entries(part_attr, part_end, rows, is_bad, start, attr, order)
+    attr, order = attr[: start[-1]], order[: start[-1]]
     is_plain = all(each.hi is None or (each.hi == each.keys).all() for each in parts)
-    last = [each.keys if each.hi is None else each.hi for each in parts]
-    hi = lo if is_plain else np.concatenate([none, *last])
-    good = np.ones(n, bool)
-    good[list(errors)] = False
-    keep = np.flatnonzero(good[rows]) if errors else np.arange(len(rows))
-    width = int(attr.max(initial=0)) + 1
-    order = keep[_stable_order(rows[keep], n)]  # by event; they are by attribute already
-    position = (rows * width + attr.astype(np.int64))[order]
-    twice = np.unique(position[1:][position[1:] == position[:-1]])
-    start = np.zeros(n + 1, np.int64)
-    np.cumsum(np.bincount(rows[keep], minlength=n), out=start[1:])
-    lo = lo[order]
-    batch = EventBatch(start, attr[order].astype(np.int32), lo, lo if is_plain else hi[order])
-    return batch, [divmod(each, width) for each in twice.tolist()]
+    hi = lo = np.concatenate([none, *[each.keys for each in parts]])[order]
+    if not is_plain:
+        last = [each.keys if each.hi is None else each.hi for each in parts]
+        hi = np.concatenate([none, *last])[order]
+    twice: list[tuple[int, int]] = []
+    if n_twice:
+        of_event = rows[order]
+        again = (of_event[1:] == of_event[:-1]) & (attr[1:] == attr[:-1])
+        found = zip(of_event[1:][again].tolist(), attr[1:][again].tolist(), strict=True)
+        twice = sorted(set(found))
+    return EventBatch(start, attr, lo, hi), twice
