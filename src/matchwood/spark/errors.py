@@ -16,7 +16,8 @@ ERROR_FIELDS = (
 for an event, whose other predicates were matched.  Line, column and excerpt point into a text,
 counted from 1."""
 
-IS_MATCHED = "(error IS NULL OR error.of = 'attribute')"
+ATTRIBUTE = "attribute"
+IS_MATCHED = f"(error IS NULL OR error.of = '{ATTRIBUTE}')"
 """Of rows with matches: whether the event was matched."""
 
 ERROR_TYPE = pa.struct(
@@ -38,5 +39,5 @@ def error_row(of: str, id_: Any, error: Exception) -> dict[str, Any]:
 
 def failed_row(id_: Any, problems: Sequence[Exception]) -> dict[str, Any]:
     """Which computed attributes of one event failed."""
-    row = error_row("attribute", id_, problems[0])
+    row = error_row(ATTRIBUTE, id_, problems[0])
     return {**row, "message": "; ".join(map(str, problems))}

@@ -11,6 +11,7 @@ create the same name one gets FileExistsError.
 
 from __future__ import annotations
 
+import io
 import os
 import shutil
 import tempfile
@@ -80,6 +81,12 @@ class Folder:
         """Write a file that is whole or not there; FileExistsError if there is one."""
         with self._aside(name, content) as (aside, target):
             os.link(aside, target)
+
+    @contextmanager
+    def writing(self, name: str) -> Iterator[Any]:
+        """A file to write to, of a new name in a folder that is there; whole when it is closed."""
+        with Path(self.path, name).open("xb") as file:
+            yield file
 
     @contextmanager
     def _aside(self, name: str, content: bytes) -> Iterator[tuple[Path, Path]]:
@@ -195,6 +202,12 @@ class Store:
     def create(self, name: str, content: bytes) -> None:
         with self._at(name, "written") as (store, path):
             create_on(store, path, content, self.path)
+
+    @contextmanager
+    def writing(self, name: str) -> Iterator[Any]:
+        content = io.BytesIO()
+        yield content
+        self.put(name, content.getvalue())
 
     @contextmanager
     def made(self, name: str, last: str) -> Iterator[Path]:

@@ -1,9 +1,10 @@
 """Output of a micro-batch: written to a folder of its own, then committed; never replaced.
 
-    a folder    out/.writing-7-2-5f3a/matches ──rename──► out/matches/batch=7      the batch is done
+    a folder    out/.writing-7-2-5f3a/aside/part-*.parquet           written by tasks (`parts`)
+                                     /matches ──rename──► out/matches/batch=7      the batch is done
                                      /errors  ──rename──► out/errors/batch=7       before that
 
-    a store     out/.writing-7-2-5f3a/matches/part-*.parquet        put by tasks
+    a store     out/.writing-7-2-5f3a/aside/part-*.parquet          put by tasks
                 out/_commits/0000000007       created, names these files: the batch is decided
                 out/errors/batch=7, out/matches/batch=7             copies of them
                 out/matches/batch=7/_SUCCESS                        put last: the batch is done
@@ -19,25 +20,24 @@ from __future__ import annotations
 import json
 import shutil
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterable
 from contextlib import suppress
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
-
-import pyarrow as pa
-import pyarrow.parquet as pq
 
 from matchwood.errors import StorageError
 from matchwood.spark.storage import Folder, Storage, Store
 from matchwood.spark.streams.owner import Fence
+from matchwood.spark.streams.parts import ERRORS, FILES, MATCHES, Parts, put_rows
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 _ATTEMPT = ".writing-"
 _DONE = "_SUCCESS"
-_KINDS = ("errors", "matches")
+_ASIDE = "aside"
+_KINDS = (ERRORS, MATCHES)
 """What a batch consists of, in the order in which it appears."""
 
 
@@ -79,15 +79,25 @@ class Attempt:
         if not self._is_decided or kind is None:
             self._out.remove(self._name)
 
+    @cached_property
+    def parts(self) -> Parts:
+        """Where tasks put files of this attempt, and report them to `take`."""
+        if isinstance(self._out, Folder):  # tasks do not make it: late ones find none
+            Path(self._out.path, self._name, _ASIDE).mkdir(parents=True, exist_ok=True)
+        return Parts(self._out, f"{self._name}/{_ASIDE}")
+
+    def take(self, kind: str, files: Iterable[str]) -> None:
+        """Take files that tasks have reported into the output of the batch."""
+        self._files.setdefault(kind, []).extend(files)
+
     def write(self, frame: DataFrame, kind: str) -> None:
-        """Write the matches or errors of the batch."""
+        """Write the matches or errors of the batch, as one job."""
         if isinstance(self._out, Folder):
             frame.write.parquet(self._out.spark(f"{self._name}/{kind}"))
-            self._files[kind] = []
+            self.take(kind, ())
             return
-        put = partial(_put_parts, self._out, f"{self._name}/{kind}")
-        rows = frame.mapInArrow(put, "file STRING").collect()
-        self._files[kind] = [str(row.file) for row in rows]
+        rows = frame.mapInArrow(partial(put_rows, self.parts, kind), FILES).collect()
+        self.take(kind, [str(row.file) for row in rows])
 
     def commit(self) -> None:
         """Make the attempt the output of the batch; StorageError if there is one already."""
@@ -108,6 +118,7 @@ class Attempt:
             target = out / kind / f"batch={self._batch}"
             if kind not in self._files:
                 continue
+            self._gather(out / self._name, kind)
             if kind == "errors" and not is_done(self._out, self._batch):
                 shutil.rmtree(target, ignore_errors=True)  # of an attempt that was not committed
             target.parent.mkdir(parents=True, exist_ok=True)
@@ -117,6 +128,15 @@ class Attempt:
                 if not target.exists():
                     raise
                 raise _committed(self._out, self._batch) from error
+
+    def _gather(self, attempt: Path, kind: str) -> None:
+        """Give files that tasks reported the folder of their kind; others stay aside."""
+        if not self._files[kind]:
+            return  # Spark has written the folder
+        (attempt / kind).mkdir()
+        for file in self._files[kind]:
+            (attempt / _ASIDE / file).rename(attempt / kind / file)
+        (attempt / kind / _DONE).touch()
 
 
 def _record(batch: int) -> str:
@@ -136,7 +156,7 @@ def _copy(out: Store, batch: int, record: dict[str, Any]) -> None:
         for file in record["files"].get(kind, ()):
             target = f"{kind}/batch={batch}/{file}"
             try:
-                out.copy(f"{record['attempt']}/{kind}/{file}", target)
+                out.copy(f"{record['attempt']}/{_ASIDE}/{file}", target)
             except FileNotFoundError:
                 if not out.exists(target):  # otherwise another driver was here and has cleaned up
                     raise StorageError(
@@ -146,19 +166,3 @@ def _copy(out: Store, batch: int, record: dict[str, Any]) -> None:
     out.put(f"matches/batch={batch}/{_DONE}", b"")
     with suppress(StorageError):
         out.remove(record["attempt"])
-
-
-def _put_parts(
-    out: Store, folder: str, batches: Iterator[pa.RecordBatch]
-) -> Iterator[pa.RecordBatch]:
-    """Put the rows of a task as one file of a name of its own; `mapInArrow`'s function."""
-    first = next(batches, None)
-    if first is None:
-        return
-    name, sink = f"part-{uuid.uuid4().hex}.parquet", pa.BufferOutputStream()
-    with pq.ParquetWriter(sink, first.schema) as writer:
-        writer.write_batch(first)
-        for batch in batches:
-            writer.write_batch(batch)
-    out.put(f"{folder}/{name}", sink.getvalue())
-    yield pa.RecordBatch.from_pydict({"file": [name]})

@@ -20,7 +20,7 @@ that is done is never replaced, and a second driver is refused (`streams/owner`)
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -34,7 +34,7 @@ from matchwood.errors import (
     MatchwoodError,
     StorageError,
 )
-from matchwood.spark.errors import ERROR_FIELDS, ERROR_STRUCT, ERROR_TYPE, IS_MATCHED
+from matchwood.spark.errors import ERROR_TYPE
 from matchwood.spark.executors import parallelism
 from matchwood.spark.shapes import find_shape
 from matchwood.spark.storage import Storage, open_storage
@@ -48,10 +48,11 @@ from matchwood.spark.streams.contexts import (
     read_records,
 )
 from matchwood.spark.streams.owner import Fence, release, released_after, take
+from matchwood.spark.streams.parts import ERRORS, FILES, MATCHES
 from matchwood.spark.streams.start import begin, first_replica
 from matchwood.spark.streams.state import END, Changes, Replica, StateFolder
-from matchwood.spark.streams.worker import StreamJob, match_events
-from matchwood.spark.unknown_names import computes, names_of_events
+from matchwood.spark.streams.worker import StreamJob, matches_schema, write_events
+from matchwood.spark.unknown_names import names_of_events
 from matchwood.spark.worker import Times
 
 if TYPE_CHECKING:
@@ -215,7 +216,7 @@ class Stream:
                 replica.enter(batch, changes, is_added=True)
             times.lap("changes")
             reached("changes")
-            self._match(records, batch, replica, changes, last_offset)
+            self._match(records, batch, changes, last_offset)
             times.lap("match")
         except BaseException:
             self._replica = None  # it may be half-way: the next attempt starts from the folder
@@ -270,51 +271,26 @@ class Stream:
 
     # -- events ------------------------------------------------------------------------------
 
-    def _match(
-        self, records: DataFrame, batch: int, replica: Replica, changes: Changes, last_offset: int
-    ) -> None:
-        from pyspark.sql import Observation
-        from pyspark.sql import functions as f
-
+    def _match(self, records: DataFrame, batch: int, changes: Changes, last_offset: int) -> None:
         s = self._settings
         job = StreamJob(
             s.state, batch, s.shape, last_offset, s.late == "refuse", s.id_type, profile=s.profile
         )
-        events = records.where(IS_EVENT)
-        columns = (
-            f"event_id {s.id_type}, offset bigint, subscription_ids array<{s.id_type}>, "
-            f"error {ERROR_STRUCT}"
-        )
-        seen = Observation()
-        rows = events.mapInArrow(partial(match_events, job), columns)
-        # where computed attributes may fail, errors are taken from these rows, not encoded again
-        kept = rows.persist() if computes(replica.matcher) else None
-        counted = rows.observe(seen, f.count("error").alias("bad"))
-        matches = counted.where(IS_MATCHED).drop("error")
-        try:
-            with Attempt(s.out, batch, self._fence) as attempt:
-                attempt.write(matches, "matches")
-                reached("matched")
-                n_bad = seen.get["bad"]
-                again = partial(match_events, replace(job, encode_only=True))
-                bad = events.mapInArrow(again, columns) if kept is None else kept
-                self._write_errors(bad.where("error IS NOT NULL"), changes, n_bad, attempt)
-                reached("written")
-                attempt.commit()
-        finally:
-            if kept is not None:
-                kept.unpersist()
+        with Attempt(s.out, batch, self._fence) as attempt:
+            parts = attempt.parts
+            tasks = records.where(IS_EVENT).mapInArrow(partial(write_events, job, parts), FILES)
+            files = [(row.kind, row.file) for row in tasks.collect()]
+            reached("matched")
+            if not any(kind == MATCHES for kind, _ in files):  # a file shows the columns
+                files.append((MATCHES, parts.put(matches_schema(s.id_type).empty_table())))
+            if changes.errors:
+                refused = pa.array(changes.errors, ERROR_TYPE)
+                files.append((ERRORS, parts.put(pa.Table.from_struct_array(refused))))
+            for kind, file in files:
+                attempt.take(kind, [file])
+            reached("written")
+            attempt.commit()
         reached("committed")
-
-    def _write_errors(self, bad: DataFrame, changes: Changes, n_bad: int, attempt: Attempt) -> None:
-        if not changes.errors and not n_bad:
-            return
-        errors = bad.sparkSession.createDataFrame(
-            pa.Table.from_struct_array(pa.array(changes.errors, ERROR_TYPE)), ERROR_FIELDS
-        )
-        if n_bad:
-            errors = errors.union(bad.select("error.*"))
-        attempt.write(errors.coalesce(1), "errors")
 
 
 def _spread(records: DataFrame) -> DataFrame:

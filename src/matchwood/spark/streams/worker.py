@@ -12,15 +12,17 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from matchwood.errors import EventError
+from matchwood.spark.errors import ATTRIBUTE
 from matchwood.spark.shapes import read_events
 from matchwood.spark.storage import Storage
+from matchwood.spark.streams.parts import ERRORS, MATCHES, Part, Parts, reported
 from matchwood.spark.streams.state import Replica, StateFolder
 from matchwood.spark.worker import (
     Pace,
     Times,
-    bad_batch,
     cut,
     out_batch,
     refuse_nameless,
@@ -40,7 +42,6 @@ class StreamJob:
     """The highest offset of all earlier batches."""
     refuses_late: bool
     id_type: str
-    encode_only: bool = False
     profile: str | None = None
 
 
@@ -61,8 +62,33 @@ def replica_of(job: StreamJob) -> Replica:
     return replica
 
 
+def write_events(
+    job: StreamJob, parts: Parts, batches: Iterator[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
+    """Match events and write what comes out; rows of `parts.FILES`: `mapInArrow`'s function."""
+    with Part(parts) as matches, Part(parts) as errors:
+        for rows in match_events(job, batches):
+            error = rows.column("error")
+            found = rows.drop_columns(["error"])
+            if error.null_count < len(error):
+                errors.write(pa.RecordBatch.from_struct_array(error.drop_null()))
+                is_failed = pc.equal(pc.struct_field(error, "of"), ATTRIBUTE)
+                found = found.filter(pc.or_(error.is_null(), pc.fill_null(is_failed, False)))
+            matches.write(found)
+    files = {MATCHES: matches, ERRORS: errors}
+    yield reported([(kind, part.name) for kind, part in files.items() if part.has_rows])
+
+
+def matches_schema(id_type: str) -> pa.Schema:
+    """The columns of matches."""
+    id_ = pa.int64() if id_type == "bigint" else pa.string()
+    return pa.schema(
+        [("event_id", id_), ("offset", pa.int64()), ("subscription_ids", pa.list_(id_))]
+    )
+
+
 def match_events(job: StreamJob, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Rows (event_id, offset, subscription_ids, error), one per event: `mapInArrow`'s function."""
+    """Rows (event_id, offset, subscription_ids, error), one per event."""
     times, pace = Times(), Pace()
     replica = replica_of(job)
     times.lap("open")
@@ -81,7 +107,7 @@ def match_events(job: StreamJob, batches: Iterator[pa.RecordBatch]) -> Iterator[
                 events.errors[row] = EventError(late(int(offsets[row]), job.last_offset))
         refuse_nameless(events.errors, event_ids, "id")
         n, at = events.batch.n_events, 0
-        while at < n and not job.encode_only:
+        while at < n:
             until = min(at + pace.step, n)
             changes = replica.contexts.changes(offsets[at:until])
             times.lap("encode")
@@ -100,9 +126,6 @@ def match_events(job: StreamJob, batches: Iterator[pa.RecordBatch]) -> Iterator[
             times.lap("write")
             pace.note(until - at, len(found.slots))
             at = until
-        if job.encode_only:
-            rows = sorted(events.errors.keys() | events.warnings.keys())
-            yield _out(bad_batch(event_ids, events, kind), offsets[rows])
     if job.profile is not None:
         times.save(Path(job.profile, "workers"))
 
