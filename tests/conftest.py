@@ -53,6 +53,8 @@ CHOSEN = ("scan", "be_tree", "pst_bloom", "a_tree", "agile")
 STATEFUL = ("be_tree",)
 """Those whose random sequences of changes are in the quick set, too: each takes seconds."""
 
+TESTS = Path(__file__).parent
+
 HEAVY = ("dims-30k", "dims-10k", "querylog:")
 """Workloads that take seconds to make."""
 
@@ -60,8 +62,9 @@ HEAVY = ("dims-30k", "dims-10k", "querylog:")
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Tests are shared among processes: those that need Spark go to two of them, file by file, so
-    that two sessions will do, and all tests of an index run in the same one.  What takes longest
-    comes first, so that no process is left with it when the others have nothing more to do.
+    that two sessions will do, all tests of an index run in the same one, and so do the quick tests
+    of a file, which load the same kernels.  What takes longest comes first, so that no process is
+    left with it when the others have nothing more to do.
     """
     for item in items:
         index = _index_of(item)
@@ -73,10 +76,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.slow)
         if item.path.name == "test_stateful.py" and index not in STATEFUL:
             item.add_marker(pytest.mark.slow)
-        group = _index_of(item)
+        group = index
+        if group is None and not item.get_closest_marker("slow"):
+            group = item.path.relative_to(TESTS).as_posix()
         if item.get_closest_marker("spark"):
-            group = f"spark-{crc32(item.path.name.encode()) >> 2 & 1}"
-        if group is not None:
+            # The bit of the hash that shares their time evenly: --durations=0 tells.
+            group = f"spark-{crc32(item.path.name.encode()) >> 14 & 1}"
+        if group is not None and not item.get_closest_marker("xdist_group"):
             item.add_marker(pytest.mark.xdist_group(group))
     items.sort(key=_turn)
 

@@ -29,6 +29,7 @@ def test_subscriptions_on_many_attributes_are_all_in_an_index(index: str) -> Non
     assert state(m)["unindexed"] == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("index", INDEXES)
 @pytest.mark.parametrize(
     "text",
@@ -81,6 +82,7 @@ def test_a_tree_without_leaves_that_it_needs_is_tested_for_every_event() -> None
     assert state(m)["unindexed"] == 1  # three indexes, and two are what a subscription has
 
 
+@pytest.mark.slow
 def test_after_a_burst_indexes_become_exact_while_values_rest() -> None:
     m, rng = Matcher("agile"), Random(1)
     for i in range(300):

@@ -240,6 +240,7 @@ def test_events_that_carry_ranges_meet_a_context():
     assert m.match(attr("size").isin(2, 4)) == []
 
 
+@pytest.mark.slow
 def test_strings_of_contexts_are_forgotten_with_them():
     m = Matcher()
     m.add(1, "city = ctx.home", context="c")

@@ -116,6 +116,7 @@ def at_rest(stretch: Stretch) -> Stretch:
     return stretch._replace(updates=[tuple(x[:0] for x in each) for each in stretch.updates])
 
 
+@pytest.mark.slow
 def test_after_a_burst_of_updates_agile_is_as_exact_as_eager_and_rests() -> None:
     work = workload(10_000.0)
     filters = [Filter(index, {}, work) for index in ("agile", "eager")]

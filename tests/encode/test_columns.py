@@ -23,6 +23,7 @@ from strategies import POOL, event, expression, schema, seeds
 # ── every type ──────────────────────────────────────────────────────────────────────────────────
 
 
+@pytest.mark.slow
 @given(seed=seeds())
 def test_tables_and_frames_say_what_dicts_say(seed):
     rng = Random(seed)

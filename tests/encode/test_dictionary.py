@@ -159,6 +159,7 @@ def holds(world: World, slot: int, event: dict) -> bool:
     )
 
 
+@pytest.mark.slow
 @given(seed=seeds())
 def test_forgetting_constants_changes_no_answer(seed):
     rng = Random(seed)

@@ -168,6 +168,7 @@ def test_one_document_and_many_give_the_same(n: int) -> None:
     assert [m.match_json(text) for text in texts[:100]] == expected[:100]
 
 
+@pytest.mark.slow
 def test_a_plan_follows_every_change() -> None:
     m = mw.Matcher()
     event = b'{"a": 5, "b": "x", "c": {"d": 1.5}}'

@@ -39,6 +39,7 @@ def test_equal_decimals_of_different_digits_are_computed_apart():
     assert [m.match({"x": Decimal(each)}) for each in ("1.0", "1.00", "1.0")] == [[1], [], [1]]
 
 
+@pytest.mark.slow
 def test_values_that_do_not_come_again_are_not_kept():
     m = mw.Matcher()
     m.add(1, "x + 1 > 5")

@@ -136,6 +136,7 @@ def test_open_attributes_survive_save_and_load(tmp_path):
     check(m)
 
 
+@pytest.mark.slow
 def test_many_kinds_come_and_go():
     rng = Random(5)
     m, held = mw.Matcher(), {}

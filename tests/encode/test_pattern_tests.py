@@ -80,6 +80,7 @@ def answers(texts: list[str], rows: list[dict[str, Any]], index: str) -> list[An
     return [many, m.stats()["unknown"]]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("index", ["scan", "auto"])
 def test_pieces_give_what_computing_gives(index: str) -> None:
     compare_grouped_tests(subscriptions, events, partial(answers, index=index))

@@ -137,6 +137,7 @@ def check(text: str) -> tuple[bool, bool]:
     return taken
 
 
+@pytest.mark.slow
 def test_random_texts_give_the_rows_of_the_parser() -> None:
     rng = random.Random(3)
     alone, together = zip(*[check(text_of(rng)) for _ in range(N_TEXTS)], strict=True)

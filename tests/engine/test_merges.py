@@ -189,6 +189,7 @@ def test_a_merge_does_not_spoil_encoded_events(monkeypatch):
         m.find(events)
 
 
+@pytest.mark.slow
 def test_a_merged_store_is_that_of_one_loaded_at_once():
     """The same predicates, constants and attributes, though no text is read again."""
     rng = Random(7)

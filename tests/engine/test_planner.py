@@ -66,6 +66,7 @@ def test_the_indexes_of_a_plan_find_together_what_scan_finds(workload, n):
     assert np.array_equal(found, pairs(scan, 20))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("workload", ["abegen", "ad_trees", "begen", "pstree", "uniform", "ads"])
 def test_a_plan_does_little_more_work_than_the_best_single_index(workload):
     """By counters, whatever the machine: nodes, candidates and predicates of the same events."""
@@ -154,6 +155,7 @@ def test_an_eighth_of_conjunctions_stays_with_trees_and_more_do_not():
     assert names(plan(table, slots)) == {"blocks": FEW_BESIDE + 51, "terms": n_trees}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("workload", "n", "index"),
     [

@@ -58,7 +58,8 @@ def encoded_parts(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     return found
 
 
-@pytest.mark.parametrize("seed", [0, *(pytest.param(n, marks=pytest.mark.slow) for n in (1, 2))])
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(3))
 def test_a_dict_beside_contexts_has_the_answer_of_the_definition(
     seed: int, encoded_parts: list[Any]
 ) -> None:

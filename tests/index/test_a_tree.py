@@ -34,6 +34,7 @@ def test_ids_that_collide_are_told_apart():
     assert found(search(index, world.events(raw))) == found(search(other, world.events(raw)))
 
 
+@pytest.mark.slow
 def test_each_construction_step_saves_nodes_or_links():
     # Figure 9: no sharing, unique nodes, reorganisation, self-adjustment
     steps = [

@@ -141,6 +141,7 @@ def test_the_optimistic_variant_cuts_by_the_attribute_that_most_expressions_test
 # ── invariants ──────────────────────────────────────────────────────────────────────────────────
 
 
+@pytest.mark.slow
 @FEWER
 @given(seed=seeds(), max_cap=st.integers(1, 5), min_size=st.integers(1, 4))
 def test_the_structure_holds_after_every_change(seed, max_cap, min_size):

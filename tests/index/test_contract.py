@@ -149,6 +149,7 @@ def test_deleting_what_was_inserted_restores_the_result(index_class, seed):
     assert len(index) == len(kept)
 
 
+@pytest.mark.slow
 @FEWER
 @given(seed=seeds())
 def test_a_slot_that_was_freed_can_hold_another_expression(index_class, seed):
@@ -170,6 +171,7 @@ def test_a_slot_that_was_freed_can_hold_another_expression(index_class, seed):
         assert found(search(index, encoded)) == world.expected(held, raw)
 
 
+@pytest.mark.slow
 def test_deleting_everything_gives_the_memory_back(index_class):
     world = World(types := schema(Random(7)))
     world.store([conjunction(Random(i), types) for i in range(6_000)])

@@ -229,6 +229,7 @@ def needy(n_attributes: int) -> World:
     return world
 
 
+@pytest.mark.slow
 def test_more_bits_let_fewer_pass_in_vain_and_none_is_lost():
     world = needy(200)
     held = world.speaking("conjunctions")

@@ -217,6 +217,7 @@ def flat(node: Expr) -> Expr:
     return Not(flat(node.operand)) if isinstance(node, Not) else node
 
 
+@pytest.mark.slow
 @given(trees)
 def test_every_tree_survives_its_text_with_the_types_of_its_values(tree: Expr) -> None:
     printed = to_text(tree)

@@ -94,6 +94,7 @@ def draw_columns(seed: int) -> Drawn:
     return columns, [(f"s{i}", expr) for i, expr in enumerate(exprs)], events
 
 
+@pytest.mark.slow
 def test_dicts_under_a_declared_schema():
     agree(draw_mixed, lambda types, subs, events: matcher(subs, types).match_many(events))
 
@@ -170,6 +171,7 @@ def test_one_subscription_at_a_time_gives_what_add_many_gives():
     assert list(made.match_many(events)) == list(matcher(subscriptions, types).match_many(events))
 
 
+@pytest.mark.slow
 def test_an_explanation_gives_every_node_its_truth():
     seen: Counter[bool | None] = Counter()
 
@@ -195,6 +197,7 @@ def is_decided_by_keys(predicate: Predicate) -> bool:
     return not set("%_") & set(plain.removesuffix("%"))
 
 
+@pytest.mark.slow
 def test_an_event_of_predicates_matches_what_can_hold_and_nothing_that_cannot():
     seen: Counter[tuple[bool, bool, bool]] = Counter()
     for seed in range(12):

@@ -240,6 +240,7 @@ def test_json_logic_of_typed_values_is_truthy_where_the_text_holds(
     check(rules, "jsonlogic", found, json_logic, typed=True)
 
 
+@pytest.mark.slow
 @given(several(logic(typed=False)), several(events(lists=False)))
 def test_json_logic_of_any_values_is_truthy_where_the_text_holds(
     rules: list[Any], found: list[dict[str, Any]]

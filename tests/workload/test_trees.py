@@ -71,6 +71,7 @@ def answers(workload: Workload, loaded: Loaded) -> list[list[int]]:
     return [sorted(hits.slots[begin:end].tolist()) for begin, end in pairwise(ends)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "workload",
     [
@@ -152,6 +153,7 @@ def test_abegen_refuses_shares_that_do_not_add_up():
         ABEGen(operators=(0.5, 0.5, 0.5, 0, 0))
 
 
+@pytest.mark.slow
 def test_ad_trees_have_the_shape_of_section_6_2():
     drawn_trees = drawn(find_workload("ad_trees:small"), 6_000)
     n_leaves = [len(leaves(each)) for each in drawn_trees]

@@ -15,6 +15,7 @@ def columns(table: pa.Table) -> dict[str, np.ndarray]:
     return {name: np.array(plain.column(name).to_pylist()) for name in plain.column_names}
 
 
+@pytest.mark.slow
 def test_numbers_of_predicates_are_even_between_their_bounds() -> None:
     table = Uniform(min_predicates=2, max_predicates=5).subscriptions(0, N)
     sizes = np.bincount(columns(table)["id"], minlength=N)
