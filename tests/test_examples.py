@@ -71,7 +71,7 @@ def test_a_live_service_that_is_killed_loses_nothing() -> None:
     command = [sys.executable, str(EXAMPLES / "live_service.py")]
     done = subprocess.run(
         [*command, "--subscriptions", "9000", "--seconds", "1", "--rate", "2000"],
-        capture_output=True, text=True, timeout=120, check=False,
+        capture_output=True, text=True, timeout=600, check=False,
     )  # fmt: skip
     said = done.stdout.splitlines()
     assert done.returncode == 0, done.stdout + done.stderr
@@ -87,7 +87,7 @@ def test_a_live_service_that_is_killed_loses_nothing() -> None:
 def test_asyncio_and_a_pool_of_processes_find_what_one_thread_finds() -> None:
     done = subprocess.run(
         [sys.executable, str(EXAMPLES / "asyncio_and_processes.py")],
-        capture_output=True, text=True, timeout=120, check=False,
+        capture_output=True, text=True, timeout=600, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr
     first, second = done.stdout.splitlines()

@@ -22,6 +22,8 @@ from matchwood import cli
 from matchwood.cli import match_choice, match_spark, standard_input
 
 ROOT = Path(__file__).parents[2]
+WAIT = 300.0
+"""Seconds after which a command hangs: far more than it takes beside other tests."""
 WISHES = "id,expr\ncheap,price < 20\ndear,price >= 20\n"
 OFFERS = '{"event_id": 7, "price": 5}\n{"event_id": "x", "price": 50}\n'
 LINES = [
@@ -119,7 +121,7 @@ def test_every_line_of_a_pipe_is_answered_before_the_next_is_written(folder: Pat
             process.stdin.flush()
             assert process.stdout.readline().decode().strip() == answer
         process.stdin.close()
-        assert process.wait(timeout=60) == 0
+        assert process.wait(timeout=WAIT) == 0
 
 
 @pytest.mark.slow
@@ -131,7 +133,7 @@ def test_an_interrupt_ends_with_130_and_a_closed_reader_with_141(folder: Path) -
         process.stdin.flush()
         process.stdout.readline()
         process.send_signal(signal.SIGINT)
-        assert process.wait(timeout=60) == 130
+        assert process.wait(timeout=WAIT) == 130
         assert b"Traceback" not in process.stderr.read()  # type: ignore[union-attr]
     with started("match", "wishes.csv", "-") as process:
         assert process.stdin is not None
@@ -139,7 +141,7 @@ def test_an_interrupt_ends_with_130_and_a_closed_reader_with_141(folder: Path) -
         process.stdout.close()
         process.stdin.write(OFFERS.encode())
         process.stdin.close()
-        assert process.wait(timeout=60) == 141
+        assert process.wait(timeout=WAIT) == 141
         assert b"Traceback" not in process.stderr.read()  # type: ignore[union-attr]
 
 
@@ -158,7 +160,7 @@ def test_a_signal_that_came_before_the_wait_for_input_ends_the_wait(
     waits: list[int] = []
 
     def spied(*waited: Any) -> Any:
-        found = select(*waited, 20.0)  # seconds after which the test would fail
+        found = select(*waited, WAIT)
         waits.append(len(found[0]))
         if len(waits) == 1:
             os.write(writing, b"line")
@@ -199,7 +201,7 @@ def test_an_interrupt_that_a_callback_of_compiled_code_drops_ends_the_command(
     pipes: dict[str, Any] = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
     with subprocess.Popen([sys.executable, "-c", code], env=env, **pipes) as process:
         try:
-            assert process.wait(timeout=60) == 130
+            assert process.wait(timeout=WAIT) == 130
             errors = process.stderr.read().decode().splitlines()  # type: ignore[union-attr]
             assert errors[-1] == "matchwood: interrupted"
             assert not any("ignored" in line for line in errors)

@@ -17,7 +17,7 @@ from matchwood.index.scan.index import Scan
 from matchwood.lang.parser import parse
 from naive import matches
 
-WAIT = 30.0
+WAIT = 120.0
 
 
 def in_threads(*works: Callable[[], Any]) -> list[Any]:

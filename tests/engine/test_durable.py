@@ -291,22 +291,27 @@ def test_a_newer_log_and_a_torn_one_are_errors(tmp_path: Path) -> None:
 def test_a_forked_child_may_match_and_not_change_nor_hold_the_folder(tmp_path: Path) -> None:
     m = filled(tmp_path / "f")
     reader, writer = os.pipe()
+    wait, end = os.pipe()
     pid = os.fork()
     if not pid:
         try:
+            os.close(end)
             answer = str(m.match({"x": 2}))
             try:
                 m.add("child", "x = 2")
             except mw.StorageError:
                 answer += " refused"
             os.write(writer, answer.encode())
-            time.sleep(0.5)
+            os.read(wait, 1)  # until the parent closes it, or ends
         finally:
             os._exit(0)
     assert os.read(reader, 1000) == b"['s1', 7] refused"
     m.close()
     mw.Matcher.open(tmp_path / "f").close()  # the child lives, and holds nothing
+    os.close(end)
     os.waitpid(pid, 0)
+    for each in (reader, writer, wait):
+        os.close(each)
 
 
 def test_copies_of_a_durable_matcher_live_in_memory(tmp_path: Path) -> None:

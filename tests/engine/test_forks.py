@@ -95,7 +95,7 @@ def test_a_fork_while_a_search_asks_another_matcher_does_not_hang(monkeypatch):
     outer, inner = Access(), Access()
 
     def child() -> bool:
-        signal.alarm(20)
+        signal.alarm(120)
         monkeypatch.setattr(forks, "_owners", [inner, outer])
         is_searching = threading.Event()
 

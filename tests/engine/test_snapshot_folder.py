@@ -182,7 +182,7 @@ STUCK = """
         done.append(1)
         if len(done) == 5:
             print("inside", flush=True)
-            time.sleep(60)
+            time.sleep(600)
     np.save = stuck
     m.save(sys.argv[1])
 """
@@ -216,7 +216,7 @@ def test_a_second_writer_waits_for_the_first(tmp_path):
         assert waiting.is_alive()
         assert len(generations(path)) == 1
         saver.send_signal(signal.SIGKILL)
-    waiting.join(20)
+    waiting.join(120)
     assert not waiting.is_alive()
     assert len(mw.Matcher.load(path)) == 4
     assert len(generations(path)) == 1

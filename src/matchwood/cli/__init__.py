@@ -5,9 +5,9 @@ from __future__ import annotations
 
 def main() -> None:
     """The entry point."""
-    from matchwood.cli.interrupts import watch
-
     try:
+        from matchwood.cli.interrupts import watch
+
         watch()
         from matchwood.cli.app import app
 

@@ -128,7 +128,7 @@ def test_in_a_browser_series_toggle_and_arrow_keys_read_values(
         [str(CHROMIUM), "--headless", "--no-sandbox", "--disable-gpu", "--window-size=390,800",
          "--disable-background-networking", "--enable-logging=stderr", "--virtual-time-budget=4000",
          f"--user-data-dir={tmp_path / 'profile'}", "--dump-dom", page.as_uri()],
-        capture_output=True, text=True, timeout=120, check=False,
+        capture_output=True, text=True, timeout=600, check=False,
     )  # fmt: skip
     assert "CONSOLE" not in done.stderr, done.stderr
     assert "<title>error" not in done.stdout
