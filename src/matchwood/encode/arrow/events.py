@@ -119,7 +119,8 @@ class TableSlices:
 
     def _n_present(self, at: int, first: int, last: int) -> int:
         """How many values a column that is read has in some rows."""
-        column = self._kept[0].column(at)
+        assert self._kept is not None
+        column = self._kept.column(at)
         return last - first - int(column.slice(first, last - first).null_count)
 
 

@@ -195,23 +195,21 @@ def with_entries(runs: Runs, entries: list[Entries]) -> Runs:
     )
 
 
-def columns_of(plan: TablePlan, table: pa.Table) -> tuple[Columns, Any]:
-    """Where the columns that are read are, and what has to be kept meanwhile."""
-    values, bits, offset, size = [], [], [], []
-    kept: list[Any] = []
-    whole = table.select(plan.read).combine_chunks()
-    for batch in whole.to_batches()[:1] if plan.read else ():  # without rows there is none
-        for column in batch.columns:
-            marks, data = column.buffers()
-            kept += (marks, data)
-            at = column.offset
-            values.append(0 if data is None else data.address)
-            offset.append(at)
-            bits.append(0 if marks is None else marks.address)
-            size.append(0 if marks is None else marks.size)
-    first = np.array(offset, np.int64)
+def columns_of(plan: TablePlan, table: pa.Table) -> tuple[Columns, pa.RecordBatch | None]:
+    """Where the columns that are read are, in a batch that has to be kept meanwhile."""
+    some = table if len(plan.read) == table.num_columns else table.select(plan.read)
+    batches = some.to_batches() if plan.read else []
+    if len(batches) > 1:
+        batches = some.combine_chunks().to_batches()
+    columns = batches[0].columns if batches else []  # a table without rows may have none
+    buffers = [each.buffers() for each in columns]
+    offset = np.array([each.offset for each in columns], np.int64)
+    values = [0 if data is None else data.address for _, data in buffers]
+    bits = [0 if marks is None else marks.address for marks, _ in buffers]
+    size = [0 if marks is None else marks.size for marks, _ in buffers]
     width = np.where(plan.kinds == INT32, 4, 8)[: len(values)]
-    return Columns(
-        np.array(values, np.int64) + first * width, np.array(bits, np.int64), first,
+    read = Columns(
+        np.array(values, np.int64) + offset * width, np.array(bits, np.int64), offset,
         np.array(size, np.int64), plan.kinds,
-    ), (whole, kept)  # fmt: skip
+    )  # fmt: skip
+    return read, batches[0] if batches else None
