@@ -113,7 +113,7 @@ class TableSlices:
             entries += _column_entries(attributes, attribute, some, errors)
         for at, label, more in plan.unknown if n else ():
             attributes.unknown[label] += more * self._n_present(at, first, last)
-        entries += absence_entries(attributes, entries, n, plan.read_ids)
+        entries += absence_entries(attributes, entries, n, plan.present_ids)
         batch = assemble(entries, n, errors, plan, self._read, first)
         return EncodedEvents(batch, errors)
 

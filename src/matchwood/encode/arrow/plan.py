@@ -68,6 +68,7 @@ class TablePlan(NamedTuple):
     left: list[int]  # all others that may hold something in use
     runs: Runs  # of the columns that are read
     read_ids: frozenset[int]  # attributes that they are
+    present_ids: frozenset[int]  # attributes that have an entry wherever such a column is not null
     unknown: list[tuple[int, str, int]]
     """Places in `read`, labels, and how many kinds of predicates each value leaves unknown."""
 
@@ -99,6 +100,7 @@ def _planned(attributes: Attributes, schema: pa.Schema, made_of: JsonPlan | None
     unknown: list[tuple[int, str, int]] = []
     runs: list[tuple[int, int, int, int, int, int]] = []
     read_ids: set[int] = set()
+    present_ids: set[int] = set()
     for number, (name, type_) in enumerate(zip(schema.names, schema.types, strict=True)):
         attribute = attributes.by_name.get(name)
         is_used = attribute is not None and not attribute.is_hidden
@@ -119,21 +121,28 @@ def _planned(attributes: Attributes, schema: pa.Schema, made_of: JsonPlan | None
         read_ids.add(attribute.id)
         read.append(number)
         kinds.append(stored)
+        given = []  # not `attribute` itself, where values of another kind are another attribute's
         if made_of.plan.presence[path] != NONE:
-            runs.append((int(made_of.plan.presence[path]), at, PRESENT, NOTHING, NONE, 0))
+            presence = attributes.all[made_of.plan.presence[path]]
+            given.append(presence)
+            runs.append((presence.id, at, PRESENT, NOTHING, NONE, 0))
         if action != NOTHING:
             target = attributes.all[made_of.plan.target[path, of]]
+            given.append(target)
             table = int(made_of.plan.table[path, of])
             runs.append((target.id, at, KEY, action, table, _nan_key(target)))
-        if attribute.absence_id >= 0 and not attributes.is_of_computed(attribute):
-            runs.append((attribute.absence_id, at, ABSENT, NOTHING, NONE, 0))
+        for each in given:
+            present_ids.add(each.id)
+            if each.absence_id >= 0 and not attributes.is_of_computed(each):
+                runs.append((each.absence_id, at, ABSENT, NOTHING, NONE, 0))
         more = int(made_of.plan.n_unknown[path, of])
         if more:
             unknown.append((at, attribute.label, more))
     plan = _no_plan() if made_of is None else made_of
     return TablePlan(
         plan, schema, Binding(PLAN).of(plan.plan), any(map(has_union, schema.types)), read,
-        np.array(kinds, np.uint8), left, _as_runs(runs), frozenset(read_ids), unknown,
+        np.array(kinds, np.uint8), left, _as_runs(runs), frozenset(read_ids),
+        frozenset(present_ids), unknown,
     )  # fmt: skip
 
 
