@@ -222,6 +222,22 @@ def test_files_that_texts_name_exist() -> None:
     assert wrong == []
 
 
+def test_the_calls_of_the_architecture_page_go_through_files_and_functions_that_exist() -> None:
+    """A file of the source, and a name right behind it that is a function of that file."""
+    page, package = SRC.parent / "docs" / "architecture.md", SRC / "matchwood"
+    walks = [line for line in page.read_text(encoding="utf-8").splitlines() if ".py` " in line]
+    for call in ("m.add(", "m.match(", "m.match_many(", "m.set_context(", "spark.match("):
+        assert any(line.startswith(f"| `{call}") for line in walks), call
+    named = re.findall(r"`([a-z_]+(?:/\w+)+\.py)`(?: `(\w+)`)?", "\n".join(walks))
+    assert len([name for _, name in named if name]) > 10
+    wrong = []
+    for file, name in named:
+        path = (SRC.parent if file.startswith("tests/") else package) / file
+        if not path.is_file() or (name and f"def {name}(" not in path.read_text(encoding="utf-8")):
+            wrong.append((file, name))
+    assert wrong == []
+
+
 def test_kernels_import_only_numpy_the_decorators_and_other_kernels() -> None:
     found = []
     for module, path in modules_under(SRC).items():

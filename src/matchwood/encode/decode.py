@@ -29,20 +29,8 @@ from matchwood.encode.keys import (
     float_of_key,
 )
 from matchwood.encode.kinds import split
+from matchwood.lang import nodes
 from matchwood.lang.literals import NAN as NAN_VALUE
-from matchwood.lang.nodes import (
-    FALSE,
-    TRUE,
-    And,
-    Comparison,
-    Expr,
-    In,
-    IsNull,
-    Like,
-    Or,
-    Relation,
-    Value,
-)
 
 Interval = tuple[int, int]
 
@@ -57,26 +45,26 @@ _DOMAINS = {
 """First and last key that is a value's, where not every key is."""
 
 
-def decode(table: ExpressionTable, attributes: Attributes, slot: int) -> Expr:
+def decode(table: ExpressionTable, attributes: Attributes, slot: int) -> nodes.Expr:
     """The expression in a slot."""
     kind = table.layout.kind[slot]
     if kind in (ALWAYS, NEVER):
-        return TRUE if kind == ALWAYS else FALSE
+        return nodes.TRUE if kind == ALWAYS else nodes.FALSE
     code = table.code_of(slot).tolist()
     if kind == CONJUNCTION:
-        return _joined(And, [decode_predicate(table, attributes, pred) for pred in code])
-    done: list[Expr] = []
+        return _joined(nodes.And, [decode_predicate(table, attributes, pred) for pred in code])
+    done: list[nodes.Expr] = []
     for token in reversed(code):
         if token >= 0:
             done.append(decode_predicate(table, attributes, token))
         else:
             n = (-token - 1) // 2
             operands = [done.pop() for _ in range(n)]
-            done.append(_joined(And if token % 2 else Or, operands))
+            done.append(_joined(nodes.And if token % 2 else nodes.Or, operands))
     return done[0]
 
 
-def decode_predicate(table: ExpressionTable, attributes: Attributes, pred: int) -> Expr:
+def decode_predicate(table: ExpressionTable, attributes: Attributes, pred: int) -> nodes.Expr:
     """The expression that says what one predicate of the table says."""
     attribute = attributes.all[table.predicates.layout.attr[pred]]
     intervals = table.predicates.intervals(pred)
@@ -84,31 +72,35 @@ def decode_predicate(table: ExpressionTable, attributes: Attributes, pred: int) 
         return _derived(attributes, attribute, intervals)
     name, kind = split(attribute.name)
     if intervals == ((INT_MIN, INT_MAX),) and kind is not None:
-        return IsNull(name, negated=True, kind=_asked(kind))
+        return nodes.IsNull(name, negated=True, kind=_asked(kind))
     if name != attribute.name:
         attribute = replace(attribute, name=name)
     if intervals == ((INT_MIN, INT_MAX),):
-        return IsNull(attribute.name, negated=True)
+        return nodes.IsNull(attribute.name, negated=True)
     points = [lo for lo, hi in intervals if lo == hi]
     if len(points) == len(intervals) and _are_values(attribute, points):
         return _members(attribute, points, negated=False)
     holes = _holes(intervals)
     if holes is not None and _are_values(attribute, holes):
         return _members(attribute, holes, negated=True)
-    return _joined(Or, [_range(attribute, lo, hi) for lo, hi in intervals])
+    return _joined(nodes.Or, [_range(attribute, lo, hi) for lo, hi in intervals])
 
 
-def _derived(attributes: Attributes, derived: Attribute, intervals: tuple[Interval, ...]) -> Expr:
+def _derived(
+    attributes: Attributes, derived: Attribute, intervals: tuple[Interval, ...]
+) -> nodes.Expr:
     name, kind = split(attributes.all[derived.source].name)
     if derived.term is not None:
         reference = attributes.all[derived.term.context].name
-        return Relation(name, derived.term.op, reference.removeprefix("ctx."), derived.term.offset)
+        return nodes.Relation(
+            name, derived.term.op, reference.removeprefix("ctx."), derived.term.offset
+        )
     if derived.pattern is None:
-        return IsNull(name, kind=None if kind is None else _asked(kind))
+        return nodes.IsNull(name, kind=None if kind is None else _asked(kind))
     fits, fails = (any(lo <= key <= hi for lo, hi in intervals) for key in (1, 0))
     if fits and fails:  # LIKE or not LIKE: any string
-        return Like(name, "%")
-    return Like(name, derived.pattern, negated=fails)
+        return nodes.Like(name, "%")
+    return nodes.Like(name, derived.pattern, negated=fails)
 
 
 def _asked(kind: str) -> str:
@@ -124,30 +116,30 @@ def _holes(intervals: tuple[Interval, ...]) -> list[int] | None:
     return [lo for lo, _ in gaps] if all(lo == hi for lo, hi in gaps) else None
 
 
-def _members(attribute: Attribute, keys: list[int], negated: bool) -> Expr:
+def _members(attribute: Attribute, keys: list[int], negated: bool) -> nodes.Expr:
     values = [_value(attribute, key) for key in keys]
     if len(values) == 1:
-        return Comparison(attribute.name, "<>" if negated else "=", values[0])
-    return In(attribute.name, tuple(values), negated)
+        return nodes.Comparison(attribute.name, "<>" if negated else "=", values[0])
+    return nodes.In(attribute.name, tuple(values), negated)
 
 
-def _range(attribute: Attribute, lo: int, hi: int) -> Expr:
+def _range(attribute: Attribute, lo: int, hi: int) -> nodes.Expr:
     """lo <= key <= hi as comparisons; an end that is no value's key is a strict bound beside it."""
     if lo == hi and _has_value(attribute, lo):
-        return Comparison(attribute.name, "=", _value(attribute, lo))
-    bounds: list[Expr] = []
+        return nodes.Comparison(attribute.name, "=", _value(attribute, lo))
+    bounds: list[nodes.Expr] = []
     first, last = _domain(attribute)
     if lo > first:
         is_value = _has_value(attribute, lo)
         bound = _value(attribute, lo if is_value else min(lo - 1, last))
-        bounds.append(Comparison(attribute.name, ">=" if is_value else ">", bound))
+        bounds.append(nodes.Comparison(attribute.name, ">=" if is_value else ">", bound))
     if hi < last:
         is_value = _has_value(attribute, hi)
         bound = _value(attribute, hi if is_value else max(hi + 1, first))
-        bounds.append(Comparison(attribute.name, "<=" if is_value else "<", bound))
+        bounds.append(nodes.Comparison(attribute.name, "<=" if is_value else "<", bound))
     if not bounds and attribute.base_id >= 0:
-        return IsNull(attribute.name, negated=True, kind=_asked(attribute.type or "string"))
-    return _joined(And, bounds) if bounds else IsNull(attribute.name, negated=True)
+        return nodes.IsNull(attribute.name, negated=True, kind=_asked(attribute.type or "string"))
+    return _joined(nodes.And, bounds) if bounds else nodes.IsNull(attribute.name, negated=True)
 
 
 def _are_values(attribute: Attribute, keys: list[int]) -> bool:
@@ -168,7 +160,7 @@ def _domain(attribute: Attribute) -> tuple[int, ...]:
     return _DOMAINS.get(kind, (INT_MIN, INT_MAX))
 
 
-def _value(attribute: Attribute, key: int) -> Value:
+def _value(attribute: Attribute, key: int) -> nodes.Value:
     if isinstance(attribute.keys, DictionaryKeys):
         value = attribute.keys.dictionary.value_of(key)
         if isinstance(value, Exact):
@@ -185,5 +177,5 @@ def _value(attribute: Attribute, key: int) -> Value:
     return key
 
 
-def _joined(kind: type[And] | type[Or], operands: list[Expr]) -> Expr:
+def _joined(kind: type[nodes.And] | type[nodes.Or], operands: list[nodes.Expr]) -> nodes.Expr:
     return operands[0] if len(operands) == 1 else kind(tuple(operands))

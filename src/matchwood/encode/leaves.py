@@ -38,19 +38,7 @@ from matchwood.encode.merge_kernels import (
 from matchwood.forms.nnf import nnf
 from matchwood.forms.simplify import undecided
 from matchwood.kernel.arrays import slices
-from matchwood.lang.nodes import (
-    And,
-    Between,
-    Comparison,
-    Const,
-    Expr,
-    In,
-    IsNull,
-    Like,
-    Or,
-    Predicate,
-    Relation,
-)
+from matchwood.lang import nodes
 from matchwood.lang.scalars import attributes_of, tree_of
 
 ABSENT, PATTERN, REFERENCE = 9, 10, 11
@@ -87,7 +75,7 @@ class LeafBatch:
     def __len__(self) -> int:
         return len(self.expr_start) - 1
 
-    def add(self, expr: Expr) -> None:
+    def add(self, expr: nodes.Expr) -> None:
         """Take one expression; raises ExpansionError before anything is written."""
         self._write(undecided(nnf(expr), _uncomputed))
         self.expr_start.append(len(self.code))
@@ -157,19 +145,19 @@ class LeafBatch:
         some.code = np.where(code >= 0, code + moved, code).astype(np.int32)
         return some
 
-    def _write(self, node: Expr) -> None:
-        if isinstance(node, (And, Or)):
-            token = and_token if isinstance(node, And) else or_token
+    def _write(self, node: nodes.Expr) -> None:
+        if isinstance(node, (nodes.And, nodes.Or)):
+            token = and_token if isinstance(node, nodes.And) else or_token
             self.code.append(token(len(node.operands)))
             for operand in node.operands:
                 self._write(operand)
-        elif isinstance(node, Predicate):
+        elif isinstance(node, nodes.Predicate):
             self.write_predicate(node)
         else:
-            assert isinstance(node, Const)
+            assert isinstance(node, nodes.Const)
             self.code.append(and_token(0) if node.value else or_token(0))
 
-    def write_predicate(self, node: Predicate) -> None:
+    def write_predicate(self, node: nodes.Predicate) -> None:
         """One leaf, or the few that a constant with more digits than a double takes."""
         if self._spells_out and has_decimal(node):
             self._write_leaves(spelled_out(node))
@@ -177,9 +165,11 @@ class LeafBatch:
             self.code.append(len(self.attr))
             _WRITERS[type(node)](self, node)
 
-    def _write_leaves(self, node: Expr) -> None:
-        if isinstance(node, (And, Or)):
-            self.code.append((and_token if isinstance(node, And) else or_token)(len(node.operands)))
+    def _write_leaves(self, node: nodes.Expr) -> None:
+        if isinstance(node, (nodes.And, nodes.Or)):
+            self.code.append(
+                (and_token if isinstance(node, nodes.And) else or_token)(len(node.operands))
+            )
             for operand in node.operands:
                 self._write_leaves(operand)
         else:
@@ -194,27 +184,27 @@ class LeafBatch:
         self.values += values
         self.start.append(len(self.values))
 
-    def _comparison(self, node: Comparison) -> None:
+    def _comparison(self, node: nodes.Comparison) -> None:
         self.write_row(node.name, OPERATORS[node.op], (node.value,), node.position)
 
-    def _between(self, node: Between) -> None:
+    def _between(self, node: nodes.Between) -> None:
         op = BETWEEN | (NEGATED if node.negated else 0)
         self.write_row(node.name, op, (node.low, node.high), node.position)
 
-    def _in(self, node: In) -> None:
+    def _in(self, node: nodes.In) -> None:
         op = IN | (NEGATED if node.negated else 0)
         self.write_row(node.name, op, node.values, node.position)
 
-    def _is_null(self, node: IsNull) -> None:
+    def _is_null(self, node: nodes.IsNull) -> None:
         name = node.name if node.kind is None else of_kind(node.name, node.kind)
         self.write_row(name, PRESENT if node.negated else ABSENT, (), node.position)
 
-    def _relation(self, node: Relation) -> None:
+    def _relation(self, node: nodes.Relation) -> None:
         """The value of such a row: operator, name of the context's value, offset."""
         value = (node.op, node.reference, node.offset)
         self.write_row(node.name, REFERENCE, (value,), node.position)
 
-    def write_like(self, node: Like) -> None:
+    def write_like(self, node: nodes.Like) -> None:
         """One leaf for LIKE, in the cheapest form its pattern allows."""
         kind, text = classify(node.pattern)
         end = successor(text) if kind is LikeKind.PREFIX else None
@@ -228,13 +218,13 @@ class LeafBatch:
         self.write_row(node.name, op, values, node.position)
 
 
-_WRITERS: dict[type[Expr], Callable[..., None]] = {
-    Comparison: LeafBatch._comparison,
-    Between: LeafBatch._between,
-    In: LeafBatch._in,
-    Like: LeafBatch.write_like,
-    IsNull: LeafBatch._is_null,
-    Relation: LeafBatch._relation,
+_WRITERS: dict[type[nodes.Expr], Callable[..., None]] = {
+    nodes.Comparison: LeafBatch._comparison,
+    nodes.Between: LeafBatch._between,
+    nodes.In: LeafBatch._in,
+    nodes.Like: LeafBatch.write_like,
+    nodes.IsNull: LeafBatch._is_null,
+    nodes.Relation: LeafBatch._relation,
 }
 
 
@@ -243,11 +233,11 @@ def _starts(sizes: np.ndarray) -> np.ndarray:
     return np.concatenate([[0], np.cumsum(sizes)])
 
 
-def _uncomputed(leaf: Predicate) -> tuple[Expr, ...]:
+def _uncomputed(leaf: nodes.Predicate) -> tuple[nodes.Expr, ...]:
     """Instead of a predicate on a computed attribute, which costs and may fail: predicates with the
     names that it reads, which are checked.
     """
     if not is_computed(leaf.name):
         return (leaf,)
     names = attributes_of(tree_of(leaf.name))
-    return tuple([IsNull(name, False, leaf.position) for name in names])
+    return tuple([nodes.IsNull(name, False, leaf.position) for name in names])

@@ -11,25 +11,12 @@ from decimal import Decimal
 from typing import Any
 
 from matchwood.errors import ParseError
+from matchwood.lang import nodes
 from matchwood.lang.literals import (
     LiteralError,
     as_offset,
 )
 from matchwood.lang.names import CONTEXT, is_context, problem, written
-from matchwood.lang.nodes import (
-    FLIPPED_OP,
-    And,
-    Between,
-    Boolean,
-    Comparison,
-    Expr,
-    In,
-    IsNull,
-    Like,
-    Or,
-    Relation,
-    Value,
-)
 from matchwood.lang.patterns import canonical, starts_with
 from matchwood.lang.python_values import as_text, as_value
 from matchwood.lang.scalars import Call, Lit, Scalar, named, tree_of
@@ -65,7 +52,7 @@ def ctx(name: str) -> ContextValue:
     return ContextValue(CONTEXT + name)
 
 
-class Attribute(Boolean):
+class Attribute(nodes.Boolean):
     """A named attribute; alone it is a boolean, compared it is a predicate."""
 
     __slots__ = ("name",)
@@ -74,25 +61,25 @@ class Attribute(Boolean):
     def __init__(self, name: str) -> None:
         self.name = name
 
-    def expression(self) -> Expr:
-        return Comparison(self.name, "=", True)
+    def expression(self) -> nodes.Expr:
+        return nodes.Comparison(self.name, "=", True)
 
-    def __eq__(self, value: object) -> Expr:  # type: ignore[override]
+    def __eq__(self, value: object) -> nodes.Expr:  # type: ignore[override]
         return self._compared("=", value)
 
-    def __ne__(self, value: object) -> Expr:  # type: ignore[override]
+    def __ne__(self, value: object) -> nodes.Expr:  # type: ignore[override]
         return self._compared("<>", value)
 
-    def __lt__(self, value: object) -> Expr:
+    def __lt__(self, value: object) -> nodes.Expr:
         return self._compared("<", value)
 
-    def __le__(self, value: object) -> Expr:
+    def __le__(self, value: object) -> nodes.Expr:
         return self._compared("<=", value)
 
-    def __gt__(self, value: object) -> Expr:
+    def __gt__(self, value: object) -> nodes.Expr:
         return self._compared(">", value)
 
-    def __ge__(self, value: object) -> Expr:
+    def __ge__(self, value: object) -> nodes.Expr:
         return self._compared(">=", value)
 
     # -- computed attributes ------------------------------------------------------------------
@@ -133,28 +120,28 @@ class Attribute(Boolean):
 
     __iter__ = None
 
-    def rlike(self, pattern: str) -> Expr:
+    def rlike(self, pattern: str) -> nodes.Expr:
         """Holds a part that fits the regular expression."""
         return _lowered(Call("rlike", (_scalar(self), Lit(as_text(pattern, "a pattern")))))
 
-    def ilike(self, pattern: str) -> Expr:
+    def ilike(self, pattern: str) -> nodes.Expr:
         """As `like`, whatever the case."""
         escape = Lit("\\")
         return _lowered(Call("ilike", (_scalar(self), Lit(as_text(pattern, "a pattern")), escape)))
 
-    def eq_null_safe(self, value: object) -> Expr:
+    def eq_null_safe(self, value: object) -> nodes.Expr:
         """Equal, where NULL equals NULL: `<=>`."""
         return _lowered(Call("<=>", (_scalar(self), _scalar(value))))
 
-    def between(self, low: object, high: object) -> Expr:
+    def between(self, low: object, high: object) -> nodes.Expr:
         """From low to high, both included."""
         if type(low) is Attribute or type(high) is Attribute:
-            return And((self._compared(">=", low), self._compared("<=", high)))
+            return nodes.And((self._compared(">=", low), self._compared("<=", high)))
         if isinstance(low, ContextValue) or isinstance(high, ContextValue):
-            return And((self._compared(">=", low), self._compared("<=", high)))
-        return Between(self.name, as_value(low), as_value(high))
+            return nodes.And((self._compared(">=", low), self._compared("<=", high)))
+        return nodes.Between(self.name, as_value(low), as_value(high))
 
-    def isin(self, *values: Any) -> Expr:
+    def isin(self, *values: Any) -> nodes.Expr:
         """One of the values, given one by one or as one list; None stands for NULL."""
         if len(values) == 1 and isinstance(values[0], Iterable) and not isinstance(values[0], str):
             values = tuple(values[0])
@@ -166,32 +153,32 @@ class Attribute(Boolean):
         if references:
             rest = [v for v in values if not isinstance(v, ContextValue)]
             sides = (*references, self.isin(*rest)) if rest else tuple(references)
-            return Or(sides) if len(sides) > 1 else sides[0]
-        return In(self.name, tuple(None if v is None else as_value(v) for v in values))
+            return nodes.Or(sides) if len(sides) > 1 else sides[0]
+        return nodes.In(self.name, tuple(None if v is None else as_value(v) for v in values))
 
-    def like(self, pattern: str) -> Expr:
+    def like(self, pattern: str) -> nodes.Expr:
         r"""Matches the pattern: % is any text, _ any character, a backslash makes them plain."""
         try:
-            return Like(self.name, canonical(as_text(pattern, "a pattern")))
+            return nodes.Like(self.name, canonical(as_text(pattern, "a pattern")))
         except LiteralError as error:
             raise ParseError(str(error)) from None
 
-    def startswith(self, prefix: str) -> Expr:
+    def startswith(self, prefix: str) -> nodes.Expr:
         """Starts with this very text."""
-        return Like(self.name, starts_with(as_text(prefix, "a prefix")))
+        return nodes.Like(self.name, starts_with(as_text(prefix, "a prefix")))
 
-    def is_null(self) -> Expr:
-        return IsNull(self.name)
+    def is_null(self) -> nodes.Expr:
+        return nodes.IsNull(self.name)
 
-    def is_not_null(self) -> Expr:
-        return IsNull(self.name, negated=True)
+    def is_not_null(self) -> nodes.Expr:
+        return nodes.IsNull(self.name, negated=True)
 
-    def _compared(self, op: str, value: object) -> Expr:
+    def _compared(self, op: str, value: object) -> nodes.Expr:
         if isinstance(value, ContextValue):
-            return Relation(self.name, op, value.name.removeprefix(CONTEXT), value.offset)
+            return nodes.Relation(self.name, op, value.name.removeprefix(CONTEXT), value.offset)
         if isinstance(value, Attribute):
             return _lowered(Call(op, (_scalar(self), _scalar(value))))
-        return Comparison(self.name, op, as_value(value))
+        return nodes.Comparison(self.name, op, as_value(value))
 
     def __repr__(self) -> str:
         return f"attr({self.name!r})"
@@ -217,7 +204,7 @@ def _computed(name: str, *args: object) -> Attribute:
     return Attribute(named(settled(Call(name, tuple([_scalar(each) for each in args])))))
 
 
-def _lowered(tree: Scalar) -> Expr:
+def _lowered(tree: Scalar) -> nodes.Expr:
     from matchwood.lang.lower import lowered
 
     return lowered(tree)
@@ -268,7 +255,7 @@ class ContextValue(Attribute):
             value = as_offset(value)
         return self._moved(-value if isinstance(value, (int, float)) else value)
 
-    def _moved(self, offset: Value) -> ContextValue:
+    def _moved(self, offset: nodes.Value) -> ContextValue:
         if isinstance(offset, Decimal):
             offset = as_offset(offset)
         if isinstance(offset, bool) or not isinstance(offset, (int, float)):
@@ -277,43 +264,43 @@ class ContextValue(Attribute):
             raise TypeError("expected one offset, found two: add them up first")
         return ContextValue(self.name, offset)
 
-    def expression(self) -> Expr:
+    def expression(self) -> nodes.Expr:
         self._plain()
         return super().expression()
 
-    def between(self, low: object, high: object) -> Expr:
+    def between(self, low: object, high: object) -> nodes.Expr:
         self._plain()
         return super().between(low, high)
 
-    def isin(self, *values: Any) -> Expr:
+    def isin(self, *values: Any) -> nodes.Expr:
         self._plain()
         return super().isin(*values)
 
-    def like(self, pattern: str) -> Expr:
+    def like(self, pattern: str) -> nodes.Expr:
         self._plain()
         return super().like(pattern)
 
-    def startswith(self, prefix: str) -> Expr:
+    def startswith(self, prefix: str) -> nodes.Expr:
         self._plain()
         return super().startswith(prefix)
 
-    def is_null(self) -> Expr:
+    def is_null(self) -> nodes.Expr:
         self._plain()
         return super().is_null()
 
-    def is_not_null(self) -> Expr:
+    def is_not_null(self) -> nodes.Expr:
         self._plain()
         return super().is_not_null()
 
-    def _compared(self, op: str, value: object) -> Expr:
+    def _compared(self, op: str, value: object) -> nodes.Expr:
         if type(self.offset) is int and self.offset == 0:
             if type(value) is Attribute:
-                return value._compared(FLIPPED_OP[op], self)
+                return value._compared(nodes.FLIPPED_OP[op], self)
             return super()._compared(op, value)
         if isinstance(value, Attribute):  # the offset goes to the other side
             value_is_plain = not isinstance(value, ContextValue) or value.offset == 0
             if value_is_plain:
-                return value._compared(FLIPPED_OP[op], self)
+                return value._compared(nodes.FLIPPED_OP[op], self)
         self._plain()
         raise AssertionError
 

@@ -15,37 +15,27 @@ from datetime import UTC, date, datetime
 from decimal import Decimal
 from math import isinf, isnan
 
+from matchwood.lang import nodes
 from matchwood.lang.literals import MAX_NUMBER
 from matchwood.lang.names import written
-from matchwood.lang.nodes import (
-    And,
-    Between,
-    Comparison,
-    Const,
-    Expr,
-    In,
-    IsNull,
-    Like,
-    Not,
-    Or,
-    Relation,
-    Value,
-    Xnor,
-    Xor,
-    children,
-)
 from matchwood.lang.scalars import COMPARED, is_computed, is_condition, text_of, tree_of
 from matchwood.lang.truth import SAMPLES
 
 _OR, _XOR, _AND, _NOT, _LEAF = range(1, 6)
-_BINDS: dict[type[Expr], int] = {Or: _OR, Xor: _XOR, Xnor: _XOR, And: _AND, Not: _NOT}
+_BINDS: dict[type[nodes.Expr], int] = {
+    nodes.Or: _OR,
+    nodes.Xor: _XOR,
+    nodes.Xnor: _XOR,
+    nodes.And: _AND,
+    nodes.Not: _NOT,
+}
 _ESCAPES = str.maketrans(
     {chr(code): f"\\u{code:04x}" for code in (*range(32), 127)}
     | {"\n": r"\n", "\t": r"\t", "\r": r"\r", "'": "''", "\\": r"\\"}
 )
 
 
-def to_text(expr: Expr) -> str:
+def to_text(expr: nodes.Expr) -> str:
     """The text of an expression.
 
     >>> from matchwood.lang.builder import attr
@@ -58,61 +48,61 @@ def to_text(expr: Expr) -> str:
 class Printer:
     """The standard spelling; override a method to change one decision."""
 
-    def text(self, node: Expr) -> str:
+    def text(self, node: nodes.Expr) -> str:
         """Any expression: operands first, on a stack of its own, so that depth costs no frames."""
-        todo: list[tuple[Expr, bool]] = [(node, False)]
+        todo: list[tuple[nodes.Expr, bool]] = [(node, False)]
         done: list[tuple[str, int]] = []
         while todo:
             node, is_ready = todo.pop()
             if is_ready:
-                cut = len(done) - len(children(node))
+                cut = len(done) - len(nodes.children(node))
                 done[cut:] = [_chain(node, done[cut:])]
-            elif isinstance(node, (Xor, Xnor)):
-                join = self.xor if isinstance(node, Xor) else self.xnor
+            elif isinstance(node, (nodes.Xor, nodes.Xnor)):
+                join = self.xor if isinstance(node, nodes.Xor) else self.xnor
                 done.append((join(node.left, node.right), _XOR))
-            elif operands := children(node):
+            elif operands := nodes.children(node):
                 todo.append((node, True))
                 todo.extend((operand, False) for operand in reversed(operands))
             else:
                 done.append((self.leaf(node), _LEAF))
         return done[0][0]
 
-    def xor(self, left: Expr, right: Expr) -> str:
+    def xor(self, left: nodes.Expr, right: nodes.Expr) -> str:
         before, after = (self.text(left), _binds(left)), (self.text(right), _binds(right))
         return f"{_grouped(before, _XOR)} XOR {_grouped(after, _AND)}"
 
-    def xnor(self, left: Expr, right: Expr) -> str:
+    def xnor(self, left: nodes.Expr, right: nodes.Expr) -> str:
         before, after = (self.text(left), _binds(left)), (self.text(right), _binds(right))
         return f"{_grouped(before, _XOR)} XNOR {_grouped(after, _AND)}"
 
-    def leaf(self, node: Expr) -> str:
+    def leaf(self, node: nodes.Expr) -> str:
         """A constant or a predicate; a hand-built chain of nothing is the constant it means."""
-        if isinstance(node, Const):
+        if isinstance(node, nodes.Const):
             return self.value(node.value)
-        if isinstance(node, (And, Or)):
-            return self.value(isinstance(node, And))
+        if isinstance(node, (nodes.And, nodes.Or)):
+            return self.value(isinstance(node, nodes.And))
         return self.predicate(node)
 
-    def predicate(self, node: Expr) -> str:
-        if isinstance(node, Comparison):
+    def predicate(self, node: nodes.Expr) -> str:
+        if isinstance(node, nodes.Comparison):
             if node.op == "=" and node.value is True:
                 return self.bare(node.name)
             return f"{self.name(node.name)} {node.op} {self.value(node.value)}"
-        if isinstance(node, Between):
+        if isinstance(node, nodes.Between):
             low, high = self.value(node.low), self.value(node.high)
             return f"{self.name(node.name)}{_not(node.negated)} BETWEEN {low} AND {high}"
-        if isinstance(node, In):
+        if isinstance(node, nodes.In):
             values = ", ".join(map(self.value, node.values))
             return f"{self.name(node.name)}{_not(node.negated)} IN ({values})"
-        if isinstance(node, Like):
+        if isinstance(node, nodes.Like):
             return f"{self.name(node.name)}{_not(node.negated)} LIKE {self.pattern(node.pattern)}"
-        if isinstance(node, Relation):
+        if isinstance(node, nodes.Relation):
             return f"{self.name(node.name)} {node.op} {self.reference(node)}"
-        if isinstance(node, IsNull):
+        if isinstance(node, nodes.IsNull):
             return f"{self.tested(node)} IS{_not(node.negated)} NULL"
         raise TypeError(f"expected an expression, found {type(node).__name__}: use parse or attr")
 
-    def tested(self, node: IsNull) -> str:
+    def tested(self, node: nodes.IsNull) -> str:
         """What is NULL: the attribute, or any comparison of it with a constant of a kind."""
         if node.kind is None:
             return self.name(node.name)
@@ -130,7 +120,7 @@ class Printer:
         """The name where it is a condition itself."""
         return written(name) if is_computed(name) else self.name(name)
 
-    def reference(self, node: Relation) -> str:
+    def reference(self, node: nodes.Relation) -> str:
         """A value of the context, with its offset."""
         name = self.name(node.reference)
         if type(node.offset) is int and node.offset == 0:
@@ -141,7 +131,7 @@ class Printer:
     def pattern(self, pattern: str) -> str:
         return self.string(pattern)
 
-    def value(self, value: Value | None) -> str:
+    def value(self, value: nodes.Value | None) -> str:
         if value is None:
             return "NULL"
         if isinstance(value, bool):
@@ -183,20 +173,20 @@ def _not(negated: bool) -> str:
     return " NOT" if negated else ""
 
 
-def _binds(node: Expr) -> int:
+def _binds(node: nodes.Expr) -> int:
     """How tightly the text of a node binds; a hand-built chain of one is its operand."""
-    while isinstance(node, (And, Or)) and len(node.operands) == 1:
+    while isinstance(node, (nodes.And, nodes.Or)) and len(node.operands) == 1:
         node = node.operands[0]
-    return _BINDS.get(type(node), _LEAF) if children(node) else _LEAF
+    return _BINDS.get(type(node), _LEAF) if nodes.children(node) else _LEAF
 
 
-def _chain(node: Expr, parts: list[tuple[str, int]]) -> tuple[str, int]:
+def _chain(node: nodes.Expr, parts: list[tuple[str, int]]) -> tuple[str, int]:
     """AND, OR or NOT over its printed operands, each with how tightly it binds."""
-    if isinstance(node, Not):
+    if isinstance(node, nodes.Not):
         return "NOT " + _grouped(parts[0], _NOT), _NOT
     if len(parts) == 1:
         return parts[0]
-    binds, joint = (_AND, " AND ") if isinstance(node, And) else (_OR, " OR ")
+    binds, joint = (_AND, " AND ") if isinstance(node, nodes.And) else (_OR, " OR ")
     return joint.join([_grouped(part, binds) for part in parts]), binds
 
 

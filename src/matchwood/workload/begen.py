@@ -31,7 +31,6 @@ from typing import Any, ClassVar
 import numpy as np
 import pyarrow as pa
 
-from matchwood.encode.schema import Schema
 from matchwood.errors import MatchwoodError
 from matchwood.lang.nodes import Expr
 from matchwood.workload.begen_bases import (
@@ -56,7 +55,7 @@ from matchwood.workload.begen_operators import (
 from matchwood.workload.begen_presets import PRESETS, SWEEPS
 from matchwood.workload.begen_survey import Rules, Survey, derive_all
 from matchwood.workload.draws import Draws
-from matchwood.workload.interface import Workload
+from matchwood.workload.interface import IntegerWorkload
 from matchwood.workload.tables import coded, entry_table, predicate_table
 
 _KEPT_BASES = 200_000
@@ -64,7 +63,7 @@ _KEPT_BASES = 200_000
 
 
 @dataclass(frozen=True, kw_only=True)
-class BEGen(Workload):
+class BEGen(IntegerWorkload):
     """Subscriptions derived from events (BE-Tree paper).
 
     n_attributes       dimensions of the space
@@ -121,13 +120,6 @@ class BEGen(Workload):
             self.distribution in DISTRIBUTIONS, f"distribution among {', '.join(DISTRIBUTIONS)}"
         )
         self._expect(self.exponent >= 0, "an exponent from 0")
-
-    @property
-    def names(self) -> list[str]:
-        return [f"a{i}" for i in range(self.n_attributes)]
-
-    def schema(self) -> Schema:
-        return Schema(dict.fromkeys(self.names, "int"))
 
     @property
     def shape(self) -> Shape:

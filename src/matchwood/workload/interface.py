@@ -73,3 +73,20 @@ class Workload:
         """For checks of parameters in `__post_init__`."""
         if not holds:
             raise MatchwoodError(f"workload {self.name!r}: expected {what}, found {self}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class IntegerWorkload(Workload):
+    """A workload over numbered attributes of integers.
+
+    n_attributes  dimensions of the space
+    """
+
+    n_attributes: int = 1_000
+
+    @property
+    def names(self) -> list[str]:
+        return [f"a{i}" for i in range(self.n_attributes)]
+
+    def schema(self) -> Schema:
+        return Schema(dict.fromkeys(self.names, "int"))

@@ -9,23 +9,20 @@ import numpy as np
 import pyarrow as pa
 
 from matchwood.encode.leaves import LeafBatch
-from matchwood.encode.schema import Schema
 from matchwood.workload.draws import Draws
-from matchwood.workload.interface import Workload
+from matchwood.workload.interface import IntegerWorkload
 from matchwood.workload.tables import coded, entry_table
 from matchwood.workload.trees import TreeRows, leaf_batch, text_table
 
 
 @dataclass(frozen=True, kw_only=True)
-class TreeWorkload(Workload):
+class TreeWorkload(IntegerWorkload):
     """A generator says `trees` and how many values an attribute has.
 
-    n_attributes  dimensions of the space
-    event_size    attributes of an event
+    event_size  attributes of an event
     """
 
     n_subscriptions: int = 1_000_000
-    n_attributes: int = 1_000
     event_size: int = 20
 
     @abstractmethod
@@ -35,13 +32,6 @@ class TreeWorkload(Workload):
     @abstractmethod
     def n_values(self, attributes: np.ndarray) -> int | np.ndarray:
         """How many values attributes have."""
-
-    @property
-    def names(self) -> list[str]:
-        return [f"a{i}" for i in range(self.n_attributes)]
-
-    def schema(self) -> Schema:
-        return Schema(dict.fromkeys(self.names, "int"))
 
     def subscriptions(self, first: int, last: int) -> pa.Table:
         return text_table(self.trees(first, last), self.names, first)

@@ -16,14 +16,13 @@ from typing import Any, ClassVar
 import numpy as np
 import pyarrow as pa
 
-from matchwood.encode.schema import Schema
 from matchwood.workload.draws import Draws
-from matchwood.workload.interface import Workload
+from matchwood.workload.interface import IntegerWorkload
 from matchwood.workload.tables import coded, entry_table, predicate_table
 
 
 @dataclass(frozen=True, kw_only=True)
-class Uniform(Workload):
+class Uniform(IntegerWorkload):
     """Evenly drawn conjunctions and events.
 
     n_attributes    how many attributes there are
@@ -56,13 +55,6 @@ class Uniform(Workload):
         self._expect(1 <= self.cardinality <= 2**31, "a cardinality from 1 to 2^31")
         self._expect(0 <= self.equality <= 1, "a share of equalities from 0 to 1")
         self._expect(0 <= self.width <= 1, "a share of values as width, from 0 to 1")
-
-    @property
-    def names(self) -> list[str]:
-        return [f"a{i}" for i in range(self.n_attributes)]
-
-    def schema(self) -> Schema:
-        return Schema(dict.fromkeys(self.names, "int"))
 
     def subscriptions(self, first: int, last: int) -> pa.Table:
         rows = np.arange(first, last)
