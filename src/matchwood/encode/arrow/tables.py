@@ -12,7 +12,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from matchwood.encode.arrow.values import python_values, stored
+from matchwood.encode.arrow.values import python_values, stored, texts
 from matchwood.errors import EventError
 
 
@@ -51,7 +51,7 @@ def whole_columns(table: pa.Table) -> list[tuple[str, pa.Array]] | None:
     if any(map(_has_union, table.schema.types)):
         return None
     try:
-        return list(flat_columns(table))
+        return [(name, texts(column)) for name, column in flat_columns(table)]
     except pa.ArrowException:
         return None
 
