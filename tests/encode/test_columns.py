@@ -297,8 +297,11 @@ _NUMBERS = (
 )  # fmt: skip
 
 
-@pytest.mark.parametrize(("precision", "scale"), [(4, 2), (18, 4), (18, 0), (38, 4), (18, 17)])
-def test_many_decimals_say_what_dicts_say(precision, scale):
+@pytest.mark.parametrize("is_wide", [False, True])
+@pytest.mark.parametrize(
+    ("precision", "scale"), [(4, 2), (18, 4), (18, 0), (38, 4), (18, 17), (5, -3)]
+)
+def test_many_decimals_say_what_dicts_say(precision, scale, is_wide):
     rng = Random(precision + scale)
     m = mw.Matcher(schema={"x": "number"})
     m.add_many([(f"{op} {n}", f"x {op} {n}") for n in _NUMBERS for op in ("=", "<", ">=")])
@@ -306,9 +309,14 @@ def test_many_decimals_say_what_dicts_say(precision, scale):
     units = [rng.randrange(-(10**precision) + 1, 10**precision) for _ in range(60)]
     near = [int(Decimal(n).scaleb(scale)) + d for n in _NUMBERS[:8] for d in (-1, 0, 1)]
     units += [each for each in near if abs(each) < 10**precision]
+    if precision > 18:  # of few digits, and those that just have too many for a word
+        units += [rng.randrange(-(10**18), 10**18) for _ in range(60)]
+        units += [sign * (2**bits + d) for sign in (-1, 1) for bits in (63, 64) for d in (-1, 0, 1)]
+        units += [sign * (10**18 + d) for sign in (-1, 1) for d in (-1, 0, 1)]
     values = [Decimal(each).scaleb(-scale) for each in units] + [None]
     rng.shuffle(values)
-    column = pa.array(values, pa.decimal128(precision, scale))
+    kind = pa.decimal256(76, scale) if is_wide else pa.decimal128(precision, scale)
+    column = pa.array(values, kind)
     expected = list(m.match_many([{"x": each} for each in values]))
     assert list(m.match_many(pa.table({"x": column}))) == expected
     assert list(m.match_many(pa.table({"x": column.slice(3)}))) == expected[3:]
@@ -340,6 +348,31 @@ def test_integers_on_both_sides_of_64_bits_say_what_dicts_say():
     values = [1, 5, 2**63 - 1, 2**63, 2**64 - 1, 7]
     expected = [m.match({"x": each}) for each in values]
     assert list(m.match_many(pa.table({"x": pa.array(values, pa.uint64())}))) == expected
+
+
+def test_many_integers_beyond_64_bits_say_what_dicts_say():
+    rng = Random(1)
+    places = [2**63, 2**63 + 1024, 2**64 - 2048, 10**19, 2**64 - 1]
+    constants = [str(each + d) for each in places for d in (-1, 0, 1)]
+    constants += [
+        "1e19",
+        "-1e300",
+        "1e300",
+        "0",
+        "-5",
+        "10000000000000000000.5",
+        "18446744073709550000",
+    ]
+    m = mw.Matcher(schema={"x": "number"})
+    m.add_many([(f"{op} {n}", f"x {op} {n}") for n in constants for op in ("=", "<", ">=")])
+    m.add_many([("double", "x <= 9223372036854775808D"), ("infinite", "x < double('Infinity')")])
+    values = [each + d for each in places for d in range(-3, 4) if 0 <= each + d < 2**64]
+    values += [rng.randrange(2**63, 2**64) for _ in range(60)] + [0, 5, None]
+    rng.shuffle(values)
+    expected = list(m.match_many([{"x": each} for each in values]))
+    column = pa.array(values, pa.uint64())
+    assert list(m.match_many(pa.table({"x": column}))) == expected
+    assert list(m.match_many(pa.table({"x": column.slice(3)}))) == expected[3:]
 
 
 NUMBERS = st.one_of(

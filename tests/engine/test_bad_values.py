@@ -8,6 +8,7 @@ import json
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 import numpy as np
 import pyarrow as pa
@@ -126,7 +127,7 @@ def test_an_extension_type_of_another_kind_spoils_the_events_that_have_it():
     m = mw.Matcher(schema={"u": "string"})
     m.add("s", "u = 'x'")
     m.add("absent", "u IS NULL")
-    column = extended(pa.uuid(), pa.array([b"0" * 16, None], pa.binary(16)))
+    column = extended(Kelvin(), pa.array([300.0, None]))
     found = m.match_many(pa.table({"u": column}))
     assert list(found) == [[], ["absent"]]
     assert list(found.errors) == [0]
@@ -225,9 +226,17 @@ def test_extension_columns_of_predicate_tables_are_what_they_are_stored_as():
     column = extended(Kelvin(), pa.array([1.5, 2.5]))
     assert m.add_many(predicates(value=column)).errors == []
     assert m.match({"x": 2.5}) == [1]
+
+
+def test_uuids_in_predicate_tables_are_texts_and_bytes_are_refused():
+    ids = [UUID(int=5), UUID(int=7)]
+    column = extended(pa.uuid(), pa.array([each.bytes for each in ids], pa.binary(16)))
     m = mw.Matcher()
-    column = extended(pa.uuid(), pa.array([b"0" * 16] * 2, pa.binary(16)))
-    assert rows_of(m.add_many(predicates(value=column))) == [0, 1]
+    assert m.add_many(predicates(value=column)).errors == []
+    assert m.match({"x": ids[1]}) == m.match({"x": str(ids[1])}) == [1]
+    for kind in (pa.binary(), pa.large_binary(), pa.binary(3)):
+        refused = mw.Matcher().add_many(predicates(value=pa.array([b"abc", b"abd"], kind)))
+        assert rows_of(refused) == [0, 1]
 
 
 def test_a_context_table_with_a_bad_value_says_which_row():

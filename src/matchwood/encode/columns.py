@@ -2,8 +2,8 @@
 
 Each function takes an array without nulls and returns the keys and, where some values do not fit, a
 mask of the bad ones (None: all fit).  Strings and decimals go through Arrow's dictionary encoding,
-so that every distinct value is looked up once, by a kernel; wide decimals, integers beyond 64 bits
-and strings that are no UTF-8 in Python.
+so that every distinct value is looked up once, by a kernel; decimals of more than 18 digits and
+strings that are no UTF-8 in Python.
 """
 
 from __future__ import annotations
@@ -255,8 +255,8 @@ def _number_column(keys: Keys, column: pa.Array) -> ColumnKeys | None:
         values, bad = _integers(column)
         found = integer_keys(keys, values)
         assert found is not None
-        if bad is not None:  # beyond 64 bits with a sign
-            found[bad] = _each(keys, column.filter(pa.array(bad)))[0]
+        if bad is not None:  # beyond 64 bits with a sign: the others are below zero now
+            found[bad] = _large(keys, column.filter(pa.array(bad)))
         return found, None
     if not pa.types.is_floating(column.type):
         return None
@@ -332,47 +332,69 @@ def string_table(dictionary: OrderedDictionary) -> StringTable:
 
 
 def _decimal_column(keys: Keys, column: pa.Array) -> ColumnKeys:
-    """Each distinct decimal once; without a Python object each where 64 bits hold them."""
+    """Each distinct decimal once; without a Python object each where 64 bits hold its digits."""
     encoded = pc.dictionary_encode(column)
     codes = encoded.indices.to_numpy(zero_copy_only=False)
     words = encoded.dictionary
-    is_narrow = pa.types.is_decimal128(words.type) and words.type.precision <= NARROW
-    if (
-        is_narrow
-        and isinstance(keys, DictionaryKeys)
-        and keys.type == "number"
-        and len(words) > keys.n_constants
-    ):
-        distinct, bad = _narrow_decimals(keys, words), None
-    else:
-        distinct, bad = _each(keys, words)
+    if isinstance(keys, DictionaryKeys) and keys.type == "number" and len(words) > keys.n_constants:
+        return _decimals(keys, words)[codes], None
+    distinct, bad = _each(keys, words)
     return distinct[codes], None if bad is None else bad[codes]
 
 
-def _narrow_decimals(keys: DictionaryKeys, words: pa.Array) -> np.ndarray:
-    """Keys of decimals whose digits fit 64 bits: they and the constants times a power of ten."""
-    halves = np.frombuffer(words.buffers()[1], np.int64)
-    digits = halves[2 * words.offset : 2 * (words.offset + len(words)) : 2].copy()
+def _decimals(keys: DictionaryKeys, words: pa.Array) -> np.ndarray:
+    """Keys of decimals: those of few digits, then the others one by one."""
+    width = words.type.byte_width // 8
+    parts = np.frombuffer(
+        words.buffers()[1], np.int64, width * len(words), words.offset * 8 * width
+    )
+    parts = parts.reshape(-1, width)
+    digits = parts[:, 0].copy()
+    most = 10**NARROW - 1
+    is_narrow = (digits >= -most) & (digits <= most)
+    is_narrow &= (parts[:, 1:] == (digits >> 63)[:, None]).all(axis=1)
+    found = _scaled(keys, digits, Fraction(10) ** words.type.scale, 0, (-most, most))
+    if not is_narrow.all():
+        found[~is_narrow] = _each(keys, words.filter(pa.array(~is_narrow)))[0]
+    return found
+
+
+def _large(keys: DictionaryKeys, column: pa.Array) -> np.ndarray:
+    """Keys of integers from 2^63 on."""
+    if len(column) <= keys.n_constants:
+        return _each(keys, column)[0]
+    values = column.to_numpy(zero_copy_only=False).astype(np.int64) - INT_MIN
+    return _scaled(keys, values, Fraction(1), 2**63, (0, INT_MAX))
+
+
+def _scaled(
+    keys: DictionaryKeys,
+    values: np.ndarray,
+    factor: Fraction,
+    offset: int,
+    bounds: tuple[int, int],
+) -> np.ndarray:
+    """Keys of numbers that become such values, in bounds, times a factor and less an offset."""
     arrays = keys.dictionary.kept(number_labels)
-    factor = 10**words.type.scale
-    most = 10**NARROW
+    least, most = bounds
     ceil = np.empty(len(arrays.labels), np.int64)
     exact = np.zeros(len(arrays.labels), bool)
     constants = [each for each in keys.dictionary.values if each is not NAN]
     n = 0
     for constant in constants:
         if isinstance(constant, float) and isinf(constant):
-            scaled = Fraction(most if constant > 0 else -most)
+            scaled = Fraction(most + 1 if constant > 0 else least - 1)
         elif isinstance(constant, float):
-            scaled = Fraction(decimal_of(constant)) * factor  # see `exact`
+            scaled = Fraction(decimal_of(constant)) * factor - offset  # see `exact`
         else:
-            scaled = Fraction(constant.value if isinstance(constant, Exact) else constant) * factor
-        if scaled >= most:
-            break  # no decimal reaches it, nor those above
+            value = constant.value if isinstance(constant, Exact) else constant
+            scaled = Fraction(value) * factor - offset
+        if scaled > most:
+            break  # no value reaches it, nor those above
         above = -(-scaled.numerator // scaled.denominator)
-        ceil[n], exact[n] = max(above, -most), above == scaled and above > -most
+        ceil[n], exact[n] = max(above, least), above == scaled and above >= least
         n += 1
-    return _search(digits, ceil[:n], exact[:n], arrays)
+    return _search(values, ceil[:n], exact[:n], arrays)
 
 
 def _each(keys: Keys, column: pa.Array) -> ColumnKeys:

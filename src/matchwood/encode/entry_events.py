@@ -21,7 +21,7 @@ from matchwood.encode.arrow.column_entries import known_entries
 from matchwood.encode.arrow.events import absence_entries
 from matchwood.encode.arrow.made import Entries, made_entries
 from matchwood.encode.arrow.tables import readable
-from matchwood.encode.arrow.values import is_text, python_values
+from matchwood.encode.arrow.values import is_text, python_values, texts
 from matchwood.encode.attribute import Attribute
 from matchwood.encode.attributes import Attributes
 from matchwood.encode.columns import integer_keys
@@ -141,7 +141,7 @@ class EntryEvents:
     ) -> Iterator[Entries]:
         known = readable(known)
         if self.read is None or not is_text(known.type) or attribute.type == "string":
-            return known_entries(attributes, attribute, known, rows, errors)
+            return known_entries(attributes, attribute, texts(known), rows, errors)
         if attribute.type is not None:
             return _text_entries(attributes, attribute, known, rows, self.read, errors)
         return self._open_texts(attributes, attribute, known, rows)

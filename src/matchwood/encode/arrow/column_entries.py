@@ -18,6 +18,11 @@ from matchwood.encode.kinds import MOMENTS
 from matchwood.encode.value_entries import as_kind, wrong_type
 from matchwood.errors import EventError
 
+_DATE = "^[1-9][0-9]{3}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12][0-9]|3[01])"
+_USUAL_DATE = f"(?s){_DATE}(?:[ T].*)?\\z"
+_USUAL_TIME = _DATE + r"[ T](?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](?:\.[0-9]{1,6})?Z?\z"
+"""Texts that Arrow reads as `lang.moments` does, but for days that a month does not have."""
+
 
 def known_entries(
     attributes: Attributes,
@@ -27,8 +32,6 @@ def known_entries(
     errors: dict[int, EventError],
 ) -> Iterator[Entries]:
     """Entries of values without nulls, `known[i]` that of event `rows[i]`, and what they derive."""
-    if pa.types.is_binary(known.type):  # texts, as far as they are UTF-8
-        known = known.view(pa.string())
     if attribute.keys is None:
         yield from open_column(attributes, attribute, known, rows)
         return
@@ -78,10 +81,32 @@ def moments(kind: str, known: pa.Array) -> pa.Array:
     if not is_text(known.type.value_type if is_coded else known.type):
         return known
     words = known if is_coded else pc.dictionary_encode(known)
-    read = [as_kind(kind, text) for text in python_values(words.dictionary)]
-    found = [None if isinstance(each, (str, bytes)) else each for each in read]
+    return _read_moments(kind, words.dictionary).take(words.indices)
+
+
+def _read_moments(kind: str, texts: pa.Array) -> pa.Array:
+    """Texts as dates or timestamps: of the usual forms many at a time, others one by one."""
     time_type = pa.timestamp("us", "UTC") if kind == "timestamp" else pa.date32()
-    return pa.array(found, time_type).take(words.indices)
+    form = _USUAL_TIME if kind == "timestamp" else _USUAL_DATE
+    is_usual = pc.fill_null(pc.match_substring_regex(texts, form), False)
+    try:
+        usual = _usual_moments(kind, texts.filter(is_usual))
+    except pa.ArrowInvalid:  # a day that its month does not have
+        is_usual = pa.array(np.zeros(len(texts), bool))
+        usual = pa.array([], time_type)
+    others = pc.invert(is_usual)
+    read = [as_kind(kind, text) for text in python_values(texts.filter(others))]
+    found = [None if isinstance(each, (str, bytes)) else each for each in read]
+    flags = others.to_numpy(zero_copy_only=False)
+    order = np.argsort(np.argsort(flags, kind="stable"), kind="stable")
+    return pa.concat_arrays([usual, pa.array(found, time_type)]).take(pa.array(order))
+
+
+def _usual_moments(kind: str, texts: pa.Array) -> pa.Array:
+    if kind == "date":
+        return pc.utf8_slice_codeunits(texts, 0, 10).cast(pa.date32())
+    instants = pc.utf8_rtrim(texts, "Z").cast(pa.timestamp("us"))
+    return instants.view(pa.timestamp("us", "UTC"))
 
 
 def _described(value: pa.Scalar) -> str:

@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 from matchwood.encode.arrow.column_entries import open_column
 from matchwood.encode.arrow.made import Entries, made_entries, of_rows
 from matchwood.encode.arrow.tables import readable
-from matchwood.encode.arrow.values import plain_values, python_values
+from matchwood.encode.arrow.values import plain_values, python_values, texts
 from matchwood.encode.attributes import Attributes
 from matchwood.encode.computed import GivenInputs
 from matchwood.encode.computing import Computing, Problems, computing
@@ -182,7 +182,7 @@ def _of_column(
     entries: list[Entries] = []
     if len(rows):
         values = column if len(rows) == len(column) else column.take(pa.array(rows))
-        entries += open_column(attributes, known.attribute, readable(values), rows)
+        entries += open_column(attributes, known.attribute, texts(readable(values)), rows)
     for each in known.absences:
         is_absent = is_there.copy()
         for found in entries:

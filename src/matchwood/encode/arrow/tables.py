@@ -12,7 +12,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from matchwood.encode.arrow.values import plain_values, stored
+from matchwood.encode.arrow.values import plain_values, stored, texts
 from matchwood.errors import EventError
 
 
@@ -48,7 +48,7 @@ def whole_columns(table: pa.Table) -> list[tuple[str, pa.Array]] | None:
     chunks with different dictionaries that hold nulls: they are read row by row.
     """
     try:
-        return list(flat_columns(table))
+        return [(name, texts(column)) for name, column in flat_columns(table)]
     except pa.ArrowException:
         return None
 

@@ -9,7 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
+
+_UUID_HIGH = np.array([0, 2, 4, 6, 9, 11, 14, 16, 19, 21, 24, 26, 28, 30, 32, 34])
+"""Where the text of a UUID has the higher digit of each byte."""
 
 _UNMADE = (ValueError, OverflowError)  # UnicodeDecodeError is a ValueError
 
@@ -100,7 +105,42 @@ def is_text(kind: pa.DataType) -> bool:
 
 
 def stored(column: pa.Array) -> pa.Array:
-    """A column of an extension type as the column that it is stored as."""
+    """A column of an extension type as the column that it is stored as, or stands for."""
     while isinstance(column, pa.ExtensionArray):
-        column = column.storage
+        name, column = column.type.extension_name, column.storage
+        if name == "arrow.bool8":
+            column = pc.not_equal(column, 0)
+        elif name == "arrow.uuid":
+            column = _uuid_texts(column)
     return column
+
+
+def _uuid_texts(column: pa.Array) -> pa.Array:
+    """What `str` says of the UUIDs of 16 bytes each."""
+    data = np.frombuffer(column.buffers()[1] or b"", np.uint8)
+    data = data[16 * column.offset : 16 * (column.offset + len(column))].reshape(-1, 16)
+    digits = np.frombuffer(b"0123456789abcdef", np.uint8)
+    found = np.full((len(column), 36), ord("-"), np.uint8)
+    found[:, _UUID_HIGH], found[:, _UUID_HIGH + 1] = digits[data >> 4], digits[data & 15]
+    texts = pa.FixedSizeBinaryArray.from_buffers(
+        pa.binary(36), len(column), [None, pa.py_buffer(found.tobytes())]
+    )
+    known = texts.cast(pa.binary()).view(pa.string())
+    return pc.if_else(column.is_valid(), known, None) if column.null_count else known
+
+
+def texts(column: pa.Array) -> pa.Array:
+    """A column of bytes as one of texts, as far as they are UTF-8; others as they are."""
+    if pa.types.is_dictionary(column.type):
+        words = column.dictionary
+        known = texts(stored(words))
+        if known.type == words.type:
+            return column
+        return pa.DictionaryArray.from_arrays(column.indices, known)
+    if pa.types.is_fixed_size_binary(column.type):
+        column = column.cast(pa.binary())
+    elif pa.types.is_binary_view(column.type):
+        column = column.cast(pa.large_binary())
+    if pa.types.is_binary(column.type):
+        return column.view(pa.string())
+    return column.view(pa.large_string()) if pa.types.is_large_binary(column.type) else column

@@ -22,7 +22,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from matchwood.encode.arrow.tables import flat_columns, readable
-from matchwood.encode.arrow.values import python_values
+from matchwood.encode.arrow.values import python_values, texts
 from matchwood.encode.entry_events import EntryEvents
 from matchwood.encode.keys import WrongValue, plain_number
 from matchwood.lang.cells import read_cell
@@ -130,7 +130,7 @@ def event_keys(
     if isinstance(events, pa.Table):
         for name, column in flat_columns(events):
             if name in used:
-                yield from _column_keys(name, readable(column), np.arange(len(column)))
+                yield from _column_keys(name, texts(readable(column)), np.arange(len(column)))
         return
     if isinstance(events, JsonEvents):
         yield _object_keys(events.rows(types)[0], used)
