@@ -124,23 +124,27 @@ class MatchJob:
     """Computed attributes that Spark has computed."""
 
 
-def opened(location: Location, keep: int = _KEPT) -> tuple[Matcher, pa.Array]:
+def opened(location: Location) -> tuple[Matcher, pa.Array]:
     """The matcher of a snapshot and its ids by slot, opened by the first task that asks."""
     folder = location.folder()
+    key = (str(folder), generation(folder))
+    if key not in _opened:
+        matcher = location.open([each for each, _ in _opened.values()])
+        while len(_opened) >= _KEPT:
+            del _opened[next(iter(_opened))]
+        _opened[key] = (matcher, matcher.arrow_ids())
+    return _opened[key]
+
+
+def generation(folder: Path) -> str:
+    """What an index contains, as a name.  StorageError if there is none."""
     try:
-        generation = generation_of(folder)
+        return generation_of(folder)
     except StorageError as error:
         raise StorageError(
             f"worker: expected the snapshot at {str(folder)!r}, found none: put it where every "
             "worker can read it, or let match() ship it (ship=True)"
         ) from error
-    key = (str(folder), generation)
-    if key not in _opened:
-        matcher = location.open([each for each, _ in _opened.values()])
-        while len(_opened) >= keep:
-            del _opened[next(iter(_opened))]
-        _opened[key] = (matcher, matcher.arrow_ids())
-    return _opened[key]
 
 
 def match_batches(job: MatchJob, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -318,6 +322,8 @@ class Times:
     def __init__(self) -> None:
         self._last = time.perf_counter()
         self.seconds: dict[str, float] = {}
+        self.n_opened = 0
+        """Shards that had to be opened."""
 
     def lap(self, what: str) -> None:
         now = time.perf_counter()
@@ -326,7 +332,7 @@ class Times:
 
     def save(self, folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
-        record = {"seconds": self.seconds, "peak": peak()}
+        record = {"seconds": self.seconds, "peak": peak(), "opened": self.n_opened}
         (folder / f"{uuid.uuid4().hex}.json").write_text(json.dumps(record))
 
 

@@ -27,14 +27,13 @@ from matchwood.spark.shapes import named, read_events
 from matchwood.spark.shards.home_keys import ANY, event_keys
 from matchwood.spark.shards.locations import MANIFEST, ROUTE_FILES, file_of, files_of
 from matchwood.spark.shards.manifest import checksum
+from matchwood.spark.shards.mapped import mapped
 from matchwood.spark.shards.save import SHARD
 from matchwood.spark.stores import exists, is_address, shown
 from matchwood.spark.worker import (
-    Location,
     Times,
     bad_batch,
     match_parts,
-    opened,
     out_batch,
     refuse_nameless,
 )
@@ -164,6 +163,8 @@ class RouteJob:
     id_type: str
     names: tuple[str, ...]
     """The events' columns, see `shapes.plain_names`."""
+    n_mapped: int
+    """How many shards a worker keeps open."""
     choice: Choice = EVERYTHING
     profile: str | None = None
     encode_only: bool = False
@@ -275,7 +276,7 @@ def bad_events(job: RouteJob, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.
 
 def match_shard(job: RouteJob, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Match the events of one shard with its index."""
-    times = Times()
+    times, n_before = Times(), mapped.n_opened
     for batch in batches:
         if not batch.num_rows:
             continue
@@ -286,7 +287,7 @@ def match_shard(job: RouteJob, batches: Iterator[pa.RecordBatch]) -> Iterator[pa
         if not job.is_built:
             yield _shard_rows(out_batch(ids, _empty(len(ids), job.item), None), visits, {})
             continue
-        matcher, by_slot = opened(Location(job.snapshots[number]), keep=1)
+        matcher, by_slot = mapped.shard(job.snapshots[number], job.build, job.n_mapped)
         times.lap("open")
         batch, filters = job.choice.filters_of(batch)
         events = matcher.encode(read_events(batch, job.shape))
@@ -299,6 +300,7 @@ def match_shard(job: RouteJob, batches: Iterator[pa.RecordBatch]) -> Iterator[pa
         for part in match_parts(matcher, job.items(by_slot, matcher), ids, events, times, choice):
             yield _shard_rows(part, visits, events.warnings, at)
             at += part.num_rows
+    times.n_opened = mapped.n_opened - n_before
     if job.profile is not None:
         times.save(Path(job.profile))
 

@@ -10,8 +10,8 @@ Idea.    A conjunction lives with its rarest equality, an OR branch by branch (`
          attributes reaches at most 2n of them plus those: the more shards, the more it skips.
 Memory.  Keys are weighed and packed into shards of one size (`shards/plan`).  A shard is built by
          one task from its own rows, which measures what it takes and splits what takes more than
-         `max_bytes` (`shards/build`), and matched through a memory map, one at a time in a worker
-         (`shards/match`).
+         `max_bytes` (`shards/build`), and matched through a memory map; a worker keeps as many
+         mapped as take no more than building one did (`shards/mapped`).
 Types.   Shards must agree on them: they are those of the schema, else those of the events' columns,
          else what a sample shows.
 Kept.    In <folder>/<fingerprint>, or at that address of a store (`shards/locations`); found
@@ -52,6 +52,7 @@ from matchwood.spark.shards.build import LEAST, Wanted, build_shards
 from matchwood.spark.shards.homes import HOMES
 from matchwood.spark.shards.increments import advance_shards
 from matchwood.spark.shards.locations import home_of, is_built, newest, prune, use
+from matchwood.spark.shards.mapped import n_mapped
 from matchwood.spark.shards.match import (
     FAILED,
     VISITS,
@@ -252,7 +253,8 @@ def match_found(
     n_shards, id_type = len(manifest["shards"]), manifest["id_type"]
     job = RouteJob(
         found.home, manifest["build"], snapshots_of(found.home, manifest), layout, event_id,
-        max(1, n_shards), n_shards > 0, id_type, tuple(events.columns), choice, profile,
+        max(1, n_shards), n_shards > 0, id_type, tuple(events.columns),
+        n_mapped([Shard(**each) for each in manifest["shards"]]), choice, profile,
     )  # fmt: skip
     return _match(events, job, pairs, found)
 
