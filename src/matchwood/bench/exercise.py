@@ -20,6 +20,7 @@ import numpy as np
 import pyarrow as pa
 
 from matchwood.context import CONTEXT_INDEXES
+from matchwood.encode.entry_events import EntryEvents
 from matchwood.engine.matcher import Matcher
 from matchwood.engine.rehearsal import (
     EVENTS,
@@ -141,6 +142,7 @@ def _typed() -> None:
               "d": "date", "m": "timestamp", "u.v": "int"}  # fmt: skip
     matcher = Matcher(schema=schema)
     matcher.add_many(pa.table({"id": list(range(30)), "expr": conjunctions(30, Random(3))}))
+    matcher.match_many(EntryEvents(2, np.arange(2), pa.array(["a", "b"]), pa.array([5, 6])))
     match(matcher)
     rows = {"id": [1, 1, 2], "attribute": ["a", "b", "a"], "operator": ["=", "<", ">"],
             "value": [1, 5, 3]}  # fmt: skip
