@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from datetime import date
 from decimal import Decimal
 from typing import Any
 
@@ -10,10 +11,14 @@ import numpy as np
 import pytest
 
 from matchwood.encode import resolve, row_kinds
-from matchwood.encode.leaves import OF_STRING, OPERATOR, LeafBatch
+from matchwood.encode.attributes import Attributes
+from matchwood.encode.exact import EXACT
+from matchwood.encode.kinds import of_kind
+from matchwood.encode.leaves import ABSENT, OF_STRING, OPERATOR, LeafBatch
 from matchwood.encode.merge_kernels import BETWEEN, EQ, IN, PRESENT
 from matchwood.encode.resolve import _kind_of_row, _sorted_by_name
 from matchwood.encode.row_kinds import WORTH_IT, plain_kinds
+from matchwood.encode.schema import Schema
 from matchwood.errors import SchemaError
 
 VALUES: list[Any] = [1, 2.5, "x", True, Decimal("0.1"), np.int64(3), np.float64(2.5), "2024-01-01"]
@@ -30,13 +35,13 @@ def test_plain_rows_have_the_kind_that_a_look_at_each_finds() -> None:
             batch.write_row("a", op, values)
         for row, kind in enumerate(plain_kinds(batch)):
             try:
-                expected = _kind_of_row(batch, row, "a", False)
+                expected = _kind_of_row(batch, row, ["a"], False)
             except SchemaError:
                 expected = None
             if kind and not batch.op[row] & OF_STRING:
                 assert kind == expected
             if not kind and batch.op[row] & OPERATOR == EQ and not batch.op[row] & OF_STRING:
-                assert type(batch.values[batch.start[row]]) not in (int, float, str, bool)
+                assert type(batch.values[batch.start[row]]) not in (int, float, Decimal, str, bool)
 
 
 def test_rows_looked_at_one_by_one_have_the_kinds_of_many(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -56,6 +61,29 @@ def test_rows_looked_at_one_by_one_have_the_kinds_of_many(monkeypatch: pytest.Mo
         assert list(mine.rows) == list(same.rows)
         assert list(mine.at) == list(same.at)
         assert mine.values == same.values
+
+
+@pytest.mark.parametrize("are_numbers", [False, True])
+def test_many_rows_move_to_the_attributes_that_each_would(
+    are_numbers: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rng, batch = random.Random(4), LeafBatch()
+    names = ["a", of_kind("b", "string"), "c", "d", "c" + EXACT, of_kind("d", "number")]
+    for _ in range(900):
+        op, n = rng.choice([(EQ, 1), (BETWEEN, 2), (IN, 3), (PRESENT, 0), (ABSENT, 0)])
+        one = rng.choice([1, 2.5] if are_numbers else [*VALUES, date(2024, 1, 1)])
+        batch.write_row(rng.choice(names), op, (one,) * n)
+    if are_numbers:
+        batch.values = np.array(batch.values, np.float64)
+    for schema in ({}, {"d": "number", "b": "string"}):
+        attributes = Attributes(Schema(schema))
+        one_by_one = resolve._by_kind(batch, attributes)
+        with monkeypatch.context() as patched:
+            patched.setattr(resolve, "FEW", 0)
+            many = resolve._by_kind(batch, attributes)
+        assert list(many.names.items()) == list(one_by_one.names.items())
+        assert list(many.attr) == list(one_by_one.attr)
+        assert len(many.names) > len(names), "some rows have moved"
 
 
 def test_few_rows_are_looked_at_one_by_one() -> None:

@@ -208,7 +208,7 @@ def test_ids_that_lie_too_close_make_the_index_be_built_anew(spark, monkeypatch)
 
 
 def test_tasks_build_segments_of_ranges(spark, tmp_path: Path, monkeypatch) -> None:
-    monkeypatch.setattr(segment_build, "SMALL", 40)
+    monkeypatch.setattr(segment_build, "LARGE", 200)
     model = {n: (text(n), 2) for n in range(-50, 250)} | {300: ("b <<", 1)}
     events = spark.createDataFrame(EVENTS)
     found = match(events, table(spark, model), snapshots=str(tmp_path))
@@ -227,11 +227,10 @@ def test_tasks_build_segments_of_ranges(spark, tmp_path: Path, monkeypatch) -> N
 
 
 @pytest.mark.parametrize(
-    ("n", "n_cores", "expected"),
-    [(50_000, 64, 1), (1_000_000, 1, 1), (1_300_000, 2, 2), (1_000_000, 64, 3), (4_000_000, 2, 4)],
+    ("n", "expected"), [(0, 1), (1_000_000, 1), (1_400_000, 1), (1_600_000, 2), (4_000_000, 3)]
 )
-def test_an_index_has_as_few_segments_as_building_allows(n, n_cores, expected) -> None:
-    assert segment_build.n_segments(n, n_cores) == expected
+def test_an_index_has_as_few_segments_as_building_allows(n, expected) -> None:
+    assert segment_build.n_segments(n) == expected
 
 
 def test_old_versions_and_files_of_rows_are_removed(spark, tmp_path: Path, monkeypatch) -> None:

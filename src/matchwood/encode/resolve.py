@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,7 +24,7 @@ from matchwood.encode.kinds import KINDS, is_internal, of_kind, shown, split
 from matchwood.encode.leaves import ABSENT, OF_STRING, OPERATOR, REFERENCE, LeafBatch
 from matchwood.encode.merge_kernels import EQ, NEGATED, PRESENT, Leaves
 from matchwood.encode.relations import check_relations
-from matchwood.encode.row_kinds import FEW, plain_kinds
+from matchwood.encode.row_kinds import FEW, many_renamed, plain_kinds
 from matchwood.encode.schema import TYPES, accepts, coerced, literal_type
 from matchwood.errors import SchemaError
 from matchwood.lang.names import is_context
@@ -148,30 +149,38 @@ def _by_kind(batch: LeafBatch, attributes: Attributes) -> LeafBatch:
         return batch
     codes: dict[tuple[int, str | None], int] = {}
     found = dict(batch.names)
-    attr = batch.attr.tolist()
-    many = isinstance(batch.values, np.ndarray) and batch.values.dtype != object
-    plain = plain_kinds(batch)
-    for row, code in enumerate(attr):
-        if is_open[code] == has_kind[code]:
-            continue
-        this = None
-        if is_open[code]:
-            this = plain[row] or _kind_of_row(batch, row, names[code], many)
-        if this is None and is_open[code]:
-            continue
+
+    def renamed(code: int, this: str | None) -> int:
         new = codes.get((code, this))
         if new is None:
             name = parts[code][0] if this is None else of_kind(parts[code][0], this)
             if names[code].endswith(EXACT):
                 name += EXACT
             new = codes[code, this] = found.setdefault(name, len(found))
-        attr[row] = new
+        return new
+
+    are_numbers = isinstance(batch.values, np.ndarray) and batch.values.dtype != object
+    if len(batch.attr) > FEW:
+        kind_of = partial(_kind_of_row, batch, names=names, are_numbers=are_numbers)
+        many = many_renamed(batch, is_open, has_kind, kind_of, renamed)
+        return batch.renamed(found, many)
+    attr = batch.attr.tolist()
+    plain = plain_kinds(batch)
+    for row, code in enumerate(attr):
+        if is_open[code] == has_kind[code]:
+            continue
+        this = None
+        if is_open[code]:
+            this = plain[row] or _kind_of_row(batch, row, names, are_numbers)
+        if this is None and is_open[code]:
+            continue
+        attr[row] = renamed(code, this)
     return batch.renamed(found, np.array(attr, np.int32))
 
 
-def _kind_of_row(batch: LeafBatch, row: int, name: str, are_numbers: bool) -> str | None:
+def _kind_of_row(batch: LeafBatch, row: int, names: Sequence[str], are_numbers: bool) -> str | None:
     """The kind that a row of an open attribute looks at; None for its presence and relations."""
-    op = batch.op[row]
+    op, name = batch.op[row], names[batch.attr[row]]
     if op & OF_STRING:
         return "string"
     if name.endswith(EXACT):

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from decimal import Decimal
+
 import numpy as np
 
-from matchwood.encode.leaves import ABSENT, OPERATOR, LeafBatch
+from matchwood.encode.leaves import ABSENT, OF_STRING, OPERATOR, LeafBatch
 
 WORTH_IT = 64
 """Rows from which arrays are faster than a look at each row."""
@@ -19,8 +22,10 @@ class _Codes(dict[type, int]):
         return 0
 
 
-_CODE = _Codes({int: 1, float: 1, str: 2, bool: 3})
-_KINDS = ("", "number", "string", "bool")
+_CODE = _Codes({int: 1, float: 1, Decimal: 1, str: 2, bool: 3})
+_KINDS = ("", "number", "string", "bool", "date", "timestamp", "day")
+_BITS = 3
+"""Of a position in _KINDS."""
 
 
 def plain_kinds(batch: LeafBatch) -> list[str]:
@@ -30,17 +35,60 @@ def plain_kinds(batch: LeafBatch) -> list[str]:
         return [""] * n
     if n <= FEW:
         return _one_by_one(batch)
-    codes = np.fromiter(map(_CODE.__getitem__, map(type, batch.values)), np.int8, len(batch.values))
-    start = np.array(batch.start, np.int64)
+    return [_KINDS[code] for code in _codes(batch).tolist()]
+
+
+def many_renamed(
+    batch: LeafBatch,
+    is_open: Sequence[bool],
+    has_kind: Sequence[bool],
+    kind_of: Callable[[int], str | None],
+    renamed: Callable[[int, str | None], int],
+) -> np.ndarray:
+    """The attributes of many rows, those of open attributes being the ones of their kinds.
+
+    is_open, has_kind  by attribute: whether it is open, and whether its name tells a kind
+    kind_of   the kind of a row that is not plain; None: it stays as it is
+    renamed   the attribute of an attribute and a kind; it is asked in the order of rows
+    """
+    attr = np.array(batch.attr, np.int32)
+    of_open = np.array(is_open, bool)[attr]
+    is_moved = of_open != np.array(has_kind, bool)[attr]
+    codes = np.where(of_open, _codes(batch), 0).astype(np.int64)
+    for row in np.flatnonzero(is_moved & of_open & (codes == 0)).tolist():
+        kind = kind_of(row)
+        if kind is None:
+            is_moved[row] = False
+        else:
+            codes[row] = _KINDS.index(kind)
+    rows = np.flatnonzero(is_moved)
+    pairs = (attr[rows].astype(np.int64) << _BITS) | codes[rows]
+    first = np.full(len(is_open) << _BITS, -1, np.int64)
+    first[pairs[::-1]] = np.arange(len(rows))[::-1]  # of equal ones the first is written last
+    new = np.zeros(len(first), np.int32)
+    used = np.flatnonzero(first >= 0)
+    for pair in used[np.argsort(first[used])].tolist():
+        new[pair] = renamed(pair >> _BITS, _KINDS[pair & (2**_BITS - 1)] or None)
+    attr[rows] = new[pairs]
+    return attr
+
+
+def _codes(batch: LeafBatch) -> np.ndarray:
+    """By row the position in _KINDS of the kind of all its constants; 0 where that is not plain."""
+    n, op, start = len(batch.attr), np.frombuffer(batch.op, np.uint8), np.array(batch.start)
     first, has_values = start[:-1], start[1:] > start[:-1]
-    found = np.zeros(n, np.int8)
-    if len(codes):
-        # behind an empty row `reduceat` takes the value of the next one: it is left out
-        least = np.minimum.reduceat(codes, np.minimum(first, len(codes) - 1))
-        most = np.maximum.reduceat(codes, np.minimum(first, len(codes) - 1))
-        is_compared = (np.frombuffer(batch.op, np.uint8) & OPERATOR) < ABSENT
-        found = np.where((least == most) & has_values & is_compared, least, 0)
-    return [_KINDS[code] for code in found.tolist()]
+    is_compared = has_values & ((op & OPERATOR) < ABSENT)
+    values = batch.values
+    if not isinstance(values, list):
+        are_numbers = values.dtype != object
+        return (is_compared & ((op & OF_STRING) == 0) & are_numbers).astype(np.int8)
+    codes = np.fromiter(map(_CODE.__getitem__, map(type, values)), np.int8, len(values))
+    if not len(codes):
+        return np.zeros(n, np.int8)
+    # behind an empty row `reduceat` takes the value of the next one: it is left out
+    least = np.minimum.reduceat(codes, np.minimum(first, len(codes) - 1))
+    most = np.maximum.reduceat(codes, np.minimum(first, len(codes) - 1))
+    return np.where((least == most) & is_compared, least, 0).astype(np.int8)
 
 
 def _one_by_one(batch: LeafBatch) -> list[str]:

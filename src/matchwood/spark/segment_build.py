@@ -19,11 +19,10 @@ import numpy as np
 import pyarrow as pa
 
 from matchwood.encode.schema import Schema
-from matchwood.engine.segments import tiers
 from matchwood.engine.snapshots.versions import join_versions, save_version
 from matchwood.spark.build_tasks import BUILT, BuildJob, build_batches
 from matchwood.spark.columns import in_order, with_readable_attributes
-from matchwood.spark.executors import parallelism, reads_driver_files
+from matchwood.spark.executors import reads_driver_files
 from matchwood.spark.fingerprints import Digest, Digests, digests_of, with_buckets
 from matchwood.spark.folders import ASIDE
 from matchwood.spark.increments import REFUSED, ROWS, SNAPSHOT, write_digests
@@ -33,15 +32,9 @@ from matchwood.spark.unknown_names import Names
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-LARGE = 1_000_000
-"""Subscriptions of a segment, at most, about.  Events are encoded and searched for each segment:
-3.5, 6.5 and 8.5 µs of CPU an event with 20,000 of BEGen in one, two and three segments, seen once
-with other work beside (`python benchmarks/spark_segments.py 20000 5000`)."""
-SMALL = 50_000
-"""Subscriptions for which a task of its own pays."""
-MOST = tiers.FACTOR - 1
-"""Segments that are made in order to build at the same time: so many of one size are not merged,
-which the next increment would have to wait for."""
+LARGE = 1_500_000
+"""Subscriptions of a segment, at most, about.  No more segments in order to build at the same
+time: events are encoded and searched for each (decision 0029)."""
 _ROWS_EACH = 5
 """Rows of a subscription in a table of predicates, about."""
 
@@ -104,7 +97,7 @@ def built_by_tasks(
         here = str(work) if reads_driver_files(spark) else None
         job = BuildJob(dict(declared), declared.is_strict, dict(types), names, here)
         n = n_rows // (_ROWS_EACH if "attribute" in table.columns else 1)
-        n_tasks = n_segments(n, parallelism(spark))
+        n_tasks = n_segments(n)
         good = readable.table
         ranges = good.repartition(1) if n_tasks == 1 else good.repartitionByRange(n_tasks, "id")
         rows = ranges.sortWithinPartitions(*in_order(good))
@@ -118,11 +111,9 @@ def built_by_tasks(
         shutil.rmtree(work, ignore_errors=True)
 
 
-def n_segments(n: int, n_cores: int) -> int:
+def n_segments(n: int) -> int:
     """How many segments hold n subscriptions, each built by a task of its own."""
-    if n <= SMALL:
-        return 1
-    return max(-(-n // LARGE), min(n_cores, n // SMALL, MOST))
+    return max(1, -(-n // LARGE))
 
 
 def _one_by_one(built: DataFrame) -> Iterator[Any]:
