@@ -77,10 +77,10 @@ def test_many_rows_move_to_the_attributes_that_each_would(
         batch.values = np.array(batch.values, np.float64)
     for schema in ({}, {"d": "number", "b": "string"}):
         attributes = Attributes(Schema(schema))
-        one_by_one = resolve._by_kind(batch, attributes)
+        one_by_one = resolve.by_kind(batch, attributes)
         with monkeypatch.context() as patched:
             patched.setattr(resolve, "FEW", 0)
-            many = resolve._by_kind(batch, attributes)
+            many = resolve.by_kind(batch, attributes)
         assert list(many.names.items()) == list(one_by_one.names.items())
         assert list(many.attr) == list(one_by_one.attr)
         assert len(many.names) > len(names), "some rows have moved"

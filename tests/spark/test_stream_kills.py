@@ -1,9 +1,8 @@
 """The driver of a stream is killed (SIGKILL, Python and JVM at once), again and again.
 
-Each kill costs a start of Spark, so one is tried by default, of the kind that keeps most between
-batches, and many of every kind with MATCHWOOD_PROFILE=long.  Crashes at every point, without a
-kill, are in test_stream.py and test_live.py; a killed stream of subscriptions is in
-test_stream_heartbeat.py, too.  Sessions of their own: the shared one must live.
+Each kill costs a start of Spark, so one of each kind is tried by default and many with
+MATCHWOOD_PROFILE=long; crashes at every point, without a kill, are in test_stream.py and
+test_live.py.  Sessions of their own: the shared one must live.
 """
 
 from __future__ import annotations
@@ -78,7 +77,6 @@ def rules(turn: int) -> dict[int, str]:
     return fixed | {5: f"a = {turn % 7}", 1000 + turn: "b >= 0"}
 
 
-@pytest.mark.long
 def test_kills_of_a_stream_beside_rules_leave_one_version_for_each_batch(tmp_path: Path) -> None:
     (tmp_path / "events").mkdir()
     (tmp_path / "rules").mkdir()

@@ -50,7 +50,7 @@ def resolve(batch: LeafBatch, attributes: Attributes, table: ExpressionTable) ->
 
     Dictionaries learn the constants, and `table` follows when that moved its keys.
     """
-    batch = _by_kind(batch, attributes)
+    batch = by_kind(batch, attributes)
     groups = list(_by_name(batch))
     learned = _check(batch, attributes, groups)
     attributes.changes += 1
@@ -104,7 +104,7 @@ def learned_types(batch: LeafBatch, attributes: Attributes) -> dict[str, str]:
 
     An open attribute is taught none; here it has the kind of its last constant.
     """
-    batch = _by_kind(batch, attributes)
+    batch = by_kind(batch, attributes)
     learned = _check(batch, attributes, list(_by_name(batch)))
     learned = check_relations(batch, attributes, learned, _relation_rows(batch, attributes))
     return {shown(name): split(name)[1] or kind for name, kind in learned.items()}
@@ -135,7 +135,7 @@ def is_plain(batch: LeafBatch, attributes: Attributes) -> bool:
     return True
 
 
-def _by_kind(batch: LeafBatch, attributes: Attributes) -> LeafBatch:
+def by_kind(batch: LeafBatch, attributes: Attributes) -> LeafBatch:
     """The batch with rows of open attributes on the internal attributes of their kinds.
 
     Rows that name a kind already ask for its presence; a declared attribute has but one kind.

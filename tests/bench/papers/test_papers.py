@@ -260,25 +260,10 @@ def test_programs_that_are_not_ours_give_the_same_answers(tmp_path: Path) -> Non
     assert measured[0]["metrics"]["matches_per_event"] > 0
 
 
-def last_point(paper: Paper) -> Paper:
-    """The preset smoke of a paper with the last of the two ends of every axis."""
-    cases = [
-        dataclasses.replace(
-            case, only={"smoke": [case.numbers("smoke", paper.presets["smoke"])[-1]]}
-        )
-        for case in paper.cases
-    ]
-    return dataclasses.replace(paper, cases=tuple(cases))
-
-
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "whole", [False, pytest.param(True, marks=pytest.mark.long)], ids=["last points", "whole"]
-)
-def test_the_suite_runs_in_the_preset_smoke(whole: bool, tmp_path: Path) -> None:
-    papers = read_papers() if whole else [last_point(paper) for paper in read_papers()]
-    results = run_papers("smoke", tmp_path, papers=papers)
-    found = panels(results, papers)
+def test_the_whole_suite_runs_in_the_preset_smoke(tmp_path: Path) -> None:
+    results = run_papers("smoke", tmp_path)
+    found = panels(results, read_papers())
     assert len(found) == sum(PANELS.values())
     assert all(panel.rows for panel in found)
     states = [row["state"] for row in results]
