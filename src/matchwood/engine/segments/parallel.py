@@ -34,7 +34,7 @@ from matchwood.kernel.deferred import defer, is_deferred
 
 LEAST = 32
 """Events of a slice, and for each column that costs some time in each: fewer are not worth it."""
-SLICES = 3
+SLICES = 2
 """Slices for each thread, so that one with many matches does not keep the others waiting; each
 costs some 0.3 ms (docs/decisions/0028-slices-are-encoded-where-they-are-searched.md)."""
 
