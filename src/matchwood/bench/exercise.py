@@ -56,7 +56,7 @@ SETTINGS: dict[str, list[dict[str, Any]]] = {
 
 CONTEXT_SETTINGS = [
     {"structure": "hash_table"}, {"structure": "search_tree"}, {"structure": "interval_skip_list"},
-    {"merge": "bitmap"},
+    *([{"merge": "bitmap"}] if find_spec("pyroaring") is not None else []),
 ]  # fmt: skip
 
 
