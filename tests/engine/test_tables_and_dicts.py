@@ -133,3 +133,14 @@ def test_a_table_gives_what_its_rows_give_as_dicts(seed: int, threads: int | Non
                 alone = None
             given = None if at in found.errors else list(found[at])
             assert given == alone, (m.ids(), row, events.schema)
+
+
+@pytest.mark.parametrize("kind", [pa.string(), pa.dictionary(pa.int8(), pa.string())])
+def test_texts_beside_a_day_of_the_context_are_read_as_days(kind: pa.DataType) -> None:
+    m = mw.Matcher()
+    m.add("later", "x > ctx.day", context="c")
+    m.set_context("c", {"day": date(2026, 1, 1)})
+    texts = ["2026-01-02", "2026-01-01T10:00:00", "2025-12-31", "soon", "2026-1-5", None]
+    found = m.match_many(pa.table({"x": pa.array(texts, kind)}))
+    assert found.to_pylist() == [m.match({"x": text}) for text in texts]
+    assert found.to_pylist() == [["later"], [], [], [], ["later"], []]
