@@ -6,6 +6,8 @@ cannot hold is an EventError of that event alone.
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from datetime import UTC, date, datetime, timedelta, timezone
 from typing import Any
 
@@ -123,6 +125,34 @@ def test_nanoseconds_are_rounded_down_everywhere_alike():
     check([{"t": pd.Timestamp(each)} for each in exact], wanted)
     check(pa.table({"t": pa.array(exact, pa.timestamp("ns"))}), wanted)
     check(pd.DataFrame({"t": np.array(exact, "datetime64[ns]")}), wanted)
+
+
+WITHOUT_PANDAS = """
+import sys
+class Missing:
+    def find_spec(self, name, path=None, target=None):
+        if name.split(".")[0] == "pandas":
+            raise ImportError(name)
+sys.meta_path.insert(0, Missing())
+import pyarrow as pa
+import matchwood as mw
+m = mw.Matcher()
+m.add("past", "unix_seconds(t) = -1")
+m.add("equal", "coalesce(t, u) = TIMESTAMP '1970-01-01 00:00:00.000001'")
+m.add("listed", "array_contains(l, TIMESTAMP '1970-01-01 00:00:00.000001')")
+ticks = [-1, 1999, None, 1000]
+lists = pa.array([[1], [None, 1999], None, [1000]], pa.list_(pa.timestamp("ns", "UTC")))
+table = pa.table({"t": pa.array(ticks, pa.timestamp("ns")), "l": lists})
+found = m.match_many(table)
+assert not found.warnings and not found.errors, (found.warnings, found.errors)
+both = ["equal", "listed"]
+assert found.to_pylist() == [["past"], both, [], both], found.to_pylist()
+"""
+
+
+def test_computed_attributes_have_nanoseconds_rounded_down_without_pandas_too():
+    done = subprocess.run([sys.executable, "-c", WITHOUT_PANDAS], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
 
 
 def test_datetimes_at_the_limits_of_python():

@@ -86,6 +86,22 @@ def test_many_rows_move_to_the_attributes_that_each_would(
         assert len(many.names) > len(names), "some rows have moved"
 
 
+@pytest.mark.parametrize("values", [(5, "7"), ("7", 5), (True, False, 1), ("a", date(2024, 1, 1))])
+def test_the_last_constants_of_a_batch_are_looked_at_too(
+    values: tuple[Any, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(row_kinds, "FEW", 0)
+    batch = LeafBatch()
+    for _ in range(WORTH_IT):
+        batch.write_row("a", EQ, (1,))
+    batch.write_row("a", IN, values)
+    batch.write_row("a", PRESENT, ())
+    assert plain_kinds(batch)[-2:] == ["", ""]
+    monkeypatch.setattr(resolve, "FEW", 0)
+    with pytest.raises(SchemaError, match="expected constants of one kind"):
+        resolve.by_kind(batch, Attributes())
+
+
 def test_few_rows_are_looked_at_one_by_one() -> None:
     batch = LeafBatch()
     batch.write_row("a", EQ, (1,))

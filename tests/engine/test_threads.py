@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import signal
 import threading
+import time
 from collections.abc import Mapping
 from datetime import date
 from random import Random
@@ -224,6 +226,38 @@ def test_what_fails_in_any_slice_is_raised_and_no_thread_goes_on(form, monkeypat
     assert len(begun) <= 4
     monkeypatch.undo()
     assert facts(ask(m, form, given, 2)) == facts(ask(m, form, given, None))
+
+
+def test_an_interrupt_while_others_are_waited_for_ends_the_call_when_they_have_ended(monkeypatch):
+    m = matcher(RULES)
+    table, caller = forms(events(300))["table"], threading.get_ident()
+    begun, is_stopped, ended = threading.Event(), threading.Event(), threading.Event()
+    search, wait = parallel.View.match, parallel.wait
+
+    def match(view, encoded, reader, choice):
+        if threading.get_ident() == caller:
+            assert begun.wait(30)
+        else:
+            begun.set()
+            assert is_stopped.wait(30)
+            time.sleep(0.05)
+            signal.pthread_kill(caller, signal.SIGINT)
+            time.sleep(0.1)
+            ended.set()
+        return search(view, encoded, reader, choice)
+
+    def waiting(helpers):
+        is_stopped.set()
+        return wait(helpers)
+
+    monkeypatch.setattr(parallel.View, "match", match)
+    monkeypatch.setattr(parallel, "wait", waiting)
+    with pytest.raises(KeyboardInterrupt):
+        m.match_many(table, threads=2)
+    assert ended.is_set(), "a change would not wait for a search that goes on"
+    monkeypatch.undo()
+    monkeypatch.setattr(parallel, "LEAST", 5)
+    assert facts(m.match_many(table, threads=2)) == facts(m.match_many(table))
 
 
 @pytest.mark.parametrize("form", ["table", "json", "dicts"])

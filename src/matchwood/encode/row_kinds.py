@@ -83,12 +83,12 @@ def _codes(batch: LeafBatch) -> np.ndarray:
         are_numbers = values.dtype != object
         return (is_compared & ((op & OF_STRING) == 0) & are_numbers).astype(np.int8)
     codes = np.fromiter(map(_CODE.__getitem__, map(type, values)), np.int8, len(values))
-    if not len(codes):
-        return np.zeros(n, np.int8)
-    # behind an empty row `reduceat` takes the value of the next one: it is left out
-    least = np.minimum.reduceat(codes, np.minimum(first, len(codes) - 1))
-    most = np.maximum.reduceat(codes, np.minimum(first, len(codes) - 1))
-    return np.where((least == most) & is_compared, least, 0).astype(np.int8)
+    found = np.zeros(n, np.int8)
+    if len(codes):  # slices of rows without values are empty, which `reduceat` does not know
+        at = first[has_values]
+        least, most = np.minimum.reduceat(codes, at), np.maximum.reduceat(codes, at)
+        found[has_values] = np.where(least == most, least, 0)
+    return np.where(is_compared, found, 0).astype(np.int8)
 
 
 def _one_by_one(batch: LeafBatch) -> list[str]:

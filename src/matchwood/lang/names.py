@@ -15,7 +15,10 @@ CONTEXT = "ctx."
 
 _PLAIN = re.compile("[A-Za-z_][A-Za-z0-9_]*")
 
-_NOT_BARE = {"select", "from", "values", "current_path"}
+INSTANTS = frozenset(("current_date", "current_time", "current_timestamp"))
+"""Functions that Spark calls without parentheses, in lower case: names in back-ticks alone."""
+
+_NOT_BARE = {"select", "from", "values", "current_path", *INSTANTS}
 """Names for us, but Spark reads `(select IS NULL)` as a query and `current_path` as a function."""
 
 

@@ -62,10 +62,7 @@ class OperandReader(TokenReader):
         self._at += 1
         if token in self._parameters:
             return self._made(Var(token), first)
-        name = self._source.name(first)
-        if token.upper() in NOT_DETERMINISTIC:
-            raise self._source.expected(first, "an attribute", NOT_DETERMINISTIC[token.upper()])
-        return self._made(Attr(name), first)
+        return self._made(Attr(self._source.name(first)), first)
 
     def _literal(self) -> Scalar:
         first = self._at

@@ -10,7 +10,7 @@ name                     TRUE  FALSE  NULL
 from __future__ import annotations
 
 from matchwood.lang.literals import LiteralError
-from matchwood.lang.names import is_context
+from matchwood.lang.names import INSTANTS, is_context
 from matchwood.lang.nodes import (
     FLIPPED_OP,
     And,
@@ -65,6 +65,8 @@ def predicate(source: Source, i: int) -> tuple[Expr, int]:
             return reference_first(source, i)
     elif name in WORDS:
         return _literal_first(source, i)
+    elif name.lower() in INSTANTS:
+        source.name(i)  # which refuses it
     following = tokens[i + 1]
     op = OPERATORS.get(following)
     if op is not None:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from matchwood.errors import ParseError
+from matchwood.lang.hints import NOT_DETERMINISTIC
 from matchwood.lang.intervals import HINT
-from matchwood.lang.names import problem
+from matchwood.lang.names import INSTANTS, problem
 from matchwood.lang.tokens import END, MAX_TEXT, PART, WORDS, tokenize
 
 _CHAINED = "compare one attribute with one literal, and join comparisons with AND"
@@ -91,6 +92,8 @@ class Source:
         """The attribute that token i names: its parts, without back-ticks, joined by dots."""
         token = self.tokens[i]
         name = token if token.isidentifier() else self._quoted_name(i, token)
+        if token.lower() in INSTANTS:
+            raise self.expected(i, "an attribute", NOT_DETERMINISTIC[token.upper()])
         trouble = problem(name)
         if trouble:
             raise self.expected(i, "an attribute", trouble)

@@ -116,7 +116,7 @@ def _no_literal(source: Source, i: int, what: str) -> ParseError:
     hint = ""
     if is_name(source.tokens[i]):
         source.name(i)  # which has more to say about a reserved name
-        hint = "two attributes cannot be compared, and strings need quotes"
+        hint = "strings need quotes"
         if source.tokens[i + 1] == "(":
             hint = NO_FUNCTION
     return source.expected(i, what, hint)

@@ -103,7 +103,7 @@ def _read_moments(kind: str, texts: pa.Array) -> pa.Array:
 
 
 def _usual_moments(kind: str, texts: pa.Array) -> pa.Array:
-    if kind == "date":
+    if kind != "timestamp":
         return pc.utf8_slice_codeunits(texts, 0, 10).cast(pa.date32())
     instants = pc.utf8_rtrim(texts, "Z").cast(pa.timestamp("us"))
     return instants.view(pa.timestamp("us", "UTC"))

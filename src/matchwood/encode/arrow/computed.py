@@ -119,6 +119,8 @@ def _coded(column: pa.Array) -> Coded | None:
     kind = column.type
     if pa.types.is_dictionary(kind) or pa.types.is_nested(kind) or pa.types.is_null(kind):
         return None
+    if pa.types.is_string_view(kind):  # of which `dictionary_encode` has nulls as empty texts
+        column, kind = column.cast(pa.large_string()), pa.large_string()
     bits = _BITS.get(kind)
     try:
         found = pc.dictionary_encode(column if bits is None else column.view(bits), "encode")

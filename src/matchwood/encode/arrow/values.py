@@ -1,6 +1,7 @@
 """Values of Arrow columns as Python objects, where some of them cannot be made.
 
 A string that is no UTF-8 becomes its bytes, a moment that Python's types cannot hold a `Misfit`.
+Nanoseconds are rounded down to microseconds, unless pandas is there, whose moments have them.
 No type of ours takes either, so what refuses them names the row.
 """
 
@@ -89,12 +90,17 @@ def python_value(scalar: pa.Scalar) -> Any:
         return scalar.as_py()
     except _UNMADE:
         pass
+    kind = scalar.type
     if isinstance(scalar, pa.DictionaryScalar):
         return python_value(scalar.value)
-    if is_text(scalar.type):
+    if pa.types.is_timestamp(kind) and kind.unit == "ns":  # which pandas alone holds
+        return python_value(pa.scalar(scalar.value // 1_000, pa.timestamp("us", kind.tz)))
+    if _is_list(kind):
+        return python_values(scalar.values)
+    if is_text(kind):
         return scalar.as_buffer().to_pybytes()
     number = getattr(scalar, "value", None)
-    return Misfit(f"{scalar.type} {number}" if isinstance(number, int) else str(scalar.type))
+    return Misfit(f"{kind} {number}" if isinstance(number, int) else str(kind))
 
 
 def is_text(kind: pa.DataType) -> bool:

@@ -15,7 +15,7 @@ All slices are searched in one view, at one moment, by one choice.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from itertools import pairwise
 from queue import SimpleQueue
 from typing import Any
@@ -73,15 +73,27 @@ def match_in_threads(
     bounds = [n * i // n_slices for i in range(n_slices + 1)]
     n_helpers = min(threads, n_slices) - 1
     work = _Work(view, sources, bounds, view.at_one_moment(choice), free)
+    helpers: list[Future[None]] = []
     with ThreadPoolExecutor(n_helpers, initializer=defer, initargs=(is_deferred(),)) as pool:
         try:
-            for _ in range(n_helpers):
-                pool.submit(work.help)
+            helpers.extend(pool.submit(work.help) for _ in range(n_helpers))
             work.lead(reader)
         finally:
             work.stop()
+            _wait_for(helpers)
     work.finish(reader)
     return _as_one([work.found[i] for i in range(n_slices)], bounds, view.id_kind)
+
+
+def _wait_for(helpers: list[Future[None]]) -> None:
+    """Wait until all threads are done, whatever is raised meanwhile: changes wait for the calling
+    thread, and would not for a search that another one goes on with.
+    """
+    try:
+        wait(helpers)
+    except BaseException:
+        _wait_for(helpers)
+        raise
 
 
 class _Work:
