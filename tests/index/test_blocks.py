@@ -15,6 +15,7 @@ from matchwood.encode.events import EventBatch
 from matchwood.errors import FormatError
 from matchwood.index.blocks.build import make_codes
 from matchwood.index.blocks.index import BlockIndex
+from matchwood.index.blocks.members import find_equal
 from matchwood.index.blocks.words import FOLDED_ATTRIBUTES, MOST_CODE, code_of
 from matchwood.index.scan.index import Scan
 from matchwood.kernel.interval_kernels import MAX_KEY, MIN_KEY
@@ -147,6 +148,16 @@ def test_equal_subscriptions_are_one_member():
     hits = search(index, world.events([{"x": 1, "y": 4}]))
     assert len(hits.slots) == 301
     assert hits.counters[CANDIDATES] == 2
+
+
+def test_subscriptions_that_share_a_hash_by_accident_stay_apart():
+    world = World()
+    written = ["x = 1", "x = 2", "x = 1 AND y < 5", "x = 2", "x = 1", "x = 1 AND y < 5", "y < 5"]
+    slots, first_of = world.store(list(map(parse, written))), np.empty(len(written), np.int64)
+    for number in (0, 2**63 - 1):
+        hashes, table = np.full(len(slots), number, np.int64), np.full(16, -1, np.int32)
+        find_equal(world.table.layout, slots, hashes, table, first_of)
+        assert first_of.tolist() == [written.index(text) for text in written]
 
 
 def test_attributes_without_another_predicate_match_by_their_space_alone():

@@ -34,7 +34,7 @@ Differs. No lower and upper bounds in columns: sets (IN, <>, NOT IN) would need 
 Cost.    Match O(attributes + gates of their spaces + columns x members / 64 of blocks reached +
          entries tested): guides lead from a key to its code and from a code to its space in a few
          steps, whatever their number, unless keys lie in few places of a wide range.
-         Build O(predicates + spaces met), 3 s for a million (benchmarks/blocks.py).  Memory 4 bytes
+         Build O(predicates + spaces met), 2 s for a million (benchmarks/blocks.py).  Memory 4 bytes
          a record, and for a predicate 8 or more in cells or (codes + 1) / 8 / share of the members
          that have one in columns.
 

@@ -29,6 +29,7 @@ from matchwood.index.blocks.members import (
 from matchwood.index.blocks.pack import Members, Plan, Shares, Source, Target, pack_blocks
 from matchwood.index.blocks.words import MOST_FOLDED, MOST_MEMBERS, Blocks, Codes, Places
 from matchwood.index.pst.bloom import Division, PSTBloom
+from matchwood.kernel.arrays import doubled
 from matchwood.kernel.interval_kernels import MAX_KEY, MIN_KEY
 
 GUIDED = 8
@@ -104,8 +105,7 @@ def _without_equal(
     n = len(slots)
     hashes, first_of = np.empty(n, np.int64), np.empty(n, np.int64)
     hash_expressions(table.layout, slots, hashes)
-    order = np.argsort(hashes, kind="stable")
-    find_equal(table.layout, slots, order, hashes, first_of)
+    find_equal(table.layout, slots, hashes, np.full(doubled(1, 2 * n), -1, np.int32), first_of)
     is_first = first_of == np.arange(n)
     count = np.bincount(first_of, minlength=n)[is_first]
     items = slots[is_first].astype(np.int32)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from matchwood.index.pst.ahead import look_ahead
+from matchwood.index.pst.ahead import AHEAD, ask_for, look_ahead
 from matchwood.index.pst.spaces import is_whole, next_places
-from matchwood.kernel.jit import kernel, part
+from matchwood.kernel.jit import kernel, part, prefetch
 
 
 @kernel
@@ -35,24 +35,33 @@ def _are_equal(expressions, one, other):
     return True
 
 
+@part
+def _cell_of(found, mask):
+    """Where a hash is looked for first: by all of its bits."""
+    low, high = np.uint64(found) & np.uint64(0xFFFFFFFF), np.uint64(found) >> np.uint64(32)
+    mixed = low * np.uint64(0x9E3779B1) ^ high * np.uint64(0x85EBCA77)
+    return (mixed >> np.uint64(24)) & mask
+
+
 @kernel
-def find_equal(expressions, slots, order, hashes, first_of):
+def find_equal(expressions, slots, hashes, table, first_of):
     """first_of[i]: the position of the first slot that is equal to slots[i], i for itself.
 
-    `order` sorts the hashes, keeping positions of equal ones ascending.
+    table  int32[2^k], -1 everywhere, at least twice as many as slots: gets these positions
     """
-    begin = np.int64(0)
-    for i in range(len(order)):
-        at = order[i]
-        if hashes[at] != hashes[order[begin]]:
-            begin = i
-        first_of[at] = at
-        for k in range(begin, i):  # all but always one: others have the same hash by accident
-            if first_of[order[k]] != order[k]:
-                continue
-            if _are_equal(expressions, slots[order[k]], slots[at]):
-                first_of[at] = order[k]
+    mask, last = np.uint64(len(table) - 1), len(slots) - 1
+    for i in range(len(slots)):
+        prefetch(table, _cell_of(hashes[min(i + AHEAD, last)], mask))
+        at = _cell_of(hashes[i], mask)
+        first_of[i] = i
+        while table[at] >= 0:
+            other = np.int64(table[at])
+            if hashes[other] == hashes[i] and _are_equal(expressions, slots[other], slots[i]):
+                first_of[i] = other
                 break
+            at = (at + np.uint64(1)) & mask
+        if first_of[i] == i:
+            table[at] = i
 
 
 @kernel
@@ -81,10 +90,18 @@ def _dimension(predicates, access):
     return 2 * np.int64(predicates.attr[access]), np.int64(access)
 
 
+@part
+def _look_ahead(predicates, access, m):
+    """Ask for what the access predicate of member m is."""
+    pred = np.int64(access[m])
+    ask_for(predicates, ~pred if pred < 0 else pred)
+
+
 @kernel
 def count_members(spaces, dim_start, predicates, access, skipped, n_members):
     """Members of every space; `skipped` gets access predicates that reaching a space proves."""
     for m in range(len(access)):
+        _look_ahead(predicates, access, min(m + AHEAD, len(access) - 1))
         dim, pred = _dimension(predicates, access[m])
         skipped[m] = pred if is_whole(spaces, dim, predicates, pred) else -1
         shift = dim_start[dim] - spaces.start[dim]
@@ -98,12 +115,15 @@ def count_members(spaces, dim_start, predicates, access, skipped, n_members):
 @kernel
 def list_members(spaces, dim_start, predicates, access, order, end, member):
     """Write the members of every space in `order`; end[i] moves from its start to its end."""
-    for m in order:
+    for i in range(len(order)):
+        m = order[i]
+        prefetch(access, order[min(i + 2 * AHEAD, len(order) - 1)])
+        _look_ahead(predicates, access, order[min(i + AHEAD, len(order) - 1)])
         dim, pred = _dimension(predicates, access[m])
         shift = dim_start[dim] - spaces.start[dim]
         last = np.int64(-1)
-        for i in range(predicates.n_intervals[pred]):
-            first, last = next_places(spaces, dim, predicates, pred, i, last)
+        for k in range(predicates.n_intervals[pred]):
+            first, last = next_places(spaces, dim, predicates, pred, k, last)
             for position in range(first, last + 1):
                 member[end[position + shift]] = m
                 end[position + shift] += 1

@@ -257,7 +257,7 @@ def _write_members(source, members, first, end, plan, target, at, where):
         w, bit = np.int64(i >> 6), np.int64(1) << np.int64(i & 63)
         begin = expressions.start[members.slot[m]]
         last = begin + expressions.size[members.slot[m]]
-        for k in range(begin, last):
+        for k in range(begin, begin if is_rows else last):
             pred = np.int64(expressions.code[k])
             attr = cell_attr(coded.cell[pred])
             shift = plan.shift[attr]

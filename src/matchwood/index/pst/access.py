@@ -24,11 +24,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from matchwood.index.pst.ahead import look_ahead
 from matchwood.index.pst.spaces import is_open, next_places, position_of
 from matchwood.index.stabbing.segment_kernels import interval
 from matchwood.kernel.interval_kernels import MAX_KEY, MIN_KEY
-from matchwood.kernel.jit import kernel, part
+from matchwood.kernel.jit import either, kernel, part
 
 USES, SEEN = range(2)
 ENOUGH = 64
@@ -54,7 +53,7 @@ class Statistics(NamedTuple):
 
 @part
 def note_predicate(statistics, predicates, pred, step):
-    """Count a predicate of an expression that comes (1) or goes (-1)."""
+    """Count a predicate of expressions that come (step: how many) or of one that goes (-1)."""
     attr = predicates.attr[pred]
     statistics.uses[attr] += step
     statistics.total[USES] += step
@@ -73,12 +72,11 @@ def note_predicate(statistics, predicates, pred, step):
 
 
 @kernel
-def note_all(statistics, expressions, predicates, slots, step):
-    for i in range(len(slots)):
-        look_ahead(expressions, predicates, slots, i)
-        begin = expressions.start[slots[i]]
-        for k in range(begin, begin + expressions.size[slots[i]]):
-            note_predicate(statistics, predicates, expressions.code[k], step)
+def note_used(statistics, predicates, uses):
+    """Count predicates that `uses[predicate]` new expressions have, in the table's order."""
+    for pred in range(len(uses)):
+        if uses[pred] > 0:
+            note_predicate(statistics, predicates, np.int64(pred), np.int64(uses[pred]))
 
 
 @part
@@ -177,11 +175,13 @@ def choose_all(costs, expressions, slots, access, cost):
     """The predicate with the least of `costs` (by predicate), and this cost, for each slot."""
     for i in range(len(slots)):
         begin = expressions.start[slots[i]]
-        access[i], cost[i] = expressions.code[begin], costs[expressions.code[begin]]
+        best = np.int64(expressions.code[begin])
+        least = costs[best]
         for k in range(begin + 1, begin + expressions.size[slots[i]]):
-            pred = expressions.code[k]
-            if costs[pred] < cost[i]:
-                access[i], cost[i] = pred, costs[pred]
+            pred = np.int64(expressions.code[k])
+            best = either(costs[pred] < least, pred, best)  # a wrong guess would wait for memory
+            least = min(least, costs[pred])
+        access[i], cost[i] = best, least
 
 
 @kernel

@@ -11,8 +11,17 @@ import numpy as np
 
 from matchwood.kernel.jit import part, prefetch
 
-STEP = 6
-"""Slots between one round and the next."""
+STEP, AHEAD = 6, 16
+"""Slots between one round and the next; between asking for one thing and reading it."""
+
+
+@part
+def ask_for(predicates, pred):
+    """Ask for a predicate."""
+    prefetch(predicates.attr, pred)
+    prefetch(predicates.lo, pred)
+    prefetch(predicates.hi, pred)
+    prefetch(predicates.n_intervals, pred)
 
 
 @part
@@ -26,8 +35,4 @@ def look_ahead(expressions, predicates, slots, i):
     slot = slots[min(i + STEP, last)]
     begin = expressions.start[slot]
     for k in range(begin, begin + expressions.size[slot]):
-        pred = np.int64(expressions.code[k])
-        prefetch(predicates.attr, pred)
-        prefetch(predicates.lo, pred)
-        prefetch(predicates.hi, pred)
-        prefetch(predicates.n_intervals, pred)
+        ask_for(predicates, np.int64(expressions.code[k]))

@@ -49,7 +49,7 @@ from matchwood.index.pst.access import (
     carry_seen,
     choose_all,
     cost_all,
-    note_all,
+    note_used,
 )
 from matchwood.index.pst.bloom_build import (
     count_records,
@@ -123,8 +123,7 @@ class PSTBloom(PSTFrame):
         Nothing is listed: for structures that keep what they find in spaces in their own way.
         """
         self._make_places(slots)
-        self._note(slots)
-        costs = self._costs(slots)
+        costs = self._costs(self._note(slots))
         self._homes.access[slots] = self._chosen(slots, costs)[0]
         self._lay_cuts(self._homes.access[slots], self.config.space_size, self.config.max_spaces, 0)
         self._demote_wide(slots)
@@ -134,38 +133,40 @@ class PSTBloom(PSTFrame):
     def _fill(self, slots: np.ndarray) -> None:
         """All statistics are known before any choice is made."""
         self._make_places(slots)
-        self._note(slots)
+        uses = self._note(slots)
         self._choose_signatures()
-        self._homes.access[slots] = self._chosen(slots, self._costs(slots))[0]
+        self._homes.access[slots] = self._chosen(slots, self._costs(uses))[0]
         self._fill_chosen(slots)
 
-    def _note(self, slots: np.ndarray) -> None:
-        table = self._table
-        p = table.predicates.layout
-        note_all(self._statistics, table.layout, p, slots, 1)
-        uses = np.zeros(len(p.attr), np.int32)
-        count_uses(table.layout, slots, uses)
+    def _uses(self, slots: np.ndarray) -> np.ndarray:
+        """How many of these expressions have each predicate."""
+        uses = np.zeros(len(self._table.predicates.layout.attr), np.int32)
+        count_uses(self._table.layout, slots, uses)
+        return uses
+
+    def _note(self, slots: np.ndarray) -> np.ndarray:
+        """Count the predicates of new expressions; returns their uses."""
+        p, uses = self._table.predicates.layout, self._uses(slots)
+        note_used(self._statistics, p, uses)
         values = np.bincount(p.attr[uses > 0])
         self._statistics.values[: len(values)] = values
+        return uses
 
     def _costs(
-        self, slots: np.ndarray, known: Any = None, known_seen: np.ndarray | None = None
+        self, uses: np.ndarray, known: Any = None, known_seen: np.ndarray | None = None
     ) -> np.ndarray:
-        """What each predicate of some expressions costs, by its id.
+        """What each predicate that some expressions have (`_uses`) costs, by its id.
 
         `known` are the spaces whose event counters are known_seen, when these are not its own:
         another division, when all is made anew.  A predicate of many expressions is looked at
         once, and in the table's order: half the time of asking for every expression.
         """
-        table = self._table
-        uses = np.zeros(len(table.predicates.layout.attr), np.int32)
-        count_uses(table.layout, slots, uses)
         preds = np.flatnonzero(uses)
         costs, cost = np.full(len(uses), np.inf), np.empty(len(preds))
         cost_all(
             self._statistics, self._spaces.lists if known is None else known,
             self._homes.space_seen if known_seen is None else known_seen,
-            table.predicates.layout, preds, self._limits.ranking, cost,
+            self._table.predicates.layout, preds, self._limits.ranking, cost,
         )  # fmt: skip
         costs[preds] = cost
         return costs
@@ -254,7 +255,7 @@ class PSTBloom(PSTFrame):
     def _build_again(self) -> None:
         """The same expressions and counts, chosen and laid out anew."""
         held = self._held()
-        access = self._chosen(held, self._costs(held))[0]
+        access = self._chosen(held, self._costs(self._uses(held)))[0]
         before, seen, counted = self._spaces.lists, self._homes.space_seen, self._statistics
         sieve = self._sieve
         self._clear()
@@ -342,18 +343,19 @@ class PSTBloom(PSTFrame):
 
     def _better(self, held: np.ndarray, factor: float) -> np.ndarray:
         """Which expressions would be reached `factor` times less often by another predicate."""
-        costs = self._costs(held)
+        costs = self._costs(self._uses(held))
         best, access = self._chosen(held, costs)[1], self._homes.access[held]
         is_better: np.ndarray = best * factor < costs[np.where(access < 0, ~access, access)]
         return is_better
 
     def _move(self, slots: np.ndarray) -> None:
         """Take expressions out and choose again where they hang."""
-        access = self._chosen(slots, self._costs(slots))[0]
+        uses = self._uses(slots)
+        access = self._chosen(slots, self._costs(uses))[0]
         self._remove(slots)
         self._make_places(slots)
         self._homes.access[slots] = access
-        note_all(self._statistics, self._table.layout, self._table.predicates.layout, slots, 1)
+        note_used(self._statistics, self._table.predicates.layout, uses)
         self._insert(slots, chosen=True)
 
     def _choose_signatures(self) -> None:

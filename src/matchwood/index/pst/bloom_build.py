@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from matchwood.index.pst.ahead import look_ahead
+from matchwood.index.pst.ahead import AHEAD, ask_for, look_ahead
 from matchwood.index.pst.bloom_change import (
     access_of,
     dimension_of,
@@ -52,8 +52,10 @@ def lay_cuts(spaces, records, homes, dims, first, cuts):
 @kernel
 def demote_wide(spaces, homes, predicates, slots, limits):
     """Send expressions with a wide access predicate to the coarse division; returns how many."""
-    n = np.int64(0)
-    for slot in slots:
+    n, last = np.int64(0), len(slots) - 1
+    for i in range(len(slots)):
+        slot, ahead = slots[i], np.int64(homes.access[slots[min(i + AHEAD, last)]])
+        ask_for(predicates, ~ahead if ahead < 0 else ahead)
         if homes.access[slot] >= 0 and is_wide(spaces, predicates, homes.access[slot], limits):
             homes.access[slot] = ~homes.access[slot]
             n += 1

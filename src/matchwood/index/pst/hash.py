@@ -168,7 +168,7 @@ class PSTHash(PSTBloom):
         """
         c, keyed, homes = self.config, self._keyed, self._homes
         p = self._table.predicates.layout
-        costs = self._costs(slots, known, known_seen)
+        costs = self._costs(self._uses(slots), known, known_seen)
         self._choose_keys(slots, costs)
         arity = keyed.arity[slots]
         is_part = np.arange(c.n_access)[None, :] < arity[:, None]
@@ -241,7 +241,7 @@ class PSTHash(PSTBloom):
     def _better(self, held: np.ndarray, factor: float) -> np.ndarray:
         """Which expressions would be reached `factor` times less often by other predicates."""
         spaces, homes = self._spaces.lists, self._homes
-        costs = self._costs(held)
+        costs = self._costs(self._uses(held))
         trial = Keyed(*[np.zeros_like(array) for array in self._keyed])
         others = homes._replace(access=np.full_like(homes.access, NO_ACCESS))
         choose_all_keys(
