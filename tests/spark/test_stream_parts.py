@@ -11,7 +11,7 @@ import pytest
 from matchwood.spark.storage import open_storage
 from matchwood.spark.streams.commit import Attempt
 from matchwood.spark.streams.owner import Fence, next_epoch
-from matchwood.spark.streams.parts import MATCHES, Part, put_rows
+from matchwood.spark.streams.parts import ERRORS, MATCHES, Part, put_rows
 from matchwood.spark.streams.worker import matches_schema
 
 SCHEMA = matches_schema("bigint")
@@ -29,6 +29,10 @@ def events_of(folder: Path) -> list[int]:
 
 @pytest.fixture
 def attempt(tmp_path: Path) -> Attempt:
+    return begun(tmp_path)
+
+
+def begun(tmp_path: Path) -> Attempt:
     state = open_storage(str(tmp_path / "state"), "state")
     fence = Fence(state, next_epoch(state))
     return Attempt(open_storage(str(tmp_path / "out"), "out"), 7, fence)
@@ -44,6 +48,35 @@ def test_files_that_no_task_reported_do_not_come_out(tmp_path: Path, attempt: At
     assert events_of(folder) == [1, 2]
     assert (folder / "_SUCCESS").exists()
     assert not [each for each in (tmp_path / "out").iterdir() if each.name.startswith(".")]
+
+
+@pytest.mark.parametrize("has_errors", [True, False])
+def test_errors_of_an_attempt_that_was_killed_before_its_matches_do_not_stay(
+    tmp_path: Path, attempt: Attempt, monkeypatch, has_errors: bool
+) -> None:
+    rename = Path.rename
+
+    def killed(self: Path, target: Path) -> Path:
+        if Path(target).parent.name == MATCHES:
+            raise KeyboardInterrupt
+        return rename(self, target)
+
+    monkeypatch.setattr(Path, "rename", killed)
+    for kind in (MATCHES, ERRORS):
+        attempt.take(kind, [attempt.parts.put(rows(1))])
+    with pytest.raises(KeyboardInterrupt):
+        attempt.commit()
+    monkeypatch.undo()
+    folder = tmp_path / "out" / "errors" / "batch=7"
+    assert events_of(folder) == [1]
+    with begun(tmp_path) as again:
+        for kind in (MATCHES, ERRORS) if has_errors else (MATCHES,):
+            again.take(kind, [again.parts.put(rows(1))])
+        again.commit()
+    assert events_of(tmp_path / "out" / "matches" / "batch=7") == [1]
+    assert folder.exists() == has_errors
+    if has_errors:
+        assert events_of(folder) == [1]
 
 
 def test_a_task_that_goes_on_after_the_attempt_writes_nothing(

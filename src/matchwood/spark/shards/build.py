@@ -5,11 +5,12 @@
                                      weight reached ───────────┤ build, save, measure
                                      took more than the cap ───┘ in two halves instead
 
-Cap.     `max_bytes` is what a task may take beyond what its process had before its first shard,
-         rows included.  A part is cut at the weight that was planned; what it takes is measured,
-         the peak of the whole process.  A part that took more is thrown away and built in two, and
-         the parts after it are cut smaller.  So no shard that is kept took more than the cap,
-         however wrong the sample was; only one subscription alone cannot be cut.
+Cap.     `max_bytes` is what a task may take beyond what its process had before it, rows included;
+         shards that the process keeps mapped for matching are closed first.  A part is cut at the
+         weight that was planned; what it takes is measured, the peak of the whole process.  A part
+         that took more is thrown away and built in two, and the parts after it are cut smaller.  So
+         no shard that is kept took more than the cap, however wrong the sample was; only one
+         subscription alone cannot be cut.
 Order.   A part is a range of home keys, so events are not sent to more shards than need be.
 """
 
@@ -48,6 +49,7 @@ from matchwood.spark.increments import SNAPSHOT
 from matchwood.spark.memory import forget_peak, give_back, peak, resident
 from matchwood.spark.shards.locations import HOMES, make_shards
 from matchwood.spark.shards.manifest import Kept, Told, finish
+from matchwood.spark.shards.mapped import mapped
 from matchwood.spark.shards.plan import (
     HOME,
     SOURCE,
@@ -83,7 +85,6 @@ LEAST = 64 << 20
 
 CONTEXT = "ctx"
 """In texts that may name a value of a context."""
-_before: int | None = None
 
 
 @dataclass(frozen=True)
@@ -331,13 +332,15 @@ def _save(job: BuildJob, table: pa.Table, folder: Path) -> dict[str, Any]:
 
 
 def memory_before(job: BuildJob) -> int:
-    """What the process had before its first shard."""
-    global _before
-    if _before is None:
-        _warm_up(job)
-        give_back()
-        _before = resident()
-    return _before
+    """What the process has before a task builds: kernels, and perhaps indexes of other work.
+
+    Shards that it has matched with are closed: what they and a shard that is built take together
+    has no limit.
+    """
+    mapped.close()
+    _warm_up(job)
+    give_back()
+    return resident()
 
 
 def _halves(table: pa.Table) -> list[pa.Table]:

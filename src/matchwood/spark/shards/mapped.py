@@ -9,6 +9,7 @@ Idea.    Spark gives a shard to any worker, in the order of numbers, call after 
 Key.     What a shard contains, not where it is: a later version has the shards that it did not
          change under another folder, and they stay open.
 Memory.  As many as take together no more than building one shard took, which `max_bytes` limits.
+         A task that builds closes them before (`shards/build`).
 """
 
 from __future__ import annotations
@@ -61,6 +62,10 @@ class Mapped:
             self.n_opened += 1
         found.build = build
         return found.matcher, found.ids
+
+    def close(self) -> None:
+        """Close all."""
+        self._open.clear()
 
     def _make_room(self, build: str, most: int) -> None:
         others = [key for key, each in self._open.items() if each.build != build]

@@ -39,8 +39,8 @@ class Shard:
     """Subscriptions in it; one with several homes is in several shards."""
     bytes: int
     peak: int
-    """The most that the task took, while it built this shard, beyond what its process had before
-    its first one; in bytes."""
+    """The most that the task took, while it built this shard, beyond what its process had before;
+    in bytes."""
     refused: int
     folder: str
     """Its name in the folder of all shards."""

@@ -116,11 +116,11 @@ class Attempt:
     def _rename(self, out: Path) -> None:
         for kind in _KINDS:
             target = out / kind / f"batch={self._batch}"
+            if kind == ERRORS and not is_done(self._out, self._batch):
+                shutil.rmtree(target, ignore_errors=True)  # of an attempt that was not committed
             if kind not in self._files:
                 continue
             self._gather(out / self._name, kind)
-            if kind == "errors" and not is_done(self._out, self._batch):
-                shutil.rmtree(target, ignore_errors=True)  # of an attempt that was not committed
             target.parent.mkdir(parents=True, exist_ok=True)
             try:
                 (out / self._name / kind).rename(target)
