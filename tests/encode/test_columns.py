@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 import matchwood as mw
 from encode.dicts import HALVES, WORDS, says_what_dicts_say
-from matchwood.encode.columns import ceilings, plain_ceilings
+from matchwood.encode.number_labels import ceilings, plain_ceilings
 from oracle.columns import nested, to_arrow
 from strategies import POOL, event, expression, schema, seeds
 

@@ -255,8 +255,8 @@ class _Words(NamedTuple):
 
 def _checked(attribute: Attribute, known: Any, at: np.ndarray) -> np.ndarray | _Words:
     """The keys of a column without nulls; of strings, which have none yet, their words."""
+    from matchwood.encode.arrow.columns import column_keys
     from matchwood.encode.arrow.values import python_value
-    from matchwood.encode.columns import column_keys
 
     if attribute.type == "string":
         return _words(attribute, known, at)

@@ -18,13 +18,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from matchwood.encode.arrow.column_entries import known_entries
+from matchwood.encode.arrow.columns import integer_keys
 from matchwood.encode.arrow.events import absence_entries
 from matchwood.encode.arrow.made import Entries, made_entries
 from matchwood.encode.arrow.tables import readable
 from matchwood.encode.arrow.values import is_text, python_values, texts
 from matchwood.encode.attribute import Attribute
 from matchwood.encode.attributes import Attributes
-from matchwood.encode.columns import integer_keys
 from matchwood.encode.computing import computing
 from matchwood.encode.entry_kernels import order_entries
 from matchwood.encode.events import EncodedEvents, EventBatch

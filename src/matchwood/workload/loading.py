@@ -16,8 +16,8 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
+from matchwood.encode.arrow.columns import column_keys
 from matchwood.encode.attributes import Attributes
-from matchwood.encode.columns import column_keys
 from matchwood.encode.events import EventBatch, encode_events
 from matchwood.encode.expression_kernels import CONJUNCTION, TREE
 from matchwood.encode.expressions import ExpressionTable

@@ -8,11 +8,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from matchwood.encode.arrow.columns import column_keys, float_places, is_double
 from matchwood.encode.arrow.made import Entries
 from matchwood.encode.arrow.values import Misfit, is_text, python_value, python_values
 from matchwood.encode.attribute import Attribute
 from matchwood.encode.attributes import Attributes
-from matchwood.encode.columns import column_keys, float_places, is_double
 from matchwood.encode.keys import describe
 from matchwood.encode.kinds import MOMENTS
 from matchwood.encode.value_entries import as_kind, wrong_type

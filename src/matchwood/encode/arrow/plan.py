@@ -27,7 +27,6 @@ from matchwood.encode.arrow.row_kernels import (
 from matchwood.encode.arrow.tables import has_union
 from matchwood.encode.attribute import Attribute
 from matchwood.encode.attributes import Attributes
-from matchwood.encode.columns import number_labels
 from matchwood.encode.dicts.walk_kernels import PLAN
 from matchwood.encode.json.key_kernels import (
     AS_FLOAT,
@@ -40,6 +39,7 @@ from matchwood.encode.json.key_kernels import (
 from matchwood.encode.json.plan import JsonPlan, make_plan, plan_for
 from matchwood.encode.json.walk_kernels import NONE
 from matchwood.encode.keys import DictionaryKeys, float_key
+from matchwood.encode.number_labels import number_labels
 from matchwood.errors import EventError
 from matchwood.kernel.bound import Binding
 

@@ -12,9 +12,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from matchwood.encode.arrow.columns import StringTable, string_table
 from matchwood.encode.attribute import Attribute
 from matchwood.encode.attributes import Attributes
-from matchwood.encode.columns import NumberLabels, StringTable, number_labels, string_table
 from matchwood.encode.json.key_kernels import (
     AS_FLOAT,
     AS_IS,
@@ -35,6 +35,7 @@ from matchwood.encode.json.walk_kernels import NONE, Paths
 from matchwood.encode.keys import DictionaryKeys
 from matchwood.encode.kinds import is_internal
 from matchwood.encode.known import follows_context
+from matchwood.encode.number_labels import NumberLabels, number_labels
 from matchwood.kernel.byte_kernels import PADDING
 
 _ACTIONS = {
