@@ -243,3 +243,25 @@ def test_what_looks_plain_is_never_refused():
             learned_types(batch, attributes)
             assert reference_rows(batch) == []
     assert n_plain > 50
+
+
+def test_a_long_expression_does_not_wait_and_is_encoded_once(monkeypatch):
+    """Else the first search after each of the next changes would encode it again."""
+    real, sizes = recent.encoded, []
+
+    def noted(additions, *rest):
+        sizes.append(sum(each.expr.batch.size for each in additions.values()))
+        return real(additions, *rest)
+
+    monkeypatch.setattr(recent, "encoded", noted)
+    monkeypatch.setattr(tiers, "RECENT_MOST", 64)
+    monkeypatch.setattr(tiers, "HEAD_MOST", 4_096)
+    long = " OR ".join(f"a{i} = {i}" for i in range(tiers.RECENT_SIZE_MOST))
+    middle = " OR ".join(f"x = {i} AND y = {i}" for i in range(tiers.RECENT_SIZE_MOST // 10))
+    m, model = mw.Matcher(), {}
+    for i, each in enumerate(["x = 1", long, *["x = 2"] * 5, *[middle] * 5, "x = 1"]):
+        m.add(i, each)
+        model[i] = each
+        agree(m, model)
+    assert sizes
+    assert max(sizes) < tiers.RECENT_SIZE_MOST

@@ -75,6 +75,11 @@ class LeafBatch:
     def __len__(self) -> int:
         return len(self.expr_start) - 1
 
+    @property
+    def size(self) -> int:
+        """Tokens and constants: what encoding takes grows with them."""
+        return len(self.code) + len(self.values)
+
     def add(self, expr: nodes.Expr) -> None:
         """Take one expression; raises ExpansionError before anything is written."""
         self._write(undecided(nnf(expr), _uncomputed))

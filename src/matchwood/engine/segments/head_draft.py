@@ -106,6 +106,9 @@ class HeadDraft:
         is_asked = self._view.n_asked and self._n_put >= tiers.AT_ONCE
         if len(self._recent) >= (1 if is_asked else min(tiers.RECENT_MOST, tiers.HEAD_MOST)):
             return True
+        sizes = [each.expr.batch.size for each in self._recent.values()]
+        if sum(sizes) >= tiers.RECENT_SIZE_MOST:
+            return True
         if self._shown is None:
             return False
         n_gone = self._shown.n_gone + len(self._gone.get(HEAD, ()))

@@ -10,6 +10,10 @@ HEAD_MOST = 4_096
 RECENT_MOST = 64
 """Additions that wait until the head takes them together; fewer where heads are smaller."""
 
+RECENT_SIZE_MOST = 2_048
+"""Tokens and constants of waiting additions, all together: the first search after every change
+encodes them again, so a few long expressions must not wait."""
+
 AT_ONCE = 16
 """Additions of one change that do not wait if searches come between changes: encoding them for the
 next search takes as long as the head does."""
