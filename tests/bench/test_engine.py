@@ -65,7 +65,9 @@ def test_unknown_presets_and_cases_are_refused(tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("case", sorted(CASES.keys() - {"live"}))
 def test_every_case_measures_its_rows(case: str, tmp_path: Path) -> None:
-    report = run_engine("smoke", tmp_path, only=(case,))
+    shown: list[str] = []
+    report = run_engine("smoke", tmp_path, only=(case,), show=shown.append)
     assert report.data["rows"]
     assert all(row["now"] > 0 for row in report.data["rows"])
     assert all(row["what"] in report.table() for row in report.data["rows"])
+    assert all(row["what"] in "\n".join(shown) for row in report.data["rows"])

@@ -66,10 +66,12 @@ def test_texts_are_distinct_and_have_five_predicates() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("case", sorted(CASES.keys() - {"small"}))
 def test_every_case_measures_its_rows(case: str, tmp_path: Path) -> None:
-    report = run_speed("smoke", tmp_path, only=(case,))
+    shown: list[str] = []
+    report = run_speed("smoke", tmp_path, only=(case,), show=shown.append)
     assert report.data["rows"]
     assert all(row["now"] > 0 for row in report.data["rows"])
     assert all(goal.what in report.table() for goal in GOALS if goal.key == case)
+    assert all(row["what"] in "\n".join(shown) for row in report.data["rows"])
 
 
 def test_events_of_large_cases_are_distinct() -> None:

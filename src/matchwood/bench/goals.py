@@ -112,8 +112,12 @@ def run_goals(
     progress: Callable[[int, int], None] | None = None,
     index: str = "auto",
     only: tuple[str, ...] = (),
+    show: Callable[[str], None] | None = None,
 ) -> GoalReport:
-    """Run all cases of a suite, or some of them, with one index; write the result."""
+    """Run all cases of a suite, or some of them, with one index; write the result.
+
+    `show` is called with the rows of each case when it ends.
+    """
     if preset not in suite.presets:
         raise MatchwoodError(
             f"suite {suite.name}: expected a preset among {', '.join(suite.presets)}, "
@@ -129,23 +133,24 @@ def run_goals(
     chosen = [name for name in suite.cases if not only or name in only]
     measured: dict[str, Measured] = {}
     records: list[dict[str, Any]] = []
+    is_judged = preset != "smoke"
     for done, name in enumerate(chosen):
         if progress is not None:
             progress(done, len(chosen))
-        for found in suite.cases[name](sizes, index):
-            if isinstance(found, Measured):
-                measured[found.key] = found
-            else:
-                records.append(found._asdict())
+        of_case = list(suite.cases[name](sizes, index))
+        found = {each.key: each for each in of_case if isinstance(each, Measured)}
+        records += [each._asdict() for each in of_case if not isinstance(each, Measured)]
+        measured |= found
+        if show is not None:
+            for row in _rows(suite, found, is_judged):
+                show(_row(row))
         gc.collect()
-    is_judged = preset != "smoke"
     report = GoalReport(
         suite,
         {
             "format": 1, "suite": suite.name, "preset": preset, "index": index,
             "sizes": sizes._asdict(),
-            "rows": [_data(each, measured[each.key], is_judged)
-                     for each in suite.goals if each.key in measured],
+            "rows": _rows(suite, measured, is_judged),
             suite.records: records,
             "started": started.isoformat(timespec="seconds"),
             "seconds": (datetime.now(UTC) - started).total_seconds(),
@@ -154,6 +159,12 @@ def run_goals(
     )  # fmt: skip
     report.write(out)
     return report
+
+
+def _rows(suite: GoalSuite, measured: dict[str, Measured], is_judged: bool) -> list[dict[str, Any]]:
+    return [
+        _data(each, measured[each.key], is_judged) for each in suite.goals if each.key in measured
+    ]
 
 
 def _data(goal: Goal, found: Measured, is_judged: bool) -> dict[str, Any]:

@@ -86,9 +86,14 @@ class SparkReport(KeptRun):
     def table(self) -> str:
         lines = [f"suite {NAME}, preset {self.data['preset']}, local[2]"]
         for part, found in self.data["parts"].items():
-            lines.append(f"\n{part}")
-            lines += [f"  {name:<44} {_shown(value):>14}" for name, value in found.items()]
+            lines += ["", _part_table(part, found)]
         return "\n".join([*lines, f"\n{self.path}"])
+
+
+def _part_table(part: str, found: Found) -> str:
+    return "\n".join(
+        [part, *(f"  {name:<44} {_shown(value):>14}" for name, value in found.items())]
+    )
 
 
 def _shown(value: Any) -> str:
@@ -102,8 +107,9 @@ def run_spark_suite(
     out: Path | None = None,
     progress: Callable[[int, int], None] | None = None,
     only: tuple[str, ...] = (),
+    show: Callable[[str], None] | None = None,
 ) -> SparkReport:
-    """Run the parts, or some of them."""
+    """Run the parts, or some of them; `show` is called with the table of each part when it ends."""
     if preset not in PRESETS:
         raise MatchwoodError(
             f"suite spark: expected a preset among {', '.join(PRESETS)}, found {preset!r}"
@@ -127,6 +133,8 @@ def run_spark_suite(
             if progress is not None:
                 progress(done, len(chosen))
             parts[name] = _PARTS[name](spark, sizes, folder / name)
+            if show is not None:
+                show(_part_table(name, parts[name]))
             shutil.rmtree(folder / name, ignore_errors=True)
     finally:
         if starts_session:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from matchwood.cli.screen import Json, print_json, progress, refuse, screen
+from matchwood.cli.screen import Json, note, print_json, progress, refuse, screen
 
 if TYPE_CHECKING:
     from matchwood.bench.suite import Listed
@@ -96,7 +96,7 @@ def run(
         return
     if suite == spark_suite.NAME:
         with progress("benchmark") as advance:
-            found = spark_suite.run_spark_suite(preset, out, advance, tuple(index or ()))
+            found = spark_suite.run_spark_suite(preset, out, advance, tuple(index or ()), note)
         typer.echo(found.to_json() if as_json else found.table())
         return
     if suite == speed.NAME:
@@ -104,14 +104,14 @@ def run(
 
         with progress("benchmark") as advance:
             one = (index or ["auto"])[0]
-            timed = run_speed(preset, out, advance, one, tuple(case or ()))
+            timed = run_speed(preset, out, advance, one, tuple(case or ()), note)
         typer.echo(timed.to_json() if as_json else timed.table())
         return
     if suite == engine.NAME:
         from matchwood.bench.engine.runner import run_engine
 
         with progress("benchmark") as advance:
-            seen = run_engine(preset, out, advance, only=tuple(case or ()))
+            seen = run_engine(preset, out, advance, only=tuple(case or ()), show=note)
         typer.echo(seen.to_json() if as_json else seen.table())
         return
     names = [each.name for each in _suites()]
