@@ -27,6 +27,18 @@ Cost.    Match O(satisfied predicates + their parents + nodes that become true).
                   / | \     /  \       /  \                     /  \
     level 1      1  2  3   5    6     7    8                   9    10
 
+Access.  An AND waits for its first child alone, the rarest: only there it is in the active part of
+         the list of parents, and only from there is it looked at.  An OR is in that of all its
+         children.  Whatever changes children sees to that (`links.change_children`); what must
+         always hold is in `tests/index/a_tree_checks.py`.
+
+Files    blocks           what a node is made of: parents, children, slots
+         nodes, links     the table of inner nodes; children, access and levels
+         insert, share    expressions come: equal parts are found, others made
+         delete           expressions go
+         match, search    an event climbs; a batch of them
+         index            the owner
+
 Layout   (M node ids, P predicate ids, S slots)
          hot       int32[M, 2]  TELL, SLOT: what matching reads; see `blocks`
          node      int32[M, 3]  UP, DOWN, ID

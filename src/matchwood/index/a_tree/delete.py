@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 
 from matchwood.index.a_tree.blocks import (
-    AND,
     DOWN,
     FREE,
     ID,
@@ -16,7 +15,6 @@ from matchwood.index.a_tree.blocks import (
     NOTHING,
     PARENTS,
     UP,
-    add_parent,
     give_block,
     has_words,
     is_used,
@@ -27,12 +25,7 @@ from matchwood.index.a_tree.blocks import (
     words_for_parent,
 )
 from matchwood.index.a_tree.insert import DONE, WORDS_FULL
-from matchwood.index.a_tree.links import (
-    make_access,
-    most_for_parent,
-    replace_children,
-    settle_levels,
-)
+from matchwood.index.a_tree.links import change_children, most_for_parent
 from matchwood.index.a_tree.nodes import CHANGED, WAITING, drop_node, next_mark
 from matchwood.kernel.jit import kernel, part
 
@@ -51,9 +44,7 @@ def _rehang(x, p, v, scratch, random_access):
     """Let a parent of the same operator hold a node's children instead; False: no words.
 
     For a node v that no expression needs any more while parents do: the parent p gets the children
-    of v that it does not have yet, after those that it keeps.  An AND parent is visited by
-    exactly one child, the one that gives access to it: if that was v, or a rarer child has come,
-    another one takes over.
+    of v that it does not have yet, after those that it keeps.
     """
     mine, its = np.int64(x.node[v, DOWN]), np.int64(x.node[p, DOWN])
     words = most_words(1 + np.int64(x.word[mine]) + np.int64(x.word[its]))
@@ -74,14 +65,7 @@ def _rehang(x, p, v, scratch, random_access):
             scratch.other[n] = x.word[i]
             n += 1
     remove_parent(x, v, p)
-    before, access = replace_children(x, p, scratch.other, n, random_access)
-    for i in range(n):
-        c = scratch.other[i]
-        if i >= kept:
-            add_parent(x, c, p, c == access)
-        elif x.op[p] == AND and access != before and (c == before or c == access):
-            make_access(x, p, c, c == access)
-    settle_levels(x, p, scratch)
+    change_children(x, p, scratch, n, (np.int64(0), kept), random_access)
     return True
 
 

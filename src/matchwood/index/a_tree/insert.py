@@ -33,11 +33,10 @@ from matchwood.index.a_tree.blocks import (
 )
 from matchwood.index.a_tree.links import (
     access_position,
+    change_children,
     inner_rarity,
     leaf_rarity,
-    make_access,
     most_for_parent,
-    replace_children,
     settle_levels,
     write_children,
 )
@@ -128,13 +127,7 @@ def _adjust(x, p, v, scratch, mark, settings):
             k += 1
         else:
             remove_parent(x, x.word[i], p)
-    before, access = replace_children(x, p, scratch.other, kept, settings.random_access)
-    add_parent(x, v, p, access == v)
-    if x.op[p] == AND and access != before:
-        for i in range(1, kept):
-            if scratch.other[i] == before or scratch.other[i] == access:
-                make_access(x, p, scratch.other[i], scratch.other[i] == access)
-    settle_levels(x, p, scratch)
+    change_children(x, p, scratch, kept, (np.int64(1), kept), settings.random_access)
 
 
 @part

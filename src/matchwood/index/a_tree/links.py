@@ -93,17 +93,26 @@ def write_children(x, v, child, n, access):
 
 
 @part
-def replace_children(x, v, child, n, random_access):
-    """Give an existing node other children; returns which gave access before, and which does now.
+def change_children(x, v, scratch, n, kept, random_access):
+    """Give a node other children: `scratch.other`, of which the range `kept` are children already.
 
-    The caller sees to it that children know of the node, or no longer.
+    The node is in the lists of parents of those, and not of the others any more, nor of those that
+    the caller has removed it from.  An AND is in the active part of one child's parents alone, its
+    first child's: where that is another one than before, whether new or kept, access moves.
     """
     down = x.node[v, DOWN]
     before = x.word[down + 1]
     give_block(x, np.int64(down), 1 + np.int64(x.word[down]))
-    access = access_position(x, v, child, n, random_access)
-    write_children(x, v, child, n, access)
-    return before, child[access]
+    position = access_position(x, v, scratch.other, n, random_access)
+    write_children(x, v, scratch.other, n, position)
+    access = scratch.other[position]
+    for i in range(n):
+        c = scratch.other[i]
+        if i < kept[0] or i >= kept[1]:
+            add_parent(x, c, v, c == access)
+        elif x.op[v] == AND and access != before and (c == before or c == access):
+            make_access(x, v, c, c == access)
+    settle_levels(x, v, scratch)
 
 
 @part

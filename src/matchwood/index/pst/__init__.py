@@ -13,6 +13,10 @@ Idea.    The constants of all predicates on an attribute divide its keys into *s
          (`signatures`) rule out most candidates before they are verified; `hash` files it under a
          combination of spaces of two or more attributes (`keys`, `space_hash`).
 
+Skipped  A predicate whose spaces it fills exactly is not verified: reaching one of them proves
+         it, as long as the cuts at its ends stand (see `bloom_change`: uses).  What must always
+         hold is in `tests/index/pst_checks.py`.
+
 Files    frame            what both share: spaces, records, entries, statistics of events
          bloom, hash      the two indexes, each with its own page
          spaces, cuts     how an attribute is divided, one by one and in bulk

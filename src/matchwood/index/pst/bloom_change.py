@@ -1,4 +1,11 @@
-"""Kernels of `pst_bloom`: put expressions into spaces, split and join spaces, take them out."""
+"""Kernels of `pst_bloom`: put expressions into spaces, split and join spaces, take them out.
+
+What must hold.  An entry may leave out its access predicate (`is_whole`: reaching one of its spaces
+proves it) only while the cuts at all its ends stand.  `Spaces.uses` keeps them: it counts, for each
+cut, the ends of access predicates of all expressions held, whether they left theirs out or not, and
+`join` takes away only cuts that have none (`idle_cut`).  `settle`, `take_out` and `split` keep the
+count; `tests/index/pst_checks.py` counts again.
+"""
 
 from __future__ import annotations
 
@@ -97,6 +104,7 @@ def dimension_of(homes, predicates, slot):
 def split(division, predicates, dim, cut):
     """Split the space that a cut falls into; records go to the parts that they meet.
 
+    The new cut counts the ends of all these records, of those that meet only the left part, too.
     Nothing is done, and what is full returned, when there is no room.
     """
     spaces, records, homes, entries = (
