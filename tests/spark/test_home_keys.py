@@ -59,6 +59,14 @@ def keys_by_event(events, n: int, types: dict[str, str], used=None) -> list[set[
     return found
 
 
+def test_keys_of_a_map_are_names() -> None:
+    kind = pa.map_(pa.string(), pa.int64())
+    events = pa.table({"m": pa.array([[("k", 5)], None, [("j", 5)]], kind)})
+    found = keys_by_event(events, 3, {}, {"m.k"})
+    assert [home_of_text("m.k = 5") in each for each in found] == [True, False, False]
+    assert [int(name_key("m.k")) in each for each in found] == [True, False, False]
+
+
 def test_a_home_is_never_a_value_of_the_context() -> None:
     rows = [(1, "ctx.a", "=", 5), (1, "b", "<", 9), (2, "ctx.a", "=", 5), (2, "ctx.b", "<", 5),
             (3, "ctx.a", "=", 5), (3, "c", "=", 7)]  # fmt: skip

@@ -262,6 +262,11 @@ class Attributes(DerivedAttributes):
         formulas = [each.formula for each in self.computed.values() if each.formula is not None]
         return {name.split(PATH)[0] for formula in formulas for name in formula.inputs}
 
+    def in_events(self) -> set[str]:
+        """The names that events are asked for: of attributes, and of what computed ones read."""
+        names = {each.name for each in self.by_name.values() if not each.is_hidden}
+        return names | self.read_by_computed()
+
     def declared_type(self, name: str) -> str | None:
         """The type that a schema or a column gives a name."""
         known = self.by_name.get(name)

@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 
 from matchwood.encode.arrow.columns import column_keys, float_places, is_double
 from matchwood.encode.arrow.made import Entries
-from matchwood.encode.arrow.values import Misfit, is_text, python_value, python_values
+from matchwood.encode.arrow.values import Misfit, is_text, plain_values, python_values
 from matchwood.encode.attribute import Attribute
 from matchwood.encode.attributes import Attributes
 from matchwood.encode.keys import describe
@@ -38,7 +38,7 @@ def known_entries(
     keys, bad = column_keys(attribute.keys, known)
     if bad is not None:
         for i in np.flatnonzero(bad):
-            errors.setdefault(int(rows[i]), wrong_type(attribute, _described(known[int(i)])))
+            errors.setdefault(int(rows[i]), wrong_type(attribute, _described(known, int(i))))
         known = known.filter(pa.array(~bad))
         rows, keys = rows[~bad], keys[~bad]
     yield Entries(attribute.id, rows, keys)
@@ -109,8 +109,8 @@ def _usual_moments(kind: str, texts: pa.Array) -> pa.Array:
     return instants.view(pa.timestamp("us", "UTC"))
 
 
-def _described(value: pa.Scalar) -> str:
-    found = python_value(value)
+def _described(column: pa.Array, i: int) -> str:
+    (found,) = plain_values(column.slice(i, 1))
     return repr(found) if isinstance(found, Misfit) else describe(found)
 
 

@@ -26,6 +26,7 @@ from matchwood.encode.arrow.row_kernels import Columns, count_entries, write_ent
 from matchwood.encode.arrow.tables import (
     as_rows,
     as_table,
+    has_map,
     readable,
     table_rows,
     whole_columns,
@@ -57,15 +58,14 @@ def table_slices(attributes: Attributes, frame: Any, given: Given | None = None)
     plan = table_plan(attributes, table.schema, table.num_rows)
     if plan.has_union:
         return slices_of(attributes, table_rows(table))
-    columns = whole_columns(table.select(plan.left))
-    if columns is None:
+    names = attributes.in_events() if has_map(table.schema) else ()
+    columns = whole_columns(table.select(plan.left), names)
+    inputs = whole_columns(table, names) if attributes.computed or names else columns
+    if columns is None or inputs is None:
         return slices_of(attributes, table_rows(table))
     slices = TableSlices(attributes, plan, table, columns)
     if not attributes.computed:
         return slices
-    inputs = whole_columns(table)
-    if inputs is None:
-        return slices_of(attributes, table_rows(table))
     warnings: Problems = {}
     made = list(computed_entries(attributes, inputs, table.num_rows, warnings, given))
     return Encoded(slices.encoded(attributes, 0, table.num_rows, made)._replace(warnings=warnings))
@@ -130,7 +130,10 @@ def _column_entries(
     if column.null_count == len(column):
         return
     rows = _present(column)
-    known = column if len(rows) == len(column) else column.drop_null()
+    if pa.types.is_nested(column.type):  # of which Arrow cannot always take some values
+        known = pa.DictionaryArray.from_arrays(pa.array(rows), column)
+    else:
+        known = column if len(rows) == len(column) else column.drop_null()
     yield from known_entries(attributes, attribute, known, rows, errors)
 
 

@@ -140,7 +140,7 @@ def _planned(attributes: Attributes, schema: pa.Schema, made_of: JsonPlan | None
             unknown.append((at, attribute.label, more))
     plan = _no_plan() if made_of is None else made_of
     return TablePlan(
-        plan, schema, Binding(PLAN).of(plan.plan), any(map(has_union, schema.types)), read,
+        plan, schema, Binding(PLAN).of(plan.plan), has_union(schema), read,
         np.array(kinds, np.uint8), left, _as_runs(runs), frozenset(read_ids),
         frozenset(present_ids), unknown,
     )  # fmt: skip

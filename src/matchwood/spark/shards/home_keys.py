@@ -128,7 +128,7 @@ def event_keys(
     used   all attributes that subscriptions test
     """
     if isinstance(events, pa.Table):
-        for name, column in flat_columns(events):
+        for name, column in flat_columns(events, used):
             if name in used:
                 yield from _column_keys(name, texts(readable(column)), np.arange(len(column)))
         return
