@@ -15,6 +15,7 @@ from matchwood import EventError, Matcher
 from matchwood.encode.json.events import JsonLines
 from matchwood.engine import matching
 from matchwood.engine.segments.asked import one_event
+from matchwood.engine.segments.single_part import SinglePart
 from matchwood.kernel import chains
 
 
@@ -394,3 +395,45 @@ def test_values_of_other_kinds_in_documents_are_counted_once() -> None:
         return dict(attributes_of(m).unknown)
 
     assert counted(m.match_json) == counted(lambda each: m.match_many_json([each]))
+
+
+COMPUTED = ("a + 1 > 4", "a * b = 12", "upper(s) = 'W1'", "10 / b > 3", "g + 1 = 2", "size(l) = 2",
+            "n.x + 1 = 3", "length(s) > 40", "coalesce(a, 5) = 5", "g = l")  # fmt: skip
+
+
+def test_computed_attributes_alone_have_the_answer_of_the_general_way() -> None:
+    """Known and new values, ones that fail or are of another kind, and texts without room."""
+    m = matcher_of(conjunction, 40)
+    m.add_many([(text, text) for text in COMPUTED])
+    m.add_many([(f"n{i}", f"a < {i} AND {COMPUTED[i % 5]}") for i in range(4_200)])
+    rng = random.Random(11)
+    values: list[Any] = [0, 1, 2, 3, 4.5, "w1", "w" * 5_000, [1, 2], None, True, 2**70, object()]
+    events = [{name: rng.choice(values) for name in rng.sample("abgsl", 4)} for _ in range(150)]
+    events += [{"a": i, "n": {"x": i}, "s": f"w{i}"} for i in range(20)]
+    warmed(m, [{"a": 1}])
+    assert is_bound(m)
+    stores = [part.store.attributes for part in view_of(m).searched]
+
+    def counted(each: dict[str, Any]) -> Any:
+        for attributes in stores:
+            attributes.unknown.clear()
+            attributes.failed.clear()
+        return m.match(each), [(dict(of.unknown), dict(of.failed)) for of in stores]
+
+    for _ in range(2):
+        rng.shuffle(events)
+        for each in events:
+            assert counted(each) == counted(General(each)), each
+
+
+def test_computed_attributes_that_are_known_need_no_call_of_their_own(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    m = matcher_of(conjunction, 40)
+    m.add_many([(text, text) for text in COMPUTED])
+    events = [{"a": i % 5, "b": 3, "s": f"w{i % 4}", "n": {"x": i % 3}} for i in range(40)]
+    warmed(m, events)
+    expected = [m.match(each) for each in events]
+    monkeypatch.setattr(SinglePart, "read", None)  # which reads an event by itself
+    assert [m.match(each) for each in events] == expected
+    assert any("upper(s) = 'W1'" in each for each in expected)

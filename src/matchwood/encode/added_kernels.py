@@ -3,8 +3,10 @@
 Layout of the memory of one event after the other
     start  int64[2]   the event has the entries 0..start[1]
     attr, key         its entries, with room for those that are added
-    added  int64[]    attribute and key of what is added, one after the other
     held, marks       for `sort_ids`
+
+What is added comes as bytes: attribute and key of each entry, an int64 each, then a pair whose
+attribute is negative (`added.END`).
 """
 
 from __future__ import annotations
@@ -14,8 +16,9 @@ from typing import NamedTuple
 import numpy as np
 
 from matchwood.kernel.bound import Layout
-from matchwood.kernel.jit import kernel
-from matchwood.kernel.objects import kernel_with_gil
+from matchwood.kernel.jit import kernel, part
+from matchwood.kernel.memory import int64_at
+from matchwood.kernel.objects import bytes_begin, kernel_with_gil
 from matchwood.kernel.sort_kernels import sort_ids
 
 
@@ -25,14 +28,11 @@ class Adding(NamedTuple):
     start: np.ndarray
     attr: np.ndarray
     key: np.ndarray
-    added: np.ndarray
     held: np.ndarray
     marks: np.ndarray
 
 
-ADDING = Layout(
-    Adding, start="int64", attr="int32", key="int64", added="int64", held="int64", marks="int64"
-)
+ADDING = Layout(Adding, start="int64", attr="int32", key="int64", held="int64", marks="int64")
 _adding_of = ADDING.reader()
 
 
@@ -44,17 +44,29 @@ class Entries(NamedTuple):
     key: np.ndarray
 
 
+@part
+def add_from(at, event):
+    """Add the entries from an address on to an event that has others (`Adding`).
+
+    Returns the address behind the pair that ends them.
+    """
+    n = event.start[1]
+    attr = int64_at(at)
+    while attr >= 0:
+        event.attr[n], event.key[n] = attr, int64_at(at + 8)
+        n += 1
+        at += 16
+        attr = int64_at(at)
+    if n > event.start[1]:
+        event.start[1] = n
+        sort_ids(event.attr, event.key, np.int64(0), n, event.held, event.marks)
+    return at + 16
+
+
 @kernel_with_gil
-def add_entries(bound, n):
-    """Add n entries to an event that has others; returns how many it has then."""
-    event = _adding_of(bound)
-    begin = event.start[1]
-    for i in range(n):
-        event.attr[begin + i] = event.added[2 * i]
-        event.key[begin + i] = event.added[2 * i + 1]
-    event.start[1] = begin + n
-    sort_ids(event.attr, event.key, np.int64(0), begin + n, event.held, event.marks)
-    return begin + n
+def add_entries(bound, pairs):
+    """Add the entries in a bytes object, given by its address, to an event that has others."""
+    return add_from(bytes_begin(pairs), _adding_of(bound))
 
 
 @kernel

@@ -21,8 +21,9 @@ from matchwood.encode.attribute import Attribute
 from matchwood.encode.attributes import Attributes
 from matchwood.encode.computed import Inputs, find_value
 from matchwood.encode.grouping import Grouped, group_tests
-from matchwood.encode.known import ByClass, Known, Made, follows_context, packed
+from matchwood.encode.known import FAILS, ByClass, Known, Made, follows_context, packed
 from matchwood.errors import EventError
+from matchwood.lang.functions.binding import Get
 from matchwood.lang.functions.evaluate import PATH
 
 Problems = dict[int, list[EventError]]
@@ -34,9 +35,15 @@ class _Lists(NamedTuple):
 
     of_one: list[tuple[str, ByClass, Known]]
     of_two: list[tuple[str, str, dict[tuple[Any, ...], Made], Known]]
-    changing: list[tuple[str, Known]]
-    """Those of one input whose values hardly come again."""
+    changing: list[tuple[str, dict[type, Get], ByClass, Known]]
+    """Those of one input whose values hardly come again, with `Known.direct` and `by_result`."""
     others: list[Known]
+
+
+LookedUp = tuple[list[Any], list[tuple[int, Known, tuple[Any, ...]]]]
+"""What formulas became (`Made`, or None), and those that are left: their places in that list, and
+the values of their inputs.
+"""
 
 
 class Computing:
@@ -76,12 +83,57 @@ class Computing:
                 keys.append(key)
         return attrs, keys
 
-    def packed(self, values: Mapping[str, Any], problems: list[EventError]) -> bytes:
-        """The same as pairs of int64, where no key follows contexts."""
-        return b"".join(self._made(values, problems))  # type: ignore[arg-type]
+    def look_up(self, values: Mapping[str, Any]) -> LookedUp:
+        """What each formula became, where that is known: nothing is computed or counted.
+
+        Plain loops, since this is most of what an event costs.
+        """
+        self._n_events += 1
+        get = values.get
+        found: list[Any] = []
+        left: Any = []
+        of_one, of_two, of_changing, of_others = self._lists  # once: a formula may change its list
+        for name, by_value, known in of_one:
+            read = get(name)
+            try:
+                found.append(by_value[type(read)][read])
+            except KeyError:
+                self._learn(known, (read,), found, left)
+        for name, other, by_values, known in of_two:
+            first, second = get(name), get(other)
+            try:
+                found.append(by_values[type(first), type(second), first, second])
+            except (KeyError, TypeError):  # a list has no hash
+                self._learn(known, (first, second), found, left)
+        for name, direct, by_result, known in of_changing:
+            read = get(name)
+            try:
+                result = direct[type(read)]({name: read})
+                found.append(by_result[type(result)][result])
+            except (KeyError, *FAILS):
+                self._learn(known, (read,), found, left)
+        for known in of_others:
+            row = tuple([find_value(values, name) for name in known.inputs])
+            try:
+                found.append(known.of(row))
+            except (KeyError, TypeError):
+                self._learn(known, row, found, left)
+        return found, left
+
+    def finish(
+        self, looked_up: LookedUp, values: Mapping[str, Any], problems: list[EventError]
+    ) -> list[Made]:
+        """What each formula or group of tests became; what `look_up` has left is computed."""
+        found, left = looked_up
+        for at, known, row in left:
+            found[at] = self._work_out(known, Inputs(values), row, problems)
+        for tests in self.grouped:
+            true = tests.true_for(find_value(values, tests.name), self.attributes, problems)
+            found.append(packed([(attr, 1) for attr in true]))
+        return found
 
     def packed_many(self, events: Sequence[Mapping[str, Any]], problems: Problems) -> list[bytes]:
-        """As `packed` for each of some events, one formula after the other.
+        """Entries of each of some events as pairs of int64, where no key follows contexts.
 
         What is wrong with an event is added to `problems` under its number.
         """
@@ -175,35 +227,7 @@ class Computing:
             self.attributes.failed[label] += n * (failed - before[1])
 
     def _made(self, values: Mapping[str, Any], problems: list[EventError]) -> list[Made]:
-        """What each formula became; plain loops, since this is most of what an event costs."""
-        self._n_events += 1
-        get, found = values.get, []
-        of_one, of_two, of_changing, of_others = self._lists  # once: a formula may change its list
-        for name, by_value, known in of_one:
-            read = get(name)
-            try:
-                found.append(by_value[type(read)][read])
-            except KeyError:
-                found.append(self._work_out(known, Inputs(values), (read,), problems))
-        for name, other, by_values, known in of_two:
-            first, second = get(name), get(other)
-            try:
-                found.append(by_values[type(first), type(second), first, second])
-            except (KeyError, TypeError):  # a list has no hash
-                found.append(self._work_out(known, Inputs(values), (first, second), problems))
-        for name, known in of_changing:
-            read = get(name)
-            made = known.quickly_one(read)
-            if made is None:
-                made = self._work_out(known, Inputs(values), (read,), problems)
-            found.append(made)
-        for known in of_others:
-            read = tuple([find_value(values, name) for name in known.inputs])
-            found.append(self._found(known, lambda _: Inputs(values), 0, read, problems))
-        for tests in self.grouped:
-            true = tests.true_for(find_value(values, tests.name), self.attributes, problems)
-            found.append(packed([(attr, 1) for attr in true]))
-        return found
+        return self.finish(self.look_up(values), values, problems)
 
     def _found(
         self,
@@ -215,9 +239,7 @@ class Computing:
     ) -> Made:
         """The entries of a formula, given the values of its inputs."""
         try:
-            if len(values) == 1:
-                return known.by_value[type(values[0])][values[0]]
-            return known.by_values[*map(type, values), *values]
+            return known.of(values)
         except (KeyError, TypeError):  # a list has no hash
             return self._work_out(known, inputs(number), values, problems)
 
@@ -225,9 +247,28 @@ class Computing:
         self, known: Known, inputs: Inputs, values: tuple[Any, ...], problems: list[EventError]
     ) -> Made:
         made, may_be_kept = known.work_out(self.attributes, inputs, values, problems)
-        if may_be_kept and known.is_kept and not known.keep(values, made, self._n_events):
-            self._lists = self._listed()
+        if may_be_kept:
+            self._keep(known, values, made)
         return made
+
+    def _learn(
+        self,
+        known: Known,
+        values: tuple[Any, ...],
+        found: list[Any],
+        left: list[tuple[int, Known, tuple[Any, ...]]],
+    ) -> None:
+        """Add what values become whose result is known; else note that `_work_out` tells."""
+        made = known.quickly(values)
+        if made is None:
+            left.append((len(found), known, values))
+        else:
+            self._keep(known, values, made)
+        found.append(made)
+
+    def _keep(self, known: Known, values: tuple[Any, ...], made: Made) -> None:
+        if known.is_kept and not known.keep(values, made, self._n_events):
+            self._lists = self._listed()
 
     def _listed(self) -> _Lists:
         """The formulas by how the values of their inputs are looked up."""
@@ -241,7 +282,7 @@ class Computing:
             elif known.is_kept:
                 found.of_one.append((names[0], known.by_value, known))
             else:
-                found.changing.append((names[0], known))
+                found.changing.append((names[0], known.direct, known.by_result, known))
         return found
 
 

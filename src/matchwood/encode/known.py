@@ -16,7 +16,7 @@ from matchwood.encode.interval_events import KeySets
 from matchwood.encode.value_entries import Entry, open_entries
 from matchwood.errors import EventError
 from matchwood.lang.cells import CELL
-from matchwood.lang.functions.binding import Get, Row
+from matchwood.lang.functions.binding import Get
 from matchwood.lang.functions.evaluate import Failed, plain_input
 from matchwood.lang.functions.types import PLAIN_TYPES
 
@@ -36,6 +36,9 @@ ByClass = dict[type, dict[Any, Made]]
 
 COMPUTE = object()
 """Instead of a result: `work_out` finds it, and counts what is unknown or fails."""
+
+FAILS = (Failed, ArithmeticError, ValueError)
+"""What a formula may raise."""
 
 _NOTHING = b""
 _LONG = 2**63
@@ -66,8 +69,8 @@ class Known:
     """One computed attribute, and what values of its inputs became before."""
 
     __slots__ = (
-        "_by_result", "_formula", "_gets", "_n_missed", "absences", "attribute", "by_value",
-        "by_values", "inputs", "is_kept", "label",
+        "_formula", "_gets", "_n_missed", "absences", "attribute", "by_result", "by_value",
+        "by_values", "direct", "inputs", "is_kept", "label",
     )  # fmt: skip
 
     def __init__(self, attribute: Attribute, absences: Iterable[Attribute]) -> None:
@@ -80,7 +83,10 @@ class Known:
         """Of a formula with one input."""
         self.by_values: dict[tuple[Any, ...], Made] = {}
         """Of any other formula: by the classes of its inputs' values, and the values."""
-        self._by_result = _by_class()
+        self.by_result = _by_class()
+        """What the formula's values became."""
+        self.direct: dict[type, Get] = {}
+        """The functions of `_gets` for one input, by its class, if they take any value of it."""
         self._gets: dict[tuple[type, ...], Get | None] = {}
         self.label = attribute.label
         mine = (attribute, *attribute.kinds.values())
@@ -107,7 +113,7 @@ class Known:
             return _NOTHING, False
         if value is UNKNOWN:
             return _NOTHING, False
-        known = self._by_result.get(type(value))
+        known = self.by_result.get(type(value))
         made = None if known is None else known.get(value)
         if made is None:
             is_partial = unknown.get(label, 0)
@@ -116,20 +122,18 @@ class Known:
                 self._put(known, value, made)
         return made, unknown.get(label, 0) == before
 
+    def of(self, values: Sequence[Any]) -> Made:
+        """What values of the inputs became; KeyError if that is not known, TypeError for a list."""
+        if len(values) == 1:
+            return self.by_value[type(values[0])][values[0]]
+        return self.by_values[*map(type, values), *values]
+
     def quickly(self, values: tuple[Any, ...]) -> Made | None:
         """What values of the inputs become, where their result became something before.
 
         None: `work_out` tells, and counts what is unknown or fails.
         """
-        if len(values) == 1:
-            return self.quickly_one(values[0])
-        return self._result(tuple(map(type, values)), dict(zip(self.inputs, values, strict=True)))
-
-    def quickly_one(self, value: Any) -> Made | None:
-        """The same where there is one input."""
-        return self._result((type(value),), {self.inputs[0]: value})
-
-    def _result(self, kinds: tuple[type, ...], row: Row) -> Made | None:
+        kinds, row = tuple(map(type, values)), dict(zip(self.inputs, values, strict=True))
         get = self._gets[kinds] if kinds in self._gets else self._get(kinds)
         if get is None or (int in kinds and not all(map(_is_long, row.values()))):
             return None
@@ -137,8 +141,8 @@ class Known:
             row = {name: _utc(value) for name, value in row.items()}
         try:
             found = get(row)
-            return self._by_result[type(found)].get(found)
-        except (Failed, ArithmeticError, ValueError, KeyError):
+            return self.by_result[type(found)].get(found)
+        except (KeyError, *FAILS):
             return None
 
     def _get(self, kinds: tuple[type, ...]) -> Get | None:
@@ -146,6 +150,8 @@ class Known:
         types = tuple([_CLASSES.get(kind) for kind in kinds])
         is_told = None not in types and CELL not in types
         get = self._gets[kinds] = self._formula.plain(types) if is_told else None
+        if get is not None and len(kinds) == 1 and kinds[0] not in (int, datetime):
+            self.direct[kinds[0]] = get
         return get
 
     def look_up(self, columns: Sequence[list[Any]]) -> list[Made | None]:
@@ -184,7 +190,7 @@ class Known:
         if get is None:
             return [None] * len(columns[0])
         found: list[Made | None] = []
-        name, names, by_result = self.inputs[0], self.inputs, self._by_result
+        name, names, by_result = self.inputs[0], self.inputs, self.by_result
         is_single, row = len(names) == 1, {}
         for values in rows:
             try:
@@ -194,7 +200,7 @@ class Known:
                     row.update(zip(names, values, strict=True))
                 result = get(row)
                 found.append(by_result[type(result)].get(result))
-            except (Failed, ArithmeticError, ValueError, KeyError):
+            except (KeyError, *FAILS):
                 found.append(None)
         return found
 
@@ -215,7 +221,7 @@ class Known:
                     found.append(COMPUTE)
                 else:
                     found.append(get(dict(zip(names, values, strict=True))))
-            except (Failed, ArithmeticError, ValueError):
+            except FAILS:
                 found.append(COMPUTE)
         return found
 

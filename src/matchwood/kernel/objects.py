@@ -185,6 +185,14 @@ def _byte_at(typing_context: Any, address: Any) -> Any:
     return types.uint8(types.int64), generate
 
 
+def _bytes_begin(typing_context: Any, address: Any) -> Any:
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        found = _call(builder, _POINTER, "PyBytes_AsString", _object(builder, arguments[0]))
+        return builder.ptrtoint(found, _WORD)
+
+    return types.int64(types.int64), generate
+
+
 def _let_others_run(typing_context: Any) -> Any:
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         return builder.ptrtoint(_call(builder, _POINTER, "PyEval_SaveThread"), _WORD)
@@ -251,6 +259,13 @@ def _plain_byte_at(address: int) -> int:
     return ctypes.c_uint8.from_address(int(address)).value
 
 
+def _plain_bytes_begin(address: int) -> int:
+    read = ctypes.pythonapi.PyBytes_AsString
+    read.restype, read.argtypes = ctypes.c_void_p, [ctypes.py_object]
+    begin: int = read(_held(address))
+    return begin
+
+
 def _plain_let_others_run() -> int:
     return 0
 
@@ -289,6 +304,9 @@ same_text: Any = _one(_same_text, _plain_same_text)
 
 byte_at: Any = _one(_byte_at, _plain_byte_at)
 """byte_at(address)."""
+
+bytes_begin: Any = _one(_bytes_begin, _plain_bytes_begin)
+"""bytes_begin(bytes): the address of the first one."""
 
 let_others_run: Any = _one(_let_others_run, _plain_let_others_run)
 """let_others_run() -> thread: give up the interpreter's lock.  No object is looked at until

@@ -88,9 +88,14 @@ class DictPlan:
         self._free.append(memory)
         return found
 
-    def one_by_one(self, start: np.ndarray, attr: np.ndarray, key: np.ndarray) -> DictOneByOne:
-        """What reads one dict after the other to these arrays, which have room for all entries."""
-        return DictOneByOne(self, self._new(), start, attr, key)
+    def one_by_one(
+        self, start: np.ndarray, attr: np.ndarray, key: np.ndarray, n_attributes: int
+    ) -> DictOneByOne:
+        """What reads one dict after the other to these arrays, which have room for all entries.
+
+        n_attributes  those that entries may be of, computed ones among them
+        """
+        return DictOneByOne(self, self._new(n_attributes), start, attr, key)
 
     def read_one(
         self, memory: _Memory, event: dict[Any, Any], attr: np.ndarray, key: np.ndarray
@@ -140,14 +145,16 @@ class DictPlan:
             attributes.unknown[self._paths[path]] += int(unknown[path])
         unknown[:] = 0
 
-    def _new(self) -> _Memory:
-        return _Memory(self.view, self._most, self._sorting)
+    def _new(self, n_attributes: int = 0) -> _Memory:
+        n_held, n_marks = self._sorting
+        sorting = max(n_held, n_attributes), max(n_marks, n_attributes // 64 + 1)
+        return _Memory(self.view, self._most, sorting)
 
 
 class _Memory:
     """What one walk writes to."""
 
-    def __init__(self, view: View, most: int, sorting: list[int]) -> None:
+    def __init__(self, view: View, most: int, sorting: tuple[int, int]) -> None:
         n_paths, n_nodes = len(view.plan.presence), len(view.names.path)
         double = np.zeros(1)
         deep = MAX_DEPTH + 1

@@ -35,6 +35,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from matchwood.encode.added_kernels import Adding, add_from
 from matchwood.encode.json.key_kernels import CLASS_OF, Plan, encode_values
 from matchwood.encode.json.walk_kernels import (
     COPIED,
@@ -321,6 +322,13 @@ def read_for(words, event):
     if found >= 0:
         x.start[1] = found & (HAS_UNKNOWN - 1)
     return found
+
+
+@part
+def add_for(words, at):
+    """Add the entries from an address on to those that `read_for` wrote; see `added_kernels`."""
+    x = reading_of(words)
+    return add_from(at, Adding(x.start, x.attr, x.key, x.walk.held, x.walk.marks))
 
 
 @kernel_with_gil

@@ -74,7 +74,7 @@ class SingleView:
         """Parts that `is_due` has to look at."""
         self._counts = np.zeros(len(parts), np.int64)
         self._most = -1
-        self._reads_at_once = not any(each.plan.has_computed for each in parts)
+        self._has_computed = any(each.plan.has_computed for each in parts)
         self._bind()
 
     def _bind(self) -> None:
@@ -112,13 +112,16 @@ class SingleView:
             self._most = most
             for part in parts:
                 part.want(most)
-        if self._reads_at_once and type(event) is dict:
+        if type(event) is dict:
+            added = self._computed(event) if self._has_computed else b""
             asking = self._asking
             if asking is None:
                 asking = self._bind_dicts()
-            if asking is not None:
+            if asking is not None and added is not None:
                 n_parts = len(parts)
-                n = search_for_dict(asking, id(event), scratch.next_stamp(n_parts), most)
+                n = search_for_dict(
+                    asking, id(event), scratch.next_stamp(n_parts), most, id(added) if added else 0
+                )
                 if 0 <= n < HAS_UNKNOWN:
                     return [n] if n_parts == 1 else self._counts.tolist()
                 self._after(n)
@@ -129,6 +132,13 @@ class SingleView:
                 if n == LEFT:
                     return None
         return self._search(scratch, most) if self._read(event) else None
+
+    def _computed(self, event: dict[str, Any]) -> bytes | None:
+        """The computed attributes for all parts (`SinglePart.known_computed`); None: not all."""
+        if len(self.parts) == 1:
+            return self.parts[0].known_computed(event)
+        found = [part.known_computed(event) for part in self.parts]
+        return None if None in found else b"".join(found)  # type: ignore[arg-type]
 
     def _after(self, status: int) -> None:
         """Count what the event left unknown, unless it is read again."""

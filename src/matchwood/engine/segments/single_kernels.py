@@ -15,12 +15,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from matchwood.encode.dicts.walk_kernels import HAS_UNKNOWN, READING_WORDS, read_for
+from matchwood.encode.dicts.walk_kernels import HAS_UNKNOWN, READING_WORDS, add_for, read_for
 from matchwood.engine.stores.arrange_kernels import arrange_event
 from matchwood.kernel.bound import Layout
 from matchwood.kernel.chains import call_with_one, call_with_two, call_without
 from matchwood.kernel.jit import kernel, part
-from matchwood.kernel.objects import kernel_with_gil, let_others_run, run_alone
+from matchwood.kernel.objects import bytes_begin, kernel_with_gil, let_others_run, run_alone
 from matchwood.kernel.slot_sort_kernels import SortRoom
 from matchwood.kernel.verify_kernels import EVENTS, MATCHES
 
@@ -148,20 +148,28 @@ _asking_of = ASKING.reader()
 
 
 @kernel_with_gil
-def search_for_dict(bound, event, stamp, most):
+def search_for_dict(bound, event, stamp, most, added):
     """Have all parts read a dict, and search them; how many hold, or a number below 0.
+
+    added  the address of bytes with the computed attributes for one part after the other, as
+           `added_kernels` takes them; 0: there are none
 
     LEFT, FULL       the dict was not read, as `read_dict` says
     STOPPED - i      part i ended early, as `search_parts` says
     HAS_UNKNOWN      added where values left predicates unknown
     """
     x = _asking_of(bound)
-    n, unknown = len(x.start) - 1, np.int64(0)
+    n, unknown, at = len(x.start) - 1, np.int64(0), np.int64(0)
+    if added != 0:
+        at = bytes_begin(added)
     for p in range(n):
-        found = read_for(x.reading[p * READING_WORDS : (p + 1) * READING_WORDS], event)
+        words = x.reading[p * READING_WORDS : (p + 1) * READING_WORDS]
+        found = read_for(words, event)
         if found < 0:
             return found
         unknown |= found & HAS_UNKNOWN
+        if added != 0:
+            at = add_for(words, at)
     thread = let_others_run()
     done = _search_all(x.words, x.start, x.counts, np.int64(0), stamp, most)
     run_alone(thread)

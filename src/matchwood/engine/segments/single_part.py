@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from matchwood.encode.added import AddedEntries
-from matchwood.encode.computing import computing
+from matchwood.encode.added import END, AddedEntries
+from matchwood.encode.computing import LookedUp, computing
 from matchwood.encode.dicts.plan import DictOneByOne, DictPlan
 from matchwood.encode.event_batch import EventBatch
 from matchwood.encode.json.plan import JsonPlan
@@ -52,6 +52,8 @@ class SinglePart:
         self._dicts: DictOneByOne | None = None
         self._documents: JsonOneByOne | None = None
         self._last: DictOneByOne | JsonOneByOne | None = None
+        self._looked_up: LookedUp | None = None
+        """What is known of the computed attributes of a dict that was not read yet."""
         n = 2 * len(plan.names) + len(plan.plan.absent)
         n += len(self.attributes) if plan.has_computed else 0
         attr = np.full(n, len(self.attributes) - 1, np.int32)  # the highest: so long are boards
@@ -166,16 +168,36 @@ class SinglePart:
             if plan is None or plan.changes != self.plan.changes:
                 return None
             start, attr, key = self._events[:3]
-            dicts = self._dicts = plan.one_by_one(start, attr, key)
+            dicts = self._dicts = plan.one_by_one(start, attr, key, len(self.attributes))
         self._last = dicts
         return dicts
 
+    def known_computed(self, event: dict[str, Any]) -> bytes | None:
+        """The computed attributes of a dict, and END, where they are known of other events.
+
+        None where some have to be computed, which is counted: after the event was read
+        `add_computed` does it.
+        """
+        if not self.plan.has_computed:
+            return END
+        plan = computing(self.attributes)
+        made, left = found = plan.look_up(event)
+        if left or plan.grouped:
+            self._looked_up = found
+            return None
+        self._looked_up = None
+        made.append(END)
+        return b"".join(made)
+
     def add_computed(self, event: Any) -> None:
         """Add the computed attributes of the event that was read."""
+        plan, looked_up = computing(self.attributes), self._looked_up
+        self._looked_up = None
         if type(event) is not dict:
             assert self._documents is not None
-            event = self._documents.inputs(event)
-        self._added.add(computing(self.attributes).packed(event, []))
+            event, looked_up = self._documents.inputs(event), None
+        made = plan.finish(looked_up or plan.look_up(event), event, [])
+        self._added.add(b"".join((*made, END)))  # type: ignore[arg-type]
 
     def count_unknown(self) -> None:
         """Count the predicates that the event left unknown."""
