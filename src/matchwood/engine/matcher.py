@@ -164,7 +164,7 @@ class Matcher(Holding, Matching, Collection, ContextValues, Questions):
     def add_chunks(
         self, chunks: Iterable[Chunk], *, progress: Callable[[int, int], None] | None = None
     ) -> BatchReport:
-        """Register what was read elsewhere: by `engine.input.loading` and `engine.input.parsing`."""
+        """Register rows that `engine.input.loading` or `engine.input.parsing` has read."""
         with self._one_loading() as report:
             read = iter(chunks)
             first = next(read, None)
