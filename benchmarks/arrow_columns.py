@@ -22,8 +22,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 import matchwood as mw
-from matchwood.encode import columns
-from matchwood.encode.arrow import column_entries, tables, values
+from matchwood.encode import entry_events
+from matchwood.encode.arrow import column_entries, columns, computed, values
 
 N = int(sys.argv[1]) if len(sys.argv) > 1 else 100_000
 
@@ -126,7 +126,7 @@ class Counting:
 
 
 def main() -> None:
-    for module in (columns, column_entries, tables):
+    for module in (column_entries, columns, computed, entry_events):
         module.python_values = Counting.python_values  # type: ignore[attr-defined]
     print(f"{'type':26}{'ns a value':>11}{'objects':>10}  compared with")
     for name, column, kind in cases():

@@ -1,16 +1,17 @@
 """Two versions of the package side by side: build, batch, one event, one change of a context.
 
-    python benchmarks/before_after.py both BEFORE/src AFTER/src before.json after.json
+    python benchmarks/before_after.py both BEFORE/src AFTER/src before.json after.json --suite vcr
     PYTHONPATH=AFTER/src python benchmarks/before_after.py run after.json --index agile
     python benchmarks/before_after.py compare before.json after.json
 
 `both` starts `run` for each case and each version in turn, some times over, keeps the least of each
-figure and prints the table.  `run` measures the version that PYTHONPATH names, through public names
-only, and writes one row a case.  Each case is warmed up on a part of its workload first, so that
-nothing is compiled while it is measured.  Times are CPU time of the process and its children, the
-least of some rounds; events are distinct dicts.  `compare` prints a table and fails where the
-versions give other answers: the checksum covers the ids of every event, in order, from the batch
-and from single calls.
+figure and prints the table.  Rows of other cases that the files have already stay, so one suite can
+be measured after the other, or one case again; files of other versions are refused.  `run` measures
+the version that PYTHONPATH names, through public names only.  Each case is warmed up on a part of
+its workload first, so that nothing is compiled while it is measured.  Times are CPU time of the
+process and its children, the least of some rounds; events are distinct dicts.  `compare` prints a
+table and fails where the versions give other answers: the checksum covers the ids of every event,
+in order, from the batch and from single calls.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ import time
 import zlib
 from collections.abc import Callable
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -33,22 +35,34 @@ import matchwood
 from matchwood import Matcher
 from matchwood.workload import Workload, event_dicts, find_workload
 
-CASES = {
-    f"{index} {workload}": share
-    for indexes, workload, share in (
-        (("be_tree", "pst_bloom", "pst_hash"), "begen:small", 1.0),
-        (("be_tree", "pst_bloom", "pst_hash"), "ads:small", 1.0),
-        (("a_tree",), "abegen:small", 1.0),
-        (("vcr",), "skew2d:figure-6a", 1.0),
-        (("agile",), "context:small", 1.0),
-        (("scan", "k_index", "gryphon", "op_index", "counting", "propagation"), "begen:small", 0.1),
-        (("bop", "bdd", "dewey_id", "interval_id"), "abegen:small", 0.1),
-        (("r_tree",), "skew2d:figure-6a", 1.0),
-        (("eager", "partial", "no_index", "translation", "gbu"), "context:small", 0.1),
-    )
-    for index in indexes
+SUITES = {
+    "betree": (
+        (("be_tree",), ("begen:small", "ads:small"), 1.0),
+        (("scan", "k_index", "gryphon", "counting", "propagation"), ("begen:small",), 0.1),
+    ),
+    "pstree": (
+        (("pst_bloom", "pst_hash"), ("begen:small", "ads:small"), 1.0),
+        (("op_index",), ("begen:small",), 0.1),
+    ),
+    "vcr": ((("vcr", "r_tree"), ("skew2d:figure-6a",), 1.0),),
+    "atree": (
+        (("a_tree",), ("abegen:small",), 1.0),
+        (("bop", "bdd", "dewey_id", "interval_id"), ("abegen:small",), 0.1),
+    ),
+    "agile": (
+        (("agile",), ("context:small",), 1.0),
+        (("eager", "partial", "no_index", "translation", "gbu"), ("context:small",), 0.1),
+    ),
 }
-"""Index and workload, with the share of the workload's subscriptions: less for baselines."""
+"""Indexes and workloads, with the share of the workload's subscriptions: less for baselines."""
+
+CASES = {
+    f"{index} {workload}": (suite, share)
+    for suite, parts in SUITES.items()
+    for indexes, workloads, share in parts
+    for index in indexes
+    for workload in workloads
+}
 
 FIGURES = ("build", "batch", "single", "change")
 N_EVENTS, BUILDS, ROUNDS, N_CHANGES = 200, 2, 5, 200
@@ -130,14 +144,34 @@ def changes(m: Matcher, workload: Any) -> float:
     return seconds / len(rows) * 1e6
 
 
-def run(out: Path, wanted: str, part: float) -> None:
-    rows = {}
-    for case, share in CASES.items():
-        if not case.startswith(wanted):
-            continue
+def chosen(suite: str, index: str) -> list[str]:
+    """Cases of a suite (all if there is no name) that begin so."""
+    return [case for case in CASES if suite in ("", CASES[case][0]) and case.startswith(index)]
+
+
+def read(out: Path, version: str) -> dict[str, Any]:
+    """The rows that a file has already; a file of another version is refused."""
+    if not out.exists():
+        return {}
+    found = json.loads(out.read_text())
+    if found["version"] != version:
+        raise SystemExit(f"{out} has rows of {found['version']}, not of {version}: remove it")
+    rows: dict[str, Any] = found["rows"]
+    return rows
+
+
+def write(out: Path, version: str, rows: dict[str, Any]) -> None:
+    ordered = {case: rows[case] for case in CASES if case in rows}
+    out.write_text(json.dumps({"version": version, "rows": ordered}, indent=1))
+
+
+def run(out: Path, cases: list[str], part: float) -> None:
+    version = str(Path(matchwood.__file__).parents[1])
+    rows = read(out, version)
+    for case in cases:
         index, name = case.split(" ")
         whole = find_workload(name, n_events=N_EVENTS)
-        n = int(whole.n_subscriptions * part * share)
+        n = int(whole.n_subscriptions * part * CASES[case][1])
         begin = time.monotonic()
         measure(index, whole.with_parameters(n_subscriptions=min(n, WARM_UP)))
         warm = time.monotonic()
@@ -146,34 +180,43 @@ def run(out: Path, wanted: str, part: float) -> None:
             f"{case}: warm-up {warm - begin:.0f} s, then {time.monotonic() - warm:.0f} s",
             rows[case], flush=True,
         )  # fmt: skip
-        write(out, rows)
+        write(out, version, rows)
 
 
-def write(out: Path, rows: dict[str, Any]) -> None:
-    out.write_text(json.dumps({"version": matchwood.__file__, "rows": rows}, indent=1))
-
-
-def both(sources: list[Path], outs: list[Path], wanted: str, part: float, rounds: int) -> int:
+def both(sources: list[Path], outs: list[Path], cases: list[str], part: float, rounds: int) -> int:
     """Measure two versions in turn, each case in a process of its own; print the table."""
-    kept: list[dict[str, Any]] = [{}, {}]
-    for case in [case for case in CASES if case.startswith(wanted)]:
+    versions = [str(each.resolve()) for each in sources]
+    kept = [read(*each) for each in zip(outs, versions, strict=True)]
+    for case in cases:
+        found: list[list[dict[str, Any]]] = [[], []]
         for turn in range(2 * rounds):
             side = turn & 1
-            command = [sys.executable, __file__, "run", str(outs[side]), "--index", case]
-            environment = {**os.environ, "PYTHONPATH": str(sources[side])}
-            done = subprocess.run([*command, "--part", str(part)], env=environment, check=False)
-            if done.returncode:
+            row = run_aside(sources[side], case, part)
+            if row is None:
                 print(f"{case}: {sources[side]} cannot run it", file=sys.stderr)
                 break
-            row = json.loads(outs[side].read_text())["rows"][case]
-            before = kept[side].get(case, row)
-            if before["checksum"] != row["checksum"]:
+            found[side].append(row)
+        for side, rows in enumerate(found):
+            if len(rows) < rounds:
+                continue
+            if len({row["checksum"] for row in rows}) > 1:
                 raise SystemExit(f"{case}: {sources[side]} gives other answers in another run")
-            row.update({each: min(row[each], before[each]) for each in FIGURES if each in row})
-            kept[side][case] = row
-    for out, rows in zip(outs, kept, strict=True):
-        write(out, rows)
+            least_of = {each: min(row[each] for row in rows) for each in FIGURES if each in rows[0]}
+            kept[side][case] = rows[0] | least_of
+            write(outs[side], versions[side], kept[side])
     return compare(*outs)
+
+
+def run_aside(source: Path, case: str, part: float) -> dict[str, Any] | None:
+    """The row of a case, measured in a process that has that source; None if it fails."""
+    with TemporaryDirectory() as folder:
+        out = Path(folder) / "row.json"
+        command = [sys.executable, __file__, "run", str(out), "--index", case, "--part", str(part)]
+        environment = {**os.environ, "PYTHONPATH": str(source.resolve())}
+        if subprocess.run(command, env=environment, check=False).returncode:
+            return None
+        row: dict[str, Any] = json.loads(out.read_text())["rows"][case]
+        return row
 
 
 def compare(before: Path, after: Path) -> int:
@@ -205,6 +248,7 @@ if __name__ == "__main__":
     boths.add_argument("outs", type=Path, nargs=2, help="files for the rows of each version")
     boths.add_argument("--rounds", type=int, default=2, help="processes for each case and version")
     for each in (runs, boths):
+        each.add_argument("--suite", default="", choices=("", *SUITES), help="only its cases")
         each.add_argument("--index", default="", help="only cases that begin so")
         each.add_argument("--part", type=float, default=1.0, help="share of the subscriptions")
     compares = verbs.add_parser("compare")
@@ -213,6 +257,7 @@ if __name__ == "__main__":
     given = parser.parse_args()
     if given.verb == "compare":
         sys.exit(compare(given.before, given.after))
+    cases = chosen(given.suite, given.index)
     if given.verb == "both":
-        sys.exit(both(given.sources, given.outs, given.index, given.part, given.rounds))
-    run(given.out, given.index, given.part)
+        sys.exit(both(given.sources, given.outs, cases, given.part, given.rounds))
+    run(given.out, cases, given.part)

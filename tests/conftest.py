@@ -55,6 +55,9 @@ STATEFUL = ("be_tree",)
 
 TESTS = Path(__file__).parent
 
+LONGEST_NAME = 1_000
+"""Characters of a test's name: each process sends all names to the first one, and its reports."""
+
 HEAVY = ("dims-30k", "dims-10k", "querylog:")
 """Workloads that take seconds to make."""
 
@@ -67,6 +70,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     left with it when the others have nothing more to do.
     """
     for item in items:
+        if len(item.nodeid) > LONGEST_NAME:
+            raise pytest.UsageError(f"expected short ids of parameters: {item.nodeid[:200]}...")
         index = _index_of(item)
         if item.get_closest_marker("long") and _PROFILE != "long":
             item.add_marker(pytest.mark.skip(reason="for MATCHWOOD_PROFILE=long"))

@@ -15,6 +15,9 @@ A message says what was expected, what was found and what to do.
 
 from __future__ import annotations
 
+REACH = 60
+"""Characters that an excerpt shows on each side of a position."""
+
 
 class MatchwoodError(Exception):
     """The root: catch this one to catch everything Matchwood raises on purpose."""
@@ -90,12 +93,12 @@ def locate(text: str, position: int) -> tuple[int, int]:
     return before.count("\n") + 1, position - (before.rfind("\n") + 1) + 1
 
 
-def _excerpt(text: str, position: int, reach: int = 60) -> tuple[str, str]:
+def _excerpt(text: str, position: int) -> tuple[str, str]:
     """The line around a position, cut to a readable width, and a caret line below it."""
     start = text.rfind("\n", 0, position) + 1
     end = text.find("\n", position)
     end = len(text) if end < 0 else end
-    left, right = max(start, position - reach), min(end, position + reach)
+    left, right = max(start, position - REACH), min(end, position + REACH)
     head = "..." if left > start else ""
     tail = "..." if right < end else ""
     shown = "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text[left:right])

@@ -23,6 +23,11 @@ from matchwood.lang.cells import read_cell
 GOOD, BAD = b"good", b"b\xffd"
 
 
+def shortened(value: object) -> bytes | None:
+    """What names a content of a file among parameters: its beginning."""
+    return value[:40] if isinstance(value, bytes) else None
+
+
 def strings(*values: bytes | None, kind: pa.DataType | None = None) -> pa.Array:
     """A column of strings that nothing has checked."""
     kind = pa.string() if kind is None else kind
@@ -291,6 +296,7 @@ LONG = b"x" * 140_000
         ("e.jsonl", b'{"s":"good"}\n{"s":"\\ud800"}\n{"s":"good"}\n', [(0, 1), (2, 1)], None),
         ("e.jsonl", b'{"s":"good"}\n' + b"[" * 100_000 + b'\n{"s":"good"}', [(0, 1), (2, 1)], 2),
     ],
+    ids=shortened,
 )
 def test_a_bad_row_of_an_event_file_is_reported_and_the_rest_goes_on(
     wishes, name, content, matches, line
@@ -323,6 +329,7 @@ def test_a_null_byte_in_a_cell_is_a_character(wishes):
         ),
         ("w.txt", b"\xef\xbb\xbfs = 'good'\ns = '\xff'\ns = 'good'\n", 2),
     ],
+    ids=shortened,
 )
 def test_a_bad_row_of_a_subscription_file_is_reported_and_the_rest_goes_on(
     tmp_path, name, content, line

@@ -138,6 +138,7 @@ def test_every_part_left_out_or_odd_is_refused_or_harmless(saved):
         "3",
         '"text"',
     ],
+    ids=lambda text: text[:60],
 )
 def test_a_text_that_is_no_manifest_is_damaged(saved, text):
     path, manifest = saved

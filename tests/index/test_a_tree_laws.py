@@ -12,7 +12,6 @@ from hypothesis import given, settings
 from encode.world import World, found, mixed_expressions, small_world
 from index.a_tree_checks import check, live_nodes
 from index.a_tree_samples import expected, repeated, shape
-from index.test_interval_events import INT_NAMES, INTS, interval_event, small_int_expression
 from index.three_valued import ThreeValuedATree
 from inside import graph_of
 from matchwood.index.a_tree.index import ATree
@@ -51,7 +50,6 @@ CONFIGS: list[dict[str, Any]] = [
     {"search_limit": 1},
     {"matching": "zero_suppression"},
     {"matching": "three_valued"},
-    {"predicates": "ps_tree"},
 ]
 
 
@@ -83,29 +81,6 @@ def test_trees_with_repeated_predicates_under_all_settings(config, seed):
     index.insert(leaving)
     check(index)
     assert found(search(index, encoded)) == wanted
-
-
-@pytest.mark.slow
-@FEWER
-@given(seed=seeds())
-def test_ps_trees_find_what_stabbing_finds(seed):
-    rng = Random(seed)
-    world = World(dict.fromkeys(INT_NAMES, "int"))
-    world.store([small_int_expression(rng) for _ in range(24)])
-    held = world.speaking("any")
-    values = [{name: rng.choice(INTS) for name in INT_NAMES} for _ in range(6)]
-    events = world.events([*values, *(interval_event(rng)[0] for _ in range(6))])
-    trees, other = (
-        ATree.build(world.table, held[::2], predicates=each) for each in ("ps_tree", "stabbing")
-    )
-    leaving = np.array(rng.sample(held.tolist(), len(held) // 2), np.int32)
-    for change in (lambda index: index.insert(held[1::2]), lambda index: index.delete(leaving)):
-        for index in (trees, other):
-            change(index)
-            check(index)
-        assert found(search(trees, events)) == found(search(other, events))
-    again = ATree.restore(world.table, trees.layout(), predicates="ps_tree")
-    assert found(search(again, events)) == found(search(other, events))
 
 
 @FEWER

@@ -31,7 +31,6 @@ SETTINGS: dict[str, tuple[str, dict[str, Any]]] = {
     "auto": ("auto", {}),
     "be_tree, small leaves": ("be_tree", {"max_cap": 4}),
     "vcr, overlapped": ("vcr", {"decomposition": "overlapped", "lists": "hash"}),
-    "a_tree over ps_tree": ("a_tree", {"predicates": "ps_tree"}),
 }
 
 IS_CUT: dict[str, Callable[[dict[str, Any]], bool]] = {

@@ -20,7 +20,6 @@ _SPACES: list[dict[str, Any]] = [
 
 SETTINGS: dict[str, list[dict[str, Any]]] = {
     "a_tree": [
-        {"predicates": "ps_tree"},
         {"matching": "zero_suppression"},
         {"matching": "three_valued"},
         {"share": False},

@@ -17,6 +17,9 @@ from matchwood.spark.stores import inside
 from matchwood.spark.streams import heartbeat, live
 from matchwood.spark.streams import match_stream as stream_module
 
+EVERY = 1.0
+"""Seconds between heartbeats of a driver whose state is on a store."""
+
 
 def main(work: Path, point: str = "", nth: str = "1") -> None:
     calls = {"left": int(nth)}
@@ -28,22 +31,13 @@ def main(work: Path, point: str = "", nth: str = "1") -> None:
                 os.killpg(0, signal.SIGKILL)  # Python and the JVM, at once
 
     stream_module.reached = live.reached = reached
+    heartbeat.EVERY = EVERY
     sys.path.insert(0, str(Path(__file__).parents[1]))
-    from spark import context_logs, logs
     from spark.sessions import CHEAP_SESSION
 
-    kind = context_logs if (work / "contexts").exists() else logs
     spark = local_session("killed", **{"spark.driver.memory": "1g", **CHEAP_SESSION})
     try:
-        if (work / "rules").exists():
-            query = beside_rules(spark, work)
-        else:
-            log = kind.read_log(spark, work / "log")
-            out, state, options = folders(work)
-            query = match_stream(
-                log, out, state, snapshot_every=3, trigger={"availableNow": True},
-                schema=getattr(kind, "TYPES", None), **options,
-            )  # fmt: skip
+        query = started(spark, work)
         (work / "started").touch()
         query.awaitTermination()
         (work / "finished").touch()
@@ -51,12 +45,25 @@ def main(work: Path, point: str = "", nth: str = "1") -> None:
         spark.stop()
 
 
+def started(spark, work: Path):
+    """The stream of a folder, on any session."""
+    from spark import context_logs, logs
+
+    if (work / "rules").exists():
+        return beside_rules(spark, work)
+    kind = context_logs if (work / "contexts").exists() else logs
+    out, state, options = folders(work)
+    return match_stream(
+        kind.read_log(spark, work / "log"), out, state, snapshot_every=3,
+        trigger={"availableNow": True}, schema=getattr(kind, "TYPES", None), **options,
+    )  # fmt: skip
+
+
 def folders(work: Path) -> tuple[str, str, dict[str, str]]:
     """Where output and state are, and the checkpoint if it is elsewhere."""
     if not (work / "store").exists():
         return str(work / "out"), str(work / "state"), {}
     address = (work / "store").read_text()
-    heartbeat.EVERY = 1.0
     return (
         inside(address, "out"), inside(address, "state"),
         {"checkpoint": f"file://{work}/checkpoint"},

@@ -30,13 +30,14 @@ exit {status}
 JOB = """\
 import sys
 from matchwood.spark import local_session
+from matchwood.spark.session import SHORT_JOB
 
 def times_two(batches):
     import pyarrow.compute as pc
     for batch in batches:
         yield batch.set_column(0, "id", pc.multiply(batch.column("id"), 2))
 
-spark = local_session(cores=1)
+spark = local_session(cores=1, **SHORT_JOB)
 try:
     print("home", spark.sparkContext._jvm.java.lang.System.getProperty("java.home"))
     print("sum", spark.range(5).mapInArrow(times_two, "id long").groupBy().sum().first()[0])

@@ -19,6 +19,8 @@ from matchwood.spark.storage import Store, open_storage
 from matchwood.spark.stores import inside
 from matchwood.spark.streams import heartbeat, owner
 from spark.logs import made_log, sequential, write_log
+from spark.stream_driver import EVERY as DRIVER_EVERY
+from spark.stream_driver import started
 from spark.test_stream_kills import end, start, wait_for
 from spark.test_stream_stores import Stored
 
@@ -147,8 +149,9 @@ def test_folders_of_file_systems_without_locks_have_heartbeats(tmp_path: Path, m
 
 @pytest.mark.slow
 def test_a_killed_stream_on_a_store_is_taken_over_and_loses_nothing(
-    bucket: str, tmp_path: Path
+    spark, bucket: str, tmp_path: Path, monkeypatch
 ) -> None:
+    monkeypatch.setattr(heartbeat, "EVERY", DRIVER_EVERY)
     log = made_log(13, 120)
     write_log(tmp_path / "log", log, 40)
     stored = Stored(bucket, tmp_path)
@@ -163,12 +166,7 @@ def test_a_killed_stream_on_a_store_is_taken_over_and_loses_nothing(
         end(killed)
     assert killed.returncode == -signal.SIGKILL
     assert len(stored.out.names("matches")) == 2
-    process = start(tmp_path)
-    try:
-        wait_for(process, tmp_path / "finished", 300)
-    finally:
-        end(process)
-    assert (tmp_path / "finished").exists(), (tmp_path / "told").read_text()
+    started(spark, tmp_path).awaitTermination()
     expected, refused = sequential(log)
     assert stored.committed() == expected
     assert len(stored.rows("errors")) == refused

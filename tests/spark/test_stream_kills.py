@@ -2,7 +2,7 @@
 
 Each kill costs a start of Spark, so one of each kind is tried by default and many with
 MATCHWOOD_PROFILE=long; crashes at every point, without a kill, are in test_stream.py and
-test_live.py.  Sessions of their own: the shared one must live.
+test_live.py.  What is killed has a session of its own; the shared one takes over and ends the work.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ import pytest
 import matchwood as mw
 from spark import context_logs
 from spark.logs import committed, dead_letters, made_log, sequential, write_cuts, write_log
+from spark.stream_driver import started
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
@@ -57,18 +58,19 @@ def wait_for(process: subprocess.Popen, file: Path, seconds: float) -> None:
 
 
 @pytest.mark.long
-def test_kills_lose_nothing_and_repeat_nothing(tmp_path: Path) -> None:
+def test_kills_lose_nothing_and_repeat_nothing(spark, tmp_path: Path) -> None:
     log = made_log(5, 40 * (KILLS + 4))
     write_log(tmp_path / "log", log, 40)
-    kill_again_and_again(tmp_path, *sequential(log), AIMED, KILLS)
+    kill_again_and_again(spark, tmp_path, *sequential(log), AIMED, KILLS)
 
 
-def test_kills_lose_no_value_of_a_context_and_repeat_none(tmp_path: Path) -> None:
+def test_kills_lose_no_value_of_a_context_and_repeat_none(spark, tmp_path: Path) -> None:
     log = context_logs.made_log(6, 40 * (KILLS + 3))
     (tmp_path / "contexts").touch()
     write_cuts(tmp_path / "log", log, range(35, len(log), 35))
     expected, refused = context_logs.sequential(log)
-    kill_again_and_again(tmp_path, expected, refused, ("matched", "changes", *AIMED), KILLS)
+    aimed = ("matched", "changes", *AIMED)
+    kill_again_and_again(spark, tmp_path, expected, refused, aimed, KILLS)
 
 
 def rules(turn: int) -> dict[int, str]:
@@ -77,7 +79,9 @@ def rules(turn: int) -> dict[int, str]:
     return fixed | {5: f"a = {turn % 7}", 1000 + turn: "b >= 0"}
 
 
-def test_kills_of_a_stream_beside_rules_leave_one_version_for_each_batch(tmp_path: Path) -> None:
+def test_kills_of_a_stream_beside_rules_leave_one_version_for_each_batch(
+    spark, tmp_path: Path
+) -> None:
     (tmp_path / "events").mkdir()
     (tmp_path / "rules").mkdir()
     events = {n: {"event_id": n, "a": n % 7, "b": n % 50} for n in range(3 * (KILLS + 3))}
@@ -89,7 +93,7 @@ def test_kills_of_a_stream_beside_rules_leave_one_version_for_each_batch(tmp_pat
         rows = [json.dumps({"id": id_, "expr": text}) for id_, text in rules(turn).items()]
         (tmp_path / "rules" / "all.json").write_text("\n".join(rows))
 
-    kill_and_finish(tmp_path, ("matched", "changes", "written", "committed"), KILLS, change)
+    kill_and_finish(spark, tmp_path, ("matched", "changes", "written", "committed"), KILLS, change)
     answers = []
     for turn in range(KILLS + 1):
         matcher = mw.Matcher()
@@ -107,21 +111,26 @@ def test_kills_of_a_stream_beside_rules_leave_one_version_for_each_batch(tmp_pat
 
 
 def kill_again_and_again(
-    work: Path, expected: dict[str, list[str]], refused: int, aimed: Sequence[str], kills: int
+    spark,
+    work: Path,
+    expected: dict[str, list[str]],
+    refused: int,
+    aimed: Sequence[str],
+    kills: int,
 ) -> None:
     def check(kill: int) -> None:
         if kill:
             assert committed(work / "out").items() <= expected.items()
 
-    kill_and_finish(work, aimed, kills, check)
+    kill_and_finish(spark, work, aimed, kills, check)
     assert committed(work / "out") == expected
     assert len(dead_letters(work / "out")) == refused
 
 
 def kill_and_finish(
-    work: Path, aimed: Sequence[str], kills: int, between: Callable[[int], None]
+    spark, work: Path, aimed: Sequence[str], kills: int, between: Callable[[int], None]
 ) -> None:
-    """Kill a driver so many times, then let it come to its end.
+    """Kill a driver so many times, then let this process take over and come to the end.
 
     between  called before each start, with how often it was killed
     """
@@ -144,10 +153,4 @@ def kill_and_finish(
         n_killed += process.returncode == -signal.SIGKILL
     assert n_killed == kills
     between(kills)
-    (work / "finished").unlink(missing_ok=True)
-    process = start(work)
-    try:
-        wait_for(process, work / "finished", 600)
-    finally:
-        end(process)
-    assert (work / "finished").exists(), (work / "told").read_text()
+    started(spark, work).awaitTermination()

@@ -40,7 +40,7 @@ from matchwood.workload.registry import find_workload
 Step = Callable[[], None]
 
 SETTINGS: dict[str, list[dict[str, Any]]] = {
-    "a_tree": [{"predicates": "ps_tree"}, {"matching": "zero_suppression"},
+    "a_tree": [{"matching": "zero_suppression"},
                {"matching": "three_valued"}],
     "agile": [{"policy": "always"}, {"policy": "auto"}, {"policy": "rent", "rent": 1}],
     "be_tree": [{"max_cap": 2, "rank_window": 1.0}],

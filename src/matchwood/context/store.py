@@ -6,7 +6,7 @@ Source.  Context management of the AGILE paper, section 3.2 and 6.1 (1).
 Differs. Beside each key lies the range it may move in before an index has to know (see
          `member_kernels`), so an update that no index cares for touches one cache line.
 Changes. An update that is refused changes nothing.  What an update writes goes through a journal,
-         so that the engine can bring it back when it is interrupted (`engine.savepoint`).
+         so that the engine can bring it back when it is interrupted (`engine.stores.savepoint`).
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ NaN is the largest number and equals itself, -0.0 equals 0.0: as in Spark.
 All types stand in this one long file, each a few lines: what they share, and where they differ,
 shows only side by side.
 
-A literal becomes a triple (ge, le, side): see `forms.merge_kernels.Leaves`.  An event's value
+A literal becomes a triple (ge, le, side): see `encode.merge_kernels.Leaves`.  An event's value
 becomes one key.  What does not fit raises `WrongValue`; the caller knows the attribute and says the
 rest.
 """

@@ -54,7 +54,7 @@ def resolve(batch: LeafBatch, attributes: Attributes, table: ExpressionTable) ->
     groups = list(_by_name(batch))
     learned = _check(batch, attributes, groups)
     attributes.changes += 1
-    relations = _relation_rows(batch, attributes)
+    relations = _relation_rows(batch)
     if relations or (learned and attributes.version):
         learned = check_relations(batch, attributes, learned, relations)
         attributes.version += 1
@@ -106,7 +106,7 @@ def learned_types(batch: LeafBatch, attributes: Attributes) -> dict[str, str]:
     """
     batch = by_kind(batch, attributes)
     learned = _check(batch, attributes, list(_by_name(batch)))
-    learned = check_relations(batch, attributes, learned, _relation_rows(batch, attributes))
+    learned = check_relations(batch, attributes, learned, _relation_rows(batch))
     return {shown(name): split(name)[1] or kind for name, kind in learned.items()}
 
 
@@ -356,7 +356,7 @@ def reference_rows(batch: LeafBatch) -> list[int]:
     return found
 
 
-def _relation_rows(batch: LeafBatch, attributes: Attributes) -> list[int]:
+def _relation_rows(batch: LeafBatch) -> list[int]:
     if len(batch.op) <= _SMALL:
         return [row for row, op in enumerate(batch.op) if op & OPERATOR == REFERENCE]
     op = np.frombuffer(batch.op, np.uint8)

@@ -164,7 +164,7 @@ class Matcher(Holding, Matching, Collection, ContextValues, Questions):
     def add_chunks(
         self, chunks: Iterable[Chunk], *, progress: Callable[[int, int], None] | None = None
     ) -> BatchReport:
-        """Register what was read elsewhere, as `engine.loading` and `engine.parsing` give it."""
+        """Register rows that `engine.input.loading` or `engine.input.parsing` has read."""
         with self._one_loading() as report:
             read = iter(chunks)
             first = next(read, None)
@@ -294,7 +294,7 @@ class Matcher(Holding, Matching, Collection, ContextValues, Questions):
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], mmap: bool = True, verify: bool = True) -> Matcher:
-        """Open a snapshot, or a version of an index that Spark has made (`engine.versions`).
+        """Open a snapshot, or a version that Spark has made (`engine.snapshots.versions`).
 
         mmap    map the arrays, so that processes on one machine share one copy; changes made
                 afterwards stay in this process

@@ -37,15 +37,15 @@ def _parity_leaves(sizes: list[int]) -> int:
     return 2 * (_parity_leaves(sizes[:middle]) + _parity_leaves(sizes[middle:]))
 
 
-def check_xor_growth(expr: Expr, limit: int = MAX_XOR_LEAVES) -> None:
+def check_xor_growth(expr: Expr) -> None:
     """Refuse an expression whose XORs would grow beyond the limit."""
     estimate = nnf_leaves(expr)
-    if estimate > limit:
+    if estimate > MAX_XOR_LEAVES:
         raise ExpansionError(
-            f"expected at most {limit:,} predicates after writing XOR / XNOR as AND / OR, "
+            f"expected at most {MAX_XOR_LEAVES:,} predicates after writing XOR / XNOR as AND / OR, "
             f"found {estimate:,}: use fewer XOR operands, or split the expression",
             estimate,
-            limit,
+            MAX_XOR_LEAVES,
         )
 
 

@@ -1,7 +1,11 @@
 """The toolkit that compiled code stands on.
 
-    jit            the decorators `kernel` and `part`, prefetch, compile time
-    cache          where compiled kernels are kept, and when they are trusted
+    jit            the decorators `kernel` and `part`, prefetch
+    compiler, lower, part_code   how they are compiled: fewer passes and instructions than Numba's
+    cache, store   where compiled kernels are kept; those of the package, compiled ahead
+    compile_times  what is compiled while a block runs; deferred: compiling outside of locks
+    bound, chains  calls with one array of addresses; several kernels in one call
+    objects, memory, byte_search   Python's objects, Arrow's buffers and bytes, read in kernels
     arrays         arrays that grow by doubling, tuples of them for snapshots
     owner          what owns arrays: saved, restored, thawed and counted in one way
     journal        old content of what a change writes over

@@ -61,10 +61,10 @@ def new_postings(n_lists: int = 4) -> PostingLayout:
     )
 
 
-def with_words(postings: PostingLayout, n_lists: int, fraction: float = 0.25) -> PostingLayout:
+def with_words(postings: PostingLayout, n_lists: int) -> PostingLayout:
     """A larger arena; closed up instead when a good part of it is free segments."""
     if postings.count[FREED] * 4 > postings.count[TOP]:
-        return closed_up(postings, n_lists, slack=fraction)
+        return closed_up(postings, n_lists, slack=0.25)
     size = len(postings.word)
     return postings._replace(word=grown(postings.word, size + max(size, _SMALL) // 4 + _SMALL))
 

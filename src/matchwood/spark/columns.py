@@ -7,7 +7,7 @@ and optionally, repeated on every row of an id:
 
     context     of the type of the contexts' names         goes into the index
     expires     timestamp or date; null: never             expired rows are dropped here
-    priority    whole numbers; null: 0                     kept by the engine (`engine.fields`)
+    priority    whole numbers; null: 0                     the engine's (`engine.input.fields`)
     attributes  struct, map<string, T> or JSON text        kept by the engine
 
 Time.    A subscription does not match at or after its expiry.  A date is its midnight and a

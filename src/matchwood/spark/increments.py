@@ -5,8 +5,9 @@
     version before, mapped                      ──► these ids removed and added ──► next version
 
 The new version has the segments of the one before, marks of what is gone from them, and a small
-segment of its own; the engine merges small segments (`engine.tiers`).  Its name is that of the rows
-that it holds: rows of other buckets are the same as before, and those of these buckets were read.
+segment of its own; the engine merges small segments (`engine.segments.tiers`).  Its name is that of
+the rows that it holds: rows of other buckets are the same as before, and those of these buckets
+were read.
 
 Order.   Lists are in the order of ids.  A new id gets a number between those of its neighbours
          (`numbers_between`); when there is none left the index is built as a whole.

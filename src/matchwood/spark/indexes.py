@@ -1,7 +1,7 @@
 """Indexes of subscription tables: built once, kept as versions, found again by fingerprint.
 
     <snapshots>/<fingerprint>/
-    ├── snapshot/        segments (`engine.versions`); workers map them
+    ├── snapshot/        segments (`engine.snapshots.versions`); workers map them
     ├── refused.arrow    subscriptions that could not be taken, as rows of errors
     └── rows/, digests.npy, settings    what the next version is compared with (`increments`)
 

@@ -1,6 +1,6 @@
 """Indexes on stores that are no file systems: s3, gs, abfs, hdfs, and what fsspec knows.
 
-    s3://bucket/rules/               a version of an index (`engine.versions`)
+    s3://bucket/rules/               a version of an index (`engine.snapshots.versions`)
     ├── checkpoint.json              put last
     ├── segments/s-5f3a.../...
     └── beside/                      what else belongs to it

@@ -1,6 +1,6 @@
 """Trees of generated rows: how their code looks, and how negations leave it.
 
-Code is prefix code as in `forms.merge_kernels`, with three operators more:
+Code is prefix code as in `encode.merge_kernels`, with three operators more:
 
     NOT  a          XOR  a b          XNOR  a b
 """

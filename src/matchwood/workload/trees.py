@@ -20,7 +20,7 @@ _SIGNS = {EQ: "=", LT: "<", LE: "<=", GT: ">", GE: ">=", EQ | NEGATED: "<>"}
 
 
 class TreeRows(NamedTuple):
-    """Trees one after the other; leaves have operators of `forms.merge_kernels`."""
+    """Trees one after the other; leaves have operators of `encode.merge_kernels`."""
 
     code_start: np.ndarray  # int64[rows + 1]
     code: np.ndarray  # int32, prefix code: see tree_kernels

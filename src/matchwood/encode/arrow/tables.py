@@ -1,4 +1,4 @@
-"""Tables and data frames as columns of Arrow, in the forms that `encode.columns` reads.
+"""Tables and data frames as columns of Arrow, in the forms that `encode.arrow.columns` reads.
 
 A struct is a column under its own name, and its fields are columns under dotted names; so are those
 values of a map whose dotted names are asked for.  A table that has no such columns is read row by

@@ -211,7 +211,7 @@ def overlapping(store: Store, slot: int) -> Related:
     terms = world.terms(slot)
     certain: list[int] = []
     unknown: list[int] = []
-    for other in _may_overlap(world, slot, terms).tolist():
+    for other in _may_overlap(world, terms).tolist():
         if other != slot:
             truth = _share(world, terms, world.terms(other))
             if truth is not False:
@@ -228,7 +228,7 @@ def _share(world: _World, first: list[Term] | None, second: list[Term] | None) -
     return True if True in truths else None if None in truths else False
 
 
-def _may_overlap(world: _World, slot: int, terms: list[Term] | None) -> np.ndarray:
+def _may_overlap(world: _World, terms: list[Term] | None) -> np.ndarray:
     """Slots in order, without conjunctions whose hull on some attribute misses a single term's."""
     store = world.store
     slots = store.subscriptions.slots()

@@ -135,24 +135,21 @@ def read_lines(lines: Iterable[str]) -> SubscriptionRows:
     return SubscriptionRows(pairs, [n for n, _ in pairs])
 
 
-def read_events(
-    path: str | os.PathLike[str], types: Mapping[str, str], batch: int | None = None
-) -> Iterator[EventRows]:
+def read_events(path: str | os.PathLike[str], types: Mapping[str, str]) -> Iterator[EventRows]:
     """The events of a file or folder, some at a time; `types` are those of the attributes."""
-    size = batch or BATCH
     for part in file_parts(Path(path)):
         kind = format_of(part)
         if kind == "text":
             raise StorageError(f"expected a table or JSON lines as events, found {part.name!r}")
         with _readable(part):
             if kind in ("parquet", "arrow"):
-                for table in _arrow_batches(part, kind, size):
+                for table in _arrow_batches(part, kind):
                     ids = python_values(table.column(EVENT_ID)) if _has_ids(table) else None
                     yield EventRows(table, ids, [])
             else:
                 read = csv_event(types) if kind == "csv" else json_event(types)
                 rows = csv_rows(part) if kind == "csv" else json_rows(part)
-                yield from _row_batches(rows, read, size)
+                yield from _row_batches(rows, read)
 
 
 def count_rows(path: str | os.PathLike[str]) -> int | None:
@@ -264,7 +261,7 @@ def read_stream(file: Any, types: Mapping[str, str]) -> Iterator[EventRows]:
             whole[0] = whole[0].removeprefix(codecs.BOM_UTF8)
         texts = [each.decode("utf-8", "surrogateescape") for each in whole]
         rows = list(json_line_rows(texts, number, line))
-        yield from _row_batches(iter(rows), json_event(types), BATCH)
+        yield from _row_batches(iter(rows), json_event(types))
         number, line = number + len(rows), line + len(whole)
 
 
@@ -291,17 +288,17 @@ def _has_ids(table: pa.Table) -> bool:
     return EVENT_ID in table.column_names
 
 
-def _arrow_batches(path: Path, kind: str, size: int) -> Iterator[pa.Table]:
+def _arrow_batches(path: Path, kind: str) -> Iterator[pa.Table]:
     if kind == "parquet":
         import pyarrow.parquet as pq
 
         with pq.ParquetFile(path) as file:
-            for batch in file.iter_batches(batch_size=size):
+            for batch in file.iter_batches(batch_size=BATCH):
                 yield pa.Table.from_batches([batch])
         return
     for batch in _ipc_batches(path):
-        for at in range(0, batch.num_rows, size):
-            yield pa.Table.from_batches([batch.slice(at, size)])
+        for at in range(0, batch.num_rows, BATCH):
+            yield pa.Table.from_batches([batch.slice(at, BATCH)])
 
 
 def _ipc_batches(path: Path) -> Iterator[pa.RecordBatch]:
@@ -315,10 +312,8 @@ def _ipc_batches(path: Path) -> Iterator[pa.RecordBatch]:
             yield from (file.get_batch(n) for n in range(file.num_record_batches))
 
 
-def _row_batches(
-    rows: Iterator[Row], read: Callable[[dict[str, Any]], Any], size: int
-) -> Iterator[EventRows]:
-    while batch := list(islice(rows, size)):
+def _row_batches(rows: Iterator[Row], read: Callable[[dict[str, Any]], Any]) -> Iterator[EventRows]:
+    while batch := list(islice(rows, BATCH)):
         # None is no event: the engine counts it as wrong, and the reason is in `unreadable`.
         events = [None if row.problem else read(row.value) for row in batch]
         ids = [row.value.get(EVENT_ID) for row in batch]

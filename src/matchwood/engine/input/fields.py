@@ -141,9 +141,7 @@ def fields_of(
     )
 
 
-def read_columns(
-    columns: Mapping[str, Any], refused: dict[int, Exception], first: int = 0
-) -> FieldColumns:
+def read_columns(columns: Mapping[str, Any], refused: dict[int, Exception]) -> FieldColumns:
     """Fields of many from lists or Arrow columns by name; bad values join the refused rows."""
     found: dict[str, Any] = {}
     for name, column in columns.items():
@@ -151,7 +149,7 @@ def read_columns(
         if name == "attributes" and kind is not None:
             found["types"] = declared_types(kind)
         moments = _micros(column) if name == "expires" and kind is not None else None
-        values = [] if moments is not None else _each(_READERS[name], column, refused, first)
+        values = [] if moments is not None else _each(_READERS[name], column, refused)
         is_number = name in ("priority", "expires")
         found[name] = np.array(values, np.int64) if is_number else values
         if moments is not None:
@@ -159,7 +157,7 @@ def read_columns(
     return FieldColumns(**found)
 
 
-def _each(read: Any, column: Any, refused: dict[int, Exception], first: int) -> list[Any]:
+def _each(read: Any, column: Any, refused: dict[int, Exception]) -> list[Any]:
     from matchwood.encode.arrow.values import python_values
 
     values: list[Any] = python_values(column) if hasattr(column, "type") else list(column)
@@ -167,7 +165,7 @@ def _each(read: Any, column: Any, refused: dict[int, Exception], first: int) -> 
         try:
             values[row] = read(value)
         except SubscriptionError as error:
-            refused.setdefault(first + row, error)
+            refused.setdefault(row, error)
             values[row] = read(None)
     return values
 

@@ -13,8 +13,7 @@ Differs. NOT, XOR and XNOR never get here: zero suppression (5.2.1) is the norma
          of the other operator, which the lists of parents know.  Searches look at search_limit
          parents of a child at most.  Algorithm 3 asks the parents of every child; here of the child
          with the fewest and of those with few.  The predicate phase is `stabbing`, the segment tree
-         that section 5 names first; a PS-Tree for every attribute can be had (`predicates`).  See
-         docs/decisions/0011 and 0018.
+         that section 5 names first.  See docs/decisions/0011 and 0018.
 Cost.    Match O(satisfied predicates + their parents + nodes that become true).  Insert: a few
          lookups a subexpression.  Memory 27 bytes a node, 4 to 8 for the table, 8 to 10 a link,
          12 a node that has parents, 4 an expression, and the predicate index.

@@ -13,7 +13,6 @@ MATCHING = ON_DEMAND, ZERO_SUPPRESSION, THREE_VALUED = (
     "zero_suppression",
     "three_valued",
 )
-PREDICATES = STABBING, PS_TREE = "stabbing", "ps_tree"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,9 +32,6 @@ class ATreeConfig(IndexConfig):
     matching      "on_demand": an AND is queued by one child and then tests the others (5.2.2);
                   "zero_suppression": every TRUE goes to all parents (5.2.1);
                   "three_valued": FALSE as well (5.1); the last two are for comparison
-    predicates    what finds the predicates that hold: "stabbing", segment trees inside the matching
-                  kernel, or "ps_tree", a PS-Tree for every attribute; the second takes more memory
-                  and a call an attribute, and goes with matching on demand
     """
 
     share: bool = True
@@ -47,7 +43,6 @@ class ATreeConfig(IndexConfig):
     search_limit: int = 128
     id_bits: int = 31
     matching: str = ON_DEMAND
-    predicates: str = STABBING
 
     def __post_init__(self) -> None:
         for name in ("share", "reorganise", "self_adjust", "binary", "rehang"):
@@ -55,12 +50,6 @@ class ATreeConfig(IndexConfig):
         self._expect("binary", self.share or not self.binary, "False without share")
         self._expect("access", self.access in (SELECTIVITY, RANDOM), "'selectivity' or 'random'")
         self._expect("matching", self.matching in MATCHING, f"one of {', '.join(MATCHING)}")
-        self._expect("predicates", self.predicates in PREDICATES, "'stabbing' or 'ps_tree'")
-        self._expect(
-            "predicates",
-            self.predicates == STABBING or self.matching == ON_DEMAND,
-            f"'stabbing' with matching={self.matching!r}",
-        )
         self._expect_integer("search_limit", 1, 2**20)
         self._expect_integer("id_bits", 0, 31)
 

@@ -9,20 +9,12 @@ import numpy as np
 
 from matchwood.encode.events import EventBatch
 from matchwood.index.a_tree.check import check_a_tree, check_stabbing
-from matchwood.index.a_tree.config import ON_DEMAND, PS_TREE, ZERO_SUPPRESSION, ATreeConfig
+from matchwood.index.a_tree.config import ON_DEMAND, ZERO_SUPPRESSION, ATreeConfig
 from matchwood.index.a_tree.delete import delete_batch
 from matchwood.index.a_tree.draw import draw_dot, draw_text, sharing_by_level
 from matchwood.index.a_tree.insert import DONE, NODES_FULL, TABLE_FULL, insert_batch
 from matchwood.index.a_tree.levels import match_levels
-from matchwood.index.a_tree.match import (
-    MINE,
-    VIEW,
-    Matching,
-    Mine,
-    View,
-    match_events,
-    match_found,
-)
+from matchwood.index.a_tree.match import MINE, VIEW, Mine, View, match_events
 from matchwood.index.a_tree.memory import ATreeMemory, new_levels, new_matching
 from matchwood.index.a_tree.nodes import CHANGED, WAITING
 from matchwood.index.core.config import IndexConfig
@@ -31,14 +23,9 @@ from matchwood.index.core.protocol import ANY
 from matchwood.index.core.scratch import Scratch, new_version
 from matchwood.index.stabbing.predicate_kernels import Scratch as Found
 from matchwood.index.stabbing.predicates import StabbingTree
-from matchwood.index.stabbing.ps_trees import PSTrees
-from matchwood.kernel.verify_kernels import Output
 
 MANY, SHARE = 1024, 8
 """A batch of at least MANY expressions, and one for each SHARE held, is followed by `rebalance`."""
-
-EVENTS_AT_ONCE = 256
-"""Events whose predicates are found before any is matched, with `predicates="ps_tree"`."""
 
 
 class ATree(IndexFrame):
@@ -53,8 +40,7 @@ class ATree(IndexFrame):
 
     def _clear(self) -> None:
         self._memory = ATreeMemory()
-        self._found_by: StabbingTree | PSTrees
-        self._found_by = PSTrees() if self.config.predicates == PS_TREE else StabbingTree()
+        self._found_by = StabbingTree()
         self._version = new_version()
 
     # ── changing ────────────────────────────────────────────────────────────────────────────────
@@ -147,10 +133,8 @@ class ATree(IndexFrame):
 
     # ── matching ────────────────────────────────────────────────────────────────────────────────
 
-    def _view(self) -> View | tuple[()]:
+    def _view(self) -> View:
         stabbing = self._found_by
-        if isinstance(stabbing, PSTrees):
-            return ()
         return View(
             self._memory.layout, stabbing.arrays, stabbing.segments, stabbing.on_node.lists,
             self._table.predicates.layout,
@@ -163,8 +147,6 @@ class ATree(IndexFrame):
             part.arrays = new_matching(x) if is_on_demand else new_levels(x, table)
             part.version = self._version
         matching = part.arrays
-        if isinstance(stabbing, PSTrees):
-            return self._found_stepper(events, stabbing, matching)
         found = stabbing.scratch_in(part, events)
         if not is_on_demand:
             return self._level_stepper(events, scratch, stabbing, found)
@@ -176,24 +158,6 @@ class ATree(IndexFrame):
         """As `IndexFrame.alone`; None for the matching of the papers."""
         step = self._stepper(events, scratch)
         return step if isinstance(step, BoundStep) else None
-
-    def _found_stepper(self, events: EventBatch, trees: PSTrees, matching: Matching) -> Step:
-        x = self._memory.layout
-
-        def step(
-            first: int, stamp: int, offsets: np.ndarray, out: np.ndarray, counters: np.ndarray
-        ) -> int:
-            output = Output(offsets, out, counters)
-            while first < events.n_events:
-                last = min(first + EVENTS_AT_ONCE, events.n_events)
-                starts, found = trees.find(events, first, last)
-                done: int = match_found(x, matching, starts, found, first, output)
-                if done < last:
-                    return done
-                first = last
-            return first
-
-        return step
 
     def _level_stepper(
         self, events: EventBatch, scratch: Scratch, stabbing: StabbingTree, found: Found
@@ -226,15 +190,11 @@ class ATree(IndexFrame):
     @classmethod
     def _check(cls, saved: Saved) -> None:
         is_leaf = check_a_tree(saved.table, saved.slots, saved.layout)
-        if saved.config.predicates != PS_TREE:
-            check_stabbing(saved.table, is_leaf, saved.layout)
+        check_stabbing(saved.table, is_leaf, saved.layout)
 
     def _take(self, layout: Mapping[str, np.ndarray]) -> None:
         self._memory.take(layout)
-        if isinstance(self._found_by, PSTrees):
-            self._found_by.build(self._table, self._uses())
-        else:
-            self._found_by.take(layout)
+        self._found_by.take(layout)
 
     def _thaw(self) -> None:
         self._memory.thaw()

@@ -262,15 +262,15 @@ def _evaluate(x, matching, now, n_ready, tail):
 
 
 @part
-def match_event(x, matching, found, first, n_found, out, n):
-    """Write the expressions that hold when predicates found[first : first + n_found] hold.
+def match_event(x, matching, found, n_found, out, n):
+    """Write the expressions that hold when predicates found[:n_found] hold.
 
     Returns the end of `out` (FULL: no room), the number of nodes visited, and the number of
     expressions that were candidates and do not match.
     """
     now = next_signature(matching)
     for f in range(n_found):
-        v = x.leaf_of[found[first + f]]
+        v = x.leaf_of[found[f]]
         matching.truth[len(x.root_of) + v] = now
         matching.queue[f] = v
     head, tail = np.int64(0), n_found
@@ -303,29 +303,9 @@ def match_events(bound, mine, bound_query, first, stamp):
     offsets, out = output.offsets, output.out
     for e in range(first, len(events.start) - 1):
         n_found, n_nodes, n_tested = stab_event(finder, events, e, stamp + e, memory.board)
-        n, n_looked_at, in_vain = match_event(
-            x, matching, scratch.found, np.int64(0), n_found, out, offsets[e]
-        )
+        n, n_looked_at, in_vain = match_event(x, matching, scratch.found, n_found, out, offsets[e])
         if n == FULL:
             return e
         n_candidates = n - offsets[e] + in_vain
         finish_event(e, n, n_nodes + n_looked_at, n_candidates, n_found + n_tested, output)
     return len(events.start) - 1
-
-
-@kernel
-def match_found(x, matching, starts, found, first, output):
-    """Match events first.., the predicates of each found elsewhere: event i's from starts[i] on.
-
-    Returns the event after the last one done (not the last of them all: `out` is full).
-    """
-    offsets, out = output.offsets, output.out
-    for i in range(len(starts) - 1):
-        e, n_found = first + i, starts[i + 1] - starts[i]
-        n, n_looked_at, in_vain = match_event(
-            x, matching, found, starts[i], n_found, out, offsets[e]
-        )
-        if n == FULL:
-            return e
-        finish_event(e, n, n_looked_at, n - offsets[e] + in_vain, n_found, output)
-    return first + len(starts) - 1

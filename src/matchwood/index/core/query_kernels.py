@@ -2,7 +2,7 @@
 
 A kernel of a search takes `(bound, mine, *settings, query, first, stamp)`, and the first three
 arrays are addresses (`kernel.bound`).  An owner that searches one event after the other in the same
-arrays (`engine.single`) binds its query once.
+arrays (`engine.segments.single`) binds its query once.
 
 most   the matches of an event after which a search of it may end, for owners that want no more; a
        kernel that does not look at it finds all

@@ -212,16 +212,27 @@ def _cut_at(division, predicates, statistics, limits, dim, cut):
 
 
 @part
+def opened(division, dim):
+    """Give a dimension its first space, if it has none; DONE, or what is full."""
+    spaces, records, homes = division.spaces, division.records, division.homes
+    if is_open(spaces, dim):
+        return DONE
+    if not has_id(homes, records):
+        return IDS_FULL
+    space = take_id(homes, records)
+    if open_dimension(spaces, dim, space):
+        return DONE
+    give_id(homes, records, space)
+    return SPACES_FULL
+
+
+@part
 def cut_ends(division, predicates, statistics, limits, dim, pred):
     """Open a dimension and cut it at the ends of a predicate, which may be repeated."""
-    spaces, records, homes = division.spaces, division.records, division.homes
-    if not is_open(spaces, dim):
-        if not has_id(homes, records):
-            return IDS_FULL
-        space = take_id(homes, records)
-        if not open_dimension(spaces, dim, space):
-            give_id(homes, records, space)
-            return SPACES_FULL
+    spaces = division.spaces
+    status = opened(division, dim)
+    if status != DONE:
+        return status
     for i in range(predicates.n_intervals[pred]):
         lo, hi = interval(predicates, pred, i)
         if spaces.size[dim] >= (COARSE if dim & 1 else limits.max_spaces):

@@ -9,12 +9,11 @@ from matchwood.index.pst.bloom_change import (
     COARSE,
     DONE,
     ENTRIES_FULL,
-    IDS_FULL,
-    SPACES_FULL,
     access_of,
     dimension_of,
     idle_cut,
     is_wide,
+    opened,
     settle,
     take_out,
 )
@@ -26,13 +25,7 @@ from matchwood.index.pst.keys import (
     join_members,
     split_members,
 )
-from matchwood.index.pst.records import (
-    NO_ACCESS,
-    NONE,
-    give_id,
-    has_id,
-    take_id,
-)
+from matchwood.index.pst.records import NO_ACCESS, NONE
 from matchwood.index.pst.space_hash import (
     PUT,
 )
@@ -41,7 +34,6 @@ from matchwood.index.pst.spaces import (
     is_whole,
     n_met,
     next_places,
-    open_dimension,
     position_of,
     use_cuts,
 )
@@ -99,15 +91,10 @@ def choose_keys(spaces, homes, keyed, odometer, expressions, predicates, limits,
 @part
 def _cut_ends(division, keys, statistics, predicates, limits, dim, pred):
     """Open a dimension and cut it at the ends of a predicate, which may be repeated."""
-    spaces, records, homes = division.spaces, division.records, division.homes
-    members = keys.members
-    if not is_open(spaces, dim):
-        if not has_id(homes, records):
-            return IDS_FULL
-        space = take_id(homes, records)
-        if not open_dimension(spaces, dim, space):
-            give_id(homes, records, space)
-            return SPACES_FULL
+    spaces, records, members = division.spaces, division.records, keys.members
+    status = opened(division, dim)
+    if status != DONE:
+        return status
     most = COARSE if dim & 1 else limits.max_spaces
     for i in range(2 * predicates.n_intervals[pred]):
         lo, hi = interval(predicates, pred, i >> 1)

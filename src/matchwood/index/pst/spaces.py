@@ -67,6 +67,18 @@ def open_dimension(spaces, dim, space):
 
 
 @part
+def _move_cuts(spaces, dim, start, room):
+    """Move a dimension's cuts to another block, and give the old one back."""
+    before = spaces.start[dim]
+    for i in range(spaces.size[dim]):
+        spaces.item[start + i] = spaces.item[before + i]
+        spaces.cut[start + i] = spaces.cut[before + i]
+        spaces.uses[start + i] = spaces.uses[before + i]
+    give_block(spaces, before, spaces.room[dim])
+    spaces.start[dim], spaces.room[dim] = start, room
+
+
+@part
 def make_cut_room(spaces, dim):
     """Room for one more cut; False, and nothing done, when there is none."""
     room, n = spaces.room[dim], np.int64(spaces.size[dim])
@@ -75,13 +87,7 @@ def make_cut_room(spaces, dim):
     start = take_block(spaces, room + 1)
     if start < 0:
         return False
-    before = spaces.start[dim]
-    for i in range(n):
-        spaces.item[start + i] = spaces.item[before + i]
-        spaces.cut[start + i] = spaces.cut[before + i]
-        spaces.uses[start + i] = spaces.uses[before + i]
-    give_block(spaces, before, room)
-    spaces.start[dim], spaces.room[dim] = start, room + 1
+    _move_cuts(spaces, dim, start, room + 1)
     return True
 
 
@@ -108,13 +114,7 @@ def drop_cut(spaces, dim, position):
     if room >= 4 and 4 * n <= capacity(room):
         start = take_block(spaces, room_for(2 * n))
         if start >= 0:
-            before = spaces.start[dim]
-            for i in range(n):
-                spaces.item[start + i] = spaces.item[before + i]
-                spaces.cut[start + i] = spaces.cut[before + i]
-                spaces.uses[start + i] = spaces.uses[before + i]
-            give_block(spaces, before, room)
-            spaces.start[dim], spaces.room[dim] = start, room_for(2 * n)
+            _move_cuts(spaces, dim, start, room_for(2 * n))
 
 
 @part

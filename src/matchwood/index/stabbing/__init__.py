@@ -6,5 +6,4 @@ segment_tree         segment tree               } in its Table 3
 interval_skip_list   Hanson's skip list with markers, for the AGILE paper
 segments             elementary segments between the ends of predicates
 predicates           all predicates of all attributes that an event satisfies, over segments
-ps_trees             the same over one `ps_tree` per attribute
 """

@@ -59,7 +59,7 @@ level_seed = int.from_bytes(os.urandom(8), signed=True)
 it: decisions of AGILE depend on what levels cost, and work counters on those decisions."""
 
 
-def empty_structure(n_lists: int = 0, n_identifiers: int = 0) -> Structure:
+def empty_structure(n_lists: int = 0) -> Structure:
     """Arrays for structures that share them; `n_lists` interval skip lists are opened."""
     n_edges = 2 * n_lists * (LEVELS + 1)
     s = Structure(
@@ -78,7 +78,7 @@ def empty_structure(n_lists: int = 0, n_identifiers: int = 0) -> Structure:
     s.count[SEED] = level_seed
     for k in range(n_lists):
         open_one(s, k)
-    return with_identifiers(s, n_identifiers)
+    return s
 
 
 def with_identifiers(s: Structure, n: int) -> Structure:

@@ -1,7 +1,7 @@
 """What tasks do for the next version of shards: read what shards hold, and write those that change.
 
-A shard that changes is a version of its index (`engine.versions`): it has the segments of the one
-before, marks of what is gone, and a small segment of what is new.
+A shard that changes is a version of its index (`engine.snapshots.versions`): it has the segments of
+the one before, marks of what is gone, and a small segment of what is new.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """One shard as files, and what the driver gets to know of it.
 
 shard-5f3a.../
-├── snapshot/     its index, a version (`engine.versions`)
+├── snapshot/     its index, a version (`engine.snapshots.versions`)
 ├── homes.npy     the home keys of its subscriptions
 └── rows.arrow    id, MARKS and home of its rows, by bucket, where versions are kept
 """
