@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Callable
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -13,7 +11,6 @@ import pytest
 import matchwood as mw
 from faults import fault_at
 from inside import is_waited_for
-from matchwood.engine import access, holding
 from matchwood.engine.access import Reader
 from matchwood.errors import EventError, MatchwoodError
 from matchwood.index.scan.index import Scan
@@ -282,46 +279,3 @@ def test_many_threads_share_the_readers_there_are(monkeypatch):
     works = [lambda: [m.match({"x": 1}) for _ in range(20)]] * 12
     assert in_threads(*works) == [[[1, 4]] * 20] * 12
     assert len(made) <= 3 + 1  # and that of changes
-
-
-def test_searches_let_a_change_that_runs_go_first(monkeypatch):
-    """Else it gets the interpreter's lock only after a switch interval, each time it waits."""
-    m, pauses = small(), []
-    m.match({"x": 1})
-    noted = SimpleNamespace(monotonic=time.monotonic, sleep=pauses.append)
-    monkeypatch.setattr(access, "time", noted)
-    is_inside, may_go_on = threading.Event(), threading.Event()
-    real = holding.make_ready
-
-    def held(*views: Any) -> None:
-        is_inside.set()
-        assert may_go_on.wait(WAIT)
-        real(*views)
-
-    def change() -> None:
-        m.add("new", "x = 1")
-
-    def search() -> list[int]:
-        found = []
-        for seconds in (WAIT, WAIT, 0.0):  # so long a change goes first
-            before = len(pauses)
-            m._access.first_until = time.monotonic() + seconds
-            assert m.match({"x": 1}) == [1, 4]
-            found.append(len(pauses) - before)
-        return found
-
-    def beside() -> list[int]:
-        assert is_inside.wait(WAIT)
-        assert m._access.first_until > 0
-        found = search()
-        may_go_on.set()
-        return found
-
-    monkeypatch.setattr(holding, "make_ready", held)
-    assert in_threads(change, beside)[1] == [1, 1, 0]
-    assert m._access.first_until == 0
-    assert m.match({"x": 1}) == [1, 4, "new"]
-    assert len(pauses) == 2
-    with pytest.raises(MatchwoodError):
-        m.remove("unknown")
-    assert m._access.first_until == 0

@@ -47,9 +47,6 @@ BREATH = 1e-6
 BREATHE_EVERY = 0.0004
 """Seconds of a change between two pauses."""
 
-FIRST_FOR = 0.05
-"""Seconds, from its beginning, that a change goes first; it takes a few milliseconds as a rule."""
-
 SHORT_INTERVAL = 0.001
 """A switch interval up to which changes leave it to the interpreter to let searches run."""
 
@@ -92,9 +89,6 @@ class Access:
         self._held: list[threading.RLock] = []
         self._owner = Reader()
         self._next_breath = 0.0
-        self.first_until = 0.0
-        """By `time.monotonic`: until when searches let the change under way go first; 0: none is.
-        A hint alone, which expires by itself."""
         self._notes_users = may_compile()
         self._users: set[int] = set()  # threads that have searched or changed the matcher
 
@@ -144,21 +138,7 @@ class Access:
                 "they are read: change it before or after the search"
             )
         with self._main:
-            self.first_until = time.monotonic() + FIRST_FOR
-            try:
-                yield
-            finally:
-                self.first_until = 0.0
-
-    def let_pass(self) -> None:
-        """For a search, at its end and while `first_until` is set: let the change go on.
-
-        A search gives the interpreter's lock up for a few microseconds, and takes it again before
-        a thread that waits for it has woken up.  So without a pause a change would get it only
-        after `sys.getswitchinterval`, each time.
-        """
-        if time.monotonic() < self.first_until and not _is_held(self._main):
-            time.sleep(BREATH)
+            yield
 
     @contextmanager
     def alone(self) -> Iterator[None]:

@@ -179,8 +179,6 @@ class Holding(Gathering, Durability):
                 view.n_asked += 1
                 found = search(view, reader, *asked)
                 reader.n_events += 1
-                if access.first_until:
-                    access.let_pass()
         finally:
             reader.view = None
         access.give_back(reader)
