@@ -13,7 +13,9 @@ from hypothesis import strategies as st
 import matchwood as mw
 from encode.world import World
 from engine.invariants import check
+from matchwood.encode import dictionary as dictionaries
 from matchwood.encode import keys
+from matchwood.encode.arrow.columns import string_table
 from matchwood.encode.dictionary import OrderedDictionary
 from matchwood.encode.expression_kernels import ALWAYS, NEVER
 from matchwood.lang.nodes import And, Comparison, Expr, In
@@ -48,6 +50,31 @@ def test_labels_ascend_whatever_comes_in_whatever_portions(portions, step):
         else:
             as_moved = dict(zip(moved.old.tolist(), moved.new.tolist(), strict=True))
             assert now == {value: as_moved[label] for value, label in before.items()}
+
+
+@given(st.lists(st.lists(INTS, max_size=5), max_size=12), st.sampled_from([2, 8, 2**32]))
+def test_labels_are_the_same_where_constants_are_copied_and_where_not(portions, step):
+    both = []
+    for most in (0, 2**32):
+        with pytest.MonkeyPatch.context() as patched:
+            patched.setattr(dictionaries, "COPIED_FOR_ONE", most)
+            dictionary = OrderedDictionary(step)
+            for portion in portions:
+                dictionary.add(portion)
+        both.append(dictionary.label_of)
+    assert both[0] == both[1]
+
+
+@given(st.lists(st.text(st.characters(codec="utf-8")), unique=True, max_size=12))
+def test_a_table_of_strings_has_their_bytes(constants):
+    dictionary = OrderedDictionary()
+    dictionary.add(constants)
+    table = string_table(dictionary)
+    texts = [each.encode() for each in sorted(constants)]
+    assert table.texts == b"".join(texts)
+    assert table.lengths.tolist() == list(map(len, texts))
+    assert table.lengths.dtype == np.int64
+    assert table.labels.tolist() == [dictionary.label_of[each] for each in sorted(constants)]
 
 
 @given(st.lists(INTS, min_size=1), INTS, st.sampled_from([2, 2**32]))

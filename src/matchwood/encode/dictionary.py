@@ -22,7 +22,7 @@ Why.     An int64 cannot hold strings, nor all int64s and all doubles together; 
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from itertools import islice
 from typing import Any, NamedTuple, TypeVar
 
@@ -33,6 +33,9 @@ from matchwood.kernel.interval_kernels import MAX_KEY, MIN_KEY
 
 STEP = 2**32
 """Distance between labels at the ends and after relabelling: 2^31 constants before it shrinks."""
+
+COPIED_FOR_ONE = 256
+"""Constants that are copied to a plain list for each new one, where bisecting is faster."""
 
 RUN_SHIFT = 12
 """From the third constant of a rising or falling run on, one takes 1/4096 of its gap, not half."""
@@ -80,7 +83,10 @@ class OrderedDictionary:
             return
         self._kept = None
         fresh = sorted(set(fresh))
-        if not all(self._insert(run, at) for run, at in self._runs(fresh)):
+        # Looking at items of a plain list is ten times faster; copying is fast, too.
+        is_copied = len(self.values) <= COPIED_FOR_ONE * len(fresh)
+        known = list(self.values) if is_copied else self.values
+        if not all(self._insert(run, known, at) for run, at in _runs(fresh, known)):
             self._relabel(fresh)
         self.values.update(fresh)
         self._last = fresh[-1]
@@ -100,8 +106,8 @@ class OrderedDictionary:
 
     def labels(self) -> np.ndarray:
         """All labels, ascending."""
-        label_of = self.label_of
-        return np.fromiter([label_of[value] for value in self.values], np.int64, len(label_of))
+        found = map(self.label_of.__getitem__, self.values)
+        return np.fromiter(found, np.int64, len(self.label_of))
 
     def kept(self, make: Callable[[OrderedDictionary], Made]) -> Made:
         """What `make`, always the same, makes of the constants; again only when they change."""
@@ -171,28 +177,16 @@ class OrderedDictionary:
         if self.values:
             self.values.index(self.values[-1])
 
-    def _runs(self, fresh: list[Any]) -> list[tuple[list[Any], int]]:
-        """New constants grouped by the gap they fall into."""
-        if not self.values:
-            return [(fresh, 0)]
-        # Bisecting a plain list is several times faster; copying it pays from a few dozen on.
-        known = list(self.values) if len(fresh) > 32 else self.values
-        runs: list[tuple[list[Any], int]] = []
-        i = at = 0
-        while i < len(fresh):
-            at = bisect_left(known, fresh[i], at)
-            j = bisect_left(fresh, known[at], i) if at < len(known) else len(fresh)
-            runs.append((fresh[i:j], at))
-            i = j
-        return runs
-
-    def _insert(self, run: list[Any], at: int) -> bool:
-        """Labels for a run of new constants before position `at`; False when there is no room."""
+    def _insert(self, run: list[Any], known: Sequence[Any], at: int) -> bool:
+        """Labels for new constants before position `at` of known ones; False without room."""
         n = len(run)
-        below = self.label_of[self.values[at - 1]] if at > 0 else None
-        above = self.label_of[self.values[at]] if at < len(self.values) else None
+        below = self.label_of[known[at - 1]] if at > 0 else None
+        above = self.label_of[known[at]] if at < len(known) else None
         if below is not None and above is not None:
-            start, step = self._inside(below, above, n, at)
+            direction = 0
+            if n == 1 and self._last is not None:
+                direction = (known[at - 1] == self._last) - (known[at] == self._last)
+            start, step = self._inside(below, above, n, direction)
         elif below is not None:
             start, step = below + self._step, self._step
         elif above is not None:
@@ -205,13 +199,14 @@ class OrderedDictionary:
             self.label_of[value] = start + i * step
         return True
 
-    def _inside(self, below: int, above: int, n: int, at: int) -> tuple[int, int]:
-        """First label and step for n constants inside a gap; a step below 2 means no room."""
+    def _inside(self, below: int, above: int, n: int, direction: int) -> tuple[int, int]:
+        """First label and step for n constants inside a gap; a step below 2 means no room.
+
+        direction  1 or -1 for one right above, or below, the last new one; else 0
+        """
         gap = above - below
         step = gap // (n + 1)
-        direction = 0
-        if n == 1 and self._last is not None and step >= 2:
-            direction = (self.values[at - 1] == self._last) - (self.values[at] == self._last)
+        direction = direction if step >= 2 else 0
         in_a_run, self._direction = direction != 0 and direction == self._direction, direction
         if in_a_run:
             small = max(2, gap >> RUN_SHIFT)
@@ -229,3 +224,15 @@ class OrderedDictionary:
         new = np.array([self.label_of[value] for value in old_values], np.int64)
         self._relabelling = Relabelling(old, new)
         self._looked_at = frozenset(), 0
+
+
+def _runs(fresh: list[Any], known: Sequence[Any]) -> list[tuple[list[Any], int]]:
+    """New constants grouped by the gap between known ones that they fall into."""
+    runs: list[tuple[list[Any], int]] = []
+    i = at = 0
+    while i < len(fresh):
+        at = bisect_left(known, fresh[i], at)
+        j = bisect_left(fresh, known[at], i) if at < len(known) else len(fresh)
+        runs.append((fresh[i:j], at))
+        i = j
+    return runs

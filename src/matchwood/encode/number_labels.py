@@ -57,12 +57,16 @@ def ceilings(constants: Sequence[Any]) -> Ceilings:
 
 def plain_ceilings(constants: Sequence[Any]) -> Ceilings | None:
     """The same in a few passes; None unless all are doubles and ints that doubles are equal to."""
-    if not {int, float}.issuperset(map(type, constants)):
+    kinds = set(map(type, constants))
+    if not kinds <= {int, float}:
         return None
     try:
         floats = np.array(constants, np.float64)
     except OverflowError:
         return None
+    if kinds == {int} and max(-constants[0], constants[-1]) < 2**53:
+        is_whole = np.ones(len(floats), bool)
+        return floats.astype(np.int64), is_whole, floats, is_whole
     large = np.flatnonzero(np.abs(floats) >= 2.0**53)
     if any(type(constants[at]) is int for at in large.tolist()):
         return None

@@ -121,14 +121,15 @@ def _beside_changes(
 
 def _change(matcher: Matcher, model: dict[int, str], size: int, is_over: threading.Event) -> None:
     """Remove the oldest and add new ones, batch by batch, until `is_over` is set."""
-    rng, began, n, last = Random(max(model)), time.monotonic(), 0, max(model)
+    oldest = next(iter(model))  # once: after removals a dict has to look for its first key
+    last = oldest + len(model) - 1
+    rng, began, n = Random(last), time.monotonic(), 0
     while not n or not is_over.is_set():
         with matcher.batch() as batch:
             for _ in range(size // 2):
-                oldest = next(iter(model))
                 batch.remove(oldest)
                 del model[oldest]
-                last += 1
+                oldest, last = oldest + 1, last + 1
                 model[last] = two_fields(rng)
                 batch.add(last, model[last])
         n += size

@@ -240,9 +240,11 @@ class StringTable(NamedTuple):
 
 def string_table(dictionary: OrderedDictionary) -> StringTable:
     """The arrays of a dictionary."""
-    texts = [each.encode() for each in dictionary.values]
-    lengths = np.array([len(each) for each in texts], np.int64)
-    return StringTable(dictionary.labels(), lengths, b"".join(texts))
+    given = list(dictionary.values)
+    joined = "".join(given)
+    texts = given if joined.isascii() else [each.encode() for each in given]
+    lengths = np.fromiter(map(len, texts), np.int64, len(texts))
+    return StringTable(dictionary.labels(), lengths, joined.encode())
 
 
 def _decimal_column(keys: Keys, column: pa.Array) -> ColumnKeys:

@@ -7,6 +7,7 @@ All others are left to `arrow/column_entries`.
 
 from __future__ import annotations
 
+import ctypes
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -23,6 +24,7 @@ from matchwood.encode.arrow.row_kernels import (
     PRESENT,
     Columns,
     Runs,
+    find_columns,
 )
 from matchwood.encode.arrow.tables import has_union
 from matchwood.encode.attribute import Attribute
@@ -210,15 +212,16 @@ def columns_of(plan: TablePlan, table: pa.Table) -> tuple[Columns, pa.RecordBatc
     batches = some.to_batches() if plan.read else []
     if len(batches) > 1:
         batches = some.combine_chunks().to_batches()
-    columns = batches[0].columns if batches else []  # a table without rows may have none
-    buffers = [each.buffers() for each in columns]
-    offset = np.array([each.offset for each in columns], np.int64)
-    values = [0 if data is None else data.address for _, data in buffers]
-    bits = [0 if marks is None else marks.address for marks, _ in buffers]
-    size = [0 if marks is None else marks.size for marks, _ in buffers]
-    width = np.where(plan.kinds == INT32, 4, 8)[: len(values)]
-    read = Columns(
-        np.array(values, np.int64) + offset * width, np.array(bits, np.int64), offset,
-        np.array(size, np.int64), plan.kinds,
-    )  # fmt: skip
+    n = len(plan.read) if batches else 0  # a table without rows may have none
+    values, bits, offset, size = np.zeros((4, n), np.int64)
+    read = Columns(values, bits, offset, size, plan.kinds[:n])
+    if batches:  # a Python object for each column and each buffer would take longer
+        _, array = batches[0].__arrow_c_array__()
+        find_columns(_pointer_of(array, b"arrow_array"), read)
     return read, batches[0] if batches else None
+
+
+_pointer_of = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)(
+    ("PyCapsule_GetPointer", ctypes.pythonapi)
+)
+"""The address of what a capsule has."""

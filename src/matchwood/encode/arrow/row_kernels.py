@@ -38,6 +38,9 @@ from matchwood.kernel.memory import float64_at, int32_at, int64_at, uint8_at
 INT32, INT64, DOUBLE = range(3)
 KEY, PRESENT, ABSENT = range(3)
 
+LENGTH, OFFSET, BUFFERS, CHILDREN = 0, 16, 40, 48
+"""Bytes from the beginning of a `struct ArrowArray` to what it says."""
+
 AT_ONCE = 56
 """Rows whose bits are looked at together: with a shift of up to seven they fit eight bytes."""
 
@@ -118,6 +121,23 @@ def _key(columns, runs, plan, r, row):
     if action == AS_NUMBER:
         return number_key(plan, table, INTEGER, whole, 0.0)
     return whole
+
+
+@kernel
+def find_columns(address, columns):
+    """Write where the columns of a batch are, which Arrow's C data interface has at an address.
+
+    All are of numbers: each has two buffers, the bits and the values.
+    """
+    children = int64_at(address + CHILDREN)
+    for c in range(len(columns.kind)):
+        child = int64_at(children + 8 * c)
+        offset = int64_at(child + OFFSET)
+        buffers = int64_at(child + BUFFERS)
+        width = 4 if columns.kind[c] == INT32 else 8
+        columns.values[c] = int64_at(buffers + 8) + offset * width
+        columns.bits[c], columns.offset[c] = int64_at(buffers), offset
+        columns.size[c] = (offset + int64_at(child + LENGTH) + 7) >> 3
 
 
 @kernel
