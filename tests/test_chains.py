@@ -15,8 +15,11 @@ from matchwood.kernel.chains import (
     native_address,
 )
 from matchwood.kernel.jit import kernel
+from matchwood.kernel.store import IS_CHECKED
 
-pytestmark = pytest.mark.skipif(not IS_COMPILED, reason="without a compiler nothing is chained")
+pytestmark = pytest.mark.skipif(
+    not IS_COMPILED or IS_CHECKED, reason="without a compiler, or with checks, nothing is chained"
+)
 
 
 @kernel

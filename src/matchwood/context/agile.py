@@ -98,7 +98,8 @@ def renewed(old: Structure, n_lists: int, listed: np.ndarray, before: np.ndarray
     is_mirrored = old.node[: 2 * n_lists : 2, MIRRORED] if kind == SEARCH_TREE else None
     s = with_identifiers(new_structure(kind, n_lists, is_mirrored), n)
     s.count[VISITED] = old.count[VISITED]
-    is_everywhere = np.zeros(n, bool)
+    n_used = min(n, len(listed))  # identifiers behind them have room, and were never given
+    is_everywhere = np.zeros(n_used, bool)
     under_every_key(old, listed, is_everywhere)
     order = np.argsort(listed[:n], kind="stable")
     order = order[~is_everywhere[order]]
@@ -106,9 +107,9 @@ def renewed(old: Structure, n_lists: int, listed: np.ndarray, before: np.ndarray
     for k in range(n_lists if kind == SKIP_LIST else 0):
         s = _with_nodes(s, k, old.range[order[ends[k] : ends[k + 1]]], before)
     done = 0
-    while done < n:
-        done = put_again(old, s, listed, done, n, before)
-        if done < n:
+    while done < n_used:
+        done = put_again(old, s, listed, done, n_used, before)
+        if done < n_used:
             s = roomier(s)
     return s
 

@@ -63,12 +63,12 @@ class Layout:
         )
 
     def numba_type(self) -> Any:
-        """The type that kernels see."""
+        """The type that kernels see; Numba gives a tuple of Python the same."""
         inside = [
             each.numba_type() if isinstance(each, Layout) else _array_type(each)
             for each in self._fields
         ]
-        return types.NamedTuple(inside, self.kind)  # type: ignore[attr-defined]
+        return types.BaseTuple.from_types(inside, self.kind)  # type: ignore[attr-defined]
 
     def write(self, arrays: Any, out: list[int]) -> None:
         """Append addresses and lengths; arrays of another type are an error of the owner."""

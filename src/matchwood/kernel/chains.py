@@ -11,8 +11,8 @@ once:
 What is called is a kernel `(bound, mine, *settings, query, first, stamp) -> int64` over bound
 layouts (`bound`), for event 0 of its query; settings are int64, at most two.  It gets its arguments
 as kernels pass them to each other (lower.py): an array is its address and its length, of which
-bound layouts read the address alone.  `is_usable` tries that once; where it does not hold, or
-without a compiler, owners call kernel after kernel.
+bound layouts read the address alone.  `is_usable` tries that once; where it does not hold, without
+a compiler, or where indexes are checked (store.py), owners call kernel after kernel.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ from numba.core import cgutils, types
 from numba.extending import intrinsic
 
 from matchwood.kernel.bound import IS_COMPILED
+from matchwood.kernel.store import IS_CHECKED
 
 MOST_SETTINGS = 2
 
@@ -97,7 +98,7 @@ settings  a pair of int64, of which as many count as the name says; all others a
 @cache
 def is_usable() -> bool:
     """Whether kernels take their arguments as assumed here."""
-    if not IS_COMPILED:
+    if not IS_COMPILED or IS_CHECKED:  # what a called kernel raises would be lost
         return False
     from matchwood.kernel.chain_kernels import probe, probed
 

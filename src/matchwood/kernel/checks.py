@@ -88,6 +88,23 @@ def check_offsets(name: str, start: np.ndarray, end: int) -> None:
     expect(is_whole and bool((start[1:] >= start[:-1]).all()), name, f"offsets from 0 to {end}")
 
 
+def do_ascend(numbers: np.ndarray, start: np.ndarray, first: int) -> bool:
+    """Whether the numbers of every slice start[i]:start[i + 1] ascend, the first being `first`.
+
+    `start` has been looked at (`check_offsets`); a slice may be empty.
+    """
+    begins = begins_of(start)
+    rises = numbers[1:] > numbers[:-1]
+    return bool((numbers[begins] == first).all() and (rises | begins[1:]).all())
+
+
+def begins_of(start: np.ndarray) -> np.ndarray:
+    """Which items are the first ones of the slices start[i]:start[i + 1]."""
+    found = np.zeros(int(start[-1]), bool)
+    found[start[:-1][start[:-1] < start[1:]]] = True
+    return found
+
+
 def check_slices(name: str, start: np.ndarray, size: np.ndarray, length: int) -> None:
     """Whether slices lie inside an array of a length; empty ones may begin anywhere."""
     used = size > 0

@@ -10,8 +10,8 @@ A third of the time goes to Numba's own Python (docs/decisions/0021-kernels-comp
     types     the type of `a + b` is found by trying a dozen templates in turn.  It depends on the
               types of the operands alone, so it is remembered
     variants  Numba compiles a part once more for a constant, or for an int32 where other callers
-              have an int64.  Here kernels pass constants and signed integers as int64, and the
-              constants True and False as booleans
+              have an int64.  Here kernels pass constants and signed integers as int64, the
+              constants True and False as booleans, and arrays as ones that can be written
     code      fewer instructions for LLVM (lower.py)
 """
 
@@ -229,7 +229,11 @@ def _is_ours(dispatcher: Any) -> bool:
 def _widened(kind: Any) -> Any:
     """The type that an argument of a part is passed as."""
     plain = types.unliteral(kind)
-    return types.int64 if isinstance(plain, types.Integer) and plain.signed else plain
+    if isinstance(plain, types.Integer) and plain.signed:
+        return types.int64
+    if isinstance(plain, types.Array) and not plain.mutable:
+        return plain.copy(readonly=False)
+    return plain
 
 
 def _is_operator(func: Any) -> bool:

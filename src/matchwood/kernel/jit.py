@@ -32,7 +32,7 @@ from numba.extending import intrinsic
 
 from matchwood.kernel.cache import cache_root, keep_on_disk
 from matchwood.kernel.part_code import PartCompiler, WholeCompiler
-from matchwood.kernel.store import unfit
+from matchwood.kernel.store import IS_CHECKED, unfit
 
 Kernel = TypeVar("Kernel", bound=Callable[..., Any])
 
@@ -179,8 +179,15 @@ def _word_at(typing_context: Any, array: Any, at: Any) -> Any:
     """Eight bytes of an array of bytes as one integer, wherever they begin."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        data = context.make_array(signature.args[0])(context, builder, arguments[0]).data
-        word = ir.IntType(64)
+        described = context.make_array(signature.args[0])(context, builder, arguments[0])
+        data, word = described.data, ir.IntType(64)
+        if IS_CHECKED:
+            last = builder.sub(cgutils.unpack_tuple(builder, described.shape)[0], word(8))
+            is_inside = builder.icmp_signed("<=", arguments[1], last)
+            is_inside = builder.and_(is_inside, builder.icmp_signed(">=", arguments[1], word(0)))
+            with builder.if_then(builder.not_(is_inside), likely=False):
+                raised = IndexError, ("eight bytes outside the array",)
+                context.call_conv.return_user_exc(builder, *raised)
         pointer = builder.bitcast(builder.gep(data, [arguments[1]]), word.as_pointer())
         loaded = builder.load(pointer)
         loaded.align = 1

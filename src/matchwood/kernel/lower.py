@@ -4,7 +4,8 @@ Most of the time to compile is proportional to the number of instructions that N
 LLVM removes them again.  Here fewer are written:
 
     elements    `a[i]` of an array in one piece: Numba first copies the array's description to the
-                stack, here the address and the length are taken from it
+                stack, here the address is taken from it.  Indexes count from 0 alone: `a[-1]` is
+                an error, and a negative number reads outside the array (MATCHWOOD_CHECKED=1)
     variables   one that is assigned once, before all its uses, has no place on the stack; Numba
                 keeps only variables of one block from the stack
     deletions   nothing: no references are counted (jit.py)
@@ -23,7 +24,7 @@ import operator
 from typing import Any
 
 from llvmlite import ir as llvm
-from numba.core import ir
+from numba.core import cgutils, ir
 from numba.core import types as numba_types
 from numba.core.analysis import (
     compute_cfg_from_blocks,
@@ -36,9 +37,11 @@ from numba.core.datamodel import default_manager
 from numba.core.datamodel.models import ArrayModel
 from numba.core.lowering import Lower
 from numba.core.typed_passes import BaseNativeLowering
-from numba.cpython.slicing import fix_index
 from numba.np.arrayobj import load_item, store_item
 from numba.np.numpy_support import as_dtype
+
+from matchwood.kernel.store import IS_CHECKED
+from matchwood.kernel.unboxing import KernelAPI, has_arrays
 
 types: Any = numba_types  # its stubs lack some names
 
@@ -51,6 +54,20 @@ _operators: dict[tuple[Any, tuple[Any, ...]], tuple[Any, Any]] = {}
 
 _DATA, _SHAPE = 4, 5
 """Where the description of an array has its address and its shape; see Numba's ArrayModel."""
+
+
+def _axes(index: Any) -> tuple[Any, ...]:
+    """The types of the numbers that an index has; none if something else is among them."""
+    kind = types.unliteral(index)
+    found = tuple(map(types.unliteral, kind)) if isinstance(kind, types.BaseTuple) else (kind,)
+    return found if all(isinstance(each, types.Integer) for each in found) else ()
+
+
+def _refuse_from_the_end(index: Any) -> None:
+    """IndexError for a constant that is negative: elements are counted from 0 alone."""
+    for each in index if isinstance(index, tuple) else (index,):
+        if each < 0:
+            raise IndexError(f"expected an index from 0 on, found {each}")
 
 
 # -- arguments -----------------------------------------------------------------------------------
@@ -126,10 +143,13 @@ class KernelContext(CPUContext):  # type: ignore[misc]
             raise NotImplementedError(fn)
         return super().get_function(fn, sig, _firstcall)
 
+    def get_python_api(self, builder: Any) -> Any:
+        return KernelAPI(self, builder)
+
     def declare_function(self, module: Any, fndesc: Any) -> Any:
         """A function that is called; TypeError if it takes arrays as Numba passes them."""
         is_internal = fndesc.modname is not None and fndesc.modname.partition(".")[0] == "numba"
-        if is_internal and any(map(_has_array, fndesc.argtypes)):
+        if is_internal and any(map(has_arrays, fndesc.argtypes)):
             raise TypeError(
                 f"expected kernels to call functions of Matchwood with arrays, found "
                 f"{fndesc.modname}.{fndesc.qualname}; write a part that does the same"
@@ -144,12 +164,6 @@ def kernel_context(context: Any) -> Any:
     mine.data_model_manager = _models
     mine.cached_internal_func = _internal
     return mine
-
-
-def _has_array(kind: Any) -> bool:
-    if isinstance(kind, types.BaseTuple):
-        return any(map(_has_array, kind))
-    return isinstance(kind, types.Array) and kind.layout == "C"
 
 
 # -- the body ------------------------------------------------------------------------------------
@@ -200,6 +214,7 @@ class KernelLower(Lower):  # type: ignore[misc]
         elif isinstance(inst, ir.Jump):
             self.builder.branch(self.blkmap[inst.target])
         elif isinstance(inst, ir.StaticSetItem) and self._is_plain(inst.target, inst.index_var):
+            _refuse_from_the_end(inst.index)
             signature = self.fndesc.calltypes[inst]
             self.lower_setitem(inst.target, inst.index_var, inst.value, signature)
         elif not isinstance(inst, ir.Del):
@@ -220,6 +235,7 @@ class KernelLower(Lower):  # type: ignore[misc]
                 value = self.builder.extract_value(self.loadvar(expr.value.name), at)
                 return self.context.cast(self.builder, value, kind[at], resty)
         elif expr.op == "static_getitem" and self._is_plain(expr.value, expr.index_var):
+            _refuse_from_the_end(expr.index)
             signature = self.fndesc.calltypes[expr]
             return self.lower_getitem(resty, expr, expr.value, expr.index_var, signature)
         return super().lower_expr(resty, expr)
@@ -246,43 +262,64 @@ class KernelLower(Lower):  # type: ignore[misc]
     # -- elements of arrays ----------------------------------------------------------------------
 
     def _is_plain(self, array: Any, index: Any) -> bool:
-        """Whether an element is taken by one number from an array of one dimension."""
-        if index is None or self.context.enable_boundscheck:
+        """Whether an element is taken by one number for each dimension of an array in one piece."""
+        if index is None:
             return False
         kind = self.typeof(array.name)
         return (
             isinstance(kind, types.Array)
             and kind.layout == "C"
-            and kind.ndim == 1
             and isinstance(kind.dtype, _NUMBERS)
-            and isinstance(types.unliteral(self.typeof(index.name)), types.Integer)
+            and 0 < kind.ndim == len(_axes(self.typeof(index.name)))
         )
 
-    def _pointer(self, array: Any, index: Any, wanted: Any) -> Any:
-        """The address of an element; a negative index counts from the end, as in Numba."""
-        builder = self.builder
-        value = self.loadvar(array.name)
-        at = self.context.cast(builder, self.loadvar(index.name), self.typeof(index.name), wanted)
-        word = types.intp if wanted.signed else types.uintp
-        at = self.context.cast(builder, at, wanted, word)
-        if wanted.signed:
-            at = self._from_the_end(at, value)
-        return builder.gep(builder.extract_value(value, _DATA), [at])
+    def _pointer(self, array: Any, index: Any) -> Any:
+        """The address of an element."""
+        value, numbers = self.loadvar(array.name), self._numbers(index)
+        at = numbers[0]
+        for axis, number in enumerate(numbers[1:], 1):
+            size = self.builder.extract_value(value, [_SHAPE, axis])
+            at = self.builder.add(self.builder.mul(at, size), number)
+        return self.builder.gep(self.builder.extract_value(value, _DATA), [at])
 
-    def _from_the_end(self, at: Any, array: Any) -> Any:
-        if isinstance(at, llvm.Constant) and at.constant >= 0:
-            return at
-        return fix_index(self.builder, at, self.builder.extract_value(array, [_SHAPE, 0]))
+    def _numbers(self, index: Any) -> list[Any]:
+        """An index as 64-bit numbers, one for each dimension."""
+        kinds = _axes(self.typeof(index.name))
+        value = self.loadvar(index.name)
+        is_one = len(kinds) == 1 and not isinstance(self.typeof(index.name), types.BaseTuple)
+        given = [value] if is_one else cgutils.unpack_tuple(self.builder, value, len(kinds))
+        found = []
+        for each, kind in zip(given, kinds, strict=True):
+            word = types.intp if kind.signed else types.uintp
+            found.append(self.context.cast(self.builder, each, kind, word))
+        return found
+
+    def _check(self, array: Any, index: Any) -> None:
+        """With IS_CHECKED: IndexError for an index outside the array, with function and line."""
+        kind = self.typeof(array.name)
+        if not IS_CHECKED or index is None or not isinstance(kind, types.Array):
+            return
+        numbers = self._numbers(index) if _axes(self.typeof(index.name)) else []
+        function = self.func_ir.func_id
+        name = f"{function.modname}.{function.func_qualname}, line {self.loc.line}"
+        message = f"index outside the array in {name}"
+        for axis, number in enumerate(numbers):
+            size = self.builder.extract_value(self.loadvar(array.name), [_SHAPE, axis])
+            is_outside = self.builder.icmp_unsigned(">=", number, size)
+            with self.builder.if_then(is_outside, likely=False):
+                self.context.call_conv.return_user_exc(self.builder, IndexError, (message,))
 
     def lower_getitem(self, resty: Any, expr: Any, value: Any, index: Any, signature: Any) -> Any:
+        self._check(value, index)
         if not self._is_plain(value, index):
             return super().lower_getitem(resty, expr, value, index, signature)
-        pointer = self._pointer(value, index, signature.args[1])
+        pointer = self._pointer(value, index)
         kind = self.typeof(value.name)
         found = load_item(self.context, self.builder, kind, pointer)
         return self.context.cast(self.builder, found, kind.dtype, resty)
 
     def lower_setitem(self, target_var: Any, index_var: Any, value_var: Any, signature: Any) -> Any:
+        self._check(target_var, index_var)
         if not self._is_plain(target_var, index_var) or not isinstance(
             types.unliteral(self.typeof(value_var.name)), _NUMBERS
         ):
@@ -291,7 +328,7 @@ class KernelLower(Lower):  # type: ignore[misc]
         value, given = self.loadvar(value_var.name), self.typeof(value_var.name)
         value = self.context.cast(self.builder, value, given, signature.args[2])
         value = self.context.cast(self.builder, value, signature.args[2], kind.dtype)
-        pointer = self._pointer(target_var, index_var, signature.args[1])
+        pointer = self._pointer(target_var, index_var)
         store_item(self.context, self.builder, kind, value, pointer)
         return None
 

@@ -37,6 +37,12 @@ MANIFEST = "manifest.json"
 CHOICE = "MATCHWOOD_BASELINE"
 """The variable that names the one baseline to use."""
 
+IS_CHECKED = os.environ.get("MATCHWOOD_CHECKED") == "1"
+"""Whether kernels of this process raise IndexError for an index outside an array.
+
+For tests: an index that is negative or too large otherwise reads or writes other memory.
+"""
+
 
 class Target(NamedTuple):
     """Where this process puts what it compiles, and for which baseline."""
@@ -100,12 +106,13 @@ def baseline_environment(baseline: str) -> dict[str, str]:
 
 
 @cache
-def made_with() -> tuple[str, str, str]:
+def made_with() -> tuple[str, ...]:
     """What compiled code depends on besides its source and the CPU."""
     return (
         sys.implementation.cache_tag or sys.version,
         f"numba {version('numba')}",
         f"llvmlite {version('llvmlite')}",
+        *(["checked indexes"] if IS_CHECKED else []),
     )
 
 

@@ -72,7 +72,7 @@ def _is_among(chosen, k, n, item):
 @part
 def _pick_slowly(rising, x, chosen, k, n):
     """By weight among the items that are left; x in [0, 1)."""
-    left = rising[-1]
+    left = rising[len(rising) - 1]
     for j in range(n):
         item = chosen[k, j]
         left -= rising[item] - (rising[item - 1] if item > 0 else 0.0)
@@ -98,7 +98,7 @@ def draw_distinct(key, rows, rising, chosen):
         for n in range(chosen.shape[1]):
             item = np.int64(-1)
             for c in range(_QUICK):
-                item = _first_above(rising, unit(stream, n, c) * rising[-1])
+                item = _first_above(rising, unit(stream, n, c) * rising[len(rising) - 1])
                 if not _is_among(chosen, k, n, item):
                     break
                 item = np.int64(-1)

@@ -209,7 +209,7 @@ def _key_of(plan, path, kind, value, end, data, copied, scratch):
         return np.int64(kind == TRUE), True
     scratch.bits[0] = value
     if action == AS_NUMBER:
-        return number_key(plan, table, kind, value, scratch.double[0]), True
+        return number_key(plan, table, np.int64(kind), value, scratch.double[0]), True
     if action == AS_IS:
         return value, True
     if kind == INTEGER:

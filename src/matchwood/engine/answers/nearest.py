@@ -21,6 +21,7 @@ from matchwood.engine.answers.explain import absence_or_value, explain
 from matchwood.engine.answers.near_kernels import lacking_one
 from matchwood.engine.input.fields import moment_of
 from matchwood.engine.matches import Id
+from matchwood.index.core.query_kernels import Events
 from matchwood.kernel.verify_kernels import Board
 from matchwood.lang.nodes import Expr
 
@@ -84,7 +85,7 @@ def _lacking_one(part: Part, encoded: EventBatch) -> tuple[np.ndarray, np.ndarra
     longest = int(layout.size[trees].max(initial=0)) + 1
     out = np.empty((2, n), np.int32)
     used = lacking_one(
-        layout, store.table.predicates.layout, conjunctions, trees, encoded, board,
+        layout, store.table.predicates.layout, conjunctions, trees, Events(*encoded), board,
         np.empty((2, longest), np.int32), out,
     )  # fmt: skip
     return out[0, :used], out[1, :used]

@@ -8,10 +8,19 @@ import numpy as np
 
 from matchwood.encode.expressions import ExpressionTable
 from matchwood.index.blocks.build import Structure, folds_of
-from matchwood.index.blocks.check_layout import check_blocks, check_codes, check_places
+from matchwood.index.blocks.check_layout import check_blocks
 from matchwood.index.blocks.words import Blocks, Codes, Places
 from matchwood.kernel.arrays import named, restored
-from matchwood.kernel.checks import Column, check, check_members, check_offsets, expect
+from matchwood.kernel.checks import (
+    Column,
+    begins_of,
+    check,
+    check_members,
+    check_offsets,
+    do_ascend,
+    expect,
+)
+from matchwood.kernel.interval_kernels import MIN_KEY
 
 Layout = Mapping[str, np.ndarray]
 
@@ -64,6 +73,43 @@ def structure_of(layout: Layout) -> Structure:
     )
 
 
+def check_codes(codes: Codes) -> None:
+    """Raise a FormatError unless every key has a code from 1 to n."""
+    n, dense_size = codes.n, np.diff(codes.dense_start)
+    n_cuts, n_guides = np.diff(codes.cut_start), np.diff(codes.guide_start)
+    is_dense = dense_size > 0
+    is_right = np.where(
+        is_dense,
+        (n_cuts == 0) & (n_guides == 0) & (n >= 1) & (codes.low + (dense_size - 1) >= codes.low),
+        n_cuts == n,
+    )
+    expect(is_right.all(), "code_n", "as many codes as keys that differ")
+    expect(do_ascend(codes.cut, codes.cut_start, int(MIN_KEY)), "code_cut", "cuts that ascend")
+    expect(_do_guide(codes.guide, codes.guide_start, n), "code_guide", "the way to each cut")
+    most = np.repeat(n, dense_size)
+    is_code = (codes.dense >= 1) & (codes.dense <= most)
+    expect(is_code.all(), "code_dense", "a code for each key")
+
+
+def _check_places(codes: Codes, places: Places) -> None:
+    """Raise a FormatError unless the spaces of every dimension cover all codes."""
+    first, start = places.first_code, places.guide_start
+    n_spaces = np.diff(places.dim_start)
+    expect(do_ascend(first, places.dim_start, 1), "place_first_code", "spaces of all codes")
+    needed = 2 + ((np.repeat(codes.n.astype(np.int64), 2) - 1) >> places.shift)
+    is_long = (np.diff(start) >= needed) | (n_spaces == 0)
+    expect(is_long.all(), "place_guide_start", "the way to each space")
+    expect(_do_guide(places.guide, start, n_spaces), "place_guide", "the way to each space")
+
+
+def _do_guide(guide: np.ndarray, start: np.ndarray, n: np.ndarray) -> bool:
+    """Whether every guide that is not empty leads to n places, in their order."""
+    size = np.diff(start)
+    rises = (guide[1:] >= guide[:-1]) | begins_of(start)[1:]
+    is_inside = (guide >= 0) & (guide < np.repeat(n, size))
+    return bool((size != 1).all() and rises.all() and is_inside.all())
+
+
 def check_structure(table: ExpressionTable, slots: np.ndarray, layout: Layout) -> None:
     """Raise a FormatError unless a layout holds these slots, and nothing else."""
     sizes = check(layout, _COLUMNS)
@@ -89,10 +135,10 @@ def check_structure(table: ExpressionTable, slots: np.ndarray, layout: Layout) -
     is_inside = not len(twin) or (int(twin.min()) >= 0 and int(twin.max()) < n_slots)
     expect(is_inside, "block_twin", "slots")
     codes, places, blocks = structure_of(layout)
-    expect(check_codes(codes), "code_cut", "a code for each key")
+    check_codes(codes)
     folds = folds_of(codes.n)
     expect(np.array_equal(codes.fold, folds), "code_fold", "what 8 bits need")
-    expect(check_places(codes, places), "place_first_code", "spaces of all codes")
+    _check_places(codes, places)
     seen = np.zeros(n_slots, np.bool_)
     expect(check_blocks(codes, blocks, seen), "block_word", "blocks of these expressions")
     check_members("block_word", np.flatnonzero(seen), slots, n_slots)

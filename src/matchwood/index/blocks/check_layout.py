@@ -31,69 +31,7 @@ from matchwood.index.blocks.words import (
     n_rows,
     small_gate_attr,
 )
-from matchwood.kernel.interval_kernels import MIN_KEY
 from matchwood.kernel.jit import kernel, part
-
-
-@part
-def _ascend(keys, first, end):
-    """Whether keys ascend from MIN_KEY."""
-    for i in range(first, end):
-        if (i == first) != (keys[i] == MIN_KEY) or not (i == first or keys[i - 1] < keys[i]):
-            return False
-    return True
-
-
-@part
-def _is_guide(guide, begin, stop, n):
-    """Whether a guide leads to n places, in their order."""
-    if stop - begin < 2:
-        return False
-    for i in range(begin, stop):
-        if guide[i] < 0 or guide[i] >= n or (i > begin and guide[i - 1] > guide[i]):
-            return False
-    return True
-
-
-@kernel
-def check_codes(codes):
-    """Whether every key has a code from 1 to n."""
-    for attr in range(len(codes.n)):
-        n, size = codes.n[attr], codes.dense_start[attr + 1] - codes.dense_start[attr]
-        first, end = codes.cut_start[attr], codes.cut_start[attr + 1]
-        begin, stop = codes.guide_start[attr], codes.guide_start[attr + 1]
-        if size == 0:
-            if end - first != n or not _ascend(codes.cut, first, end):
-                return False
-            if stop > begin and not _is_guide(codes.guide, begin, stop, n):
-                return False
-            continue
-        if end > first or stop > begin or n < 1 or codes.low[attr] + (size - 1) < codes.low[attr]:
-            return False
-        for i in range(codes.dense_start[attr], codes.dense_start[attr + 1]):
-            if codes.dense[i] < 1 or codes.dense[i] > n:
-                return False
-    return True
-
-
-@kernel
-def check_places(codes, places):
-    """Whether the spaces of every dimension cover all codes."""
-    for dim in range(len(places.dim_start) - 1):
-        first, end = places.dim_start[dim], places.dim_start[dim + 1]
-        begin, stop = places.guide_start[dim], places.guide_start[dim + 1]
-        if first == end:
-            continue
-        if places.first_code[first] != 1:
-            return False
-        for i in range(first + 1, end):
-            if places.first_code[i - 1] >= places.first_code[i]:
-                return False
-        if stop - begin < 2 + ((np.int64(codes.n[dim >> 1]) - 1) >> places.shift[dim]):
-            return False
-        if not _is_guide(places.guide, begin, stop, end - first):
-            return False
-    return True
 
 
 @part

@@ -62,4 +62,4 @@ def join_hits(offsets, slots, more_offsets, more_slots, joined):
             joined[at] = more_slots[i]
             at += 1
         offsets[e] = begin
-    offsets[-1] = at
+    offsets[len(offsets) - 1] = at

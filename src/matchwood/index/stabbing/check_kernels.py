@@ -1,4 +1,4 @@
-"""Kernels that check a stabbing tree of a snapshot: cuts, lists, and what waits outside."""
+"""Kernels that check a stabbing tree of a snapshot: lists, and what waits outside."""
 
 from __future__ import annotations
 
@@ -7,21 +7,7 @@ import numpy as np
 from matchwood.index.stabbing.predicate_kernels import LAST, N_PENDING, NOT_PENDING
 from matchwood.index.stabbing.segment_kernels import interval, is_aligned, span
 from matchwood.kernel.id_list_kernels import first_at_least
-from matchwood.kernel.interval_kernels import MIN_KEY
 from matchwood.kernel.jit import kernel, part
-
-
-@kernel
-def check_cuts(segments):
-    """Whether the cuts of every attribute ascend, the first being that before all keys."""
-    for attr in range(len(segments.attr_start) - 1):
-        first, end = segments.attr_start[attr], segments.attr_start[attr + 1]
-        for i in range(first, end):
-            if (i == first) != (segments.cut[i] == MIN_KEY):
-                return False
-            if i > first and segments.cut[i - 1] >= segments.cut[i]:
-                return False
-    return True
 
 
 @kernel

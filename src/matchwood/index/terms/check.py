@@ -7,10 +7,9 @@ from collections.abc import Mapping
 import numpy as np
 
 from matchwood.encode.expressions import ExpressionTable
-from matchwood.index.blocks.check import CODE_COLUMNS
-from matchwood.index.blocks.check_layout import check_codes
+from matchwood.index.blocks.check import CODE_COLUMNS, check_codes
 from matchwood.index.blocks.words import Codes
-from matchwood.index.terms.check_layout import check_steps, check_tree, see_slots
+from matchwood.index.terms.check_layout import check_steps, check_tree
 from matchwood.index.terms.words import REST, SLOTS, Structure, Terms, Tree
 from matchwood.kernel.arrays import named, restored
 from matchwood.kernel.checks import Column, check, check_members, check_offsets, expect
@@ -65,10 +64,12 @@ def check_structure(table: ExpressionTable, slots: np.ndarray, layout: Layout) -
     ):
         check_offsets(name, start, end)
     codes, tree, terms = structure_of(layout)
-    expect(check_codes(codes), "code_cut", "a code for each key")
+    check_codes(codes)
     expect(check_steps(terms.step, n_leaves), "term_step", "steps that end")
     seen = np.zeros(int(slots.max(initial=-1)) + 1, np.bool_)
-    expect(see_slots(terms.sure, seen), "term_sure", "slots")
-    expect(see_slots(terms.slot, seen), "term_slot", "slots")
+    for name, found in (("term_sure", terms.sure), ("term_slot", terms.slot)):
+        is_inside = not len(found) or (int(found.min()) >= 0 and int(found.max()) < len(seen))
+        expect(is_inside, name, "slots")
+        seen[found] = True
     check_members("term_slot", np.flatnonzero(seen), slots, len(seen))
     expect(check_tree(codes, tree, terms, seen), "tree_piece", "leaves, groups, slots of a node")

@@ -79,13 +79,3 @@ def check_steps(step, n_leaves):
         if not is_last(jump) and i + 1 == n:
             return False
     return True
-
-
-@kernel
-def see_slots(slots, seen):
-    """Note which slots there are; False when one is none."""
-    for slot in slots:
-        if slot < 0 or slot >= len(seen):
-            return False
-        seen[slot] = True
-    return True
