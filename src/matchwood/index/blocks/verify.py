@@ -1,4 +1,8 @@
-"""Kernels that test a block: rows of bits, gates, then entries; what holds is written out."""
+"""Kernels that test a block: rows of bits, gates, then entries; what holds is written out.
+
+`test_block` and `test_entries` become a part of the loops that use them: a call would pass forty
+arrays, and cost a block of 32 members as much as its test (decision 0026).
+"""
 
 from __future__ import annotations
 
