@@ -27,13 +27,14 @@ from searching import search
 FORMS = [
     {},
     {"exact": 1e6, "columns": 0.0},
+    {"exact": 0.5, "columns": 0.0, "undecided": 0.0},
     {"exact": 0.0, "columns": 0.0, "sieve": 1e6, "least": 0.0},
     {"exact": 0.0, "columns": 0.0, "sieve": 0.0, "least": 0.0},
     {"exact": 0.0, "columns": 1.0},
     {"exact": 0.0, "columns": 1.0, "ungated": 1, "gated": 3},
 ]
-"""All, exact columns, coarse columns, columns of presence, rows, rows behind gates."""
-ROWS = FORMS[4]
+"""All, exact columns, some dear ones, coarse ones, those of presence, rows, rows behind gates."""
+ROWS = FORMS[5]
 
 
 @kernel
@@ -211,7 +212,7 @@ def test_gates_of_members_tell_codes_beyond_those_of_a_cell_apart():
     slots = world.store([parse(text) for text in [*many, *some]])
     events = world.events([{"x": 1, "y": end + off} for end in ends for off in (-1, 0, 1)])
     expected = found(search(Scan.build(world.table, slots), events))
-    for form in FORMS[4:]:
+    for form in FORMS[5:]:
         index = BlockIndex.build(world.table, slots, **form)
         assert index.stats()["in_rows"] == index.stats()["records"]
         assert found(search(index, events)) == expected
@@ -268,6 +269,20 @@ def test_a_row_of_bits_answers_for_all_members_of_a_block():
     assert hits.counters[CANDIDATES] == 64
     assert hits.counters[PREDICATES] == 2
     assert found(hits) == [[i for i in range(64) if i % 8 == 7]]
+
+
+def test_more_is_paid_for_columns_where_members_would_be_left_undecided():
+    """A twentieth of the predicates are on an attribute with ten times as many codes."""
+    world = World({"x": "int", "y": "int", "z": "int"})
+    exprs = [parse(f"x = 1 AND y <= {i % 8}") for i in range(60)]
+    exprs += [parse(f"x = 1 AND y <= 7 AND z >= {i}") for i in (5, 10, 30, 35)]
+    slots = world.store([*exprs, *[parse(f"x = {i} AND z >= {i}") for i in range(2, 42)]])
+    events = world.events([{"x": 1, "y": 7, "z": 20}])
+    paid = search(BlockIndex.build(world.table, slots), events)
+    assert paid.counters[PREDICATES] == 2
+    saved = search(BlockIndex.build(world.table, slots, undecided=1.0), events)
+    assert saved.counters[PREDICATES] > 2
+    assert found(paid) == found(saved) == [[*range(7, 60, 8), 60, 61]]
 
 
 def test_an_event_that_lacks_what_members_need_tests_no_entry():

@@ -32,11 +32,14 @@ from matchwood.encode.json.walk_kernels import (
     walk_document,
 )
 from matchwood.kernel.bound import Layout
-from matchwood.kernel.jit import kernel
+from matchwood.kernel.jit import inlined, kernel, prefetch
 from matchwood.kernel.sort_kernels import sort_ids
 
 STAMP, UNKNOWN = range(2)
 N_KINDS = 8
+
+LINE, MOST_ASKED = 64, 4096
+"""Bytes of a cache line, and of a document that are asked for while the one before is read."""
 
 
 class View(NamedTuple):
@@ -94,6 +97,13 @@ OUTPUT = Layout(Documents, start="int64", attr="int32", key="int64", is_left="bo
 _view_of, _memory_of, _output_of = VIEW.reader(), MEMORY.reader(), OUTPUT.reader()
 
 
+@inlined
+def _ask_for_text(data, begin, end):
+    """Ask for the text of the document that comes next."""
+    for at in range(begin, min(end, begin + MOST_ASKED), LINE):
+        prefetch(data, at)
+
+
 @kernel
 def read_documents(bound, bound_memory, data, begin, end, first, bound_output):
     """Write the entries of documents first.., `data[begin[i]:end[i]]`; returns how many are done.
@@ -109,6 +119,8 @@ def read_documents(bound, bound_memory, data, begin, end, first, bound_output):
         n = output.start[i]
         if n + most > len(output.attr) or end[i] - begin[i] > len(tape.copied):
             return i
+        if i + 1 < len(begin):
+            _ask_for_text(data, begin[i + 1], end[i + 1])
         memory.count[STAMP] += 1
         stamp = memory.count[STAMP]
         walk.used[ENTRIES] = walk.used[COPIED_BYTES] = 0

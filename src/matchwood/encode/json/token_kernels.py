@@ -125,9 +125,9 @@ def plain_end(data, at, end):
     """
     while at < end and at + 16 <= len(data):
         n = first_special(data, at)
-        at += n
         if n < 16:
-            return min(np.int64(at), np.int64(end))
+            return min(np.int64(at + n), np.int64(end))
+        at += 16  # not n: the next bytes are read before it is known
     while at < end and (
         byte_at(data, at) != QUOTE
         and byte_at(data, at) != BACKSLASH

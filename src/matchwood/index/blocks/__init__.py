@@ -25,7 +25,8 @@ Source.  Spaces and access predicates: PS-Tree, sections 3.3, 4 and 5 (`index/ps
 Differs. No lower and upper bounds in columns: sets (IN, <>, NOT IN) would need several of them, a
          row of bits has any set at the same cost and needs no comparison.  Its price is memory in
          proportion to the codes of an attribute; so an attribute has an exact column only if that
-         takes at most `exact` times the words of the cells it replaces, a coarse one (several codes
+         takes at most `exact` times the words of the cells it replaces (in blocks where more than
+         `undecided` of the cells would remain, up to four times that), a coarse one (several codes
          a row; presence alone, at the end) as a sieve, or none.
          Immutable: changes go through `StaticFrame`, which builds all blocks anew.
          It does not learn from events: access predicates are chosen by constants and by how often

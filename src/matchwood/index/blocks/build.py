@@ -278,8 +278,9 @@ def _plan(division: Division, n: int) -> Plan:
 
 def _shares(config: Any) -> Shares:
     return Shares(
-        config.exact, config.sieve, config.least, config.columns, config.ungated, config.gated
-    )
+        config.exact, config.undecided, config.sieve, config.least, config.columns,
+        config.ungated, config.gated,
+    )  # fmt: skip
 
 
 def _clusters(members: Members, dim_start: np.ndarray) -> Clusters:

@@ -50,7 +50,9 @@ class Config(IndexConfig):
     max_records   spaces that a subscription is listed in
     exact         words of an exact column for a word of cells that it replaces; more columns are
                   faster and take more memory
-    sieve         the same of a coarse column
+    undecided     share of a block's predicates above which up to four times `exact` is paid, so
+                  that few members have predicates beside their columns
+    sieve         the same as `exact` of a coarse column
     least         share of a block's members that a coarse column needs
     columns       share of the predicates that exact columns must decide, else the block has rows
     ungated       members up to which a space is not divided by a second predicate
@@ -63,6 +65,7 @@ class Config(IndexConfig):
     max_points: int = 2**20
     max_records: int = 8
     exact: float = 4.0
+    undecided: float = 0.02
     sieve: float = 0.5
     least: float = 0.02
     columns: float = 0.5
@@ -75,6 +78,7 @@ class Config(IndexConfig):
         self._expect_integer("max_points", 0, 2**24)
         self._expect_integer("max_records", 1)
         self._expect_number("exact", 0.0, 1e6)
+        self._expect_number("undecided", 0.0, 1.0)
         self._expect_number("sieve", 0.0, 1e6)
         self._expect_number("least", 0.0, 1.0)
         self._expect_number("columns", 0.0, 1.0)

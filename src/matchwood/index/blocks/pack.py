@@ -37,6 +37,9 @@ from matchwood.index.blocks.words import (
 from matchwood.kernel.jit import kernel, part, prefetch
 
 NO_COLUMN = -1
+MOST_PAID = 4.0
+"""Times `exact` that are paid for a column where too many cells would be undecided."""
+
 MOST_COLUMNS = 2**16 - 1
 MOST_SORTED = 1024
 """Columns up to which those that exclude most come first."""
@@ -72,7 +75,8 @@ class Shares(NamedTuple):
     """Settings, as kernels take them."""
 
     exact: float  # rows of an exact column, in words for a word of cells
-    sieve: float  # the same of a coarse column
+    undecided: float  # share of the cells above which more is paid for exact columns
+    sieve: float  # the same as `exact` of a coarse column
     least: float  # share of the members that a coarse column needs
     columns: float  # share of the cells that exact columns must replace in a column block
     ungated: int  # members of a space that is not divided
@@ -150,28 +154,45 @@ def gather(expressions, coded, members, first, end, plan):
 
 
 @part
-def _is_exact(codes, attr, n_words, plan, shares):
+def _is_exact(codes, attr, n_words, plan, exact):
     """Whether a column for every code of an attribute is worth its memory."""
-    return n_rows(codes.n[attr], 0) * n_words <= shares.exact * plan.cells[attr]
+    return n_rows(codes.n[attr], 0) * n_words <= exact * plan.cells[attr]
+
+
+@part
+def _count_decided(codes, n_attrs, n_words, plan, exact):
+    """Words of the cells that exact columns replace, and of all cells."""
+    decided, cells = np.int64(0), np.int64(0)
+    for i in range(n_attrs):
+        attr = plan.attr[i]
+        cells += plan.cells[attr]
+        if _is_exact(codes, attr, n_words, plan, exact):
+            decided += plan.cells[attr]
+    return decided, cells
 
 
 @part
 def is_for_columns(codes, n_attrs, n_words, plan, shares):
     """Whether exact columns decide about most predicates of the members."""
-    exact, cells = np.int64(0), np.int64(0)
-    for i in range(n_attrs):
-        attr = plan.attr[i]
-        cells += plan.cells[attr]
-        if _is_exact(codes, attr, n_words, plan, shares):
-            exact += plan.cells[attr]
-    return exact >= shares.columns * cells and cells > 0
+    decided, cells = _count_decided(codes, n_attrs, n_words, plan, shares.exact)
+    return decided >= shares.columns * cells and cells > 0
+
+
+@part
+def _price_of(codes, n_attrs, n_words, plan, shares):
+    """What is paid for an exact column: more where too many cells would be left undecided."""
+    exact = shares.exact
+    while exact < MOST_PAID * shares.exact:
+        decided, cells = _count_decided(codes, n_attrs, n_words, plan, exact)
+        if cells - decided <= shares.undecided * cells:
+            break
+        exact *= 2.0
+    return exact
 
 
 @part
 def _shift_for(codes, attr, n_words, n_members, plan, shares):
-    """The shift of the column that an attribute gets, or NO_COLUMN."""
-    if _is_exact(codes, attr, n_words, plan, shares):
-        return np.int64(0)
+    """The shift of the column that an attribute gets, or NO_COLUMN; not of an exact one."""
     if plan.count[attr] < 2 or plan.count[attr] < shares.least * n_members:
         return np.int64(NO_COLUMN)
     shift, n_codes = np.int64(1), np.int64(codes.n[attr])
@@ -188,10 +209,13 @@ def _choose_columns(codes, n_attrs, n_members, plan, shares):
     n_words = (n_members + 63) >> 6
     has_columns = is_for_columns(codes, n_attrs, n_words, plan, shares)
     n_columns, rows, cells = np.int64(0), np.int64(0), np.int64(0)
+    exact = _price_of(codes, n_attrs, n_words, plan, shares)
     for i in range(n_attrs):
         attr, shift = plan.attr[i], np.int64(NO_COLUMN)
         if has_columns and n_columns < MOST_COLUMNS:
-            shift = _shift_for(codes, attr, n_words, n_members, plan, shares)
+            shift = np.int64(0)
+            if not _is_exact(codes, attr, n_words, plan, exact):
+                shift = _shift_for(codes, attr, n_words, n_members, plan, shares)
         plan.shift[attr] = shift
         if shift != 0:
             cells += plan.cells[attr]

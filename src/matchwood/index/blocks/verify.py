@@ -1,4 +1,8 @@
-"""Kernels that test a block: rows of bits, gates, then entries; what holds is written out."""
+"""Kernels that test a block: rows of bits, gates, then entries; what holds is written out.
+
+`test_block` and `test_entries` become a part of the loops that use them: a call would pass forty
+arrays, and cost a block of 32 members as much as its test (decision 0026).
+"""
 
 from __future__ import annotations
 
@@ -30,7 +34,7 @@ from matchwood.index.blocks.words import (
     items_of,
     members_of,
 )
-from matchwood.kernel.jit import bits_set, either, lowest_bit, part, prefetch
+from matchwood.kernel.jit import bits_set, either, inlined, lowest_bit, part, prefetch
 from matchwood.kernel.verify_kernels import CANDIDATES, NODES, PREDICATES
 
 FEW = 12
@@ -207,7 +211,7 @@ def _test_rows(blocks, at, n_members, ahead, scratch, n_pending):
     return np.int64(n)
 
 
-@part
+@inlined
 def test_block(blocks, at, ahead, scratch, out, n, n_pending):
     """Append the slots of a block that hold to `out`, defer those that have entries.
 
@@ -282,7 +286,7 @@ def _ask_for_entry(word, at):
     prefetch(word, at + 7)
 
 
-@part
+@inlined
 def test_entries(blocks, scratch, n_pending, out, n):
     """Append the deferred members whose cells hold; returns the end of `out`, or FULL.
 
