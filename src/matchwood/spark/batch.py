@@ -9,10 +9,10 @@ events ────────────────────────�
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import datetime
-from functools import partial
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 from matchwood.encode.schema import Schema
@@ -25,7 +25,7 @@ from matchwood.spark.computed_columns import NO_COLUMNS, with_computed
 from matchwood.spark.errors import ERROR_FIELDS, ERROR_STRUCT, IS_MATCHED
 from matchwood.spark.event_files import EventFiles, open_events
 from matchwood.spark.executors import parallelism
-from matchwood.spark.fingerprints import column_of
+from matchwood.spark.fingerprints import quoted
 from matchwood.spark.index import locate
 from matchwood.spark.indexes import Built, build_index, open_index, used_columns
 from matchwood.spark.session import active_session
@@ -56,19 +56,26 @@ class Matched:
     """
 
     matches: DataFrame
-    errors: DataFrame
     rows: DataFrame
     index: Built
+    bad: Callable[[], DataFrame] = field(repr=False)
+    """Plans the error rows of events."""
     pairs: bool = False
+
+    @cached_property
+    def errors(self) -> DataFrame:
+        """What was left out, and why; planned when it is first asked for."""
+        return _with_refused(self.bad().select("error.*"), self.index)
 
     def persist(self) -> Matched:
         """The same result from one pass over the events, kept by Spark; call `unpersist` at the
         end.
         """
         rows = self.rows.persist()
-        bad = rows.where("error IS NOT NULL").select("error.*")
-        errors = _with_refused(bad, self.index)
-        return replace(self, rows=rows, matches=_matches(rows, self.pairs), errors=errors)
+        return replace(
+            self, rows=rows, matches=_matches(rows, self.pairs),
+            bad=lambda: rows.where("error IS NOT NULL"),
+        )  # fmt: skip
 
     def unpersist(self) -> None:
         """Forget what `persist` kept."""
@@ -157,18 +164,16 @@ def match(
         tuple(source.columns), choice, tuple(keep), computed,
     )  # fmt: skip
     rows = _run(source, job)
-    bad = _run(source, replace(job, encode_only=True, profile=None, keep=())).select("error.*")
-    return Matched(_matches(rows, pairs), _with_refused(bad, built), rows, built, pairs)
+    bad = partial(_run, source, replace(job, encode_only=True, profile=None, keep=()))
+    return Matched(_matches(rows, pairs), rows, built, bad, pairs)
 
 
 def _matches(rows: DataFrame, pairs: bool) -> DataFrame:
-    from pyspark.sql import functions as f
-
     good = rows.where(IS_MATCHED).drop("error")
     if not pairs:
         return good
-    others = [column_of(name) for name in good.columns if name != "subscription_ids"]
-    return good.select(*others, f.explode("subscription_ids").alias("subscription_id"))
+    others = [quoted(name) for name in good.columns if name != "subscription_ids"]
+    return good.selectExpr(*others, "explode(subscription_ids) AS subscription_id")
 
 
 def _with_refused(bad: DataFrame, built: Built) -> DataFrame:
@@ -180,7 +185,7 @@ def _with_refused(bad: DataFrame, built: Built) -> DataFrame:
 def _select(events: DataFrame | EventFiles, names: Sequence[str]) -> DataFrame | EventFiles:
     if isinstance(events, EventFiles):
         return events.only(names)
-    return events.select(*[column_of(name) for name in events.columns if name in names])
+    return events.selectExpr(*[quoted(name) for name in events.columns if name in names])
 
 
 def _spread(events: DataFrame | EventFiles) -> DataFrame | EventFiles:
