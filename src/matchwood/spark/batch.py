@@ -9,6 +9,7 @@ events ────────────────────────�
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -35,10 +36,12 @@ from matchwood.spark.worker import MatchJob, match_batches
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
-    from pyspark.sql.types import StructType
+    from pyspark.sql.types import StructField, StructType
 
 _OUT = ("event_id", "subscription_ids", "subscription_id", "error")
 """Columns of results."""
+_MONTHS = re.compile(r"\binterval (year|month)\b")
+"""In the name of a type whose values Python's Arrow has no arrays for."""
 
 
 @dataclass(frozen=True)
@@ -149,7 +152,7 @@ def match(
     choice = plan_choice(columns, built.attributes, limit)
     found = find_shape(columns, shape, (event_id, *choice.others))
     check_filter(choice, columns, found, built.tests_filter)
-    check_kept(keep, source.columns)
+    check_kept(keep, source.schema)
     check_once(source.columns)
     computed = NO_COLUMNS
     if found == "wide":  # no other column has to leave the JVM, or can keep a job from running
@@ -185,7 +188,15 @@ def _with_refused(bad: DataFrame, built: Built) -> DataFrame:
 def _select(events: DataFrame | EventFiles, names: Sequence[str]) -> DataFrame | EventFiles:
     if isinstance(events, EventFiles):
         return events.only(names)
-    return events.selectExpr(*[quoted(name) for name in events.columns if name in names])
+    return events.selectExpr(*[_carried(each) for each in events.schema if each.name in names])
+
+
+def _carried(field: StructField) -> str:
+    """A column in SQL, as it can be sent to Python: of an interval of months, its presence."""
+    name = quoted(field.name)
+    if _MONTHS.match(field.dataType.simpleString()):
+        return f"CASE WHEN {name} IS NOT NULL THEN 0 END AS {name}"
+    return name
 
 
 def _spread(events: DataFrame | EventFiles) -> DataFrame | EventFiles:
@@ -200,16 +211,23 @@ def _spread(events: DataFrame | EventFiles) -> DataFrame | EventFiles:
     return events.repartition(n) if 0 < n_files < n else events
 
 
-def check_kept(keep: Sequence[str], columns: Sequence[str]) -> None:
+def check_kept(keep: Sequence[str], events: StructType) -> None:
     """Refuse columns that cannot be kept."""
     if isinstance(keep, str):
         raise EventError(f"expected a list of columns to keep, found the text {keep!r}")
+    columns = events.names
     missing = [name for name in keep if name not in columns]
     if missing:
         raise EventError(
             f"expected columns of the events to keep, found {missing[0]!r}, which is none of "
             f"{', '.join(columns[:20])}"
         )
+    for name in keep:
+        if _MONTHS.search(kind := events[name].dataType.simpleString()):
+            raise EventError(
+                f"expected columns to keep that Python's Arrow has arrays for, found {name!r}, "
+                f"{kind}: cast it to a number or a string before"
+            )
     reserved = [name for name in keep if name.lower() in _OUT]
     if reserved or len({name.lower() for name in keep}) < len(keep):
         raise EventError(

@@ -29,6 +29,7 @@ from matchwood.engine.matcher import Matcher
 from matchwood.lang.functions.evaluate import PATH
 from matchwood.lang.functions.total import Column, needs_ascii, sql_of
 from matchwood.spark.fingerprints import quoted
+from matchwood.spark.shapes import with_readable_types
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -66,6 +67,7 @@ class Columns:
 
     def read(self, batch: pa.RecordBatch) -> Any:
         """A batch of wide events with these columns, for `Matcher.encode`."""
+        batch = with_readable_types(batch)
         by_column = dict(self.attributes)
         others = [name for name in batch.schema.names if name not in (*by_column, _IN_DOUBT)]
         given = {attribute: batch.column(name) for name, attribute in by_column.items()}
