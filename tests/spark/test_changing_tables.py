@@ -106,3 +106,31 @@ def test_digests_of_parts_add_up_to_that_of_the_table(spark) -> None:
     assert both.total() == digests(table).total() == digest(table)
     assert not len(both.differing(digests(table)))
     assert digests(table.limit(0)).total() == Digest()
+
+
+INSIDE = ["q", "item_0"], {"b": 1, "a": None}, ([{"a`b": [1, None]}],)
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        (["q", None], INSIDE[1], INSIDE[2]),
+        (None, INSIDE[1], INSIDE[2]),
+        (INSIDE[0], {"b": 2}, INSIDE[2]),
+        (INSIDE[0], INSIDE[1], ([{"a`b": [None, 1]}],)),
+        (INSIDE[0], INSIDE[1], ([{"a`b": None}],)),
+        (INSIDE[0], INSIDE[1], (None,)),
+    ],
+    ids=["null in an array", "no array", "another value", "order", "null inside", "no struct"],
+)
+def test_digests_see_what_is_inside_of_columns_of_any_name(spark, other) -> None:
+    kinds = (
+        "id INT, `values` ARRAY<STRING>, `each` MAP<STRING, INT>, "
+        "`item_0.x``y` STRUCT<v: ARRAY<STRUCT<`a``b`: ARRAY<INT>>>>"
+    )
+    first, second = (spark.createDataFrame([(1, *each)], kinds) for each in (INSIDE, other))
+    assert digests(first).differing(digests(second)).tolist() != []
+    marked = with_buckets(first).toArrow().combine_chunks()
+    assert digests(first).total() == digests_of(marked).total() == digest(first)
+    same = spark.createDataFrame([(1, INSIDE[0], {"b": 1}, INSIDE[2])], kinds)
+    assert not len(digests(first).differing(digests(same))), "a null in a map is an absent entry"

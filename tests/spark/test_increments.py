@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import random
+import time
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import numpy as np
 import pyarrow as pa
@@ -17,7 +19,7 @@ from matchwood.engine.matcher import Matcher
 from matchwood.engine.segments import background
 from matchwood.engine.snapshots.versions import Neighbours, load_version, near, save_version
 from matchwood.engine.stores.subscriptions import Subscriptions
-from matchwood.spark import Index, increments, indexes, match, segment_build
+from matchwood.spark import Index, fingerprints, increments, indexes, match, segment_build
 from matchwood.spark.build_tasks import add_rows
 from matchwood.spark.increments import numbers_between
 from matchwood.spark.row_files import MOST_FILES
@@ -248,3 +250,43 @@ def test_old_versions_and_files_of_rows_are_removed(spark, tmp_path: Path, monke
     files = list((tmp_path / built[-1].name / "rows").iterdir())
     assert len(files) <= 4
     assert mw.Matcher.load(built[-1].folder).ids() == list(range(200))
+
+
+def test_a_change_is_two_jobs_without_a_shuffle(spark, tmp_path: Path, monkeypatch) -> None:
+    """The digests, and the rows of the buckets that differ; an unchanged table is the first job."""
+    monkeypatch.setattr(fingerprints, "MOST_TASKS", 3)
+    model = {n: (text(n), 5) for n in range(300)}
+    found = []
+    for turn in range(3):
+        model[50] = ("b = 7", turn // 2)
+        file = str(tmp_path / f"rules-{turn}")
+        table(spark, model).repartition(5).write.parquet(file)
+        rules = spark.read.parquet(file).union(spark.read.parquet(file).where("id < 0"))
+        n_tasks = rules.rdd.getNumPartitions()
+        before = jobs(spark)
+        built = indexes.build_index(rules, snapshots=str(tmp_path / "kept"))
+        new = sorted(jobs(spark) - before)
+        found.append((built.reused, [stages(spark, job) for job in new]))
+    assert n_tasks > 3
+    assert found[1] == (True, [[3]]), "each task sends digests to the driver"
+    assert found[2] == (False, [[3], [n_tasks]])
+
+
+def jobs(spark) -> set[int]:
+    """The jobs that there were, of no group."""
+    context, group = spark.sparkContext, uuid4().hex
+    context.setJobGroup(group, "the last one: what was before it is known when it is")
+    spark.range(1).toArrow()
+    context.setLocalProperty("spark.jobGroup.id", None)
+    tracker = context.statusTracker()
+    while not tracker.getJobIdsForGroup(group):
+        time.sleep(0.01)
+    return set(tracker.getJobIdsForGroup())
+
+
+def stages(spark, job: int) -> list[int]:
+    """How many tasks each stage of a job has, in order."""
+    tracker = spark.sparkContext.statusTracker()
+    return [
+        tracker.getStageInfo(each).numTasks for each in sorted(tracker.getJobInfo(job).stageIds)
+    ]

@@ -145,3 +145,28 @@ def test_a_result_that_is_kept_reads_events_once(spark, tmp_path: Path) -> None:
     ]  # fmt: skip
     assert len(list(read.iterdir())) == 1
     found.unpersist()
+
+
+MONTHS = """
+SELECT id AS event_id, CAST(id AS INT) AS n,
+       IF(id = 1, NULL, make_ym_interval(CAST(id AS INT))) AS age,
+       named_struct('city', 'Ulm', 'since', IF(id = 2, NULL, make_ym_interval(1))) AS user,
+       map('a', make_ym_interval(2)) AS others, array(make_ym_interval(3)) AS more
+FROM range(4)
+"""
+
+
+def test_intervals_of_months_beside_what_is_tested_keep_no_job_from_running(spark) -> None:
+    """Python's Arrow has a type for them and no array: reading one was a KeyError."""
+    texts = ["n >= 2", "user.city = 'Ulm'", "age IS NULL", "user.since IS NOT NULL", "age > 1"]
+    texts += ["more IS NOT NULL AND others IS NOT NULL", "abs(n) = 3"]
+    events = spark.sql(MONTHS)
+    rules = spark.createDataFrame(list(enumerate(texts)), "id BIGINT, expr STRING")
+    index = Index.build(rules, events)
+    assert [row.id for row in index.errors.collect()] == ["4"]
+    expected = {0: [1, 3, 5], 1: [1, 2, 3, 5], 2: [0, 1, 5], 3: [0, 1, 3, 5, 6]}
+    found = events.withColumn("found", index.match(struct("*"))).select("event_id", "found")
+    assert {row.event_id: row.found.subscription_ids for row in found.collect()} == expected
+    assert lists(match(events, rules).matches) == expected
+    with pytest.raises(mw.EventError, match="found 'age', interval year to month: cast it"):
+        match(events, rules, keep=["age"])

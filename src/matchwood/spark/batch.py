@@ -9,10 +9,11 @@ events ────────────────────────�
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import datetime
-from functools import partial
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 from matchwood.encode.schema import Schema
@@ -25,7 +26,7 @@ from matchwood.spark.computed_columns import NO_COLUMNS, with_computed
 from matchwood.spark.errors import ERROR_FIELDS, ERROR_STRUCT, IS_MATCHED
 from matchwood.spark.event_files import EventFiles, open_events
 from matchwood.spark.executors import parallelism
-from matchwood.spark.fingerprints import column_of
+from matchwood.spark.fingerprints import quoted
 from matchwood.spark.index import locate
 from matchwood.spark.indexes import Built, build_index, open_index, used_columns
 from matchwood.spark.session import active_session
@@ -35,10 +36,12 @@ from matchwood.spark.worker import MatchJob, match_batches
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
-    from pyspark.sql.types import StructType
+    from pyspark.sql.types import StructField, StructType
 
 _OUT = ("event_id", "subscription_ids", "subscription_id", "error")
 """Columns of results."""
+_MONTHS = re.compile(r"\binterval (year|month)\b")
+"""In the name of a type whose values Python's Arrow has no arrays for."""
 
 
 @dataclass(frozen=True)
@@ -56,19 +59,26 @@ class Matched:
     """
 
     matches: DataFrame
-    errors: DataFrame
     rows: DataFrame
     index: Built
+    bad: Callable[[], DataFrame] = field(repr=False)
+    """Plans the error rows of events."""
     pairs: bool = False
+
+    @cached_property
+    def errors(self) -> DataFrame:
+        """What was left out, and why; planned when it is first asked for."""
+        return _with_refused(self.bad().select("error.*"), self.index)
 
     def persist(self) -> Matched:
         """The same result from one pass over the events, kept by Spark; call `unpersist` at the
         end.
         """
         rows = self.rows.persist()
-        bad = rows.where("error IS NOT NULL").select("error.*")
-        errors = _with_refused(bad, self.index)
-        return replace(self, rows=rows, matches=_matches(rows, self.pairs), errors=errors)
+        return replace(
+            self, rows=rows, matches=_matches(rows, self.pairs),
+            bad=lambda: rows.where("error IS NOT NULL"),
+        )  # fmt: skip
 
     def unpersist(self) -> None:
         """Forget what `persist` kept."""
@@ -142,7 +152,7 @@ def match(
     choice = plan_choice(columns, built.attributes, limit)
     found = find_shape(columns, shape, (event_id, *choice.others))
     check_filter(choice, columns, found, built.tests_filter)
-    check_kept(keep, source.columns)
+    check_kept(keep, source.schema)
     check_once(source.columns)
     computed = NO_COLUMNS
     if found == "wide":  # no other column has to leave the JVM, or can keep a job from running
@@ -157,18 +167,16 @@ def match(
         tuple(source.columns), choice, tuple(keep), computed,
     )  # fmt: skip
     rows = _run(source, job)
-    bad = _run(source, replace(job, encode_only=True, profile=None, keep=())).select("error.*")
-    return Matched(_matches(rows, pairs), _with_refused(bad, built), rows, built, pairs)
+    bad = partial(_run, source, replace(job, encode_only=True, profile=None, keep=()))
+    return Matched(_matches(rows, pairs), rows, built, bad, pairs)
 
 
 def _matches(rows: DataFrame, pairs: bool) -> DataFrame:
-    from pyspark.sql import functions as f
-
     good = rows.where(IS_MATCHED).drop("error")
     if not pairs:
         return good
-    others = [column_of(name) for name in good.columns if name != "subscription_ids"]
-    return good.select(*others, f.explode("subscription_ids").alias("subscription_id"))
+    others = [quoted(name) for name in good.columns if name != "subscription_ids"]
+    return good.selectExpr(*others, "explode(subscription_ids) AS subscription_id")
 
 
 def _with_refused(bad: DataFrame, built: Built) -> DataFrame:
@@ -180,7 +188,15 @@ def _with_refused(bad: DataFrame, built: Built) -> DataFrame:
 def _select(events: DataFrame | EventFiles, names: Sequence[str]) -> DataFrame | EventFiles:
     if isinstance(events, EventFiles):
         return events.only(names)
-    return events.select(*[column_of(name) for name in events.columns if name in names])
+    return events.selectExpr(*[_carried(each) for each in events.schema if each.name in names])
+
+
+def _carried(field: StructField) -> str:
+    """A column in SQL, as it can be sent to Python: of an interval of months, its presence."""
+    name = quoted(field.name)
+    if _MONTHS.match(field.dataType.simpleString()):
+        return f"CASE WHEN {name} IS NOT NULL THEN 0 END AS {name}"
+    return name
 
 
 def _spread(events: DataFrame | EventFiles) -> DataFrame | EventFiles:
@@ -195,16 +211,23 @@ def _spread(events: DataFrame | EventFiles) -> DataFrame | EventFiles:
     return events.repartition(n) if 0 < n_files < n else events
 
 
-def check_kept(keep: Sequence[str], columns: Sequence[str]) -> None:
+def check_kept(keep: Sequence[str], events: StructType) -> None:
     """Refuse columns that cannot be kept."""
     if isinstance(keep, str):
         raise EventError(f"expected a list of columns to keep, found the text {keep!r}")
+    columns = events.names
     missing = [name for name in keep if name not in columns]
     if missing:
         raise EventError(
             f"expected columns of the events to keep, found {missing[0]!r}, which is none of "
             f"{', '.join(columns[:20])}"
         )
+    for name in keep:
+        if _MONTHS.search(kind := events[name].dataType.simpleString()):
+            raise EventError(
+                f"expected columns to keep that Python's Arrow has arrays for, found {name!r}, "
+                f"{kind}: cast it to a number or a string before"
+            )
     reserved = [name for name in keep if name.lower() in _OUT]
     if reserved or len({name.lower() for name in keep}) < len(keep):
         raise EventError(

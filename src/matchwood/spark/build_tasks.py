@@ -30,7 +30,7 @@ from matchwood.engine.segments import tiers
 from matchwood.engine.snapshots.versions import save_version
 from matchwood.spark.columns import error_table
 from matchwood.spark.errors import error_row
-from matchwood.spark.fingerprints import MARKS, Digests, digests_of
+from matchwood.spark.fingerprints import MARKS, NO_DIGESTS, digests_of
 from matchwood.spark.row_files import write_rows
 from matchwood.spark.unknown_names import Names, without_unknown
 from matchwood.spark.worker import parse_rows
@@ -70,7 +70,7 @@ def build_batches(job: BuildJob, batches: Iterator[pa.RecordBatch]) -> Iterator[
     if not rows and task:
         return
     made = Path(tempfile.mkdtemp(prefix=".segment-", dir=job.folder))
-    digests = Digests(np.zeros(0, np.int64), np.zeros((0, 7), np.int64))
+    digests = NO_DIGESTS
     matcher, refused = job.matcher(), []
     if rows:
         table = pa.Table.from_batches(rows)
@@ -81,7 +81,7 @@ def build_batches(job: BuildJob, batches: Iterator[pa.RecordBatch]) -> Iterator[
     save_version(matcher, made / "snapshot")
     write_refused(made / "refused.arrow", error_table(refused))
     count = len(matcher)
-    digest = np.column_stack([digests.bucket, digests.values]).astype(np.int64).tobytes()
+    digest = digests.to_bytes()
     if job.folder is not None:
         yield _row(task, count, digest, made.name, b"")
         return

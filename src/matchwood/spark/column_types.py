@@ -3,11 +3,13 @@
     boolean                         bool         tinyint smallint int bigint    int
     float double                    float        decimal                        number
     string char varchar             string       timestamp timestamp_ntz        timestamp
-    date                            date         array map binary ...           presence alone
+    date                            date         array map binary collated ...  presence alone
 
 Why.     Types that are learned from subscriptions depend on the one with the lowest id: if its
          constant is of another type than the column, every event is bad.  With the types of columns
          a subscription that does not fit is refused, and no other is affected.
+Texts.   `=` of a string with a collation, such as UTF8_LCASE, is not that of its bytes, which is
+         ours: it can be tested for presence and not be compared.
 Names.   Fields of structs have dotted names, as events are encoded; the struct itself, as every
          column of a type that is not ours, can be tested for presence and not be compared.
 Shapes.  In maps, arrays and JSON no column says what an attribute is: there types are learned.
@@ -23,6 +25,7 @@ import pyarrow as pa
 from matchwood.errors import EventError
 from matchwood.lang.names import CONTEXT, is_context
 from matchwood.spark.shapes import ATTRIBUTES
+from matchwood.spark.unknown_names import is_collated
 
 if TYPE_CHECKING:
     from pyspark.sql.types import DataType, StructType
@@ -102,4 +105,5 @@ def _flat(name: str, kind: DataType) -> Iterator[tuple[str, str]]:
         for field in kind:
             yield from _flat(f"{name}.{field.name}", field.dataType)
     elif not isinstance(kind, NullType):  # no event has a value: any comparison is unknown
-        yield name, _TYPES.get(kind.typeName(), kind.simpleString())
+        plain = None if is_collated(kind) else _TYPES.get(kind.typeName())
+        yield name, plain or kind.simpleString()

@@ -26,7 +26,7 @@ import pyarrow as pa
 from matchwood.engine.input.fields import declared_types
 from matchwood.errors import MatchwoodError, SubscriptionError
 from matchwood.spark.errors import ERROR_TYPE, error_row
-from matchwood.spark.fingerprints import MARKS, entries, hashed_parts
+from matchwood.spark.fingerprints import HASH, MARKS, entries, hashed_parts, quoted
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -186,7 +186,7 @@ def in_order(table: DataFrame) -> list[Column]:
     from pyspark.sql.types import MapType
 
     return [
-        entries(f.col(name)) if isinstance(table.schema[name].dataType, MapType) else f.col(name)
+        f.expr(entries(name) if isinstance(table.schema[name].dataType, MapType) else quoted(name))
         for name in order_names(table)
     ]
 
@@ -206,8 +206,8 @@ def _agreeing(table: DataFrame) -> tuple[DataFrame, list[dict[str, Any]]]:
     repeated = [name for name in OPTIONAL if name in table.columns]
     if "attribute" not in table.columns or not repeated:
         return table, []
-    said = table.where("id IS NOT NULL").select(
-        "id", f.xxhash64(*hashed_parts(table, repeated)).alias("said")
+    said = table.where("id IS NOT NULL").selectExpr(
+        "id", f"{HASH}({', '.join(hashed_parts(table, repeated))}) AS said"
     )
     differ = said.groupBy("id").agg(f.min("said").alias("a"), f.max("said").alias("b"))
     found = differ.where("a <> b").select("id").toArrow().combine_chunks()  # see `both`

@@ -28,6 +28,8 @@ from matchwood.encode.grouping import group_tests
 from matchwood.engine.matcher import Matcher
 from matchwood.lang.functions.evaluate import PATH
 from matchwood.lang.functions.total import Column, needs_ascii, sql_of
+from matchwood.spark.fingerprints import quoted
+from matchwood.spark.shapes import with_readable_types
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -65,6 +67,7 @@ class Columns:
 
     def read(self, batch: pa.RecordBatch) -> Any:
         """A batch of wide events with these columns, for `Matcher.encode`."""
+        batch = with_readable_types(batch)
         by_column = dict(self.attributes)
         others = [name for name in batch.schema.names if name not in (*by_column, _IN_DOUBT)]
         given = {attribute: batch.column(name) for name, attribute in by_column.items()}
@@ -110,11 +113,13 @@ def with_computed(
 
     others  columns that are needed whatever subscriptions test
     """
-    columns = _columns(events.sparkSession, events.schema)
     formulas = _Formulas()
-    if columns:
-        matcher.encode(formulas)
-    texts = {name: sql_of(tree, columns) for name, tree in formulas.trees.items()}
+    matcher.encode(formulas)
+    if not formulas.trees:  # reading the session's settings takes as long as a small job
+        return events, NO_COLUMNS
+    columns = _columns(events.sparkSession, events.schema)
+    trees = formulas.trees if columns else {}
+    texts = {name: sql_of(tree, columns) for name, tree in trees.items()}
     found = {name: text for name, text in texts.items() if text is not None}
     if not 0 < len(found) <= MOST_COLUMNS:
         return events, NO_COLUMNS
@@ -150,8 +155,8 @@ def _selected(
     made = {f"{_PREFIX}{n}": attribute for n, attribute in enumerate(texts)}
     chosen: list[Any] = []
     for name in events.columns:
-        quoted = _quoted(name)
-        column = f.expr(f"CASE WHEN {doubt} THEN {quoted} END") if name in spared else f.col(quoted)
+        sql = quoted(name)
+        column = f.expr(f"CASE WHEN {doubt} THEN {sql} END") if name in spared else f.col(sql)
         chosen.append(column.alias(name))
     chosen += [f.expr(texts[attribute]).alias(name) for name, attribute in made.items()]
     chosen.append(f.expr(doubt).alias(_IN_DOUBT))
@@ -176,7 +181,7 @@ def _columns(spark: SparkSession, schema: StructType) -> dict[str, Column]:
     for each in schema:
         kind = _type(each.dataType)
         if kind is not None and "." not in each.name and (is_utc or kind != "timestamp"):
-            sql = _quoted(each.name)
+            sql = quoted(each.name)
             is_wider = each.dataType.typeName() in ("byte", "short", "integer", "float")
             found[each.name] = Column(f"CAST({sql} AS {kind})" if is_wider else sql, kind)
     return found
@@ -195,7 +200,3 @@ def _type(kind: DataType) -> str | None:
     if kind.simpleString() == "string":  # without a collation
         return "string"
     return _TYPES.get(kind.typeName())
-
-
-def _quoted(name: str) -> str:
-    return "`" + name.replace("`", "``") + "`"

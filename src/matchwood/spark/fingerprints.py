@@ -17,7 +17,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from functools import reduce
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -34,6 +35,8 @@ HASHES = ("matchwood_hash_1", "matchwood_hash_2")
 BUCKET = "matchwood_bucket"
 MARKS = (*HASHES, BUCKET)
 """Columns that `with_buckets` adds."""
+
+HASH = "xxhash64"
 
 N_BUCKETS = 4096
 """A change of one row in a million makes about 250 rows to be read again."""
@@ -68,6 +71,20 @@ class Digests(NamedTuple):
     """int64[k], ascending."""
     values: np.ndarray
     """int64[k, 7], the fields of `Digest`."""
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> Digests:
+        """What `to_bytes` has given."""
+        values = np.frombuffer(data, np.int64).reshape(-1, 1 + len(Digest._fields))
+        return cls(values[:, 0], values[:, 1:])
+
+    def to_bytes(self) -> bytes:
+        """As bytes, for a row of a DataFrame."""
+        return self.rows().tobytes()
+
+    def rows(self) -> np.ndarray:
+        """int64[k, 8]: the bucket and the fields of its digest."""
+        return np.column_stack([self.bucket, self.values]).astype(np.int64)
 
     def total(self) -> Digest:
         """The digest of all rows."""
@@ -106,6 +123,10 @@ class Digests(NamedTuple):
         return dense
 
 
+NO_DIGESTS = Digests(np.zeros(0, np.int64), np.zeros((0, len(Digest._fields)), np.int64))
+"""Those of no rows."""
+
+
 def fingerprint(table: DataFrame, settings: Mapping[str, Any]) -> tuple[str, int]:
     """A name for the rows of a table, whatever their order and partitioning; and their number."""
     found = digest(table)
@@ -121,63 +142,68 @@ def name_of(table: DataFrame, rows: Digest, settings: Mapping[str, Any]) -> str:
 
 def with_hashes(table: DataFrame) -> DataFrame:
     """A table with the columns HASHES."""
-    from pyspark.sql import functions as f
-
-    parts = hashed_parts(table, sorted(table.columns))
-    first, second = HASHES
-    return table.withColumns(
-        {first: f.xxhash64(*parts), second: f.xxhash64(f.lit(1), *reversed(parts))}
-    )
+    return table.selectExpr("*", *_hashes(table))
 
 
 def with_buckets(table: DataFrame) -> DataFrame:
     """A table of subscriptions with the columns MARKS; all rows of an id are in one bucket."""
-    from pyspark.sql import functions as f
+    return table.selectExpr("*", *_hashes(table), _BUCKET_OF_ID)
 
-    bucket = f.xxhash64("id").bitwiseAND(N_BUCKETS - 1).cast("int")
-    return with_hashes(table).withColumn(BUCKET, bucket)
+
+_BUCKET_OF_ID = f"CAST({HASH}(id) & {N_BUCKETS - 1} AS INT) AS {BUCKET}"
+
+
+def _hashes(table: DataFrame) -> list[str]:
+    """The columns HASHES of a table, in SQL."""
+    parts = hashed_parts(table, sorted(table.columns))
+    first, second = HASHES
+    return [
+        f"{HASH}({', '.join(parts)}) AS {first}",
+        f"{HASH}({', '.join(['1', *reversed(parts)])}) AS {second}",
+    ]
 
 
 def digest(table: DataFrame) -> Digest:
     """The digest of all rows, computed by Spark."""
-    first = with_hashes(table).select(*HASHES).agg(*_counts()).first()
-    assert first is not None
-    return Digest(*[int(value or 0) for value in first])
+    return _summed(table.selectExpr(*_hashes(table), f"0 AS {BUCKET}")).total()
 
 
 def digests(table: DataFrame) -> Digests:
     """The digests of a table of subscriptions by bucket, computed by Spark."""
-    rows = with_buckets(table).select(*MARKS).groupBy(BUCKET).agg(*_counts()).toArrow()
-    columns = [column.to_numpy() for column in rows.combine_chunks().columns]
-    found = np.stack(columns, axis=1).astype(np.int64)
-    found = found[np.argsort(found[:, 0])]
-    return Digests(found[:, 0], found[:, 1:])
+    return _summed(table.selectExpr(*_hashes(table), _BUCKET_OF_ID))
 
 
-def _counts() -> list[Column]:
-    """The aggregates that are the fields of `Digest`."""
-    from pyspark.sql import functions as f
+MOST_TASKS = 64
+"""Tasks that compute digests, at most: each sends 64 bytes a bucket to the driver."""
 
-    counts: list[Column] = [f.count("*").alias("n_rows")]
-    for n, name in enumerate(HASHES, 1):
-        counts += [
-            f.sum(f.col(name).bitwiseAND(_LOW)).alias(f"low_{n}"),
-            f.sum(f.shiftright(name, 32)).alias(f"high_{n}"),
-            f.bit_xor(name).alias(f"xor_{n}"),
-        ]
-    return counts
+
+def _summed(marks: DataFrame) -> Digests:
+    """The digests of rows of MARKS: one job of one stage, because parts can be added here."""
+    parts = marks.coalesce(MOST_TASKS).mapInArrow(sum_batches, "digests binary").collect()
+    return reduce(Digests.plus, [Digests.from_bytes(part.digests) for part in parts], NO_DIGESTS)
+
+
+def sum_batches(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """The digests of rows of MARKS, as bytes: `mapInArrow`'s function."""
+    found = pa.array([_sums(batches).to_bytes()], pa.binary())
+    yield pa.RecordBatch.from_arrays([found], names=["digests"])
 
 
 def digests_of(rows: pa.Table | pa.RecordBatch) -> Digests:
     """The digests of rows that were read with their MARKS."""
+    return _sums([rows])
+
+
+def _sums(parts: Iterable[pa.Table | pa.RecordBatch]) -> Digests:
     dense = np.zeros((N_BUCKETS, len(Digest._fields)), np.int64)
-    bucket = rows.column(BUCKET).to_numpy()
-    np.add.at(dense[:, 0], bucket, 1)
-    for n, name in enumerate(HASHES):
-        values = rows.column(name).to_numpy()
-        np.add.at(dense[:, 3 * n + 1], bucket, values & _LOW)
-        np.add.at(dense[:, 3 * n + 2], bucket, values >> 32)
-        np.bitwise_xor.at(dense[:, 3 * n + 3], bucket, values)
+    for rows in parts:
+        bucket = rows.column(BUCKET).to_numpy()
+        np.add.at(dense[:, 0], bucket, 1)
+        for n, name in enumerate(HASHES):
+            values = rows.column(name).to_numpy()
+            np.add.at(dense[:, 3 * n + 1], bucket, values & _LOW)
+            np.add.at(dense[:, 3 * n + 2], bucket, values >> 32)
+            np.bitwise_xor.at(dense[:, 3 * n + 3], bucket, values)
     used = np.flatnonzero(dense[:, 0])
     return Digests(used, dense[used])
 
@@ -192,40 +218,42 @@ def digest_of(rows: pa.Table | pa.RecordBatch) -> Digest:
     return Digest(rows.num_rows, *found)
 
 
-def hashed_parts(table: DataFrame, columns: list[str]) -> list[Column]:
-    """What is hashed of some columns: rows that differ in them differ in a part."""
-    return [
-        part for name in columns for part in _parts(column_of(name), table.schema[name].dataType)
-    ]
+def hashed_parts(table: DataFrame, columns: list[str]) -> list[str]:
+    """What is hashed of some columns, in SQL: rows that differ in them differ in a part."""
+    return [part for name in columns for part in _parts(quoted(name), table.schema[name].dataType)]
 
 
 def column_of(name: str) -> Column:
     from pyspark.sql import functions as f
 
-    return f.col("`" + name.replace("`", "``") + "`")
+    return f.col(quoted(name))
 
 
-def _parts(column: Column, kind: DataType) -> Iterator[Column]:
+def quoted(name: str) -> str:
+    """A name in SQL."""
+    return "`" + name.replace("`", "``") + "`"
+
+
+def _parts(value: str, kind: DataType, depth: int = 0) -> Iterator[str]:
     """The value, and whether it is null, which hashes pass over."""
-    from pyspark.sql import functions as f
     from pyspark.sql.types import ArrayType, MapType, StructType
 
     if isinstance(kind, StructType):
         for each in kind:
-            yield from _parts(column.getField(each.name), each.dataType)
+            yield from _parts(f"{value}.{quoted(each.name)}", each.dataType, depth)
     elif isinstance(kind, ArrayType) and kind.containsNull:
-        inside = kind.elementType
-        yield f.transform(column, lambda item: f.xxhash64(*_parts(item, inside)))
+        item = f"item_{depth}"
+        inside = ", ".join(_parts(item, kind.elementType, depth + 1))
+        yield f"transform({value}, {item} -> {HASH}({inside}))"
     elif isinstance(kind, MapType):
-        yield entries(column)
+        yield entries(value)
     else:
-        yield column
-    yield column.isNull()
+        yield value
+    yield f"{value} IS NULL"
 
 
-def entries(column: Column) -> Column:
-    """A map as what Spark can hash and compare: its entries in order; a null is an absent one."""
-    from pyspark.sql import functions as f
-
-    known = f.filter(f.map_entries(column), lambda each: each["value"].isNotNull())
-    return f.array_sort(known)
+def entries(value: str) -> str:
+    """A map as what Spark can hash and compare, in SQL: its entries in order; a null is an absent
+    one.
+    """
+    return f"array_sort(filter(map_entries({value}), each -> each.value IS NOT NULL))"

@@ -90,7 +90,7 @@ def read_digests(folder: Path) -> Digests:
 
 
 def write_digests(folder: Path, digests: Digests) -> None:
-    np.save(folder / DIGESTS, np.column_stack([digests.bucket, digests.values]))
+    np.save(folder / DIGESTS, digests.rows())
 
 
 @dataclass(frozen=True)
@@ -107,9 +107,8 @@ class Read:
 
 def read_again(table: DataFrame, difference: Difference) -> Read:
     """Read the buckets that differ."""
-    from pyspark.sql import functions as f
-
-    chosen = with_buckets(table).where(f.col(BUCKET).isin(difference.buckets.tolist()))
+    buckets = ", ".join(map(str, difference.buckets.tolist()))
+    chosen = with_buckets(table).where(f"{BUCKET} IN ({buckets or 'NULL'})")
     readable = with_readable_attributes(chosen)
     rows = _sorted(readable.table)
     marks = rows.select(["id", *MARKS])

@@ -15,7 +15,6 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import pyarrow as pa
 
 from matchwood.encode.schema import Schema
@@ -23,7 +22,7 @@ from matchwood.engine.snapshots.versions import join_versions, save_version
 from matchwood.spark.build_tasks import BUILT, BuildJob, build_batches
 from matchwood.spark.columns import in_order, with_readable_attributes
 from matchwood.spark.executors import reads_driver_files
-from matchwood.spark.fingerprints import Digest, Digests, digests_of, with_buckets
+from matchwood.spark.fingerprints import NO_DIGESTS, Digest, Digests, digests_of, with_buckets
 from matchwood.spark.folders import ASIDE
 from matchwood.spark.increments import REFUSED, ROWS, SNAPSHOT, write_digests
 from matchwood.spark.row_files import write_rows
@@ -102,7 +101,7 @@ def built_by_tasks(
         ranges = good.repartition(1) if n_tasks == 1 else good.repartitionByRange(n_tasks, "id")
         rows = ranges.sortWithinPartitions(*in_order(good))
         built = rows.mapInArrow(partial(build_batches, job), BUILT)
-        made = Made(work, job, readable.refused, readable.rows, [], [], _none())
+        made = Made(work, job, readable.refused, readable.rows, [], [], NO_DIGESTS)
         _take(made, built.collect() if here else _one_by_one(built))
         if readable.rows is not None:
             made.digests = made.digests.plus(digests_of(readable.rows))
@@ -133,8 +132,7 @@ def _take(made: Made, rows: Iterable[Any]) -> None:
     archives: dict[int, Path] = {}
     for row in rows:
         if row.digests:
-            digest = np.frombuffer(row.digests, np.int64).reshape(-1, 8)
-            made.digests = made.digests.plus(Digests(digest[:, 0], digest[:, 1:]))
+            made.digests = made.digests.plus(Digests.from_bytes(row.digests))
         if row.folder is not None:
             made.folders.append(made.work / row.folder)
             made.counts.append(row.n_held)
@@ -151,7 +149,3 @@ def _take(made: Made, rows: Iterable[Any]) -> None:
             packed.extractall(folder)
         archive.unlink()
         made.folders.append(folder)
-
-
-def _none() -> Digests:
-    return Digests(np.zeros(0, np.int64), np.zeros((0, 7), np.int64))

@@ -112,6 +112,7 @@ def shape_of_arrow(schema: pa.Schema) -> str:
 
 def read_events(batch: pa.RecordBatch, shape: str) -> Any:
     """A batch as `Matcher.encode` and `Matcher.match_many` take it."""
+    batch = with_readable_types(batch)
     if shape == "wide":
         return pa.Table.from_batches([batch])
     column = batch.column(ATTRIBUTES)
@@ -131,6 +132,46 @@ def read_events(batch: pa.RecordBatch, shape: str) -> Any:
             batch.num_rows, rows, column.keys[inside], column.items[inside], read_cell
         )
     return _arrays(batch)
+
+
+class _Retyped:
+    """The data of a batch under another schema of the same layout, by Arrow's C interface."""
+
+    def __init__(self, batch: pa.RecordBatch, schema: pa.Schema) -> None:
+        self._batch, self._schema = batch, schema
+
+    def __arrow_c_array__(self, requested_schema: Any = None) -> tuple[Any, Any]:
+        return self._schema.__arrow_c_schema__(), self._batch.__arrow_c_array__()[1]
+
+
+def with_readable_types(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """A batch whose intervals of months, which Python's Arrow has no arrays for, are numbers.
+
+    Nothing is compared with them: by the events' schema the attribute has presence alone.
+    """
+    fields = [_readable(each) for each in batch.schema]
+    if all(new is old for new, old in zip(fields, batch.schema, strict=True)):
+        return batch
+    return pa.record_batch(_Retyped(batch, pa.schema(fields)))
+
+
+def _readable(field: pa.Field) -> pa.Field:
+    """A field with the same layout and a type that can be read; the same field if it can be."""
+    kind = field.type
+    if kind.id == pa.lib.Type_INTERVAL_MONTHS:
+        return field.with_type(pa.int32())
+    inner = [kind.field(n) for n in range(kind.num_fields)]
+    found = [_readable(each) for each in inner]
+    if all(new is old for new, old in zip(found, inner, strict=True)):
+        return field
+    if pa.types.is_struct(kind):
+        return field.with_type(pa.struct(found))
+    if pa.types.is_map(kind):
+        entry = found[0].type
+        return field.with_type(pa.map_(entry.field(0), entry.field(1)))
+    if pa.types.is_list(kind):
+        return field.with_type(pa.list_(found[0]))
+    return field
 
 
 class JsonEvents:

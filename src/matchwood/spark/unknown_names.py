@@ -31,7 +31,10 @@ if TYPE_CHECKING:
     from pyspark.sql.types import DataType, StructType
 
 Names = Collection[str] | None
-"""Names that subscriptions may use; None: any."""
+"""Names that subscriptions may use; None: any.  What stands with COLLATED after it, too, may not be
+read by a formula."""
+
+COLLATED = "\0collated"
 
 
 def names_of_events(events: StructType, shape: str) -> frozenset[str] | None:
@@ -41,6 +44,11 @@ def names_of_events(events: StructType, shape: str) -> frozenset[str] | None:
     if shape != "wide":
         return None
     return frozenset(name for each in events for name in _flat(each.name, each.dataType))
+
+
+def is_collated(kind: DataType) -> bool:
+    """Whether the strings of a type are compared in another way than by their bytes."""
+    return kind.typeName() == "string" != kind.simpleString()
 
 
 def parse_known(texts: Sequence[Any], known: Names) -> tuple[LeafBatch, list[int], dict[int, Any]]:
@@ -103,8 +111,10 @@ def _unknown(name: str, known: Names) -> str | None:
     if known is None:
         return None
     plain = _plain(name)
-    used = attributes_of(tree_of(plain)) if is_computed(plain) else [plain]
-    return next((each for each in used if each not in known and not is_context(each)), None)
+    if not is_computed(plain):
+        return None if plain in known or is_context(plain) else plain
+    used = [each for each in attributes_of(tree_of(plain)) if not is_context(each)]
+    return next((each for each in used if each not in known or each + COLLATED in known), None)
 
 
 def _plain(name: str) -> str:
@@ -165,6 +175,11 @@ def _prefixes(name: str) -> Iterator[str]:
 
 
 def _error(name: str, known: Collection[str]) -> SchemaError:
+    if name + COLLATED in known:
+        return SchemaError(
+            f"expected a formula over strings that are compared by their bytes, found {name!r}, "
+            "which has a collation: give the events its value COLLATE UTF8_BINARY"
+        )
     hint = _hint(name, frozenset(known))
     return SchemaError(f"expected a column of the events, found {name!r}, which is none: {hint}")
 
@@ -187,3 +202,5 @@ def _flat(name: str, kind: DataType) -> Iterator[str]:
     if isinstance(kind, StructType):
         for field in kind:
             yield from _flat(f"{name}.{field.name}", field.dataType)
+    elif is_collated(kind):
+        yield name + COLLATED
