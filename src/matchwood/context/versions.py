@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 MOST_COPIES = 2**17
 """Copies in a window, at most."""
 
-FEW_MEMBERS = 8
+FEW_MEMBERS = 64
 """Up to so many subscriptions an event, a window is searched without the index."""
 
 Updates = Sequence[tuple[Any, Mapping[str, Any]]]
