@@ -115,9 +115,9 @@ class Versions:
         index, width = self._index, self._index.choice.width
         chosen, version = self._copies(timed.row)
         at, entry = self._entries.of(chosen)
-        own = np.where(entry < 0, -1, entry + (at - chosen[at]) * width)
+        looked_up = np.where(entry < 0, -1, entry + (at - chosen[at]) * width)
         tested = Tested(
-            self._copied(chosen, version), timed.cells, at, own, index.members.listed[entry],
+            self._copied(chosen, version), timed.cells, at, looked_up, index.members.listed[entry],
             width, timed.first[version[at]], timed.last[version[at]],
         )  # fmt: skip
         found = ranges.search(index, tested, scratch)
@@ -151,7 +151,8 @@ class Versions:
                     last.append(n_events if begin == event else event)
             for col, key in values:
                 cells[at, col, KEY] = key
-        return _Timed(np.array(rows, np.int64), np.array(first), np.array(last), cells)
+        row, begin, end = (np.array(each, np.int64) for each in (rows, first, last))
+        return _Timed(row, begin, end, cells)
 
     def _copies(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The subscriptions that are linked to rows, and the number of the row that each is for."""
@@ -168,8 +169,8 @@ class Versions:
         count = np.zeros_like(p.count)
         count[N_MEMBERS] = n
         width = self._index.choice.width
-        own = (chosen[:, None] * width + np.arange(width)).ravel()
-        entry = p.entry[own]
+        entries = (chosen[:, None] * width + np.arange(width)).ravel()
+        entry = p.entry[entries]
         entry[:, 0] += np.repeat(start[:-1] - p.start[chosen], width).astype(np.int32)
         return Members(
             leaf=p.leaf[leaves], jump=p.jump[leaves],

@@ -53,13 +53,8 @@ def search_between(
         if len(index):
             index.settle()
             part = part_of(events, first, last)
-            if inside:
-                steps = [(each.event - first, each.updates or ()) for each in inside]
-                hits = linked.now().search(part, scratch, steps)
-            else:
-                hits = index.search(part, scratch)
-                index.absorb(scratch)
-            parts.append(hits)
+            steps = [(each.event - first, each.updates or ()) for each in inside]
+            parts.append(linked.now().search(part, scratch, steps))
     if not parts:
         n = events.n_events
         none = np.zeros(len(COUNTERS), np.int64)
