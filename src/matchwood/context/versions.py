@@ -151,8 +151,8 @@ class Versions:
                     last.append(n_events if begin == event else event)
             for col, key in values:
                 cells[at, col, KEY] = key
-        row, begin, end = (np.array(each, np.int64) for each in (rows, first, last))
-        return _Timed(row, begin, end, cells)
+        since, until = np.array(first, np.int64), np.array(last, np.int64)
+        return _Timed(np.array(rows, np.int64), since, until, cells)
 
     def _copies(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The subscriptions that are linked to rows, and the number of the row that each is for."""

@@ -33,7 +33,7 @@ class ContextChange(NamedTuple):
     """A change of contexts that events from number `event` on see, and none before."""
 
     event: int
-    change: Callable[[], None]
+    change: Callable[[], object]
     updates: Sequence[tuple[Any, Mapping[str, Any]]] | None = None
     """What it does, after the change before it; then it can be made without that one, and does
     what both do.  None: not known."""
