@@ -20,7 +20,10 @@ LAYERS = "|".join(
 )
 NAME = re.compile(rf"`(?:matchwood\.)?((?:{LAYERS})(?:\.\w+)+)`")
 
-NOT_OURS = ("index.match", "index.py", "spark.default.", "spark.read.", "spark.sql.")
+NOT_OURS = (
+    "index.match", "index.py", "spark.default.", "spark.executor.", "spark.python.", "spark.read.",
+    "spark.sql.",
+)  # fmt: skip
 """A method of users' variables, a file, and names of Spark."""
 
 

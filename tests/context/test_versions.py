@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from functools import partial
+from itertools import pairwise
 from random import Random
 from typing import Any
 
 import pytest
 
 import matchwood as mw
-from matchwood.context.cif_kernels import filter_batch
+from matchwood.context import event_ranges, versions
+from matchwood.context.cif_kernels import filter_batch, filter_chosen
 from matchwood.engine.stores import context_changes
 from matchwood.engine.stores.context_changes import ContextChange
 from naive import flatten, in_context, matches
@@ -24,7 +26,11 @@ TEXTS = (
     "NOT (a < ctx.x)",
     "ctx.x < ctx.y AND a = 3",
     "a > 4",
+    "a > ctx.x + 2 OR word = ctx.s",
+    "a < ctx.x OR b = ctx.y OR a = 7",
 )
+NUMBERS = (*range(8), 2.5, None, 2**53 + 1)
+"""The last one lies between two doubles, which contexts are compared as."""
 WORDS = ("red", "rose", "blue", "green")
 
 
@@ -48,16 +54,28 @@ def world(random: Random, index: str) -> tuple[mw.Matcher, dict[int, dict[str, A
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("most", [0, 40, 2**16])
+@pytest.mark.parametrize(
+    "limits",
+    [
+        {"MOST_COPIES": 0},
+        {"MOST_COPIES": 40},
+        {"FEW_MEMBERS": 0},  # versions are searched beside the index
+        {"MOST_PAIRS": 30},
+        {},
+    ],
+    ids=str,
+)
 @pytest.mark.parametrize("index", ["auto", "agile", "eager", "no_index"])
-def test_what_holds_between_changes_is_what_holds_one_after_the_other(index, most, monkeypatch):
-    monkeypatch.setattr(context_changes, "MOST_TESTS", most)
-    random = Random(f"{index} {most}")
+def test_what_holds_between_changes_is_what_holds_one_after_the_other(index, limits, monkeypatch):
+    for name, limit in limits.items():
+        owner = {"MOST_COPIES": context_changes, "MOST_PAIRS": event_ranges}.get(name, versions)
+        monkeypatch.setattr(owner, name, limit)
+    random = Random(f"{index} {limits}")
     for _ in range(8):
         matcher, values = world(random, index)
         texts = [mw.parse(TEXTS[id_ % len(TEXTS)]) for id_ in range(20)]
         events = [
-            {"a": random.randrange(8), "b": random.randrange(5), "word": random.choice(WORDS)}
+            {"a": random.choice(NUMBERS), "b": random.randrange(5), "word": random.choice(WORDS)}
             for _ in range(40)
         ]
         changes, expected = [], []
@@ -95,8 +113,24 @@ def test_versions_are_tested_by_the_kernel_that_is_there() -> None:
     matcher, _ = world(Random(1), "auto")
     events = matcher.encode([{"a": 3, "b": 2, "word": "red"}] * 3)
     matcher.find(events)
-    before = len(filter_batch.signatures)
+    before, seen = len(filter_batch.signatures), set()
+    for value in (2, 3):
+        updates = [(1, {"x": value})]
+        change = ContextChange(1, partial(matcher.set_context_many, updates), updates)
+        matcher.find(events, [change])
+        seen.add(len(filter_chosen.signatures))
+    assert len(filter_batch.signatures) == before
+    assert len(seen) == 1
+
+
+def test_what_no_context_is_linked_to_is_found_between_changes_too() -> None:
+    matcher = mw.Matcher(index="agile")
+    matcher.add_many([(n, f"a = {n}") for n in range(4)])
+    matcher.add(9, "a = ctx.x", context=1)
+    matcher.set_context(1, {"x": 0})
+    events = matcher.encode([{"a": n} for n in range(4)])
     updates = [(1, {"x": 2})]
     change = ContextChange(1, partial(matcher.set_context_many, updates), updates)
-    matcher.find(events, [change])
-    assert len(filter_batch.signatures) == before
+    found, ids = matcher.find(events, [change]), matcher.arrow_ids().to_pylist()
+    lists = [[ids[slot] for slot in found.slots[a:b]] for a, b in pairwise(found.offsets.tolist())]
+    assert lists == [[0, 9], [1], [2, 9], [3]]

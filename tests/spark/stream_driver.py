@@ -1,7 +1,8 @@
 """A driver to be killed: runs the stream of a folder, and ends itself at a point if told to.
 
 python stream_driver.py WORK [POINT NTH]     a log with contexts if there is a file WORK/contexts;
-                                             events beside a table of rules if there is WORK/rules;
+                                             events beside a table of rules if there is WORK/rules,
+                                             in so many shards as WORK/shards says;
                                              out and state on the store that WORK/store names
 """
 
@@ -74,10 +75,11 @@ def beside_rules(spark, work: Path):
     """Events of a folder, a file a micro-batch, beside the table of rules as it is then."""
     reader = spark.readStream.schema("event_id BIGINT, a BIGINT, b BIGINT")
     events = reader.option("maxFilesPerTrigger", 1).json(str(work / "events"))
-    rules = str(work / "rules")
+    rules, shards = str(work / "rules"), work / "shards"
     return match_live(
         events, lambda session: session.read.schema("id BIGINT, expr STRING").json(rules),
         str(work / "out"), str(work / "state"), trigger={"availableNow": True},
+        shards=int(shards.read_text()) if shards.exists() else None,
     )  # fmt: skip
 
 

@@ -122,7 +122,7 @@ def test_another_log_or_a_damaged_state_is_a_clear_error(spark, tmp_path: Path) 
         match_stream(other, str(tmp_path / "out"), str(tmp_path / "state"))
     with pytest.raises(mw.EventError, match="expected a log with offset"):
         match_stream(other.drop("kind"), str(tmp_path / "out"), str(tmp_path / "new"))
-    for file in (tmp_path / "state" / "snapshots").glob("*/snapshot/g-*/*.npy"):
+    for file in (tmp_path / "state" / "snapshots").glob("*/snapshot/segments/*/g-*/*.npy"):
         file.write_bytes(file.read_bytes()[:-1])
     write_log(tmp_path / "log", made_log(3, 60), 20)
     with pytest.raises(Exception, match=r"FormatError|damaged"):

@@ -335,6 +335,25 @@ def filter_batch(x, search, predicates, batch, output):
 
 
 @kernel
+def filter_chosen(x, search, start, chosen, predicates, batch, output):
+    """As `filter_batch`, where event e is tested with chosen[start[e]:start[e + 1]] alone."""
+    events, offsets, out = batch.events, output.offsets, output.out
+    used = offsets[batch.first]
+    for e in range(batch.first, len(events.start) - 1):
+        n = start[e + 1] - start[e]
+        if used + n > len(out):
+            return e
+        event = Posted(events, batch.stamp + e, batch.board, predicates)
+        post_event(events, e, event.stamp, event.board)
+        for i in range(n):
+            search.candidates[i] = chosen[start[e] + i]
+        search.tested[0] = 0
+        used = _postfilter(x, n, False, event, search, out, used)
+        finish_event(e, used, np.int64(0), n, search.tested[0], output)
+    return len(events.start) - 1
+
+
+@kernel
 def probe_one(s, k, key, found):
     """The entries that index k finds under a key: the step before a merge of bitmaps."""
     return probe(s, k, key, found, np.int64(0))

@@ -67,9 +67,11 @@ class ContextStore(ContextTable):
 
     def set_each(self, updates: Sequence[tuple[Id, Mapping[str, Any]]]) -> None:
         """Change values of many contexts, one after the other.  All of them or none."""
-        self._encoder.prepare([values for _, values in updates])
+        each: list[Any] = [self._encoder.plain_changes(values) for _, values in updates]
+        if None in each:
+            self._encoder.prepare([values for _, values in updates])
+            each = [self._encoder.changes(values) for _, values in updates]
         rows = self.rows([id_ for id_, _ in updates])
-        each = [self._encoder.changes(values) for _, values in updates]
         self.journal.remember(self.cells, rows)
         flat = np.array([change for changes in each for change in changes], np.int64)
         cols, keys = np.ascontiguousarray(flat.reshape(-1, 2).T)

@@ -55,6 +55,11 @@ class ValueEncoder:
 
     def changes(self, values: Mapping[str, Any]) -> list[tuple[int, int]]:
         """Columns and keys of an update of one context."""
+        changes = self.plain_changes(values)
+        return self._changes_of_any(values) if changes is None else changes
+
+    def plain_changes(self, values: Mapping[str, Any]) -> list[tuple[int, int]] | None:
+        """The same where nothing is learned; None for new attributes, nested values and strings."""
         by_name, columns = self._attributes.by_name, self._store.column_of
         changes: list[tuple[int, int]] = []
         for name, value in values.items():
@@ -70,7 +75,7 @@ class ValueEncoder:
                 or isinstance(value, Mapping)
                 or attribute.id not in columns
             ):
-                return self._changes_of_any(values)
+                return None
             changes.append((columns[attribute.id], _key(attribute, value)))
         return changes
 

@@ -130,7 +130,7 @@ class FloatKeys(Keys):
         return np.array([_float_literal(value) for value in plain], np.int64)
 
     def key(self, value: Any) -> int:
-        if type(value) is float:
+        if type(value) is float or (type(value) is int and -(2**53) <= value <= 2**53):
             return float_key(value)
         value = plain_number(value)
         if isinstance(value, int) and float(value) != value:

@@ -17,12 +17,14 @@ import threading
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from datetime import UTC, date, datetime
+from functools import partial
 from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from matchwood.engine.stores.context_changes import ContextChange
 from matchwood.engine.stores.routing import AUTO_FROM, TREES_FROM, attribute_settings
 from matchwood.errors import MatchwoodError
 from matchwood.lang.parser import parse
@@ -133,6 +135,7 @@ def match(matcher: Matcher) -> None:
     matcher.match_many(EVENTS * 20)
     matcher.match_many(EVENTS[:1] * 20)  # equal events are searched once
     matcher.match(EVENTS[0])  # by now compiled code reads dicts
+    matcher.match({**EVENTS[0], "a": 77})  # what is computed from this value is not known yet
     matcher.match_many_json("\n".join([json.dumps(event, default=str) for event in EVENTS * 20]))
     matcher.match_many_json([json.dumps(event, default=str).encode() for event in EVENTS * 20])
     matcher.match_many(_columns())
@@ -206,6 +209,9 @@ def context_life(matcher: Matcher, n: int) -> None:
         matcher.set_context("user 1", {"x": turn, "name": f"word {turn}"}, flips=True)
         matcher.set_context_many(users, flips=turn % 2 == 0)
         matcher.match_many(EVENTS)
+    updates = [("user 1", {"x": 1})]
+    between = ContextChange(1, partial(matcher.set_context_many, updates), updates)
+    matcher.find(matcher.encode(EVENTS), [between])
     matcher.add("late", texts[1], context="user 3")
     matcher.explain("late", EVENTS[0])
     _save_and_load(matcher)

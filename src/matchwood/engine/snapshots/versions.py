@@ -6,8 +6,8 @@
         ├── s-5f3a.../        a segment: written by the version that built it, linked by later ones
         └── s-5f3a...-12.npy  marks of its slots that are gone
 
-A version does not change.  It is derived from a table, so its files are not synced to the disk:
-what a failing machine damages is found by checksums and built again.  Each is a whole folder, so
+A version does not change.  One that is derived from a table is not synced to the disk: what a
+failing machine damages is found by checksums and built again.  Each is a whole folder, so
 old ones can be removed in any order; where the file system has hard links, what they share takes
 its room once.  A segment's name is never used again, so readers that have a segment of that name
 need no other copy of it (`where`).
@@ -39,6 +39,7 @@ from matchwood.engine.durable.segment_files import (
 from matchwood.engine.segments.merge import merged
 from matchwood.engine.segments.planned import Planned
 from matchwood.engine.segments.view import Part
+from matchwood.engine.snapshots.manifest import sync
 from matchwood.engine.snapshots.snapshot import read_manifest
 from matchwood.engine.stores.finding import are_marked
 from matchwood.engine.stores.store import Store
@@ -48,10 +49,13 @@ if TYPE_CHECKING:
     from matchwood.engine.matcher import Matcher
 
 
-def save_version(matcher: Matcher, folder: Path, before: Path | None = None) -> None:
+def save_version(
+    matcher: Matcher, folder: Path, before: Path | None = None, is_synced: bool = False
+) -> None:
     """Write a matcher to a folder that is not there yet; StorageError if that fails.
 
     before  the version that it was opened from: segments that it has are linked
+    is_synced  wait until every file is on the disk
     """
     matcher._merger.wait()
     folder.mkdir(parents=True)
@@ -59,27 +63,30 @@ def save_version(matcher: Matcher, folder: Path, before: Path | None = None) -> 
     with matcher._access.writing():
         if matcher._view.is_guarded:
             with matcher._as_stores(is_compact=True) as (store, _):
-                store.file = write_segment(folder, store, is_synced=False)
+                store.file = write_segment(folder, store, is_synced=is_synced)
                 publish(folder, [Part(store)], 0, store.subscriptions.n_added)
             return
         name = None
         with matcher._compact_contexts() as linked:
             if linked is not None:
-                name = write_segment(folder, linked, is_synced=False)
+                name = write_segment(folder, linked, is_synced=is_synced)
         view = matcher._frozen()
         parts = view.segments or (view.stored if name is None else ())
-        written = [_written(folder, part, before) for part in parts]
+        written = [_written(folder, part, before, is_synced) for part in parts]
     publish(folder, written, 0, view.n_added, name)
 
 
-def _written(folder: Path, part: Part, before: Path | None) -> Part:
+def _written(folder: Path, part: Part, before: Path | None, is_synced: bool) -> Part:
     name = part.store.file
     if name is not None and before is not None:
-        link_tree(before / FOLDER / name, folder / FOLDER / name)
+        linked = folder / FOLDER / name
+        link_tree(before / FOLDER / name, linked)
+        for each in (linked, *filter(Path.is_dir, linked.iterdir())) if is_synced else ():
+            sync(each)
         return part
     if not isinstance(part.store.routing, Planned) or part.n_gone:
         part = Part(merged([part]))
-    part.store.file = write_segment(folder, part.store, is_synced=False)
+    part.store.file = write_segment(folder, part.store, is_synced=is_synced)
     return part
 
 

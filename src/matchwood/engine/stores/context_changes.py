@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from matchwood.context.versions import MOST_TESTS, Versions
+from matchwood.context.event_ranges import joined
+from matchwood.context.versions import MOST_COPIES, Versions
 from matchwood.encode.event_batch import EventBatch, part_of
 from matchwood.index.core.protocol import Hits
 from matchwood.index.core.scratch import Scratch
@@ -32,7 +33,7 @@ class ContextChange(NamedTuple):
     """A change of contexts that events from number `event` on see, and none before."""
 
     event: int
-    change: Callable[[], None]
+    change: Callable[[], object]
     updates: Sequence[tuple[Any, Mapping[str, Any]]] | None = None
     """What it does, after the change before it; then it can be made without that one, and does
     what both do.  None: not known."""
@@ -52,23 +53,13 @@ def search_between(
         if len(index):
             index.settle()
             part = part_of(events, first, last)
-            hits = index.search(part, scratch)
-            index.absorb(scratch)
-            if inside:
-                steps = [(each.event - first, each.updates or ()) for each in inside]
-                hits = linked.now().replaced(hits, part, scratch, steps)
-            parts.append(hits)
+            steps = [(each.event - first, each.updates or ()) for each in inside]
+            parts.append(linked.now().search(part, scratch, steps))
     if not parts:
         n = events.n_events
         none = np.zeros(len(COUNTERS), np.int64)
         return Hits(np.zeros(n + 1, np.int64), np.empty(0, np.int32), none)
-    before = np.cumsum([0, *[len(each.slots) for each in parts]])
-    ends = [each.offsets[1:] + at for each, at in zip(parts, before, strict=False)]
-    return Hits(
-        np.concatenate([np.zeros(1, np.int64), *ends]),
-        np.concatenate([each.slots for each in parts]),
-        np.sum([each.counters for each in parts], axis=0),
-    )
+    return joined(parts)
 
 
 class _Linked:
@@ -89,12 +80,11 @@ class _Linked:
 def _windows(n: int, changes: Sequence[ContextChange], linked: _Linked) -> Iterator[Window]:
     """Events between changes, which are made before the next events are given."""
     at, inside, n_copies = 0, list[ContextChange](), 0
-    ends = [*[each.event for each in changes[1:]], n]
-    for each, end in zip(changes, ends, strict=True):
+    for each in changes:
         if each.event > at:
-            # versions before and after every update, each tested for all events of the window
+            # versions before and after every update
             more = 0 if each.updates is None else 2 * linked.now().n_copies(each.updates)
-            if each.updates is not None and (n_copies + more) * (end - at) <= MOST_TESTS:
+            if each.updates is not None and n_copies + more <= MOST_COPIES:
                 inside.append(each)
                 n_copies += more
                 continue

@@ -88,7 +88,7 @@ class Timeline:
         if len(steps) == 1:
             self._matcher.set_context(*steps[0])
         elif steps:
-            self._matcher.set_context_many(steps)
+            self._matcher.set_context_many(_last_values(steps))
         self._at = n
 
     def _look_ahead(self) -> None:
@@ -122,6 +122,19 @@ class Timeline:
             ContextChange(e, partial(self.go, now), None if was is None else steps[was:now])
             for e, was, now in zip(events.tolist(), done[:-1], done[1:], strict=True)
         ]
+
+
+def _last_values(steps: list[tuple[Any, dict[str, Any]]]) -> list[tuple[Any, dict[str, Any]]]:
+    """Steps that leave the same values: the last of each, where no name is inside of another and
+    there are no strings, all of which have to be known before events are encoded.
+    """
+    known: dict[Any, dict[str, Any]] = {}
+    for context, values in steps:
+        for name, value in values.items():
+            if "." in name or isinstance(value, (str, Mapping)):
+                return steps
+        known.setdefault(context, {}).update(values)
+    return list(known.items())
 
 
 def carry_out(matcher: Matcher, rows: pa.Table, batch: int) -> Timeline:

@@ -188,6 +188,8 @@ class Stream:
         self._folder = StateFolder(settings.state)
         self._replica: Replica | None = None
         self._live: dict[Any, int] = {}
+        self._written = -1
+        """The last snapshot that this driver has written."""
 
     def process(self, records: DataFrame, batch: int) -> None:
         """One micro-batch: `foreachBatch`'s function."""
@@ -228,6 +230,7 @@ class Stream:
         times.lap("leave")
         if (batch + 1) % self._settings.snapshot_every == 0:
             self._folder.write_snapshot(batch + 1, replica)
+            self._written = batch + 1
             self._replica = None  # driver and workers load the snapshot next, see its docstring
             reached("snapshot")
             times.lap("snapshot")
@@ -250,7 +253,7 @@ class Stream:
         """From the newest snapshot; from the one before it when that is damaged."""
         base = self._folder.base_of(batch)
         try:
-            return Replica.load(self._folder, base, verify=True)
+            return Replica.load(self._folder, base, verify=base != self._written)
         except (FormatError, StorageError):
             older = [each for each in self._folder.snapshots() if each < base]
             if not older:

@@ -4,8 +4,8 @@
     ├── log.json                    what the log looks like and how the index is built
     ├── checkpoint/                 Spark's own: which records belong to which batch
     ├── changes/0000000007.arrow    the changes of batch 7, in order, as they were decided
-    └── snapshots/0000000007/       the state before batch 7: snapshot/ and versions.arrow,
-                                    which is there if all of it is
+    └── snapshots/0000000007/       the state before batch 7: snapshot/, which shares segments with
+                                    the one before, and versions.arrow, there if all of it is
 
     state before batch b  =  the newest snapshot up to b  +  the changes from there to b - 1
 
@@ -33,6 +33,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from matchwood.engine.matcher import Matcher
+from matchwood.engine.snapshots.versions import save_version
 from matchwood.errors import FormatError, StorageError
 from matchwood.spark.storage import Storage
 from matchwood.spark.streams.contexts import ADD, Timeline, carry_out
@@ -148,9 +149,16 @@ class Replica:
     in_batch  the batch that it is in; None between two, before `next_batch`
     """
 
-    def __init__(self, matcher: Matcher, versions: np.ndarray, ids: pa.Array, base: int) -> None:
+    def __init__(
+        self,
+        matcher: Matcher,
+        versions: np.ndarray,
+        ids: pa.Array,
+        base: int,
+        path: Path | None = None,
+    ) -> None:
         self.matcher = matcher
-        self.base = base
+        self.base, self._path = base, path
         self.next_batch = base
         self.next_version = int(versions[-1]) + 1 if len(versions) else 0
         self.last_offset = BEFORE
@@ -166,7 +174,7 @@ class Replica:
         matcher = Matcher.load(path, mmap=True, verify=verify)
         table = read_arrow(folder.storage, f"{_snapshot(base)}/{VERSIONS}")
         versions = table.column("version").to_numpy()
-        replica = cls(matcher, versions, _whole(table.column("id")), base)
+        replica = cls(matcher, versions, _whole(table.column("id")), base, path)
         record = json.loads(table.schema.metadata[b"matchwood"])
         replica.next_version, replica.last_offset = record["next_version"], record["last_offset"]
         if len(matcher) != len(versions):
@@ -176,9 +184,10 @@ class Replica:
         return replica
 
     def save(self, path: Path) -> None:
-        """Write the state between two batches."""
+        """Write the state between two batches: segments that are new, and links to the others."""
         assert self.in_batch is None
-        self.matcher.save(path / "snapshot")
+        before = self._path if self._path is not None and self._path.exists() else None
+        save_version(self.matcher, path / "snapshot", before, is_synced=True)
         record = {"next_version": self.next_version, "last_offset": self.last_offset}
         table = pa.table({"version": self._versions, "id": self._ids})
         table = table.replace_schema_metadata({"matchwood": json.dumps(record)})

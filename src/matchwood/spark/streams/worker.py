@@ -6,6 +6,7 @@ is new, or fell behind a snapshot, maps the newest snapshot and goes on from the
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -53,7 +54,11 @@ def replica_of(job: StreamJob) -> Replica:
     is_behind = replica is None or replica.base != base or replica.next_batch > job.batch
     if replica is None or is_behind:
         _replicas.pop(job.state.path, None)
+        replica = None
+        gc.unfreeze()
+        gc.collect()  # the replica of before
         replica = Replica.load(folder, base, verify=False)
+        gc.freeze()  # full collections, 0.1 s each, would visit what stays as long as the replica
     _replicas.pop(job.state.path, None)  # back in its place once it is what it should be
     if replica.in_batch != job.batch:
         replica.bring(folder, job.batch)
