@@ -87,6 +87,8 @@ def test_an_event_cannot_supply_a_value_of_the_context():
         ("level = 3 AND level = ctx.word AND ctx.word = 'x'", "c", "expected types"),
         ("level < ctx.rank + 0.5", "c", "expected an integer as its offset"),
         ("weight < ctx.rank AND weight > 1.5", "c", "declare both alike"),
+        ("any = ctx.rank", "c", "declare both alike"),
+        ("level > 3 OR any < ctx.rank + 1", "c", "declare both alike"),
         ("ctx.rank < ctx.size AND ctx.size > 1", "c", "declare both alike"),
         ("ctx.rank = 'x'", "c", "expected a int constant"),
     ],
