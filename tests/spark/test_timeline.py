@@ -107,3 +107,35 @@ def test_strings_stay_while_events_that_were_encoded_with_them_are_matched(direc
     timeline.end()
     Timeline(matcher)
     assert matcher.stats()["context_strings"] == 1
+
+
+@pytest.mark.parametrize("start", [{}, {"x": 1}, {"u.v": 3, "u.w": 7}, {"u.w": 2}])
+@pytest.mark.parametrize(
+    "updates",
+    [
+        [{"u": None}],
+        [{"u.v": 4}],
+        [{"u.v": None}],
+        [{"u": None}, {"u.v": 4}],
+        [{"u.v": 4}, {"u": None}, {"x": 2}],
+        [{"x": 2}, {"u": None}, {"u.w": 4}, {"u.w": None}],
+        [{"o.p.q": 1}, {"o.p": None}, {"o": None}],
+    ],
+)
+def test_values_of_objects_go_back_as_they_were(updates, start) -> None:
+    texts = ("a = ctx.u.v", "ctx.u IS NULL", "a < ctx.u.w", "ctx.o.p IS NULL", "ctx.o.p.q = 1")
+    matcher, oracle = mw.Matcher(), mw.Matcher()
+    for each in (matcher, oracle):
+        each.add_many([(n, text, "ann") for n, text in enumerate(texts)])
+        each.set_context("ann", {"u": {"v": 1, "w": 1}, "o": {"p": {"q": 0}}, "x": 0})
+        each.remove_context("ann")
+        each.set_context("ann", start)
+    timeline = Timeline(matcher)
+    states = [(oracle.context("ann"), oracle.match({"a": 3}))]
+    for offset, new in enumerate(updates):
+        timeline.append(Update(offset, "ann", new))
+        oracle.set_context("ann", new)
+        states.append((oracle.context("ann"), oracle.match({"a": 3})))
+    for n in [*range(len(states)), *range(len(states) - 1, -1, -1), len(updates), 0]:
+        timeline.go(n)
+        assert (matcher.context("ann"), matcher.match({"a": 3})) == states[n]

@@ -34,6 +34,7 @@ from matchwood.errors import EventError, MatchwoodError
 from matchwood.lang.cells import read_cell
 from matchwood.lang.names import CONTEXT as PREFIX
 from matchwood.spark.errors import error_row
+from matchwood.spark.streams.known_values import note, undoing, with_objects
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -61,7 +62,7 @@ class Timeline:
     def __init__(self, matcher: Matcher) -> None:
         self._matcher = matcher
         self._updates: list[Update] = []
-        self._replaced: list[dict[str, Any]] = []
+        self._replaced: list[list[dict[str, Any]]] = []
         self._offsets = np.empty(0, np.int64)
         self._at = 0
         matcher.hold_strings()  # values go back, and events are encoded with strings of both ends
@@ -83,8 +84,8 @@ class Timeline:
         some = self._updates[min(self._at, n) : max(self._at, n)]
         steps = [(each.context, each.values) for each in some]
         if n < self._at:
-            replaced = self._replaced[n : self._at]
-            steps = [(each.context, old) for each, old in zip(some, replaced, strict=True)][::-1]
+            replaced = zip(some, self._replaced[n : self._at], strict=True)
+            steps = [(each.context, old) for each, olds in [*replaced][::-1] for old in olds]
         if len(steps) == 1:
             self._matcher.set_context(*steps[0])
         elif steps:
@@ -98,11 +99,14 @@ class Timeline:
         """
         rest = self._updates[len(self._replaced) :]
         ids = list(dict.fromkeys(each.context for each in rest))
-        now = dict(zip(ids, self._matcher.contexts(ids), strict=True))
+        now = {
+            id_: with_objects(known)
+            for id_, known in zip(ids, self._matcher.contexts(ids), strict=True)
+        }
         for _, context, values in rest:
             known = now[context]
-            self._replaced.append({name: known.get(name) for name in values})
-            known.update(values)
+            self._replaced.append(undoing(values, known))
+            note(values, known)
 
     def end(self) -> None:
         """After all of them, as the next batch begins."""
