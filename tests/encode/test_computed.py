@@ -302,3 +302,13 @@ def test_compiled_code_reads_dicts_with_computed_attributes_as_the_general_way_d
     counted = m.stats()
     for kind in ("unknown", "failed"):
         assert counted[kind] == {name: 3 * n for name, n in before[kind].items()}
+
+
+def test_an_absent_dotted_name_does_not_hide_a_value_inside():
+    m = mw.Matcher()
+    texts = ["v.k = 5", "v.k + 0 = 5", "coalesce(v.k, 1) = 5"]
+    m.add_many([(text, text) for text in texts])
+    event = {"v.k": None, "v": {"k": 5}}
+    for each in (event, General(event)):
+        assert m.match(each) == m.match_many([each])[0] == texts
+    assert m.match({"v.k": 5, "v": {"k": None}}) == texts

@@ -157,3 +157,13 @@ def test_maps_of_tables_are_those_of_dicts_empty_ones_and_those_inside_of_values
     assert expected[0] == texts
     assert m.match_many(table).to_pylist() == expected
     assert m.match_many(pa.concat_tables([table] * 700))[1398] == texts
+
+
+@pytest.mark.parametrize("order", [("v", "v.k"), ("v.k", "v")])
+def test_a_formula_reads_a_name_of_two_columns_as_in_a_dict(order):
+    m = mw.Matcher()
+    m.add(1, "v.k + 0 = 5")
+    rows = [{"v": {"k": 5}, "v.k": None}, {"v": {"k": None}, "v.k": 5}, {"v": {"k": 4}, "v.k": 5}]
+    columns = {"v": pa.array([row["v"] for row in rows]), "v.k": pa.array([None, 5, 5])}
+    table = pa.table({name: columns[name] for name in order})
+    assert list(m.match_many(table)) == list(m.match_many(rows)) == [[1], [1], [1]]

@@ -440,3 +440,20 @@ def test_computed_attributes_that_are_known_need_no_call_of_their_own(
     monkeypatch.setattr(SinglePart, "read", None)  # which reads an event by itself
     assert [m.match(each) for each in events] == expected
     assert any("upper(s) = 'W1'" in each for each in expected)
+
+
+def test_memory_that_grew_for_a_long_text_beside_something_to_compute_is_that_of_the_next_event(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Compiled code would write to the memory that there was before, which is free by then."""
+    m = matcher_of(conjunction, 40)
+    m.add("sum", "a + 1 > 4")
+    m.add("text", f"s = '{'é' * 5_000}'")
+    warmed(m, [{"a": 5, "s": "é"}])
+    m.match({"a": 5, "s": "é"})
+    assert is_bound(m)
+    long = {"a": 7, "s": "é" * 5_000}  # what 7 becomes is not known yet
+    found = m.match(long)
+    assert found[-2:] == ["sum", "text"]
+    monkeypatch.setattr(SinglePart, "read", None)  # which is asked where there was no room
+    assert m.match(long) == found == m.match(General(long))

@@ -17,7 +17,6 @@ from matchwood.errors import EventError
 from matchwood.lang.functions.evaluate import PATH, Failed, TypeProblem, plain_input
 from matchwood.lang.functions.types import PLAIN_TYPES, type_of
 
-MISSING = object()
 UNKNOWN = object()
 """The value of a computed attribute that is neither NULL nor known: even IS NULL is unknown."""
 
@@ -32,8 +31,8 @@ def find_value(event: Mapping[str, Any], name: str) -> Any:
 
 
 def _find(event: Mapping[str, Any], name: str) -> Any:
-    found = event.get(name, MISSING)
-    if found is not MISSING:
+    found = event.get(name)
+    if found is not None:
         return as_mapping(found) if is_record(found) else plain(found)
     head, dot, tail = name.partition(".")
     while dot:

@@ -66,6 +66,9 @@ def table_slices(attributes: Attributes, frame: Any, given: Given | None = None)
     slices = TableSlices(attributes, plan, table, columns)
     if not attributes.computed:
         return slices
+    if given is None and len({name for name, _ in inputs}) < len(inputs):
+        # which of two columns with one name a row has only the row tells
+        return slices_of(attributes, table_rows(table))
     warnings: Problems = {}
     made = list(computed_entries(attributes, inputs, table.num_rows, warnings, given))
     return Encoded(slices.encoded(attributes, 0, table.num_rows, made)._replace(warnings=warnings))

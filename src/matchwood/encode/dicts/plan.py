@@ -196,10 +196,14 @@ class DictOneByOne:
         self._start, self._attr, self._key = start, attr, key
         self.has_unknown = False
         """Whether the last event left predicates unknown: `count` or `forget` comes next."""
+        self.has_grown = False
+        """Whether `read` made more room since `bound`, which is to be asked again."""
 
     def read(self, event: dict[Any, Any]) -> bool:
         """Read an event; False where it goes the general way."""
+        before = self._memory.bound
         n = self._plan.read_one(self._memory, event, self._attr, self._key)
+        self.has_grown |= self._memory.bound is not before
         if n < 0:
             return False
         self.has_unknown = n >= HAS_UNKNOWN
@@ -207,7 +211,8 @@ class DictOneByOne:
         return True
 
     def bound(self) -> Any:
-        """A bound `Reading`, until `read` makes more room; in a kernel it does the same."""
+        """A bound `Reading`, until `has_grown`; in a kernel it does the same."""
+        self.has_grown = False
         reading = Reading(self._plan.view, self._memory.walk, self._attr, self._key, self._start)
         return Binding(READING).of(reading)
 

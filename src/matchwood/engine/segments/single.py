@@ -145,14 +145,15 @@ class SingleView:
         is_left = status in (LEFT, FULL)
         for part in self.parts:
             part.end_reading(is_left)
-        if status == FULL:
-            self._asking = None  # `_read` makes room
 
     def _read(self, event: Any) -> bool:
         """Have all parts read an event, or none of them."""
         parts = self.parts
         for i, part in enumerate(parts):
-            if not part.read(event):
+            is_read = part.read(event)
+            if part.has_grown:
+                self._asking = None  # bound to memory that is free now
+            if not is_read:
                 for other in parts[:i]:
                     other.forget_unknown()
                 return False

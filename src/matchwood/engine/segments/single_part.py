@@ -160,6 +160,11 @@ class SinglePart:
         self._last = self._documents
         return self._documents.read(event)
 
+    @property
+    def has_grown(self) -> bool:
+        """Whether reading dicts took more memory since it was bound for a kernel."""
+        return self._dicts is not None and self._dicts.has_grown
+
     def dicts(self) -> DictOneByOne | None:
         """What reads dicts from now on; None where there is no plan for them."""
         dicts = self._dicts
