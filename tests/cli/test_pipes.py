@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import gzip
 import json
 import os
@@ -11,7 +12,6 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from select import select
 from typing import Any
 
 import pyarrow as pa
@@ -159,14 +159,16 @@ def test_a_signal_that_came_before_the_wait_for_input_ends_the_wait(
     monkeypatch.setattr(sys, "stdin", stdin)
     waits: list[int] = []
 
-    def spied(*waited: Any) -> Any:
-        found = select(*waited, WAIT)
-        waits.append(len(found[0]))
+    real = standard_input._ready
+
+    def spied(waited: list[int]) -> list[int]:
+        found = real(waited)
+        waits.append(len(found))
         if len(waits) == 1:
             os.write(writing, b"line")
         return found
 
-    monkeypatch.setattr(standard_input.select, "select", spied)
+    monkeypatch.setattr(standard_input, "_ready", spied)
     before = signal.signal(signal.SIGUSR1, lambda *_: None)
     try:
         with stdin.buffer, standard_input.standard_input() as file:
@@ -178,6 +180,24 @@ def test_a_signal_that_came_before_the_wait_for_input_ends_the_wait(
     finally:
         signal.signal(signal.SIGUSR1, before)
     assert signal.set_wakeup_fd(-1) == -1
+
+
+def test_a_descriptor_beyond_1023_and_a_file_are_read(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """select(2) takes no such descriptor."""
+    (tmp_path / "lines").write_bytes(b"line")
+    opened = os.open(tmp_path / "lines", os.O_RDONLY)
+    try:
+        high = fcntl.fcntl(opened, fcntl.F_DUPFD, 1_500)
+    except OSError:
+        pytest.skip("no such descriptor may be opened")
+    finally:
+        os.close(opened)
+    stdin = _Stdin(high)
+    monkeypatch.setattr(sys, "stdin", stdin)
+    with stdin.buffer, standard_input.standard_input() as file:
+        assert file.read() == b"line"
 
 
 @pytest.mark.slow

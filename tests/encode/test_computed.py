@@ -312,3 +312,36 @@ def test_an_absent_dotted_name_does_not_hide_a_value_inside():
     for each in (event, General(event)):
         assert m.match(each) == m.match_many([each])[0] == texts
     assert m.match({"v.k": 5, "v": {"k": None}}) == texts
+
+
+_LISTS = [[], [None], [1], [1, None], [2], [[None]], [[1], [None]]]
+_UNORDERED = [{"x": 1}, [{"x": 1}], [1, "x"], [[{"x": 1}]]]
+_ORDERS = [
+    "a < b", "a BETWEEN b AND b", "greatest(a, b) = a", "least(a, b) <=> b", "array_max(a) >= b",
+    "array_min(a) <=> array_max(b)", "nullif(a, b) IS NULL", "a = b", "a IN (b)",
+]  # fmt: skip
+
+
+def test_values_without_an_order_leave_comparisons_unknown_and_no_event_fails():
+    """Dicts, lists of them and lists of several kinds: an error here would end a whole batch."""
+    m = mw.Matcher()
+    m.add_many([*zip(_ORDERS, _ORDERS, strict=True), ("c = 1", "c = 1")])
+    values = [1, "x", None, *_LISTS, *_UNORDERED]
+    events = [{"a": a, "b": b, "c": 1} for a in values for b in values]
+    found = m.match_many(events).to_pylist()
+    assert found == [m.match(each) for each in events]
+    assert all("c = 1" in each for each in found)
+    alike = {"a": {"x": 1}, "b": {"x": 1}, "c": 1}
+    assert m.match(alike) == ["c = 1"]
+
+
+def test_arrays_are_in_the_order_of_their_elements_and_null_comes_first():
+    m = mw.Matcher()
+    m.add_many(
+        {"less": "a < b", "greatest": "greatest(a, b) = b AND a <> b", "max": "array_max(c) = b"}
+    )
+    ordered = [[], [None], [None, 1], [1], [1, None], [1, 1], [2]]
+    for n, a in enumerate(ordered):
+        for b in ordered[n + 1 :]:
+            assert m.match({"a": a, "b": b, "c": [b, a]}) == ["less", "greatest", "max"]
+            assert m.match({"a": b, "b": a, "c": [b, a]}) == []

@@ -44,6 +44,7 @@ SETTINGS: dict[str, list[dict[str, Any]]] = {
     "blocks": [
         {"space_size": 0, "max_spaces": 4, "max_records": 2, "max_points": 0},
         {"max_points": 3},
+        {"undecided": 0.0, "least": 0.0},
         {"exact": 1000.0, "columns": 0.0},
         {"exact": 0.0, "columns": 0.0, "sieve": 1000.0, "least": 0.0},
         {"exact": 0.0, "columns": 0.0, "sieve": 0.0, "least": 0.0},

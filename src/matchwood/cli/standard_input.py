@@ -55,6 +55,17 @@ def standard_input() -> Iterator[Input]:
         os.close(waker)
 
 
+def _ready(descriptors: list[int]) -> list[int]:
+    """Wait until some can be read, or are at their end.
+
+    By poll(2), as select(2) takes no descriptors from 1024 on, and epoll(7) no files.
+    """
+    polled = select.poll()
+    for each in descriptors:
+        polled.register(each, select.POLLIN)
+    return [each for each, _ in polled.poll()]
+
+
 class _Waiting:
     """A file whose reader sees signals while it waits.
 
@@ -69,8 +80,7 @@ class _Waiting:
     def read1(self, size: int) -> bytes:
         while True:
             check()
-            ready, _, _ = select.select([self._descriptor, self._waked], [], [])
-            if self._descriptor in ready:
+            if self._descriptor in _ready([self._descriptor, self._waked]):
                 return self._file.read1(size)  # type: ignore[attr-defined]
             os.read(self._waked, CHUNK)  # a signal whose handler raised nothing
 

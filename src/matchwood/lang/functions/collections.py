@@ -13,6 +13,7 @@ from matchwood.lang.functions.types import (
     Mixed,
     Mp,
     TypeProblem,
+    check_ordered,
     common,
     convert,
     type_of,
@@ -165,6 +166,7 @@ def _element_at(types: Sequence[Any]) -> Binding:
 def _extreme(pick: Callable[..., Any]) -> Callable[[Sequence[Any]], Binding]:
     def bind(types: Sequence[Any]) -> Binding:
         element = _element(types[0])
+        check_ordered(element)
 
         def found(values: list[Any]) -> Any:
             known = [each for each in values if each is not None]

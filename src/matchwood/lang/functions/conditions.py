@@ -18,8 +18,8 @@ from matchwood.lang.functions.types import (
     Dec,
     Failed,
     Mixed,
-    Mp,
     TypeProblem,
+    check_ordered,
     common,
     is_number,
 )
@@ -82,9 +82,7 @@ def _comparable(left: Any, right: Any) -> tuple[Any, Any]:
         if "double" in (left, right) and (isinstance(left, Dec) or isinstance(right, Dec)):
             return (_exact if left == "double" else None), (_exact if right == "double" else None)
         return None, None
-    if isinstance(left, (Mp,)) or isinstance(right, (Mp,)):
-        raise TypeProblem("a comparison of maps")
-    common(left, right)
+    check_ordered(common(left, right))
     if {left, right} == {"date", "timestamp"}:
         return (midnight if left == "date" else None), (midnight if right == "date" else None)
     return None, None
@@ -93,14 +91,6 @@ def _comparable(left: Any, right: Any) -> tuple[Any, Any]:
 def _exact(value: float) -> Any:
     """A double beside decimals; a list of doubles may have ints in it."""
     return decimal_of(float(value)) if value == value and abs(value) != float("inf") else value
-
-
-def _rank(value: Any) -> Any:
-    if isinstance(value, list):
-        return [
-            (each is not None, _rank(each)) if each is not None else (False, 0) for each in value
-        ]
-    return order_key(value)
 
 
 def _comparison(
@@ -180,7 +170,7 @@ def compare(node: Call, types: Types) -> Bound:
             return False if is_safe else None
         if is_text:
             return compared_by(a.encode(errors="surrogatepass"), b.encode(errors="surrogatepass"))
-        return compared_by(_rank(a), _rank(b))
+        return compared_by(order_key(a), order_key(b))
 
     return "boolean", compared
 

@@ -21,6 +21,7 @@ from matchwood.lang.functions.types import (
     TypeProblem,
     as_decimal_type,
     bounded,
+    check_ordered,
     common,
     convert,
     fit,
@@ -226,7 +227,11 @@ def _signum(value: float) -> float:
 
 
 def order_key(value: Any) -> Any:
-    """A value in Spark's order: NaN above all numbers, a date as the timestamp of its start."""
+    """A value in Spark's order: NaN above all numbers, a date as the timestamp of its start, arrays
+    by their elements, NULL first.
+    """
+    if isinstance(value, list):
+        return [(False, 0) if each is None else (True, order_key(each)) for each in value]
     if type(value) is date:
         return False, midnight(value)
     return (value != value, 0) if isinstance(value, float) and value != value else (False, value)
@@ -237,6 +242,7 @@ def _extreme(pick: Callable[..., Any]) -> Callable[[Sequence[Any]], Binding]:
         kind: Any = "void"
         for each in types:
             kind = common(kind, each)
+        check_ordered(kind)
         converters = [convert(each, kind) for each in types]
 
         def chosen(*values: Any) -> Any:

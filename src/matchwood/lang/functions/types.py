@@ -177,6 +177,14 @@ def common(left: Any, right: Any) -> Any:
     raise TypeProblem(f"{left} beside {right}")
 
 
+def check_ordered(kind: Any) -> None:
+    """Refuse types whose values cannot be compared."""
+    if isinstance(kind, (Mp, Mixed)):
+        raise TypeProblem(f"a comparison of {'maps' if isinstance(kind, Mp) else 'several kinds'}")
+    if isinstance(kind, Arr):
+        check_ordered(kind.element)
+
+
 def bounded(precision: int, scale: int) -> Dec:
     """A decimal type of at most 38 digits: fraction digits are given up first, down to 6."""
     if precision <= MAX_DIGITS:
