@@ -159,7 +159,7 @@ def test_a_signal_that_came_before_the_wait_for_input_ends_the_wait(
     monkeypatch.setattr(sys, "stdin", stdin)
     waits: list[int] = []
 
-    real = standard_input._ready
+    real = standard_input.wait_for_any
 
     def spied(waited: list[int]) -> list[int]:
         found = real(waited)
@@ -168,7 +168,7 @@ def test_a_signal_that_came_before_the_wait_for_input_ends_the_wait(
             os.write(writing, b"line")
         return found
 
-    monkeypatch.setattr(standard_input, "_ready", spied)
+    monkeypatch.setattr(standard_input, "wait_for_any", spied)
     before = signal.signal(signal.SIGUSR1, lambda *_: None)
     try:
         with stdin.buffer, standard_input.standard_input() as file:

@@ -219,3 +219,17 @@ def test_spark_computes_what_cannot_fail_and_inputs_stay_behind(spark: Any) -> N
     row = selected.where("t IS NOT NULL").first()
     assert row["s"] is None
     assert row["t"] is not None
+
+
+@pytest.mark.spark
+def test_columns_with_dots_in_their_names_are_computed_by_workers(spark: Any) -> None:
+    """Two columns may then have one name: such a table is read row by row, where inputs are asked
+    for."""
+    rows = [(1, "A", 5, (6,)), (2, "a", None, (7,)), (3, "b", 8, None)]
+    events = spark.createDataFrame(rows, "event_id int, s string, `v.k` int, v struct<k: int>")
+    table = rules(spark, ["lower(s) = 'a'", "v.k + 0 = 7", "length(s) = 1"])
+    with_values = answers(events, table)
+    with workers_only():
+        assert with_values == answers(events, table)
+    assert [0 in with_values[n] for n in (1, 2, 3)] == [True, True, False]
+    assert all(2 in each for each in with_values.values())

@@ -55,7 +55,7 @@ def standard_input() -> Iterator[Input]:
         os.close(waker)
 
 
-def _ready(descriptors: list[int]) -> list[int]:
+def wait_for_any(descriptors: list[int]) -> list[int]:
     """Wait until some can be read, or are at their end.
 
     By poll(2), as select(2) takes no descriptors from 1024 on, and epoll(7) no files.
@@ -80,7 +80,7 @@ class _Waiting:
     def read1(self, size: int) -> bytes:
         while True:
             check()
-            if self._descriptor in _ready([self._descriptor, self._waked]):
+            if self._descriptor in wait_for_any([self._descriptor, self._waked]):
                 return self._file.read1(size)  # type: ignore[attr-defined]
             os.read(self._waked, CHUNK)  # a signal whose handler raised nothing
 

@@ -174,6 +174,8 @@ def _columns(spark: SparkSession, schema: StructType) -> dict[str, Column]:
     folded = {name.lower() for name in names}
     if len(folded) < len(names) or any(name.startswith(_PREFIX) for name in folded):
         return {}
+    if _has_dots(schema):  # two columns may have one name: workers read such tables row by row
+        return {}
     if not _has_our_meaning(spark):
         return {}
     is_utc = spark.conf.get("spark.sql.session.timeZone") == "UTC"
@@ -185,6 +187,12 @@ def _columns(spark: SparkSession, schema: StructType) -> dict[str, Column]:
             is_wider = each.dataType.typeName() in ("byte", "short", "integer", "float")
             found[each.name] = Column(f"CAST({sql} AS {kind})" if is_wider else sql, kind)
     return found
+
+
+def _has_dots(kind: Any) -> bool:
+    """Whether names of columns, or of fields inside, have dots."""
+    fields = kind if kind.typeName() == "struct" else ()
+    return any("." in each.name or _has_dots(each.dataType) for each in fields)
 
 
 def _has_our_meaning(spark: SparkSession) -> bool:

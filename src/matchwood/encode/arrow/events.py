@@ -62,6 +62,8 @@ def table_slices(attributes: Attributes, frame: Any, given: Given | None = None)
     columns = whole_columns(table.select(plan.left), names)
     inputs = whole_columns(table, names) if attributes.computed or names else columns
     if columns is None or inputs is None:
+        if given is not None:
+            raise EventError("expected one column for each name beside computed ones, found two")
         return slices_of(attributes, table_rows(table))
     slices = TableSlices(attributes, plan, table, columns)
     if not attributes.computed:
