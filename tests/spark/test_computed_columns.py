@@ -227,7 +227,7 @@ def test_columns_with_dots_in_their_names_are_computed_by_workers(spark: Any) ->
     for."""
     rows = [(1, "A", 5, (6,)), (2, "a", None, (7,)), (3, "b", 8, None)]
     events = spark.createDataFrame(rows, "event_id int, s string, `v.k` int, v struct<k: int>")
-    table = rules(spark, ["lower(s) = 'a'", "v.k + 0 = 7", "length(s) = 1"])
+    table = rules(spark, ["lower(s) = 'a'", "v.k + 0 IN (5, 7)", "length(s) = 1"])
     with_values = answers(events, table)
     with workers_only():
         assert with_values == answers(events, table)
