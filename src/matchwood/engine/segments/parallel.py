@@ -1,11 +1,11 @@
 """Searches of one batch in several threads, slice by slice.
 
-The calling thread is one of them.  A slice of a table or of JSON documents is encoded and searched
-by one thread, and kernels release the interpreter's lock, so that all of it runs at the same time.
-A list of dicts is encoded by the calling thread alone, slice after slice, since events may run any
-code; the others search what is encoded meanwhile.
+The calling thread is one of them.  Slices of a table or of JSON documents are encoded by all
+threads and then searched by all; kernels release the interpreter's lock, so that all of it runs at
+the same time.  A list of dicts is encoded by the calling thread alone, slice after slice, since
+events may run any code; the others search what is encoded meanwhile.
 
-    free    number of a slice ──► encode ──► search          in each thread
+    free    number of a slice ──► encode ──► queue ──► search    in each thread, first all of one
     list    number of a slice ──► encode ──► queue           in the calling thread, which then joins
                                                └──► search   all others
 
@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from itertools import pairwise
-from queue import SimpleQueue
+from queue import Empty, SimpleQueue
 from typing import Any
 
 import numpy as np
@@ -78,8 +78,11 @@ def match_in_threads(
         try:
             helpers.extend(pool.submit(work.help) for _ in range(n_helpers))
             work.lead(reader)
-        finally:
+            wait(helpers)
+        except BaseException:
             work.stop()
+            raise
+        finally:
             _wait_for(helpers)
     work.finish(reader)
     return _as_one([work.found[i] for i in range(n_slices)], bounds, view.id_kind)
@@ -155,24 +158,28 @@ class _Work:
         self._free += self._helpers
 
     def _search(self, reader: Reader) -> None:
-        for number, events in self._slices():
-            try:
-                encoded = self._encoded(number) if events is None else events
-                self.found[number] = self._view.match(encoded, reader, self._choice)
-            except BaseException as error:  # noqa: BLE001 - raised by `finish`
-                self._failed[number] = error
-                self._is_over = True
-                return
+        number = 0
+        try:
+            if self._is_free:  # all first: encoding one between two searches takes their caches
+                for number in self._numbers:
+                    if self._is_over:
+                        return
+                    self._ready.put((number, self._encoded(number)))
+            for number, events in self._slices():
+                self.found[number] = self._view.match(events, reader, self._choice)
+        except BaseException as error:  # noqa: BLE001 - raised by `finish`
+            self._failed[number] = error
+            self._is_over = True
 
-    def _slices(self) -> Iterator[tuple[int, list[EncodedEvents | Piece] | None]]:
-        """Numbers of slices, and their events where they are encoded."""
-        if self._is_free:
-            for number in self._numbers:
-                if self._is_over:
-                    return
-                yield number, None
-            return
-        while (ready := self._ready.get()) is not None and not self._is_over:
+    def _slices(self) -> Iterator[tuple[int, list[EncodedEvents | Piece]]]:
+        """Slices that are encoded; a free thread leaves those to others that they still encode."""
+        while not self._is_over:
+            try:
+                ready = self._ready.get(block=not self._is_free)
+            except Empty:
+                return
+            if ready is None:
+                break
             yield ready
         self._ready.put(None)  # for the next thread
 
