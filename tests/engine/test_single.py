@@ -3,95 +3,33 @@
 from __future__ import annotations
 
 import copy
-import json
 import random
 import threading
 from typing import Any
 
 import pytest
 
+from engine.singles import (
+    General,
+    apart,
+    check,
+    conjunction,
+    event,
+    matcher_of,
+    mixed,
+    rectangle,
+    tree,
+    warmed,
+    wide,
+)
 from inside import attributes_of, is_bound, view_of
 from matchwood import EventError, Matcher
-from matchwood.encode.json.events import JsonLines
 from matchwood.engine import matching
 from matchwood.engine.segments.asked import one_event
-from matchwood.engine.segments.single_part import SinglePart
 from matchwood.kernel import chains
 from matchwood.kernel.store import IS_CHECKED
 
 pytestmark = pytest.mark.skipif(IS_CHECKED, reason="with checks nothing is chained")
-
-
-class General(dict[str, Any]):
-    """A dict that is read in the general way, because it is of another type."""
-
-
-def conjunction(rng: random.Random) -> str:
-    names = rng.sample("abcdef", 2)
-    return f"{names[0]} = {rng.randrange(12)} AND {names[1]} >= {rng.randrange(12)}"
-
-
-def tree(rng: random.Random) -> str:
-    return f"({conjunction(rng)}) OR (s = 'w{rng.randrange(30)}' AND NOT ({conjunction(rng)}))"
-
-
-def wide(rng: random.Random) -> str:
-    return " AND ".join(f"{name} > {rng.randrange(4)}" for name in rng.sample("abcdef", 4))
-
-
-def apart(rng: random.Random) -> str:
-    """With little in common."""
-    return " AND ".join(f"k{k} > {rng.randrange(12)}" for k in rng.sample(range(100), 3))
-
-
-def rectangle(rng: random.Random) -> str:
-    x, y = rng.randrange(100), rng.randrange(100)
-    return f"a BETWEEN {x} AND {x + 9} AND b BETWEEN {y} AND {y + 9}"
-
-
-def mixed(rng: random.Random) -> str:
-    kinds = [conjunction, tree, wide, lambda _: "g IS NULL", lambda _: "TRUE"]
-    return rng.choices(kinds, [40, 30, 20, 3, 1])[0](rng)
-
-
-def event(rng: random.Random) -> dict[str, Any]:
-    found: dict[str, Any] = {
-        name: rng.choice([rng.randrange(12), rng.random() * 12, str(rng.randrange(12))])
-        if rng.random() < 0.3
-        else rng.randrange(12)
-        for name in "abcdef"
-        if rng.random() < 0.7
-    }
-    found |= {"s": f"w{rng.randrange(30)}", "unused": [1, {"x": 2}]}
-    found |= {f"k{k}": rng.randrange(14) for k in rng.sample(range(100), 40)}
-    if rng.random() < 0.5:
-        found["g"] = None if rng.random() < 0.5 else {"h": 1}
-    return found
-
-
-def matcher_of(rule: Any, n: int, seed: int = 1) -> Matcher:
-    rng = random.Random(seed)
-    m = Matcher()
-    m.add_many([(i, rule(rng)) for i in range(n)])
-    return m
-
-
-def warmed(m: Matcher, events: list[dict[str, Any]]) -> None:
-    """Have so many events matched that dicts are read by compiled code."""
-    m.encode(events * (1 + 4_000 // len(events)))
-    for _ in range(4):
-        m.match(events[0])
-
-
-def check(m: Matcher, events: list[dict[str, Any]]) -> None:
-    warmed(m, events)
-    assert is_bound(m)
-    for each in events:
-        expected = m.match(General(each))
-        assert m.match(each) == expected
-        assert m.match_count(each) == len(expected)
-        assert m.exists(each) == bool(expected)
-        assert m.match_many([each])[0] == expected
 
 
 @pytest.mark.parametrize(
@@ -361,99 +299,3 @@ def test_threads_have_memory_of_their_own() -> None:
         each.join()
     assert not wrong
     assert attributes_of(m).dict_plan is not None
-
-
-def test_a_json_document_alone_has_the_answer_of_many() -> None:
-    rng = random.Random(7)
-    m = matcher_of(mixed, 5_000)
-    m.add_many([(f"n{i}", mixed(rng)) for i in range(300)])
-    documents = [json.dumps(event(rng)).encode() for _ in range(60)]
-    documents += [b'{"a": 1, "a": 2, "b": 11}', b'{"a\\u0062": 1, "a": 1e400}', b' {"s": "w\\t3"} ']
-    m.encode(JsonLines(documents * 100))
-    for _ in range(4):
-        m.match_json(documents[0])
-    assert is_bound(m)
-    expected = m.match_many_json(documents)
-    for document, ids in zip(documents, expected, strict=True):
-        assert m.match_json(document) == m.match_json(document.decode()) == ids
-    for wrong in (b"", b"[]", b'{"a": }', b'{"a": 1} {}', b'{"s": "\xff"}'):
-        with pytest.raises(EventError, match="expected a JSON object"):
-            m.match_json(wrong)
-    long = json.dumps({"unused": "\\" * 20_000, "s": "w3", "a": 1}).encode()
-    assert m.match_json(long) == m.match_many_json([long])[0]
-
-
-def test_values_of_other_kinds_in_documents_are_counted_once() -> None:
-    m = matcher_of(conjunction, 40)
-    documents = [b'{"a": "word", "b": 1}', b'{"a": 1, "b": [1]}', b'{"a": 1}']
-    m.encode(JsonLines(documents * 500))
-    for _ in range(4):
-        m.match_json(documents[0])
-    assert is_bound(m)
-
-    def counted(ask: Any) -> dict[str, int]:
-        attributes_of(m).unknown.clear()
-        for document in documents:
-            ask(document)
-        return dict(attributes_of(m).unknown)
-
-    assert counted(m.match_json) == counted(lambda each: m.match_many_json([each]))
-
-
-COMPUTED = ("a + 1 > 4", "a * b = 12", "upper(s) = 'W1'", "10 / b > 3", "g + 1 = 2", "size(l) = 2",
-            "n.x + 1 = 3", "length(s) > 40", "coalesce(a, 5) = 5", "g = l")  # fmt: skip
-
-
-def test_computed_attributes_alone_have_the_answer_of_the_general_way() -> None:
-    """Known and new values, ones that fail or are of another kind, and texts without room."""
-    m = matcher_of(conjunction, 40)
-    m.add_many([(text, text) for text in COMPUTED])
-    m.add_many([(f"n{i}", f"a < {i} AND {COMPUTED[i % 5]}") for i in range(4_200)])
-    rng = random.Random(11)
-    values: list[Any] = [0, 1, 2, 3, 4.5, "w1", "w" * 5_000, [1, 2], None, True, 2**70, object()]
-    events = [{name: rng.choice(values) for name in rng.sample("abgsl", 4)} for _ in range(150)]
-    events += [{"a": i, "n": {"x": i}, "s": f"w{i}"} for i in range(20)]
-    warmed(m, [{"a": 1}])
-    assert is_bound(m)
-    stores = [part.store.attributes for part in view_of(m).searched]
-
-    def counted(each: dict[str, Any]) -> Any:
-        for attributes in stores:
-            attributes.unknown.clear()
-            attributes.failed.clear()
-        return m.match(each), [(dict(of.unknown), dict(of.failed)) for of in stores]
-
-    for _ in range(2):
-        rng.shuffle(events)
-        for each in events:
-            assert counted(each) == counted(General(each)), each
-
-
-def test_computed_attributes_that_are_known_need_no_call_of_their_own(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    m = matcher_of(conjunction, 40)
-    m.add_many([(text, text) for text in COMPUTED])
-    events = [{"a": i % 5, "b": 3, "s": f"w{i % 4}", "n": {"x": i % 3}} for i in range(40)]
-    warmed(m, events)
-    expected = [m.match(each) for each in events]
-    monkeypatch.setattr(SinglePart, "read", None)  # which reads an event by itself
-    assert [m.match(each) for each in events] == expected
-    assert any("upper(s) = 'W1'" in each for each in expected)
-
-
-def test_memory_that_grew_for_a_long_text_beside_something_to_compute_is_that_of_the_next_event(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """Compiled code would write to the memory that there was before, which is free by then."""
-    m = matcher_of(conjunction, 40)
-    m.add("sum", "a + 1 > 4")
-    m.add("text", f"s = '{'é' * 5_000}'")
-    warmed(m, [{"a": 5, "s": "é"}])
-    m.match({"a": 5, "s": "é"})
-    assert is_bound(m)
-    long = {"a": 7, "s": "é" * 5_000}  # what 7 becomes is not known yet
-    found = m.match(long)
-    assert found[-2:] == ["sum", "text"]
-    monkeypatch.setattr(SinglePart, "read", None)  # which is asked where there was no room
-    assert m.match(long) == found == m.match(General(long))

@@ -22,6 +22,8 @@ for throughputs.
 Holds: as claimed, with at least half of the gain: a factor of 5 is a gain of 4 and holds from 3 on
 (from 100 on a fifth: other machine, other compiler).  Partly: the direction is right, the size is
 not.  One noise level for all: 5 %; growth that differs by less is no difference.
+
+Long, since it is a list: one entry for each sentence of a paper that can be checked.
 """
 
 from __future__ import annotations

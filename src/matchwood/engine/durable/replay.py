@@ -114,7 +114,8 @@ def add_rows(store: Target, rows: Sequence[Row], own_types: dict[str, str]) -> N
     if rows:
         for each in store.add_chunks(chunks_of(rows, own_types)).errors:
             raise StorageError(
-                f"the log has a subscription {each.id!r} that is refused: {each.error}"
+                f"the log has a subscription {each.id!r} that is refused: {each.error}\n"
+                "give Matcher.open a schema= that it fits; the folder is as it was"
             )
 
 

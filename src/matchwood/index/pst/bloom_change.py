@@ -107,12 +107,7 @@ def split(division, predicates, dim, cut):
     The new cut counts the ends of all these records, of those that meet only the left part, too.
     Nothing is done, and what is full returned, when there is no room.
     """
-    spaces, records, homes, entries = (
-        division.spaces,
-        division.records,
-        division.homes,
-        division.entries,
-    )
+    spaces, records, homes, entries = division
     if not make_cut_room(spaces, dim):
         return SPACES_FULL
     if not has_id(homes, records):
