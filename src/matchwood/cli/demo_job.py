@@ -16,6 +16,7 @@ from matchwood.cli.demo_check import matches_in_sqlite
 from matchwood.cli.screen import progress
 from matchwood.engine.answers.explain import Explanation
 from matchwood.engine.matcher import Matcher
+from matchwood.kernel.arrays import offsets_of
 from matchwood.kernel.jit import compile_seconds
 from matchwood.workload.bookshop import Bookshop, offer_events
 from matchwood.workload.bookshop_offers import offers
@@ -130,7 +131,7 @@ def _match(matcher: Matcher, events: pa.Table) -> tuple[np.ndarray, np.ndarray]:
             counts.append(np.diff(found.offsets))
             ids.append(found.ids)
             advance(min(first + CHUNK, len(events)), len(events))
-    return np.concatenate([[0], np.cumsum(np.concatenate(counts))]), np.concatenate(ids)
+    return offsets_of(np.concatenate(counts)), np.concatenate(ids)
 
 
 def _check(

@@ -69,6 +69,17 @@ def bytes_of(*parts: Any) -> int:
     return sum([each.nbytes if isinstance(each, np.ndarray) else bytes_of(*each) for each in parts])
 
 
+def offsets_of(sizes: np.ndarray) -> np.ndarray:
+    """Where slices of these sizes begin, one behind the other, and where the last one ends; int64.
+
+    >>> offsets_of(np.array([2, 0, 3])).tolist()
+    [0, 2, 2, 5]
+    """
+    found = np.zeros(len(sizes) + 1, np.int64)
+    np.cumsum(sizes, dtype=np.int64, out=found[1:])
+    return found
+
+
 def slices(start: np.ndarray, size: np.ndarray) -> np.ndarray:
     """All positions of several slices, one after the other.
 

@@ -29,7 +29,7 @@ from matchwood.index.blocks.members import (
 from matchwood.index.blocks.pack import Members, Plan, Shares, Source, Target, pack_blocks
 from matchwood.index.blocks.words import MOST_FOLDED, MOST_MEMBERS, Blocks, Codes, Places
 from matchwood.index.pst.bloom import Division, PSTBloom
-from matchwood.kernel.arrays import doubled
+from matchwood.kernel.arrays import doubled, offsets_of
 from matchwood.kernel.interval_kernels import MAX_KEY, MIN_KEY
 
 GUIDED = 8
@@ -111,7 +111,7 @@ def _without_equal(
     items = slots[is_first].astype(np.int32)
     has_twins = count > 1
     items[has_twins] = ~np.arange(int(has_twins.sum()), dtype=np.int32)
-    twin_start = np.concatenate([[0], np.cumsum(count[has_twins])]).astype(np.int64)
+    twin_start = offsets_of(count[has_twins])
     has_twin = np.zeros(n, bool)
     has_twin[np.flatnonzero(is_first)[has_twins]] = True
     among = np.flatnonzero(has_twin[first_of])
@@ -129,7 +129,7 @@ def make_codes(p: PredicateLayout, used: np.ndarray, n_attributes: int) -> Codes
     span = np.zeros(n_attributes, np.int64)
     span[is_near] = highest[is_near] - lowest[is_near] + 1
     span[span > 8 * n_ends + 64] = 0
-    start = np.concatenate([[0], np.cumsum(span)]).astype(np.int64)
+    start = offsets_of(span)
     marks = np.zeros(int(start[-1]), np.uint8)
     rest = int(n_ends[span == 0].sum())
     attrs, cuts = np.empty(rest, np.int64), np.empty(rest, np.int64)
@@ -155,7 +155,7 @@ def make_codes(p: PredicateLayout, used: np.ndarray, n_attributes: int) -> Codes
         cut_start,
         cut,
         shift,
-        _offsets(size),
+        offsets_of(size),
         np.empty(int(size.sum()), np.int32),
         np.empty(n_attributes, np.uint8),
     )
@@ -182,10 +182,6 @@ def _guides(span: np.ndarray, most: np.ndarray) -> tuple[np.ndarray, np.ndarray]
     return shift, np.where(most > 0, steps + 2, 0)
 
 
-def _offsets(sizes: np.ndarray) -> np.ndarray:
-    return np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-
-
 def _places(codes: Codes, dim_start: np.ndarray, first_key: np.ndarray) -> Places:
     """Spaces by codes, without blocks yet."""
     n_spaces = np.diff(dim_start)
@@ -196,7 +192,7 @@ def _places(codes: Codes, dim_start: np.ndarray, first_key: np.ndarray) -> Place
         dim_start,
         np.empty(len(first_key), np.int32),
         shift,
-        _offsets(size),
+        offsets_of(size),
         np.empty(int(size.sum()), np.int32),
         dim_start[:1],
     )
@@ -244,11 +240,11 @@ def _members(
     """The members of every space, those of the same shape side by side; where spaces begin."""
     p, spaces = table.predicates.layout, division.spaces
     size = spaces.size[: 2 * n_attributes].astype(np.int64)
-    dim_start = np.concatenate([[0], np.cumsum(size)])
+    dim_start = offsets_of(size)
     at = np.repeat(spaces.start[: len(size)] - dim_start[:-1], size) + np.arange(dim_start[-1])
     skipped, n_members = np.empty(len(chosen), np.int32), np.zeros(len(at), np.int64)
     count_members(spaces, dim_start, p, division.access, skipped, n_members)
-    start = np.concatenate([[0], np.cumsum(n_members)])
+    start = offsets_of(n_members)
     shape = np.empty(len(chosen), np.int16)
     find_shapes(table.layout, p, chosen, skipped, shape)
     listed = np.empty(int(start[-1]), np.int32)

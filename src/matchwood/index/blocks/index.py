@@ -122,7 +122,7 @@ class BlockIndex(KeptFrame[Structure]):
     def _stepper(self, events: EventBatch, scratch: Scratch) -> Step:
         part = scratch.of(self)
         memory = self._arrays_in(scratch)
-        if _are_values(events):
+        if events.are_values:
             return self._whole_step(match_blocks, events._replace(more=events.more[:0]), scratch)
         if len(memory.seen) < self._n_slots:
             part.arrays = memory._replace(seen=np.zeros(self._n_slots, np.int64))
@@ -151,7 +151,7 @@ class BlockIndex(KeptFrame[Structure]):
 
         ranks  as `match_best.Ranks`.  Events of sets get all matches
         """
-        if not _are_values(events):
+        if not events.are_values:
             return self.search(events, scratch)
         scratch.begin()
         self._arrays_in(scratch)
@@ -229,10 +229,6 @@ class BlockIndex(KeptFrame[Structure]):
     @classmethod
     def _check_built(cls, saved: Saved) -> None:
         check_structure(saved.table, saved.slots, saved.layout)
-
-
-def _are_values(events: EventBatch) -> bool:
-    return events.lo is events.hi or bool((events.lo == events.hi).all())
 
 
 def _new_memory(n_attributes: int) -> Memory:

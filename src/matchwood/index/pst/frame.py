@@ -209,7 +209,7 @@ class PSTFrame(IndexFrame, Owner):
 
     def _prepared(self, events: EventBatch, scratch: Scratch) -> tuple[EventBatch, bool, bool, Any]:
         """Events, whether all of them have values alone, whether to learn, and what to write to."""
-        is_plain = events.lo is events.hi or bool((events.lo == events.hi).all())
+        is_plain = events.are_values
         part = scratch.of(self)
         if part.version != self._version:  # what was learned is about other spaces
             part.arrays.count[:] = 0

@@ -139,8 +139,7 @@ class StabbingTree(Owner):
         )
         if len(x.found) < len(self):
             x = x._replace(found=np.empty(doubled(len(x.found), len(self)), np.int32))
-        is_plain = events.lo is events.hi or bool((events.lo == events.hi).all())
-        if not is_plain and len(x.seen) < len(self.arrays.uses):
+        if not events.are_values and len(x.seen) < len(self.arrays.uses):
             x = x._replace(seen=np.zeros(len(self.arrays.uses), np.int64))
         part.stabbing = x
         return x

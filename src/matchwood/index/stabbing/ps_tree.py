@@ -46,7 +46,7 @@ from matchwood.index.stabbing.ps_tree_kernels import (
     reserve_leaves,
     split_leaf,
 )
-from matchwood.kernel.arrays import bytes_of, grown
+from matchwood.kernel.arrays import bytes_of, grown, offsets_of
 from matchwood.kernel.id_lists import IdListStore
 from matchwood.kernel.interval_kernels import MAX_KEY, MIN_KEY
 
@@ -157,7 +157,7 @@ class PSTree:
         found = self._form.find(values)
         if counts:
             count_events(self._leaves, found)
-        offsets = np.concatenate([[0], np.cumsum(self._lists.lists.size[found], dtype=np.int64)])
+        offsets = offsets_of(self._lists.lists.size[found])
         out = np.empty(int(offsets[-1]), np.int32)
         emit_leaves(self._lists.lists, found, offsets, out)
         return offsets, out

@@ -55,7 +55,7 @@ class Formula:
     def __init__(self, tree: Scalar) -> None:
         self.tree = _with_paths(tree)
         self._written = tree
-        self.inputs: list[str] = _inputs(self.tree)
+        self.inputs: list[str] = attributes_of(self.tree)
         self.is_flat = not any("." in name or PATH in name for name in self.inputs)
         self._plans: dict[tuple[Any, ...], _Plan] = {}
 
@@ -154,17 +154,6 @@ def _compares_elements(node: Scalar) -> bool:
     if isinstance(node, Call) and node.name in ("array_contains", "arrays_overlap"):
         return True
     return any(map(_compares_elements, parts(node)))
-
-
-def _inputs(node: Scalar) -> list[str]:
-    found: dict[str, None] = {}
-    pending = [node]
-    while pending:
-        each = pending.pop()
-        if isinstance(each, Attr):
-            found[each.name] = None
-        pending += parts(each)
-    return sorted(found)
 
 
 _ITEMS = frozenset({str, int, float, bool, type(None), dict, Decimal, date})
