@@ -21,7 +21,7 @@ from matchwood.bench.null import Null
 from matchwood.bench.report import Report
 from matchwood.bench.results import CaseResult
 from matchwood.bench.suite import Case, IndexSpec, Preset, Suite, find_suite
-from matchwood.bench.surroundings import commit, machine, versions
+from matchwood.bench.surroundings import circumstances
 from matchwood.encode.expression_kernels import ALWAYS, CONJUNCTION, NEVER, TREE
 from matchwood.encode.expressions import ExpressionTable
 from matchwood.errors import MatchwoodError
@@ -72,11 +72,8 @@ def run_suite(
                 "seed": seed,
             },
             "definition": dataclasses.asdict(chosen),
-            "started": started.isoformat(timespec="seconds"),
+            **circumstances(started),
             "seconds": (datetime.now(UTC) - started).total_seconds(),
-            "versions": versions(),
-            "machine": machine(),
-            "commit": commit(),
             "cases": [dataclasses.asdict(case) for case in cases],
         }
     )

@@ -37,6 +37,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
+from matchwood.bench.kept import check_preset
 from matchwood.errors import MatchwoodError
 from matchwood.workload import Workload, find_workload
 
@@ -92,11 +93,7 @@ class Suite:
     presets: Mapping[str, Preset]
 
     def preset(self, name: str) -> Preset:
-        if name not in self.presets:
-            raise MatchwoodError(
-                f"suite {self.name!r}: expected a preset among {', '.join(self.presets)}, "
-                f"found {name!r}"
-            )
+        check_preset(f"suite {self.name!r}", name, self.presets)
         return self.presets[name]
 
     def rows(self, preset: str, case: Case, only: tuple[str, ...] = ()) -> list[IndexSpec]:

@@ -24,6 +24,9 @@ OK, NO, USAGE, INTERRUPTED, PIPE_CLOSED = 0, 1, 2, 130, 141
 interrupted; the reader of standard output is gone.
 """
 
+STREAM = "-"
+"""Stands for standard input or standard output."""
+
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object, for machines.")]
 
 Contexts = Annotated[

@@ -39,7 +39,17 @@ from matchwood.lang.functions.types import (
     is_mixed,
     type_of,
 )
-from matchwood.lang.scalars import Attr, Call, Cast, Lambda, Lit, Scalar, parts, text_of
+from matchwood.lang.scalars import (
+    Attr,
+    Call,
+    Cast,
+    Lambda,
+    Lit,
+    Scalar,
+    attributes_of,
+    parts,
+    text_of,
+)
 
 __all__ = [
     "FUNCTIONS", "Failed", "Formula", "TypeProblem", "Types", "bind", "choices", "collections",
