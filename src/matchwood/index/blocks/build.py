@@ -29,6 +29,7 @@ from matchwood.index.blocks.members import (
 from matchwood.index.blocks.pack import Members, Plan, Shares, Source, Target, pack_blocks
 from matchwood.index.blocks.words import MOST_FOLDED, MOST_MEMBERS, Blocks, Codes, Places
 from matchwood.index.pst.bloom import Division, PSTBloom
+from matchwood.index.stabbing.odds_kernels import presences_of
 from matchwood.kernel.arrays import doubled, offsets_of
 from matchwood.kernel.interval_kernels import MAX_KEY, MIN_KEY
 
@@ -257,7 +258,6 @@ def _members(
 def _plan(division: Division, n: int) -> Plan:
     """Scratch for n attributes, and how likely an event has each, as far as subscriptions tell."""
     uses = division.uses[:n]
-    named = 16.0 * uses / max(int(uses.sum()), 1)
     return Plan(
         count=np.zeros(n, np.int64),
         cells=np.zeros(n, np.int64),
@@ -267,7 +267,7 @@ def _plan(division: Division, n: int) -> Plan:
         attr=np.zeros(n, np.int64),
         column=np.zeros(n, np.int64),
         loss=np.zeros(n, np.float64),
-        presence=named / (1.0 + named),
+        presence=presences_of(uses, uses.sum()),
         gate=np.zeros(2 * MOST_MEMBERS, np.int64),
     )
 

@@ -43,7 +43,6 @@ from matchwood.index.core.scratch import Scratch
 from matchwood.index.core.use_kernels import uses_of
 from matchwood.index.pst.access import (
     ENOUGH,
-    EVENT_SIZE,
     SEEN,
     USES,
     carry_seen,
@@ -81,6 +80,7 @@ from matchwood.index.pst.records import (
 )
 from matchwood.index.pst.signatures import CELLS
 from matchwood.index.pst.spaces import Spaces
+from matchwood.index.stabbing.odds_kernels import presences_of
 from matchwood.kernel.id_list_kernels import NO_BLOCK
 
 
@@ -358,8 +358,7 @@ class PSTBloom(PSTFrame):
         if x.total[SEEN] >= ENOUGH:
             often = x.seen > OFTEN * x.total[SEEN]
         else:
-            named = EVENT_SIZE * x.uses / max(int(x.total[USES]), 1)
-            often = named / (1 + named) > OFTEN
+            often = presences_of(x.uses, x.total[USES]) > OFTEN
         often &= x.lo < x.hi
         self._signatures.low[often] = x.lo[often]
         length = x.hi[often].astype(np.float64) - x.lo[often].astype(np.float64) + 1.0

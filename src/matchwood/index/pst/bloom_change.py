@@ -15,7 +15,7 @@ import numpy as np
 
 from matchwood.encode.expression_kernels import ExpressionLayout
 from matchwood.encode.predicate_kernels import PredicateLayout
-from matchwood.index.pst.access import choose, note_predicate
+from matchwood.index.pst.access import choose, note_expression
 from matchwood.index.pst.entries import Entries, give_entry, has_room, put_entry, slot_of
 from matchwood.index.pst.records import (
     NO_ACCESS,
@@ -325,9 +325,7 @@ def insert_more(division, signatures, statistics, tables, limits, slots, done, c
     while done < len(slots):
         slot = slots[done]
         if not chosen and homes.access[slot] == NO_ACCESS:
-            begin = expressions.start[slot]
-            for k in range(begin, begin + expressions.size[slot]):
-                note_predicate(statistics, predicates, expressions.code[k], 1)
+            note_expression(statistics, expressions, predicates, slot, 1)
             homes.access[slot], _ = choose(
                 statistics, spaces, homes.space_seen, expressions, predicates, slot, limits.ranking
             )
@@ -393,6 +391,4 @@ def unsettle(division, predicates, slot):
 def delete_all(division, statistics, expressions, predicates, slots):
     for slot in slots:
         unsettle(division, predicates, slot)
-        begin = expressions.start[slot]
-        for k in range(begin, begin + expressions.size[slot]):
-            note_predicate(statistics, predicates, expressions.code[k], -1)
+        note_expression(statistics, expressions, predicates, slot, -1)
