@@ -153,7 +153,7 @@ def read_suite(name: str, text: str) -> Suite:
     except tomllib.TOMLDecodeError as error:
         raise MatchwoodError(f"suite {name!r}: expected TOML, found an error: {error}") from None
     where = f"suite {name!r}"
-    _check_keys(where, data, {"description", "indexes", "presets"})
+    check_keys(where, data, {"description", "indexes", "presets"})
     if not (data.get("indexes") and data.get("presets")):
         raise MatchwoodError(f"{where}: expected [[indexes]] and [presets.NAME], found none")
     indexes = tuple(_index(where, each) for each in data["indexes"])
@@ -199,7 +199,7 @@ def _case(where: str, workload: str, data: dict[str, Any]) -> Case:
 
 def _make(where: str, cls: Callable[..., Made], data: dict[str, Any]) -> Made:
     fields = dataclasses.fields(cls)  # type: ignore[arg-type]
-    _check_keys(where, data, {each.name for each in fields})
+    check_keys(where, data, {each.name for each in fields})
     needed = [each.name for each in fields if MISSING is each.default is each.default_factory]
     missing = sorted(set(needed) - data.keys())
     if missing:
@@ -207,7 +207,8 @@ def _make(where: str, cls: Callable[..., Made], data: dict[str, Any]) -> Made:
     return cls(**data)
 
 
-def _check_keys(where: str, data: Mapping[str, Any], known: set[str]) -> None:
+def check_keys(where: str, data: Mapping[str, Any], known: set[str]) -> None:
+    """Raise where a table of a TOML file has other keys than it may have."""
     unknown = sorted(data.keys() - known)
     if unknown:
         raise MatchwoodError(

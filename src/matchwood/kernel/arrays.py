@@ -60,6 +60,17 @@ def restored(kind: type[Arrays], layout: Mapping[str, np.ndarray], prefix: str =
     return kind(*[layout[f"{prefix}{name}"] for name in kind._fields])  # type: ignore[attr-defined]
 
 
+def prefixed(arrays: Mapping[str, np.ndarray], prefix: str) -> dict[str, np.ndarray]:
+    """The same arrays of a snapshot under names that begin with a prefix."""
+    return {prefix + name: array for name, array in arrays.items()}
+
+
+def without_prefix(arrays: Mapping[str, np.ndarray], prefix: str) -> dict[str, np.ndarray]:
+    """The arrays of a snapshot whose names begin with a prefix, by the rest of their names."""
+    n = len(prefix)
+    return {name[n:]: array for name, array in arrays.items() if name.startswith(prefix)}
+
+
 def bytes_of(*parts: Any) -> int:
     """Bytes of arrays, and of arrays in tuples.
 

@@ -45,6 +45,13 @@ class Refused(Exception):
         self.label, self.reason = label, reason
 
 
+def forked() -> int:
+    """As os.fork, without the warning that there are threads, which Arrow has."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)
+        return os.fork()
+
+
 class Child:
     """One process, which does a step whenever it is asked for one."""
 
@@ -53,10 +60,8 @@ class Child:
             raise MatchwoodError("expected a system with fork to cap time and memory, found none")
         self._here, there = Pipe()
         self._megabytes = megabytes
-        with warnings.catch_warnings():
-            # Arrow has threads; the child calls neither Arrow nor anything that waits for them.
-            warnings.simplefilter("ignore", DeprecationWarning)
-            self._pid = os.fork()
+        # the child calls neither Arrow nor anything that waits for its threads
+        self._pid = forked()
         if self._pid == 0:
             self._here.close()
             _serve(steps, there, megabytes)

@@ -14,12 +14,12 @@ import ctypes
 import os
 import signal
 import sys
-import warnings
 from collections.abc import Callable, Iterator, Sequence
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection, wait
 from typing import Any, NoReturn
 
+from matchwood.bench.papers.isolated import forked
 from matchwood.errors import MatchwoodError
 
 _PARENT_DEATH_SIGNAL = 1
@@ -62,10 +62,7 @@ class _Worker:
         self.here, there = Pipe()
         self._number = 0
         sys.stdout.flush()
-        with warnings.catch_warnings():
-            # Arrow has threads; the child starts its own where it needs them.
-            warnings.simplefilter("ignore", DeprecationWarning)
-            self._pid = os.fork()
+        self._pid = forked()  # the child starts threads of its own where it needs them
         if self._pid == 0:
             self.here.close()
             _serve(work, there)

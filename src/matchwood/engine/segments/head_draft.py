@@ -21,6 +21,8 @@ from matchwood.engine.segments.view import Part, View
 from matchwood.engine.stores.recovery import blank
 from matchwood.engine.stores.store import Store
 from matchwood.engine.stores.subscriptions import Id
+from matchwood.kernel.arrays import positions
+from matchwood.kernel.marks import marked
 
 if TYPE_CHECKING:
     from matchwood.engine.access import Access
@@ -138,8 +140,7 @@ class HeadDraft:
         if self._head is None:
             shown, gone = self._left_of(HEAD), []
             if shown.n_gone:
-                marks = np.unpackbits(shown.gone, bitorder="little")
-                gone = shown.store.subscriptions.ids_of(np.flatnonzero(marks)).tolist()
+                gone = shown.store.subscriptions.ids_of(positions(marked(shown.gone))).tolist()
             is_used_up, store = shown.n_gone and not len(shown), None
             if not is_used_up:
                 more = None if more is None or more.has_any(gone) else more

@@ -15,6 +15,7 @@ from matchwood.engine.segments.repeats import Repeats, repeats_of
 from matchwood.engine.stores.arranging import arranged
 from matchwood.engine.stores.context_changes import ContextChange
 from matchwood.index.core.protocol import Hits
+from matchwood.kernel.marks import are_marked
 from matchwood.kernel.verify_kernels import COUNTERS
 
 if TYPE_CHECKING:
@@ -87,8 +88,3 @@ def _arranged(
     if len(columns.expires):
         result = living(columns, result, choice.now)
     return result if choice is ALL else chosen(columns, result, choice)
-
-
-def are_marked(marks: np.ndarray, slots: np.ndarray) -> np.ndarray:
-    """Which slots have a bit in a bitmap of uint8."""
-    return (marks[slots >> 3] >> (slots & 7).astype(np.uint8) & 1).astype(bool)

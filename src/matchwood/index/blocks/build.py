@@ -30,6 +30,7 @@ from matchwood.index.blocks.pack import Members, Plan, Shares, Source, Target, p
 from matchwood.index.blocks.words import MOST_FOLDED, MOST_MEMBERS, Blocks, Codes, Places
 from matchwood.index.pst.bloom import Division, PSTBloom
 from matchwood.index.stabbing.odds_kernels import presences_of
+from matchwood.index.stabbing.segments import sorted_cuts
 from matchwood.kernel.arrays import doubled, offsets_of
 from matchwood.kernel.interval_kernels import MAX_KEY, MIN_KEY
 
@@ -137,7 +138,7 @@ def make_codes(p: PredicateLayout, used: np.ndarray, n_attributes: int) -> Codes
     n = mark_ends(p, used, lowest, start, marks, attrs, cuts)
     is_known = np.zeros(n_attributes, bool)
     is_known[p.attr[used]] = True
-    cut_start, cut = _sorted_cuts(
+    cut_start, cut = sorted_cuts(
         attrs[:n], cuts[:n], np.flatnonzero(is_known & (span == 0)), n_attributes
     )
     n_cuts = np.diff(cut_start)
@@ -199,20 +200,6 @@ def _places(codes: Codes, dim_start: np.ndarray, first_key: np.ndarray) -> Place
     )
     guide_places(codes, first_key, places)
     return places
-
-
-def _sorted_cuts(
-    attrs: np.ndarray, cuts: np.ndarray, known: np.ndarray, n_attributes: int
-) -> tuple[np.ndarray, np.ndarray]:
-    """Cuts by attribute, MIN_KEY first for each known one."""
-    attrs = np.concatenate([attrs, known])
-    cuts = np.concatenate([cuts, np.full(len(known), MIN_KEY)])
-    order = np.lexsort((cuts, attrs))
-    attrs, cuts = attrs[order], cuts[order]
-    is_new = np.ones(len(cuts), bool)
-    is_new[1:] = (attrs[1:] != attrs[:-1]) | (cuts[1:] != cuts[:-1])
-    attrs, cuts = attrs[is_new], cuts[is_new]
-    return np.searchsorted(attrs, np.arange(n_attributes + 1)).astype(np.int64), cuts
 
 
 def _coded(

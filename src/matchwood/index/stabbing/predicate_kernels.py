@@ -15,7 +15,7 @@ from matchwood.index.stabbing.segment_kernels import (
     span,
 )
 from matchwood.index.stabbing.span_kernels import next_node
-from matchwood.kernel.id_list_kernels import IdLists, insert_id, remove_id, reserve
+from matchwood.kernel.id_list_kernels import IdLists, insert_id, remove_id
 from matchwood.kernel.jit import kernel, part
 from matchwood.kernel.verify_kernels import Posted, holds_in_table, post_event
 
@@ -161,10 +161,8 @@ def count_on_nodes(segments, predicates, preds, n_on_node):
 
 
 @kernel
-def put_all(segments, lists, predicates, preds, n_on_node):
-    """Fill empty lists with aligned predicates, ascending; the arena has room for them."""
-    for node in range(len(n_on_node)):
-        reserve(lists, node, n_on_node[node])
+def put_all(segments, lists, predicates, preds):
+    """Fill empty lists, which have room, with aligned predicates, ascending."""
     for pred in preds:
         attr = predicates.attr[pred]
         for i in range(predicates.n_intervals[pred]):

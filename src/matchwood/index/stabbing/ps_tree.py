@@ -43,7 +43,6 @@ from matchwood.index.stabbing.ps_tree_kernels import (
     emit_leaves,
     fill_leaves,
     join_leaf,
-    reserve_leaves,
     split_leaf,
 )
 from matchwood.kernel.arrays import bytes_of, grown, offsets_of
@@ -198,8 +197,7 @@ class PSTree:
         tree._lists.make_lists(n)
         lists = tree._lists
         fill_leaves(lists.lists, cuts, n, lo, hi, ids, counts, True)
-        lists.make_room(int((counts + counts // 2 + (counts == 1)).sum()))
-        reserve_leaves(lists.lists, counts)
+        lists.reserve(counts)
         fill_leaves(lists.lists, cuts, n, lo, hi, ids, counts, False)
         lists.trim(unused=0.02, growth=0.0)
         size = len(lists.lists.size)

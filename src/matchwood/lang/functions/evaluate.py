@@ -42,13 +42,12 @@ from matchwood.lang.functions.types import (
 from matchwood.lang.scalars import (
     Attr,
     Call,
-    Cast,
-    Lambda,
     Lit,
     Scalar,
     attributes_of,
     parts,
     text_of,
+    with_parts,
 )
 
 __all__ = [
@@ -148,16 +147,12 @@ PATH = "\1"
 
 def _with_paths(node: Scalar) -> Scalar:
     """`m['a']` as one input: only the event tells the type of a map's value."""
-    if isinstance(node, Call):
-        args = tuple([_with_paths(each) for each in node.args])
-        if node.name in ("[]", "element_at") and isinstance(args[1], Lit):
-            source, key = args[0], args[1].value
-            if isinstance(source, Attr) and isinstance(key, str):
-                return Attr(f"{source.name}{PATH}{key}")
-        return Call(node.name, args)
-    if isinstance(node, Cast):
-        return Cast(_with_paths(node.value), node.type, node.is_try)
-    return Lambda(node.names, _with_paths(node.body)) if isinstance(node, Lambda) else node
+    node = with_parts(node, _with_paths)
+    if isinstance(node, Call) and node.name in ("[]", "element_at"):
+        source, key = node.args[:2]
+        if isinstance(source, Attr) and isinstance(key, Lit) and isinstance(key.value, str):
+            return Attr(f"{source.name}{PATH}{key.value}")
+    return node
 
 
 def _compares_elements(node: Scalar) -> bool:

@@ -105,12 +105,7 @@ def _decimal_rest(a: Decimal, b: Decimal) -> Decimal:
     return a % b
 
 
-def _double_quotient(a: float, b: float) -> float:
-    _not_zero(b)
-    return a / b
-
-
-def _decimal_quotient(a: Decimal, b: Decimal) -> Decimal:
+def _divided(a: Any, b: Any) -> Any:
     _not_zero(b)
     return a / b
 
@@ -119,14 +114,14 @@ def _double_product(a: float, b: float) -> float:
     return a * b
 
 
-_divide = _arithmetic(lambda a, b: 0, _double_quotient, _decimal_quotient, _quotient_type)
+_divide = _arithmetic(lambda a, b: 0, _divided, _divided, _quotient_type)
 
 
 def _quotient(types: Sequence[Any]) -> Binding:
     left, right = _operands(types)
     if isinstance(left, Dec) or isinstance(right, Dec):
         return _divide((left, right))
-    return "double", lambda a, b: _double_quotient(float(a), float(b))
+    return "double", lambda a, b: _divided(float(a), float(b))
 
 
 def _whole_quotient(types: Sequence[Any]) -> Binding:
