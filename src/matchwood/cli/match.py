@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from matchwood.cli.match_choice import SPARK_OPTIONS, choose
-from matchwood.cli.screen import NO, Contexts, Json, complain, print_json, refuse, screen
+from matchwood.cli.screen import NO, Contexts, Json, complain, note, print_json, refuse, screen
 from matchwood.cli.spark_session import Master
 
 
@@ -108,13 +108,13 @@ def match(
         from matchwood.cli import match_spark
 
         match_spark.check(rules, source, out, lists, contexts)
-        complain(f"matching on Spark: {choice.reason}")
+        note(f"matching on Spark: {choice.reason}")
         asked = {"index": index, "snapshots": snapshots, "limit": limit}
         found = match_spark.run(rules, source, out, lists, master, asked, contexts, times, where)
     else:
         from matchwood.cli import match_job
 
-        complain(f"matching in this process: {choice.reason}")
+        note(f"matching in this process: {choice.reason}")
         options = match_job.Asked(index, lists, limit, where, contexts, payload)
         found = match_job.run(rules, source, out, options)
     _conclude(found, out, as_json)

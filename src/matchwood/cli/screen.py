@@ -48,7 +48,6 @@ def screen() -> Console:
 
 
 def complain(message: str) -> None:
-    """Print a line on standard error: what is wrong, or what is done and why."""
     typer.echo(f"matchwood: {message}", err=True)
 
 
@@ -56,6 +55,11 @@ def refuse(message: str) -> NoReturn:
     """Print a message and end the command with the exit code of a wrong call."""
     complain(message)
     raise typer.Exit(USAGE)
+
+
+def note(message: str) -> None:
+    """Print a line on standard error that says what is done, and why."""
+    typer.echo(f"matchwood: {message}", err=True)
 
 
 def print_json(value: Any, to_error: bool = False) -> None:
