@@ -44,12 +44,11 @@ def test_expressions_that_begin_alike_share_a_path():
     assert work_of(hits)["nodes"] == 4 + 1
 
 
-@pytest.mark.parametrize("rare_first", [False, True])
-def test_every_path_keeps_the_order_of_attributes(rare_first):
+def test_every_path_keeps_the_order_of_attributes():
     world = World(types := schema(Random(5)))
     slots = world.store([conjunction(Random(i), types) for i in range(300)])
     held = world.speaking("conjunctions", slots)
-    index = Gryphon.build(world.table, held[:200], leaf_capacity=0, rare_first=rare_first)
+    index = Gryphon.build(world.table, held[:200], leaf_capacity=0)
     index.insert(held[200:])
     index.delete(held[::3])
     all_paths = paths(index)

@@ -35,13 +35,6 @@ def test_an_equality_is_the_access_predicate_where_there_is_one():
     assert access_attributes(index, world)[-1] == "b"
 
 
-def test_the_most_selective_predicate_of_any_kind_can_be_asked_for():
-    world = crowded_equality_and_rare_range()
-    slots = world.speaking("conjunctions")
-    index = Propagation.build(world.table, slots, equality_first=False)
-    assert access_attributes(index, world)[-1] == "a"
-
-
 def test_without_an_equality_another_predicate_gives_access():
     world = World({"a": "int", "b": "int"})
     world.store([And((Comparison("a", ">", i), Comparison("b", "<>", i))) for i in range(30)])

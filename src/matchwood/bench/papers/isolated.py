@@ -14,7 +14,6 @@ import gc
 import os
 import resource
 import signal
-import warnings
 from collections.abc import Callable, Iterator
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection
@@ -22,7 +21,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from matchwood.bench.answers import WrongAnswers
-from matchwood.bench.papers.workers import end_with_parent
+from matchwood.bench.papers.workers import end_with_parent, forked
 from matchwood.errors import ExpansionError, MatchwoodError
 
 TIME, MEMORY, EXPANSION, NOT_TAKEN, ENDED = (
@@ -43,13 +42,6 @@ class Refused(Exception):
     def __init__(self, label: str, reason: str) -> None:
         super().__init__(f"{label}: {reason}")
         self.label, self.reason = label, reason
-
-
-def forked() -> int:
-    """As os.fork, without the warning that there are threads, which Arrow has."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)
-        return os.fork()
 
 
 class Child:

@@ -14,12 +14,12 @@ import ctypes
 import os
 import signal
 import sys
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection, wait
 from typing import Any, NoReturn
 
-from matchwood.bench.papers.isolated import forked
 from matchwood.errors import MatchwoodError
 
 _PARENT_DEATH_SIGNAL = 1
@@ -53,6 +53,13 @@ def side_by_side(
     finally:
         for each in workers.values():
             each.close()
+
+
+def forked() -> int:
+    """As os.fork, without the warning that there are threads, which Arrow has."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)
+        return os.fork()
 
 
 class _Worker:

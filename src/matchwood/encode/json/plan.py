@@ -229,6 +229,13 @@ def sorting_of(plan: Plan) -> tuple[np.ndarray, np.ndarray]:
     return np.empty(n, np.int64), np.zeros(n // 64 + 1, np.int64)
 
 
+def count_unknown(attributes: Attributes, names: list[str], unknown: np.ndarray) -> None:
+    """Add how many predicates were left unknown, by path, to the counts of attributes; set to 0."""
+    for path in np.flatnonzero(unknown).tolist():
+        attributes.unknown[names[path]] += int(unknown[path])
+    unknown[:] = 0
+
+
 def _joined(arrays: list[np.ndarray], dtype: type) -> np.ndarray:
     return np.concatenate([np.empty(0, dtype), *arrays]).astype(dtype, copy=False)
 

@@ -74,21 +74,17 @@ class Config(IndexConfig):
 
     leaf_capacity   expressions a leaf holds before it is split; raising it saves nodes and costs
                     tests, 0 tests every predicate on an edge
-    rare_first      order attributes with the rarest first: fewer paths hold, but fewer expressions
-                    share one; the paper puts those first that most expressions test
     factor          attributes to factor out, at most; each saves the tests of a level and copies
                     expressions that do not test it
     copies          positions of an expression, on average, up to which attributes are factored out
     """
 
     leaf_capacity: int = 32
-    rare_first: bool = False
     factor: int = 0
     copies: int = 8
 
     def __post_init__(self) -> None:
         self._expect_integer("leaf_capacity", least=0)
-        self._expect_flag("rare_first")
         self._expect_integer("factor", least=0)
         self._expect_integer("copies", least=1)
 
@@ -130,7 +126,7 @@ class Gryphon(StaticFrame[Built]):
         code = self._table.codes_of(slots)
         uses = np.bincount(p.attr[code])
         rank = np.empty(len(uses), np.int64)
-        by_use = np.argsort(uses if self.config.rare_first else -uses, kind="stable")
+        by_use = np.argsort(-uses, kind="stable")
         rank[by_use] = np.arange(len(uses))
         start = offsets_of(x.size[slots])
         order = np.empty(len(code), np.int32)

@@ -58,18 +58,13 @@ from matchwood.kernel.arrays import bytes_of, offsets_of
 class Config(IndexConfig):
     """What can be set.
 
-    equality_first   take an equality as access predicate wherever there is one (the paper); without
-                     it the most selective predicate of any kind, which wins where equalities are on
-                     crowded attributes
-    full_reset       set the whole bit vector back after each event, as in the paper; without it
-                     only what the event has set.  For comparison: it costs a byte a predicate
+    full_reset   set the whole bit vector back after each event, as in the paper; without it only
+                 what the event has set.  For comparison: it costs a byte a predicate
     """
 
-    equality_first: bool = True
     full_reset: bool = False
 
     def __post_init__(self) -> None:
-        self._expect_flag("equality_first")
         self._expect_flag("full_reset")
 
 
@@ -96,10 +91,7 @@ class Propagation(PredicateFrame[Clustered]):
         start = offsets_of(width)
         order = np.empty(int(start[-1]), np.int32)
         odds = np.empty(int(width.max(initial=0)), np.float64)
-        arrange(
-            by_attr, stabbing.segments, x, p, slots, self.config.equality_first,
-            Lists(start, order), odds,
-        )  # fmt: skip
+        arrange(by_attr, stabbing.segments, x, p, slots, Lists(start, order), odds)
         keys = order[start[:-1]].astype(np.int64) << 32 | width
         rows = np.argsort(keys, kind="stable")
         found, size = np.unique(keys[rows], return_counts=True)
