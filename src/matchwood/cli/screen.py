@@ -10,6 +10,7 @@ import json
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
@@ -36,6 +37,8 @@ Contexts = Annotated[
         show_default=False,
     ),
 ]
+
+Types = Annotated[Path | None, typer.Option(help="A JSON object: the type of each attribute.")]
 
 Advance = Callable[[int, int | None], None]
 """Called with what is done so far, and the total where it is known."""
