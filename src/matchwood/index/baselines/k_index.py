@@ -85,9 +85,8 @@ class Config(IndexConfig):
 
     def __post_init__(self) -> None:
         self._expect_integer("max_postings", least=1)
-        self._expect("over", self.over in (SEGMENTS, VALUES), f"{SEGMENTS!r} or {VALUES!r}")
-        known = (CONJUNCTION, COUNTING)
-        self._expect("algorithm", self.algorithm in known, f"{CONJUNCTION!r} or {COUNTING!r}")
+        self._expect_one("over", SEGMENTS, VALUES)
+        self._expect_one("algorithm", CONJUNCTION, COUNTING)
 
 
 class Counted(NamedTuple):

@@ -63,7 +63,7 @@ class Config(IndexConfig):
     sorting: str = BATCH
 
     def __post_init__(self) -> None:
-        self._expect("sorting", self.sorting in (BATCH, ALWAYS), f"{BATCH!r} or {ALWAYS!r}")
+        self._expect_one("sorting", BATCH, ALWAYS)
 
 
 class Sorted(NamedTuple):

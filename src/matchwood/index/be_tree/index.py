@@ -92,8 +92,8 @@ class Config(IndexConfig):
         self._expect_number("rank_window", 0, math.inf)
         self._expect("rank_window", self.rank_window > 0, "a share above 0")
         self._expect_flag("histogram")
-        self._expect("capacity", self.capacity in (FIXED, FEEDBACK), f"{FIXED!r} or {FEEDBACK!r}")
-        self._expect("windows", self.windows in (TREE, NODE), f"{TREE!r} or {NODE!r}")
+        self._expect_one("capacity", FIXED, FEEDBACK)
+        self._expect_one("windows", TREE, NODE)
 
     def rules(self) -> Rules:
         """The settings as kernels take them."""
