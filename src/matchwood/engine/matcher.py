@@ -226,7 +226,7 @@ class Matcher(Holding, Matching, Collection, ContextValues, Questions):
         """TRUE, FALSE or UNKNOWN for every part of a subscription, and why it does not match."""
         with self._reading() as view:
             values = event_values(event)
-            store = view.locate(id)[0].store
+            store = self._locate(view, id)[0].store
             context = store.context_values(id)
             return explain(id, store.expression(id), store.attributes, values, context)
 
@@ -241,7 +241,7 @@ class Matcher(Holding, Matching, Collection, ContextValues, Questions):
     def expression(self, id: Id) -> Expr:
         """A subscription's expression as a tree."""
         with self._reading() as view:
-            return view.locate(id)[0].store.expression(id)
+            return self._locate(view, id)[0].store.expression(id)
 
     @property
     def schema(self) -> Schema:

@@ -129,6 +129,13 @@ def agreed_types(types: dict[str, str], more: dict[str, str] | None) -> dict[str
     return {name: kind for name, kind in both.items() if name not in differ}
 
 
+def with_given(old: FieldColumns, given: FieldColumns) -> FieldColumns:
+    """The fields of a subscription after a replacement, which keeps what is not given."""
+    named = {name: value for name, value in given._asdict().items() if value is not None}
+    both = old._replace(**named)
+    return both if given.attributes is None else both._replace(types=given.types)
+
+
 def fields_of(
     priority: Any = KEEP, attributes: Any = KEEP, expires: Any = KEEP, payload: Any = KEEP
 ) -> FieldColumns:
