@@ -47,7 +47,7 @@ class ContextChange(NamedTuple):
 class Compared:
     """What events are compared with in contexts, as it was when they were encoded.
 
-    A value that no subscription could be compared with then, because nothing had told its type, or
+    A value that no subscription could be compared with then, because it had no type, or
     because it is a string that no context had, is one that no integer of an event stands for.
     """
 
