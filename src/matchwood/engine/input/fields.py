@@ -148,6 +148,13 @@ def fields_of(
     )
 
 
+def fields_of_new(priority: Any, attributes: Any, expires: Any, payload: Any) -> FieldColumns:
+    """The same of a new subscription, where a default need not be given."""
+    if type(priority) is int and priority == 0 and attributes is expires is payload is None:
+        return NO_FIELDS
+    return fields_of(priority, attributes, expires, payload)
+
+
 def read_columns(columns: Mapping[str, Any], refused: dict[int, Exception]) -> FieldColumns:
     """Fields of many from lists or Arrow columns by name; bad values join the refused rows."""
     found: dict[str, Any] = {}

@@ -240,7 +240,11 @@ class Draft(HeadDraft):
 
     def _timed(self, fields: FieldColumns, n: int) -> FieldColumns:
         """Fields with the time of addition, so that both stores of the head have the same."""
-        return fields if fields.added is not None else fields._replace(added=np.full(n, self._now))
+        if fields.added is not None:
+            return fields
+        if fields is NO_FIELDS and n == 1:
+            return self._plain
+        return fields._replace(added=np.full(n, self._now))
 
     def _numbered(self, chunk: Chunk) -> Chunk:
         """A chunk with numbers in the order of addition, without ids that are in use elsewhere."""
