@@ -28,11 +28,13 @@ def grown(array: np.ndarray, size: int, fill: int = 0) -> np.ndarray:
     if size <= len(array):
         return array
     shape, n_bytes = (size, *array.shape[1:]), size * array.strides[0]
-    if 0 < n_bytes <= COPIED_AT_ONCE and array.flags.c_contiguous:
-        # NumPy would give the lock up for making zeros, for copying, and for filling
-        found = bytearray(array.data) if array.size else bytearray()
-        rest = n_bytes - len(found)
-        found += np.array([fill], array.dtype).tobytes() * (rest // array.itemsize)
+    is_plain = array.flags.c_contiguous and not array.dtype.hasobject
+    if is_plain and 0 < n_bytes <= COPIED_AT_ONCE:
+        # NumPy would give the lock up for making zeros, for copying and for filling.
+        found = bytearray(array.data)
+        found += np.array([fill], array.dtype).tobytes() * (
+            (n_bytes - len(found)) // array.itemsize
+        )
         return np.frombuffer(found, array.dtype).reshape(shape)
     make = np.empty if fill else np.zeros  # zeros take no memory before they are written
     fresh = make(shape, array.dtype)
