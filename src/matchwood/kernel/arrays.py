@@ -19,12 +19,25 @@ def doubled(size: int, needed: int) -> int:
     return size
 
 
+COPIED_AT_ONCE = 2**16
+"""Bytes up to which an array grows without giving up the interpreter's lock."""
+
+
 def grown(array: np.ndarray, size: int, fill: int = 0) -> np.ndarray:
     """The array itself when it is long enough, else a longer copy with `fill` at its end."""
     if size <= len(array):
         return array
+    shape, n_bytes = (size, *array.shape[1:]), size * array.strides[0]
+    is_plain = array.flags.c_contiguous and not array.dtype.hasobject
+    if is_plain and 0 < n_bytes <= COPIED_AT_ONCE:
+        # NumPy would give the lock up for making zeros, for copying and for filling.
+        found = bytearray(array.data)
+        found += np.array([fill], array.dtype).tobytes() * (
+            (n_bytes - len(found)) // array.itemsize
+        )
+        return np.frombuffer(found, array.dtype).reshape(shape)
     make = np.empty if fill else np.zeros  # zeros take no memory before they are written
-    fresh = make((size, *array.shape[1:]), array.dtype)
+    fresh = make(shape, array.dtype)
     fresh[: len(array)] = array
     if fill:
         fresh[len(array) :] = fill

@@ -236,10 +236,12 @@ class StringTable(NamedTuple):
 
 def string_table(dictionary: OrderedDictionary) -> StringTable:
     """The arrays of a dictionary."""
-    given = list(dictionary.values)
+    given = dictionary.values
     joined = "".join(given)
-    texts = given if joined.isascii() else [each.encode() for each in given]
-    lengths = np.fromiter(map(len, texts), np.int64, len(texts))
+    lengths = dictionary.measures()
+    if lengths is None:
+        texts = given if joined.isascii() else [each.encode() for each in given]
+        lengths = np.fromiter(map(len, texts), np.int64, len(texts))
     return StringTable(dictionary.labels(), lengths, joined.encode())
 
 

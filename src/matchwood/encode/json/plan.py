@@ -36,7 +36,7 @@ from matchwood.encode.keys import DictionaryKeys
 from matchwood.encode.kinds import is_internal
 from matchwood.encode.known import follows_context
 from matchwood.encode.number_labels import NumberLabels, number_labels
-from matchwood.kernel.arrays import offsets_of
+from matchwood.kernel.arrays import grown, offsets_of
 from matchwood.kernel.byte_kernels import PADDING
 
 _ACTIONS = {
@@ -205,7 +205,7 @@ def _filled(
         np.frombuffer(b"".join(each.texts for each in strings) + bytes(PADDING), np.uint8),
         np.array([_shared(each) for each in strings], np.int64),
         np.empty(len(lengths), np.int64),
-        np.full(1 << (2 * len(lengths) + 1).bit_length(), NONE, np.int32),
+        grown(np.empty(0, np.int32), 1 << (2 * len(lengths) + 1).bit_length(), NONE),
     )  # fmt: skip
     fill_strings(plan)
     return plan

@@ -131,6 +131,13 @@ def agreed_types(types: dict[str, str], more: dict[str, str] | None) -> dict[str
     return {name: kind for name, kind in both.items() if name not in differ}
 
 
+def with_given(old: FieldColumns, given: FieldColumns) -> FieldColumns:
+    """The fields of a subscription after a replacement, which keeps what is not given."""
+    named = {name: value for name, value in given._asdict().items() if value is not None}
+    both = old._replace(**named)
+    return both if given.attributes is None else both._replace(types=given.types)
+
+
 def fields_of(
     priority: Any = KEEP, attributes: Any = KEEP, expires: Any = KEEP, payload: Any = KEEP
 ) -> FieldColumns:
@@ -141,6 +148,13 @@ def fields_of(
         None if attributes is KEEP else [attributes_text(attributes)],
         None if payload is KEEP else [payload_text(payload)],
     )
+
+
+def fields_of_new(priority: Any, attributes: Any, expires: Any, payload: Any) -> FieldColumns:
+    """The same of a new subscription, where a default need not be given."""
+    if type(priority) is int and priority == 0 and attributes is expires is payload is None:
+        return NO_FIELDS
+    return fields_of(priority, attributes, expires, payload)
 
 
 def read_columns(columns: Mapping[str, Any], refused: dict[int, Exception]) -> FieldColumns:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from matchwood.engine.input.fields import NO_FIELDS
 from matchwood.engine.input.given import Given
 from matchwood.engine.segments import tiers
 from matchwood.engine.segments.head import Step, writable
@@ -50,6 +51,8 @@ class HeadDraft:
         self._gone: dict[int, set[int]] = {}
         self._n_added = view.n_added
         self._now = time.time_ns() // 1000
+        self._plain = NO_FIELDS._replace(added=np.array([self._now]))
+        """The fields of one addition that gives none."""
         self.changed: dict[Id, bool] | None = None
         """Ids that changed, and whether they were removed on the way, where a log asks for them."""
         self.known: dict[Id, Addition | None] | None = {}
