@@ -121,6 +121,17 @@ def test_a_snapshot_is_not_opened_as_a_folder(tmp_path) -> None:
     assert mw.Matcher.load(tmp_path / "kept").ids() == ["dear", "both"]
 
 
+def test_a_folder_that_has_lost_its_log_is_not_opened_as_an_empty_one(tmp_path) -> None:
+    with mw.Matcher.open(tmp_path / "state") as m:
+        m.add("s", "x = 1")
+        m.checkpoint()
+    (tmp_path / "state" / "log.sqlite").unlink()
+    before = sorted((tmp_path / "state").rglob("*"))
+    with pytest.raises(mw.StorageError, match=r"expected log\.sqlite"):
+        mw.Matcher.open(tmp_path / "state")
+    assert sorted((tmp_path / "state").rglob("*")) == before
+
+
 def test_fields_take_the_values_that_events_take() -> None:
     m = mw.Matcher()
     for missing in (pd.NaT, pd.NA, np.datetime64("NaT")):

@@ -21,7 +21,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from matchwood.engine.durable import log
+from matchwood.engine.durable import log, segment_files
 from matchwood.engine.durable.folder_lock import FolderLock
 from matchwood.engine.durable.group_commit import GroupCommit
 from matchwood.engine.durable.log import Log
@@ -51,7 +51,7 @@ class Durable:
         self._lock: FolderLock | None = None
         if not read_only:
             _make(folder)
-            _refuse_snapshot(folder)
+            _refuse_other(folder)
             self._lock = FolderLock(folder)
         try:
             self.log = Log(folder, read_only, sync)
@@ -170,9 +170,18 @@ class Durable:
             self._lock.release()
 
 
-def _refuse_snapshot(folder: Path) -> None:
-    """Refuse a folder that `Matcher.save` made: opened as one with a log it would look empty."""
-    if (folder / manifest.NAME).exists() and not (folder / log.NAME).exists():
+def _refuse_other(folder: Path) -> None:
+    """Refuse a folder that `Matcher.save` made, and one that has lost its log: opened as one with a
+    new log it would look empty, and its segments would be removed.
+    """
+    if (folder / log.NAME).exists():
+        return
+    if (folder / segment_files.NAME).exists():
+        raise StorageError(
+            f"expected {log.NAME} in {folder.name!r}, found {segment_files.NAME} without it: bring "
+            "the log back from a copy of the folder, or choose another folder"
+        )
+    if (folder / manifest.NAME).exists():
         raise StorageError(
             f"expected a folder that Matcher.open made, or a new one, found a snapshot in "
             f"{folder.name!r}: read it with Matcher.load, or choose another folder"
