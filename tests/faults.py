@@ -66,7 +66,7 @@ def _is_end_of_with(frame: FrameType) -> bool:
 
 @cache
 def _statement(file: str, line: int) -> str:
-    """`with` or `try` where such a statement begins; asked for each step, and there are millions."""
+    """`with` or `try` where such a statement begins; asked for each of millions of steps."""
     text = linecache.getline(file, line).lstrip()
     return "with" if text.startswith("with ") else "try" if text.startswith("try:") else ""
 

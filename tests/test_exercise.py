@@ -6,21 +6,17 @@ it compiles a kernel that was left out.  Here is what the fixture counts.
 
 from __future__ import annotations
 
-import importlib
-import pkgutil
 import subprocess
 import sys
-from collections.abc import Iterator
 
 import pytest
 
-import matchwood
-from ahead import left_out
+from ahead import kernels, left_out
 from matchwood.bench.exercise import steps
 from matchwood.engine.segments import repeats
 from matchwood.kernel import store
 from matchwood.kernel.bound import IS_COMPILED
-from matchwood.kernel.cache import KernelCache, folder_name
+from matchwood.kernel.cache import folder_name
 from matchwood.kernel.compile_times import Compiled
 
 SORTING = "matchwood.kernel.sort_kernels"
@@ -47,18 +43,6 @@ def test_a_module_that_was_edited_since_is_not_reported(monkeypatch):
 def test_kernels_of_tests_are_not_reported(monkeypatch):
     monkeypatch.setattr(store, "shelves", lambda: (shelf_with(SORTING),))
     assert left_out([Compiled("test_jit", "doubled", "int64", 0.1, 0.2)]) == []
-
-
-def kernels() -> Iterator[tuple[str, str]]:
-    """Module and name of every kernel of the package."""
-    for found in pkgutil.walk_packages(matchwood.__path__, "matchwood."):
-        if found.name.startswith("matchwood.spark") or found.name == "matchwood.__main__":
-            continue
-        module = importlib.import_module(found.name)
-        for each in vars(module).values():
-            is_kernel = isinstance(getattr(each, "_cache", None), KernelCache)
-            if is_kernel and each.py_func.__module__ == found.name:
-                yield found.name, each.py_func.__name__
 
 
 @pytest.mark.skipif(not IS_COMPILED, reason="without a compiler nothing is compiled ahead")

@@ -53,9 +53,10 @@ def check_vcr(index: VCR, table: ExpressionTable, held: np.ndarray) -> None:
     assert np.flatnonzero(home != NOT_HELD).tolist() == sorted(held.tolist())
     in_rest = np.flatnonzero(home == REST)
     assert (0 if index._rest is None else len(index._rest)) == len(in_rest)
+    placed = np.flatnonzero(home == PLACED).tolist()
+    rectangles = {slot: grid_rectangle(index, table, slot) for slot in placed}
     expected: Counter[tuple[int, int]] = Counter()
-    for slot in np.flatnonzero(home == PLACED).tolist():
-        rectangle, is_tested = grid_rectangle(index, table, slot)
+    for slot, (rectangle, is_tested) in rectangles.items():
         for x, y, width, height in decomposed(rectangle, kx, ky, overlapped):
             i, j = width.bit_length() - 1, height.bit_length() - 1
             expected[int(vcr_id(x, y, i, j, len(grid.cut_x), kx, ky)), slot] += 1
@@ -80,7 +81,7 @@ def check_vcr(index: VCR, table: ExpressionTable, held: np.ndarray) -> None:
         assert by_vcr[owner] == which
         for item in items:
             found[owner, item >> FLAGS] += 1
-            rectangle, is_tested = grid_rectangle(index, table, item >> FLAGS)
+            rectangle, is_tested = rectangles[item >> FLAGS]
             assert bool(item & BOX) == (is_tested and has_boxes)
             assert bool(item & (BOX | MORE)) >= is_tested
             (x, y, width, height), (a, b, w, h) = vcrs.vcr(which), rectangle

@@ -2,8 +2,8 @@
 
     python -m spark.preloaded pyspark.worker     as `spark.python.daemon.module` starts it
 
-A worker is a fork of the daemon, and PySpark's own imports pandas, Numba, the package and its kernels
-anew in each: 1.2 s of CPU.  The drivers that tests start as processes of their own use PySpark's.
+A worker is a fork of the daemon, and PySpark's own loads pandas, Numba, the package and its kernels
+in each: 1.2 s of CPU.  The drivers that tests start as processes of their own use PySpark's.
 """
 
 from __future__ import annotations
@@ -11,16 +11,13 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-TESTS = str(Path(__file__).parents[1])
-sys.path[:] = [path for path in sys.path if path != TESTS]  # workers see the package alone
+import pandas as pd  # noqa: F401
+import pyarrow as pa
+import pyspark.worker  # noqa: F401
+from pyspark.daemon import manager
 
-import pandas  # noqa: E402, F401
-import pyarrow as pa  # noqa: E402
-import pyspark.worker  # noqa: E402, F401
-from pyspark.daemon import manager  # noqa: E402
-
-import matchwood as mw  # noqa: E402
-import matchwood.spark.worker  # noqa: E402, F401
+import matchwood as mw
+from matchwood.spark import worker  # noqa: F401
 
 
 def load_kernels() -> None:
@@ -30,6 +27,13 @@ def load_kernels() -> None:
     matcher.match_many(pa.table({"a": [1, 2], "b": [1, None], "s": ["x", "y"]}))
 
 
+def hide_tests() -> None:
+    """Workers import the package, and no module of the tests."""
+    folder = str(Path(__file__).parents[1])
+    sys.path[:] = [path for path in sys.path if path != folder]
+
+
 if __name__ == "__main__":
     load_kernels()
+    hide_tests()
     manager()
