@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import weakref
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 import pytest
 
-from matchwood.kernel.bound import IS_COMPILED, Binding, Layout
+from matchwood.kernel.bound import IS_COMPILED, Binding, Layout, data_of, described
 from matchwood.kernel.jit import kernel
 
 
@@ -113,3 +114,15 @@ def test_arrays_of_another_type_are_refused(values):
 def test_a_layout_names_every_field_in_order():
     with pytest.raises(TypeError, match="expected the fields"):
         Layout(Inner, flags="bool", small="uint8")
+
+
+def test_the_address_of_an_array_is_what_numpy_says(tmp_path: Path) -> None:
+    np.save(tmp_path / "a.npy", np.arange(900))
+    mapped = np.load(tmp_path / "a.npy", mmap_mode="r")
+    read_only = np.frombuffer(bytes(64), np.int64)
+    whole = np.arange(60, dtype=np.int32).reshape(5, 12)
+    arrays = [mapped, mapped[7:], read_only, whole, whole[2:], whole[:, 3], whole.T]
+    arrays += [np.empty(0, np.uint8), np.empty((0, 3)), np.array([None, "a"])]
+    for each in arrays:
+        assert data_of(each) == described(each)
+    assert data_of is not described

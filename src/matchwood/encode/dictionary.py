@@ -71,11 +71,17 @@ class _Listed(list[Any]):
         return bisect_right(self, value)
 
 
-def measure(value: Any) -> int | None:
-    """A string's bytes in UTF-8, or an int itself if all doubles beside it are ints; else None."""
-    if type(value) is str:
-        return len(value) if value.isascii() else len(value.encode())
-    return value if type(value) is int and -(2**53) < value < 2**53 else None
+def measures(values: Iterable[Any]) -> array[int] | None:
+    """The bytes of strings in UTF-8; ints that doubles are equal to themselves; None for others."""
+    found: list[int] = []
+    for value in values:
+        if type(value) is str:
+            found.append(len(value) if value.isascii() else len(value.encode()))
+        elif type(value) is int and -(2**53) < value < 2**53:
+            found.append(value)
+        else:
+            return None
+    return array("q", found)
 
 
 class OrderedDictionary:
@@ -92,9 +98,9 @@ class OrderedDictionary:
         self._labels: array[int] | None = None
         """Those of few constants, from when they are first asked for."""
         self._measures: array[int] | None = None
-        """What `measure` gives for each, as `_labels`."""
+        """What `measures` gives for them, as `_labels`."""
         self._are_measured = True
-        """Whether `measure` is not known to give None for one."""
+        """Whether `measures` is not known to give None."""
         self._looked_at: tuple[frozenset[Any], int] = frozenset(), 0
         """What `adjacent` found, and in how many of label_of, whose last ones are the newest."""
 
@@ -133,18 +139,18 @@ class OrderedDictionary:
         if len(values) + len(fresh) > FEW:
             self._take_values(sorted([*values, *fresh]))
             return
-        labels, measures = self._labels, self._measures
+        labels, known = self._labels, self._measures
         for run, at in reversed(runs):  # positions before it stay
             values[at:at] = run
             if labels is not None:
                 labels[at:at] = array("q", [self.label_of[value] for value in run])
-            if measures is not None:
-                found = [measure(value) for value in run]
-                if None in found:
-                    measures = self._measures = None
+            if known is not None:
+                more = measures(run)
+                if more is None:
+                    known = self._measures = None
                     self._are_measured = False
                 else:
-                    measures[at:at] = array("q", found)  # type: ignore[arg-type]
+                    known[at:at] = more
 
     def _take_values(self, values: list[Any]) -> None:
         """Have these constants, ascending."""
@@ -175,17 +181,16 @@ class OrderedDictionary:
             known = self._labels = array("q", found)
         return np.frombuffer(bytearray(known), np.int64)
 
-    def measures(self) -> np.ndarray | None:
-        """What `measure` gives for each constant, where these are few and it gives all a number."""
+    def measured(self) -> np.ndarray | None:
+        """What `measures` gives for few constants; None where there are more."""
         if not self._are_measured:
             return None
         known = self._measures
         if known is None:
-            found = list(map(measure, self.values))
-            if None in found:
+            known = self._measures = measures(self.values)
+            if known is None:
                 self._are_measured = False
                 return None
-            known = self._measures = array("q", found)  # type: ignore[arg-type]
         return np.frombuffer(bytearray(known), np.int64)
 
     def kept(self, make: Callable[[OrderedDictionary], Made]) -> Made:

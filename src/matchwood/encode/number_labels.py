@@ -33,7 +33,7 @@ def number_labels(dictionary: OrderedDictionary) -> NumberLabels:
     """The arrays of a dictionary."""
     labels = dictionary.labels()
     last = int(labels[-1]) if len(labels) else -1
-    ints = dictionary.measures()
+    ints = dictionary.measured()
     if ints is not None and len(ints):
         floats, are_whole = ints.astype(np.float64), np.ones(len(ints), bool)
         return NumberLabels(labels, ints, are_whole, floats, are_whole, last + 1, 0)

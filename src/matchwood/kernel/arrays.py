@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from math import prod
 from typing import Any, TypeVar
 
 import numpy as np
@@ -27,14 +28,14 @@ def grown(array: np.ndarray, size: int, fill: int = 0) -> np.ndarray:
     """The array itself when it is long enough, else a longer copy with `fill` at its end."""
     if size <= len(array):
         return array
-    shape, n_bytes = (size, *array.shape[1:]), size * array.strides[0]
+    shape = (size, *array.shape[1:])
+    n_bytes = prod(shape) * array.itemsize
     is_plain = array.flags.c_contiguous and not array.dtype.hasobject
     if is_plain and 0 < n_bytes <= COPIED_AT_ONCE:
         # NumPy would give the lock up for making zeros, for copying and for filling.
         found = bytearray(array.data)
-        found += np.array([fill], array.dtype).tobytes() * (
-            (n_bytes - len(found)) // array.itemsize
-        )
+        n_more = (n_bytes - len(found)) // array.itemsize
+        found += np.array([fill], array.dtype).tobytes() * n_more
         return np.frombuffer(found, array.dtype).reshape(shape)
     make = np.empty if fill else np.zeros  # zeros take no memory before they are written
     fresh = make(shape, array.dtype)

@@ -26,6 +26,7 @@ memory-mapped layout needs no kernels of its own.  Without a compiler a bound la
 from __future__ import annotations
 
 from collections.abc import Callable
+from ctypes import c_size_t
 from operator import is_
 from typing import Any
 
@@ -37,6 +38,28 @@ from numba.extending import intrinsic
 from numba.np.arrayobj import populate_array
 
 IS_COMPILED = not numba.config.DISABLE_JIT
+
+
+def _data_of(array: np.ndarray) -> int:
+    """The address right behind the head of an array's object."""
+    return c_size_t.from_address(id(array) + object.__basicsize__).value
+
+
+def described(array: np.ndarray) -> int:
+    """The same from what NumPy tells of an array: a dict, made in 3 µs for one number."""
+    found: int = array.__array_interface__["data"][0]
+    return found
+
+
+def _is_there() -> bool:
+    """Whether that is where the address is, as for all extensions that are compiled with NumPy."""
+    samples = [np.empty(n, dtype) for n, dtype in ((0, np.int64), (9, np.uint8), (999, np.int32))]
+    samples += [each[1:] for each in samples]
+    return all(_data_of(each) == described(each) for each in samples)
+
+
+data_of: Callable[[np.ndarray], int] = _data_of if _is_there() else described
+"""data_of(array): where its elements begin."""
 
 
 class Layout:
@@ -80,7 +103,7 @@ class Layout:
                 raise TypeError(
                     f"expected {each} in one piece for {self.kind.__name__}, found {array.dtype}"
                 )
-            out.append(array.__array_interface__["data"][0])
+            out.append(data_of(array))
             out.extend(array.shape)
 
     def reader(self) -> Any:

@@ -238,7 +238,7 @@ def string_table(dictionary: OrderedDictionary) -> StringTable:
     """The arrays of a dictionary."""
     given = dictionary.values
     joined = "".join(given)
-    lengths = dictionary.measures()
+    lengths = dictionary.measured()
     if lengths is None:
         texts = given if joined.isascii() else [each.encode() for each in given]
         lengths = np.fromiter(map(len, texts), np.int64, len(texts))

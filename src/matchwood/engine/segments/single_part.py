@@ -24,7 +24,7 @@ from matchwood.engine.segments.single_kernels import (
 from matchwood.index.core.query_kernels import ALL_MATCHES, QUERY, Query
 from matchwood.index.core.scratch import Scratch
 from matchwood.kernel import chains
-from matchwood.kernel.bound import Binding
+from matchwood.kernel.bound import Binding, data_of
 from matchwood.kernel.marks import NO_MARKS
 from matchwood.kernel.verify_kernels import COUNTERS, Output
 
@@ -112,7 +112,7 @@ class SinglePart:
             address = _address(called, bound, mine, settings, query)
             if not address or len(settings) > chains.MOST_SETTINGS:
                 return None
-            arrays = [each.__array_interface__["data"][0] for each in (bound, mine, query)]
+            arrays = [data_of(each) for each in (bound, mine, query)]
             given = (*settings, 0, 0)[: chains.MOST_SETTINGS]
             words += address, len(settings), arrays[0], arrays[1], *given, arrays[2]
         assert len(words) == STEP_WORDS * len(self._searches)
@@ -128,7 +128,7 @@ class SinglePart:
         marks = gone if n_gone else NO_MARKS
         self._end = self._end._replace(gone=marks)
         # after every change of a segment, so only these two words are written
-        self._ending[-2:] = marks.__array_interface__["data"][0], len(marks)
+        self._ending[-2:] = data_of(marks), len(marks)
         self.words[ENDING_WORDS - 1 : ENDING_WORDS + 1] = self._ending[-2:].tolist()
 
     def make_room(self, status: int, scratch: Scratch) -> None:
