@@ -12,6 +12,7 @@ from matchwood.encode.events import EventBatch
 from matchwood.encode.expressions import ExpressionTable
 from matchwood.errors import IndexBuildError, MatchwoodError
 from matchwood.index.blocks.build import Structure, build_structure, empty_structure
+from matchwood.index.blocks.by_groups import by_groups, is_for_groups
 from matchwood.index.blocks.check import arrays_of, check_structure, structure_of
 from matchwood.index.blocks.draw import draw_blocks, members_in
 from matchwood.index.blocks.match import (
@@ -58,6 +59,8 @@ class Config(IndexConfig):
     ungated       members up to which a space is not divided by a second predicate
     gated         members of a block of rows in a space that is; fewer are excluded more often, and
                   have more gates to read
+    grouped       words of all blocks from which large batches of sparse events are searched block
+                  by block; fewer stay in a cache
     """
 
     space_size: int = 16
@@ -71,6 +74,7 @@ class Config(IndexConfig):
     columns: float = 0.5
     ungated: int = 96
     gated: int = 48
+    grouped: int = 2**19
 
     def __post_init__(self) -> None:
         self._expect_integer("space_size", 0)
@@ -84,6 +88,7 @@ class Config(IndexConfig):
         self._expect_number("columns", 0.0, 1.0)
         self._expect_integer("ungated", 1, MOST_MEMBERS)
         self._expect_integer("gated", 1, MOST_MEMBERS)
+        self._expect_integer("grouped", 0)
 
     def division(self) -> dict[str, int]:
         """Settings of the spaces, as `pst_bloom` takes them."""
@@ -123,7 +128,10 @@ class BlockIndex(KeptFrame[Structure]):
         part = scratch.of(self)
         memory = self._arrays_in(scratch)
         if _are_values(events):
-            return self._whole_step(match_blocks, events._replace(more=events.more[:0]), scratch)
+            values, kernel = events._replace(more=events.more[:0]), match_blocks
+            if is_for_groups(self._built, events, self.config.grouped):
+                kernel = by_groups(self._built, events)
+            return self._whole_step(kernel, values, scratch)
         if len(memory.seen) < self._n_slots:
             part.arrays = memory._replace(seen=np.zeros(self._n_slots, np.int64))
         return self._whole_step(match_sets, events, scratch, self._view_with_table())
