@@ -40,11 +40,15 @@ from matchwood.context.cif_indexes import MemberIndexes
 from matchwood.context.cif_kernels import (
     FALSE_POSITIVE,
     FIND,
+    MINE,
     N_EVENTS,
     NOTHING,
+    VIEW,
     Filter,
     Lists,
+    Mine,
     Search,
+    View,
     absorb_notes,
     filter_batch,
 )
@@ -61,7 +65,7 @@ from matchwood.context.policy_kernels import (
 from matchwood.context.update_kernels import ESCALATED, UPDATES, WIDENED
 from matchwood.encode.events import EventBatch
 from matchwood.index.core.config import IndexConfig
-from matchwood.index.core.frame import Saved, Step, check_slots
+from matchwood.index.core.frame import BoundStep, Saved, check_slots
 from matchwood.index.core.protocol import ANY, Hits
 from matchwood.index.core.scratch import Part, Scratch
 from matchwood.index.stabbing.marker_kernels import NODES, VISITED
@@ -83,6 +87,8 @@ class Cif(MemberIndexes):
     language: ClassVar[str] = ANY
     is_kept: ClassVar[bool] = True
     Config: ClassVar[type[IndexConfig]] = CifConfig
+    LAYOUT = VIEW
+    SEARCH = MINE
 
     # -- the frame ---------------------------------------------------------------------------
 
@@ -230,9 +236,22 @@ class Cif(MemberIndexes):
     def _uses_bitmaps(self) -> bool:
         return bool(self.config.merge == "bitmap" and self.choice.width)
 
-    def _stepper(self, events: EventBatch, scratch: Scratch) -> Step:
+    def _view(self) -> View:
+        choice = self.choice
+        return View(
+            self.members, self.structure, self.cells, choice.of_attr, choice.every_width,
+            self.predicates,
+        )  # fmt: skip
+
+    def _stepper(self, events: EventBatch, scratch: Scratch) -> BoundStep:
         search = self.search_in(scratch)
-        return scratch.step(filter_batch, events, self.filter(), search, self.predicates)
+        return self._bound_step(
+            filter_batch, events, scratch, lambda: Mine(search, scratch.board), self._notes
+        )
+
+    def alone(self, events: EventBatch, scratch: Scratch) -> BoundStep | None:
+        """As `IndexFrame.alone`; None for the merge by bitmaps."""
+        return None if self._uses_bitmaps else self._stepper(events, scratch)
 
     def filter(self) -> Filter:
         """What a search reads."""
