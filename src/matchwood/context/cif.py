@@ -127,17 +127,8 @@ class Cif(MemberIndexes):
         if store is not None and store.follower is not self:
             store.follow_with(self)
             self._is_stale = True
-        version = -1 if store is None else store.attributes.version
-        n_values = 0
-        if not self._is_stale:
-            n, values = self._built_with
-            has_doubled = len(self._slots) > 2 * n + 64
-            if self.mode != NO_INDEX and store is not None and self.work[UPDATES] > self._look_at:
-                self._look_at = int(self.work[UPDATES]) + 4 * len(store) + 64
-                n_values = store.n_values
-                has_doubled |= n_values > 2 * values + 16
-            if has_doubled or version != self._types_version:
-                self._is_stale = True
+        if self.is_settled:
+            return
         try:
             if self._is_stale:
                 self._build()
@@ -147,6 +138,23 @@ class Cif(MemberIndexes):
         except BaseException:  # half of it is done: none of it counts
             self._is_stale = True
             raise
+        self._unbind()
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether all that was inserted can be found as it is; else `settle` comes first."""
+        store = self._store
+        if self._is_stale or (store is not None and store.follower is not self):
+            return False
+        version = -1 if store is None else store.attributes.version
+        n, values = self._built_with
+        has_doubled = len(self._slots) > 2 * n + 64
+        if self.mode != NO_INDEX and store is not None and self.work[UPDATES] > self._look_at:
+            self._look_at = int(self.work[UPDATES]) + 4 * len(store) + 64
+            has_doubled |= store.n_values > 2 * values + 16
+        if has_doubled or version != self._types_version:
+            self._is_stale = True
+        return not (self._is_stale or self._pending)
 
     _look_at = 0
 

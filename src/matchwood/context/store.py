@@ -94,7 +94,9 @@ class ContextStore(ContextTable):
             cells[row, col, KEY] = key
         else:
             first, width = row * cells.shape[1], cells.shape[2]
-            cells.put([width * (first + col) + KEY for col, _ in changes], [key for _, key in changes])
+            cells.put(
+                [width * (first + col) + KEY for col, _ in changes], [key for _, key in changes]
+            )
         return True
 
     def write_known(self, row: int, changes: Sequence[tuple[int, int]]) -> None:

@@ -39,6 +39,7 @@ from matchwood.kernel.deferred import may_compile
 from matchwood.kernel.verify_kernels import COUNTERS
 
 if TYPE_CHECKING:
+    from matchwood.engine.segments.single_live import LiveBinding
     from matchwood.engine.segments.view import View
 
 BREATH = 1e-6
@@ -67,6 +68,8 @@ class Reader:
         """The number of the `SingleView` that was bound last with the scratch."""
         self.n_events = 0
         """Events since the matcher last absorbed what was learned from them."""
+        self.live: LiveBinding | None = None
+        """What is bound to a store that changes in place."""
 
 
 class Access:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from matchwood.engine.metrics import Meter, measured, note
 from matchwood.engine.segments.context_draft import context_store
+from matchwood.engine.segments.context_part import unpublished
 from matchwood.engine.stores.ids import check_id
 from matchwood.engine.stores.subscriptions import Id
 from matchwood.engine.stores.tidy import hold_strings
@@ -72,7 +73,7 @@ class ContextValues:
             )
 
     def _change_values(self, id_: Id, values: dict[str, Any]) -> bool:
-        """The usual way (`change_values`); False: nothing has changed, and it takes the general way.
+        """The usual way (`change_values`); False: nothing has changed, it takes the general way.
 
         It publishes no view: the view says nothing of values.  Searches that look at contexts have
         the main lock too, if the view is guarded, and the lock of contexts, if it is not.
@@ -85,13 +86,8 @@ class ContextValues:
             access.note_user()
             self._rehearse(bound=True)
         with access.main, access.contexts:
-            view = self._view
-            part = view.stored[-1] if view.is_guarded else view.context_part
-            return (
-                part is not None
-                and self._loading is None
-                and change_values(part.store, id_, values)
-            )
+            live = unpublished(self._view, access)
+            return live is not None and self._loading is None and change_values(*live, id_, values)
 
     @measured
     def remove_context(self, id: Id, *, flips: bool = False) -> Flips | None:

@@ -28,6 +28,7 @@ class Savepoint:
 
     def __init__(self, store: Store) -> None:
         self._store = store
+        store.n_changes += 1
         subscriptions = store.subscriptions
         self._journals = [subscriptions.journal, store.attributes.journal]
         self._objects: list[tuple[Any, dict[str, Any]]] = [
@@ -73,7 +74,7 @@ class Savepoint:
 
 
 class ValuesSavepoint:
-    """The values of contexts as they are now, for a change that writes nothing else.
+    """The values of contexts as they are now, for a change that writes no other facts, or none.
 
     Taking it costs a tenth of a `Savepoint`.
     """
@@ -97,6 +98,9 @@ class ValuesSavepoint:
         self._journal.undo()
 
 
+Pending = Savepoint | ValuesSavepoint
+
+
 class Change:
     """A change of a store that happens whole or not at all.
 
@@ -107,9 +111,7 @@ class Change:
     savepoint  takes what the change must be able to bring back
     """
 
-    def __init__(
-        self, store: Store, savepoint: Callable[[Store], Savepoint | ValuesSavepoint] = Savepoint
-    ) -> None:
+    def __init__(self, store: Store, savepoint: Callable[[Store], Pending] = Savepoint) -> None:
         self._store, self._savepoint = store, savepoint
         self._is_part = store.is_between_events
 

@@ -28,6 +28,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from functools import partial
+from operator import is_
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
@@ -105,6 +106,8 @@ class IndexFrame(ABC):
     LAYOUT_VERSION: ClassVar[int] = 0
     """Counted up when arrays of a snapshot change; see `protocol.is_current`."""
     reads_table: ClassVar[bool] = True
+    is_settled = True
+    """Whether `settle` has nothing to do, where values of contexts can change that."""
     Config: ClassVar[type[IndexConfig]] = IndexConfig
     LAYOUT: ClassVar[Layout | None] = None
     SEARCH: ClassVar[Layout | None] = None
@@ -157,6 +160,10 @@ class IndexFrame(ABC):
 
     def settle(self) -> None:  # noqa: B027 (most indexes change in place)
         """Build what a search needs and changes have discarded: by default nothing."""
+
+    def has_view(self, view: Any) -> bool:
+        """Whether its arrays are those of a view, so that what is bound to them holds."""
+        return all(map(is_, self._view(), view))
 
     def search(self, events: EventBatch, scratch: Scratch) -> Hits:
         scratch.begin()
