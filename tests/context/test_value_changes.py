@@ -18,6 +18,7 @@ from engine.test_single import General
 from faults import fault_at
 from inside import view_of
 from matchwood import EventError, Matcher, MatchwoodError
+from matchwood.context.cif_indexes import MemberIndexes
 from matchwood.engine.segments import asked
 from matchwood.engine.stores import savepoint
 from matchwood.kernel.store import IS_CHECKED
@@ -216,7 +217,6 @@ def test_new_values_are_set_all_or_none_wherever_that_is_interrupted(
     before = m.context("k")
     while happened:
         m.match(events[0])
-        m.set_context("l", {"x": 4}, flips=True)  # publishes a view, which this one does not
         with fault_at(step, KeyboardInterrupt) as fault:
             m.set_context("k", given)
         happened = fault.happened
@@ -229,6 +229,31 @@ def test_new_values_are_set_all_or_none_wherever_that_is_interrupted(
         assert m.context("k") == before
         step += 1 if IS_LONG else 13
     assert n_faults > 2
+
+
+@pytest.mark.parametrize("index", ["auto", "agile", "eager"])
+def test_an_index_that_has_followed_values_goes_back_with_them(
+    index: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The last change before it published a view; this one publishes none that could count."""
+    m = Matcher(index)
+    m.add_many([(i, "a BETWEEN ctx.x - 3 AND ctx.x + 3", CONTEXTS[i % 3]) for i in range(400)])
+    m.set_context_many({each: {"x": 4} for each in CONTEXTS})
+    for _ in range(100):  # values rest, so that an index follows exactly
+        m.match({"a": 3})
+    m.set_context("l", {"x": 4}, flips=True)
+    with monkeypatch.context() as patch:
+        patch.setattr(MemberIndexes, "note_updates", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            m.set_context("k", {"x": 900})
+    assert m.context("k") == {"x": 4}
+    assert m.match({"a": 3}) == m.match(General(a=3)) == list(range(400))
+    m.set_context("k", {"x": 900})
+    assert m.match({"a": 899}) == list(range(0, 400, 3))
+
+
+def interrupted(*_: Any) -> None:
+    raise KeyboardInterrupt
 
 
 @pytest.mark.slow

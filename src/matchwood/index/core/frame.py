@@ -106,8 +106,6 @@ class IndexFrame(ABC):
     LAYOUT_VERSION: ClassVar[int] = 0
     """Counted up when arrays of a snapshot change; see `protocol.is_current`."""
     reads_table: ClassVar[bool] = True
-    is_settled = True
-    """Whether `settle` has nothing to do, where values of contexts can change that."""
     Config: ClassVar[type[IndexConfig]] = IndexConfig
     LAYOUT: ClassVar[Layout | None] = None
     SEARCH: ClassVar[Layout | None] = None
@@ -160,6 +158,11 @@ class IndexFrame(ABC):
 
     def settle(self) -> None:  # noqa: B027 (most indexes change in place)
         """Build what a search needs and changes have discarded: by default nothing."""
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether `settle` has nothing to do, where values of contexts can change that."""
+        return True
 
     def has_view(self, view: Any) -> bool:
         """Whether its arrays are those of a view, so that what is bound to them holds."""
