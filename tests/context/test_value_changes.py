@@ -69,7 +69,7 @@ def values(rng: random.Random) -> dict[str, Any]:
 def warmed(m: Matcher) -> Matcher:
     """The same, searched so often that single events take the compiled way."""
     rng = random.Random(1)
-    for _ in range(70):
+    for _ in range(75):
         m.match(event(rng))
     return m
 
@@ -183,7 +183,7 @@ def test_events_between_values_take_the_compiled_way(
         m.set_context("k", {"x": 4 + i / 100})
         assert m.match({"a": 3, "b": i}) == by_definition(m, {"a": 3, "b": i})
     assert not savepoints
-    assert len(encoded) <= 4  # where an index has other arrays since
+    assert len(encoded) <= 8  # where an index has other arrays since
 
 
 @pytest.mark.parametrize("index", ["auto", "agile"])

@@ -28,6 +28,9 @@ if TYPE_CHECKING:
     from matchwood.engine.stores.store import Store
     from matchwood.engine.stores.subscriptions import Subscriptions
 
+WORTH_IT = 4
+"""Searches since the last change before the store is bound, which takes as long as some of them."""
+
 ABSORB_EVERY = 8
 """Events of which an index learns at once; AGILE takes a sample of one in so many."""
 
@@ -37,7 +40,7 @@ class LiveBinding:
 
     def __init__(self, store: Store, scratch_number: int) -> None:
         self._store, self._n_changes, self._number = store, store.n_changes, scratch_number
-        self._is_tried = False
+        self._n_asked = 1
         self.view: SingleView | None = None
         """None: not bound yet, or it cannot be."""
 
@@ -52,14 +55,15 @@ class LiveBinding:
         )
 
     def bind(self, store: Store, reader: Reader) -> None:
-        """Bind it, if that can be done and was not tried before."""
-        if self._is_tried or not store.routing.is_settled:
+        """Bind it, if that is worth it and can be done."""
+        self._n_asked += 1
+        if self._n_asked <= WORTH_IT or not store.routing.is_settled:
             return
         part = bound_store(store, reader)
-        if part is not None:
-            self._is_tried = True
-            if part.is_usable and part.is_current:
-                self.view = SingleView([part])
+        if part is None or not (part.is_usable and part.is_current):
+            self._n_asked = 0  # tried again later
+        else:
+            self.view = SingleView([part])
 
 
 class LiveHits:
@@ -86,7 +90,7 @@ def live_slots(store: Store, reader: Reader, event: Any, most: int = 0) -> np.nd
 
     event  a dict, or the bytes of a JSON document
     most   so many are enough; 0: all
-    None: it goes the general way, as it does once after each change, which makes searches ready.
+    None: it goes the general way, as it does some times after each change, which settles indexes.
     EventError for what is wrong with the event.
 
     What compiled code does not read, as numbers beside values of contexts, is encoded in the usual
