@@ -363,14 +363,14 @@ def _postfilter(x, n, is_probed, event, search, out, used):
 @kernel
 def filter_batch(bound, mine, notes, query, first, stamp):
     """Match events first..; returns the one at which the output was full, or their number."""
-    view, own, asked = _view_of(bound), _mine_of(mine), query_of(query)
+    view, memory, asked = _view_of(bound), _mine_of(mine), query_of(query)
     lists = Lists(view.of_attr, view.every_width[0], view.every_width[1])
     x = Filter(view.members, view.s, view.cells, lists, notes)
-    search, events, output = own.search, asked.events, asked.output
+    search, events, output = memory.search, asked.events, asked.output
     offsets, out = output.offsets, output.out
     used = offsets[first]
     for e in range(first, len(events.start) - 1):
-        event = Posted(events, stamp + e, own.board, view.predicates)
+        event = Posted(events, stamp + e, memory.board, view.predicates)
         post_event(events, e, event.stamp, event.board)
         is_probed = x.lists.width > 0 and _can_probe(events, e, x.lists)
         n_asked = np.int64(0)

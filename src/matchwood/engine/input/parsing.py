@@ -53,7 +53,7 @@ def parse_texts(texts: Sequence[str | Boolean]) -> Parsed:
         is_taken = np.array(written, bool)
     else:
         is_taken = write_texts(batch, texts)
-    taken, other_rows, numbers = np.flatnonzero(is_taken), [], []
+    usual_rows, other_rows, numbers = np.flatnonzero(is_taken), [], []
     refused: dict[int, Exception] = {}
     known: dict[Any, int] = {}  # contexts often share one text: it is read once
     for row in np.flatnonzero(~is_taken).tolist():
@@ -71,12 +71,12 @@ def parse_texts(texts: Sequence[str | Boolean]) -> Parsed:
         numbers.append(number)
         other_rows.append(row)
     if not other_rows:
-        return batch, taken.tolist(), refused
-    n_taken = len(taken)
+        return batch, usual_rows.tolist(), refused
+    n_usual = len(usual_rows)
     batch.extend(others)
-    rows = np.concatenate([taken, np.array(other_rows)])
+    rows = np.concatenate([usual_rows, np.array(other_rows)])
     order = np.argsort(rows)
-    expressions = np.concatenate([np.arange(n_taken), n_taken + np.array(numbers)])
+    expressions = np.concatenate([np.arange(n_usual), n_usual + np.array(numbers)])
     return batch.some(expressions[order]), rows[order].tolist(), refused
 
 
