@@ -36,6 +36,7 @@ class Choice(NamedTuple):
     score: np.ndarray  # float64, how selective each is
     of_attr: np.ndarray  # int32, by attribute: its index, -1: none
     width: int  # indexes that a subscription is in, at most
+    every_width: np.ndarray  # int64[2], `every` and `width`, for kernels
 
     @property
     def n_lists(self) -> int:
@@ -44,7 +45,7 @@ class Choice(NamedTuple):
     @property
     def every(self) -> int:
         """The index of subscriptions on the context alone, -1: none."""
-        return self.n_lists - 1 if self.n_lists and self.attrs[-1] == EVERY else -1
+        return int(self.every_width[0])
 
     def lists_of(self, attrs: np.ndarray) -> np.ndarray:
         """The index on each attribute, -1: none."""
@@ -58,7 +59,7 @@ class Choice(NamedTuple):
 def no_choice() -> Choice:
     """No indexes."""
     nothing = np.empty(0, np.int64)
-    return Choice(nothing, np.empty(0), np.empty(0, np.int32), 0)
+    return Choice(nothing, np.empty(0), np.empty(0, np.int32), 0, np.array([-1, 0]))
 
 
 def choose_attributes(
@@ -77,7 +78,10 @@ def choose_attributes(
     of_attr = np.full(max(attrs) + 1, -1, np.int32)
     of_attr[best] = np.arange(len(best))
     score = [*(scores[each][0] for each in best), *([0.0] if is_of_context.any() else [])]
-    return Choice(np.array(attrs, np.int64), np.array(score), of_attr, width)
+    every = len(attrs) - 1 if attrs[-1] == EVERY else -1
+    return Choice(
+        np.array(attrs, np.int64), np.array(score), of_attr, width, np.array([every, width])
+    )
 
 
 def _scores(

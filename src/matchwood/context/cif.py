@@ -40,11 +40,15 @@ from matchwood.context.cif_indexes import MemberIndexes
 from matchwood.context.cif_kernels import (
     FALSE_POSITIVE,
     FIND,
+    MINE,
     N_EVENTS,
     NOTHING,
+    VIEW,
     Filter,
     Lists,
+    Mine,
     Search,
+    View,
     absorb_notes,
     filter_batch,
 )
@@ -61,7 +65,7 @@ from matchwood.context.policy_kernels import (
 from matchwood.context.update_kernels import ESCALATED, UPDATES, WIDENED
 from matchwood.encode.events import EventBatch
 from matchwood.index.core.config import IndexConfig
-from matchwood.index.core.frame import Saved, Step, check_slots
+from matchwood.index.core.frame import BoundStep, Saved, check_slots
 from matchwood.index.core.protocol import ANY, Hits
 from matchwood.index.core.scratch import Part, Scratch
 from matchwood.index.stabbing.marker_kernels import NODES, VISITED
@@ -83,6 +87,8 @@ class Cif(MemberIndexes):
     language: ClassVar[str] = ANY
     is_kept: ClassVar[bool] = True
     Config: ClassVar[type[IndexConfig]] = CifConfig
+    LAYOUT = VIEW
+    SEARCH = MINE
 
     # -- the frame ---------------------------------------------------------------------------
 
@@ -121,17 +127,8 @@ class Cif(MemberIndexes):
         if store is not None and store.follower is not self:
             store.follow_with(self)
             self._is_stale = True
-        version = -1 if store is None else store.attributes.version
-        n_values = 0
-        if not self._is_stale:
-            n, values = self._built_with
-            has_doubled = len(self._slots) > 2 * n + 64
-            if self.mode != NO_INDEX and store is not None and self.work[UPDATES] > self._look_at:
-                self._look_at = int(self.work[UPDATES]) + 4 * len(store) + 64
-                n_values = store.n_values
-                has_doubled |= n_values > 2 * values + 16
-            if has_doubled or version != self._types_version:
-                self._is_stale = True
+        if self.is_settled:
+            return
         try:
             if self._is_stale:
                 self._build()
@@ -141,6 +138,23 @@ class Cif(MemberIndexes):
         except BaseException:  # half of it is done: none of it counts
             self._is_stale = True
             raise
+        self._unbind()
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether all that was inserted can be found as it is; else `settle` comes first."""
+        store = self._store
+        if self._is_stale or (store is not None and store.follower is not self):
+            return False
+        version = -1 if store is None else store.attributes.version
+        n, values = self._built_with
+        has_doubled = len(self._slots) > 2 * n + 64
+        if self.mode != NO_INDEX and store is not None and self.work[UPDATES] > self._look_at:
+            self._look_at = int(self.work[UPDATES]) + 4 * len(store) + 64
+            has_doubled |= store.n_values > 2 * values + 16
+        if has_doubled or version != self._types_version:
+            self._is_stale = True
+        return not (self._is_stale or self._pending)
 
     _look_at = 0
 
@@ -230,9 +244,22 @@ class Cif(MemberIndexes):
     def _uses_bitmaps(self) -> bool:
         return bool(self.config.merge == "bitmap" and self.choice.width)
 
-    def _stepper(self, events: EventBatch, scratch: Scratch) -> Step:
+    def _view(self) -> View:
+        choice = self.choice
+        return View(
+            self.members, self.structure, self.cells, choice.of_attr, choice.every_width,
+            self.predicates,
+        )  # fmt: skip
+
+    def _stepper(self, events: EventBatch, scratch: Scratch) -> BoundStep:
         search = self.search_in(scratch)
-        return scratch.step(filter_batch, events, self.filter(), search, self.predicates)
+        return self._bound_step(
+            filter_batch, events, scratch, lambda: Mine(search, scratch.board), self._notes
+        )
+
+    def alone(self, events: EventBatch, scratch: Scratch) -> BoundStep | None:
+        """As `IndexFrame.alone`; None for the merge by bitmaps."""
+        return None if self._uses_bitmaps else self._stepper(events, scratch)
 
     def filter(self) -> Filter:
         """What a search reads."""

@@ -11,9 +11,13 @@ from matchwood.context.leaf_kernels import Hulls, is_decided, lead
 from matchwood.context.member_kernels import MATCH, N_LOOSE, N_MEMBERS, Members, test
 from matchwood.context.policy_kernels import DECAY, P_UPDATES, P_WRONG, SAMPLE, ask
 from matchwood.context.update_kernels import FALSE_POSITIVES
+from matchwood.encode.predicate_kernels import PredicateLayout
+from matchwood.index.core.layout_kernels import BOARD, PREDICATE_TABLE
+from matchwood.index.core.query_kernels import query_of
 from matchwood.index.stabbing.marker_kernels import Structure
+from matchwood.kernel.bound import Layout
 from matchwood.kernel.jit import kernel, part, prefetch
-from matchwood.kernel.verify_kernels import Posted, finish_event, post_event
+from matchwood.kernel.verify_kernels import Board, Posted, finish_event, post_event
 
 SPARSE = 32
 """From one candidate in so many subscriptions on, candidates are put in order."""
@@ -94,6 +98,51 @@ class Filter(NamedTuple):
     cells: np.ndarray
     lists: Lists
     notes: int  # NOTHING, FALSE_POSITIVE or FIND
+
+
+class View(NamedTuple):
+    """The arrays of a `Filter`, and the predicates that it tests."""
+
+    members: Members
+    s: Structure
+    cells: np.ndarray
+    of_attr: np.ndarray
+    every_width: np.ndarray  # int64[2], the numbers of `Lists`
+    predicates: PredicateLayout
+
+
+class Mine(NamedTuple):
+    """What a search writes to, and the board of its scratch."""
+
+    search: Search
+    board: Board
+
+
+VIEW = Layout(
+    View,
+    members=Layout(
+        Members,
+        leaf="int64[2]", jump="int32[2]", start="int64", slot="int32", row="int32", need="uint8",
+        is_tree="uint8", entry="int32[2]", listed="int32", link="int32[2]", loose="int32",
+        wrong="uint8", spent="uint8", count="int64",
+    ),
+    s=Layout(
+        Structure,
+        node_key="int64", node="int32[2]", edge="int32[2]", cell_head="int32", cell_size="int32",
+        chunk="int32[2]", marker="int32[2]", ends="int32[2]", range="int64[2]", count="int64",
+    ),
+    cells="int64[3]", of_attr="int32", every_width="int64", predicates=PREDICATE_TABLE,
+)  # fmt: skip
+MINE = Layout(
+    Mine,
+    search=Layout(
+        Search,
+        clock="int64", key="int64[2]", seen="uint8", found="int32", candidates="int32",
+        tested="int64", noted="int32[2]", count="int64",
+    ),
+    board=BOARD,
+)  # fmt: skip
+_view_of, _mine_of = VIEW.reader(), MINE.reader()
 
 
 @part
@@ -312,12 +361,16 @@ def _postfilter(x, n, is_probed, event, search, out, used):
 
 
 @kernel
-def filter_batch(x, search, predicates, batch, output):
-    """Match events batch.first..; returns the one at which the output was full, or their number."""
-    events, offsets, out = batch.events, output.offsets, output.out
-    used = offsets[batch.first]
-    for e in range(batch.first, len(events.start) - 1):
-        event = Posted(events, batch.stamp + e, batch.board, predicates)
+def filter_batch(bound, mine, notes, query, first, stamp):
+    """Match events first..; returns the one at which the output was full, or their number."""
+    view, memory, asked = _view_of(bound), _mine_of(mine), query_of(query)
+    lists = Lists(view.of_attr, view.every_width[0], view.every_width[1])
+    x = Filter(view.members, view.s, view.cells, lists, notes)
+    search, events, output = memory.search, asked.events, asked.output
+    offsets, out = output.offsets, output.out
+    used = offsets[first]
+    for e in range(first, len(events.start) - 1):
+        event = Posted(events, stamp + e, memory.board, view.predicates)
         post_event(events, e, event.stamp, event.board)
         is_probed = x.lists.width > 0 and _can_probe(events, e, x.lists)
         n_asked = np.int64(0)

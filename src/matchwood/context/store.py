@@ -65,6 +65,45 @@ class ContextStore(ContextTable):
         if emptied or not changes:
             self._give_back(np.array([row]), emptied)
 
+    def known(self, id_: Id, values: Mapping[str, Any]) -> tuple[int, list[tuple[int, int]]] | None:
+        """The row of a context and the columns and keys of an update that does nothing but write
+        these values; None: it takes `set`.
+        """
+        row = self._row_of.get(id_)
+        changes = None if row is None else self._encoder.plain_changes(values)
+        if row is None or not changes:
+            return None
+        for _, key in changes:
+            if key == ABSENT:
+                return None
+        return row, changes
+
+    def write_safe(self, row: int, changes: Sequence[tuple[int, int]]) -> bool:
+        """Write other values into one row in one step, which nothing can interrupt.
+
+        False, and nothing is written, if a value was absent, or an index has to follow.
+        """
+        cells, follower = self.cells, self.follower
+        for col, key in changes:
+            before, lo, hi, _ = cells[row, col].tolist()
+            if before == ABSENT or not lo <= key <= hi:
+                return False
+        if follower is not None:
+            follower.note_updates(len(changes))
+        if len(changes) == 1:
+            cells[row, col, KEY] = key
+        else:
+            first, width = row * cells.shape[1], cells.shape[2]
+            cells.put(
+                [width * (first + col) + KEY for col, _ in changes], [key for _, key in changes]
+            )
+        return True
+
+    def write_known(self, row: int, changes: Sequence[tuple[int, int]]) -> None:
+        """Write what `known` gave, the indexes following; the journal has what was there before."""
+        self.journal.remember(self.cells, row)
+        self._put(row, changes)
+
     def set_each(self, updates: Sequence[tuple[Id, Mapping[str, Any]]]) -> None:
         """Change values of many contexts, one after the other.  All of them or none."""
         each: list[Any] = [self._encoder.plain_changes(values) for _, values in updates]

@@ -59,25 +59,38 @@ class ValueEncoder:
         return self._changes_of_any(values) if changes is None else changes
 
     def plain_changes(self, values: Mapping[str, Any]) -> list[tuple[int, int]] | None:
-        """The same where nothing is learned; None for new attributes, nested values and strings."""
+        """The same where nothing is learned; None for new attributes and strings, patterns and
+        nested values.
+        """
         by_name, columns = self._attributes.by_name, self._store.column_of
         changes: list[tuple[int, int]] = []
         for name, value in values.items():
             if not isinstance(name, str):
                 raise wrong_name(name)
             attribute = by_name.get(CONTEXT + name)
-            if (
-                attribute is None
-                or attribute.type is None
-                or attribute.keys is self._strings
-                or attribute.type == OBJECT
-                or "." in name
-                or isinstance(value, Mapping)
-                or attribute.id not in columns
-            ):
+            if attribute is None or attribute.type is None or attribute.type == OBJECT:
                 return None
-            changes.append((columns[attribute.id], _key(attribute, value)))
+            col = columns.get(attribute.id)
+            if col is None or "." in name:
+                return None
+            if attribute.keys is self._strings:
+                key = self._known_string(attribute, value)
+                if key is None:
+                    return None
+                changes.append((col, key))
+            elif type(value) is not float and isinstance(value, Mapping):
+                return None
+            else:
+                changes.append((col, _key(attribute, value)))
         return changes
+
+    def _known_string(self, attribute: Attribute, value: Any) -> int | None:
+        """The key of a string that was set before; None where it is new, or patterns ask for it."""
+        if attribute.id in self._store.patterns:
+            return None
+        if value is None:
+            return ABSENT
+        return self._strings.dictionary.label_of.get(value) if type(value) is str else None
 
     def prepare(self, updates: Iterable[Mapping[str, Any]]) -> None:
         """Refuse what cannot be set; learn the types and strings of the rest at once."""

@@ -12,6 +12,7 @@ either all types are known or none is.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from typing import Any
 
 from matchwood.encode.attributes import Attributes
 from matchwood.encode.keys import OBJECT
@@ -30,10 +31,15 @@ def check_relations(
     names = list(batch.names)
     types = dict(learned)
     pairs: dict[tuple[str, str], int] = dict.fromkeys(attributes.links(), -1)
+    seen: set[Any] = set()
     for row in rows:
-        name = names[batch.attr[row]]
-        _, reference, offset = batch.values[batch.start[row]]
+        code, (_, reference, offset) = batch.attr[row], batch.values[batch.start[row]]
+        name = names[code]
         pairs[name, reference] = row
+        relation = code, reference, offset, type(offset)
+        if relation in seen:
+            continue
+        seen.add(relation)
         for each in (name, reference):
             _take_column_type(batch, attributes, types, each, row)
             if _type(attributes, types, each) == OBJECT:

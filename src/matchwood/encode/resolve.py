@@ -72,7 +72,10 @@ def resolve(batch: LeafBatch, attributes: Attributes, table: ExpressionTable) ->
         if len(group.values):
             literals.put(group.at, *_literal_keys(attributes, attribute, group.values, table))
     for row in _derived_rows(batch):
-        _derive(batch, attributes, row, attr, op, literals)
+        if batch.op[row] & OPERATOR != REFERENCE:
+            _derive(batch, attributes, row, attr, op, literals)
+    if relations:
+        _relate(batch, attributes, relations, attr, op)
     if relations or (learned and attributes.version):
         attributes.settle_terms()
     start = np.array(batch.start, np.int64)
@@ -383,13 +386,27 @@ def _derive(
     attribute = attributes.all[attr[row]]
     if op[row] & OPERATOR == ABSENT:
         attr[row], op[row] = attributes.absence(attribute), PRESENT
-    elif op[row] & OPERATOR == REFERENCE:
-        sign, reference, offset = batch.values[batch.start[row]]
-        context = attributes.get(reference, None)
-        term = Term(sign, context.id, offset, isinstance(offset, float))
-        attr[row], op[row] = attributes.relation(attribute, term), PRESENT
     else:
         at = batch.start[row]
         attr[row] = attributes.pattern(attribute, batch.values[at])
         literals.ge[at] = literals.le[at] = 0 if op[row] & NEGATED else 1
         op[row] = EQ
+
+
+def _relate(
+    batch: LeafBatch, attributes: Attributes, rows: list[int], attr: np.ndarray, op: np.ndarray
+) -> None:
+    """Point rows of relations at the derived attributes that stand for them."""
+    known: dict[Any, int] = {}
+    derived: list[int] = []
+    for row, attribute in zip(rows, attr[rows].tolist(), strict=True):
+        relation = batch.values[batch.start[row]]
+        kind = attribute, relation, type(relation[2])
+        found = known.get(kind)
+        if found is None:
+            sign, reference, offset = relation
+            context = attributes.get(reference, None)
+            term = Term(sign, context.id, offset, isinstance(offset, float))
+            found = known[kind] = attributes.relation(attributes.all[attribute], term)
+        derived.append(found)
+    attr[rows], op[rows] = derived, PRESENT

@@ -39,6 +39,7 @@ from matchwood.kernel.deferred import may_compile
 from matchwood.kernel.verify_kernels import COUNTERS
 
 if TYPE_CHECKING:
+    from matchwood.engine.segments.single_live import LiveBinding
     from matchwood.engine.segments.view import View
 
 BREATH = 1e-6
@@ -67,6 +68,8 @@ class Reader:
         """The number of the `SingleView` that was bound last with the scratch."""
         self.n_events = 0
         """Events since the matcher last absorbed what was learned from them."""
+        self.live: LiveBinding | None = None
+        """What is bound to a store that changes in place."""
 
 
 class Access:
@@ -78,7 +81,7 @@ class Access:
 
     def reset(self) -> None:
         """Replace all locks by new, unlocked ones: called in a child process, after a fork."""
-        self._main = threading.RLock()
+        self.main = threading.RLock()
         self.contexts = threading.RLock()
         self._listing = threading.Lock()  # held while the list of readers is made anew
         self._is_wanted = False  # a hint alone: if it is wrong, a search goes the longer way
@@ -89,13 +92,13 @@ class Access:
         self._held: list[threading.RLock] = []
         self._owner = Reader()
         self._next_breath = 0.0
-        self._notes_users = may_compile()
+        self.notes_users = may_compile()
         self._users: set[int] = set()  # threads that have searched or changed the matcher
 
     @contextmanager
     def shared(self, is_guarded: bool = True) -> Iterator[Reader]:
         """For a search; if the view is guarded no change runs meanwhile."""
-        self._note_user()
+        self.note_user()
         if self._is_reading:  # a search inside of one, which keeps changes away from both
             reader, is_own = Reader(), False
             if not is_guarded:
@@ -103,7 +106,7 @@ class Access:
                     self._readers = [weakref.ref(each) for each in (*self.readers(), reader)]
         else:
             if is_guarded and self._is_wanted:
-                with self._main:  # lets the change that waits go first
+                with self.main:  # lets the change that waits go first
                     pass
             reader, is_own = self._reader(is_guarded)
         with reader.lock:
@@ -121,8 +124,8 @@ class Access:
         it.  The caller sets and resets `view`, and gives the reader back unless something was
         raised.  None: there is no free one.
         """
-        if self._notes_users:
-            self._note_user()
+        if self.notes_users:
+            self.note_user()
         try:
             return self._free.pop()
         except IndexError:
@@ -131,13 +134,13 @@ class Access:
     @contextmanager
     def writing(self) -> Iterator[None]:
         """For a change: no other change runs meanwhile."""
-        self._note_user()
-        if not _is_held(self._main) and self._is_reading:
+        self.note_user()
+        if not _is_held(self.main) and self._is_reading:
             raise MatchwoodError(
                 "expected events that leave the matcher alone, found ones that change it while "
                 "they are read: change it before or after the search"
             )
-        with self._main:
+        with self.main:
             yield
 
     @contextmanager
@@ -160,9 +163,16 @@ class Access:
             self.contexts.release()
 
     @property
+    def is_inside(self) -> bool:
+        """Whether the calling thread is inside of a change or of a search."""
+        # if all readers are free no thread has one, and there is nothing to look for
+        may_read = len(self._free) < len(self._readers)
+        return _is_held(self.main) or (may_read and self._is_reading)
+
+    @property
     def is_mine(self) -> bool:
         """Whether the calling thread has exclusive access."""
-        return _is_held(self._main)
+        return _is_held(self.main)
 
     @property
     def is_served(self) -> bool:
@@ -170,8 +180,8 @@ class Access:
         others = self._users.copy() - {threading.get_ident()}
         return bool(others) and any(each.ident in others for each in threading.enumerate())
 
-    def _note_user(self) -> None:
-        if self._notes_users:
+    def note_user(self) -> None:
+        if self.notes_users:
             self._users.add(threading.get_ident())
 
     @property
@@ -220,7 +230,7 @@ class Access:
 
     def _locks(self) -> Iterator[threading.RLock]:
         """All locks, in the order in which they are taken; readers once no change runs."""
-        yield self._main
+        yield self.main
         for reader in self.readers():
             yield reader.lock
         yield self.contexts
@@ -242,7 +252,7 @@ class Access:
         except IndexError:
             pass
         if is_guarded:
-            with self._main:  # a change that runs has not locked a reader that is new
+            with self.main:  # a change that runs has not locked a reader that is new
                 return self._new_reader()
         return self._new_reader()
 

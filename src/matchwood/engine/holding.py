@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, TypeVar, cast
 from weakref import ref
 
 from matchwood.engine.access import Access, Reader
@@ -22,6 +22,7 @@ from matchwood.engine.durable.checkpoint import Checkpoints
 from matchwood.engine.durable.folder import Durable
 from matchwood.engine.input.loading import BatchReport
 from matchwood.engine.metrics import Meter
+from matchwood.engine.one_event import FORGET_FROM, OneEvent
 from matchwood.engine.segments.asked import Asked, Encoding
 from matchwood.engine.segments.background import Merger, replaced
 from matchwood.engine.segments.context_draft import ContextDraft
@@ -33,7 +34,7 @@ from matchwood.engine.segments.single import make_ready
 from matchwood.engine.segments.view import Part, View, guarded
 from matchwood.engine.stores.recovery import blank, settled
 from matchwood.engine.stores.routing import AUTO
-from matchwood.engine.stores.savepoint import Change
+from matchwood.engine.stores.savepoint import Change, Pending, Savepoint, ValuesSavepoint
 from matchwood.engine.stores.store import Store
 from matchwood.errors import FormatError, MatchwoodError
 from matchwood.index.core.scratch import Scratch
@@ -47,11 +48,8 @@ Result = TypeVar("Result")
 ABSORB_FROM = 256
 """Events after which a matcher that is idle absorbs what was learned from them."""
 
-FORGET_FROM = 100_000
-"""Events after which a scratch is made anew where nothing absorbs what was learned from them."""
 
-
-class Holding(Gathering, Durability):
+class Holding(OneEvent, Gathering, Durability):
     """The view of a matcher; see the module's docstring."""
 
     _view: View
@@ -159,31 +157,6 @@ class Holding(Gathering, Durability):
                 self._absorb()
         return found
 
-    def _search_single(self, search: Callable[..., Result | None], *asked: Any) -> Result | None:
-        """Call `single_ids` or `single_count`; None: it is for `_search`.
-
-        A guarded view is not for them: it may change meanwhile.
-        """
-        view, access = self._view, self._access
-        if view.is_guarded or view.follows_contexts:
-            return None
-        reader = access.take()
-        if reader is None:
-            return None
-        found = None
-        try:
-            reader.view = view
-            if view is not self._view:
-                view = self._shown(reader)
-            if not view.follows_contexts and reader.n_events < FORGET_FROM:
-                view.n_asked += 1
-                found = search(view, reader, *asked)
-                reader.n_events += 1
-        finally:
-            reader.view = None
-        access.give_back(reader)
-        return found
-
     def _shown(self, reader: Reader) -> View:
         """The view of a search: a writer that comes later finds it with the reader."""
         while True:
@@ -212,14 +185,16 @@ class Holding(Gathering, Durability):
 
     def _search_in_contexts(self, search: Callable[[View, Reader], Result]) -> Result:
         """The same where values change: an index may follow them while it is searched."""
-        with self._changing(is_logged=False):
+        with self._changing(is_logged=False, savepoint=ValuesSavepoint):
             return search(self._view, self._access.owner)
 
     def _absorb(self) -> None:
         """Take over what searches have counted and learned; with exclusive access."""
-        readers = [each for each in self._access.readers() if each.n_events]
+        access = self._access
+        readers = [each for each in (*access.readers(), access.owner) if each.n_events]
         if readers and self._store.pending is None:
-            with Change(self._store):
+            has_contexts = self._store.contexts is not None
+            with Change(self._store, ValuesSavepoint if has_contexts else Savepoint):
                 self._store.absorb(readers)
 
     @contextmanager
@@ -293,7 +268,12 @@ class Holding(Gathering, Durability):
 
     @contextmanager
     def _changing(
-        self, *, is_logged: bool = True, bound: bool = False, report: BatchReport | None = None
+        self,
+        *,
+        is_logged: bool = True,
+        bound: bool = False,
+        report: BatchReport | None = None,
+        savepoint: Callable[[Store], Pending] = Savepoint,
     ) -> Iterator[Target]:
         """A change, which happens whole or not at all: of what this gives.
 
@@ -301,6 +281,7 @@ class Holding(Gathering, Durability):
                    read from the log
         bound      it refers to contexts
         report     of the add_many that it belongs to
+        savepoint  of a guarded view: what may have to be brought back
         """
         self._rehearse(bound)
         with self._access.writing():
@@ -319,7 +300,8 @@ class Holding(Gathering, Durability):
             with self._exclusive(report):
                 self._absorb()  # before nodes and spaces that searches have counted are others
                 durable = self._durable if is_logged and not self._store.is_between_events else None
-                with Change(self._store) if durable is None else self._logged(durable):
+                change = Change(self._store, savepoint)
+                with change if durable is None else self._logged(durable):
                     yield self._store if durable is None else durable.target(self._store)
                 self._after_change()
 

@@ -131,6 +131,8 @@ class Questions:
         with self._reading() as view:
             if view.is_guarded:
                 self._absorb()
+            elif view.context_part is not None:
+                view.context_part.live.absorb()
             yield view
 
     @measured

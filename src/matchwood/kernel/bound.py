@@ -15,7 +15,7 @@ described once, and their addresses and lengths written into one int64 array by 
         view = view_of(bound)                   # the NamedTuple again; no reference is counted
 
     bound     [address, length] for each array, in the order of the fields, nested layouts in place;
-              an array of two dimensions has [address, rows, columns]
+              an array of two dimensions has [address, rows, columns], one of three another number
 
 `of` writes a new array whenever a part is another object than before, and keeps the parts, so that
 their memory stays where it is while the kernel runs.  Kernels see arrays that can be written,
@@ -63,8 +63,8 @@ data_of: Callable[[np.ndarray], int] = _data_of if _is_there() else described
 
 
 class Layout:
-    """Which arrays a NamedTuple has: by field its type ("int32", "int32[2]" with two dimensions),
-    or the layout of a tuple inside it.
+    """Which arrays a NamedTuple has: by field its type ("int32", "int32[2]" with two dimensions,
+    "int32[3]" with three), or the layout of a tuple inside it.
     """
 
     def __init__(self, kind: type, /, **fields: str | Layout) -> None:
@@ -80,7 +80,7 @@ class Layout:
         """Length of a bound layout."""
         return sum(
             [
-                each.n_words if isinstance(each, Layout) else 3 if "[" in each else 2
+                each.n_words if isinstance(each, Layout) else 1 + _n_axes(each)
                 for each in self._fields
             ]
         )
@@ -142,8 +142,12 @@ def _dtype(text: str) -> np.dtype[Any]:
     return np.dtype(text.split("[")[0])
 
 
+def _n_axes(text: str) -> int:
+    return int(text.partition("[")[2].rstrip("]") or 1)
+
+
 def _array_type(text: str) -> Any:
-    return types.Array(numba.from_dtype(_dtype(text)), 2 if "[" in text else 1, "C")
+    return types.Array(numba.from_dtype(_dtype(text)), _n_axes(text), "C")
 
 
 def _itself(bound: Any) -> Any:
@@ -185,8 +189,8 @@ def _array_at(context: Any, builder: Any, kind: Any, words: Any, at: int) -> tup
     size = context.get_abi_sizeof(element)
     shape = [word(at + 1 + axis) for axis in range(kind.ndim)]
     strides = [context.get_constant(types.intp, size)]
-    if kind.ndim == 2:
-        strides.insert(0, builder.mul(shape[1], strides[0]))
+    for axis in range(kind.ndim - 1, 0, -1):
+        strides.insert(0, builder.mul(shape[axis], strides[0]))
     array = context.make_array(kind)(context, builder)
     populate_array(
         array,

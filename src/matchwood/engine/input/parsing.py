@@ -53,21 +53,31 @@ def parse_texts(texts: Sequence[str | Boolean]) -> Parsed:
         is_taken = np.array(written, bool)
     else:
         is_taken = write_texts(batch, texts)
-    rows, other_rows = np.flatnonzero(is_taken).tolist(), []
+    usual_rows, other_rows, numbers = np.flatnonzero(is_taken), [], []
     refused: dict[int, Exception] = {}
+    known: dict[Any, int] = {}  # contexts often share one text: it is read once
     for row in np.flatnonzero(~is_taken).tolist():
         text = texts[row]
-        try:
-            others.add(text.expression() if isinstance(text, Boolean) else parse(text))
-            other_rows.append(row)
-        except MatchwoodError as error:
-            refused[row] = error
-    if other_rows:
-        batch.extend(others)
-        rows += other_rows
-        order = np.argsort(rows)
-        batch, rows = batch.some(order), np.asarray(rows)[order].tolist()
-    return batch, rows, refused
+        number = known.get(text) if type(text) is str else None
+        if number is None:
+            try:
+                others.add(text.expression() if isinstance(text, Boolean) else parse(text))
+            except MatchwoodError as error:
+                refused[row] = error
+                continue
+            number = len(others) - 1
+            if type(text) is str:
+                known[text] = number
+        numbers.append(number)
+        other_rows.append(row)
+    if not other_rows:
+        return batch, usual_rows.tolist(), refused
+    n_usual = len(usual_rows)
+    batch.extend(others)
+    rows = np.concatenate([usual_rows, np.array(other_rows)])
+    order = np.argsort(rows)
+    expressions = np.concatenate([np.arange(n_usual), n_usual + np.array(numbers)])
+    return batch.some(expressions[order]), rows[order].tolist(), refused
 
 
 def parse_chunks(

@@ -31,15 +31,17 @@ from matchwood.engine.access import Reader
 from matchwood.engine.answers.choices import ALL, Choice
 from matchwood.engine.segments.pieces import Piece, TakenPiece
 from matchwood.engine.segments.view import Part
-from matchwood.engine.stores.finding import find
+from matchwood.engine.stores.finding import absorb_found, find
 from matchwood.engine.stores.recovery import settled
-from matchwood.engine.stores.savepoint import Change, Savepoint, end_change
+from matchwood.engine.stores.savepoint import Change, Savepoint, ValuesSavepoint, end_change
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from matchwood.encode.events import EncodedEvents
+    from matchwood.engine.access import Access
     from matchwood.engine.matches import Found
+    from matchwood.engine.segments.view import View
     from matchwood.engine.stores.context_changes import ContextChange
     from matchwood.engine.stores.store import Store
 
@@ -73,10 +75,23 @@ class LiveStore:
             self.store = store = settled(store)
         return store
 
+    def unpublished(self) -> tuple[Store, Reader] | None:
+        """As the function of this name."""
+        if self.store.pending is not None:
+            return None
+        self.token = None
+        return self.store, self.reader
+
+    def absorb(self) -> None:
+        """Let the indexes learn from searches; with the lock, of a store that is whole."""
+        if self.reader.n_events:
+            absorb_found(self.store, self.reader)
+
     def begin(self, part: ContextPart | None, token: object) -> Store:
         """The store for a change, which `end` ends; with both locks."""
         store = self.mended(part)
         self.token = token
+        self.absorb()
         store.pending = Savepoint(store)
         return store
 
@@ -87,6 +102,18 @@ class LiveStore:
         store.is_between_events = False
         if store.pending is not None:
             end_change(store, is_published)
+
+
+def unpublished(view: View, access: Access) -> tuple[Store, Reader] | None:
+    """The store of what has contexts, and what searches it, for what publishes no view.
+
+    With the main lock if the view is guarded, else with the lock of contexts.  None if there is no
+    such store, or an interruption has left it half changed.
+    """
+    if not view.is_guarded:
+        return None if view.context_part is None else view.context_part.live.unpublished()
+    is_usable = view.head.contexts is not None and view.head.pending is None
+    return (view.head, access.owner) if is_usable else None
 
 
 class ContextPart(Part):
@@ -123,7 +150,7 @@ class ContextPart(Part):
         live = self.live
         store = live.mended(self)
         live.token = None
-        with Change(store):
+        with Change(store, ValuesSavepoint):
             return find(store, events, live.reader, (), choice)
 
     def piece(self, events: EncodedEvents, choice: Choice) -> Piece:

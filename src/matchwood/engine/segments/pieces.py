@@ -22,6 +22,9 @@ class Piece:
         self.found = found
         self._subscriptions = subscriptions
 
+    def __len__(self) -> int:
+        return len(self.found.slots)
+
     @property
     def ids(self) -> np.ndarray:
         return self._subscriptions.ids_of(self.found.slots)

@@ -41,10 +41,13 @@ from matchwood.kernel.arrays import positions
 from matchwood.kernel.bound import Binding
 
 if TYPE_CHECKING:
+    from matchwood.encode.event_batch import EventBatch
     from matchwood.engine.access import Reader
     from matchwood.engine.matches import Id
     from matchwood.engine.segments.pieces import Piece
+    from matchwood.engine.segments.single_live import LiveHits
     from matchwood.engine.segments.view import Part, View
+    from matchwood.engine.stores.store import Store
     from matchwood.index.core.scratch import Scratch
 
 WORTH_IT = 8
@@ -133,6 +136,14 @@ class SingleView:
                     return None
         return self._search(scratch, most) if self._read(event) else None
 
+    def found_in(self, entries: EventBatch, scratch: Scratch, most: int = 0) -> list[int] | None:
+        """As `found` of the one part there is, for an event that was encoded for it."""
+        (part,) = self.parts
+        if most != self._most:
+            self._most = most
+            part.want(most)
+        return self._search(scratch, most) if part.take(entries) else None
+
     def _computed(self, event: dict[str, Any]) -> bytes | None:
         """The computed attributes for all parts (`SinglePart.known_computed`); None: not all."""
         if len(self.parts) == 1:
@@ -178,7 +189,7 @@ class SingleView:
         return found
 
 
-def _bound_view(view: View, reader: Reader) -> SingleView | None:
+def bound_view(view: View, reader: Reader) -> SingleView | None:
     """What nothing changes of a view, bound for a reader; None where it cannot be, or is due."""
     number = reader.scratch.number
     found: SingleView | None = view.bound.get(number)
@@ -205,14 +216,22 @@ def _bound_part(part: Part, reader: Reader, is_spent: bool) -> SinglePart | None
     single: SinglePart | None = part.singles.get(reader.scratch.number)
     if single is None or is_spent:
         store = part.store  # once: that of recent additions may be made by several threads
-        attributes = store.attributes
-        plan: JsonPlan | None = attributes.json_plan
-        if plan is None or plan.changes != attributes.changes or plan.is_by_hand:
+        single = bound_store(store, reader)
+        if single is None:
             return None
         if len(part.singles) >= MOST_KEPT:
             part.singles.clear()
-        single = part.singles[reader.scratch.number] = SinglePart(store, plan, reader)
+        part.singles[reader.scratch.number] = single
     return single if single.is_usable else None
+
+
+def bound_store(store: Store, reader: Reader) -> SinglePart | None:
+    """A store, bound for a reader as far as it can be; None while there is no plan for events."""
+    attributes = store.attributes
+    plan: JsonPlan | None = attributes.json_plan
+    if plan is None or plan.changes != attributes.changes or plan.is_by_hand:
+        return None
+    return SinglePart(store, plan, reader)
 
 
 def make_ready(view: View, before: View) -> None:
@@ -229,19 +248,22 @@ def make_ready(view: View, before: View) -> None:
 
 
 def single_ids(
-    view: View, reader: Reader, event: Any, ahead: Piece | None = None
+    view: View, reader: Reader, event: Any, ahead: Piece | LiveHits | None = None
 ) -> list[Id] | None:
     """The ids of what holds for an event, in the order of addition; None: ask the general way.
 
     event  a dict, or the bytes of a JSON document as an array of uint8 that is not to be written
     ahead  what holds in the context part; None where there is none
     """
-    bound = _bound_view(view, reader)
+    if ahead is not None and not view.unlocked:
+        alone: list[Id] = ahead.ids.tolist()
+        return alone
+    bound = bound_view(view, reader)
     counts = None if bound is None else bound.found(event, reader.scratch)
     if bound is None or counts is None:
         return None
     parts = bound.parts
-    if ahead is not None and not len(ahead.found.slots):
+    if ahead is not None and not len(ahead):
         ahead = None
     if len(parts) == 1 and ahead is None:
         part = parts[0]
@@ -263,13 +285,13 @@ def single_ids(
 
 
 def single_count(
-    view: View, reader: Reader, event: Any, most: int = 0, ahead: Piece | None = None
+    view: View, reader: Reader, event: Any, most: int = 0, ahead: Piece | LiveHits | None = None
 ) -> int | None:
     """How many hold for an event; if `most` are enough perhaps no more; None: as `single_ids`."""
-    n = 0 if ahead is None else len(ahead.found.slots)
-    if most and n >= most:
+    n = 0 if ahead is None else len(ahead)
+    if (most and n >= most) or (ahead is not None and not view.unlocked):
         return n
-    bound = _bound_view(view, reader)
+    bound = bound_view(view, reader)
     if bound is None:
         return None
     counts = bound.found(event, reader.scratch, most - n if most else 0)

@@ -56,13 +56,14 @@ class SinglePart:
         self._looked_up: LookedUp | None = None
         """What is known of the computed attributes of a dict that was not read yet."""
         n = 2 * len(plan.names) + len(plan.plan.absent)
-        n += len(self.attributes) if plan.has_computed else 0
+        if plan.has_computed or store.contexts is not None:  # for `take`: each at most once
+            n += len(self.attributes)
         attr = np.full(n, len(self.attributes) - 1, np.int32)  # the highest: so long are boards
         key = np.zeros(n, np.int64)
         self._events = EventBatch(np.zeros(2, np.int64), attr, key, key)
         if plan.has_computed:
             self._added = AddedEntries(self._events, len(self.attributes))
-        scratch.post(self._events, store.table.n_attributes)
+        scratch.post(self._events, max(store.table.n_attributes, len(self.attributes)))
         self._most, self._n_enough = np.array([ALL_MATCHES]), 0
         self.is_usable = self._bind(scratch, 1024)
 
@@ -85,7 +86,7 @@ class SinglePart:
                     return False
                 search, mine = step.with_query(self._query)
                 self._searches.append((search, index))
-                self._kept.append(mine)
+                self._kept.append(mine)  # the view of the index, and what it writes to
         subscriptions = self.subscriptions
         words, order = subscriptions.n_slots // 64 + 1, _NO_ORDER
         if not subscriptions.in_order:
@@ -140,6 +141,15 @@ class SinglePart:
     # -- asking ------------------------------------------------------------------------------
 
     @property
+    def is_current(self) -> bool:
+        """Whether the indexes have the arrays that were bound, and all that they were given.
+
+        Of a store that changes in place: values of contexts may move what indexes hold.
+        """
+        kept = zip(self._searches, self._kept, strict=True)
+        return all(index.is_settled and index.has_view(view) for (_, index), (view, _) in kept)
+
+    @property
     def may_expire(self) -> bool:
         """Whether `is_due` has to be asked before each search."""
         return self._columns is not None
@@ -160,6 +170,15 @@ class SinglePart:
             self._documents = JsonReader(self.plan).one_by_one(start, attr, key)
         self._last = self._documents
         return self._documents.read(event)
+
+    def take(self, entries: EventBatch) -> bool:
+        """Take the entries of an event that was encoded; False where it has others than values."""
+        n = len(entries.attr)
+        start, attr, key = self._events[:3]
+        if len(entries.more) or n > len(attr):
+            return False
+        attr[:n], key[:n], start[1] = entries.attr, entries.lo, n
+        return True
 
     @property
     def has_grown(self) -> bool:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections.abc import Sequence
 from typing import Any
+
+import numpy as np
 
 from matchwood.encode.leaves import LeafBatch
 from matchwood.encode.resolve import reference_rows
@@ -31,12 +32,13 @@ def checked_contexts(
         found = [contexts[row] for row in rows]
         for i, id_ in enumerate(found):
             found[i] = None if id_ is None else check_id(id_, "a context's id")
-    for row in reference_rows(batch):
-        owner = bisect_right(batch.row_start, row) - 1
-        if found[owner] is None:
-            raise SchemaError(
-                "expected a context for an expression that refers to one, found none: "
-                "add it with context=...",
-                position=batch.position[row],
-            )
-    return None if all(id_ is None for id_ in found) else found
+    is_none = [id_ is None for id_ in found]
+    referring = reference_rows(batch) if any(is_none) else []
+    owners = np.searchsorted(np.asarray(batch.row_start), referring, side="right") - 1
+    for at in np.flatnonzero(np.array(is_none, bool)[owners])[:1].tolist():
+        raise SchemaError(
+            "expected a context for an expression that refers to one, found none: "
+            "add it with context=...",
+            position=batch.position[referring[at]],
+        )
+    return None if all(is_none) else found

@@ -14,6 +14,7 @@ from matchwood.engine.segments.ranking import best_hits, is_ranked
 from matchwood.engine.segments.repeats import Repeats, repeats_of
 from matchwood.engine.stores.arranging import arranged
 from matchwood.engine.stores.context_changes import Compared, ContextChange
+from matchwood.engine.stores.savepoint import Change, ValuesSavepoint
 from matchwood.index.core.protocol import Hits
 from matchwood.kernel.marks import are_marked
 from matchwood.kernel.verify_kernels import COUNTERS
@@ -60,6 +61,15 @@ def find(
     found = _arranged(store, events, reader, hits, choice, gone)
     store.absorb([reader])
     return found
+
+
+def absorb_found(store: Store, reader: Reader) -> None:
+    """Let the indexes of a store with contexts learn from the searches of a reader.
+
+    For the owner of a store that is whole; no facts change.
+    """
+    with Change(store, ValuesSavepoint):
+        store.absorb([reader])
 
 
 def _arranged(

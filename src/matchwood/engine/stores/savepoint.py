@@ -16,6 +16,7 @@ it.  What a change writes in place goes through a `Journal`, which remembers the
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -27,6 +28,7 @@ class Savepoint:
 
     def __init__(self, store: Store) -> None:
         self._store = store
+        store.n_changes += 1
         subscriptions = store.subscriptions
         self._journals = [subscriptions.journal, store.attributes.journal]
         self._objects: list[tuple[Any, dict[str, Any]]] = [
@@ -71,21 +73,51 @@ class Savepoint:
             self._strings.take(self._labels)
 
 
+class ValuesSavepoint:
+    """The values of contexts as they are now, for a change that writes no other facts, or none.
+
+    Taking it costs a tenth of a `Savepoint`.
+    """
+
+    def __init__(self, store: Store) -> None:
+        assert store.contexts is not None
+        self._journal = store.contexts.journal
+        self.clear()
+
+    @property
+    def is_untouched(self) -> bool:
+        """As that of a `Savepoint`."""
+        return not len(self._journal)
+
+    def clear(self) -> None:
+        """Forget what was written so far."""
+        self._journal.clear()
+
+    def restore(self) -> None:
+        """Bring the values back; the derived parts are the caller's.  Calling it again is safe."""
+        self._journal.undo()
+
+
+Pending = Savepoint | ValuesSavepoint
+
+
 class Change:
     """A change of a store that happens whole or not at all.
 
     The store's `pending` is set while a change runs.  A thread that takes the store's lock and
     finds it set must first repair the store: the change was interrupted (`recovery.settled`).
     A change of contexts between the events of a search is part of that search.
+
+    savepoint  takes what the change must be able to bring back
     """
 
-    def __init__(self, store: Store) -> None:
-        self._store = store
+    def __init__(self, store: Store, savepoint: Callable[[Store], Pending] = Savepoint) -> None:
+        self._store, self._savepoint = store, savepoint
         self._is_part = store.is_between_events
 
     def __enter__(self) -> None:
         if not self._is_part:
-            self._store.pending = Savepoint(self._store)
+            self._store.pending = self._savepoint(self._store)
 
     def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
         if self._is_part:

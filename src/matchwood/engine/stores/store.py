@@ -38,7 +38,7 @@ from matchwood.engine.stores.context_checks import checked_context, checked_cont
 from matchwood.engine.stores.expiry import expired_slots
 from matchwood.engine.stores.ids import are_plain, check_id, used_id
 from matchwood.engine.stores.routing import Routing
-from matchwood.engine.stores.savepoint import Savepoint
+from matchwood.engine.stores.savepoint import Pending
 from matchwood.engine.stores.subscriptions import Id, Subscriptions
 from matchwood.engine.stores.tidy import forget, tidy
 from matchwood.errors import MatchwoodError, SchemaError, SubscriptionError
@@ -81,7 +81,7 @@ class Store:
     subscriptions: Subscriptions
     routing: Routing
     work: np.ndarray = field(default_factory=lambda: np.zeros(len(COUNTERS), np.int64))
-    pending: Savepoint | None = None
+    pending: Pending | None = None
     """The facts before the change that is under way."""
     is_whole: bool = True
     """Whether all parts agree with each other; False in the middle of a change."""
@@ -91,6 +91,8 @@ class Store:
     """Contexts that changed, where a log asks for them."""
     file: str | None = None
     """Of a segment: the name of its files in the folder of a durable matcher (`segment_files`)."""
+    n_changes: int = 0
+    """Changes so far, but for those of values alone: what is bound to the store holds until one."""
     is_between_events: bool = False
     """Whether contexts are being changed between encoded events, whose integers have to hold."""
 

@@ -28,6 +28,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from functools import partial
+from operator import is_
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
@@ -157,6 +158,15 @@ class IndexFrame(ABC):
 
     def settle(self) -> None:  # noqa: B027 (most indexes change in place)
         """Build what a search needs and changes have discarded: by default nothing."""
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether `settle` has nothing to do, where values of contexts can change that."""
+        return True
+
+    def has_view(self, view: Any) -> bool:
+        """Whether its arrays are those of a view, so that what is bound to them holds."""
+        return all(map(is_, self._view(), view))
 
     def search(self, events: EventBatch, scratch: Scratch) -> Hits:
         scratch.begin()
