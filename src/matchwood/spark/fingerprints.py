@@ -64,6 +64,10 @@ class Digest(NamedTuple):
         )  # fmt: skip
 
 
+XOR = Digest._fields.index("xor_1")
+"""Which of a digest's fields is the hash itself, if it is that of one row."""
+
+
 class Digests(NamedTuple):
     """Digests of rows by bucket."""
 
@@ -105,6 +109,14 @@ class Digests(NamedTuple):
         """Buckets whose rows are not the same."""
         mine, theirs = self._dense(), other._dense()
         return np.flatnonzero((mine != theirs).any(axis=1))
+
+    def rows_of(self, buckets: np.ndarray) -> np.ndarray:
+        """int64[k, 7]: the digests of some buckets."""
+        return self._dense()[buckets]
+
+    def of_buckets(self, buckets: np.ndarray) -> Digests:
+        """Those of some buckets alone."""
+        return NO_DIGESTS.with_buckets_of(buckets, self)
 
     def n_rows(self, buckets: np.ndarray) -> int:
         """How many rows some buckets have."""
@@ -177,24 +189,30 @@ MOST_TASKS = 64
 """Tasks that compute digests, at most: each sends 64 bytes a bucket to the driver."""
 
 
+def in_few_tasks(rows: DataFrame) -> DataFrame:
+    """The same rows, in no more partitions than may send digests."""
+    return rows.coalesce(MOST_TASKS)
+
+
 def _summed(marks: DataFrame) -> Digests:
     """The digests of rows of MARKS: one job of one stage, because parts can be added here."""
-    parts = marks.coalesce(MOST_TASKS).mapInArrow(sum_batches, "digests binary").collect()
+    parts = in_few_tasks(marks).mapInArrow(sum_batches, "digests binary").collect()
     return reduce(Digests.plus, [Digests.from_bytes(part.digests) for part in parts], NO_DIGESTS)
 
 
 def sum_batches(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """The digests of rows of MARKS, as bytes: `mapInArrow`'s function."""
-    found = pa.array([_sums(batches).to_bytes()], pa.binary())
+    found = pa.array([sums(batches).to_bytes()], pa.binary())
     yield pa.RecordBatch.from_arrays([found], names=["digests"])
 
 
 def digests_of(rows: pa.Table | pa.RecordBatch) -> Digests:
     """The digests of rows that were read with their MARKS."""
-    return _sums([rows])
+    return sums([rows])
 
 
-def _sums(parts: Iterable[pa.Table | pa.RecordBatch]) -> Digests:
+def sums(parts: Iterable[pa.Table | pa.RecordBatch]) -> Digests:
+    """The digests of rows with MARKS."""
     dense = np.zeros((N_BUCKETS, len(Digest._fields)), np.int64)
     for rows in parts:
         bucket = rows.column(BUCKET).to_numpy()
