@@ -25,6 +25,7 @@ import numpy as np
 import pyarrow as pa
 
 from matchwood.engine.snapshots.snapshot import VERSION
+from matchwood.spark.memory import spare_modules
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -202,6 +203,7 @@ def _summed(marks: DataFrame) -> Digests:
 
 def sum_batches(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """The digests of rows of MARKS, as bytes: `mapInArrow`'s function."""
+    spare_modules()
     found = pa.array([sums(batches).to_bytes()], pa.binary())
     yield pa.RecordBatch.from_arrays([found], names=["digests"])
 

@@ -64,6 +64,10 @@ MOST = 0.5
 """The part of all rows that is read again at most; of more the index is built as a whole."""
 
 
+FEW = 1_000
+"""New rows that are known already, up to which no other version is looked for."""
+
+
 _PLAIN = frozenset(("string", "bigint", "int", "smallint", "tinyint", "boolean"))
 """Types of columns that Arrow sorts as Spark does: strings by their bytes, null before all."""
 
@@ -80,19 +84,22 @@ class Difference:
     buckets: np.ndarray
 
 
-def nearest(home: Path, key: str, now: Digests) -> Difference | None:
-    """The version of the same settings that differs least from a table; None if all differ much."""
-    found: list[tuple[int, Difference]] = []
+def nearest(home: Path, key: str, seen: Seen) -> Difference | None:
+    """The version of the same settings that differs least from a table, or the one whose few new
+    rows are known already; None if it differs much.
+    """
+    found: list[tuple[int, int, Difference]] = []
     for _, folder in versions_of(home, key):
         try:
             before = read_digests(folder)
         except (OSError, ValueError):
             continue  # it is being removed
-        buckets = now.differing(before)
-        n_rows = now.n_rows(buckets) + before.n_rows(buckets)
-        found.append((n_rows, Difference(folder, before, buckets)))
-    n_rows, best = min(found, key=lambda each: each[0], default=(0, None))
-    return best if n_rows <= MOST * now.total().n_rows else None
+        buckets = seen.digests.differing(before)
+        n_rows = seen.digests.n_rows(buckets) + before.n_rows(buckets)
+        is_told = folder == seen.version and seen.new is not None and len(seen.new) <= FEW
+        found.append((0 if is_told else n_rows, n_rows, Difference(folder, before, buckets)))
+    _, n_rows, best = min(found, key=lambda each: each[0], default=(0, 0, None))
+    return best if n_rows <= MOST * seen.digests.total().n_rows else None
 
 
 def versions_of(home: Path, key: str) -> list[tuple[float, Path]]:

@@ -224,7 +224,7 @@ class _Build:
 
 def _advance(job: _Build, seen: Seen) -> Built | None:
     """The next version of an index that is there; None if none is near enough."""
-    difference = nearest(job.home, job.key, seen.digests)
+    difference = nearest(job.home, job.key, seen)
     if difference is None:
         return None
     try:

@@ -37,6 +37,7 @@ from matchwood.spark.fingerprints import (
     sums,
     with_buckets,
 )
+from matchwood.spark.memory import spare_modules
 from matchwood.spark.worker import Location
 
 if TYPE_CHECKING:
@@ -64,6 +65,8 @@ class Known:
     files: tuple[tuple[Location, str], ...]
     few: np.ndarray
     gone: np.ndarray
+    most: int
+    """New rows that a task sends, at most."""
 
     def open(self) -> list[np.ndarray]:
         """All parts of hashes, in ascending pieces; mapped, where they are files."""
@@ -98,7 +101,8 @@ def look_at(table: DataFrame, known: Known | None) -> Seen:
 
 def sum_and_find(known: Known, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """The digests of rows with MARKS, and those that are not known: `mapInArrow`'s function."""
-    pieces, new = known.open(), _New()
+    spare_modules()
+    pieces, new = known.open(), _New(known.most)
 
     def looked_at() -> Iterator[pa.RecordBatch]:
         for batch in batches:
@@ -113,13 +117,13 @@ def sum_and_find(known: Known, batches: Iterator[pa.RecordBatch]) -> Iterator[pa
 class _New:
     """Rows that are not known, as long as they are few."""
 
-    def __init__(self) -> None:
+    def __init__(self, most: int) -> None:
         self._batches: list[pa.RecordBatch] = []
-        self._n = 0
+        self._n, self._most = 0, most
 
     def take(self, batch: pa.RecordBatch, pieces: list[np.ndarray], gone: np.ndarray) -> None:
         """Take those of a batch."""
-        if self._n > MOST_NEW:
+        if self._n > self._most:
             return
         parts = parts_of(batch)
         is_new = ~np.logical_or.reduce([_are_in(parts, each) for each in pieces])
@@ -131,7 +135,7 @@ class _New:
 
     def to_bytes(self) -> bytes | None:
         """A stream; nothing if there were no rows at all, None if too many are new."""
-        if self._n > MOST_NEW:
+        if self._n > self._most:
             return None
         if not self._batches:
             return b""
@@ -170,7 +174,7 @@ def known_of(spark: SparkSession, version: Path) -> Known | None:
         (Location(str(file.parent)) if is_here else ship_file(spark, file), file.name)
         for file in files
     ]
-    return Known(version, tuple(found), few, gone)
+    return Known(version, tuple(found), few, gone, MOST_NEW)
 
 
 def _read(folder: Path) -> tuple[list[Path], np.ndarray, np.ndarray]:
@@ -203,12 +207,12 @@ def advance_known(before: Path, after: Path, new: np.ndarray, old: np.ndarray) -
     if not before.exists():
         return
     large, few, gone = _read(before)
+    gone = np.setdiff1d(np.concatenate([gone, old]), new)
     files = [file for file in before.glob("*.npy") if file.name != GONE]
     if len(files) - len(large) >= MOST_SMALL:
-        files, new = large, np.concatenate([few, new])
+        files, new = large, np.concatenate([np.setdiff1d(few, gone), new])
     after.mkdir(parents=True)
     for file in files:
         link_tree(file, after / file.name)
     write_known(after, new)
-    gone = np.setdiff1d(np.concatenate([gone, old]), new)
     np.save(after / GONE, gone if len(gone) <= MOST_GONE else np.unique(old)[:MOST_GONE])
