@@ -16,6 +16,7 @@ import linecache
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -55,12 +56,19 @@ def _is_end_of_with(frame: FrameType) -> bool:
     the call of `__exit__`, nor at the instruction that does nothing for `try:`.  A trace function
     can raise there, where no `with` around it is in force, and then a lock is never given back.
     """
-    text = linecache.getline(frame.f_code.co_filename, frame.f_lineno).lstrip()
-    if text.startswith("try:"):
-        return True
+    word = _statement(frame.f_code.co_filename, frame.f_lineno)
+    if word != "with":
+        return word == "try"
     lines = dis.findlinestarts(frame.f_code)
     first = min([offset for offset, line in lines if line == frame.f_lineno], default=0)
-    return text.startswith("with ") and frame.f_lasti > first
+    return frame.f_lasti > first
+
+
+@cache
+def _statement(file: str, line: int) -> str:
+    """`with` or `try` where such a statement begins; asked for each step, and there are millions."""
+    text = linecache.getline(file, line).lstrip()
+    return "with" if text.startswith("with ") else "try" if text.startswith("try:") else ""
 
 
 @contextmanager

@@ -131,6 +131,16 @@ def graph_of(index: Any) -> Any:
     return index._memory.layout
 
 
+def visit_tops(index: Any) -> None:
+    """Have searches of an A-Tree visit nodes above all others, too, instead of giving them out."""
+    index._memory.make_plain()
+
+
+def is_built(index: Any) -> bool:
+    """Whether a static index has what a search needs."""
+    return index._kept is not None
+
+
 def built_of(index: Any) -> Any:
     """What a static index has built."""
     return index._built

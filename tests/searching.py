@@ -10,6 +10,7 @@ import numpy as np
 from matchwood.encode.events import EventBatch
 from matchwood.index.core.protocol import Hits
 from matchwood.index.core.scratch import Scratch
+from matchwood.kernel.verify_kernels import COUNTERS
 
 _scratches: WeakKeyDictionary[Any, Scratch] = WeakKeyDictionary()
 
@@ -31,3 +32,8 @@ def search(index: Any, events: EventBatch) -> Hits:
 def slots_of(index: Any, event: EventBatch) -> np.ndarray:
     """The slots of a batch of one event."""
     return search(index, event).slots
+
+
+def work_of(hits: Hits) -> dict[str, int]:
+    """The work of a search by name: events, nodes, candidates, predicates, matches."""
+    return dict(zip(COUNTERS, hits.counters.tolist(), strict=True))

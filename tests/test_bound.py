@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from typing import NamedTuple
 
 import numpy as np
@@ -92,10 +93,12 @@ def test_it_is_written_again_when_a_part_is_another_object():
 def test_replaced_arrays_are_let_go():
     binding, x = Binding(LAYOUT), sample()
     binding.of(x)
+    replaced = weakref.ref(x.values)
     binding.forget(x)
-    assert binding._now is not None
-    binding.forget(x._replace(values=np.arange(2, dtype=np.int32)))
-    assert binding._now is None
+    x = x._replace(values=np.arange(2, dtype=np.int32))
+    assert replaced() is not None
+    binding.forget(x)
+    assert replaced() is None
 
 
 @pytest.mark.skipif(not IS_COMPILED, reason="without a compiler arrays are passed as they are")

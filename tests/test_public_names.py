@@ -45,6 +45,7 @@ MATCHER = {
     "add_many",
     "replace",
     "remove",
+    "refused",
     "remove_many",
     "match",
     "match_json",

@@ -11,10 +11,12 @@ from commands import call
 from matchwood import Matcher
 from matchwood.bench.engine import cases
 from matchwood.bench.engine.contest import WORKLOADS, ratio
-from matchwood.bench.engine.goals import BY_KEY, GOALS
+from matchwood.bench.engine.goals import GOALS
 from matchwood.bench.engine.runner import CASES, run_engine
 from matchwood.bench.goals import AnswersDiffer
 from matchwood.errors import MatchwoodError
+
+BY_KEY = {each.key: each for each in GOALS}
 
 
 def test_rows_have_names_of_their_own_and_ratios_a_goal() -> None:

@@ -134,3 +134,42 @@ def test_what_no_context_is_linked_to_is_found_between_changes_too() -> None:
     found, ids = matcher.find(events, [change]), matcher.arrow_ids().to_pylist()
     lists = [[ids[slot] for slot in found.slots[a:b]] for a, b in pairwise(found.offsets.tolist())]
     assert lists == [[0, 9], [1], [2, 9], [3]]
+
+
+@pytest.mark.parametrize("index", ["auto", "agile", "eager"])
+@pytest.mark.parametrize("is_told", [False, True])
+@pytest.mark.parametrize(
+    ("text", "values", "says"),
+    [
+        ("a < ctx.limit", {"limit": 5}, "first value of 'ctx.limit'"),
+        ("ctx.low < ctx.limit AND a = 1", {"low": 1, "limit": 5}, "first value of 'ctx.l"),
+        ("a = ctx.word", {"word": "seen"}, "first value of 'ctx.word'"),
+        ("a = ctx.s", {"s": "new"}, "no new string"),
+        ("a = 1 AND ctx.on", {"on": True}, None),
+        ("a = 1 AND ctx.on IS NOT NULL", {"on": 1}, None),
+        ("a = 1 AND ctx.t = 'new'", {"t": "new", "other": 3}, None),
+    ],
+)
+def test_a_change_that_would_give_events_other_integers_is_refused(
+    index: str, is_told: bool, text: str, values: dict[str, Any], says: str | None
+) -> None:
+    """What was encoded before a type or a string was known would match nothing afterwards."""
+    matcher = mw.Matcher(index=index)
+    matcher.add(1, text, context="k")
+    matcher.set_context("k", {"s": "seen"})
+    event = {"a": next(iter(values.values())) if "= ctx" in text else 1}
+    updates = [("k", values)]
+    change = ContextChange(
+        2, partial(matcher.set_context_many, updates), updates if is_told else None
+    )
+    encoded = matcher.encode([event] * 4)
+    if says is None:
+        assert matcher.find(encoded, [change]).offsets.tolist() == [0, 0, 0, 1, 2]
+    else:
+        with pytest.raises(mw.EventError, match=says):
+            matcher.find(encoded, [change])
+        assert matcher.context("k") == {"s": "seen"}
+        assert matcher.match(event) == []
+        matcher.set_context("k", values)
+    assert matcher.match(event) == [1]
+    assert matcher.verify([event])

@@ -256,7 +256,7 @@ def test_blank_lines_are_no_events_and_bad_ones_are_reported() -> None:
     with pytest.raises(mw.EventError, match="expected a JSON object, found list"):
         m.match_json("[1]")
     with pytest.raises(mw.EventError, match="expected JSON text as bytes or str, found int"):
-        m.match_many_json([1])
+        m.match_json(1)
 
 
 def test_strings_of_declared_times_are_read_as_times() -> None:

@@ -148,3 +148,26 @@ def test_a_batch_may_clear_and_fill_anew(index: str, has_context: bool, tmp_path
         with mw.Matcher.open(tmp_path / "f") as again:
             assert (again.ids(), again[5].priority) == ([5, "new", 7, "last"], 2)
             assert again.match({"x": 6}) == [5, "new", "last"]
+
+
+@pytest.mark.parametrize("index", ["auto", "scan"])
+@pytest.mark.parametrize("forgets", ["clear", "remove"])
+def test_values_of_contexts_are_as_before_when_a_batch_gave_names_back(
+    index: str, forgets: str
+) -> None:
+    m = mw.Matcher(index)
+    m.add("linked", "x < ctx.budget", context="ann")
+    m.set_context("ann", {"budget": 3})
+
+    def change() -> None:
+        with m.batch() as b:
+            b.remove_context("ann")  # now the subscription alone keeps the name, and then nothing
+            b.clear() if forgets == "clear" else b.remove("linked")
+            b.set_context("bob", {"limit": 1})
+            b.remove("unknown")
+
+    with pytest.raises(mw.SubscriptionError):
+        change()
+    assert m.context("ann") == {"budget": 3}
+    assert m.context_ids() == ["ann"]
+    assert m.match({"x": 2}) == ["linked"]

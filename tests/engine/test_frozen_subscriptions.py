@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from inside import has_map_of_ids, view_of
 from matchwood import Matcher
 from matchwood.engine.segments import tiers
-from matchwood.engine.stores.id_lookup import lookup_of_ints, lookup_of_names
+from matchwood.engine.stores.id_lookup import Names, lookup_of_ints, lookup_of_names
 from matchwood.engine.stores.packed_integers import Narrow, Runs, Starts, packed
 from matchwood.engine.stores.texts import TextArena
 
@@ -100,8 +100,8 @@ def test_names_with_the_same_hash_are_told_apart(monkeypatch):
         "matchwood.engine.stores.id_lookup._hashes", lambda names: np.zeros(len(names), np.uint32)
     )
     ids = ["a", "b", "c"]
-    lookup = lookup_of_names(ids, ids.__getitem__)
-    assert [lookup._names.get(id_, 0) for id_ in ("a", "b", "c", "d")] == [0, 1, 2, None]
+    names = Names(np.arange(3, dtype=np.int32), ids, ids.__getitem__)
+    assert [names.get(id_, 0) for id_ in ("a", "b", "c", "d")] == [0, 1, 2, None]
 
 
 def test_what_has_no_hash_is_no_id():

@@ -192,21 +192,3 @@ def test_a_disk_that_fails_is_said_and_the_change_has_happened(
     m.close()
     with Matcher.open(tmp_path / "f") as m:
         assert m.context("k") == {"c": 3}
-
-
-def test_a_log_with_a_subscription_that_is_refused_today_opens_with_a_schema_that_it_fits(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Another version may have taken it; nothing is lost, and no wrong answer is given."""
-    unchecked = "matchwood.encode.resolve.check_relations"
-    with monkeypatch.context() as before:
-        before.setattr(unchecked, lambda batch, attributes, learned, rows: learned)
-        with Matcher.open(tmp_path / "m", schema={"ctx.rank": "int"}) as m:
-            m.add(1, "x = ctx.rank", context="u")
-            m.add(2, "y = 1")
-            m.set_context("u", {"rank": 3})
-    with pytest.raises(StorageError, match=r"subscription 1 that is refused(?s:.)*schema="):
-        Matcher.open(tmp_path / "m")
-    with Matcher.open(tmp_path / "m", schema={"x": "int", "ctx.rank": "int"}) as m:
-        assert m.match({"x": 3, "y": 1}) == [1, 2]
-        assert m.match({"x": 4, "y": 1}) == [2]

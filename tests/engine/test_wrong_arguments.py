@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import UTC, date, datetime
 from typing import Any
 
 import numpy as np
@@ -118,3 +119,65 @@ def test_a_snapshot_is_not_opened_as_a_folder(tmp_path) -> None:
         mw.Matcher.open(tmp_path / "kept")
     assert sorted(tmp_path.rglob("*")) == before
     assert mw.Matcher.load(tmp_path / "kept").ids() == ["dear", "both"]
+
+
+def test_a_folder_that_has_lost_its_log_is_not_opened_as_an_empty_one(tmp_path) -> None:
+    with mw.Matcher.open(tmp_path / "state") as m:
+        m.add("s", "x = 1")
+        m.checkpoint()
+    (tmp_path / "state" / "log.sqlite").unlink()
+    before = sorted((tmp_path / "state").rglob("*"))
+    with pytest.raises(mw.StorageError, match=r"expected log\.sqlite"):
+        mw.Matcher.open(tmp_path / "state")
+    assert sorted((tmp_path / "state").rglob("*")) == before
+
+
+def test_fields_take_the_values_that_events_take() -> None:
+    m = mw.Matcher()
+    for missing in (pd.NaT, pd.NA, np.datetime64("NaT")):
+        m.replace("s", "TRUE", expires=missing, attributes={"since": missing, "age": 3})
+        assert (m["s"].expires, m["s"].attributes) == (None, {"since": None, "age": 3})
+    m.replace("s", "TRUE", expires=np.datetime64("2030-01-01T00:00:00.000001"))
+    assert m["s"].expires == datetime(2030, 1, 1, 0, 0, 0, 1, tzinfo=UTC)
+    m.replace("s", "TRUE", attributes={"code": b"x", "at": np.datetime64("2030-01-01")})
+    assert m["s"].attributes == {"code": "x", "at": date(2030, 1, 1)}
+    for beyond in (np.datetime64(2**62, "s"), np.datetime64(2**40, "D")):
+        with pytest.raises(mw.SubscriptionError, match="datetime64"):
+            m.replace("s", "TRUE", expires=beyond)
+    rows = [{"id": 1, "expr": "TRUE", "expires": pd.NaT}, {"id": 2, "expr": "TRUE", "expires": "x"}]
+    assert [each.id for each in m.add_many(rows).errors] == [2]
+
+
+def test_names_that_mark_kept_values_are_refused() -> None:
+    m = mw.Matcher()
+    for given in ({"\0date": "x"}, {"a": [{"\0time": "x"}]}, '{"a": {"\\u0000decimal": "x"}}'):
+        with pytest.raises(mw.SubscriptionError):
+            m.add("s", "TRUE", attributes=given)
+    m.add("s", "TRUE", attributes={"since": date(2026, 1, 1)})
+    other = mw.Matcher()
+    assert not other.add_many(m.to_arrow()).errors
+    assert other["s"].attributes == {"since": date(2026, 1, 1)}
+
+
+def test_a_limit_beyond_64_bits_is_no_limit() -> None:
+    m = mw.Matcher()
+    m.add("s", "x = 1")
+    assert m.match({"x": 1}, limit=2**70) == ["s"]
+    assert m.near({"x": 2}, 2**70)
+
+
+def test_documents_that_are_no_text_are_errors_of_their_own() -> None:
+    m = mw.Matcher()
+    m.add("s", "x = 1")
+    found = m.match_many_json([b'{"x": 1}', None, 5, '{"x": 1}'])
+    assert found.to_pylist() == [["s"], [], [], ["s"]]
+    assert sorted(found.errors) == [1, 2]
+    assert "NoneType" in str(found.errors[1])
+
+
+def test_a_reader_of_batches_is_a_table() -> None:
+    m = mw.Matcher()
+    m.add("s", "x = 1")
+    table = pa.table({"x": [1, 2, 1]})
+    assert m.match_many(table.to_reader(2)).to_pylist() == [["s"], [], ["s"]]
+    assert m.verify(table.to_reader(2), sample=2)

@@ -24,8 +24,18 @@ from matchwood.index.be_tree.nodes import (
     UP,
     TreeLayout,
 )
-from matchwood.index.be_tree.shape import buckets, held, in_use, p_nodes, path
+from matchwood.index.be_tree.shape import buckets, held, in_use, p_nodes
 from matchwood.kernel.posting_kernels import FREED, ROOM, TOP, N
+
+
+def path(tree: TreeLayout, c: int) -> list[int]:
+    """The p-nodes above a c-node, from the root down."""
+    above = []
+    p = int(tree.c[c, OWNER])
+    while p >= 0:
+        above.append(p)
+        p = int(tree.c[tree.p[p, HOME], OWNER])
+    return above[::-1]
 
 
 def check(index: BETree) -> None:

@@ -23,6 +23,11 @@ def ids(lists: Any, which: int) -> list[int]:
     return found
 
 
+def listed(index: PSTBloom, space: int) -> list[int]:
+    """The refs of the expressions that a space lists."""
+    return ids(index._records.lists, space)
+
+
 def dimensions(index: PSTBloom) -> dict[int, list[Space]]:
     """The spaces of every dimension that is in use, in order."""
     x = index._spaces.lists

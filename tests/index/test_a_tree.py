@@ -16,10 +16,9 @@ from matchwood.index.a_tree.blocks import AND, ID, SEED
 from matchwood.index.a_tree.config import MATCHING
 from matchwood.index.a_tree.draw import children_of
 from matchwood.index.a_tree.index import ATree
-from matchwood.kernel.verify_kernels import NODES
 from matchwood.lang.nodes import And, Or
 from matchwood.workload import ABEGen, load_events, load_subscriptions
-from searching import search
+from searching import search, work_of
 
 
 def test_ids_that_collide_are_told_apart():
@@ -83,7 +82,7 @@ def test_the_order_of_arrival_does_not_matter_for_the_answers():
             index.insert(portion)
         hits = search(index, events)
         answers.append(found(hits))
-        nodes.append(int(hits.counters[NODES]))
+        nodes.append(work_of(hits)["nodes"])
     assert answers[0] == answers[1] == answers[2]
     assert sum(map(len, answers[0])) > 1_000
     assert max(nodes) < 1.05 * min(nodes)
@@ -113,7 +112,9 @@ def test_optimisations_save_work():
     events = load_events(workload, loaded.attributes)
     nodes = {
         matching: int(
-            search(ATree.build(loaded.table, loaded.slots, matching=matching), events).counters[1]
+            work_of(search(ATree.build(loaded.table, loaded.slots, matching=matching), events))[
+                "nodes"
+            ]
         )
         for matching in MATCHING
     }

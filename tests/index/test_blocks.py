@@ -20,9 +20,8 @@ from matchwood.index.blocks.words import FOLDED_ATTRIBUTES, MOST_CODE, code_of
 from matchwood.index.scan.index import Scan
 from matchwood.kernel.interval_kernels import MAX_KEY, MIN_KEY
 from matchwood.kernel.jit import kernel
-from matchwood.kernel.verify_kernels import CANDIDATES, NODES, PREDICATES
 from matchwood.lang import parse
-from searching import search
+from searching import search, work_of
 
 FORMS = [
     {},
@@ -148,7 +147,7 @@ def test_equal_subscriptions_are_one_member():
     assert index.stats()["twins"] == 300
     hits = search(index, world.events([{"x": 1, "y": 4}]))
     assert len(hits.slots) == 301
-    assert hits.counters[CANDIDATES] == 2
+    assert work_of(hits)["candidates"] == 2
 
 
 def test_subscriptions_that_share_a_hash_by_accident_stay_apart():
@@ -265,9 +264,9 @@ def test_a_row_of_bits_answers_for_all_members_of_a_block():
     slots = world.store([*exprs, *[parse(f"x = {i}") for i in range(2, 60)]])
     index = BlockIndex.build(world.table, slots)
     hits = search(index, world.events([{"x": 1, "y": 7, "z": 7}]))
-    assert hits.counters[NODES] == 1
-    assert hits.counters[CANDIDATES] == 64
-    assert hits.counters[PREDICATES] == 2
+    assert work_of(hits)["nodes"] == 1
+    assert work_of(hits)["candidates"] == 64
+    assert work_of(hits)["predicates"] == 2
     assert found(hits) == [[i for i in range(64) if i % 8 == 7]]
 
 
@@ -279,9 +278,9 @@ def test_more_is_paid_for_columns_where_members_would_be_left_undecided():
     slots = world.store([*exprs, *[parse(f"x = {i} AND z >= {i}") for i in range(2, 42)]])
     events = world.events([{"x": 1, "y": 7, "z": 20}])
     paid = search(BlockIndex.build(world.table, slots), events)
-    assert paid.counters[PREDICATES] == 2
+    assert work_of(paid)["predicates"] == 2
     saved = search(BlockIndex.build(world.table, slots, undecided=1.0), events)
-    assert saved.counters[PREDICATES] > 2
+    assert work_of(saved)["predicates"] > 2
     assert found(paid) == found(saved) == [[*range(7, 60, 8), 60, 61]]
 
 
@@ -291,9 +290,9 @@ def test_an_event_that_lacks_what_members_need_tests_no_entry():
     many = [parse(f"n{i} > {k} AND m{i} > {k}") for i in range(50) for k in range(3, 9)]
     slots = world.store([*exprs, *[parse(f"x = {i}") for i in range(2, 60)], *many])
     index = BlockIndex.build(world.table, slots, exact=0.0)
-    counters = search(index, world.events([{"x": 1}])).counters
-    assert counters[CANDIDATES] == 50
-    assert counters[PREDICATES] == 0
+    work = work_of(search(index, world.events([{"x": 1}])))
+    assert work["candidates"] == 50
+    assert work["predicates"] == 0
 
 
 def test_members_behind_a_closed_gate_are_not_looked_at():
@@ -301,11 +300,11 @@ def test_members_behind_a_closed_gate_are_not_looked_at():
     exprs = [parse(f"x = 1 AND y BETWEEN {i} AND {i + 40}") for i in range(200)]
     slots = world.store([*exprs, *[parse(f"x = {i}") for i in range(2, 60)]])
     index = BlockIndex.build(world.table, slots, exact=0.0, ungated=8, gated=8)
-    counters = search(index, world.events([{"x": 1}])).counters
-    assert counters[NODES] == counters[CANDIDATES] == 0
+    work = work_of(search(index, world.events([{"x": 1}])))
+    assert work["nodes"] == work["candidates"] == 0
     hits = search(index, world.events([{"x": 1, "y": 100}]))
     assert found(hits) == [list(range(60, 101))]
-    assert 41 <= hits.counters[CANDIDATES] <= 41 + 2 * 8
+    assert 41 <= work_of(hits)["candidates"] <= 41 + 2 * 8
 
 
 @pytest.mark.parametrize("n", [40, 300])

@@ -21,9 +21,8 @@ from encode.world import (
 )
 from matchwood.encode.events import EventBatch
 from matchwood.index.core.protocol import CONJUNCTIONS
-from matchwood.kernel.verify_kernels import COUNTERS
 from matchwood.lang.nodes import And, Between, Comparison, Expr, In, IsNull
-from searching import search, slots_of
+from searching import search, slots_of, work_of
 from strategies import events, expressions, schema, schemas, seeds
 
 FEWER = settings(max_examples=max(10, settings.default.max_examples // 3))
@@ -208,7 +207,7 @@ def test_counters_say_what_was_done(index_class, seed):
     held = world.speaking(index_class.language)
     index = index_class.build(world.table, held)
     hits = search(index, encoded)
-    work = dict(zip(COUNTERS, hits.counters.tolist(), strict=True))
+    work = work_of(hits)
     assert work["events"] == encoded.n_events
     assert work["matches"] == len(hits.slots)
     assert work["matches"] <= work["candidates"] <= len(held) * encoded.n_events
@@ -299,7 +298,7 @@ def test_more_matches_than_any_buffer_holds(index_class):
     everything = list(range(5_000))
     some = [i for i in everything if i % 7 <= 3]
     assert found(hits) == [everything, [], some, everything]
-    assert hits.counters[COUNTERS.index("matches")] == 2 * len(everything) + len(some)
+    assert work_of(hits)["matches"] == 2 * len(everything) + len(some)
 
 
 def test_many_attributes_and_an_event_that_has_few(index_class):

@@ -9,13 +9,8 @@ import numpy as np
 from encode.world import World
 from matchwood.index.baselines.counting import Counting
 from matchwood.index.stabbing.predicates import StabbingTree
-from matchwood.kernel.verify_kernels import COUNTERS
 from matchwood.lang.nodes import And, Between, Comparison, Expr, In
-from searching import search, slots_of
-
-
-def work(hits) -> dict[str, int]:
-    return dict(zip(COUNTERS, hits.counters.tolist(), strict=True))
+from searching import search, slots_of, work_of
 
 
 def ranges(rng: Random, n: int) -> list[Expr]:
@@ -32,8 +27,8 @@ def test_only_satisfied_predicates_are_looked_at():
     index = Counting.build(world.table, world.speaking("conjunctions"))
     hits = search(index, world.events([{"a": 7}]))
     assert hits.slots.tolist() == [7]
-    assert work(hits)["predicates"] == work(hits)["candidates"] == 1
-    assert work(hits)["nodes"] < 20  # a path of the tree, and one posting list
+    assert work_of(hits)["predicates"] == work_of(hits)["candidates"] == 1
+    assert work_of(hits)["nodes"] < 20  # a path of the tree, and one posting list
 
 
 def test_a_shared_predicate_is_kept_once():

@@ -13,14 +13,9 @@ from encode.world import World, conjunction
 from inside import built_of
 from matchwood.index.baselines.gryphon import Gryphon
 from matchwood.index.baselines.gryphon_kernels import ROOT
-from matchwood.kernel.verify_kernels import COUNTERS
 from matchwood.lang.nodes import And, Between, Comparison
-from searching import search, slots_of
+from searching import search, slots_of, work_of
 from strategies import schema
-
-
-def work(hits) -> dict[str, int]:
-    return dict(zip(COUNTERS, hits.counters.tolist(), strict=True))
 
 
 def paths(index: Gryphon) -> list[list[int]]:
@@ -46,15 +41,14 @@ def test_expressions_that_begin_alike_share_a_path():
     assert index.stats()["nodes"] == 1 + 1 + 1 + 10
     hits = search(index, world.events([{"a": 1, "b": 5, "c": 3}, {"a": 2, "b": 5, "c": 3}]))
     assert hits.slots.tolist() == [3]
-    assert work(hits)["nodes"] == 4 + 1
+    assert work_of(hits)["nodes"] == 4 + 1
 
 
-@pytest.mark.parametrize("rare_first", [False, True])
-def test_every_path_keeps_the_order_of_attributes(rare_first):
+def test_every_path_keeps_the_order_of_attributes():
     world = World(types := schema(Random(5)))
     slots = world.store([conjunction(Random(i), types) for i in range(300)])
     held = world.speaking("conjunctions", slots)
-    index = Gryphon.build(world.table, held[:200], leaf_capacity=0, rare_first=rare_first)
+    index = Gryphon.build(world.table, held[:200], leaf_capacity=0)
     index.insert(held[200:])
     index.delete(held[::3])
     all_paths = paths(index)
@@ -95,7 +89,7 @@ def test_value_edges_are_found_by_hashing():
     world.store([Comparison("a", "=", i) for i in range(1_000)])
     index = Gryphon.build(world.table, world.speaking("conjunctions"))
     hits = search(index, world.events([{"a": 500}]))
-    assert work(hits)["predicates"] == 1
+    assert work_of(hits)["predicates"] == 1
 
 
 def test_nodes_go_with_the_last_expression_below_them():
@@ -138,7 +132,7 @@ def test_a_factored_attribute_is_looked_up_and_not_tested():
     for row in rows:
         hits, expected = (search(each, world.events([row])) for each in (index, plain))
         assert sorted(hits.slots.tolist()) == sorted(expected.slots.tolist())
-        assert work(hits)["nodes"] <= work(expected)["nodes"]
+        assert work_of(hits)["nodes"] <= work_of(expected)["nodes"]
     assert slots_of(index, world.events(rows[:1])).tolist() == [7]
     assert slots_of(index, world.events(rows[1:2])).tolist() == [10]
 

@@ -10,14 +10,13 @@ import pytest
 from hypothesis import given, settings
 
 from encode.world import World, conjunction
-from index.pst_checks import check, dimensions, ids
+from index.pst_checks import check, dimensions, listed
 from matchwood.errors import IndexBuildError
 from matchwood.index.pst.bloom import PSTBloom
 from matchwood.index.pst.hash import PSTHash
-from matchwood.kernel.verify_kernels import COUNTERS
 from matchwood.lang.nodes import And, Between, Comparison, Expr, In
 from naive import matches
-from searching import search
+from searching import search, work_of
 from strategies import event, schema, seeds
 
 FEWER = settings(max_examples=max(5, settings.default.max_examples // 8))
@@ -97,9 +96,9 @@ def test_with_every_end_a_cut_nothing_is_verified_that_is_known(cls):
     world = World(dict.fromkeys("ab", "int"))
     world.store([Comparison("a", "=", i % 10) for i in range(50)])
     index = cls.build(world.table, world.speaking("conjunctions"), space_size=0)
-    work = search(index, world.events([{"a": 3}, {"a": 11}, {"b": 1}])).counters
-    assert work[COUNTERS.index("candidates")] == work[COUNTERS.index("matches")] == 5
-    assert work[COUNTERS.index("predicates")] == 0
+    work = work_of(search(index, world.events([{"a": 3}, {"a": 11}, {"b": 1}])))
+    assert work["candidates"] == work["matches"] == 5
+    assert work["predicates"] == 0
 
 
 def figure_3() -> World:
@@ -121,11 +120,11 @@ def test_the_access_predicates_of_figure_3():
         world.table, world.speaking("conjunctions"), space_size=0, ranking="operators"
     )
     spaces = {
-        (dim // 2, first, last): ids(index._records.lists, space)
+        (dim // 2, first, last): listed(index, space)
         for dim, each in dimensions(index).items()
         for first, last, space in each
     }
-    refs = index._homes.ref[:3].tolist()
+    refs = index.layout()["home_ref"][:3].tolist()
     attr1, attr2 = (world.attributes.by_name[name].id for name in ("attr1", "attr2"))
     assert {key: found for key, found in spaces.items() if found} == {
         (attr1, -5, -1): refs[1:],
@@ -155,10 +154,10 @@ def test_the_keys_of_figure_4():
         world.table, world.speaking("conjunctions"), space_size=0, ranking="operators"
     )
     check(index, np.arange(4, dtype=np.int32))
-    assert index._keyed.arity[:4].tolist() == [2, 2, 2, 2]
+    assert index.stats()["by_arity"] == {1: 0, 2: 4}
     assert index.stats()["places"] == 3  # [1-2][2-2] for two of them, [1-2][3-2], [2-2][3-2]
     hits = search(index, world.events([{"attr1": 1, "attr2": -1, "attr3": 2}]))
-    work = dict(zip(COUNTERS, hits.counters.tolist(), strict=True))
+    work = work_of(hits)
     assert hits.slots.tolist() == [1]
     # of the three pairs only [1-2][2-2] is looked up: no key has a part in [3-3]
     assert (work["nodes"], work["candidates"], work["predicates"]) == (1, 2, 2)
@@ -271,8 +270,7 @@ def test_expressions_move_to_what_events_seldom_satisfy(cls):
     after = search(index, world.events(raw))
     check(index, held)
     assert sorted(before.slots.tolist()) == sorted(after.slots.tolist())
-    candidates = COUNTERS.index("candidates")
-    assert after.counters[candidates] < before.counters[candidates] / 5
+    assert work_of(after)["candidates"] < work_of(before)["candidates"] / 5
     assert index.rebalance() == 0
 
 
@@ -291,15 +289,14 @@ def test_expressions_that_hang_well_stay_where_they_are(cls, monkeypatch):
     index = cls.build(world.table, held, learn_every=1)
     raw = [{"a": 0, "b": 0, "c": i % 90, "d": i % 200, "e": i % 7} for i in range(400)]
     before = search(index, world.events(raw))
-    refs = index._homes.ref.copy()
+    refs = index.layout()["home_ref"].copy()
     monkeypatch.setattr(cls, "_build_again", lambda self: pytest.fail("built again"))
     assert index.rebalance() == 60
-    assert (index._homes.ref[60:260] == refs[60:260]).all()
+    assert (index.layout()["home_ref"][60:260] == refs[60:260]).all()
     check(index, held)
     after = search(index, world.events(raw))
     assert sorted(before.slots.tolist()) == sorted(after.slots.tolist())
-    candidates = COUNTERS.index("candidates")
-    assert after.counters[candidates] < before.counters[candidates] / 2
+    assert work_of(after)["candidates"] < work_of(before)["candidates"] / 2
     assert index.rebalance() == 0
 
 
@@ -312,7 +309,7 @@ def test_counts_fade():
     for _ in range(10):
         search(index, world.events([{"a": 1}] * 50))
     assert index.stats()["events_counted"] <= 64 + 50
-    assert int(index._homes.space_seen.max()) <= 64 + 50
+    assert int(index.layout()["home_space_seen"].max()) <= 64 + 50
 
 
 def test_what_was_learnt_survives_a_snapshot():

@@ -11,11 +11,10 @@ import pytest
 import matchwood as mw
 from encode.world import World
 from matchwood.index.baselines.r_tree import RTree
-from matchwood.kernel.verify_kernels import COUNTERS
 from matchwood.lang.nodes import And, Between, Comparison, Expr
 from matchwood.workload import Skew2D, load_events, load_subscriptions
 from naive import matches
-from searching import search
+from searching import search, work_of
 
 LIBRARIES = ("rtree", "shapely")
 BIG = 2**53
@@ -81,7 +80,7 @@ def test_it_gives_the_answers_of_skew2d_without_testing(library: str) -> None:
     loaded = load_subscriptions(workload)
     events = load_events(workload, loaded.attributes)
     hits = search(RTree.build(loaded.table, loaded.slots, library=library), events)
-    work = dict(zip(COUNTERS, hits.counters.tolist(), strict=True))
+    work = work_of(hits)
     assert work["candidates"] == work["matches"] > 0
     assert work["predicates"] == 0
 

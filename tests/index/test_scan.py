@@ -12,11 +12,10 @@ from hypothesis import given
 from encode.world import World, mixed_expressions
 from matchwood.index.scan.index import GAPS, Scan
 from matchwood.index.scan.match import FAIL, MATCH
-from matchwood.kernel.verify_kernels import COUNTERS
 from matchwood.lang import parse
 from matchwood.lang.nodes import Comparison
 from naive import matches
-from searching import search, slots_of
+from searching import search, slots_of, work_of
 from strategies import event, schema, seeds
 
 
@@ -28,7 +27,7 @@ def built(*texts: str) -> tuple[World, Scan]:
 
 def work(world: World, index: Scan, found: dict) -> dict[str, int]:
     hits = search(index, world.events([found]))
-    return dict(zip(COUNTERS, hits.counters.tolist(), strict=True))
+    return work_of(hits)
 
 
 # ── stopping early ──────────────────────────────────────────────────────────────────────────────

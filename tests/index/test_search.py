@@ -165,8 +165,9 @@ def test_what_events_teach_is_the_same_in_one_batch_and_in_many():
         assert any(taught[0])
 
 
-def learned(index: Any) -> list[int]:
+def learned(index: Any) -> list[Any]:
     if isinstance(index, PSTBloom):
-        seen: list[int] = index._homes.space_seen.tolist()
-        return [int(index._statistics.total[1]), *index._statistics.seen.tolist(), *seen]
-    return [index._n_recycled, index._n_operations % 64, len(COUNTERS)]
+        layout = index.layout()
+        names = ("statistics_total", "statistics_seen", "home_space_seen")
+        return [n for name in names for n in layout[name].tolist()]
+    return [index.stats()["recycled"], index._n_operations % 64, len(COUNTERS)]

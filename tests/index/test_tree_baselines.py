@@ -18,7 +18,7 @@ from matchwood.index.baselines.interval_id import IntervalId
 from matchwood.index.baselines.translation import Translation
 from matchwood.index.core.protocol import Index
 from matchwood.lang.nodes import And, Comparison, Expr, Or
-from searching import search
+from searching import search, work_of
 
 EXAMPLE = And((Or((p(1), p(2), p(3))), p(4), Or((p(5), p(6)))))
 """Figures 1 to 3."""
@@ -95,7 +95,7 @@ def test_bop_needs_three_predicates_and_may_err_about_a_candidate():
     assert words(index)[0] == 3
     hits = search(index, world.events([{"p1": 1, "p2": 1, "p3": 1}, {"p1": 1, "p4": 1}]))
     assert found(hits) == [[], []]
-    assert hits.counters[2] == 1  # P1, P2 and P3 make a candidate in vain
+    assert work_of(hits)["candidates"] == 1  # P1, P2 and P3 make a candidate in vain
 
 
 def test_bop_counts_a_repeated_predicate_once():

@@ -12,11 +12,10 @@ import matchwood as mw
 from encode.world import World, found
 from index.vcr_checks import check_vcr
 from matchwood.index.vcr.index import VCR
-from matchwood.kernel.verify_kernels import COUNTERS
 from matchwood.lang.nodes import And, Between, Comparison, Expr, In
 from matchwood.workload import Skew2D, find_workload, load_events, load_subscriptions
 from naive import matches
-from searching import search
+from searching import search, work_of
 
 INF, NAN = float("inf"), float("nan")
 VARIANTS = [
@@ -317,7 +316,7 @@ def test_work_is_bounded_by_the_covering_set_and_the_matches() -> None:
     loaded = load_subscriptions(workload)
     index = VCR.build(loaded.table, loaded.slots)
     hits = search(index, load_events(workload, loaded.attributes))
-    work = dict(zip(COUNTERS, hits.counters.tolist(), strict=True))
+    work = work_of(hits)
     assert work["nodes"] <= index.stats()["covering_vcrs"] * work["events"]
     assert work["candidates"] == work["matches"] > 0  # whole numbers on grid lines: exact
     assert work["predicates"] == 0

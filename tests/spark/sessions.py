@@ -15,3 +15,6 @@ CHEAP_SESSION = {
 Tried: an archive of loaded classes (`-XX:SharedArchiveFile`) takes two seconds of CPU off each of a
 dozen starts (3.1 instead of 5.1 with a first job), and has to be made first: 155 MB.
 """
+
+PRELOADED = {"spark.python.daemon.module": "spark.preloaded"}
+"""Workers that are ready at once; the folder of the tests has to be on PYTHONPATH."""

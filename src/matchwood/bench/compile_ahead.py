@@ -24,6 +24,7 @@ from matchwood.errors import MatchwoodError
 from matchwood.kernel import store
 from matchwood.kernel.cache import folder_name
 from matchwood.kernel.compile_times import Compiled
+from matchwood.kernel.cores import usable_cores
 
 Advance = Callable[[int, int], None]
 """Called with the steps that are done, and their number."""
@@ -57,7 +58,7 @@ def compile_kernels(
     run = _Run(list(_names() if steps is None else steps), advance)
     workers = [
         threading.Thread(target=run.drive, args=(where, env), daemon=True)
-        for _ in range(min(processes or _cores(), len(run.waiting)))
+        for _ in range(min(processes or usable_cores(), len(run.waiting)))
     ]
     for worker in workers:
         worker.start()
@@ -86,10 +87,6 @@ def _names() -> list[str]:
     from matchwood.bench.exercise import steps
 
     return list(steps())
-
-
-def _cores() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 class _Run:

@@ -24,7 +24,9 @@ from matchwood.encode.expressions import ExpressionTable
 from matchwood.errors import IndexBuildError
 from matchwood.index.core.protocol import ANY, Hits, Index
 from matchwood.index.core.scratch import Scratch
+from matchwood.index.scan.index import Scan
 from matchwood.kernel.verify_kernels import COUNTERS
+from matchwood.workload.loading import Loaded
 from matchwood.workload.stopwatch import Stopwatch
 
 _WARM_UP = 64
@@ -40,6 +42,13 @@ class Arena(NamedTuple):
     events: EventBatch
     expected: np.ndarray  # answers of scan for the first n_checked events, see answers.pairs
     n_checked: int
+
+
+def arena_of(case: str, loaded: Loaded, events: EventBatch, n_checked: int) -> Arena:
+    """The subscriptions and events of a case; scan answers as many events as are checked."""
+    scan = Scan.build(loaded.table, loaded.slots)
+    hits = searched(scan, first_events(events, n_checked), Scratch())
+    return Arena(case, loaded.table, loaded.slots, events, pairs(hits, n_checked), n_checked)
 
 
 class Contender:

@@ -13,8 +13,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from matchwood.bench.kept import KeptRun
-from matchwood.bench.surroundings import commit, machine, versions
+from matchwood.bench.kept import KeptRun, check_parts, check_preset
+from matchwood.bench.surroundings import circumstances
 from matchwood.errors import MatchwoodError
 
 Case = Callable[[Any, str], Iterator[Any]]
@@ -118,17 +118,8 @@ def run_goals(
 
     `show` is called with the rows of each case when it ends.
     """
-    if preset not in suite.presets:
-        raise MatchwoodError(
-            f"suite {suite.name}: expected a preset among {', '.join(suite.presets)}, "
-            f"found {preset!r}"
-        )
-    unknown = sorted(set(only) - suite.cases.keys())
-    if unknown:
-        raise MatchwoodError(
-            f"suite {suite.name}: expected cases among {', '.join(suite.cases)}, "
-            f"found {', '.join(unknown)}"
-        )
+    check_preset(f"suite {suite.name}", preset, suite.presets)
+    check_parts(f"suite {suite.name}", "cases", only, suite.cases)
     sizes, started = suite.presets[preset], datetime.now(UTC)
     chosen = [name for name in suite.cases if not only or name in only]
     measured: dict[str, Measured] = {}
@@ -152,9 +143,8 @@ def run_goals(
             "sizes": sizes._asdict(),
             "rows": _rows(suite, measured, is_judged),
             suite.records: records,
-            "started": started.isoformat(timespec="seconds"),
+            **circumstances(started),
             "seconds": (datetime.now(UTC) - started).total_seconds(),
-            "versions": versions(), "machine": machine(), "commit": commit(),
         },
     )  # fmt: skip
     report.write(out)

@@ -1,11 +1,16 @@
-"""A finished run of a suite that is written to one JSON file."""
+"""A finished run of a suite that is written to one JSON file, and what a run may be asked for."""
 
 from __future__ import annotations
 
 import json
-from datetime import UTC, datetime
+from collections.abc import Collection, Iterable
 from pathlib import Path
 from typing import Any
+
+from matchwood.errors import MatchwoodError, StorageError
+
+FOLDER = Path("bench-results")
+"""Where results go unless a file or another folder is given."""
 
 
 class KeptRun:
@@ -17,12 +22,36 @@ class KeptRun:
     def to_json(self) -> str:
         return json.dumps(self.data, indent=1)
 
-    def write(self, out: Path | None) -> None:
-        """Write to a .json file, or to a new one in a folder."""
-        target = out or Path("bench-results")
+    def write(self, out: Path | None = None) -> Path:
+        """Write the JSON to a .json file, or into a folder under a name of its own."""
+        target = FOLDER if out is None else out
         if target.suffix != ".json":
-            stamp = datetime.now(UTC).strftime("%Y%m%d-%H%M%S")
+            stamp = self.data["started"][:19].replace("-", "").replace(":", "").replace("T", "-")
             target = target / f"{self.data['suite']}-{self.data['preset']}-{stamp}.json"
-        target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_text(self.to_json() + "\n")
+        try:
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_text(self.to_json() + "\n", encoding="utf-8")
+        except OSError as error:
+            raise StorageError(
+                f"expected a result file that can be written, found {error.strerror}: {target}"
+            ) from None
         self.path = target
+        return target
+
+
+def check_preset(where: str, preset: str, known: Iterable[str]) -> None:
+    """Raise unless there is such a preset; `where` names the suite."""
+    known = list(known)
+    if preset not in known:
+        raise MatchwoodError(
+            f"{where}: expected a preset among {', '.join(known)}, found {preset!r}"
+        )
+
+
+def check_parts(where: str, what: str, only: Iterable[str], known: Collection[str]) -> None:
+    """Raise unless all parts that are asked for exist; `what` they are called."""
+    unknown = sorted(set(only) - set(known))
+    if unknown:
+        raise MatchwoodError(
+            f"{where}: expected {what} among {', '.join(known)}, found {', '.join(unknown)}"
+        )

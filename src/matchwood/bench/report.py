@@ -7,24 +7,18 @@ same table as on its first day.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
+from matchwood.bench.kept import KeptRun
 from matchwood.bench.results import metrics
 from matchwood.errors import FormatError, StorageError
-
-FOLDER = Path("bench-results")
 
 _Cell = Callable[[float], str]
 
 
-class Report:
-    """A finished run; `path` is the file it was written to."""
-
-    def __init__(self, data: Mapping[str, Any], path: Path | None = None) -> None:
-        self.data = data
-        self.path = path
+class Report(KeptRun):
+    """A finished run of a suite of indexes."""
 
     @classmethod
     def read(cls, path: Path) -> Report:
@@ -58,22 +52,6 @@ class Report:
             for case in self.data["cases"]
         ]
         return json.dumps({**self.data, "command": self.command, "cases": cases}, indent=1)
-
-    def write(self, out: Path | None = None) -> Path:
-        """Write the JSON to a file, or into a folder under a name of its own."""
-        target = FOLDER if out is None else out
-        if target.suffix != ".json":
-            stamp = self.data["started"][:19].replace("-", "").replace(":", "").replace("T", "-")
-            target = target / f"{self.data['suite']}-{self.data['preset']}-{stamp}.json"
-        try:
-            target.parent.mkdir(parents=True, exist_ok=True)
-            target.write_text(self.to_json() + "\n", encoding="utf-8")
-        except OSError as error:
-            raise StorageError(
-                f"expected a result file that can be written, found {error.strerror}: {target}"
-            ) from None
-        self.path = target
-        return target
 
     def table(self) -> str:
         """What the screen shows: one row per case and index, and where the rest of time went.

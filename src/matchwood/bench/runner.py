@@ -15,20 +15,18 @@ from typing import Any
 
 import numpy as np
 
-from matchwood.bench.answers import fingerprint, first_events, pairs
-from matchwood.bench.contender import Arena, Contender
+from matchwood.bench.answers import fingerprint
+from matchwood.bench.contender import Contender, arena_of
 from matchwood.bench.null import Null
 from matchwood.bench.report import Report
 from matchwood.bench.results import CaseResult
 from matchwood.bench.suite import Case, IndexSpec, Preset, Suite, find_suite
-from matchwood.bench.surroundings import commit, machine, versions
+from matchwood.bench.surroundings import circumstances
 from matchwood.encode.expression_kernels import ALWAYS, CONJUNCTION, NEVER, TREE
 from matchwood.encode.expressions import ExpressionTable
 from matchwood.errors import MatchwoodError
 from matchwood.index.core.protocol import Index
 from matchwood.index.core.registry import find_index
-from matchwood.index.core.scratch import Scratch
-from matchwood.index.scan.index import Scan
 from matchwood.workload.loading import CHUNK, Loaded, load_events, load_subscriptions
 from matchwood.workload.stopwatch import Stopwatch
 
@@ -72,11 +70,8 @@ def run_suite(
                 "seed": seed,
             },
             "definition": dataclasses.asdict(chosen),
-            "started": started.isoformat(timespec="seconds"),
+            **circumstances(started),
             "seconds": (datetime.now(UTC) - started).total_seconds(),
-            "versions": versions(),
-            "machine": machine(),
-            "commit": commit(),
             "cases": [dataclasses.asdict(case) for case in cases],
         }
     )
@@ -140,9 +135,7 @@ def _run_case(
     loaded = load_subscriptions(workload, watch, loaded_chunk)
     events = load_events(workload, loaded.attributes, watch)
     n_checked = min(preset.checked_events or events.n_events, events.n_events)
-    scan = Scan.build(loaded.table, loaded.slots)
-    hits = scan.search(first_events(events, n_checked), Scratch())
-    arena = Arena(case.label, loaded.table, loaded.slots, events, pairs(hits, n_checked), n_checked)
+    arena = arena_of(case.label, loaded, events, n_checked)
     steps(f"{prefix}answers of scan for {n_checked:,} events")
     contenders = [Contender(spec, classes[spec.index], arena) for spec in specs]
     for each in contenders:

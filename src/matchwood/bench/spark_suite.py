@@ -29,10 +29,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from matchwood.bench.goals import AnswersDiffer
-from matchwood.bench.kept import KeptRun
+from matchwood.bench.kept import KeptRun, check_parts, check_preset
 from matchwood.bench.suite import Listed
-from matchwood.bench.surroundings import commit, machine, versions
-from matchwood.errors import MatchwoodError
+from matchwood.bench.surroundings import circumstances
 from matchwood.spark.worker import LAPS
 
 if TYPE_CHECKING:
@@ -110,15 +109,8 @@ def run_spark_suite(
     show: Callable[[str], None] | None = None,
 ) -> SparkReport:
     """Run the parts, or some of them; `show` is called with the table of each part when it ends."""
-    if preset not in PRESETS:
-        raise MatchwoodError(
-            f"suite spark: expected a preset among {', '.join(PRESETS)}, found {preset!r}"
-        )
-    unknown = sorted(set(only) - set(PARTS))
-    if unknown:
-        raise MatchwoodError(
-            f"suite spark: expected parts among {', '.join(PARTS)}, found {', '.join(unknown)}"
-        )
+    check_preset("suite spark", preset, PRESETS)
+    check_parts("suite spark", "parts", only, PARTS)
     from matchwood.spark.session import active_session, local_session
 
     sizes, started = PRESETS[preset], datetime.now(UTC)
@@ -143,8 +135,7 @@ def run_spark_suite(
     report = SparkReport(
         {
             "format": 1, "suite": NAME, "preset": preset, "sizes": asdict(sizes), "parts": parts,
-            "started": started.isoformat(timespec="seconds"), "versions": versions(),
-            "machine": machine(), "commit": commit(),
+            **circumstances(started),
         }
     )  # fmt: skip
     report.write(out)

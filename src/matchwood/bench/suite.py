@@ -37,6 +37,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
+from matchwood.bench.kept import check_preset
 from matchwood.errors import MatchwoodError
 from matchwood.workload import Workload, find_workload
 
@@ -92,11 +93,7 @@ class Suite:
     presets: Mapping[str, Preset]
 
     def preset(self, name: str) -> Preset:
-        if name not in self.presets:
-            raise MatchwoodError(
-                f"suite {self.name!r}: expected a preset among {', '.join(self.presets)}, "
-                f"found {name!r}"
-            )
+        check_preset(f"suite {self.name!r}", name, self.presets)
         return self.presets[name]
 
     def rows(self, preset: str, case: Case, only: tuple[str, ...] = ()) -> list[IndexSpec]:
@@ -156,7 +153,7 @@ def read_suite(name: str, text: str) -> Suite:
     except tomllib.TOMLDecodeError as error:
         raise MatchwoodError(f"suite {name!r}: expected TOML, found an error: {error}") from None
     where = f"suite {name!r}"
-    _check_keys(where, data, {"description", "indexes", "presets"})
+    check_keys(where, data, {"description", "indexes", "presets"})
     if not (data.get("indexes") and data.get("presets")):
         raise MatchwoodError(f"{where}: expected [[indexes]] and [presets.NAME], found none")
     indexes = tuple(_index(where, each) for each in data["indexes"])
@@ -202,7 +199,7 @@ def _case(where: str, workload: str, data: dict[str, Any]) -> Case:
 
 def _make(where: str, cls: Callable[..., Made], data: dict[str, Any]) -> Made:
     fields = dataclasses.fields(cls)  # type: ignore[arg-type]
-    _check_keys(where, data, {each.name for each in fields})
+    check_keys(where, data, {each.name for each in fields})
     needed = [each.name for each in fields if MISSING is each.default is each.default_factory]
     missing = sorted(set(needed) - data.keys())
     if missing:
@@ -210,7 +207,8 @@ def _make(where: str, cls: Callable[..., Made], data: dict[str, Any]) -> Made:
     return cls(**data)
 
 
-def _check_keys(where: str, data: Mapping[str, Any], known: set[str]) -> None:
+def check_keys(where: str, data: Mapping[str, Any], known: set[str]) -> None:
+    """Raise where a table of a TOML file has other keys than it may have."""
     unknown = sorted(data.keys() - known)
     if unknown:
         raise MatchwoodError(

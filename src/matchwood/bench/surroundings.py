@@ -8,10 +8,22 @@ from __future__ import annotations
 import os
 import platform
 import subprocess
+from datetime import datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from typing import Any
 
 PACKAGES = ("matchwood", "numba", "numpy", "pyarrow")
+
+
+def circumstances(started: datetime) -> dict[str, Any]:
+    """What every result file says about its run."""
+    return {
+        "started": started.isoformat(timespec="seconds"),
+        "versions": versions(),
+        "machine": machine(),
+        "commit": commit(),
+    }
 
 
 def versions() -> dict[str, str]:

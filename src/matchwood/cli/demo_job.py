@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from random import Random
@@ -16,6 +16,7 @@ from matchwood.cli.demo_check import matches_in_sqlite
 from matchwood.cli.screen import progress
 from matchwood.engine.answers.explain import Explanation
 from matchwood.engine.matcher import Matcher
+from matchwood.kernel.arrays import offsets_of
 from matchwood.kernel.jit import compile_seconds
 from matchwood.workload.bookshop import Bookshop, offer_events
 from matchwood.workload.bookshop_offers import offers
@@ -69,10 +70,44 @@ class Demo:
             "explained": [each.to_dict() for each in (self.hit, self.miss) if each is not None],
         }
 
+    def note_stats(self, matcher: Matcher) -> None:
+        """Take over what a matcher says about its subscriptions."""
+        stats = matcher.stats()
+        self.subscriptions = len(matcher)
+        self.conjunctions, self.predicates = stats["conjunctions"], stats["predicates"]
+        self.bytes_per_subscription = stats["bytes_per_subscription"]
+
+    def note_busiest(self, matches: np.ndarray, prefix: str, text_of: Callable[[int], str]) -> None:
+        """Keep the three subscriptions of most matches; `matches` by number."""
+        for n in np.argsort(-matches, kind="stable")[:3].tolist():
+            self.busiest.append((f"{prefix}{n}", int(matches[n]), text_of(n)))
+
+
+class Clock:
+    """Seconds by name.
+
+    compiling_apart  those spent compiling are counted as "compile"; else they are part of the steps
+    """
+
+    def __init__(self, seconds: dict[str, float], compiling_apart: bool) -> None:
+        self._seconds, self._is_apart = seconds, compiling_apart
+        if compiling_apart:
+            self._seconds["compile"] = 0.0
+
+    @contextmanager
+    def __call__(self, name: str) -> Iterator[None]:
+        start, compiled = time.perf_counter(), compile_seconds()
+        yield
+        self._seconds[name] = time.perf_counter() - start
+        if self._is_apart:
+            compiled = compile_seconds() - compiled
+            self._seconds["compile"] += compiled
+            self._seconds[name] -= compiled
+
 
 def run(n_subscriptions: int, n_events: int, seed: int) -> Demo:
     demo, shop = Demo(seed), Bookshop(seed)
-    clock = _Clock(demo.seconds)
+    clock = Clock(demo.seconds, compiling_apart=True)
     with clock("generate"):
         texts = list(_shown("writing wishes", n_subscriptions, shop.subscription))
         events = offers(seed, np.arange(n_events))
@@ -88,22 +123,6 @@ def run(n_subscriptions: int, n_events: int, seed: int) -> Demo:
     _count(demo, matcher, texts, offsets, ids)
     _explain(demo, matcher, texts, events, offsets, ids)
     return demo
-
-
-class _Clock:
-    """Seconds by name; those spent compiling are kept apart."""
-
-    def __init__(self, seconds: dict[str, float]) -> None:
-        self._seconds = seconds
-        self._seconds["compile"] = 0.0
-
-    @contextmanager
-    def __call__(self, name: str) -> Iterator[None]:
-        start, compiled = time.perf_counter(), compile_seconds()
-        yield
-        compiled = compile_seconds() - compiled
-        self._seconds["compile"] += compiled
-        self._seconds[name] = time.perf_counter() - start - compiled
 
 
 def _shown(what: str, n: int, draw: Callable[[], Any]) -> Iterable[Any]:
@@ -130,23 +149,17 @@ def _match(matcher: Matcher, events: pa.Table) -> tuple[np.ndarray, np.ndarray]:
             counts.append(np.diff(found.offsets))
             ids.append(found.ids)
             advance(min(first + CHUNK, len(events)), len(events))
-    return np.concatenate([[0], np.cumsum(np.concatenate(counts))]), np.concatenate(ids)
+    return offsets_of(np.concatenate(counts)), np.concatenate(ids)
 
 
 def _check(
     texts: list[str], events: pa.Table, offsets: np.ndarray, ids: np.ndarray, random: Random
 ) -> dict[str, Any]:
-    """Compare a sample with SQLite: every chosen subscription on every chosen event.
-
-    Half of the subscriptions are drawn among those that matched one of the events, so that matches
-    are checked as well as their absence.
-    """
+    """Compare a sample with SQLite: every chosen subscription on every chosen event."""
     rows = random.sample(range(len(events)), min(SAMPLE, len(events)))
     held = [ids[offsets[row] : offsets[row + 1]].tolist() for row in rows]
-    found = sorted({int(id_[len(PREFIX) :]) for each in held for id_ in each})
-    chosen = set(random.sample(found, min(SAMPLE // 2, len(found))))
-    others = [n for n in range(len(texts)) if n not in chosen]
-    chosen |= set(random.sample(others, min(SAMPLE - len(chosen), len(others))))
+    matched = {int(id_[len(PREFIX) :]) for each in held for id_ in each}
+    chosen = drawn_subscriptions(random, matched, len(texts), SAMPLE)
     ours: dict[str, set[int]] = {f"{PREFIX}{n}": set() for n in sorted(chosen)}
     for number, each in enumerate(held):
         for id_ in each:
@@ -163,18 +176,25 @@ def _check(
     }
 
 
+def drawn_subscriptions(random: Random, matched: set[int], n: int, size: int) -> set[int]:
+    """Numbers of the subscriptions to check, of n.
+
+    Half of them are drawn among those that matched one of the events, so that matches are checked
+    as well as their absence.
+    """
+    chosen = set(random.sample(sorted(matched), min(size // 2, len(matched))))
+    others = [each for each in range(n) if each not in chosen]
+    return chosen | set(random.sample(others, min(size - len(chosen), len(others))))
+
+
 def _count(
     demo: Demo, matcher: Matcher, texts: list[str], offsets: np.ndarray, ids: np.ndarray
 ) -> None:
-    stats = matcher.stats()
-    demo.subscriptions, demo.events, demo.matches = len(matcher), len(offsets) - 1, len(ids)
-    demo.conjunctions, demo.predicates = stats["conjunctions"], stats["predicates"]
-    demo.bytes_per_subscription = stats["bytes_per_subscription"]
+    demo.note_stats(matcher)
+    demo.events, demo.matches = len(offsets) - 1, len(ids)
     demo.per_event = np.diff(offsets)
     numbers = np.array([int(id_[len(PREFIX) :]) for id_ in ids.tolist()], np.int64)
-    often = np.bincount(numbers, minlength=len(texts))
-    for n in np.argsort(-often, kind="stable")[:3].tolist():
-        demo.busiest.append((f"{PREFIX}{n}", int(often[n]), texts[n]))
+    demo.note_busiest(np.bincount(numbers, minlength=len(texts)), PREFIX, texts.__getitem__)
 
 
 def _explain(
@@ -193,8 +213,14 @@ def _explain(
     held = ids[offsets[row] : offsets[row + 1]].tolist()
     (event,) = offer_events(events.slice(row, 1))
     demo.hit = matcher.explain(held[0], event)
-    author = "author = '" + event["author"].replace("'", "''") + "'"
+    same_author = by_author_of(event)
     for n, text in enumerate(texts):
-        if author in text and f"{PREFIX}{n}" not in held:
+        if same_author in text and f"{PREFIX}{n}" not in held:
             demo.miss = matcher.explain(f"{PREFIX}{n}", event)
             return
+
+
+def by_author_of(event: Mapping[str, Any]) -> str:
+    """The predicate that asks for the author of an offer."""
+    author = event["author"].replace("'", "''")
+    return f"author = '{author}'"

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import shutil
 import tempfile
-import time
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, Any
@@ -17,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from matchwood.cli.demo_job import Demo
+from matchwood.cli.demo_job import Clock, Demo, by_author_of, drawn_subscriptions
 from matchwood.cli.spark_session import job_progress, spark_session
 from matchwood.engine.matcher import Matcher
 from matchwood.spark.session import SHORT_JOB
@@ -40,7 +37,7 @@ COLUMNS = 50
 def run(n_subscriptions: int, n_events: int, seed: int, master: str | None) -> Demo:
     demo = Demo(seed)
     folder = Path(tempfile.mkdtemp(prefix="matchwood-demo-"))
-    clock = _Clock(demo.seconds)
+    clock = Clock(demo.seconds, compiling_apart=False)
     workload = BookshopRows(n_subscriptions=n_subscriptions, n_events=n_events, seed=seed)
     try:
         with ThreadPoolExecutor(1) as writer:  # Spark starts in a process of its own meanwhile
@@ -60,7 +57,7 @@ def run(n_subscriptions: int, n_events: int, seed: int, master: str | None) -> D
     return demo
 
 
-def _write(workload: BookshopRows, folder: Path, clock: _Clock) -> None:
+def _write(workload: BookshopRows, folder: Path, clock: Clock) -> None:
     """Subscriptions and events as folders of Parquet files, at least four so that tasks share."""
     with clock("generate"):
         for name, make, n in (
@@ -75,7 +72,7 @@ def _write(workload: BookshopRows, folder: Path, clock: _Clock) -> None:
 
 
 def _run(
-    spark: SparkSession, demo: Demo, clock: _Clock, folder: Path, sizes: tuple[int, int]
+    spark: SparkSession, demo: Demo, clock: Clock, folder: Path, sizes: tuple[int, int]
 ) -> None:
     from pyspark.sql import functions as f
 
@@ -97,33 +94,18 @@ def _run(
     _count(demo, pq.read_table(folder / "matches"), Matcher.load(folder / "index"), sizes)
 
 
-class _Clock:
-    """Seconds by name; compiling happens in the first steps and is part of them."""
-
-    def __init__(self, seconds: dict[str, float]) -> None:
-        self._seconds = seconds
-
-    @contextmanager
-    def __call__(self, name: str) -> Iterator[None]:
-        start = time.perf_counter()
-        yield
-        self._seconds[name] = time.perf_counter() - start
-
-
 def _check(
     spark: SparkSession, wishes: DataFrame, matches: DataFrame, seed: int, sizes: tuple[int, int]
 ) -> dict[str, Any]:
-    """Compare a sample with Spark SQL; half of the subscriptions matched one of the events."""
+    """Compare a sample with Spark SQL: every chosen subscription on every chosen event."""
     random = Random(seed)
     rows = sorted(random.sample(range(sizes[1]), min(SAMPLE_EVENTS, sizes[1])))
     ours = {
         row.event_id: set(row.subscription_ids)
         for row in matches.where(_among("event_id", rows)).collect()
     }
-    found = sorted(set().union(*ours.values()))
-    chosen = set(random.sample(found, min(SAMPLE_SUBSCRIPTIONS // 2, len(found))))
-    others = [n for n in range(sizes[0]) if n not in chosen]
-    chosen |= set(random.sample(others, min(SAMPLE_SUBSCRIPTIONS - len(chosen), len(others))))
+    matched = set().union(*ours.values())
+    chosen = drawn_subscriptions(random, matched, sizes[0], SAMPLE_SUBSCRIPTIONS)
     texts = {row.id: row.expr for row in wishes.where(_among("id", sorted(chosen))).collect()}
     theirs = in_spark_sql(spark, texts, _as_structs(rows, seed))
     differences = sum(len((ours[row] & chosen) ^ theirs[row]) for row in rows)
@@ -174,16 +156,13 @@ def in_spark_sql(
 
 
 def _count(demo: Demo, matches: pa.Table, matcher: Matcher, sizes: tuple[int, int]) -> None:
-    stats = matcher.stats()
-    demo.subscriptions, demo.events = len(matcher), sizes[1]
-    demo.conjunctions, demo.predicates = stats["conjunctions"], stats["predicates"]
-    demo.bytes_per_subscription = stats["bytes_per_subscription"]
+    demo.note_stats(matcher)
+    demo.events = sizes[1]
     lists = matches.column("subscription_ids")
     demo.per_event = pc.list_value_length(lists).to_numpy().astype(np.int64)
     demo.matches = int(demo.per_event.sum())
     often = np.bincount(pc.list_flatten(lists).to_numpy(), minlength=sizes[0])
-    for n in np.argsort(-often, kind="stable")[:3].tolist():
-        demo.busiest.append((str(n), int(often[n]), str(matcher.expression(n))))
+    demo.note_busiest(often, "", lambda n: str(matcher.expression(n)))
     _explain(demo, matches, matcher)
 
 
@@ -197,8 +176,8 @@ def _explain(demo: Demo, matches: pa.Table, matcher: Matcher) -> None:
     (event,) = offer_events(offers(demo.seed, numbers[[row]]))
     held = matches.column("subscription_ids")[row].as_py()
     demo.hit = matcher.explain(held[0], event)
-    author = event["author"].replace("'", "''")
+    same_author = by_author_of(event)
     for n in range(demo.subscriptions):
-        if n not in held and f"author = '{author}'" in str(matcher.expression(n)):
+        if n not in held and same_author in str(matcher.expression(n)):
             demo.miss = matcher.explain(n, event)
             return

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from matchwood.cli.screen import Contexts, Json, print_json, refuse
+from matchwood.cli.screen import Contexts, Json, Types, print_json, refuse
 from matchwood.cli.validate import read_schema
 
 if TYPE_CHECKING:
@@ -26,9 +25,7 @@ def explain(
     expr: Annotated[
         str | None, typer.Option(help="An expression, instead of a file and an id.")
     ] = None,
-    schema: Annotated[
-        Path | None, typer.Option(help="A JSON object: the type of each attribute.")
-    ] = None,
+    schema: Types = None,
     contexts: Contexts = None,
     as_json: Json = False,
 ) -> None:

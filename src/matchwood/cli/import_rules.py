@@ -10,12 +10,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from matchwood.cli.screen import NO, Json, complain, print_json, refuse
+from matchwood.cli.screen import NO, STREAM, Json, complain, print_json, refuse
 
 if TYPE_CHECKING:
     from matchwood.rules import ImportReport
-
-STREAM = "-"
 
 
 def import_(

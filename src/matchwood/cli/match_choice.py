@@ -6,13 +6,12 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import NamedTuple
 
-from matchwood.cli.screen import refuse
+from matchwood.cli.screen import STREAM, refuse
 
 SPARK_FROM = 2**30
 """Bytes of subscriptions and events from which Spark is worth its start: a gibibyte."""
 
 SPARK_OPTIONS = ("--master", "--snapshots", "--times")
-STREAM = "-"
 _ARROW = (".arrow", ".feather", ".ipc")
 
 

@@ -17,9 +17,9 @@ import pyarrow as pa
 from matchwood.cli.event_ids import EventIds
 from matchwood.cli.local_search import Search
 from matchwood.cli.problems import Problem, in_one_line, problem, unreadable
-from matchwood.cli.screen import complain, progress, refuse
+from matchwood.cli.screen import STREAM, complain, progress, refuse
 from matchwood.cli.standard_input import standard_input
-from matchwood.cli.subscriptions import STREAM, open_subscriptions
+from matchwood.cli.subscriptions import open_subscriptions
 from matchwood.engine.formats.files import EventRows, count_rows, read_events, read_stream
 from matchwood.engine.formats.result_files import (
     TEXTS,

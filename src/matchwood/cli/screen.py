@@ -10,6 +10,7 @@ import json
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
@@ -24,6 +25,9 @@ OK, NO, USAGE, INTERRUPTED, PIPE_CLOSED = 0, 1, 2, 130, 141
 interrupted; the reader of standard output is gone.
 """
 
+STREAM = "-"
+"""Stands for standard input or standard output."""
+
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object, for machines.")]
 
 Contexts = Annotated[
@@ -33,6 +37,8 @@ Contexts = Annotated[
         show_default=False,
     ),
 ]
+
+Types = Annotated[Path | None, typer.Option(help="A JSON object: the type of each attribute.")]
 
 Advance = Callable[[int, int | None], None]
 """Called with what is done so far, and the total where it is known."""

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from matchwood.cli.field_texts import typed_rows
 from matchwood.cli.problems import Problem, subscription_problems
-from matchwood.cli.screen import progress, refuse
+from matchwood.cli.screen import STREAM, progress, refuse
 from matchwood.cli.standard_input import standard_input
 from matchwood.engine.formats.files import (
     SubscriptionRows,
@@ -17,9 +17,6 @@ from matchwood.engine.formats.files import (
 )
 from matchwood.engine.matcher import Matcher
 from matchwood.errors import EventError
-
-STREAM = "-"
-"""Stands for standard input or standard output."""
 
 
 class Opened(NamedTuple):

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from matchwood.cli.screen import NO, Json, print_json, refuse
+from matchwood.cli.screen import NO, Json, Types, print_json, refuse
 
 
 def validate(
@@ -20,9 +20,7 @@ def validate(
         ),
     ] = None,
     expr: Annotated[str | None, typer.Option(help="Check this expression instead.")] = None,
-    schema: Annotated[
-        Path | None, typer.Option(help="A JSON object: the type of each attribute.")
-    ] = None,
+    schema: Types = None,
     as_json: Json = False,
 ) -> None:
     """Parse and type-check expressions; each error shows its line, its column and a caret.

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from matchwood.cli.screen import NO, Contexts, Json, complain, print_json, progress, refuse
+from matchwood.cli.screen import NO, STREAM, Contexts, Json, complain, print_json, progress, refuse
 
 
 def verify(
@@ -26,7 +26,7 @@ def verify(
     """
     from matchwood.cli.local_search import shaped
     from matchwood.cli.match_job import read_batches
-    from matchwood.cli.subscriptions import STREAM, open_subscriptions
+    from matchwood.cli.subscriptions import open_subscriptions
 
     if subscriptions == events == STREAM:
         refuse("expected one of SUBSCRIPTIONS and EVENTS on standard input, found both")

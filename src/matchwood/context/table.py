@@ -195,6 +195,7 @@ class ContextTable:
         """The column of a context's value, made at its first mention."""
         col = self.column_of.get(attr)
         if col is None:
+            self.journal.remember_item(self.column_of, attr)
             col = self.column_of[attr] = self._new_column(attr)
         return col
 

@@ -21,7 +21,8 @@ Why.     An int64 cannot hold strings, nor all int64s and all doubles together; 
 
 from __future__ import annotations
 
-from bisect import bisect_left
+from array import array
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Sequence
 from itertools import islice
 from typing import Any, NamedTuple, TypeVar
@@ -33,6 +34,10 @@ from matchwood.kernel.interval_kernels import MAX_KEY, MIN_KEY
 
 STEP = 2**32
 """Distance between labels at the ends and after relabelling: 2^31 constants before it shrinks."""
+
+FEW = 8_192
+"""Constants up to which they are in a plain list: moving the rest of it for each new one is faster
+than finding a place in the parts of a `SortedList`.  Their labels are kept as an array, too."""
 
 COPIED_FOR_ONE = 256
 """Constants that are copied to a plain list for each new one, where bisecting is faster."""
@@ -59,17 +64,37 @@ def are_ends(labels: np.ndarray, ends: np.ndarray) -> np.ndarray:
     return np.isin(labels, edges)
 
 
+class _Listed(list[Any]):
+    """Few constants, ascending."""
+
+    def bisect_right(self, value: Any) -> int:
+        return bisect_right(self, value)
+
+
+def measure(value: Any) -> int | None:
+    """A string's bytes in UTF-8, or an int itself if all doubles beside it are ints; else None."""
+    if type(value) is str:
+        return len(value) if value.isascii() else len(value.encode())
+    return value if type(value) is int and -(2**53) < value < 2**53 else None
+
+
 class OrderedDictionary:
     """The constants of one attribute, ascending, with their labels."""
 
     def __init__(self, step: int = STEP) -> None:
-        self.values: SortedList = SortedList()
+        self.values: _Listed | SortedList = _Listed()
         self.label_of: dict[Any, int] = {}
         self._step = step
         self._last: Any = None  # the last new constant, and on which side of the one before it
         self._direction = 0
         self._relabelling: Relabelling | None = None
         self._kept: Any = None
+        self._labels: array[int] | None = None
+        """Those of few constants, from when they are first asked for."""
+        self._measures: array[int] | None = None
+        """What `measure` gives for each, as `_labels`."""
+        self._are_measured = True
+        """Whether `measure` is not known to give None for one."""
         self._looked_at: tuple[frozenset[Any], int] = frozenset(), 0
         """What `adjacent` found, and in how many of label_of, whose last ones are the newest."""
 
@@ -85,11 +110,47 @@ class OrderedDictionary:
         fresh = sorted(set(fresh))
         # Looking at items of a plain list is ten times faster; copying is fast, too.
         is_copied = len(self.values) <= COPIED_FOR_ONE * len(fresh)
-        known = list(self.values) if is_copied else self.values
-        if not all(self._insert(run, known, at) for run, at in _runs(fresh, known)):
+        known = list(self.values) if is_copied and not self._are_few else self.values
+        runs = _runs(fresh, known)
+        if all(self._insert(run, known, at) for run, at in runs):
+            self._put(fresh, runs)
+        else:
             self._relabel(fresh)
-        self.values.update(fresh)
+            self._take_values(sorted([*self.values, *fresh]))
         self._last = fresh[-1]
+
+    @property
+    def _are_few(self) -> bool:
+        return isinstance(self.values, _Listed)
+
+    def _put(self, fresh: list[Any], runs: list[tuple[list[Any], int]]) -> None:
+        """Take new constants, which have labels, before positions of known ones."""
+        values = self.values
+        if not isinstance(values, _Listed):
+            values.update(fresh)
+            self._number()
+            return
+        if len(values) + len(fresh) > FEW:
+            self._take_values(sorted([*values, *fresh]))
+            return
+        labels, measures = self._labels, self._measures
+        for run, at in reversed(runs):  # positions before it stay
+            values[at:at] = run
+            if labels is not None:
+                labels[at:at] = array("q", [self.label_of[value] for value in run])
+            if measures is not None:
+                found = [measure(value) for value in run]
+                if None in found:
+                    measures = self._measures = None
+                    self._are_measured = False
+                else:
+                    measures[at:at] = array("q", found)  # type: ignore[arg-type]
+
+    def _take_values(self, values: list[Any]) -> None:
+        """Have these constants, ascending."""
+        self.values = _Listed(values) if len(values) <= FEW else SortedList(values)
+        self._labels = self._measures = None
+        self._are_measured = self._are_few
         self._number()
 
     def key(self, value: Any) -> int:
@@ -106,8 +167,26 @@ class OrderedDictionary:
 
     def labels(self) -> np.ndarray:
         """All labels, ascending."""
-        found = map(self.label_of.__getitem__, self.values)
-        return np.fromiter(found, np.int64, len(self.label_of))
+        known = self._labels
+        if known is None:
+            found = map(self.label_of.__getitem__, self.values)
+            if not self._are_few:
+                return np.fromiter(found, np.int64, len(self.label_of))
+            known = self._labels = array("q", found)
+        return np.frombuffer(bytearray(known), np.int64)
+
+    def measures(self) -> np.ndarray | None:
+        """What `measure` gives for each constant, where these are few and it gives all a number."""
+        if not self._are_measured:
+            return None
+        known = self._measures
+        if known is None:
+            found = list(map(measure, self.values))
+            if None in found:
+                self._are_measured = False
+                return None
+            known = self._measures = array("q", found)  # type: ignore[arg-type]
+        return np.frombuffer(bytearray(known), np.int64)
 
     def kept(self, make: Callable[[OrderedDictionary], Made]) -> Made:
         """What `make`, always the same, makes of the constants; again only when they change."""
@@ -160,10 +239,10 @@ class OrderedDictionary:
 
     def restore(self, values: list[Any], labels: list[int]) -> None:
         """Take over constants and labels of a snapshot."""
-        fresh, label_of = SortedList(values), dict(zip(values, labels, strict=True))
-        self.values, self.label_of, self._last, self._kept = fresh, label_of, None, None
+        label_of = dict(zip(values, labels, strict=True))
+        self.label_of, self._last, self._kept = label_of, None, None
         self._looked_at = frozenset(), 0
-        self._number()
+        self._take_values(sorted(values))
 
     def take(self, label_of: dict[Any, int]) -> None:
         """Labels as they were before a change that is undone."""
@@ -174,7 +253,7 @@ class OrderedDictionary:
         """Have the list number its parts now: it does so when a position is first asked for, and
         events of several threads ask at the same time.
         """
-        if self.values:
+        if self.values and not self._are_few:
             self.values.index(self.values[-1])
 
     def _insert(self, run: list[Any], known: Sequence[Any], at: int) -> bool:

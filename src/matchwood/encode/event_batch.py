@@ -20,7 +20,7 @@ import numpy as np
 
 from matchwood.encode.interval_events import KeySets
 from matchwood.errors import EventError
-from matchwood.kernel.arrays import slices
+from matchwood.kernel.arrays import offsets_of, slices
 
 if TYPE_CHECKING:
     from matchwood.encode.attributes import Attributes
@@ -45,6 +45,11 @@ class EventBatch(NamedTuple):
     @property
     def n_events(self) -> int:
         return len(self.start) - 1
+
+    @property
+    def are_values(self) -> bool:
+        """Whether all entries are single values, and none is a set of keys."""
+        return self.lo is self.hi or bool((self.lo == self.hi).all())
 
 
 class EncodedEvents(NamedTuple):
@@ -150,7 +155,7 @@ def batch_with(batch: EventBatch, more: Sequence[bytes]) -> EventBatch:
 
     read = Entries(batch.start, batch.attr, batch.lo)
     sizes = np.fromiter(map(len, more), np.int64, len(more)) // pairs[0].nbytes
-    start = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)])
+    start = offsets_of(sizes)
     added = Entries(start, pairs[:, 0].astype(np.int32), pairs[:, 1].copy())
     n = len(batch.attr) + len(pairs)
     joined = Entries(np.zeros(len(start), np.int64), np.empty(n, np.int32), np.empty(n, np.int64))
@@ -166,7 +171,7 @@ def merged(batch: EventBatch, numbers: list[int], encoded: EncodedEvents) -> Enc
     hand = encoded.batch
     sizes = np.diff(batch.start)
     sizes[numbers] = np.diff(hand.start)
-    start = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)])
+    start = offsets_of(sizes)
     is_hand = np.zeros(len(sizes), bool)
     is_hand[numbers] = True
     from_hand = slices(start[:-1][is_hand], sizes[is_hand])

@@ -245,7 +245,7 @@ class ExpressionTable:
 
         The table may have more, which other indexes hold.
         """
-        code = self.layout.code[slices(self.layout.start[slots], self.layout.size[slots])]
+        code = self.codes_of(slots)
         return self.needed_for(code[code >= 0])
 
     def needed_for(self, preds: np.ndarray) -> dict[str, int]:
@@ -261,10 +261,14 @@ class ExpressionTable:
         start = self.layout.start[slot]
         return self.layout.code[start : start + self.layout.size[slot]]
 
+    def codes_of(self, slots: np.ndarray) -> np.ndarray:
+        """The codes of several slots, one behind the other."""
+        x = self.layout
+        return x.code[slices(x.start[slots], x.size[slots])]
+
     def attributes_of(self, slots: np.ndarray) -> list[int]:
         """The ids of all attributes that the expressions in slots mention."""
-        x = self.layout
-        code = x.code[slices(x.start[slots], x.size[slots])]
+        code = self.codes_of(slots)
         tested = self.predicates.layout.attr[code[code >= 0]]
         attributes = set((tested if len(tested) < 64 else np.unique(tested)).tolist())
         if self._merged:

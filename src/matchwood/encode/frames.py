@@ -15,12 +15,12 @@ NAN = ("absent", "number")
 
 
 def collected(frame: Any) -> Any:
-    """A polars LazyFrame carried out, an iterator as a list; anything else as it is.
+    """A polars LazyFrame carried out, an iterator as a list or table; anything else as it is.
 
     EventError for encoded events, which would be read as a list.
     """
     if isinstance(frame, Iterator):  # making its items may use the matcher
-        return list(frame)
+        return pa.table(frame) if hasattr(frame, "__arrow_c_stream__") else list(frame)
     if isinstance(frame, EncodedEvents):
         raise EventError("expected events, found those that `encode` made: give them to `find`")
     kind = type(frame)

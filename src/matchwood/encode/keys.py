@@ -169,13 +169,17 @@ class DictionaryKeys(Keys):
         self._dictionary, self._load = None, load
 
     def literals(self, values: Values) -> np.ndarray:
+        return _exact(self.labels(values))
+
+    def labels(self, values: Values) -> np.ndarray:
+        """Labels of constants, which learn those that are new: the only column of `literals`."""
         is_plain = _are_ints(values) or set(map(type, values)) == {str}
         constants = values.tolist() if isinstance(values, np.ndarray) else values
         if not is_plain:
             constants = [_constant(value) for value in constants]
         self.dictionary.add(constants)
         labels = map(self.dictionary.label_of.__getitem__, constants)
-        return _exact(np.fromiter(labels, np.int64, len(constants)))
+        return np.fromiter(labels, np.int64, len(constants))
 
     def take_relabelling(self) -> Relabelling | None:
         return self.dictionary.take_relabelling()

@@ -37,7 +37,7 @@ from matchwood.encode.merge_kernels import (
 )
 from matchwood.forms.nnf import nnf
 from matchwood.forms.simplify import undecided
-from matchwood.kernel.arrays import slices
+from matchwood.kernel.arrays import offsets_of, slices
 from matchwood.lang import nodes
 from matchwood.lang.scalars import attributes_of, tree_of
 
@@ -144,7 +144,7 @@ class LeafBatch:
         some.op = np.asarray(self.op, np.uint8)[rows]
         is_array = isinstance(self.values, np.ndarray)
         some.values = self.values[values] if is_array else [self.values[at] for at in values]
-        some.start, some.expr_start, some.row_start = map(_starts, (n_values, n_tokens, n_rows))
+        some.start, some.expr_start, some.row_start = map(offsets_of, (n_values, n_tokens, n_rows))
         code = np.asarray(self.code)[slices(expr_start[chosen], n_tokens)]
         moved = np.repeat(some.row_start[:-1] - row_start[chosen], n_tokens)
         some.code = np.where(code >= 0, code + moved, code).astype(np.int32)
@@ -231,11 +231,6 @@ _WRITERS: dict[type[nodes.Expr], Callable[..., None]] = {
     nodes.IsNull: LeafBatch._is_null,
     nodes.Relation: LeafBatch._relation,
 }
-
-
-def _starts(sizes: np.ndarray) -> np.ndarray:
-    """Where slices of these sizes begin, and the end of the last."""
-    return np.concatenate([[0], np.cumsum(sizes)])
 
 
 def _uncomputed(leaf: nodes.Predicate) -> tuple[nodes.Expr, ...]:

@@ -31,9 +31,13 @@ class NumberLabels(NamedTuple):
 
 def number_labels(dictionary: OrderedDictionary) -> NumberLabels:
     """The arrays of a dictionary."""
-    constants = [each for each in dictionary.values if each is not NAN]
     labels = dictionary.labels()
     last = int(labels[-1]) if len(labels) else -1
+    ints = dictionary.measures()
+    if ints is not None and len(ints):
+        floats, are_whole = ints.astype(np.float64), np.ones(len(ints), bool)
+        return NumberLabels(labels, ints, are_whole, floats, are_whole, last + 1, 0)
+    constants = [each for each in dictionary.values if each is not NAN]
     found = plain_ceilings(constants) or ceilings(constants)
     nan_key = dictionary.label_of.get(NAN, last + 1)
     gap = 0 if constants else dictionary.gap(0)

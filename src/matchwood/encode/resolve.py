@@ -27,6 +27,7 @@ from matchwood.encode.relations import check_relations
 from matchwood.encode.row_kinds import FEW, many_renamed, plain_kinds
 from matchwood.encode.schema import TYPES, accepts, coerced, literal_type
 from matchwood.errors import SchemaError
+from matchwood.kernel.arrays import grown
 from matchwood.lang.names import is_context
 from matchwood.lang.scalars import attributes_of, is_computed, tree_of
 from matchwood.lang.truth import kind_of_constants
@@ -82,13 +83,18 @@ class _LiteralKeys:
     """The keys of a batch's literals; most are keys themselves, and then `le` is `ge`."""
 
     def __init__(self, n: int) -> None:
-        self.ge = self.le = np.zeros(n, np.int64)
-        self.side = np.zeros(n, np.int8)
+        self.ge = self.le = grown(np.empty(0, np.int64), n)
+        self.side = grown(np.empty(0, np.int8), n)
 
     def put(
         self, at: Sequence[int] | np.ndarray, triples: np.ndarray, which: np.ndarray | slice
     ) -> None:
-        """Literal `at[i]` has the keys `triples[which[i]]`."""
+        """Literal `at[i]` has the keys `triples[which[i]]`, or one where each is a key itself."""
+        if triples.ndim == 1:
+            self.ge[at] = triples[which]
+            if self.le is not self.ge:
+                self.le[at] = self.ge[at]
+            return
         ge, le, side = np.ascontiguousarray(triples.T)
         if self.le is self.ge and (ge != le).any():
             self.le = self.ge.copy()
@@ -317,7 +323,10 @@ def _types_of(values: Any) -> set[str]:
 def _literal_keys(
     attributes: Attributes, attribute: Attribute, values: Any, table: ExpressionTable
 ) -> tuple[np.ndarray, np.ndarray | slice]:
-    """Triples for the distinct values (see `Keys.literals`), and which one each value has."""
+    """Triples for the distinct values (see `Keys.literals`), and which one each value has.
+
+    Instead of triples the labels, where keys have a dictionary.
+    """
     keys = attribute.keys
     assert keys is not None
     which: np.ndarray | slice = slice(None)
@@ -326,9 +335,11 @@ def _literal_keys(
     elif isinstance(values, np.ndarray):
         values, which = np.unique(values, return_inverse=True)
     n_known = keys.n_constants if isinstance(keys, DictionaryKeys) else 0
-    triples = keys.literals(values)
     if isinstance(keys, DictionaryKeys):
+        triples = keys.labels(values)
         attributes.n_new += keys.n_constants - n_known
+    else:
+        triples = keys.literals(values)
     moved = keys.take_relabelling()
     if moved is not None:
         attributes.follow(attribute, moved, table.rekey)

@@ -8,6 +8,7 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
 from matchwood.errors import SchemaError
+from matchwood.lang.cast_texts import BLANKS, BOOLS, INTEGER, SPECIAL
 from matchwood.lang.truth import kind_of_constant
 
 if TYPE_CHECKING:
@@ -108,12 +109,6 @@ def literal_type(value: object) -> str:
     return kind
 
 
-_BOOLS = {
-    **dict.fromkeys(("true", "t", "yes", "y", "1"), True),
-    **dict.fromkeys(("false", "f", "no", "n", "0"), False),
-}
-_INTEGER = re.compile(r"[-+]?[0-9]+")
-_SPECIAL = re.compile(r"[-+]?(?:inf|infinity)|nan", re.IGNORECASE)
 _DECIMAL = re.compile(r"[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?[dDfF]?")
 
 
@@ -123,9 +118,9 @@ def coerced(attribute_type: str, text: str) -> bool | int | float | None:
     >>> coerced("int", " 10 "), coerced("int", "10.5"), coerced("float", "1e2")
     (10, None, 100.0)
     """
-    body = text.strip(_BLANKS)
+    body = text.strip(BLANKS)
     if attribute_type == "bool":
-        return _BOOLS.get(body.lower())
+        return BOOLS.get(body.lower())
     if attribute_type == "int":
         return _integer(body)
     if attribute_type in ("float", "number"):
@@ -133,18 +128,14 @@ def coerced(attribute_type: str, text: str) -> bool | int | float | None:
     return None
 
 
-_BLANKS = "".join(map(chr, range(33)))
-"""What Spark's casts trim: the space and all control characters below it."""
-
-
 def _integer(body: str) -> int | None:
-    value = int(body) if len(body) < 25 and _INTEGER.fullmatch(body) else None
+    value = int(body) if len(body) < 25 and INTEGER.fullmatch(body) else None
     return value if value is not None and -(2**63) <= value < 2**63 else None
 
 
 def double_of(body: str) -> float | None:
     """The double that a trimmed text stands for; None if it stands for none."""
-    if _SPECIAL.fullmatch(body):
+    if SPECIAL.fullmatch(body):
         return float(body)
     return float(body.rstrip("dDfF")) if _DECIMAL.fullmatch(body) else None
 

@@ -26,7 +26,7 @@ from matchwood.encode.expressions import ExpressionTable
 from matchwood.encode.keys import DictionaryKeys
 from matchwood.encode.merge_kernels import BETWEEN, Leaves, and_token, or_token
 from matchwood.encode.predicates import moved_keys
-from matchwood.kernel.arrays import slices
+from matchwood.kernel.arrays import offsets_of, slices
 from matchwood.kernel.interval_kernels import MAX_KEY, MIN_KEY
 
 CONSTANTS = 4_096
@@ -152,8 +152,8 @@ class _Predicates(NamedTuple):
     @classmethod
     def of(cls, source: Source) -> _Predicates:
         """Those that the wanted slots use; of others nothing is moved."""
-        x, p = source.table.layout, source.table.predicates.layout
-        code = x.code[slices(x.start[source.slots], x.size[source.slots])]
+        p = source.table.predicates.layout
+        code = source.table.codes_of(source.slots)
         attr = np.full(len(p.attr), -1, np.int32)
         used = np.unique(code[code >= 0])
         attr[used] = p.attr[used]
@@ -272,7 +272,7 @@ def _spread(
     """Code in which a leaf of several rows is the OR of them."""
     length = np.ones(len(code), np.int64)
     length[is_leaf] = np.where(size > 1, size + 1, 1)
-    ends = np.concatenate([[0], np.cumsum(length)])
+    ends = offsets_of(length)
     fresh = np.empty(ends[-1], np.int32)
     plain = length == 1
     fresh[ends[:-1][plain]] = code[plain]

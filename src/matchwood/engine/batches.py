@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Self
 
 from matchwood.engine.changes import remove_ids, remove_one, replace_chunks, replace_one
-from matchwood.engine.input.fields import KEEP, fields_of
+from matchwood.engine.input.fields import KEEP, fields_of, fields_of_new
 from matchwood.engine.input.given import Parsed, parsed
 from matchwood.engine.input.loading import BatchReport, load_batches
 from matchwood.engine.stores.ids import check_id, list_of_ids
@@ -58,7 +58,7 @@ class Batch:
         attributes: Any = None, expires: Any = None, payload: Any = None,
     ) -> None:  # fmt: skip
         """As `Matcher.add`."""
-        fields = fields_of(priority, attributes, expires, payload)
+        fields = fields_of_new(priority, attributes, expires, payload)
         self._has_context |= context is not None
         id_, read = check_id(id), parsed(expr)
         self._note(lambda store: store.add(id_, read, context, fields), ("add", id_, read))

@@ -35,11 +35,17 @@ class Target(Protocol):
     def check_types(self, expr: Given) -> None:
         """Raise what is wrong with the types of an expression; changes nothing."""
 
-    def add(self, id_: Any, expr: Given, context: Any, fields: FieldColumns) -> None: ...
+    def add(
+        self, id_: Any, expr: Given, context: Any, fields: FieldColumns,
+        order: np.ndarray | None = None,
+    ) -> None: ...  # fmt: skip
 
     def replace(self, id_: Id, expr: Given, context: Any, fields: FieldColumns) -> None: ...
 
     def remove_ids(self, ids: Sequence[Id]) -> None: ...
+
+    def note_removed(self, ids: Sequence[Id]) -> None:
+        """Remember for a log that ids are gone, which are not held."""
 
     def add_chunks(
         self, chunks: Iterable[Chunk], progress: Progress = None, report: BatchReport | None = None

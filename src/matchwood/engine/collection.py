@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from matchwood.engine.changes import Target
-    from matchwood.engine.segments.view import View
+    from matchwood.engine.segments.view import Part, View
     from matchwood.engine.stores.store import Store
 
 
@@ -76,6 +76,7 @@ class Collection:
     """The methods of a matcher that treat it as a collection; iterating gives ids."""
 
     _view: View
+    _locate: Callable[[View, Any], tuple[Part, int]]
     _reading: Callable[[], AbstractContextManager[View]]
     _changing: Callable[..., AbstractContextManager[Target]]
     _as_stores: Callable[..., AbstractContextManager[tuple[Store, Store | None]]]
@@ -89,7 +90,7 @@ class Collection:
     def __getitem__(self, id: Id) -> Subscription:
         """The subscription of an id; SubscriptionError if there is none."""
         with self._reading() as view:
-            part, slot = view.locate(id)
+            part, slot = self._locate(view, id)
             return records(part.store, np.array([slot], np.int32))[0]
 
     def ids(self) -> list[Id]:

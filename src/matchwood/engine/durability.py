@@ -6,19 +6,21 @@ import atexit
 import os
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 from weakref import WeakSet
 
 from matchwood.engine.durable.checkpoint import Checkpoints, write_checkpoint
 from matchwood.engine.durable.folder import Durable
 from matchwood.engine.durable.opening import follow, from_log, options_of
+from matchwood.engine.durable.refused import RefusedSubscription, shown, warn_of
 from matchwood.engine.metrics import measured
+from matchwood.engine.stores.ids import check_id
 from matchwood.engine.stores.savepoint import Change
-from matchwood.errors import MatchwoodError, StorageError
+from matchwood.errors import MatchwoodError, StorageError, SubscriptionError
 
 if TYPE_CHECKING:
     from matchwood.engine.access import Access
-    from matchwood.engine.segments.view import View
+    from matchwood.engine.segments.view import Part, View
 
 
 class Durability:
@@ -56,13 +58,40 @@ class Durability:
         with self._exclusive():
             durable = self._folder()
             durable.flush(self._view)
+            before = durable.refused
             n = follow(self, durable)  # type: ignore[arg-type]
             if n is None:
                 options = options_of(durable.log.meta(), None, None, None, {})
                 from_log(self, durable, options)  # type: ignore[arg-type]
                 n = len(self._view)
             durable.written, durable.is_unsure = None, False
+            warn_of(durable.folder.name, before, durable.refused, stacklevel=2)
             return n
+
+    def refused(self) -> list[RefusedSubscription]:
+        """What the folder's log has and this version refuses: each subscription with its error.
+
+        These are set aside: they match nothing, `len`, `in`, `ids()` and iteration know nothing of
+        them, and `m[id]` raises.  Their ids are taken all the same: `replace` gives one another
+        expression, with its place, its context and its fields, and `remove` forgets it.
+        """
+        durable = self._durable
+        return [] if durable is None else [shown(each) for each in durable.refused.values()]
+
+    def _locate(self, view: View, id_: Any) -> tuple[Part, int]:
+        """As `View.locate`; the error of an id that is set aside says so."""
+        try:
+            return view.locate(id_)
+        except SubscriptionError:
+            durable = self._durable
+            known = durable is not None and durable.refused.get(check_id(id_))
+            if not known:
+                raise
+            raise SubscriptionError(
+                f"expected the id of a subscription that is held, found {id_!r}, which is set "
+                f"aside, because it is refused: {known.error}\n"
+                "use replace() to give it another expression, or remove()"
+            ) from None
 
     def close(self) -> None:
         """Release the folder; does nothing for a matcher in memory."""

@@ -310,8 +310,9 @@ class Holding(Gathering, Durability):
                 if part is not None and part.store.is_between_events:
                     yield part.store  # a change between the events of the search it is part of
                     return
-                with self._drafted(self._durable if is_logged else None) as draft:
-                    yield draft
+                durable = self._durable if is_logged else None
+                with self._drafted(durable) as draft:
+                    yield draft if durable is None else durable.target(draft)
                 self._merger.wake(self)
                 self._after_change()
                 return
@@ -319,7 +320,7 @@ class Holding(Gathering, Durability):
                 self._absorb()  # before nodes and spaces that searches have counted are others
                 durable = self._durable if is_logged and not self._store.is_between_events else None
                 with Change(self._store) if durable is None else self._logged(durable):
-                    yield self._store
+                    yield self._store if durable is None else durable.target(self._store)
                 self._after_change()
 
     @contextmanager

@@ -25,7 +25,7 @@ from matchwood.engine.collection import Collection
 from matchwood.engine.context_values import ContextValues
 from matchwood.engine.durable.opening import opened
 from matchwood.engine.holding import Holding
-from matchwood.engine.input.fields import KEEP, fields_of
+from matchwood.engine.input.fields import KEEP, fields_of, fields_of_new
 from matchwood.engine.input.given import single
 from matchwood.engine.input.loading import BatchReport, Chunk, load_batches
 from matchwood.engine.matching import Matching
@@ -130,7 +130,7 @@ class Matcher(Holding, Matching, Collection, ContextValues, Questions):
 
         `m[id]` gives all of it back.
         """
-        fields = fields_of(priority, attributes, expires, payload)
+        fields = fields_of_new(priority, attributes, expires, payload)
         with self._changing(bound=context is not None) as target:
             target.add(id, expr, context, fields)
 
@@ -226,7 +226,7 @@ class Matcher(Holding, Matching, Collection, ContextValues, Questions):
         """TRUE, FALSE or UNKNOWN for every part of a subscription, and why it does not match."""
         with self._reading() as view:
             values = event_values(event)
-            store = view.locate(id)[0].store
+            store = self._locate(view, id)[0].store
             context = store.context_values(id)
             return explain(id, store.expression(id), store.attributes, values, context)
 
@@ -241,7 +241,7 @@ class Matcher(Holding, Matching, Collection, ContextValues, Questions):
     def expression(self, id: Id) -> Expr:
         """A subscription's expression as a tree."""
         with self._reading() as view:
-            return view.locate(id)[0].store.expression(id)
+            return self._locate(view, id)[0].store.expression(id)
 
     @property
     def schema(self) -> Schema:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, overload
 import numpy as np
 
 from matchwood.errors import EventError
+from matchwood.kernel.arrays import offsets_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -29,7 +30,7 @@ class Found(NamedTuple):
 
 def kept(found: Found, keep: np.ndarray) -> Found:
     """Only the marked ones of what was found."""
-    ends = np.concatenate([np.zeros(1, np.int64), np.cumsum(keep, dtype=np.int64)])
+    ends = offsets_of(keep)
     return found._replace(offsets=ends[found.offsets], slots=found.slots[keep])
 
 

@@ -156,9 +156,11 @@ class Matching:
 
         Slots of several parts (`view`) are numbered part after part.
 
-        changes  made to contexts between the events, ascending; they may bring no new strings,
-                 which would give other integers to events.  One that no context has any more may be
-                 new again, unless `hold_strings` was called before it was set
+        changes  made to contexts between the events, ascending.  Those that would give other
+                 integers to events are an EventError, and then none is made: a string that is new
+                 and compared with events (one that no context has any more may be new again, unless
+                 `hold_strings` was called before it was set), and the first value of a name without
+                 a type that is compared
         choice   which of what holds is given (`choices`)
         """
         if changes:

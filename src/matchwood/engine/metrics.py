@@ -117,6 +117,7 @@ def prometheus(stats: Mapping[str, Any], meter: Meter) -> str:
 
 _GAUGES = {
     "subscriptions": "Subscriptions held.",
+    "refused": "Subscriptions of a folder's log that are refused, and match nothing.",
     "conjunctions": "Subscriptions that are conjunctions.",
     "trees": "Subscriptions that are other expressions.",
     "attributes": "Attributes known.",

@@ -29,8 +29,9 @@ if TYPE_CHECKING:
     from matchwood.engine.access import Access
     from matchwood.engine.changes import Target
     from matchwood.engine.durable.checkpoint import Checkpoints
+    from matchwood.engine.durable.refused import RefusedSubscription
     from matchwood.engine.segments.background import Merger
-    from matchwood.engine.segments.view import View
+    from matchwood.engine.segments.view import Part, View
     from matchwood.engine.stores.store import Store
 
 
@@ -38,9 +39,11 @@ class Questions:
     """The methods of a matcher that are not about one change or one search."""
 
     _view: View
+    _locate: Callable[[View, Any], tuple[Part, int]]
     _access: Access
     _merger: Merger
     _checkpoints: Checkpoints
+    refused: Callable[[], list[RefusedSubscription]]
     _meter: Meter
     _reading: Callable[[], AbstractContextManager[View]]
     _changing: Callable[..., AbstractContextManager[Target]]
@@ -90,6 +93,7 @@ class Questions:
         with self._learned() as view:
             calls = {name: each.stats() for name, each in self._meter.items()}
             found = {**view_stats(view, self._access.readers()), "calls": calls}
+            found["refused"] = len(self.refused())
             if self._merger.error is not None:
                 found["merge_error"] = repr(self._merger.error)
             if self._checkpoints.error is not None:
@@ -112,7 +116,8 @@ class Questions:
     def metrics(self) -> str:
         """Sizes, work and durations in the text format of Prometheus."""
         with self._learned() as view:
-            return prometheus(view_stats(view, self._access.readers()), self._meter)
+            sizes = {**view_stats(view, self._access.readers()), "refused": len(self.refused())}
+            return prometheus(sizes, self._meter)
 
     def draw(self) -> str:
         """The structure of every index as text."""
@@ -136,7 +141,7 @@ class Questions:
         """
         micros = time.time_ns() // 1000 if now is None else read_moment(now, "now")
         with self._reading() as view:
-            return reasons(view.locate(id)[0].store, id, event_values(event), micros)
+            return reasons(self._locate(view, id)[0].store, id, event_values(event), micros)
 
     @measured
     def near(self, event: Mapping[str, Any], k: int = 10) -> list[NearMiss]:

@@ -19,12 +19,25 @@ def doubled(size: int, needed: int) -> int:
     return size
 
 
+COPIED_AT_ONCE = 2**16
+"""Bytes up to which an array grows without giving up the interpreter's lock."""
+
+
 def grown(array: np.ndarray, size: int, fill: int = 0) -> np.ndarray:
     """The array itself when it is long enough, else a longer copy with `fill` at its end."""
     if size <= len(array):
         return array
+    shape, n_bytes = (size, *array.shape[1:]), size * array.strides[0]
+    is_plain = array.flags.c_contiguous and not array.dtype.hasobject
+    if is_plain and 0 < n_bytes <= COPIED_AT_ONCE:
+        # NumPy would give the lock up for making zeros, for copying and for filling.
+        found = bytearray(array.data)
+        found += np.array([fill], array.dtype).tobytes() * (
+            (n_bytes - len(found)) // array.itemsize
+        )
+        return np.frombuffer(found, array.dtype).reshape(shape)
     make = np.empty if fill else np.zeros  # zeros take no memory before they are written
-    fresh = make((size, *array.shape[1:]), array.dtype)
+    fresh = make(shape, array.dtype)
     fresh[: len(array)] = array
     if fill:
         fresh[len(array) :] = fill
@@ -60,6 +73,17 @@ def restored(kind: type[Arrays], layout: Mapping[str, np.ndarray], prefix: str =
     return kind(*[layout[f"{prefix}{name}"] for name in kind._fields])  # type: ignore[attr-defined]
 
 
+def prefixed(arrays: Mapping[str, np.ndarray], prefix: str) -> dict[str, np.ndarray]:
+    """The same arrays of a snapshot under names that begin with a prefix."""
+    return {prefix + name: array for name, array in arrays.items()}
+
+
+def without_prefix(arrays: Mapping[str, np.ndarray], prefix: str) -> dict[str, np.ndarray]:
+    """The arrays of a snapshot whose names begin with a prefix, by the rest of their names."""
+    n = len(prefix)
+    return {name[n:]: array for name, array in arrays.items() if name.startswith(prefix)}
+
+
 def bytes_of(*parts: Any) -> int:
     """Bytes of arrays, and of arrays in tuples.
 
@@ -67,6 +91,17 @@ def bytes_of(*parts: Any) -> int:
     23
     """
     return sum([each.nbytes if isinstance(each, np.ndarray) else bytes_of(*each) for each in parts])
+
+
+def offsets_of(sizes: np.ndarray) -> np.ndarray:
+    """Where slices of these sizes begin, one behind the other, and where the last one ends; int64.
+
+    >>> offsets_of(np.array([2, 0, 3])).tolist()
+    [0, 2, 2, 5]
+    """
+    found = np.zeros(len(sizes) + 1, np.int64)
+    np.cumsum(sizes, dtype=np.int64, out=found[1:])
+    return found
 
 
 def slices(start: np.ndarray, size: np.ndarray) -> np.ndarray:

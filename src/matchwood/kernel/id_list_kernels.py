@@ -89,6 +89,23 @@ def reserve(lists, which, n):
     return _move(lists, which, room_for(n))
 
 
+@kernel
+def reserve_lists(lists, sizes):
+    """Room for so many ids in each list, one behind the other; the arena is large enough."""
+    for which in range(len(sizes)):
+        reserve(lists, which, sizes[which])
+
+
+@kernel
+def needed_room(sizes):
+    """Items of the arena that `reserve_lists` takes for empty lists."""
+    total = np.int64(0)
+    for n in sizes:
+        if n > 0:
+            total += capacity(room_for(n))
+    return total
+
+
 @part
 def first_at_least(lists, which, id_):
     """How many ids of a list are smaller: where the id is, or would be."""

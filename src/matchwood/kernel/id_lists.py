@@ -28,7 +28,16 @@ import numpy as np
 from matchwood.errors import IndexBuildError
 from matchwood.kernel.arrays import doubled, grown
 from matchwood.kernel.checks import Column, check, check_slices, expect
-from matchwood.kernel.id_list_kernels import N_CLASSES, NO_BLOCK, TOP, USED, IdLists, repack
+from matchwood.kernel.id_list_kernels import (
+    N_CLASSES,
+    NO_BLOCK,
+    TOP,
+    USED,
+    IdLists,
+    needed_room,
+    repack,
+    reserve_lists,
+)
 from matchwood.kernel.owner import Owner
 
 MAX_ITEMS = 2**31 - 1
@@ -66,6 +75,12 @@ class IdListStore(Owner):
         """Room for that many more items at the end of the arena; nothing is done where there is."""
         if int(self.lists.count[TOP]) + n_items > len(self.lists.item):
             self.grow(n_items)
+
+    def reserve(self, sizes: np.ndarray) -> None:
+        """Room for so many ids in each of the lists, which are empty, in the order of the lists."""
+        sizes = sizes.astype(np.int64, copy=False)
+        self.make_room(int(needed_room(sizes)))
+        reserve_lists(self.lists, sizes)
 
     def grow(self, n_items: int = 0) -> None:
         """A larger arena, for a kernel that found it full: that many more items, or half as many

@@ -36,9 +36,14 @@ def _written(escape: str) -> str:
     return r"'\\\\'" if escape == "\\" else escape * 2
 
 
+def like_text(text: str) -> str:
+    """A text as a part of a pattern, without wildcards."""
+    return "".join([_SPECIAL.get(character, character) for character in text])
+
+
 def starts_with(prefix: str) -> str:
     """The pattern of all strings that start with this one."""
-    return "".join(_SPECIAL.get(character, character) for character in prefix) + "%"
+    return like_text(prefix) + "%"
 
 
 def compile_pattern(pattern: str) -> re.Pattern[str]:

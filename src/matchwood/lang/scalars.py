@@ -15,6 +15,7 @@ its digits, a float DOUBLE.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
@@ -157,6 +158,15 @@ def parts(node: Scalar) -> tuple[Scalar, ...]:
     if isinstance(node, Cast):
         return (node.value,)
     return (node.body,) if isinstance(node, Lambda) else ()
+
+
+def with_parts(node: Scalar, change: Callable[[Scalar], Scalar]) -> Scalar:
+    """The same node, made of what `change` returns for each of its parts."""
+    if isinstance(node, Call):
+        return Call(node.name, tuple([change(each) for each in node.args]))
+    if isinstance(node, Cast):
+        return Cast(change(node.value), node.type, node.is_try)
+    return Lambda(node.names, change(node.body)) if isinstance(node, Lambda) else node
 
 
 def _written(node: Scalar) -> tuple[str, int]:

@@ -33,6 +33,7 @@ from matchwood.lang.scalars import (
     named,
     parts,
     text_of,
+    with_parts,
 )
 from matchwood.lang.source import Source
 
@@ -74,12 +75,9 @@ class Settling:
         folded = self._folded(node)
         if folded is not None:
             return folded
-        if isinstance(node, Cast):
-            return Cast(self._settled(node.value), node.type, node.is_try)
-        if isinstance(node, Lambda):
-            return Lambda(node.names, self._settled(node.body))
-        assert isinstance(node, Call)
-        return self._settled_call(node)
+        if isinstance(node, Call):
+            return self._settled_call(node)
+        return with_parts(node, self._settled)
 
     def _settled_call(self, node: Call) -> Scalar:
         name, args = node.name, node.args
@@ -223,8 +221,9 @@ def _is_null(node: Scalar) -> bool:
 
 def _plain(node: Scalar) -> Scalar:
     """A constant tree without the forms that only texts have."""
+    node = with_parts(node, _plain)
     if isinstance(node, Call):
-        args = tuple([_plain(each) for each in node.args])
+        args = node.args
         if node.name in ("likeany", "likeall"):
             return Call("or" if node.name == "likeany" else "and", args)
         if node.name in ("isnot", "isunknown"):
@@ -246,10 +245,7 @@ def _plain(node: Scalar) -> Scalar:
                 return Call("like", (subject, Lit(canonical(text, str(args[2].value)))))
             except LiteralError as error:
                 raise TypeProblem(str(error)) from None
-        return Call(node.name, args)
-    if isinstance(node, Cast):
-        return Cast(_plain(node.value), node.type, node.is_try)
-    return Lambda(node.names, _plain(node.body)) if isinstance(node, Lambda) else node
+    return node
 
 
 def _reads(node: Scalar) -> bool:

@@ -103,6 +103,6 @@ def always(holds: bool) -> Condition:
     return TRUE if holds else FALSE
 
 
-def like_text(text: str) -> str:
-    """A text as a part of a LIKE pattern, without wildcards."""
-    return text.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
+def excerpt(value: Object) -> str:
+    """The beginning of a part of a rule, for an error."""
+    return str(value)[:60]

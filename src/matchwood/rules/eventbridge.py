@@ -11,6 +11,7 @@ import ipaddress
 from collections.abc import Mapping
 from typing import Any as Object
 
+from matchwood.lang.patterns import like_text
 from matchwood.rules.conditions import (
     All,
     Any,
@@ -23,7 +24,7 @@ from matchwood.rules.conditions import (
     Present,
     Test,
     Untranslatable,
-    like_text,
+    excerpt,
 )
 from matchwood.rules.texts import check_any_case
 
@@ -56,7 +57,7 @@ def _fields(pattern: Mapping[str, Object], names: Path, path: Path) -> Condition
             parts.append(_values(".".join((*names, str(key))), value, here))
         else:
             raise Untranslatable(
-                _shown(value), here, "expected an array of values: put brackets around it"
+                excerpt(value), here, "expected an array of values: put brackets around it"
             )
     return All(tuple(parts))
 
@@ -88,7 +89,7 @@ def _values(name: str, values: list[Object], path: Path) -> Condition:
         elif isinstance(value, (str, int, float)):
             exact.append(value)
         else:
-            raise Untranslatable(_shown(value), here, "expected a text, a number or a boolean")
+            raise Untranslatable(excerpt(value), here, "expected a text, a number or a boolean")
     found = [OneOf(name, tuple(exact)), *parts] if exact else parts
     return found[0] if len(found) == 1 else Any(tuple(found))
 
@@ -98,7 +99,7 @@ def _operator(name: str, test: Mapping[str, Object], path: Path) -> Condition:
     here = (*path, operator)
     if operator == "exists":
         if not isinstance(value, bool):
-            raise Untranslatable("exists", here, f"expected true or false, found {_shown(value)}")
+            raise Untranslatable("exists", here, f"expected true or false, found {excerpt(value)}")
         return Present(name) if value else Not(Present(name))
     if operator == "anything-but":
         return But(name, _excluded(name, value, here))
@@ -109,7 +110,7 @@ def _operator(name: str, test: Mapping[str, Object], path: Path) -> Condition:
 
 def _only(test: Mapping[str, Object], path: Path) -> tuple[str, Object]:
     if len(test) != 1:
-        raise Untranslatable(_shown(test), path, "expected an object with one operator")
+        raise Untranslatable(excerpt(test), path, "expected an object with one operator")
     operator, value = next(iter(test.items()))
     return str(operator), value
 
@@ -124,7 +125,7 @@ def _text_test(name: str, operator: str, value: Object, path: Path) -> Test:
     if operator not in _RESERVED:
         raise Untranslatable(operator, path, f"expected one of {', '.join(sorted(_RESERVED))}")
     if not isinstance(value, str):
-        raise Untranslatable(operator, path, f"expected a text, found {_shown(value)}")
+        raise Untranslatable(operator, path, f"expected a text, found {excerpt(value)}")
     if operator == "exactly":
         return OneOf(name, (value,))
     if operator == "cidr":
@@ -158,7 +159,7 @@ def _excluded(name: str, value: Object, path: Path) -> tuple[Test, ...]:
     are_numbers = all(_is_number(each) for each in values)
     if not values or not (are_texts or are_numbers):
         raise Untranslatable(
-            "anything-but", path, f"expected texts alone or numbers alone, found {_shown(value)}"
+            "anything-but", path, f"expected texts alone or numbers alone, found {excerpt(value)}"
         )
     return (OneOf(name, tuple(values)),)
 
@@ -175,7 +176,7 @@ def _numeric(name: str, ranges: Object, path: Path) -> Test:
             "numeric",
             path,
             'expected an operator and a number such as ["<", 5], or a range such as '
-            f'[">", 0, "<=", 5], found {_shown(ranges)}',
+            f'[">", 0, "<=", 5], found {excerpt(ranges)}',
         )
     if operators == ["="]:
         return OneOf(name, tuple(numbers))
@@ -222,7 +223,3 @@ def _addresses(block: str, path: Path) -> tuple[str, ...]:
 
 def _is_number(value: Object) -> bool:
     return isinstance(value, (int, float)) and not isinstance(value, bool)
-
-
-def _shown(value: Object) -> str:
-    return str(value)[:60]

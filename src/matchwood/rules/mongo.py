@@ -13,6 +13,7 @@ from datetime import date, datetime
 from decimal import Decimal
 from typing import Any as Object
 
+from matchwood.lang.patterns import like_text
 from matchwood.rules.conditions import (
     FALSE,
     All,
@@ -25,7 +26,7 @@ from matchwood.rules.conditions import (
     Present,
     Regex,
     Untranslatable,
-    like_text,
+    excerpt,
 )
 from matchwood.rules.texts import check_any_case, language
 
@@ -37,7 +38,7 @@ Path = tuple[str, ...]
 def read(query: Object) -> Condition:
     """The condition that a query stands for; Untranslatable where there is no exact one."""
     if not isinstance(query, Mapping):
-        raise Untranslatable("the query", (), f"expected an object, found {_shown(query)}")
+        raise Untranslatable("the query", (), f"expected an object, found {excerpt(query)}")
     return _query(query, ())
 
 
@@ -97,11 +98,11 @@ def _operator(name: str, operator: str, value: Object, path: Path) -> Condition:
         return equal if operator == "$eq" else Not(equal)
     if operator in _ORDERS:
         if value is None or not _is_plain(value):
-            raise Untranslatable(operator, path, f"expected a plain value, found {_shown(value)}")
+            raise Untranslatable(operator, path, f"expected a plain value, found {excerpt(value)}")
         return Order(name, ((_ORDERS[operator], value),))
     if operator in ("$in", "$nin", "$all"):
         if not isinstance(value, list):
-            raise Untranslatable(operator, path, f"expected an array, found {_shown(value)}")
+            raise Untranslatable(operator, path, f"expected an array, found {excerpt(value)}")
         each = tuple([_equal(name, one, (*path, f"[{n}]")) for n, one in enumerate(value)])
         if operator == "$all":
             return All(each) if each else FALSE
@@ -123,7 +124,7 @@ def _negated(name: str, value: Object, path: Path) -> Condition:
     if isinstance(value, re.Pattern):
         return _equal(name, value, path)
     if not isinstance(value, Mapping) or not all(str(key).startswith("$") for key in value):
-        raise Untranslatable("$not", path, f"expected operators, found {_shown(value)}")
+        raise Untranslatable("$not", path, f"expected operators, found {excerpt(value)}")
     return _operators(name, value, path)
 
 
@@ -212,7 +213,3 @@ def _literal(pattern: str) -> tuple[str, bool, bool] | None:
             text.append(character)
             at += 1
     return "".join(text), at_start, at_end
-
-
-def _shown(value: Object) -> str:
-    return str(value)[:60]

@@ -28,6 +28,7 @@ from typing import Any as Object
 from matchwood.errors import ParseError
 from matchwood.lang import Printer, as_value, is_context, parse
 from matchwood.lang.names import problem, written
+from matchwood.lang.patterns import like_text
 from matchwood.rules.conditions import (
     All,
     Any,
@@ -43,7 +44,6 @@ from matchwood.rules.conditions import (
     Truthy,
     Untranslatable,
     Within,
-    like_text,
 )
 
 _NEGATED = {"<": ">=", "<=": ">", ">": "<=", ">=": "<"}

@@ -14,6 +14,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from matchwood.workload.interface import points
+
 _100K = {"n_subscriptions": 100_000}
 _1M = {"n_subscriptions": 1_000_000}
 _LOW_MATCH = {"min_predicates": 4, "exponent": 1.0}
@@ -43,21 +45,17 @@ PRESETS: Mapping[str, Mapping[str, Any]] = {
 """Parameters by column of the table, over the defaults of `BEGen`."""
 
 
-def _points(name: str, *values: Any) -> tuple[Mapping[str, Any], ...]:
-    return tuple({name: value} for value in values)
-
-
 _SIZES = ((5, 13), (7, 15), (14, 25), (27, 40), (40, 54), (53, 68), (66, 81))
 
 SWEEPS: Mapping[str, tuple[Mapping[str, Any], ...]] = {
-    "workload-size": _points("n_subscriptions", *range(100_000, 1_000_001, 100_000)),
-    "workload-distribution": _points("distribution", "uniform", "zipf"),
-    "dimensionality": _points("n_attributes", 50, 100, 200, 400, 800, 1_400),
-    "dimension-cardinality": _points("cardinality", 48, 150, 1_200, 6_000, 30_000, 150_000),
-    "predicate-selectivity": _points("range_size", 0.06, 0.12, 0.2, 0.3, 0.4, 0.5),
-    "dimension-selectivity": _points("cardinality", 2, 3, 4, 5, 7, 10),
+    "workload-size": points("n_subscriptions", *range(100_000, 1_000_001, 100_000)),
+    "workload-distribution": points("distribution", "uniform", "zipf"),
+    "dimensionality": points("n_attributes", 50, 100, 200, 400, 800, 1_400),
+    "dimension-cardinality": points("cardinality", 48, 150, 1_200, 6_000, 30_000, 150_000),
+    "predicate-selectivity": points("range_size", 0.06, 0.12, 0.2, 0.3, 0.4, 0.5),
+    "dimension-selectivity": points("cardinality", 2, 3, 4, 5, 7, 10),
     "sub-event-size": tuple({"predicates": s, "event_size": e} for s, e in _SIZES),
-    "equality": _points("equality", 0.2, 0.3, 0.4, 0.6, 0.8, 1.0),
+    "equality": points("equality", 0.2, 0.3, 0.4, 0.6, 0.8, 1.0),
     "match-probability": tuple(
         {"operators": operators, "match_probability": probability}
         for operators in ("low", "med", "high")

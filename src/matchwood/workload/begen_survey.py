@@ -20,7 +20,7 @@ from typing import NamedTuple
 import numpy as np
 
 from matchwood.errors import MatchwoodError
-from matchwood.kernel.arrays import doubled
+from matchwood.kernel.arrays import doubled, offsets_of
 from matchwood.workload.begen_bases import Bases
 from matchwood.workload.begen_kernels import MAX_LIST, rehash, survey, write
 
@@ -80,8 +80,8 @@ class Survey:
         """The number of predicates of each row, and the predicates."""
         self._reach(last)
         attempt, n, n_values = self._found[first:last].T.astype(np.int64, order="C")
-        row_start = np.concatenate([[0], np.cumsum(n)])
-        value_start = np.concatenate([[0], np.cumsum(n_values)])
+        row_start = offsets_of(n)
+        value_start = offsets_of(n_values)
         out = _room(int(row_start[-1]), int(value_start[-1]))
         for at in range(0, last - first, BLOCK):
             part = slice(at, min(at + BLOCK, last - first))

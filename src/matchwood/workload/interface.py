@@ -90,3 +90,8 @@ class IntegerWorkload(Workload):
 
     def schema(self) -> Schema:
         return Schema(dict.fromkeys(self.names, "int"))
+
+
+def points(name: str, *values: Any) -> tuple[Mapping[str, Any], ...]:
+    """The points of a sweep over one parameter."""
+    return tuple({name: value} for value in values)

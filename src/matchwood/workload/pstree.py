@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from matchwood.workload.begen import BEGen
+from matchwood.workload.interface import points
 
 _DENSE, _SPARSE = 100, 30_000
 
@@ -43,23 +44,19 @@ PRESETS: Mapping[str, Mapping[str, Any]] = {
 """The number of dimensions and the exponent of Zipf's law: what the algorithms differ by."""
 
 
-def _points(name: str, *values: Any) -> tuple[Mapping[str, Any], ...]:
-    return tuple({name: value} for value in values)
-
-
 SWEEPS: Mapping[str, tuple[Mapping[str, Any], ...]] = {
-    "n_subscriptions": _points(
+    "n_subscriptions": points(
         "n_subscriptions", 300_000, 1_000_000, 3_000_000, 10_000_000, 30_000_000, 100_000_000
     ),
     "exponent": ({}, *[_zipf(alpha) for alpha in range(1, 6)]),
-    "n_attributes": _points("n_attributes", _DENSE, 300, 1_000, 3_000, 10_000, _SPARSE),
+    "n_attributes": points("n_attributes", _DENSE, 300, 1_000, 3_000, 10_000, _SPARSE),
     "cardinality": (
         {"cardinality": 3, "min_predicates": 4},
-        *_points("cardinality", 10, 30, 100, 300, 1_000),
+        *points("cardinality", 10, 30, 100, 300, 1_000),
     ),
-    "cardinality-sparse": _points("cardinality", 3, 10, 30, 100, 300, 1_000),
+    "cardinality-sparse": points("cardinality", 3, 10, 30, 100, 300, 1_000),
     "predicates": (
-        *_points("predicates", 5, 10, 15, 20, 25),
+        *points("predicates", 5, 10, 15, 20, 25),
         {"predicates": 30, "min_predicates": 30},
     ),
     "event_size": (
@@ -71,9 +68,9 @@ SWEEPS: Mapping[str, tuple[Mapping[str, Any], ...]] = {
         ],
         {"event_size": 90, "min_predicates": 4, "match_probability": 0.05},
     ),
-    "event_size-sparse": _points("event_size", 30, 42, 54, 66, 78, 90),
-    "match_probability": _points("match_probability", 0.001, 0.005, 0.01, 0.05, 0.1, 0.5),
-    "equality": _points("equality", 0.0, 0.2, 0.4, 0.6, 0.8, 1.0),
+    "event_size-sparse": points("event_size", 30, 42, 54, 66, 78, 90),
+    "match_probability": points("match_probability", 0.001, 0.005, 0.01, 0.05, 0.1, 0.5),
+    "equality": points("equality", 0.0, 0.2, 0.4, 0.6, 0.8, 1.0),
 }
 """Table 1, row by row: changes for `find_workload`, both for 100 dimensions and for 30,000.  A
 probability that 30,000 dimensions reach at 0.1 % and 100 do not has another sweep."""

@@ -23,7 +23,7 @@ import pyarrow as pa
 
 from matchwood.encode.schema import Schema
 from matchwood.errors import MatchwoodError
-from matchwood.kernel.arrays import slices
+from matchwood.kernel.arrays import offsets_of, slices
 from matchwood.workload.begen_bases import Bases, accident, kept_share, number_of_bases
 from matchwood.workload.begen_operators import CLASSES, NAMES, accepted_share, range_widths
 from matchwood.workload.begen_survey import Rules, Survey
@@ -141,7 +141,7 @@ class QGrams(Workload):
         start = np.searchsorted(base[first], np.arange(len(numbers) + 1))
         sizes = np.minimum(np.diff(start), self.event_size)
         at = first[slices(start[:-1], sizes)]
-        return Bases(np.concatenate([[0], np.cumsum(sizes)]), whole.attr[at], whole.value[at])
+        return Bases(offsets_of(sizes), whole.attr[at], whole.value[at])
 
     @property
     def n_bases(self) -> int | None:

@@ -19,7 +19,7 @@ from threading import Lock
 import numpy as np
 
 from matchwood.errors import MatchwoodError
-from matchwood.kernel.arrays import slices
+from matchwood.kernel.arrays import offsets_of, slices
 from matchwood.workload.begen_bases import Bases
 from matchwood.workload.dblp import read_dblp
 from matchwood.workload.draws import Draws
@@ -76,7 +76,7 @@ class Strings:
         first = whole.start[numbers]
         sizes = whole.start[numbers + 1] - first
         at = slices(first, sizes)
-        start = np.concatenate([[0], np.cumsum(sizes)])
+        start = offsets_of(sizes)
         return Bases(start, whole.attr[at], whole.value[at])
 
     def _reach(self, n: int) -> Bases:
@@ -120,7 +120,7 @@ class Strings:
                 kept.append(i)
         rows = np.array(kept, np.int64)
         at = slices(found.start[rows], sizes[rows])
-        start = np.concatenate([[0], np.cumsum(sizes[rows])])
+        start = offsets_of(sizes[rows])
         return Bases(start, found.attr[at], found.value[at])
 
 
@@ -148,7 +148,7 @@ def encode_strings(strings: list[str], q: int) -> Bases:
 def _joined(parts: list[Bases]) -> Bases:
     sizes = np.concatenate([np.diff(part.start) for part in parts])
     return Bases(
-        np.concatenate([[0], np.cumsum(sizes)]),
+        offsets_of(sizes),
         np.concatenate([part.attr for part in parts]),
         np.concatenate([part.value for part in parts]),
     )

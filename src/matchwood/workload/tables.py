@@ -17,6 +17,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from matchwood.kernel.arrays import offsets_of
+
 
 def coded(codes: np.ndarray, names: list[str]) -> pa.DictionaryArray:
     """Strings as codes into a list of names."""
@@ -31,7 +33,7 @@ def predicate_table(
     values: pa.Array,
 ) -> pa.Table:
     """Conjunctions: predicate i, of subscription row[i], has the next n_values[i] values."""
-    ends = np.concatenate([[0], np.cumsum(n_values)]).astype(np.int32)
+    ends = offsets_of(n_values).astype(np.int32)
     lists = pa.ListArray.from_arrays(pa.array(ends), values)
     return pa.table({"id": row, "attribute": attribute, "operator": operator, "values": lists})
 

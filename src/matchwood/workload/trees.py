@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from matchwood.encode.leaves import LeafBatch
 from matchwood.encode.merge_kernels import BETWEEN, EQ, GE, GT, IN, LE, LT, NEGATED
-from matchwood.kernel.arrays import grown, slices
+from matchwood.kernel.arrays import grown, offsets_of, slices
 from matchwood.workload.tree_kernels import NOT, XNOR, XOR, negate_leaves, push_negations
 
 _SIGNS = {EQ: "=", LT: "<", LE: "<=", GT: ">", GE: ">=", EQ | NEGATED: "<>"}
@@ -101,11 +101,11 @@ def leaf_batch(rows: TreeRows, names: list[str]) -> LeafBatch:
     batch.op = np.empty(len(leaf), np.uint8)
     negate_leaves(leaf, rows.op, batch.op)
     batch.position = np.full(len(leaf), -1, np.int32)
-    batch.start = np.concatenate([[0], np.cumsum(sizes)])
+    batch.start = offsets_of(sizes)
     batch.values = rows.values[slices(rows.start[source], sizes)]
     batch.code = code[: count[0]]
     batch.expr_start = code_start
-    is_leaf = np.concatenate([[0], np.cumsum(batch.code >= 0)])
+    is_leaf = offsets_of(batch.code >= 0)
     batch.row_start = is_leaf[code_start]
     return batch
 

@@ -21,4 +21,3 @@ GOALS = (
     Goal("threads", "match_many(threads=2), times as fast as threads=1", "x", None, 1.8, MOST),
     Goal("memory", "bytes a subscription without its text (400 attributes)", "B", 575, 150, LEAST),
 )  # fmt: skip
-BY_KEY = {each.key: each for each in GOALS}

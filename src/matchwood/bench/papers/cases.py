@@ -51,6 +51,7 @@ from importlib.resources import files
 from typing import Any
 
 from matchwood.bench.papers.claims import Claim
+from matchwood.bench.suite import check_keys
 from matchwood.errors import MatchwoodError
 from matchwood.index.core.registry import find_index
 from matchwood.workload import Workload, find_workload
@@ -233,7 +234,7 @@ def read_paper(name: str, text: str) -> Paper:
         data = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise MatchwoodError(f"paper {name!r}: expected TOML, found an error: {error}") from None
-    _check_keys(f"paper {name!r}", data, {"paper", "presets", "series", "case"})
+    check_keys(f"paper {name!r}", data, {"paper", "presets", "series", "case"})
     series = {key: _series(f"paper {name!r}", key, each) for key, each in data["series"].items()}
     presets = {
         key: dataclasses.replace(base, **data.get("presets", {}).get(key, {}))
@@ -250,7 +251,7 @@ def read_paper(name: str, text: str) -> Paper:
 
 
 def _series(where: str, key: str, data: Mapping[str, Any]) -> Series:
-    _check_keys(f"{where}, series {key!r}", data, {f.name for f in dataclasses.fields(Series)})
+    check_keys(f"{where}, series {key!r}", data, {f.name for f in dataclasses.fields(Series)})
     scaled = tuple(data.get("scaled", ()))
     return Series(**{"name": key, **data, "id": key, "scaled": scaled})
 
@@ -258,7 +259,7 @@ def _series(where: str, key: str, data: Mapping[str, Any]) -> Series:
 def _case(paper: str, series: Mapping[str, Series], data: dict[str, Any]) -> Case:
     where = f"paper {paper!r}, case {data.get('id')!r}"
     known = {f.name for f in dataclasses.fields(Case)} - {"paper", "figures"}
-    _check_keys(where, data, known | {"sweep", "figure"})
+    check_keys(where, data, known | {"sweep", "figure"})
     unknown = sorted(set(data["series"]) - series.keys())
     if unknown or data.get("runner", "index") not in RUNNERS:
         raise MatchwoodError(f"{where}: expected series and a runner that exist, found {unknown}")
@@ -276,7 +277,7 @@ def _case(paper: str, series: Mapping[str, Series], data: dict[str, Any]) -> Cas
 
 
 def _figure(where: str, series: Mapping[str, Series], data: dict[str, Any]) -> Figure:
-    _check_keys(where, data, {f.name for f in dataclasses.fields(Figure)})
+    check_keys(where, data, {f.name for f in dataclasses.fields(Figure)})
     claims = tuple(Claim.read(f"{where}, {data['panel']}", each) for each in data.get("claims", ()))
     named = {who for claim in claims for who in (*claim.who, *claim.than)}
     unknown = sorted((named | set(data.get("paper", {}))) - series.keys())
@@ -287,11 +288,3 @@ def _figure(where: str, series: Mapping[str, Series], data: dict[str, Any]) -> F
     }
     made: dict[str, Any] = {**data, **tuples, "claims": claims}
     return Figure(**made)
-
-
-def _check_keys(where: str, data: Mapping[str, Any], known: set[str]) -> None:
-    unknown = sorted(data.keys() - known)
-    if unknown:
-        raise MatchwoodError(
-            f"{where}: expected keys among {', '.join(sorted(known))}, found {', '.join(unknown)}"
-        )

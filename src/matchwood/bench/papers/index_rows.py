@@ -16,11 +16,11 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from matchwood.bench.answers import WrongAnswers, check, fingerprint, first_events, pairs
+from matchwood.bench.contender import Arena, arena_of
 from matchwood.bench.papers.cases import Limits, Series
 from matchwood.bench.papers.isolated import TIME, Child, Refused
 from matchwood.bench.papers.rows import MEASURED, REFUSED, WRONG, Row
 from matchwood.bench.searching import searched
-from matchwood.encode.events import EventBatch
 from matchwood.encode.expression_kernels import TREE
 from matchwood.encode.expressions import ExpressionTable
 from matchwood.errors import IndexBuildError, MatchwoodError
@@ -28,7 +28,6 @@ from matchwood.index.core.protocol import ANY, Index
 from matchwood.index.core.registry import find_index
 from matchwood.index.core.scratch import Scratch
 from matchwood.index.core.static import StaticFrame
-from matchwood.index.scan.index import Scan
 from matchwood.kernel.verify_kernels import COUNTERS
 from matchwood.workload import Workload
 from matchwood.workload.loading import load_events, load_subscriptions
@@ -43,24 +42,11 @@ class Contender(NamedTuple):
     config: dict[str, Any]
 
 
-class Arena(NamedTuple):
-    """What all contenders of a point share."""
-
-    table: ExpressionTable
-    slots: np.ndarray
-    events: EventBatch
-    expected: np.ndarray  # answers of scan, see answers.pairs
-    n_checked: int
-
-
 def load(workload: Workload, limits: Limits) -> Arena:
     """Generate and encode a workload, and let scan answer the events to check."""
     loaded = load_subscriptions(workload)
     events = load_events(workload, loaded.attributes)
-    n = min(limits.checked, events.n_events)
-    scan = Scan.build(loaded.table, loaded.slots)
-    hits = searched(scan, first_events(events, n), Scratch())
-    return Arena(loaded.table, loaded.slots, events, pairs(hits, n), n)
+    return arena_of("", loaded, events, min(limits.checked, events.n_events))
 
 
 def measure(

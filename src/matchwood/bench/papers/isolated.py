@@ -14,7 +14,6 @@ import gc
 import os
 import resource
 import signal
-import warnings
 from collections.abc import Callable, Iterator
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection
@@ -22,7 +21,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from matchwood.bench.answers import WrongAnswers
-from matchwood.bench.papers.workers import end_with_parent
+from matchwood.bench.papers.workers import end_with_parent, forked
 from matchwood.errors import ExpansionError, MatchwoodError
 
 TIME, MEMORY, EXPANSION, NOT_TAKEN, ENDED = (
@@ -53,10 +52,8 @@ class Child:
             raise MatchwoodError("expected a system with fork to cap time and memory, found none")
         self._here, there = Pipe()
         self._megabytes = megabytes
-        with warnings.catch_warnings():
-            # Arrow has threads; the child calls neither Arrow nor anything that waits for them.
-            warnings.simplefilter("ignore", DeprecationWarning)
-            self._pid = os.fork()
+        # the child calls neither Arrow nor anything that waits for its threads
+        self._pid = forked()
         if self._pid == 0:
             self._here.close()
             _serve(steps, there, megabytes)

@@ -11,17 +11,17 @@ from typing import Any, NamedTuple
 
 from matchwood.bench.answers import WrongAnswers
 from matchwood.bench.context_arena import WARM_UP
+from matchwood.bench.kept import FOLDER, check_preset
 from matchwood.bench.papers import context_rows, external_rows, index_rows, other_rows
 from matchwood.bench.papers.cases import NAME, PRESETS, Case, Limits, Paper, read_papers
 from matchwood.bench.papers.index_rows import Contender
 from matchwood.bench.papers.isolated import Child, Refused
 from matchwood.bench.papers.rows import MEASURED, REFUSED, WRONG, Results, Row, definition
 from matchwood.bench.papers.workers import side_by_side
-from matchwood.bench.surroundings import commit, machine, versions
+from matchwood.bench.surroundings import circumstances
 from matchwood.errors import MatchwoodError
 from matchwood.workload import Workload
 
-FOLDER = Path("bench-results")
 TOO_LARGE = "beyond this machine"
 
 Progress = Callable[[str, int, int], None]
@@ -56,17 +56,15 @@ def run_papers(
     jobs     points measured side by side; at most as many as there are idle cores
     Raises WrongAnswers at the end when a contender disagreed with scan or with the others.
     """
-    if preset not in PRESETS:
-        raise MatchwoodError(f"expected a preset among {', '.join(PRESETS)}, found {preset!r}")
+    check_preset(f"suite {suite}", preset, PRESETS)
     if jobs < 1:
         raise MatchwoodError(f"expected at least one job, found {jobs}")
     chosen = _chosen(read_papers(suite) if papers is None else papers, only)
     path = FOLDER if out is None else out
     path = path if path.suffix == ".jsonl" else path / f"{suite}-{preset}.jsonl"
     results = Results.begin(path, {
-        "suite": suite, "preset": preset, "seed": seed, "commit": commit(), "jobs": jobs,
-        "machine": machine(), "versions": versions(),
-        "started": datetime.now(UTC).isoformat(timespec="seconds"),
+        "suite": suite, "preset": preset, "seed": seed, "jobs": jobs,
+        **circumstances(datetime.now(UTC)),
     })  # fmt: skip
     tasks = [
         list(_tasks(case, point, preset, paper.presets[preset], seed))

@@ -55,6 +55,13 @@ def side_by_side(
             each.close()
 
 
+def forked() -> int:
+    """As os.fork, without the warning that there are threads, which Arrow has."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)
+        return os.fork()
+
+
 class _Worker:
     """A process that does one number after the other."""
 
@@ -62,10 +69,7 @@ class _Worker:
         self.here, there = Pipe()
         self._number = 0
         sys.stdout.flush()
-        with warnings.catch_warnings():
-            # Arrow has threads; the child starts its own where it needs them.
-            warnings.simplefilter("ignore", DeprecationWarning)
-            self._pid = os.fork()
+        self._pid = forked()  # the child starts threads of its own where it needs them
         if self._pid == 0:
             self.here.close()
             _serve(work, there)

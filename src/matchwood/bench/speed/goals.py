@@ -54,4 +54,3 @@ GOALS = (
          LEAST),
     Goal("growth", "10M against 1M subscriptions at equal matches", "x", None, 1.3, LEAST),
 )  # fmt: skip
-BY_KEY = {each.key: each for each in GOALS}

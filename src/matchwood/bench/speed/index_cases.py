@@ -50,7 +50,7 @@ class Counting:
     def __init__(self, table: ExpressionTable, slots: np.ndarray) -> None:
         x, p = table.layout, table.predicates.layout
         self.need = x.size[slots].astype(np.int64)
-        code = x.code[slices(x.start[slots], x.size[slots])]
+        code = table.codes_of(slots)
         order = np.argsort(code, kind="stable")
         self.posting = np.repeat(np.arange(len(slots), dtype=np.int32), x.size[slots])[order]
         self.start = np.searchsorted(code[order], np.arange(len(p.attr) + 1))

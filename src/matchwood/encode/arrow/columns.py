@@ -34,6 +34,7 @@ from matchwood.encode.keys import (
     float_place,
 )
 from matchwood.encode.number_labels import NumberLabels, number_labels
+from matchwood.kernel.arrays import offsets_of
 from matchwood.lang.literals import decimal_of
 
 FLOAT_KEYS = FloatKeys()
@@ -213,9 +214,8 @@ def _distinct_strings(keys: Keys, words: pa.Array) -> ColumnKeys:
     start = np.frombuffer(offsets, width)[words.offset : last].astype(np.int64)
     table = keys.dictionary.kept(string_table)
     found = np.empty(len(words), np.int64)
-    place_strings(
-        _bytes_of(data), start, _bytes_of(table.texts), _starts(table.lengths), table.labels, found
-    )
+    known = _bytes_of(table.texts), offsets_of(table.lengths), table.labels
+    place_strings(_bytes_of(data), start, *known, found)
     return found, None
 
 
@@ -224,10 +224,6 @@ def _bytes_of(buffer: pa.Buffer | bytes | None) -> np.ndarray:
     found = np.frombuffer(buffer or b"\0", np.uint8)
     found.flags.writeable = False
     return found
-
-
-def _starts(lengths: np.ndarray) -> np.ndarray:
-    return np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths, dtype=np.int64)])
 
 
 class StringTable(NamedTuple):
@@ -240,10 +236,12 @@ class StringTable(NamedTuple):
 
 def string_table(dictionary: OrderedDictionary) -> StringTable:
     """The arrays of a dictionary."""
-    given = list(dictionary.values)
+    given = dictionary.values
     joined = "".join(given)
-    texts = given if joined.isascii() else [each.encode() for each in given]
-    lengths = np.fromiter(map(len, texts), np.int64, len(texts))
+    lengths = dictionary.measures()
+    if lengths is None:
+        texts = given if joined.isascii() else [each.encode() for each in given]
+        lengths = np.fromiter(map(len, texts), np.int64, len(texts))
     return StringTable(dictionary.labels(), lengths, joined.encode())
 
 

@@ -43,6 +43,7 @@ from matchwood.encode.json.walk_kernels import NONE
 from matchwood.encode.keys import DictionaryKeys, float_key
 from matchwood.encode.number_labels import number_labels
 from matchwood.errors import EventError
+from matchwood.kernel.arrays import offsets_of
 from matchwood.kernel.bound import Binding
 
 _KINDS = {
@@ -200,7 +201,7 @@ def with_entries(runs: Runs, entries: list[Entries]) -> Runs:
         action,
         table,
         nan,
-        np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes[order], dtype=np.int64)]),
+        offsets_of(sizes[order]),
         np.concatenate([each.rows for each in given]).astype(np.int64, copy=False),
         np.concatenate([each.keys for each in given]).astype(np.int64, copy=False),
     )

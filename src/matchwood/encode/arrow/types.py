@@ -6,6 +6,8 @@ from typing import Any
 
 import pyarrow as pa
 
+from matchwood.encode.arrow.values import is_text
+
 
 def type_of_arrow(arrow: pa.DataType) -> Any:
     """Our type of an Arrow column; a dict of them for a struct; None where there is none."""
@@ -20,20 +22,12 @@ def type_of_arrow(arrow: pa.DataType) -> Any:
     return None
 
 
-def _is_string(arrow: pa.DataType) -> bool:
-    return bool(
-        pa.types.is_string(arrow)
-        or pa.types.is_large_string(arrow)
-        or pa.types.is_string_view(arrow)
-    )
-
-
 _TYPES = {
     "bool": pa.types.is_boolean,
     "int": pa.types.is_integer,
     "float": pa.types.is_floating,
     "number": pa.types.is_decimal,
-    "string": _is_string,
+    "string": is_text,
     "timestamp": pa.types.is_timestamp,
     "date": pa.types.is_date,
 }

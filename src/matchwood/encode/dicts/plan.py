@@ -30,7 +30,7 @@ from matchwood.encode.dicts.walk_kernels import (
     read_dict,
     read_dicts,
 )
-from matchwood.encode.json.plan import JsonPlan, make_plan, plan_for, sorting_of
+from matchwood.encode.json.plan import JsonPlan, count_unknown, make_plan, plan_for, sorting_of
 from matchwood.encode.json.walk_kernels import MAX_DEPTH, NONE
 from matchwood.kernel.arrays import grown
 from matchwood.kernel.bound import Binding
@@ -140,10 +140,7 @@ class DictPlan:
 
     def count(self, attributes: Attributes, memory: _Memory) -> None:
         """Count the predicates that walks with a memory left unknown."""
-        unknown = memory.walk.unknown
-        for path in np.flatnonzero(unknown).tolist():
-            attributes.unknown[self._paths[path]] += int(unknown[path])
-        unknown[:] = 0
+        count_unknown(attributes, self._paths, memory.walk.unknown)
 
     def _new(self, n_attributes: int = 0) -> _Memory:
         n_held, n_marks = self._sorting

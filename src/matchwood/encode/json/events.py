@@ -68,7 +68,7 @@ class JsonLines:
                 f"expected JSON lines or a list of documents, found {type(documents).__name__}"
             )
         else:
-            texts = [as_bytes(each) for each in documents]
+            texts = [_text_of(each) for each in documents]
             lengths = np.array([len(each) for each in texts], np.int64)
             self._text = b"".join(texts)
             self._data = np.frombuffer(self._text, np.uint8)
@@ -215,6 +215,12 @@ def as_bytes(document: Any) -> bytes:
     if isinstance(document, (bytes, bytearray, memoryview)):
         return bytes(document)
     raise EventError(f"expected JSON text as bytes or str, found {type(document).__name__}")
+
+
+def _text_of(document: Any) -> bytes:
+    """The text of one of many documents; of what is none, a text that is no JSON and names it."""
+    is_text = isinstance(document, (str, bytes, bytearray, memoryview))
+    return as_bytes(document) if is_text else f"<{type(document).__name__}>".encode()
 
 
 def _lines(data: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

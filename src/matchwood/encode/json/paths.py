@@ -18,7 +18,7 @@ from matchwood.encode.json.walk_kernels import (
     fill_table,
     walk_documents,
 )
-from matchwood.kernel.arrays import grown
+from matchwood.kernel.arrays import grown, offsets_of
 from matchwood.kernel.byte_kernels import PADDING
 
 
@@ -42,7 +42,7 @@ def make_paths(names: Sequence[str]) -> Paths:
         np.array(parent, np.int32),
         np.array(path, np.int32),
         np.array(inner, np.bool_),
-        np.concatenate([[0], np.cumsum([len(each) for each in encoded])]),
+        offsets_of(np.array([len(each) for each in encoded])),
         np.frombuffer(bytearray(b"".join(encoded) + bytes(PADDING)), np.uint8),  # not read-only
         np.full(1 << (2 * len(parent)).bit_length(), NONE, np.int32),
     )

@@ -36,6 +36,7 @@ from matchwood.encode.keys import DictionaryKeys
 from matchwood.encode.kinds import is_internal
 from matchwood.encode.known import follows_context
 from matchwood.encode.number_labels import NumberLabels, number_labels
+from matchwood.kernel.arrays import grown, offsets_of
 from matchwood.kernel.byte_kernels import PADDING
 
 _ACTIONS = {
@@ -190,7 +191,7 @@ def _filled(
     n_strings = np.array([len(each.labels) for each in strings], np.int64)
     plan = Plan(
         presence, action, target, table, n_unknown, absent, absence,
-        _starts(sizes),
+        offsets_of(sizes),
         _joined([each.labels for each in numbers], np.int64),
         _joined([each.float_ceil for each in numbers], np.float64),
         _joined([each.float_exact for each in numbers], np.bool_),
@@ -198,13 +199,13 @@ def _filled(
         _joined([_padded(each.int_exact, len(each.labels)) for each in numbers], np.bool_),
         np.array([len(each.int_ceil) for each in numbers], np.int64),
         np.array([each.gap for each in numbers], np.int64),
-        _starts(n_strings),
+        offsets_of(n_strings),
         _joined([each.labels for each in strings], np.int64),
-        _starts(lengths),
+        offsets_of(lengths),
         np.frombuffer(b"".join(each.texts for each in strings) + bytes(PADDING), np.uint8),
         np.array([_shared(each) for each in strings], np.int64),
         np.empty(len(lengths), np.int64),
-        np.full(1 << (2 * len(lengths) + 1).bit_length(), NONE, np.int32),
+        grown(np.empty(0, np.int32), 1 << (2 * len(lengths) + 1).bit_length(), NONE),
     )  # fmt: skip
     fill_strings(plan)
     return plan
@@ -228,8 +229,11 @@ def sorting_of(plan: Plan) -> tuple[np.ndarray, np.ndarray]:
     return np.empty(n, np.int64), np.zeros(n // 64 + 1, np.int64)
 
 
-def _starts(sizes: np.ndarray) -> np.ndarray:
-    return np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes, dtype=np.int64)])
+def count_unknown(attributes: Attributes, names: list[str], unknown: np.ndarray) -> None:
+    """Add how many predicates were left unknown, by path, to the counts of attributes; set to 0."""
+    for path in np.flatnonzero(unknown).tolist():
+        attributes.unknown[names[path]] += int(unknown[path])
+    unknown[:] = 0
 
 
 def _joined(arrays: list[np.ndarray], dtype: type) -> np.ndarray:

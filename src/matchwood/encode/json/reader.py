@@ -9,7 +9,7 @@ import numpy as np
 from matchwood.encode.attributes import Attributes
 from matchwood.encode.json.inputs import input_values
 from matchwood.encode.json.paths import new_scratch
-from matchwood.encode.json.plan import JsonPlan, sorting_of
+from matchwood.encode.json.plan import JsonPlan, count_unknown, sorting_of
 from matchwood.encode.json.read_kernels import (
     MEMORY,
     OUTPUT,
@@ -92,10 +92,8 @@ class JsonReader:
 
     def count(self, attributes: Attributes) -> None:
         """Count the predicates that documents left unknown."""
-        unknown = self._memory.unknown
-        for path in np.flatnonzero(unknown).tolist():
-            attributes.unknown[self.plan.names[path]] += int(unknown[path])
-        self.forget()
+        count_unknown(attributes, self.plan.names, self._memory.unknown)
+        self._memory.count[UNKNOWN] = 0
 
     def forget(self) -> None:
         """Do not count them: the document is read again, in the general way."""

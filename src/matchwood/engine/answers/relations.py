@@ -25,7 +25,6 @@ from matchwood.encode.expression_kernels import ALWAYS, CONJUNCTION, NEVER, TREE
 from matchwood.encode.keys import INT_MAX, INT_MIN
 from matchwood.encode.kinds import is_computed
 from matchwood.engine.matches import Id
-from matchwood.kernel.arrays import slices
 
 if TYPE_CHECKING:
     from matchwood.engine.stores.store import Store
@@ -237,7 +236,7 @@ def _may_overlap(world: _World, terms: list[Term] | None) -> np.ndarray:
     layout, predicates = store.table.layout, store.table.predicates.layout
     conjunctions = slots[layout.kind[slots] == CONJUNCTION]
     size = layout.size[conjunctions].astype(np.int64)
-    preds = layout.code[slices(layout.start[conjunctions], size)]
+    preds = store.table.codes_of(conjunctions)
     lo = np.full(len(world.attributes), INT_MIN)
     hi = np.full(len(world.attributes), INT_MAX)
     for attr, sets in terms[0].items():

@@ -5,4 +5,5 @@
     FOLDER/segments/          one file a segment (`segment_files`), built from the log if damaged
 
 `folder` is what a matcher calls; `opening` reads a folder, `replay` applies the rows of the log.
+Rows that this version refuses are set aside (`refused`, `repair`).
 """

@@ -70,8 +70,9 @@ def write_checkpoint(owner: Owner, pause: Callable[[], None] | None = None) -> N
             matcher._follow_log(durable)
             durable.flush(matcher._view)
             seq, n_tail = durable.seq, durable.n_tail
+            durable.keep_refused()
             if matcher._view.is_guarded:
-                _write_guarded(matcher, durable)
+                _write_guarded(matcher, durable, seq)
                 parts = None
             else:
                 with matcher._compact_contexts() as store:
@@ -90,10 +91,10 @@ def write_checkpoint(owner: Owner, pause: Callable[[], None] | None = None) -> N
             remove_unnamed(durable.folder)
 
 
-def _write_guarded(matcher: Holding, durable: Durable) -> None:
+def _write_guarded(matcher: Holding, durable: Durable, seq: int) -> None:
     with matcher._as_stores(is_compact=True) as (store, _):
         store.file = write_segment(durable.folder, store, None, durable.is_synced)
-        publish(durable.folder, [Part(store)], durable.seq, store.subscriptions.n_added)
+        publish(durable.folder, [Part(store)], seq, store.subscriptions.n_added)
 
 
 def _written(owner: Owner, durable: Durable, part: Part, pause: Callable[[], None] | None) -> Part:

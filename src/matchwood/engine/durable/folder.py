@@ -21,16 +21,19 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from matchwood.engine.durable import log
+from matchwood.engine.durable import log, segment_files
 from matchwood.engine.durable.folder_lock import FolderLock
 from matchwood.engine.durable.group_commit import GroupCommit
 from matchwood.engine.durable.log import Log
+from matchwood.engine.durable.refused import RefusedRow, RefusedRows
+from matchwood.engine.durable.repair import WithRefused
 from matchwood.engine.durable.replay import rows_of, rows_of_additions, types_of, values_of
 from matchwood.engine.durable.segment_files import remove_unnamed
 from matchwood.engine.snapshots import manifest
 from matchwood.errors import StorageError
 
 if TYPE_CHECKING:
+    from matchwood.engine.changes import Target
     from matchwood.engine.segments.recent import Addition
     from matchwood.engine.segments.view import View
 
@@ -51,7 +54,7 @@ class Durable:
         self._lock: FolderLock | None = None
         if not read_only:
             _make(folder)
-            _refuse_snapshot(folder)
+            _refuse_other(folder)
             self._lock = FolderLock(folder)
         try:
             self.log = Log(folder, read_only, sync)
@@ -65,8 +68,15 @@ class Durable:
         self.is_closed = False
         self.is_unsure = False
         """Whether the log may hold a change that memory does not: writing it was interrupted."""
-        self.written: tuple[int, dict[str, Any], int] | None = None
-        """What `seq` and `types` are, and by how much `n_tail` grows, once memory has it too."""
+        self.written: tuple[int, dict[str, Any], list[Any], int] | None = None
+        """What `seq`, `types` and `noted` are, and by how much `n_tail` grows, once memory has it
+        too."""
+        self.refused: RefusedRows = {}
+        """Subscriptions of the log that are set aside (`refused`)."""
+        self.noted: list[Any] = []
+        """Their ids, as the log has them."""
+        self._left: dict[Any, RefusedRow] | None = None
+        """What the change that is under way has left of them; None if there were none."""
         self.group = GroupCommit(commit_every) if commit_every and not read_only else None
         """Changes that wait for the log; None if each is written before its call returns."""
         self.pid = os.getpid()
@@ -92,6 +102,13 @@ class Durable:
                 "forked one: open it there with read_only=True"
             )
 
+    def target(self, inner: Target) -> Target:
+        """What a change is carried out on, which begins now."""
+        if not self.refused:
+            return inner
+        self._left = dict(self.refused)
+        return WithRefused(inner, self._left, self.types["own"])
+
     def commit(
         self, view: View, changed: Mapping[Any, bool], contexts: Mapping[Any, None],
         known: Mapping[Any, Addition | None] | None = None, is_late: bool = False,
@@ -110,8 +127,9 @@ class Durable:
             self.group.note(changed, contexts)
             return
         self.is_unsure = True
-        types = self._write(self.seq + 1, view, changed, contexts, known, is_late)
-        self.written = self.seq + 1, types, len(changed) + len(contexts)
+        refused = list(self.refused if self._left is None else self._left)
+        types = self._write(self.seq + 1, view, changed, contexts, refused, known, is_late)
+        self.written = self.seq + 1, types, refused, len(changed) + len(contexts)
 
     def flush(self, view: View) -> None:
         """Write what waits, as a view has it."""
@@ -119,13 +137,16 @@ class Durable:
         if group is None or not (group.changed or group.contexts):
             return
         self.seq += 1  # also if it fails: it may have been written all the same
-        self.types = self._write(self.seq, view, group.changed, group.contexts)
+        refused = list(self.refused)
+        self.types = self._write(self.seq, view, group.changed, group.contexts, refused)
+        self.noted = refused
         self.n_tail += len(group.changed) + len(group.contexts)
         group.clear()
 
     def _write(
         self, seq: int, view: View, changed: Mapping[Any, bool], contexts: Mapping[Any, None],
-        known: Mapping[Any, Addition | None] | None = None, is_late: bool = False,
+        refused: list[Any], known: Mapping[Any, Addition | None] | None = None,
+        is_late: bool = False,
     ) -> dict[str, Any]:  # fmt: skip
         gone = [id_ for id_, was_removed in changed.items() if was_removed]
         if known is None:
@@ -135,16 +156,33 @@ class Durable:
         values = [(id_, values_of(view, id_)) for id_ in contexts]
         types = types_of(view)
         meta = {"seq": seq, **({} if types == self.types else {"types": types})}
+        if refused != self.noted:
+            meta["refused"] = refused
         self.log.write(meta, gone, rows, values, is_late)
         return types
 
     def settle(self) -> None:
         """Note that memory holds all changes that were written."""
         if self.is_unsure and self.written is not None:
-            self.seq, self.types, n = self.written
+            self.seq, self.types, self.noted, n = self.written
             self.n_tail += n
+        if self._left is not None:
+            self.refused, self._left = self._left, None
         self.written = None
         self.is_unsure = False
+
+    def note_refused(self) -> None:
+        """Have the log list what is set aside."""
+        refused = list(self.refused)
+        if refused != self.noted:
+            self.log.note(refused=refused)
+            self.noted = refused
+
+    def keep_refused(self) -> None:
+        """Write rows that are set aside again, so that they are beyond a checkpoint of before."""
+        if self.refused:
+            self.seq += 1  # also if it fails: it may have been written all the same
+            self.log.write({"seq": self.seq}, rows=[each.row for each in self.refused.values()])
 
     @property
     def wants_checkpoint(self) -> bool:
@@ -170,9 +208,18 @@ class Durable:
             self._lock.release()
 
 
-def _refuse_snapshot(folder: Path) -> None:
-    """Refuse a folder that `Matcher.save` made: opened as one with a log it would look empty."""
-    if (folder / manifest.NAME).exists() and not (folder / log.NAME).exists():
+def _refuse_other(folder: Path) -> None:
+    """Refuse a folder that `Matcher.save` made, and one that has lost its log: opened as one with a
+    new log it would look empty, and its segments would be removed.
+    """
+    if (folder / log.NAME).exists():
+        return
+    if (folder / segment_files.NAME).exists():
+        raise StorageError(
+            f"expected {log.NAME} in {folder.name!r}, found {segment_files.NAME} without it: bring "
+            "the log back from a copy of the folder, or choose another folder"
+        )
+    if (folder / manifest.NAME).exists():
         raise StorageError(
             f"expected a folder that Matcher.open made, or a new one, found a snapshot in "
             f"{folder.name!r}: read it with Matcher.load, or choose another folder"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +13,7 @@ from matchwood.engine.durable import segment_files
 from matchwood.engine.durable.folder import Durable
 from matchwood.engine.durable.group_commit import check_seconds
 from matchwood.engine.durable.log import FORMAT, Row
+from matchwood.engine.durable.refused import RefusedRow, is_same, warn_of
 from matchwood.engine.durable.replay import add_rows, replay, set_values
 from matchwood.engine.segments.context_draft import context_store
 from matchwood.engine.stores.store import Store
@@ -56,18 +57,21 @@ def opened(
     try:
         meta = durable.log.meta()
         options = options_of(meta, *given)
-        is_same = all(meta.get(name) == value for name, value in options.items())
+        has_same = all(meta.get(name) == value for name, value in options.items())
         if not meta and read_only:
             raise StorageError(
                 f"expected a folder that was written to, found {str(folder)!r} empty"
             )
         durable.types = meta.get("types", {"attributes": {}, "own": {}})
-        if not is_same or not _from_checkpoint(matcher, durable, options):
-            from_log(matcher, durable, options)
-        if not read_only and not is_same:
+        if not has_same or not _from_checkpoint(matcher, durable, options):
+            from_log(matcher, durable, options, has_new_options=bool(meta) and not has_same)
+        if not read_only and not has_same:
             if meta:  # the segments are of other options
                 segment_files.forget(durable.folder)
             durable.log.write({"format": FORMAT, "seq": durable.seq, **options})
+        if not read_only:
+            durable.note_refused()
+        warn_of(durable.folder.name, {}, durable.refused, stacklevel=3)
         return durable
     except BaseException:
         durable.close()
@@ -117,6 +121,8 @@ def _warn(durable: Durable, what: str, why: object) -> None:
 def follow(matcher: Matcher, durable: Durable, missing: Sequence[Row] = ()) -> int | None:
     """Carry out what the log has beyond `durable.seq`; None if only building anew can.
 
+    Returns how much has changed.
+
     missing  what the log has at `durable.seq` and the matcher has not
     """
     tail = durable.log.tail(durable.seq)
@@ -126,24 +132,43 @@ def follow(matcher: Matcher, durable: Durable, missing: Sequence[Row] = ()) -> i
     if sum(row.id in view for row in tail.rows) > max(REPLACED_AT_MOST, len(view) // 4):
         return None
     meta = durable.log.meta()
-    attribute_types = meta.get("types", {}).get("own", {})
+    attribute_types, known = meta.get("types", {}).get("own", {}), set(meta.get("refused", ()))
     n = len(tail.gone) + len(tail.rows) + len(tail.contexts) + len(missing)
     bound = bool(tail.contexts) or any(row.context is not None for row in tail.rows)
+    refused: list[RefusedRow] = []
     try:
         if n:
             with matcher._changing(bound=bound, is_logged=False) as target:
-                add_rows(target, missing, attribute_types)
-                replay(target, tail, attribute_types)
+                refused = add_rows(target, missing, attribute_types)
+                refused += replay(target, tail, attribute_types, known)
+                _check_known(refused, known)
     except MatchwoodError:
         return None  # the order of changes matters, and only the last state is known
+    n_same = sum(is_same(durable.refused, each) for each in refused)
+    changed = {*tail.gone, *[row.id for row in tail.rows]}
+    left = {id_: each for id_, each in durable.refused.items() if id_ not in changed}
+    durable.refused = left | {each.row.id: each for each in refused}
+    durable.noted = meta.get("refused", [])
     durable.seq = tail.seq
     durable.types = meta.get("types", durable.types)
     durable.n_tail += n
-    return n
+    return n - n_same
 
 
-def from_log(matcher: Matcher, durable: Durable, options: dict[str, Any]) -> None:
-    """Fill a matcher with all rows of the log."""
+def _check_known(refused: Sequence[RefusedRow], known: Collection[Any]) -> None:
+    """Raise if one is refused that may not be where everything is built anew."""
+    for each in refused:
+        if each.row.id not in known:
+            raise StorageError(f"subscription {each.row.id!r} is refused: {each.error}")
+
+
+def from_log(
+    matcher: Matcher, durable: Durable, options: dict[str, Any], has_new_options: bool = False
+) -> None:
+    """Fill a matcher with all rows of the log.
+
+    has_new_options  they are not those that the folder has: a row that they refuse is an error
+    """
     from matchwood.engine.matcher import Matcher
 
     meta = durable.log.meta()
@@ -160,11 +185,24 @@ def from_log(matcher: Matcher, durable: Durable, options: dict[str, Any]) -> Non
             attributes = context_store(target).attributes
             for name, kind in types["attributes"].items():
                 attributes.get(name, kind)
-        add_rows(target, rows, types["own"])
+        refused = add_rows(target, rows, types["own"])
+        if has_new_options:
+            _check_fits(refused)
         set_values(target, contexts)
         if bound and not isinstance(target, Store):
             forget(context_store(target))  # names that other parts have
     matcher._take(fresh)
+    durable.refused = {each.row.id: each for each in refused}
+    durable.noted = meta.get("refused", [])
     durable.seq = meta.get("seq", 0)
     durable.types = types
     durable.n_tail = len(matcher)
+
+
+def _check_fits(refused: Sequence[RefusedRow]) -> None:
+    for row, error in refused:
+        raise StorageError(
+            f"the log has a subscription {row.id!r} that is refused: {error}\n"
+            "give Matcher.open a schema= that it fits, or open the folder without index=, schema= "
+            "and column_types=, which sets it aside; the folder is as it was"
+        )

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -10,10 +11,12 @@ import numpy as np
 
 from matchwood.engine.collection import texts_of
 from matchwood.engine.durable.log import Row, Tail
+from matchwood.engine.durable.refused import RefusedRow
 from matchwood.engine.input.fields import NEVER, FieldColumns, attributes_of, attributes_text
 from matchwood.engine.input.loading import Chunk, chunks_of_texts, numbered
 from matchwood.engine.segments.recent import Addition, Recent
-from matchwood.errors import StorageError
+from matchwood.engine.stores.store import Store
+from matchwood.errors import MatchwoodError
 from matchwood.lang.parser import parse
 from matchwood.lang.tokens import MAX_TEXT
 
@@ -21,6 +24,7 @@ if TYPE_CHECKING:
     from matchwood.context.store import ContextStore
     from matchwood.engine.changes import Target
     from matchwood.engine.segments.view import Part, View
+    from matchwood.lang.nodes import Expr
 
 
 def rows_of(view: View, ids: list[Any]) -> list[Row]:
@@ -86,10 +90,7 @@ def types_of(view: View) -> dict[str, Any]:
 
 def chunks_of(rows: Sequence[Row], own_types: dict[str, str]) -> Iterator[Chunk]:
     """Chunks of rows of the log, with their numbers in the order of addition."""
-    texts: list[Any] = [row.text for row in rows]
-    for i, text in enumerate(texts):
-        if len(text) > MAX_TEXT:  # a tree that was built in Python
-            texts[i] = parse(text, limit=len(text))
+    texts = [_given(row.text) for row in rows]
     linked = [row.context for row in rows]
     fields = fields_of_rows(rows, own_types, is_new=True)
     contexts = linked if any(each is not None for each in linked) else None
@@ -109,14 +110,16 @@ def fields_of_rows(rows: Sequence[Row], own_types: dict[str, str], is_new: bool)
     )
 
 
-def add_rows(store: Target, rows: Sequence[Row], own_types: dict[str, str]) -> None:
-    """Add what the log has; a row that is refused is an error."""
-    if rows:
-        for each in store.add_chunks(chunks_of(rows, own_types)).errors:
-            raise StorageError(
-                f"the log has a subscription {each.id!r} that is refused: {each.error}\n"
-                "give Matcher.open a schema= that it fits; the folder is as it was"
-            )
+def add_rows(store: Target, rows: Sequence[Row], own_types: dict[str, str]) -> list[RefusedRow]:
+    """Add what the log has; returns what is refused."""
+    if not rows:
+        return []
+    report = store.add_chunks(chunks_of(rows, own_types))
+    found = [RefusedRow(rows[each.row], each.error) for each in report.errors]
+    if found and isinstance(store, Store):  # numbers that the log has are not given out again
+        facts = store.subscriptions
+        facts.n_added = max(facts.n_added, *[each.row.position + 1 for each in found])
+    return found
 
 
 def set_values(store: Target, contexts: list[tuple[Any, str | None]]) -> None:
@@ -133,8 +136,14 @@ def _all_values(id_: Any, values: dict[str, Any], contexts: ContextStore) -> Any
     return [id_], apply
 
 
-def replay(store: Target, tail: Tail, own_types: dict[str, str]) -> None:
-    """Carry out what the log has beyond a matcher."""
+def replay(
+    store: Target, tail: Tail, own_types: dict[str, str], known: Collection[Any]
+) -> list[RefusedRow]:
+    """Carry out what the log has beyond a matcher; returns what is refused.
+
+    known  ids of subscriptions that were refused before.  What is held of one of them is older
+           than what is refused, and forgotten; a replacement by another is an error if refused
+    """
     gone = [id_ for id_ in tail.gone if store.has(id_)]
     if gone:
         store.remove_ids(gone)
@@ -143,7 +152,22 @@ def replay(store: Target, tail: Tail, own_types: dict[str, str]) -> None:
         if not store.has(row.id):
             added.append(row)
             continue
-        expr = parse(row.text, limit=len(row.text)) if len(row.text) > MAX_TEXT else row.text
-        store.replace(row.id, expr, row.context, fields_of_rows([row], own_types, is_new=False))
-    add_rows(store, added, own_types)
+        fields = fields_of_rows([row], own_types, is_new=False)
+        try:
+            store.replace(row.id, _given(row.text), row.context, fields)
+        except MatchwoodError:
+            if row.id not in known:
+                raise
+            store.remove_ids([row.id])
+            added.append(row)
+    refused = add_rows(store, added, own_types)
     set_values(store, tail.contexts)
+    return refused
+
+
+def _given(text: str) -> str | Expr:
+    """What is read of a row: its text, or the tree of one that was built in Python."""
+    if len(text) > MAX_TEXT:
+        with suppress(MatchwoodError):  # else it is refused, as a text that is too long
+            return parse(text, limit=len(text))
+    return text

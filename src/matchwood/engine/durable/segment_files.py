@@ -28,6 +28,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from matchwood.encode.leaves import LeafBatch
+from matchwood.encode.relations import check_relations
 from matchwood.engine.segments.view import Part
 from matchwood.engine.snapshots.manifest import checksum, expect, replace_json, sync
 from matchwood.engine.snapshots.parts import collect
@@ -39,7 +41,7 @@ from matchwood.engine.snapshots.snapshot import (
     write_array,
 )
 from matchwood.engine.stores.store import Store
-from matchwood.errors import FormatError, StorageError
+from matchwood.errors import FormatError, SchemaError, StorageError
 
 NAME = "checkpoint.json"
 ASIDE = "checkpoint.json.new"
@@ -272,9 +274,21 @@ def _opened(home: Path, name: str, verify: bool) -> Store:
     is_order = order.dtype == np.int64 and order.shape == (n,)
     if not is_order or (n and (order[0] < 0 or (np.diff(order) <= 0).any())):
         raise FormatError(f"expected ascending numbers of {n} subscriptions in segment {name}")
+    _check_comparisons(store, name)
     store.subscriptions.take_order(order)
     store.file = name
     return store
+
+
+def _check_comparisons(store: Store, name: str) -> None:
+    """FormatError if a comparison with a context is one that is refused.
+
+    An earlier version took it, and wrote keys for it that are not those of events.
+    """
+    try:
+        check_relations(LeafBatch(), store.attributes, {}, ())
+    except SchemaError as error:
+        raise FormatError(f"segment {name} has a comparison that is refused: {error}") from error
 
 
 def _part(base: Path, store: Store, marks: dict[str, Any], verify: bool) -> Part:

@@ -20,6 +20,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -27,6 +28,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from matchwood.encode.events import MAX_NESTING
+from matchwood.encode.plain_values import plain
 from matchwood.errors import FormatError, MatchwoodError, SubscriptionError
 
 if TYPE_CHECKING:
@@ -129,6 +131,13 @@ def agreed_types(types: dict[str, str], more: dict[str, str] | None) -> dict[str
     return {name: kind for name, kind in both.items() if name not in differ}
 
 
+def with_given(old: FieldColumns, given: FieldColumns) -> FieldColumns:
+    """The fields of a subscription after a replacement, which keeps what is not given."""
+    named = {name: value for name, value in given._asdict().items() if value is not None}
+    both = old._replace(**named)
+    return both if given.attributes is None else both._replace(types=given.types)
+
+
 def fields_of(
     priority: Any = KEEP, attributes: Any = KEEP, expires: Any = KEEP, payload: Any = KEEP
 ) -> FieldColumns:
@@ -139,6 +148,13 @@ def fields_of(
         None if attributes is KEEP else [attributes_text(attributes)],
         None if payload is KEEP else [payload_text(payload)],
     )
+
+
+def fields_of_new(priority: Any, attributes: Any, expires: Any, payload: Any) -> FieldColumns:
+    """The same of a new subscription, where a default need not be given."""
+    if type(priority) is int and priority == 0 and attributes is expires is payload is None:
+        return NO_FIELDS
+    return fields_of(priority, attributes, expires, payload)
 
 
 def read_columns(columns: Mapping[str, Any], refused: dict[int, Exception]) -> FieldColumns:
@@ -225,16 +241,22 @@ def read_count(value: Any, what: str, otherwise: str) -> int:
         raise MatchwoodError(
             f"expected {what} to be a whole number from 1, found {value!r}: {otherwise}"
         )
-    return value
+    return min(value, 2**63 - 1)
 
 
 def read_expires(value: Any) -> int:
-    """A time in microseconds since 1970; NEVER for None."""
+    """A time in microseconds since 1970; NEVER for None and what else is absent in events."""
+    value = plain(value)
     return NEVER if value is None else read_moment(value, "expires")
 
 
 def read_moment(value: Any, what: str) -> int:
     """A datetime, a date or seconds since 1970 as microseconds."""
+    given, value = value, plain(value)
+    if isinstance(value, np.datetime64):
+        value = str(value)[:26]
+        with suppress(ValueError):  # beyond the calendar
+            value = datetime.fromisoformat(value)
     if isinstance(value, datetime):
         now_micros = value if value.tzinfo is not None else value.replace(tzinfo=UTC)
         delta = now_micros - _EPOCH
@@ -248,7 +270,7 @@ def read_moment(value: Any, what: str) -> int:
         return int(value * 1_000_000) if isinstance(value, int) else round(value * 1e6)
     raise SubscriptionError(
         f"expected {what} to be a datetime, a date or seconds since 1970, "
-        f"found {type(value).__name__} {str(value)[:60]!r}"
+        f"found {type(given).__name__} {str(given)[:60]!r}"
     )
 
 
@@ -268,8 +290,8 @@ def attributes_text(value: Any) -> str | None:
         return None
     if isinstance(value, str):
         try:
-            value = json.loads(value)
-        except (ValueError, RecursionError) as error:
+            value = json.loads(value, object_hook=_untagged)
+        except (ValueError, TypeError, ArithmeticError, RecursionError) as error:
             raise SubscriptionError(
                 f"attributes: expected a JSON object, found no JSON: {error}"
             ) from None
@@ -285,8 +307,8 @@ def attributes_text(value: Any) -> str | None:
             "attributes: expected a mapping from names to values, "
             f"found {type(value).__name__} {str(value)[:60]!r}"
         )
+    _check_names(value, MAX_OWN)
     try:
-        _check_names(value, MAX_OWN)
         return json.dumps(dict(value) if isinstance(value, Mapping) else value, default=_tagged)
     except (TypeError, ValueError, RecursionError) as error:
         raise SubscriptionError(f"attributes: expected values of events, found {error}") from None
@@ -301,6 +323,8 @@ def _check_names(value: Any, deeper: int) -> None:
                     "attributes: expected names to be str, "
                     f"found {type(name).__name__} {str(name)[:60]!r}"
                 )
+            if name in _TAGS:
+                raise SubscriptionError(f"attributes: expected no name {name!r}: rename it")
             if isinstance(each, Mapping) and deeper == 0:
                 raise SubscriptionError(
                     f"attributes: expected mappings nested at most {MAX_OWN} deep, found more: "
@@ -313,6 +337,9 @@ def _check_names(value: Any, deeper: int) -> None:
 
 
 def _tagged(value: Any) -> Any:
+    value = plain(value)
+    if value is None or isinstance(value, (str, int, float)):
+        return value
     if isinstance(value, datetime):
         return {"\0time": value.isoformat()}
     if isinstance(value, date):

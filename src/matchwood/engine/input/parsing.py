@@ -29,6 +29,7 @@ from matchwood.encode.texts.bulk import write_texts
 from matchwood.encode.texts.quick import write_text
 from matchwood.engine.input.fields import read_count
 from matchwood.errors import MatchwoodError
+from matchwood.kernel.cores import usable_cores
 from matchwood.lang.nodes import Boolean
 from matchwood.lang.parser import parse
 
@@ -79,7 +80,7 @@ def parse_chunks(
         chunks = iter(chunks)
         first = next(chunks, [])
         is_usual = write_texts(LeafBatch(), first[:SAMPLE]).mean() > 0.5
-        wanted = 1 if is_usual else _cores()
+        wanted = 1 if is_usual else usable_cores()
         chunks = chain([first], chunks)
     if wanted < 2 or not sys.executable:
         yield from map(parse_texts, chunks)
@@ -104,10 +105,6 @@ def parse_chunks(
     finally:
         for worker in workers:
             worker.stop()
-
-
-def _cores() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 class _Worker:

@@ -14,7 +14,7 @@ from matchwood.encode.arrow.values import is_text, python_values
 from matchwood.encode.leaves import ABSENT, OPERATORS
 from matchwood.encode.merge_kernels import BETWEEN, IN, NEGATED, PRESENT
 from matchwood.engine.input.predicate_texts import LIKE
-from matchwood.kernel.arrays import slices
+from matchwood.kernel.arrays import offsets_of, slices
 from matchwood.lang.literals import INT_MAX, INT_MIN
 
 OPERATOR_OF = {
@@ -48,7 +48,7 @@ def subscription_rows(column: pa.ChunkedArray) -> tuple[list[Any], np.ndarray, n
     counts = np.bincount(expression, minlength=len(encoded.dictionary))
     is_sorted = bool((expression[1:] >= expression[:-1]).all())
     order = None if is_sorted else np.argsort(expression, kind="stable")
-    return python_values(encoded.dictionary), np.concatenate([[0], np.cumsum(counts)]), order
+    return python_values(encoded.dictionary), offsets_of(counts), order
 
 
 def _distinct(column: pa.ChunkedArray) -> pa.DictionaryArray:

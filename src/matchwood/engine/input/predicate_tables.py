@@ -45,7 +45,7 @@ from matchwood.engine.input.predicate_columns import (
 )
 from matchwood.engine.input.predicate_texts import LIKE, TableTexts
 from matchwood.errors import MatchwoodError, SubscriptionError
-from matchwood.kernel.arrays import slices
+from matchwood.kernel.arrays import offsets_of, slices
 from matchwood.lang.builder import attr
 from matchwood.lang.nodes import Between, Comparison, In, IsNull, Like, Predicate
 from matchwood.lang.python_values import as_value
@@ -93,7 +93,7 @@ class _Columns:
         self.fields = field_columns(table)
         if self.order is not None:
             self._sort(self.order)
-        self.value_start = np.concatenate([[0], np.cumsum(self.n_values)])
+        self.value_start = offsets_of(self.n_values)
 
     def _sort(self, order: np.ndarray) -> None:
         starts = np.cumsum(self.n_values) - self.n_values

@@ -25,6 +25,7 @@ from matchwood.encode.dicts.plan import make_plans
 from matchwood.engine.segments import tiers
 from matchwood.engine.segments.merge import STEP, merged
 from matchwood.engine.segments.view import Part, View
+from matchwood.kernel.marks import marked
 
 if TYPE_CHECKING:
     from matchwood.engine.holding import Holding
@@ -161,7 +162,7 @@ def _new(part: Part, current: Part) -> np.ndarray:
     if current.n_gone == part.n_gone:
         return np.empty(0, np.int32)
     marks = current.gone & ~part.gone if part.n_gone else current.gone
-    return np.flatnonzero(np.unpackbits(marks, bitorder="little")).astype(np.int32)
+    return marked(marks)
 
 
 def _slots_in(fresh: Part, part: Part, slots: np.ndarray) -> list[int]:

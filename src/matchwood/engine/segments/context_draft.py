@@ -111,18 +111,19 @@ class ContextDraft(Draft):
         return {} if self._live is None else self._live.store.changed_contexts or {}
 
     def add(
-        self, id_: Any, expr: Given, context: Any = None, fields: FieldColumns = NO_FIELDS
-    ) -> None:
+        self, id_: Any, expr: Given, context: Any = None, fields: FieldColumns = NO_FIELDS,
+        order: np.ndarray | None = None,
+    ) -> None:  # fmt: skip
         self._is_of_values = False
         if context is None:
-            super().add(id_, expr, None, fields)
+            super().add(id_, expr, None, fields, order)
             return
         id_ = check_id(id_)
         if self.has(id_):
             raise used_id(id_)
-        order = np.array([self._n_added])
-        self.opened().add(id_, expr, context, self._timed(fields, 1), order)
-        self._n_added += 1
+        at = np.array([self._n_added]) if order is None else order
+        self.opened().add(id_, expr, context, self._timed(fields, 1), at)
+        self._number(at)
 
     def replace(
         self, id_: Id, expr: Given, context: Any = None, fields: FieldColumns = NO_FIELDS
@@ -267,10 +268,11 @@ class ContextDraft(Draft):
 
 def context_store(target: Target) -> Store:
     """The store of a change that follows contexts, to change it."""
-    if isinstance(target, Store):
-        return target
-    assert isinstance(target, ContextDraft)
-    return target.opened()
+    inner = getattr(target, "inner", target)  # where subscriptions are set aside (`repair`)
+    if isinstance(inner, Store):
+        return inner
+    assert isinstance(inner, ContextDraft)
+    return inner.opened()
 
 
 class _Linked:

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from matchwood.engine.changes import Progress, add_chunks, refuse_known
-from matchwood.engine.input.fields import NO_FIELDS, FieldColumns
+from matchwood.engine.input.fields import NO_FIELDS, FieldColumns, with_given
 from matchwood.engine.input.given import Given, Parsed, parsed
 from matchwood.engine.input.loading import BatchReport, Chunk
 from matchwood.engine.segments import tiers
@@ -51,15 +51,15 @@ class Draft(HeadDraft):
     # -- changing ----------------------------------------------------------------------------
 
     def add(
-        self, id_: Any, expr: Given, context: Any = None, fields: FieldColumns = NO_FIELDS
-    ) -> None:
-        """One new subscription."""
+        self, id_: Any, expr: Given, context: Any = None, fields: FieldColumns = NO_FIELDS,
+        order: np.ndarray | None = None,
+    ) -> None:  # fmt: skip
+        """One new subscription; `order` as that of `Store.add`."""
         id_ = check_id(id_)
         if self.has(id_):
             raise used_id(id_)
         read = self._checked(expr)
-        self._put(id_, Addition(read, self._timed(fields, 1), self._n_added))
-        self._n_added += 1
+        self._put(id_, Addition(read, self._timed(fields, 1), self._number(order)))
 
     def replace(
         self, id_: Id, expr: Given, context: Any = None, fields: FieldColumns = NO_FIELDS
@@ -74,6 +74,10 @@ class Draft(HeadDraft):
         """Forget subscriptions by id, each once; all of them are there."""
         for id_ in ids:
             self._take_out(id_)
+        self.note_removed(ids)
+
+    def note_removed(self, ids: Sequence[Id]) -> None:
+        """Remember that ids are gone, for a log."""
         if self.changed is not None:
             self.changed.update(dict.fromkeys(ids, True))
             if self.known is not None:
@@ -206,11 +210,7 @@ class Draft(HeadDraft):
                 found = part.store.subscriptions
             at = np.array([position[1]], np.int32)
             old, order = found.columns.fields(at), int(found.order[at[0]])
-        given = {name: value for name, value in fields._asdict().items() if value is not None}
-        both = old._replace(**given)
-        if fields.attributes is not None:
-            both = both._replace(types=fields.types)
-        return both, order
+        return with_given(old, fields), order
 
     def _take_out(self, id_: Id) -> None:
         """Take an id out of where it is."""
@@ -232,9 +232,19 @@ class Draft(HeadDraft):
             if self.known is not None:
                 self.known[id_] = addition
 
+    def _number(self, given: np.ndarray | None) -> int:
+        """The number of one addition in the order of addition: a given one, or the next."""
+        number = self._n_added if given is None else int(given[0])
+        self._n_added = max(self._n_added, number + 1)
+        return number
+
     def _timed(self, fields: FieldColumns, n: int) -> FieldColumns:
         """Fields with the time of addition, so that both stores of the head have the same."""
-        return fields if fields.added is not None else fields._replace(added=np.full(n, self._now))
+        if fields.added is not None:
+            return fields
+        if fields is NO_FIELDS and n == 1:
+            return self._plain
+        return fields._replace(added=np.full(n, self._now))
 
     def _numbered(self, chunk: Chunk) -> Chunk:
         """A chunk with numbers in the order of addition, without ids that are in use elsewhere."""

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from matchwood.engine.input.fields import NO_FIELDS
 from matchwood.engine.input.given import Given
 from matchwood.engine.segments import tiers
 from matchwood.engine.segments.head import Step, writable
@@ -21,6 +22,8 @@ from matchwood.engine.segments.view import Part, View
 from matchwood.engine.stores.recovery import blank
 from matchwood.engine.stores.store import Store
 from matchwood.engine.stores.subscriptions import Id
+from matchwood.kernel.arrays import positions
+from matchwood.kernel.marks import marked
 
 if TYPE_CHECKING:
     from matchwood.engine.access import Access
@@ -48,6 +51,8 @@ class HeadDraft:
         self._gone: dict[int, set[int]] = {}
         self._n_added = view.n_added
         self._now = time.time_ns() // 1000
+        self._plain = NO_FIELDS._replace(added=np.array([self._now]))
+        """The fields of one addition that gives none."""
         self.changed: dict[Id, bool] | None = None
         """Ids that changed, and whether they were removed on the way, where a log asks for them."""
         self.known: dict[Id, Addition | None] | None = {}
@@ -138,8 +143,7 @@ class HeadDraft:
         if self._head is None:
             shown, gone = self._left_of(HEAD), []
             if shown.n_gone:
-                marks = np.unpackbits(shown.gone, bitorder="little")
-                gone = shown.store.subscriptions.ids_of(np.flatnonzero(marks)).tolist()
+                gone = shown.store.subscriptions.ids_of(positions(marked(shown.gone))).tolist()
             is_used_up, store = shown.n_gone and not len(shown), None
             if not is_used_up:
                 more = None if more is None or more.has_any(gone) else more

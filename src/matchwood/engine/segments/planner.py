@@ -31,7 +31,6 @@ from matchwood.engine.segments.reach import reach_of
 from matchwood.index.core.protocol import Index
 from matchwood.index.core.registry import find_index
 from matchwood.index.terms.conjunctions import ONE_IN, are_few, is_several
-from matchwood.kernel.arrays import slices
 from matchwood.kernel.interval_kernels import MAX_KEY, MIN_KEY
 
 SCAN, BLOCKS, PST_BLOOM, VCR = "scan", "blocks", "pst_bloom", "vcr"
@@ -166,9 +165,9 @@ def _two_ranges(table: ExpressionTable, slots: np.ndarray) -> tuple[np.ndarray, 
         return none, ""
     from matchwood.index.vcr.plan import NONE, choose_attributes, make_plan
 
-    x, p = table.layout, table.predicates.layout
+    p = table.predicates.layout
     two = slots[is_two]
-    preds = x.code[slices(x.start[two], x.size[two])].reshape(-1, 2)
+    preds = table.codes_of(two).reshape(-1, 2)
     is_range = (p.n_intervals[preds] == 1) & (p.lo[preds] != MIN_KEY) & (p.hi[preds] != MAX_KEY)
     is_range &= p.lo[preds] < p.hi[preds]
     pair = choose_attributes(table, two[is_range.all(axis=1)]) if is_range.any() else (NONE, NONE)

@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from matchwood.kernel.marks import NO_MARKS
+
 if TYPE_CHECKING:
     from matchwood.encode.events import EventBatch
     from matchwood.engine.answers.choices import Choice
@@ -25,8 +27,6 @@ if TYPE_CHECKING:
 MOST_BEST = 16
 """Wanted matches up to which a search for the best is worth its bookkeeping: for 100 of 10,000 it
 would leave out hardly any block of a million (`bench run --suite speed --case begen` has 10)."""
-
-_NO_MARKS = np.empty(0, np.uint8)
 
 
 class Ranking:
@@ -76,6 +76,6 @@ def best_hits(
             found.append(index.search(events, scratch))
             continue
         best = ranking.best_of(number, index)
-        marks = _NO_MARKS if gone is None else np.require(gone, np.uint8, ("C", "W"))
+        marks = NO_MARKS if gone is None else np.require(gone, np.uint8, ("C", "W"))
         found.append(search(events, scratch, (ranking.rank, best, marks), most))
     return found

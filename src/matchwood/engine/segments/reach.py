@@ -13,7 +13,6 @@ import numpy as np
 
 from matchwood.encode.expressions import ExpressionTable
 from matchwood.encode.predicate_kernels import PredicateLayout
-from matchwood.kernel.arrays import slices
 from matchwood.kernel.interval_kernels import MAX_KEY, MIN_KEY
 
 EVENT_SIZE, SAMPLE = 16, 20_000
@@ -37,7 +36,7 @@ def reach_of(table: ExpressionTable, slots: np.ndarray) -> Reach:
     step = -(-len(slots) // SAMPLE)
     sample = slots[_chosen(len(slots), step)]
     size = x.size[sample].astype(np.int64)
-    preds = x.code[slices(x.start[sample], x.size[sample])]
+    preds = table.codes_of(sample)
     attr, is_equality = p.attr[preds].astype(np.int64), p.lo[preds] == p.hi[preds]
     share = _shares(p, preds, attr, table.n_attributes)
     named = EVENT_SIZE * np.bincount(attr) / len(attr)

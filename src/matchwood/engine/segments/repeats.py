@@ -10,7 +10,7 @@ import numpy as np
 
 from matchwood.encode.event_batch import EventBatch
 from matchwood.engine.segments.repeat_kernels import find_equal_events, repeat_hits
-from matchwood.kernel.arrays import doubled, slices
+from matchwood.kernel.arrays import doubled, offsets_of, slices
 
 _LEAST = 8
 """Events of a batch from which looking for equal ones is worth the call."""
@@ -33,7 +33,7 @@ class Repeats(NamedTuple):
         """Offsets and slots of all events, from those of the distinct ones; none for errors."""
         sizes = np.diff(offsets)[self.number]
         sizes[list(errors)] = 0
-        all_offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)])
+        all_offsets = offsets_of(sizes)
         all_slots = np.empty(int(all_offsets[-1]), np.int32)
         repeat_hits(offsets, slots, self.number, all_offsets, all_slots)
         return all_offsets, all_slots
@@ -52,7 +52,7 @@ def repeats_of(events: EventBatch) -> Repeats | None:
     sizes = np.diff(events.start)[kept]
     at = slices(events.start[kept], sizes)
     keys = events.lo[at]
-    start = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)])
+    start = offsets_of(sizes)
     return Repeats(EventBatch(start, events.attr[at], keys, keys), number)
 
 

@@ -25,13 +25,14 @@ from matchwood.index.core.query_kernels import ALL_MATCHES, QUERY, Query
 from matchwood.index.core.scratch import Scratch
 from matchwood.kernel import chains
 from matchwood.kernel.bound import Binding
+from matchwood.kernel.marks import NO_MARKS
 from matchwood.kernel.verify_kernels import COUNTERS, Output
 
 if TYPE_CHECKING:
     from matchwood.engine.access import Reader
     from matchwood.engine.stores.store import Store
 
-_NO_ORDER, _NO_MARKS = np.empty(0, np.int64), np.empty(0, np.uint8)
+_NO_ORDER = np.empty(0, np.int64)
 
 
 class SinglePart:
@@ -47,7 +48,7 @@ class SinglePart:
         self.attributes, self.plan = store.attributes, plan
         columns = store.subscriptions.columns
         self._columns = columns if len(columns.expires) else None
-        self.gone = _NO_MARKS
+        self.gone = NO_MARKS
         self._n_gone, self._work = 0, reader.work
         self._dicts: DictOneByOne | None = None
         self._documents: JsonOneByOne | None = None
@@ -124,7 +125,7 @@ class SinglePart:
         self.gone, self._n_gone, self._n_enough = gone, n_gone, -1
         if not self.is_usable:
             return
-        marks = gone if n_gone else _NO_MARKS
+        marks = gone if n_gone else NO_MARKS
         self._end = self._end._replace(gone=marks)
         # after every change of a segment, so only these two words are written
         self._ending[-2:] = marks.__array_interface__["data"][0], len(marks)

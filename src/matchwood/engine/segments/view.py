@@ -36,11 +36,12 @@ from matchwood.engine.answers.choices import ALL, Choice
 from matchwood.engine.input.fields import agreed_types
 from matchwood.engine.matches import Found, Matches, ids_to_arrow
 from matchwood.engine.segments.pieces import Piece, joined
-from matchwood.engine.stores.finding import are_marked, find
+from matchwood.engine.stores.finding import find
 from matchwood.engine.stores.ids import check_id, missing
 from matchwood.engine.stores.store import Store
 from matchwood.errors import MatchwoodError
 from matchwood.kernel.arrays import positions
+from matchwood.kernel.marks import NO_MARKS, are_marked, bits_of
 from matchwood.lang.cells import CELL
 
 if TYPE_CHECKING:
@@ -52,7 +53,6 @@ if TYPE_CHECKING:
     from matchwood.engine.segments.head import Spare
     from matchwood.engine.segments.recent import Recent
 
-_NO_MARKS = np.empty(0, np.uint8)
 
 _FEW = 1_024
 """Slots that are marked one by one."""
@@ -66,7 +66,7 @@ class Part:
     def __init__(
         self,
         store: Store | None,
-        gone: np.ndarray = _NO_MARKS,
+        gone: np.ndarray = NO_MARKS,
         n_gone: int = 0,
         n_strings: int = 0,
         singles: dict[int, Any] | None = None,
@@ -127,7 +127,7 @@ class Part:
                 marks[slot >> 3] |= 1 << (slot & 7)
         else:
             at = positions(slots)
-            np.bitwise_or.at(gone, at >> 3, np.left_shift(1, at & 7).astype(np.uint8))
+            np.bitwise_or.at(gone, at >> 3, bits_of(at))
         n_gone, n_strings = self.n_gone + len(slots), self.n_strings
         if subscriptions.n_strings:
             n_strings += sum(map(str.__instancecheck__, subscriptions.ids_of(slots)))

@@ -16,6 +16,7 @@ import numpy as np
 from matchwood.engine.snapshots.manifest import SHAPE, expect
 from matchwood.engine.snapshots.parts import collect, rebuild
 from matchwood.errors import FormatError
+from matchwood.kernel.arrays import prefixed, without_prefix
 
 if TYPE_CHECKING:
     from matchwood.engine.snapshots.part_checks import Arrays
@@ -33,7 +34,7 @@ def collect_pair(store: Store, linked: Store | None) -> tuple[dict[str, Any], Ar
         return collect(linked)
     settings, arrays = collect(store)
     others, more = collect(linked)
-    arrays |= {_PREFIX + name: array for name, array in more.items()}
+    arrays |= prefixed(more, _PREFIX)
     arrays |= {ORDER: _order(store), _PREFIX + ORDER: _order(linked)}
     return {**settings, LINKED: others}, arrays
 
@@ -48,7 +49,7 @@ def rebuild_pair(
     expect(others, SHAPE["settings"], "manifest.settings.linked")
     if "context" not in others or "context" in settings:
         raise FormatError("expected contexts in the second of two stores, found others")
-    more = {name.removeprefix(_PREFIX): a for name, a in arrays.items() if name.startswith(_PREFIX)}
+    more = without_prefix(arrays, _PREFIX)
     mine = {name: array for name, array in arrays.items() if not name.startswith(_PREFIX)}
     orders = mine.pop(ORDER), more.pop(ORDER)
     stores = rebuild(settings, mine, verify, is_current), rebuild(others, more, verify, is_current)

@@ -47,6 +47,7 @@ from matchwood.engine.stores.subscriptions import Subscriptions
 from matchwood.engine.stores.texts import TextArena
 from matchwood.errors import FormatError
 from matchwood.index.core.protocol import is_checked
+from matchwood.kernel.arrays import without_prefix
 
 
 def collect(store: Store) -> tuple[dict[str, Any], Arrays]:
@@ -99,9 +100,9 @@ def rebuild(settings: dict[str, Any], arrays: Arrays, verify: bool, is_current: 
         from matchwood.context.store import ContextStore
 
         contexts = ContextStore(attributes, table)
-        contexts.take(settings["context"], _with_prefix(arrays, "context_"))
+        contexts.take(settings["context"], without_prefix(arrays, "context_"))
     layouts = [
-        (name, _with_prefix(arrays, f"index{i}_") if is_current else None)
+        (name, without_prefix(arrays, f"index{i}_") if is_current else None)
         for i, name in enumerate(settings["indexes"])
     ]
     if "planned" in arrays:
@@ -110,17 +111,9 @@ def rebuild(settings: dict[str, Any], arrays: Arrays, verify: bool, is_current: 
         routing = Routing.restore(
             table, settings["index"], settings["config"], layouts, contexts, verify
         )
-    subscriptions = Subscriptions.restore(_with_prefix(arrays, "subscription_"))
+    subscriptions = Subscriptions.restore(without_prefix(arrays, "subscription_"))
     subscriptions.columns.types = settings.get("own_types", {})
     return Store(attributes, table, subscriptions, routing)
-
-
-def _with_prefix(arrays: Arrays, prefix: str) -> Arrays:
-    return {
-        name.removeprefix(prefix): array
-        for name, array in arrays.items()
-        if name.startswith(prefix)
-    }
 
 
 def _expression_arrays(table: ExpressionTable, n: int) -> Arrays:
@@ -131,7 +124,7 @@ def _expression_arrays(table: ExpressionTable, n: int) -> Arrays:
 
 
 def _table(arrays: Arrays) -> ExpressionTable:
-    predicates = PredicateTable.restore(_with_prefix(arrays, "predicate_"))
+    predicates = PredicateTable.restore(without_prefix(arrays, "predicate_"))
     kind, start, size, code = (
         arrays[f"expression_{name}"] for name in ("kind", "start", "size", "code")
     )

@@ -41,9 +41,9 @@ from matchwood.engine.segments.planned import Planned
 from matchwood.engine.segments.view import Part
 from matchwood.engine.snapshots.manifest import sync
 from matchwood.engine.snapshots.snapshot import read_manifest
-from matchwood.engine.stores.finding import are_marked
 from matchwood.engine.stores.store import Store
 from matchwood.errors import FormatError, StorageError
+from matchwood.kernel.marks import are_marked
 
 if TYPE_CHECKING:
     from matchwood.engine.matcher import Matcher

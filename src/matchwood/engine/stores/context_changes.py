@@ -7,6 +7,8 @@
 A call of an index costs more than a few events do, and so does an update that it has to follow.  So
 changes that say what they do to which contexts are made some at a time: the events between them are
 searched at once, and what is linked to these contexts apart (`matchwood.context.versions`).
+
+Events are integers by then.  A change that would have given them others is refused (`Compared`).
 """
 
 from __future__ import annotations
@@ -18,10 +20,13 @@ import numpy as np
 
 from matchwood.context.event_ranges import joined
 from matchwood.context.versions import MOST_COPIES, Versions
+from matchwood.encode.attributes import Attributes
 from matchwood.encode.event_batch import EventBatch, part_of
+from matchwood.errors import EventError
 from matchwood.index.core.protocol import Hits
 from matchwood.index.core.scratch import Scratch
 from matchwood.kernel.verify_kernels import COUNTERS
+from matchwood.lang.names import is_context
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -37,6 +42,43 @@ class ContextChange(NamedTuple):
     updates: Sequence[tuple[Any, Mapping[str, Any]]] | None = None
     """What it does, after the change before it; then it can be made without that one, and does
     what both do.  None: not known."""
+
+
+class Compared:
+    """What events are compared with in contexts, as it was when they were encoded.
+
+    A value that no subscription could be compared with then, because it had no type, or
+    because it is a string that no context had, is one that no integer of an event stands for.
+    """
+
+    def __init__(self, attributes: Attributes) -> None:
+        self._attributes = attributes
+        self._links = attributes.links()
+        self._untyped = [each for pair in self._links for each in pair if not self._type_of(each)]
+        self._n_strings = attributes.context_strings.n_constants
+
+    def check(self) -> None:
+        """EventError if a change has taught a type, or a string, that events are compared with."""
+        for name in self._untyped:
+            if is_context(name) and self._type_of(name):
+                raise EventError(
+                    f"expected changes between encoded events of values whose types are known, "
+                    f"found the first value of {name!r}, which a subscription compares: set a "
+                    "value before events are encoded, or declare its type with Schema"
+                )
+        if self._attributes.context_strings.n_constants == self._n_strings:
+            return
+        for name, reference in self._links:
+            if not is_context(name) and self._type_of(reference) == "string":
+                raise EventError(
+                    "expected changes between encoded events to bring no new string, found one, "
+                    f"and a subscription compares {name!r} with {reference!r}: set it once before "
+                    "events are encoded"
+                )
+
+    def _type_of(self, name: str) -> str | None:
+        known = self._attributes.by_name.get(name)
+        return None if known is None else known.type
 
 
 Window = tuple[int, int, list[ContextChange]]

@@ -13,8 +13,9 @@ from matchwood.engine.matches import Found, kept
 from matchwood.engine.segments.ranking import best_hits, is_ranked
 from matchwood.engine.segments.repeats import Repeats, repeats_of
 from matchwood.engine.stores.arranging import arranged
-from matchwood.engine.stores.context_changes import ContextChange
+from matchwood.engine.stores.context_changes import Compared, ContextChange
 from matchwood.index.core.protocol import Hits
+from matchwood.kernel.marks import are_marked
 from matchwood.kernel.verify_kernels import COUNTERS
 
 if TYPE_CHECKING:
@@ -37,7 +38,8 @@ def find(
     gone  marks of slots that are left out, see `view.Part`
 
     With contexts it needs the store for itself: these may change between events, and their
-    index because of them.
+    index because of them.  EventError, and none of them is made, if one would have given other
+    integers to events.
     """
     if store.contexts is None and not changes:
         repeats = repeats_of(events.batch) if store.routing.is_static else None
@@ -50,8 +52,11 @@ def find(
     store.is_whole = store.pending is None
     store.is_between_events = bool(changes)
     store.settle()
+    compared = Compared(store.attributes) if changes else None
     hits = store.routing.search(events.batch, reader.scratch, changes)
     store.is_between_events = False
+    if compared is not None:
+        compared.check()
     found = _arranged(store, events, reader, hits, choice, gone)
     store.absorb([reader])
     return found
@@ -87,8 +92,3 @@ def _arranged(
     if len(columns.expires):
         result = living(columns, result, choice.now)
     return result if choice is ALL else chosen(columns, result, choice)
-
-
-def are_marked(marks: np.ndarray, slots: np.ndarray) -> np.ndarray:
-    """Which slots have a bit in a bitmap of uint8."""
-    return (marks[slots >> 3] >> (slots & 7).astype(np.uint8) & 1).astype(bool)

@@ -4,13 +4,13 @@ Idea.    Matching with exchanged roles: distinct filters are the subscriptions o
          and the own attributes of what was found are its events.  A match counts only where the
          filter is TRUE; an attribute that a subscription does not have is absent.
 Types.   Fields of an Arrow struct have a type, and so do the values of a map unless they are texts;
-         a filter that asks for another is a bad filter.  Texts in maps, and texts in JSON that
-         stand for moments, are read as what the filter compares them with; where they cannot be,
-         the subscription does not match.
+         a filter that asks for another is a bad filter.  All others are open, as attributes of
+         events are: each predicate looks at values of its own kind, and texts in maps are read as
+         the kind that the predicate asks for (`Cell`).
 Names.   `subscriber.age` is another name of the own attribute `age`, unless a subscription has an
          own attribute `subscriber`.
-Sharing. Filters share a matcher only if they give every attribute the same type, and a row that one
-         of them cannot read is evaluated by each of them alone: so no filter changes another.
+Sharing. All filters have the same declared types, so they share matchers; a row that one of them
+         cannot read is evaluated by each of them alone: so no filter changes another.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from matchwood.engine.formats.text_files import with_moments
 from matchwood.engine.input.fields import attributes_of
 from matchwood.engine.matches import Found, kept
 from matchwood.errors import MatchwoodError, SchemaError
-from matchwood.lang.cells import read_cell
+from matchwood.lang.cells import Cell, read_cell
 from matchwood.lang.nodes import Boolean
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ OwnTexts = Callable[[np.ndarray], list[str | None]]
 
 
 def types_in(text: str, declared: dict[str, str]) -> dict[str, str]:
-    """The types that a filter gives to attributes; raises what is wrong with it."""
+    """The declared types of the attributes of a filter; raises what is wrong with it."""
     from matchwood.engine.input.given import single
 
     batch = single(text)
@@ -62,14 +62,15 @@ def types_in(text: str, declared: dict[str, str]) -> dict[str, str]:
     }
     types = {name: kind for name, kind in known.items() if kind is not None}
     try:
-        return {**types, **learned_types(batch, Attributes(Schema(types)))}
+        learned_types(batch, Attributes(Schema(types)))
     except SchemaError as error:
         raise error.at(text) from None
+    return types
 
 
 @dataclass
 class FilterSet:
-    """Filters that agree on types, in one matcher."""
+    """Filters in one matcher, and the declared types of their attributes."""
 
     declared: dict[str, str] = field(default_factory=dict)
     types: dict[str, str] = field(default_factory=dict)
@@ -81,9 +82,9 @@ class FilterSet:
         text = str(expr.expression()) if isinstance(expr, Boolean) else expr
         return cls(declared, types_in(text, declared), [text])
 
-    def takes(self, types: dict[str, str]) -> bool:
-        agrees = all(self.types.get(name, kind) == kind for name, kind in types.items())
-        return agrees and len(self.texts) < TOGETHER
+    @property
+    def is_full(self) -> bool:
+        return len(self.texts) >= TOGETHER
 
     def add(self, text: str, types: dict[str, str]) -> int:
         self.types |= types
@@ -135,7 +136,7 @@ def _event(text: str | None, types: dict[str, str]) -> Any:
         named = {f"{SUBSCRIBER}.{name}": value for name, value in present.items()}
         found = {**named, **present}
         return {
-            name: read_cell(types[name], value) if name in types else value
+            name: read_cell(types[name], value) if name in types else Cell(value)
             for name, value in found.items()
         }
     return with_moments({SUBSCRIBER: values, **values}, types)
@@ -158,11 +159,9 @@ class Filters:
                 self._bad[code] = error
                 positions.append((-1, -1))
                 continue
-            number = next((n for n, each in enumerate(self._sets) if each.takes(types)), None)
-            if number is None:
-                number = len(self._sets)
+            if not self._sets or self._sets[-1].is_full:
                 self._sets.append(FilterSet(declared))
-            positions.append((number, self._sets[number].add(text, types)))
+            positions.append((len(self._sets) - 1, self._sets[-1].add(text, types)))
         # code -1, no filter, is the last position
         self._set_of, self._position = np.array([*positions, (-1, -1)], np.int64).T
 

@@ -273,6 +273,9 @@ class Store:
         """Forget subscriptions by id, each once; all of them are there."""
         self.remove(np.array([self.subscriptions.find(id_) for id_ in ids], np.int32))
 
+    def note_removed(self, ids: Sequence[Id]) -> None:
+        self.subscriptions.note(ids, removed=True)
+
     def remove(self, slots: np.ndarray) -> None:
         """Forget subscriptions."""
         self.is_whole = False

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from matchwood.engine.stores.packed_integers import Starts, packed
-from matchwood.kernel.arrays import doubled, grown, positions, slices
+from matchwood.kernel.arrays import doubled, grown, offsets_of, positions, slices
 from matchwood.kernel.journal import Journal
 
 if TYPE_CHECKING:
@@ -86,7 +86,7 @@ class TextArena:
         import pyarrow as pa
 
         sizes = self._size[:n].astype(np.int64)
-        ends = np.concatenate([[0], np.cumsum(sizes)])
+        ends = offsets_of(sizes)
         if (sizes < 0).any() or (self._start[:n] != ends[:-1]).any() or ends[-1] > _MOST_BYTES:
             return None
         offsets = pa.py_buffer(ends.astype(np.int32))

@@ -48,8 +48,8 @@ class ATreeConfig(IndexConfig):
         for name in ("share", "reorganise", "self_adjust", "binary", "rehang"):
             self._expect_flag(name)
         self._expect("binary", self.share or not self.binary, "False without share")
-        self._expect("access", self.access in (SELECTIVITY, RANDOM), "'selectivity' or 'random'")
-        self._expect("matching", self.matching in MATCHING, f"one of {', '.join(MATCHING)}")
+        self._expect_one("access", SELECTIVITY, RANDOM)
+        self._expect_one("matching", *MATCHING)
         self._expect_integer("search_limit", 1, 2**20)
         self._expect_integer("id_bits", 0, 31)
 

@@ -20,8 +20,7 @@ from matchwood.index.a_tree.blocks import (
     words_for_parent,
 )
 from matchwood.index.a_tree.nodes import next_walk
-from matchwood.index.stabbing.segment_kernels import interval
-from matchwood.kernel.interval_kernels import MAX_KEY, MIN_KEY
+from matchwood.index.stabbing.odds_kernels import share_between
 from matchwood.kernel.jit import part
 
 STEPS = 12.0
@@ -39,16 +38,9 @@ def rarity_of(share):
 def leaf_rarity(predicates, pred, hull):
     """From the share that a set covers of the keys between its attribute's outermost constants."""
     attr = predicates.attr[pred]
-    first, last = np.float64(hull[attr, 0]) - 1.0, np.float64(hull[attr, 1]) + 1.0
-    if first > last:
+    if hull[attr, 0] > hull[attr, 1]:
         return np.int64(0)
-    covered = 0.0
-    for i in range(predicates.n_intervals[pred]):
-        lo, hi = interval(predicates, pred, i)
-        a = first if lo == MIN_KEY else max(np.float64(lo), first)
-        b = last if hi == MAX_KEY else min(np.float64(hi), last)
-        covered += max(b - a + 1.0, 0.0)
-    return rarity_of(covered / (last - first + 1.0))
+    return rarity_of(share_between(predicates, pred, hull[attr, 0], hull[attr, 1]))
 
 
 @part

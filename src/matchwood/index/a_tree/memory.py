@@ -31,7 +31,7 @@ from matchwood.index.a_tree.levels import Levels
 from matchwood.index.a_tree.match import Matching
 from matchwood.index.a_tree.nodes import Scratch, Settings, fill_table
 from matchwood.index.a_tree.renumber import copy_nodes, enter_ids, rank_nodes
-from matchwood.kernel.arrays import doubled, grown, slices, writable_array
+from matchwood.kernel.arrays import doubled, grown, writable_array
 from matchwood.kernel.interval_kernels import MAX_KEY, MIN_KEY
 from matchwood.kernel.owner import Owner
 
@@ -92,7 +92,7 @@ class ATreeMemory(Owner):
             fresh[:n] = self.hull
             fresh[n:] = MAX_KEY, MIN_KEY
             self.hull = fresh
-        code = table.layout.code[slices(table.layout.start[slots], table.layout.size[slots])]
+        code = table.codes_of(slots)
         preds = np.unique(code[code >= 0])
         lo, hi, attr = p.lo[preds], p.hi[preds], p.attr[preds]
         low, high = lo != MIN_KEY, hi != MAX_KEY

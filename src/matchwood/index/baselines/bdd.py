@@ -53,8 +53,9 @@ from matchwood.index.core.config import IndexConfig
 from matchwood.index.core.frame import Step
 from matchwood.index.core.protocol import ANY
 from matchwood.index.core.scratch import Scratch
+from matchwood.index.core.use_kernels import uses_of
 from matchwood.index.stabbing.predicates import StabbingTree
-from matchwood.kernel.arrays import bytes_of, doubled, slices
+from matchwood.kernel.arrays import bytes_of, doubled, offsets_of
 
 _MEMO, _MANY = 256, 1024
 _NO_LIMIT = 2**62
@@ -150,9 +151,9 @@ class BDD(PredicateFrame[Compiled]):
 
     def _n_leaves(self, slots: np.ndarray) -> np.ndarray:
         """Predicates of each expression, as often as they occur; there is one at least."""
-        x = self._table.layout
-        is_leaf = x.code[slices(x.start[slots], x.size[slots])] >= 0
-        firsts = np.cumsum(x.size[slots]) - x.size[slots]
+        size = self._table.layout.size[slots]
+        is_leaf = self._table.codes_of(slots) >= 0
+        firsts = offsets_of(size)[:-1]
         found: np.ndarray = np.add.reduceat(is_leaf.astype(np.int64), firsts)
         return found
 
@@ -212,7 +213,7 @@ class BDD(PredicateFrame[Compiled]):
         self._sweep(d)
         self._n_steps += int(joining.work[STEPS])
         self._bound = int(d.count[N_NODES])
-        uses = self._uses(slots)
+        uses = uses_of(self._table, slots)
         return Compiled(
             d._replace(node=d.node[: self._bound].copy(), table=np.empty(0, np.int32)),
             self._stabbing(uses),

@@ -28,6 +28,7 @@ from matchwood.index.baselines.bop_kernels import Counting, encode_bop, match_bo
 from matchwood.index.baselines.expression_postings import ExpressionPostings
 from matchwood.index.core.frame import Step
 from matchwood.index.core.scratch import Scratch
+from matchwood.kernel.arrays import offsets_of
 
 
 class BoP(ExpressionPostings):
@@ -40,7 +41,7 @@ class BoP(ExpressionPostings):
         x = self._table.layout
         sizes = x.size[slots].astype(np.int64)
         n_words = sizes + 1 + ((x.kind[slots] == CONJUNCTION) & (sizes > 1))
-        word_start = np.concatenate([[0], np.cumsum(n_words)])
+        word_start = offsets_of(n_words)
         words = np.empty(int(word_start[-1]), np.int32)
         last_seen = np.zeros(len(self._table.predicates.layout.attr), np.int64)
         stack = np.empty((int(sizes.max(initial=0)) + 1, 2), np.int64)

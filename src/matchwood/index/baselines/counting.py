@@ -31,12 +31,13 @@ import numpy as np
 
 from matchwood.encode.events import EventBatch
 from matchwood.index.baselines.counting_kernels import NEED, count_batch
-from matchwood.index.baselines.list_kernels import Lists, post_slots, starts
+from matchwood.index.baselines.list_kernels import Lists, post_slots
 from matchwood.index.baselines.predicate_frame import PredicateFrame
 from matchwood.index.core.frame import Step
 from matchwood.index.core.scratch import Scratch
+from matchwood.index.core.use_kernels import uses_of
 from matchwood.index.stabbing.predicates import StabbingTree
-from matchwood.kernel.arrays import bytes_of, doubled
+from matchwood.kernel.arrays import bytes_of, doubled, offsets_of
 
 SHORT = 32
 """Up to this width, one more than the predicates of an expression, counters are bytes."""
@@ -66,8 +67,8 @@ class Counting(PredicateFrame[Postings]):
 
     def _build(self, slots: np.ndarray) -> Postings:
         x = self._table.layout
-        uses = self._uses(slots)
-        start = starts(np.trim_zeros(uses, "b"))
+        uses = uses_of(self._table, slots)
+        start = offsets_of(np.trim_zeros(uses, "b"))
         item = np.empty(int(start[-1]), np.int32)
         post_slots(x, slots, np.full(len(uses), -1, np.int32), start[:-1].copy(), item)
         width = doubled(2, int(x.size[slots].max(initial=0)) + 1)

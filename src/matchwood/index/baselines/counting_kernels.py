@@ -12,16 +12,6 @@ LEFT, NEED = range(2)
 """Columns of a counter: base + predicates still to be seen, predicates of the expression."""
 
 
-@kernel
-def count_uses(expressions, slots, uses):
-    """How often expressions use each predicate."""
-    for slot in slots:
-        start = expressions.start[slot]
-        for k in range(start, start + expressions.size[slot]):
-            if expressions.code[k] >= 0:  # not an operator
-                uses[expressions.code[k]] += 1
-
-
 @part
 def _next_base(counter, clock, width, limit):
     """A base above all counters; they are set back only when they come to their limit."""

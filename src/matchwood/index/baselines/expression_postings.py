@@ -17,11 +17,11 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from matchwood.index.baselines.expression_postings_kernels import count_leaves, post_leaves
-from matchwood.index.baselines.list_kernels import Lists, post_slots, starts
+from matchwood.index.baselines.list_kernels import Lists, post_slots
 from matchwood.index.baselines.predicate_frame import PredicateFrame
 from matchwood.index.core.protocol import ANY
 from matchwood.index.stabbing.predicates import StabbingTree
-from matchwood.kernel.arrays import bytes_of
+from matchwood.kernel.arrays import bytes_of, offsets_of
 
 
 class Trees(NamedTuple):
@@ -52,7 +52,7 @@ class ExpressionPostings(PredicateFrame[Trees]):
         words, word_start = self._words(slots, n_leaves)
         by_slot = np.zeros(int(slots.max(initial=-1)) + 1, np.int64)
         by_slot[slots] = word_start[:-1]
-        start = starts(np.trim_zeros(uses, "b"))
+        start = offsets_of(np.trim_zeros(uses, "b"))
         is_far = self.posts_leaves and len(words) > np.iinfo(np.int32).max
         item = np.empty(int(start[-1]), np.int64 if is_far else np.int32)
         if self.posts_leaves:

@@ -58,12 +58,11 @@ from matchwood.index.baselines.gryphon_kernels import (
     fill_leaves,
 )
 from matchwood.index.baselines.gryphon_match_kernels import View, Walk, search_batch
-from matchwood.index.baselines.list_kernels import starts
 from matchwood.index.core.config import IndexConfig
 from matchwood.index.core.frame import Step
 from matchwood.index.core.scratch import Part, Scratch, n_attributes_of
 from matchwood.index.core.static import StaticFrame
-from matchwood.kernel.arrays import bytes_of, doubled, grown, slices
+from matchwood.kernel.arrays import bytes_of, doubled, grown, offsets_of
 from matchwood.kernel.pair_map_kernels import PairMap, new_pair_map, put_pairs
 from matchwood.kernel.posting_kernels import N, PostingLayout
 from matchwood.kernel.postings import closed_up, new_postings, with_attributes, with_words
@@ -75,21 +74,17 @@ class Config(IndexConfig):
 
     leaf_capacity   expressions a leaf holds before it is split; raising it saves nodes and costs
                     tests, 0 tests every predicate on an edge
-    rare_first      order attributes with the rarest first: fewer paths hold, but fewer expressions
-                    share one; the paper puts those first that most expressions test
     factor          attributes to factor out, at most; each saves the tests of a level and copies
                     expressions that do not test it
     copies          positions of an expression, on average, up to which attributes are factored out
     """
 
     leaf_capacity: int = 32
-    rare_first: bool = False
     factor: int = 0
     copies: int = 8
 
     def __post_init__(self) -> None:
         self._expect_integer("leaf_capacity", least=0)
-        self._expect_flag("rare_first")
         self._expect_integer("factor", least=0)
         self._expect_integer("copies", least=1)
 
@@ -128,12 +123,12 @@ class Gryphon(StaticFrame[Built]):
     def _build(self, slots: np.ndarray) -> Built:
         self._table.predicates.make_findable()  # equalities are looked up in its hash table
         x, p = self._table.layout, self._table.predicates.layout
-        code = x.code[slices(x.start[slots], x.size[slots])]
+        code = self._table.codes_of(slots)
         uses = np.bincount(p.attr[code])
         rank = np.empty(len(uses), np.int64)
-        by_use = np.argsort(uses if self.config.rare_first else -uses, kind="stable")
+        by_use = np.argsort(-uses, kind="stable")
         rank[by_use] = np.arange(len(uses))
-        start = starts(x.size[slots])
+        start = offsets_of(x.size[slots])
         order = np.empty(len(code), np.int32)
         arrange(rank, x, p, slots, start, order)
         first = by_use[: self.config.factor]
@@ -180,9 +175,9 @@ class Gryphon(StaticFrame[Built]):
         n_groups = np.bincount(of_node, minlength=len(edge) + paths.n_roots)
         sizes = np.bincount(2 * group + kind[edge], minlength=2 * len(groups))
         tree = Tree(
-            first=starts(n_groups),
+            first=offsets_of(n_groups),
             attr=of_attr.astype(np.int32),
-            start=starts(sizes),
+            start=offsets_of(sizes),
             lo=p.lo[pred],
             hi=p.hi[pred],
             ref=np.where(p.n_intervals[pred] == 1, pred, ~pred).astype(np.int32),

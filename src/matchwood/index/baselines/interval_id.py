@@ -26,6 +26,7 @@ import numpy as np
 
 from matchwood.index.baselines.leaf_id_kernels import annotate_intervals
 from matchwood.index.baselines.leaf_ids import LeafIds
+from matchwood.kernel.arrays import offsets_of
 
 
 class IntervalId(LeafIds):
@@ -36,7 +37,7 @@ class IntervalId(LeafIds):
 
     def _words(self, slots: np.ndarray, n_leaves: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         longest = int(self._table.layout.size[slots].max(initial=0))
-        word_start = np.concatenate([[0], np.cumsum(2 * n_leaves.astype(np.int64))])
+        word_start = offsets_of(2 * n_leaves.astype(np.int64))
         words = np.empty(int(word_start[-1]), np.int32)
         scratch = np.empty((4, longest), np.int64)
         annotate_intervals(self._table.layout, slots, words, word_start, scratch)

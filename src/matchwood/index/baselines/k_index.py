@@ -36,7 +36,6 @@ import numpy as np
 
 from matchwood.encode.events import EventBatch
 from matchwood.errors import IndexBuildError, MatchwoodError
-from matchwood.index.baselines.counting_kernels import count_uses
 from matchwood.index.baselines.k_index_bound import Bound
 from matchwood.index.baselines.k_index_kernels import (
     KIndexLayout,
@@ -48,9 +47,10 @@ from matchwood.index.core.config import IndexConfig
 from matchwood.index.core.frame import Step
 from matchwood.index.core.scratch import Part, Scratch
 from matchwood.index.core.static import StaticFrame
+from matchwood.index.core.use_kernels import uses_of
 from matchwood.index.stabbing.segment_kernels import Segments
 from matchwood.index.stabbing.segments import segments_of
-from matchwood.kernel.arrays import bytes_of, doubled, slices
+from matchwood.kernel.arrays import bytes_of, doubled
 from matchwood.kernel.id_lists import MAX_ITEMS
 
 FEWEST_AT_A_TIME, MOST_PASSES = 16, 32
@@ -85,9 +85,8 @@ class Config(IndexConfig):
 
     def __post_init__(self) -> None:
         self._expect_integer("max_postings", least=1)
-        self._expect("over", self.over in (SEGMENTS, VALUES), f"{SEGMENTS!r} or {VALUES!r}")
-        known = (CONJUNCTION, COUNTING)
-        self._expect("algorithm", self.algorithm in known, f"{CONJUNCTION!r} or {COUNTING!r}")
+        self._expect_one("over", SEGMENTS, VALUES)
+        self._expect_one("algorithm", CONJUNCTION, COUNTING)
 
 
 class Counted(NamedTuple):
@@ -181,8 +180,7 @@ class KIndex(StaticFrame[Enumerated]):
     def _counted(self, slots: np.ndarray) -> Counted:
         """The segments that these expressions tell apart, and the postings that they take."""
         p = self._table.predicates.layout
-        uses = np.zeros(len(p.attr), np.int32)
-        count_uses(self._table.layout, slots, uses)
+        uses = uses_of(self._table, slots)
         used = np.flatnonzero(uses).astype(np.int32)
         segments = segments_of(p, used)
         if self.config.over == VALUES:
@@ -197,9 +195,7 @@ class KIndex(StaticFrame[Enumerated]):
         return Counted(segments, start[:-1])
 
     def _with_more(self, bound: Bound, slots: np.ndarray) -> Bound:
-        x = self._table.layout
-        preds = x.code[slices(x.start[slots], x.size[slots])]
-        return bound.with_more(self._table.predicates.layout, preds)
+        return bound.with_more(self._table.predicates.layout, self._table.codes_of(slots))
 
     def _note(self, slots: np.ndarray, counted: Counted) -> None:
         """Begin the bound anew from what was counted for these slots, which are all."""
@@ -252,8 +248,7 @@ class KIndex(StaticFrame[Enumerated]):
         return part
 
     def _stepper(self, events: EventBatch, scratch: Scratch) -> Step:
-        is_plain = events.lo is events.hi or bool((events.lo == events.hi).all())
-        is_plain = is_plain and self.config.algorithm == CONJUNCTION
+        is_plain = events.are_values and self.config.algorithm == CONJUNCTION
         x, cursors = self._built, self._cursors(scratch.of(self), events, is_plain)
         return scratch.step(match_by_size, events, x.lists, x.segments, is_plain, cursors)
 

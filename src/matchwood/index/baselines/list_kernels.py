@@ -21,13 +21,6 @@ class Lists(NamedTuple):
     item: np.ndarray
 
 
-def starts(sizes: np.ndarray) -> np.ndarray:
-    """Where lists of these sizes begin, and where the last one ends."""
-    found = np.zeros(len(sizes) + 1, np.int64)
-    np.cumsum(sizes, out=found[1:])
-    return found
-
-
 @kernel
 def post_slots(expressions, slots, last, start, item):
     """Write slots to the lists of their predicates, once to each; `start` is used up.

@@ -33,7 +33,6 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from matchwood.encode.events import EventBatch
-from matchwood.index.baselines.counting_kernels import count_uses
 from matchwood.index.baselines.op_index_kernels import (
     N_OPS,
     Counts,
@@ -45,6 +44,7 @@ from matchwood.index.core.config import IndexConfig
 from matchwood.index.core.frame import Step
 from matchwood.index.core.scratch import Scratch
 from matchwood.index.core.static import StaticFrame
+from matchwood.index.core.use_kernels import uses_of
 from matchwood.kernel.arrays import bytes_of
 from matchwood.kernel.pair_map_kernels import PairMap, new_pair_map, put_pairs
 
@@ -63,7 +63,7 @@ class Config(IndexConfig):
     sorting: str = BATCH
 
     def __post_init__(self) -> None:
-        self._expect("sorting", self.sorting in (BATCH, ALWAYS), f"{BATCH!r} or {ALWAYS!r}")
+        self._expect_one("sorting", BATCH, ALWAYS)
 
 
 class Sorted(NamedTuple):
@@ -90,8 +90,7 @@ class OpIndex(StaticFrame[Sorted]):
     def _build(self, slots: np.ndarray) -> Sorted:
         table = self._table
         p = table.predicates.layout
-        uses = np.zeros(len(p.attr), np.int32)
-        count_uses(table.layout, slots, uses)
+        uses = uses_of(table, slots)
         used = np.flatnonzero(uses)
         by_attr = np.bincount(p.attr[used], uses[used], minlength=table.n_attributes)
         n_slots = int(slots.max(initial=-1)) + 1
@@ -126,10 +125,9 @@ class OpIndex(StaticFrame[Sorted]):
 
     def _stepper(self, events: EventBatch, scratch: Scratch) -> Step:
         table, x, counts = self._table, self._built, self._arrays_in(scratch)
-        is_plain = events.lo is events.hi or bool((events.lo == events.hi).all())
         return scratch.step(
             match_lists, events, x.lists, x.pairs, counts,
-            table.layout, table.predicates.layout, is_plain,
+            table.layout, table.predicates.layout, events.are_values,
         )  # fmt: skip
 
     def _structure(self) -> dict[str, Any]:

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from matchwood.encode.events import EventBatch
-from matchwood.index.baselines.counting_kernels import count_uses
 from matchwood.index.core.frame import Step
 from matchwood.index.core.scratch import Scratch
 from matchwood.index.core.static import StaticFrame, Structure
@@ -27,12 +26,6 @@ class PredicateFrame(StaticFrame[Structure]):
         """Whether the lists of the stabbing tree might become too long."""
         p = self._table.predicates.layout
         return _MOST_ITEMS * (len(p.attr) + len(p.interval_lo)) > MAX_ITEMS
-
-    def _uses(self, slots: np.ndarray) -> np.ndarray:
-        """How often these expressions use each predicate."""
-        uses = np.zeros(len(self._table.predicates.layout.attr), np.int32)
-        count_uses(self._table.layout, slots, uses)
-        return uses
 
     def _stabbing(self, uses: np.ndarray) -> StabbingTree:
         stabbing = StabbingTree()

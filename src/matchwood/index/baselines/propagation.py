@@ -38,7 +38,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from matchwood.encode.events import EventBatch
-from matchwood.index.baselines.list_kernels import Lists, starts
+from matchwood.index.baselines.list_kernels import Lists
 from matchwood.index.baselines.predicate_frame import PredicateFrame
 from matchwood.index.baselines.propagation_kernels import (
     Clusters,
@@ -49,26 +49,22 @@ from matchwood.index.baselines.propagation_kernels import (
 from matchwood.index.core.config import IndexConfig
 from matchwood.index.core.frame import Step
 from matchwood.index.core.scratch import Scratch
+from matchwood.index.core.use_kernels import uses_of
 from matchwood.index.stabbing.predicates import StabbingTree
-from matchwood.kernel.arrays import bytes_of
+from matchwood.kernel.arrays import bytes_of, offsets_of
 
 
 @dataclass(frozen=True, kw_only=True)
 class Config(IndexConfig):
     """What can be set.
 
-    equality_first   take an equality as access predicate wherever there is one (the paper); without
-                     it the most selective predicate of any kind, which wins where equalities are on
-                     crowded attributes
-    full_reset       set the whole bit vector back after each event, as in the paper; without it
-                     only what the event has set.  For comparison: it costs a byte a predicate
+    full_reset   set the whole bit vector back after each event, as in the paper; without it only
+                 what the event has set.  For comparison: it costs a byte a predicate
     """
 
-    equality_first: bool = True
     full_reset: bool = False
 
     def __post_init__(self) -> None:
-        self._expect_flag("equality_first")
         self._expect_flag("full_reset")
 
 
@@ -87,22 +83,19 @@ class Propagation(PredicateFrame[Clustered]):
 
     def _build(self, slots: np.ndarray) -> Clustered:
         x, p = self._table.layout, self._table.predicates.layout
-        uses = self._uses(slots)
+        uses = uses_of(self._table, slots)
         stabbing = self._stabbing(uses)
         used = np.flatnonzero(uses)
         by_attr = np.bincount(p.attr[used], uses[used], minlength=self._table.n_attributes)
         width = x.size[slots]
-        start = starts(width)
+        start = offsets_of(width)
         order = np.empty(int(start[-1]), np.int32)
         odds = np.empty(int(width.max(initial=0)), np.float64)
-        arrange(
-            by_attr, stabbing.segments, x, p, slots, self.config.equality_first,
-            Lists(start, order), odds,
-        )  # fmt: skip
+        arrange(by_attr, stabbing.segments, x, p, slots, Lists(start, order), odds)
         keys = order[start[:-1]].astype(np.int64) << 32 | width
         rows = np.argsort(keys, kind="stable")
         found, size = np.unique(keys[rows], return_counts=True)
-        cells = starts(size * (found & 0xFFFFFFFF))
+        cells = offsets_of(size * (found & 0xFFFFFFFF))
         access, n_predicates = found >> 32, len(np.trim_zeros(uses, "b"))
         clusters = Clusters(
             first=np.searchsorted(access, np.arange(n_predicates + 1)).astype(np.int32),

@@ -49,9 +49,10 @@ def _odds(attr_uses, segments, predicates, pred):
 
 
 @kernel
-def arrange(attr_uses, segments, expressions, predicates, slots, equality_first, order, odds):
+def arrange(attr_uses, segments, expressions, predicates, slots, order, odds):
     """The predicates of each expression: the access predicate, then the others, least likely first.
 
+    The access predicate is the least likely equality, or the least likely of all if there is none.
     Those of slots[i] are written to list i of `order`; `odds` has room for the longest.
     """
     for i in range(len(slots)):
@@ -65,15 +66,14 @@ def arrange(attr_uses, segments, expressions, predicates, slots, equality_first,
                 mine[j], odds[j] = mine[j - 1], odds[j - 1]
                 j -= 1
             mine[j], odds[j] = pred, chance
-        if equality_first:
-            k = np.int64(0)
-            while k < n and predicates.lo[mine[k]] != predicates.hi[mine[k]]:
-                k += 1
-            if k < n:
-                access = mine[k]
-                for j in range(k, 0, -1):
-                    mine[j] = mine[j - 1]
-                mine[0] = access
+        k = np.int64(0)
+        while k < n and predicates.lo[mine[k]] != predicates.hi[mine[k]]:
+            k += 1
+        if k < n:
+            access = mine[k]
+            for j in range(k, 0, -1):
+                mine[j] = mine[j - 1]
+            mine[0] = access
 
 
 @kernel

@@ -40,6 +40,7 @@ from matchwood.index.core.scratch import Scratch
 from matchwood.index.core.static import StaticFrame
 from matchwood.index.core.with_rest import with_hits_of
 from matchwood.index.vcr.plan import NONE, choose_attributes, predicates_on
+from matchwood.kernel.arrays import offsets_of
 from matchwood.kernel.verify_kernels import COUNTERS
 
 RTREE, SHAPELY = "rtree", "shapely"
@@ -181,7 +182,7 @@ class RTree(StaticFrame[Boxes]):
                 order = np.argsort(which, kind="stable")
                 found = x.placed[at[order]]
                 counts[asked] = np.bincount(which, minlength=len(asked))
-        return found, np.concatenate([[0], np.cumsum(counts)])
+        return found, offsets_of(counts)
 
     def _questions(self, events: EventBatch) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """The events that have both attributes, and first and last coordinates of each."""

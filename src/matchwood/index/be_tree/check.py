@@ -8,6 +8,7 @@ import numpy as np
 
 from matchwood.encode.expressions import ExpressionTable
 from matchwood.index.be_tree.check_layout import check_leaves, check_nodes
+from matchwood.index.be_tree.memory import tree_of
 from matchwood.index.be_tree.nodes import (
     C_HIGH,
     C_WIDTH,
@@ -17,11 +18,9 @@ from matchwood.index.be_tree.nodes import (
     N_TODO,
     P_HIGH,
     P_WIDTH,
-    TreeLayout,
 )
-from matchwood.kernel.arrays import restored
 from matchwood.kernel.checks import Column, check, expect
-from matchwood.kernel.posting_kernels import FREED, N_CLASSES, ROOM, START, TOP, PostingLayout
+from matchwood.kernel.posting_kernels import FREED, N_CLASSES, ROOM, START, TOP
 
 Layout = Mapping[str, np.ndarray]
 
@@ -65,11 +64,8 @@ def check_tree(table: ExpressionTable, slots: np.ndarray, layout: Layout) -> Non
 
 
 def _check_links(table: ExpressionTable, layout: Layout, n: int, top: int) -> None:
-    arrays = [layout[name] for name in TreeLayout._fields if name not in ("postings", "directory")]
-    postings = restored(PostingLayout, layout, "posting_")
-    names = [name for name in TreeLayout._fields if name not in ("postings", "directory")]
-    nothing = np.empty(0, np.int32)
-    tree = TreeLayout(**dict(zip(names, arrays, strict=True)), directory=nothing, postings=postings)
+    tree = tree_of(layout)
+    postings = tree.postings
     n_c, n_p = len(tree.c), len(tree.p)
     seen, seen_p = np.zeros(n_c, bool), np.zeros(n_p, bool)
     stack = np.zeros(n_c + 1, np.int32)

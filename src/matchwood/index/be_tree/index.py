@@ -23,15 +23,13 @@ from matchwood.index.be_tree.change import (
 from matchwood.index.be_tree.check import check_tree
 from matchwood.index.be_tree.draw import draw_dot, draw_text
 from matchwood.index.be_tree.match import MINE, VIEW, Mine, View, absorb_visits, match_events
-from matchwood.index.be_tree.memory import TreeMemory, new_search, with_room
+from matchwood.index.be_tree.memory import TreeMemory, new_search, tree_of, with_room
 from matchwood.index.be_tree.nodes import N_C, N_P, Rules, TreeLayout
 from matchwood.index.be_tree.rank import recycle
 from matchwood.index.be_tree.shape import shape
 from matchwood.index.core.config import IndexConfig
 from matchwood.index.core.frame import IndexFrame, Saved, Step
 from matchwood.index.core.scratch import Part, Scratch, n_attributes_of, new_version
-from matchwood.kernel.arrays import restored
-from matchwood.kernel.posting_kernels import PostingLayout
 
 MIN_WINDOW = 64
 """Fewest operations between two looks at the ranks: fewer would say nothing."""
@@ -92,8 +90,8 @@ class Config(IndexConfig):
         self._expect_number("rank_window", 0, math.inf)
         self._expect("rank_window", self.rank_window > 0, "a share above 0")
         self._expect_flag("histogram")
-        self._expect("capacity", self.capacity in (FIXED, FEEDBACK), f"{FIXED!r} or {FEEDBACK!r}")
-        self._expect("windows", self.windows in (TREE, NODE), f"{TREE!r} or {NODE!r}")
+        self._expect_one("capacity", FIXED, FEEDBACK)
+        self._expect_one("windows", TREE, NODE)
 
     def rules(self) -> Rules:
         """The settings as kernels take them."""
@@ -222,9 +220,7 @@ class BETree(IndexFrame):
         check_tree(saved.table, saved.slots, saved.layout)
 
     def _take(self, layout: Mapping[str, np.ndarray]) -> None:
-        postings = restored(PostingLayout, layout, "posting_")
-        arrays = [layout[name] for name in TreeLayout._fields if name != "postings"]
-        self._memory.take(TreeLayout._make([*arrays, postings]))
+        self._memory.take(tree_of(layout))
         held = np.flatnonzero(self.tree.leaf_of >= 0)
         self._memory.longest = int(self._table.layout.size[held].max(initial=0))
         self._n_most = len(held)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 
 from matchwood.index.be_tree.change import fill_directory
@@ -18,9 +20,9 @@ from matchwood.index.be_tree.nodes import (
     Search,
     TreeLayout,
 )
-from matchwood.kernel.arrays import bytes_of, doubled, grown, writable
+from matchwood.kernel.arrays import bytes_of, doubled, grown, restored, writable
 from matchwood.kernel.interval_kernels import MAX_KEY, MIN_KEY
-from matchwood.kernel.posting_kernels import TOP
+from matchwood.kernel.posting_kernels import TOP, PostingLayout
 from matchwood.kernel.postings import (
     closed_up,
     new_postings,
@@ -29,6 +31,14 @@ from matchwood.kernel.postings import (
 )
 
 _NO_SPAN = np.array([MAX_KEY, MIN_KEY])
+
+
+def tree_of(layout: Mapping[str, np.ndarray]) -> TreeLayout:
+    """The tree of the arrays of a snapshot, with an empty p-directory, which is made anew."""
+    left_out = ("directory", "postings")
+    arrays = {name: layout[name] for name in TreeLayout._fields if name not in left_out}
+    postings = restored(PostingLayout, layout, "posting_")
+    return TreeLayout(**arrays, directory=np.empty(0, np.int32), postings=postings)
 
 
 class TreeMemory:

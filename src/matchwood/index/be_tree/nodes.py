@@ -292,3 +292,24 @@ def smallest_cell(tree, p, lo, hi, low, high):
             lo = mid + 1
         else:
             return lo, hi
+
+
+@part
+def push_halves(tree, c, stack, top):
+    """Put the halves of a bucket onto a stack of c-nodes; returns its new height."""
+    for side in (LEFT, RIGHT):
+        if tree.c[c, side] >= 0:
+            stack[top] = tree.c[c, side]
+            top += 1
+    return top
+
+
+@part
+def push_p_nodes(tree, c, stack, top):
+    """Put the buckets of all p-nodes of a c-node onto a stack; returns its new height."""
+    p = tree.c[c, HEAD]
+    while p >= 0:
+        stack[top] = tree.p[p, TOP_BUCKET]
+        top += 1
+        p = tree.p[p, NEXT]
+    return top

@@ -9,13 +9,12 @@ from matchwood.index.be_tree.nodes import (
     BELOW,
     HEAD,
     HOME,
-    LEFT,
-    NEXT,
     OWNER,
     P_HIGH,
-    RIGHT,
     TOP_BUCKET,
     free_p_node,
+    push_halves,
+    push_p_nodes,
 )
 from matchwood.index.be_tree.takedown import count_below, take_down
 from matchwood.kernel.jit import kernel, part
@@ -84,19 +83,12 @@ def _rank_p_node(tree, expressions, p, scratch, rules):
         loss += _loss(scratch, c)
         discarded += scratch.discarded[c]
         reached = max(reached, scratch.visits[c])
-        for side in (LEFT, RIGHT):
-            if tree.c[c, side] >= 0:
-                stack[top] = tree.c[c, side]
-                top += 1
+        top = push_halves(tree, c, stack, top)
         if tree.c[c, HEAD] >= 0:
             stack[top] = -1
             top += 1
             n_above += 1
-            q = tree.c[c, HEAD]
-            while q >= 0:
-                stack[top] = tree.p[q, TOP_BUCKET]
-                top += 1
-                q = tree.p[q, NEXT]
+            top = push_p_nodes(tree, c, stack, top)
     return rank, loss, discarded / max(reached, 1), reached
 
 
@@ -110,15 +102,8 @@ def _begin_windows(tree, p, scratch):
         top -= 1
         c = stack[top]
         scratch.visits[c], scratch.discarded[c] = 0, 0
-        for side in (LEFT, RIGHT):
-            if tree.c[c, side] >= 0:
-                stack[top] = tree.c[c, side]
-                top += 1
-        q = tree.c[c, HEAD]
-        while q >= 0:
-            stack[top] = tree.p[q, TOP_BUCKET]
-            top += 1
-            q = tree.p[q, NEXT]
+        top = push_halves(tree, c, stack, top)
+        top = push_p_nodes(tree, c, stack, top)
 
 
 @kernel

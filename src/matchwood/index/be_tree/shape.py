@@ -10,7 +10,6 @@ from matchwood.index.be_tree.nodes import (
     C_HIGH,
     CAP,
     HEAD,
-    HOME,
     LEFT,
     NEXT,
     OWNER,
@@ -64,16 +63,6 @@ def held(tree: TreeLayout, c: int) -> dict[int, list[int]]:
         found[slot] = attributes
         entry = end
     return found
-
-
-def path(tree: TreeLayout, c: int) -> list[int]:
-    """The p-nodes above a c-node, from the root down."""
-    above = []
-    p = int(tree.c[c, OWNER])
-    while p >= 0:
-        above.append(p)
-        p = int(tree.c[tree.p[p, HOME], OWNER])
-    return above[::-1]
 
 
 def shape(tree: TreeLayout) -> dict[str, Any]:

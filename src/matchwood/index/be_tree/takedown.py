@@ -8,14 +8,13 @@ from matchwood.index.be_tree.nodes import (
     BELOW,
     HEAD,
     HOME,
-    LEFT,
     N_PENDING,
     OWNER,
-    RIGHT,
     TOP_BUCKET,
     free_c_node,
     free_p_node,
     new_c_node,
+    push_halves,
     set_grid,
 )
 from matchwood.kernel.interval_kernels import MAX_KEY, MIN_KEY
@@ -50,14 +49,11 @@ def put_aside(tree, c):
 def take_down(tree, c, stack):
     """Free a c-node and all that is below it; its expressions become pending."""
     stack[0] = c
-    top = 1
+    top = np.int64(1)
     while top > 0:
         top -= 1
         node = stack[top]
-        for side in (LEFT, RIGHT):
-            if tree.c[node, side] >= 0:
-                stack[top] = tree.c[node, side]
-                top += 1
+        top = push_halves(tree, node, stack, top)
         while tree.c[node, HEAD] >= 0:
             p = tree.c[node, HEAD]
             stack[top] = tree.p[p, TOP_BUCKET]

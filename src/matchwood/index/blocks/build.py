@@ -29,7 +29,9 @@ from matchwood.index.blocks.members import (
 from matchwood.index.blocks.pack import Members, Plan, Shares, Source, Target, pack_blocks
 from matchwood.index.blocks.words import MOST_FOLDED, MOST_MEMBERS, Blocks, Codes, Places
 from matchwood.index.pst.bloom import Division, PSTBloom
-from matchwood.kernel.arrays import doubled
+from matchwood.index.stabbing.odds_kernels import presences_of
+from matchwood.index.stabbing.segments import sorted_cuts
+from matchwood.kernel.arrays import doubled, offsets_of
 from matchwood.kernel.interval_kernels import MAX_KEY, MIN_KEY
 
 GUIDED = 8
@@ -111,7 +113,7 @@ def _without_equal(
     items = slots[is_first].astype(np.int32)
     has_twins = count > 1
     items[has_twins] = ~np.arange(int(has_twins.sum()), dtype=np.int32)
-    twin_start = np.concatenate([[0], np.cumsum(count[has_twins])]).astype(np.int64)
+    twin_start = offsets_of(count[has_twins])
     has_twin = np.zeros(n, bool)
     has_twin[np.flatnonzero(is_first)[has_twins]] = True
     among = np.flatnonzero(has_twin[first_of])
@@ -129,14 +131,14 @@ def make_codes(p: PredicateLayout, used: np.ndarray, n_attributes: int) -> Codes
     span = np.zeros(n_attributes, np.int64)
     span[is_near] = highest[is_near] - lowest[is_near] + 1
     span[span > 8 * n_ends + 64] = 0
-    start = np.concatenate([[0], np.cumsum(span)]).astype(np.int64)
+    start = offsets_of(span)
     marks = np.zeros(int(start[-1]), np.uint8)
     rest = int(n_ends[span == 0].sum())
     attrs, cuts = np.empty(rest, np.int64), np.empty(rest, np.int64)
     n = mark_ends(p, used, lowest, start, marks, attrs, cuts)
     is_known = np.zeros(n_attributes, bool)
     is_known[p.attr[used]] = True
-    cut_start, cut = _sorted_cuts(
+    cut_start, cut = sorted_cuts(
         attrs[:n], cuts[:n], np.flatnonzero(is_known & (span == 0)), n_attributes
     )
     n_cuts = np.diff(cut_start)
@@ -155,7 +157,7 @@ def make_codes(p: PredicateLayout, used: np.ndarray, n_attributes: int) -> Codes
         cut_start,
         cut,
         shift,
-        _offsets(size),
+        offsets_of(size),
         np.empty(int(size.sum()), np.int32),
         np.empty(n_attributes, np.uint8),
     )
@@ -182,10 +184,6 @@ def _guides(span: np.ndarray, most: np.ndarray) -> tuple[np.ndarray, np.ndarray]
     return shift, np.where(most > 0, steps + 2, 0)
 
 
-def _offsets(sizes: np.ndarray) -> np.ndarray:
-    return np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-
-
 def _places(codes: Codes, dim_start: np.ndarray, first_key: np.ndarray) -> Places:
     """Spaces by codes, without blocks yet."""
     n_spaces = np.diff(dim_start)
@@ -196,26 +194,12 @@ def _places(codes: Codes, dim_start: np.ndarray, first_key: np.ndarray) -> Place
         dim_start,
         np.empty(len(first_key), np.int32),
         shift,
-        _offsets(size),
+        offsets_of(size),
         np.empty(int(size.sum()), np.int32),
         dim_start[:1],
     )
     guide_places(codes, first_key, places)
     return places
-
-
-def _sorted_cuts(
-    attrs: np.ndarray, cuts: np.ndarray, known: np.ndarray, n_attributes: int
-) -> tuple[np.ndarray, np.ndarray]:
-    """Cuts by attribute, MIN_KEY first for each known one."""
-    attrs = np.concatenate([attrs, known])
-    cuts = np.concatenate([cuts, np.full(len(known), MIN_KEY)])
-    order = np.lexsort((cuts, attrs))
-    attrs, cuts = attrs[order], cuts[order]
-    is_new = np.ones(len(cuts), bool)
-    is_new[1:] = (attrs[1:] != attrs[:-1]) | (cuts[1:] != cuts[:-1])
-    attrs, cuts = attrs[is_new], cuts[is_new]
-    return np.searchsorted(attrs, np.arange(n_attributes + 1)).astype(np.int64), cuts
 
 
 def _coded(
@@ -244,11 +228,11 @@ def _members(
     """The members of every space, those of the same shape side by side; where spaces begin."""
     p, spaces = table.predicates.layout, division.spaces
     size = spaces.size[: 2 * n_attributes].astype(np.int64)
-    dim_start = np.concatenate([[0], np.cumsum(size)])
+    dim_start = offsets_of(size)
     at = np.repeat(spaces.start[: len(size)] - dim_start[:-1], size) + np.arange(dim_start[-1])
     skipped, n_members = np.empty(len(chosen), np.int32), np.zeros(len(at), np.int64)
     count_members(spaces, dim_start, p, division.access, skipped, n_members)
-    start = np.concatenate([[0], np.cumsum(n_members)])
+    start = offsets_of(n_members)
     shape = np.empty(len(chosen), np.int16)
     find_shapes(table.layout, p, chosen, skipped, shape)
     listed = np.empty(int(start[-1]), np.int32)
@@ -261,7 +245,6 @@ def _members(
 def _plan(division: Division, n: int) -> Plan:
     """Scratch for n attributes, and how likely an event has each, as far as subscriptions tell."""
     uses = division.uses[:n]
-    named = 16.0 * uses / max(int(uses.sum()), 1)
     return Plan(
         count=np.zeros(n, np.int64),
         cells=np.zeros(n, np.int64),
@@ -271,7 +254,7 @@ def _plan(division: Division, n: int) -> Plan:
         attr=np.zeros(n, np.int64),
         column=np.zeros(n, np.int64),
         loss=np.zeros(n, np.float64),
-        presence=named / (1.0 + named),
+        presence=presences_of(uses, uses.sum()),
         gate=np.zeros(2 * MOST_MEMBERS, np.int64),
     )
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any, ClassVar
 
 import numpy as np
@@ -27,10 +27,10 @@ from matchwood.index.blocks.match_best import Ranks, best_of_blocks, match_best
 from matchwood.index.blocks.match_sets import match_sets
 from matchwood.index.blocks.pack import MOST_COLUMNS
 from matchwood.index.blocks.words import MOST_ATTRIBUTES, MOST_MEMBERS
-from matchwood.index.core.config import IndexConfig
 from matchwood.index.core.frame import BoundStep, Saved, Step
 from matchwood.index.core.scratch import Hits, Scratch
 from matchwood.index.core.static import KeptFrame
+from matchwood.index.pst.frame import DivisionConfig
 from matchwood.kernel.arrays import doubled
 from matchwood.kernel.verify_kernels import COUNTERS, NODES
 
@@ -40,14 +40,9 @@ _NO_TABLE = ExpressionTable()
 
 
 @dataclass(frozen=True, kw_only=True)
-class Config(IndexConfig):
-    """What can be set.
+class Config(DivisionConfig):
+    """What can be set, in addition to how attributes are divided.
 
-    space_size    members that a space should have; as of `pst_bloom`
-    max_spaces    spaces of an attribute
-    max_points    the same where nearly all access predicates are single values, which then have a
-                  space each
-    max_records   spaces that a subscription is listed in
     exact         words of an exact column for a word of cells that it replaces; more columns are
                   faster and take more memory
     undecided     share of a block's predicates above which up to four times `exact` is paid, so
@@ -60,9 +55,6 @@ class Config(IndexConfig):
                   have more gates to read
     """
 
-    space_size: int = 16
-    max_spaces: int = 1024
-    max_points: int = 2**20
     max_records: int = 8
     exact: float = 4.0
     undecided: float = 0.02
@@ -73,10 +65,7 @@ class Config(IndexConfig):
     gated: int = 48
 
     def __post_init__(self) -> None:
-        self._expect_integer("space_size", 0)
-        self._expect_integer("max_spaces", 1, 2**24)
-        self._expect_integer("max_points", 0, 2**24)
-        self._expect_integer("max_records", 1)
+        super().__post_init__()
         self._expect_number("exact", 0.0, 1e6)
         self._expect_number("undecided", 0.0, 1.0)
         self._expect_number("sieve", 0.0, 1e6)
@@ -87,12 +76,7 @@ class Config(IndexConfig):
 
     def division(self) -> dict[str, int]:
         """Settings of the spaces, as `pst_bloom` takes them."""
-        return {
-            "space_size": self.space_size,
-            "max_spaces": self.max_spaces,
-            "max_points": self.max_points,
-            "max_records": self.max_records,
-        }
+        return {each.name: getattr(self, each.name) for each in fields(DivisionConfig)}
 
 
 class BlockIndex(KeptFrame[Structure]):
@@ -122,7 +106,7 @@ class BlockIndex(KeptFrame[Structure]):
     def _stepper(self, events: EventBatch, scratch: Scratch) -> Step:
         part = scratch.of(self)
         memory = self._arrays_in(scratch)
-        if _are_values(events):
+        if events.are_values:
             return self._whole_step(match_blocks, events._replace(more=events.more[:0]), scratch)
         if len(memory.seen) < self._n_slots:
             part.arrays = memory._replace(seen=np.zeros(self._n_slots, np.int64))
@@ -151,7 +135,7 @@ class BlockIndex(KeptFrame[Structure]):
 
         ranks  as `match_best.Ranks`.  Events of sets get all matches
         """
-        if not _are_values(events):
+        if not events.are_values:
             return self.search(events, scratch)
         scratch.begin()
         self._arrays_in(scratch)
@@ -229,10 +213,6 @@ class BlockIndex(KeptFrame[Structure]):
     @classmethod
     def _check_built(cls, saved: Saved) -> None:
         check_structure(saved.table, saved.slots, saved.layout)
-
-
-def _are_values(events: EventBatch) -> bool:
-    return events.lo is events.hi or bool((events.lo == events.hi).all())
 
 
 def _new_memory(n_attributes: int) -> Memory:

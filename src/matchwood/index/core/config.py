@@ -48,5 +48,11 @@ class IndexConfig:
         bounds = f" from {least} to {most}" if math.isfinite(most - least) else ""
         self._expect(name, is_number and least <= value <= most, f"a number{bounds}")
 
+    def _expect_one(self, name: str, *known: Any) -> None:
+        """A setting that is one of these; their names, if there are two."""
+        two = " or ".join([repr(each) for each in known])
+        what = two if len(known) == 2 else f"one of {', '.join(map(str, known))}"
+        self._expect(name, getattr(self, name) in known, what)
+
     def _expect_flag(self, name: str) -> None:
         self._expect(name, isinstance(getattr(self, name), bool), "True or False")

@@ -32,6 +32,7 @@ from matchwood.encode.expressions import ExpressionTable
 from matchwood.index.core.frame import IndexFrame, Saved, Step, check_slots
 from matchwood.index.core.scratch import Scratch, new_version
 from matchwood.kernel.arrays import doubled, grown
+from matchwood.kernel.marks import are_marked, bits_of, marked
 
 Structure = TypeVar("Structure")
 
@@ -99,15 +100,15 @@ class StaticFrame(IndexFrame, Generic[Structure]):
 
     def _held(self) -> np.ndarray:
         """The slots that are held, ascending."""
-        return np.flatnonzero(np.unpackbits(self._marks, bitorder="little")).astype(np.int32)
+        return marked(self._marks)
 
     def _mark(self, slots: np.ndarray) -> None:
         needed = int(slots.max(initial=0)) // 8 + 1
         self._marks = grown(self._marks, doubled(len(self._marks), needed))
-        np.bitwise_or.at(self._marks, slots >> 3, _bits(slots))
+        np.bitwise_or.at(self._marks, slots >> 3, bits_of(slots))
 
     def _unmark(self, slots: np.ndarray) -> None:
-        np.bitwise_and.at(self._marks, slots >> 3, ~_bits(slots))
+        np.bitwise_and.at(self._marks, slots >> 3, ~bits_of(slots))
 
     def _add(self, slots: np.ndarray) -> None:
         self._mark(slots)
@@ -121,8 +122,7 @@ class StaticFrame(IndexFrame, Generic[Structure]):
 
     def delete(self, slots: np.ndarray) -> None:
         known = slots[slots < self._n_slots]
-        is_held = (self._marks[known >> 3] & _bits(known)) != 0
-        super().delete(known[is_held])  # what was refused was never here
+        super().delete(known[are_marked(self._marks, known)])  # what was refused was never here
 
     def _remove(self, slots: np.ndarray) -> None:
         self._unmark(slots)
@@ -183,8 +183,3 @@ class KeptFrame(StaticFrame[Structure]):
     @classmethod
     @abstractmethod
     def _check_built(cls, saved: Saved) -> None: ...
-
-
-def _bits(slots: np.ndarray) -> np.ndarray:
-    """The bit of each slot in its byte of the marks."""
-    return np.left_shift(1, slots & 7).astype(np.uint8)

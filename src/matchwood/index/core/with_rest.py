@@ -17,6 +17,7 @@ from matchwood.index.core.frame import IndexFrame
 from matchwood.index.core.hit_kernels import join_hits
 from matchwood.index.core.protocol import Hits
 from matchwood.index.core.scratch import Scratch
+from matchwood.kernel.arrays import prefixed, without_prefix
 from matchwood.kernel.verify_kernels import EVENTS
 
 
@@ -65,12 +66,8 @@ class FrameWithRest(IndexFrame):
 
     def _rest_arrays(self) -> dict[str, np.ndarray]:
         layout = {} if self._rest is None else self._rest.layout()
-        return {f"rest_{name}": array for name, array in layout.items()}
+        return prefixed(layout, "rest_")
 
     def _take_rest(self, layout: Mapping[str, np.ndarray]) -> None:
-        mine = {
-            name.removeprefix("rest_"): array
-            for name, array in layout.items()
-            if name.startswith("rest_")
-        }
+        mine = without_prefix(layout, "rest_")
         self._rest = BETree.restore(self._table, mine) if mine else None

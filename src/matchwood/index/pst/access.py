@@ -25,6 +25,7 @@ from typing import NamedTuple
 import numpy as np
 
 from matchwood.index.pst.spaces import is_open, next_places, position_of
+from matchwood.index.stabbing.odds_kernels import presence_of
 from matchwood.index.stabbing.segment_kernels import interval
 from matchwood.kernel.interval_kernels import MAX_KEY, MIN_KEY
 from matchwood.kernel.jit import either, kernel, part
@@ -32,9 +33,6 @@ from matchwood.kernel.jit import either, kernel, part
 USES, SEEN = range(2)
 ENOUGH = 64
 """Sampled events from which on counts are believed."""
-
-EVENT_SIZE = 16.0
-"""Attributes of an event, as long as none has been seen."""
 
 MOST_LOOKED_AT = 32
 """A set of more intervals counts as its hull."""
@@ -71,6 +69,14 @@ def note_predicate(statistics, predicates, pred, step):
             statistics.hi[attr] = max(statistics.hi[attr], end)
 
 
+@part
+def note_expression(statistics, expressions, predicates, slot, step):
+    """Count the predicates of an expression that comes (step: 1) or goes (-1)."""
+    begin = expressions.start[slot]
+    for k in range(begin, begin + expressions.size[slot]):
+        note_predicate(statistics, predicates, expressions.code[k], step)
+
+
 @kernel
 def note_used(statistics, predicates, uses):
     """Count predicates that `uses[predicate]` new expressions have, in the table's order."""
@@ -84,8 +90,7 @@ def presence(statistics, attr):
     """How likely an event has an attribute."""
     if statistics.total[SEEN] >= ENOUGH:
         return (statistics.seen[attr] + 1.0) / (statistics.total[SEEN] + 2.0)
-    named = EVENT_SIZE * statistics.uses[attr] / max(statistics.total[USES], 1)
-    return named / (1.0 + named)
+    return presence_of(statistics.uses[attr], statistics.total[USES])
 
 
 @part

@@ -37,13 +37,12 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from matchwood.encode.events import EventBatch
-from matchwood.index.baselines.counting_kernels import count_uses
 from matchwood.index.core.config import IndexConfig
 from matchwood.index.core.frame import BoundStep, Saved, Step
 from matchwood.index.core.scratch import Scratch
+from matchwood.index.core.use_kernels import uses_of
 from matchwood.index.pst.access import (
     ENOUGH,
-    EVENT_SIZE,
     SEEN,
     USES,
     carry_seen,
@@ -81,6 +80,7 @@ from matchwood.index.pst.records import (
 )
 from matchwood.index.pst.signatures import CELLS
 from matchwood.index.pst.spaces import Spaces
+from matchwood.index.stabbing.odds_kernels import presences_of
 from matchwood.kernel.id_list_kernels import NO_BLOCK
 
 
@@ -138,15 +138,9 @@ class PSTBloom(PSTFrame):
         self._homes.access[slots] = self._chosen(slots, self._costs(uses))[0]
         self._fill_chosen(slots)
 
-    def _uses(self, slots: np.ndarray) -> np.ndarray:
-        """How many of these expressions have each predicate."""
-        uses = np.zeros(len(self._table.predicates.layout.attr), np.int32)
-        count_uses(self._table.layout, slots, uses)
-        return uses
-
     def _note(self, slots: np.ndarray) -> np.ndarray:
         """Count the predicates of new expressions; returns their uses."""
-        p, uses = self._table.predicates.layout, self._uses(slots)
+        p, uses = self._table.predicates.layout, uses_of(self._table, slots)
         note_used(self._statistics, p, uses)
         values = np.bincount(p.attr[uses > 0])
         self._statistics.values[: len(values)] = values
@@ -155,7 +149,7 @@ class PSTBloom(PSTFrame):
     def _costs(
         self, uses: np.ndarray, known: Any = None, known_seen: np.ndarray | None = None
     ) -> np.ndarray:
-        """What each predicate that some expressions have (`_uses`) costs, by its id.
+        """What each predicate that some expressions have (`uses_of`) costs, by its id.
 
         `known` are the spaces whose event counters are known_seen, when these are not its own:
         another division, when all is made anew.  A predicate of many expressions is looked at
@@ -255,7 +249,7 @@ class PSTBloom(PSTFrame):
     def _build_again(self) -> None:
         """The same expressions and counts, chosen and laid out anew."""
         held = self._held()
-        access = self._chosen(held, self._costs(self._uses(held)))[0]
+        access = self._chosen(held, self._costs(uses_of(self._table, held)))[0]
         before, seen, counted = self._spaces.lists, self._homes.space_seen, self._statistics
         sieve = self._sieve
         self._clear()
@@ -343,14 +337,14 @@ class PSTBloom(PSTFrame):
 
     def _better(self, held: np.ndarray, factor: float) -> np.ndarray:
         """Which expressions would be reached `factor` times less often by another predicate."""
-        costs = self._costs(self._uses(held))
+        costs = self._costs(uses_of(self._table, held))
         best, access = self._chosen(held, costs)[1], self._homes.access[held]
         is_better: np.ndarray = best * factor < costs[np.where(access < 0, ~access, access)]
         return is_better
 
     def _move(self, slots: np.ndarray) -> None:
         """Take expressions out and choose again where they hang."""
-        uses = self._uses(slots)
+        uses = uses_of(self._table, slots)
         access = self._chosen(slots, self._costs(uses))[0]
         self._remove(slots)
         self._make_places(slots)
@@ -364,8 +358,7 @@ class PSTBloom(PSTFrame):
         if x.total[SEEN] >= ENOUGH:
             often = x.seen > OFTEN * x.total[SEEN]
         else:
-            named = EVENT_SIZE * x.uses / max(int(x.total[USES]), 1)
-            often = named / (1 + named) > OFTEN
+            often = presences_of(x.uses, x.total[USES]) > OFTEN
         often &= x.lo < x.hi
         self._signatures.low[often] = x.lo[often]
         length = x.hi[often].astype(np.float64) - x.lo[often].astype(np.float64) + 1.0

@@ -9,11 +9,10 @@ from matchwood.index.pst.bloom_change import (
     access_of,
     dimension_of,
     is_wide,
-    record_all,
+    list_expression,
 )
-from matchwood.index.pst.entries import put_entry
 from matchwood.index.pst.records import reserve_records, take_id
-from matchwood.index.pst.spaces import is_whole, next_places, use_cuts
+from matchwood.index.pst.spaces import is_whole, next_places
 from matchwood.index.stabbing.segment_kernels import interval
 from matchwood.kernel.id_list_kernels import room_for, take_block
 from matchwood.kernel.interval_kernels import MAX_KEY, MIN_KEY
@@ -106,13 +105,6 @@ def reserve_spaces(records, n_records):
 @kernel
 def fill_all(division, signatures, expressions, predicates, slots):
     """Write entries and records; there is room for all of them."""
-    spaces, homes, entries = division.spaces, division.homes, division.entries
     for i in range(len(slots)):
         look_ahead(expressions, predicates, slots, i)
-        slot = slots[i]
-        pred, dim = access_of(homes, slot), dimension_of(homes, predicates, slot)
-        entries.skipped[0] = pred
-        n_skipped = np.int64(is_whole(spaces, dim, predicates, pred))
-        homes.ref[slot] = put_entry(entries, expressions, predicates, slot, n_skipped)
-        record_all(division, signatures, expressions, predicates, dim, pred, slot)
-        use_cuts(spaces, dim, predicates, pred, 1)
+        list_expression(division, signatures, expressions, predicates, slots[i])

@@ -15,7 +15,7 @@ import numpy as np
 
 from matchwood.encode.expression_kernels import ExpressionLayout
 from matchwood.encode.predicate_kernels import PredicateLayout
-from matchwood.index.pst.access import choose, note_predicate
+from matchwood.index.pst.access import choose, note_expression
 from matchwood.index.pst.entries import Entries, give_entry, has_room, put_entry, slot_of
 from matchwood.index.pst.records import (
     NO_ACCESS,
@@ -160,12 +160,7 @@ def join(division, predicates, dim, position):
     is held begins or ends are joined (`idle_cut`).  The first pass counts, so that room can be
     made; the second copies.
     """
-    spaces, records, homes, entries = (
-        division.spaces,
-        division.records,
-        division.homes,
-        division.entries,
-    )
+    spaces, records, homes, entries = division
     left, right = np.int64(spaces.item[position - 1]), np.int64(spaces.item[position])
     first, last = spaces.cut[position - 1], spaces.cut[position] - 1
     for is_copying in range(2):
@@ -277,6 +272,18 @@ def record_all(division, signatures, expressions, predicates, dim, pred, slot):
 
 
 @part
+def list_expression(division, signatures, expressions, predicates, slot):
+    """Write the entry of an expression, and list it in its spaces; there is room."""
+    spaces, _, homes, entries = division
+    pred, dim = access_of(homes, slot), dimension_of(homes, predicates, slot)
+    entries.skipped[0] = pred
+    n_skipped = np.int64(is_whole(spaces, dim, predicates, pred))
+    homes.ref[slot] = put_entry(entries, expressions, predicates, slot, n_skipped)
+    record_all(division, signatures, expressions, predicates, dim, pred, slot)
+    use_cuts(spaces, dim, predicates, pred, 1)
+
+
+@part
 def is_wide(spaces, predicates, pred, limits):
     """Whether a predicate would have too many records in the fine division of its attribute."""
     dim = 2 * np.int64(predicates.attr[pred])
@@ -289,12 +296,7 @@ def is_wide(spaces, predicates, pred, limits):
 @part
 def settle(division, signatures, statistics, expressions, predicates, limits, slot):
     """Put an expression with a chosen access predicate into its spaces; may be repeated."""
-    spaces, records, homes, entries = (
-        division.spaces,
-        division.records,
-        division.homes,
-        division.entries,
-    )
+    spaces, records, homes, entries = division
     if not has_room(entries, expressions.size[slot]):
         return ENTRIES_FULL
     pred = access_of(homes, slot)
@@ -306,11 +308,7 @@ def settle(division, signatures, statistics, expressions, predicates, limits, sl
         return status
     if not reserve_all(spaces, records, predicates, dim, pred):
         return RECORDS_FULL
-    entries.skipped[0] = pred
-    n_skipped = np.int64(is_whole(spaces, dim, predicates, pred))
-    homes.ref[slot] = put_entry(entries, expressions, predicates, slot, n_skipped)
-    record_all(division, signatures, expressions, predicates, dim, pred, slot)
-    use_cuts(spaces, dim, predicates, pred, 1)
+    list_expression(division, signatures, expressions, predicates, slot)
     return DONE
 
 
@@ -325,9 +323,7 @@ def insert_more(division, signatures, statistics, tables, limits, slots, done, c
     while done < len(slots):
         slot = slots[done]
         if not chosen and homes.access[slot] == NO_ACCESS:
-            begin = expressions.start[slot]
-            for k in range(begin, begin + expressions.size[slot]):
-                note_predicate(statistics, predicates, expressions.code[k], 1)
+            note_expression(statistics, expressions, predicates, slot, 1)
             homes.access[slot], _ = choose(
                 statistics, spaces, homes.space_seen, expressions, predicates, slot, limits.ranking
             )
@@ -344,12 +340,7 @@ def insert_more(division, signatures, statistics, tables, limits, slots, done, c
 @part
 def take_out(division, predicates, slot):
     """Take an expression out of its spaces; its entry is free, its access predicate still there."""
-    spaces, records, homes, entries = (
-        division.spaces,
-        division.records,
-        division.homes,
-        division.entries,
-    )
+    spaces, records, homes, entries = division
     pred, dim = access_of(homes, slot), dimension_of(homes, predicates, slot)
     last = np.int64(-1)
     for i in range(predicates.n_intervals[pred]):
@@ -393,6 +384,4 @@ def unsettle(division, predicates, slot):
 def delete_all(division, statistics, expressions, predicates, slots):
     for slot in slots:
         unsettle(division, predicates, slot)
-        begin = expressions.start[slot]
-        for k in range(begin, begin + expressions.size[slot]):
-            note_predicate(statistics, predicates, expressions.code[k], -1)
+        note_expression(statistics, expressions, predicates, slot, -1)

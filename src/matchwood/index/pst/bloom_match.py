@@ -316,6 +316,24 @@ def verify_sets(entries, event, expressions, scratch, n_picks, n, out):
     return n
 
 
+@inlined
+def begin_event(events, e, now, board, predicates, work):
+    """Post an event and set the counters of its work to 0; returns it for verification."""
+    post_event(events, e, now, board)
+    for i in range(len(work)):
+        work[i] = 0
+    return Posted(events, now, board, predicates)
+
+
+@inlined
+def end_event(spaces, events, e, now, every, scratch, n, output):
+    """Count an event whose matches end at n, and note it if its turn has come (`match_bloom`)."""
+    if every > 0 and now % every == 0:
+        learn(spaces, events, e, scratch)
+    work = scratch.work
+    finish_event(e, n, work[NODES], work[CANDIDATES], work[PREDICATES], output)
+
+
 @kernel
 def match_bloom(bound, mine, every, is_plain, bound_query, first, stamp):
     """Match events first..; returns how many are done.
@@ -329,10 +347,7 @@ def match_bloom(bound, mine, every, is_plain, bound_query, first, stamp):
     n = output.offsets[first]
     for e in range(first, len(events.start) - 1):
         now = stamp + e
-        post_event(events, e, now, memory.board)
-        event = Posted(events, now, memory.board, view.predicates)
-        for i in range(len(scratch.work)):
-            scratch.work[i] = 0
+        event = begin_event(events, e, now, memory.board, view.predicates, scratch.work)
         if is_plain:
             sign_event(signatures, events, e, scratch.absent)
             post_offsets(entries, events, e, scratch.posted)
@@ -345,8 +360,6 @@ def match_bloom(bound, mine, every, is_plain, bound_query, first, stamp):
             found = verify_sets(entries, event, view.expressions, scratch, n_picks, n, out)
         if found < 0:
             return e
-        if every > 0 and now % every == 0:
-            learn(spaces, events, e, scratch)
-        work, n = scratch.work, found
-        finish_event(e, n, work[NODES], work[CANDIDATES], work[PREDICATES], output)
+        n = found
+        end_event(spaces, events, e, now, every, scratch, n, output)
     return len(events.start) - 1

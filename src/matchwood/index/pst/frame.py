@@ -61,11 +61,9 @@ OFTEN = 0.5
 
 
 @dataclass(frozen=True, kw_only=True)
-class Config(IndexConfig):
-    """What can be set.
+class DivisionConfig(IndexConfig):
+    """How attributes are divided into spaces.
 
-    signature_bits   bits that sieve candidates: 0, 64, 128 or 256; more let fewer pass in vain and
-                     cost 8 bytes a record for every 64
     space_size       records that a space holds before it is split; 0 splits at every end, as the
                      paper does; more saves memory where an attribute has few expressions
     max_spaces       spaces of an attribute; more tell more values apart
@@ -73,6 +71,26 @@ class Config(IndexConfig):
                      a space each
     max_records      spaces that an expression is listed in; an access predicate that meets more
                      goes to the coarse division of its attribute
+    """
+
+    space_size: int = 16
+    max_spaces: int = 1024
+    max_points: int = 2**20
+    max_records: int = 24
+
+    def __post_init__(self) -> None:
+        self._expect_integer("space_size", 0)
+        self._expect_integer("max_spaces", 1, 2**24)
+        self._expect_integer("max_points", 0, 2**24)
+        self._expect_integer("max_records", 1)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Config(DivisionConfig):
+    """What can be set, in addition to how attributes are divided.
+
+    signature_bits   bits that sieve candidates: 0, 64, 128 or 256; more let fewer pass in vain and
+                     cost 8 bytes a record for every 64
     ranking          of predicates before events have been seen: by their "odds", or by their
                      "operators" as in section 3.3
     learn_every      every so many events are counted; 0: none
@@ -80,22 +98,14 @@ class Config(IndexConfig):
     """
 
     signature_bits: int = 64
-    space_size: int = 16
-    max_spaces: int = 1024
-    max_points: int = 2**20
-    max_records: int = 24
     ranking: str = ODDS
     learn_every: int = 16
     window: int = 65_536
 
     def __post_init__(self) -> None:
-        bits = ", ".join(map(str, SIGNATURE_BITS))
-        self._expect("signature_bits", self.signature_bits in SIGNATURE_BITS, f"one of {bits}")
-        self._expect_integer("space_size", 0)
-        self._expect_integer("max_spaces", 1, 2**24)
-        self._expect_integer("max_points", 0, 2**24)
-        self._expect_integer("max_records", 1)
-        self._expect("ranking", self.ranking in (ODDS, OPERATORS), f"{ODDS!r} or {OPERATORS!r}")
+        super().__post_init__()
+        self._expect_one("signature_bits", *SIGNATURE_BITS)
+        self._expect_one("ranking", ODDS, OPERATORS)
         self._expect_integer("learn_every", 0)
         self._expect_integer("window", 64)
 
@@ -209,7 +219,7 @@ class PSTFrame(IndexFrame, Owner):
 
     def _prepared(self, events: EventBatch, scratch: Scratch) -> tuple[EventBatch, bool, bool, Any]:
         """Events, whether all of them have values alone, whether to learn, and what to write to."""
-        is_plain = events.lo is events.hi or bool((events.lo == events.hi).all())
+        is_plain = events.are_values
         part = scratch.of(self)
         if part.version != self._version:  # what was learned is about other spaces
             part.arrays.count[:] = 0

@@ -36,6 +36,7 @@ import numpy as np
 from matchwood.encode.events import EventBatch
 from matchwood.index.core.frame import Step
 from matchwood.index.core.scratch import Scratch
+from matchwood.index.core.use_kernels import uses_of
 from matchwood.index.pst.bloom import PSTBloom
 from matchwood.index.pst.bloom_change import DONE
 from matchwood.index.pst.draw import draw_spaces
@@ -168,7 +169,7 @@ class PSTHash(PSTBloom):
         """
         c, keyed, homes = self.config, self._keyed, self._homes
         p = self._table.predicates.layout
-        costs = self._costs(self._uses(slots), known, known_seen)
+        costs = self._costs(uses_of(self._table, slots), known, known_seen)
         self._choose_keys(slots, costs)
         arity = keyed.arity[slots]
         is_part = np.arange(c.n_access)[None, :] < arity[:, None]
@@ -241,7 +242,7 @@ class PSTHash(PSTBloom):
     def _better(self, held: np.ndarray, factor: float) -> np.ndarray:
         """Which expressions would be reached `factor` times less often by other predicates."""
         spaces, homes = self._spaces.lists, self._homes
-        costs = self._costs(self._uses(held))
+        costs = self._costs(uses_of(self._table, held))
         trial = Keyed(*[np.zeros_like(array) for array in self._keyed])
         others = homes._replace(access=np.full_like(homes.access, NO_ACCESS))
         choose_all_keys(

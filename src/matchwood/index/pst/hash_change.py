@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from matchwood.index.pst.access import cost_of, note_predicate
+from matchwood.index.pst.access import cost_of, note_expression
 from matchwood.index.pst.bloom_change import (
     COARSE,
     DONE,
@@ -213,9 +213,8 @@ def insert_keyed(division, keys, signatures, statistics, tables, limits, slots, 
     while done < len(slots):
         slot = slots[done]
         if keyed.arity[slot] == 0 and homes.access[slot] == NO_ACCESS:
+            note_expression(statistics, expressions, predicates, slot, 1)
             begin = expressions.start[slot]
-            for k in range(begin, begin + expressions.size[slot]):
-                note_predicate(statistics, predicates, expressions.code[k], 1)
             for k in range(expressions.size[slot]):
                 odometer.cost[k] = cost_of(
                     statistics, spaces, homes.space_seen, predicates, expressions.code[begin + k],
@@ -275,6 +274,4 @@ def delete_keyed(division, keys, statistics, expressions, predicates, slots):
                 pred = np.int64(keyed.access[slot, d])
                 _join_ends(division, keys, predicates, 2 * np.int64(predicates.attr[pred]), pred)
         homes.ref[slot], homes.access[slot], keyed.arity[slot] = NONE, NO_ACCESS, 0
-        begin = expressions.start[slot]
-        for k in range(begin, begin + expressions.size[slot]):
-            note_predicate(statistics, predicates, expressions.code[k], -1)
+        note_expression(statistics, expressions, predicates, slot, -1)

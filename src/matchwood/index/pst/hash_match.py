@@ -20,9 +20,10 @@ from matchwood.index.pst.bloom_match import (
     RECORDS,
     SIGNATURES,
     SPACES,
+    begin_event,
+    end_event,
     find_spaces,
     gather_sets,
-    learn,
     sieve_spaces,
     verify,
     verify_sets,
@@ -46,12 +47,8 @@ from matchwood.kernel.posting_kernels import clear_offsets, post_offsets
 from matchwood.kernel.verify_kernels import (
     CANDIDATES,
     NODES,
-    PREDICATES,
     Board,
-    Posted,
-    finish_event,
     holds_in_table,
-    post_event,
 )
 from matchwood.kernel.word_map_kernels import HELD, find_cell, home_of
 
@@ -307,10 +304,7 @@ def match_hash(bound, mine, every, is_plain, bound_query, first, stamp):
     n = output.offsets[first]
     for e in range(first, len(events.start) - 1):
         now = stamp + e
-        post_event(events, e, now, memory.board)
-        event = Posted(events, now, memory.board, view.predicates)
-        for i in range(len(scratch.work)):
-            scratch.work[i] = 0
+        event = begin_event(events, e, now, memory.board, view.predicates, scratch.work)
         n_picks = n_sieved = np.uint64(0)
         if is_plain:
             post_offsets(entries, events, e, scratch.posted)
@@ -335,8 +329,6 @@ def match_hash(bound, mine, every, is_plain, bound_query, first, stamp):
             found = verify_sets(entries, event, view.expressions, scratch, n_picks, n, out)
         if found < 0:
             return e
-        if every > 0 and now % every == 0:
-            learn(spaces, events, e, scratch)
-        work, n = scratch.work, found
-        finish_event(e, n, work[NODES], work[CANDIDATES], work[PREDICATES], output)
+        n = found
+        end_event(spaces, events, e, now, every, scratch, n, output)
     return len(events.start) - 1

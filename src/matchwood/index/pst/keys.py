@@ -197,12 +197,7 @@ def part_on(keyed, predicates, slot, attr):
 @part
 def split_members(division, keys, predicates, dim, cut):
     """Split a space; records under its id are copied to the id of the new one."""
-    spaces, records, homes, entries = (
-        division.spaces,
-        division.records,
-        division.homes,
-        division.entries,
-    )
+    spaces, records, homes, entries = division
     keyed, members = keys.keyed, keys.members
     if not has_id(homes, records):
         return IDS_FULL

@@ -14,9 +14,10 @@ from typing import NamedTuple
 import numpy as np
 
 from matchwood.index.pst.bloom_match import (
+    begin_event,
+    end_event,
     find_spaces,
     gather_sets,
-    learn,
     sieve_spaces,
     verify,
     verify_sets,
@@ -24,14 +25,6 @@ from matchwood.index.pst.bloom_match import (
 from matchwood.index.stabbing.segment_kernels import interval
 from matchwood.kernel.jit import kernel, part
 from matchwood.kernel.posting_kernels import clear_offsets, entry_slot, post_offsets
-from matchwood.kernel.verify_kernels import (
-    CANDIDATES,
-    NODES,
-    PREDICATES,
-    Posted,
-    finish_event,
-    post_event,
-)
 
 NOT_THERE, NOT_SIEVED = -1, -2
 """Instead of a leaf: the event has no such attribute; the attribute has no leaves."""
@@ -163,10 +156,7 @@ def match_leaves(view, sieve, search, every, is_plain, batch, output):
     n = output.offsets[batch.first]
     for e in range(batch.first, len(events.start) - 1):
         now = batch.stamp + e
-        post_event(events, e, now, batch.board)
-        event = Posted(events, now, batch.board, view.predicates)
-        for i in range(len(search.work)):
-            search.work[i] = 0
+        event = begin_event(events, e, now, batch.board, view.predicates, search.work)
         if is_plain:
             post_offsets(entries, events, e, search.posted)
             _note_leaves(sieve, events, e)
@@ -181,8 +171,6 @@ def match_leaves(view, sieve, search, every, is_plain, batch, output):
             found = verify_sets(entries, event, view.expressions, search, n_picks, n, out)
         if found < 0:
             return e
-        if every > 0 and now % every == 0:
-            learn(spaces, events, e, search)
-        work, n = search.work, found
-        finish_event(e, n, work[NODES], work[CANDIDATES], work[PREDICATES], output)
+        n = found
+        end_event(spaces, events, e, now, every, search, n, output)
     return len(events.start) - 1

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from matchwood.encode.expressions import ExpressionTable
-from matchwood.index.baselines.counting_kernels import count_uses
+from matchwood.index.core.use_kernels import uses_of
 from matchwood.index.pst.bloom_build import list_ends
 from matchwood.index.pst.frame import Config
 from matchwood.index.pst.leaf_filter_kernels import Leaves, sign_leaves
@@ -47,8 +47,7 @@ def make_leaves(
 ) -> Leaves:
     """Leaves with filters that know these slots, by the access predicate of every slot."""
     p = table.predicates.layout
-    uses = np.zeros(len(p.attr), np.int32)
-    count_uses(table.layout, slots, uses)
+    uses = uses_of(table, slots)
     preds = np.flatnonzero(uses)
     room = 2 * int(p.n_intervals[preds].sum(dtype=np.int64))
     attrs, cuts = np.empty(room, np.int64), np.empty(room, np.int64)

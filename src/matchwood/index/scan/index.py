@@ -25,7 +25,7 @@ from matchwood.index.scan.match import (
     close_gaps,
     scan_batch,
 )
-from matchwood.kernel.arrays import doubled, grown, positions, slices
+from matchwood.kernel.arrays import doubled, grown, positions
 from matchwood.kernel.checks import Column, check, check_members, check_offsets, expect
 from matchwood.kernel.owner import Owner
 
@@ -237,9 +237,9 @@ def _check_records(
     n_predicates = check(layout, _RECORDS, prefix, **sizes)["m"]
     check_members(f"{prefix}slot", layout[f"{prefix}slot"], slots, sizes["S"])
     check_offsets(f"{prefix}start", layout[f"{prefix}start"], n_predicates)
-    x, p = table.layout, table.predicates.layout
+    p = table.predicates.layout
     slot, ref = layout[f"{prefix}slot"], layout[f"{prefix}ref"]
-    code = x.code[slices(x.start[slot], x.size[slot])]
+    code = table.codes_of(slot)
     pred = code[code >= 0]
     expected = np.where(p.n_intervals[pred] == 1, pred, ~pred)
     expect(np.array_equal(ref, expected), f"{prefix}ref", "the predicates of each expression")

@@ -6,6 +6,7 @@ import numpy as np
 
 from matchwood.index.stabbing.predicate_kernels import LAST, N_PENDING, NOT_PENDING
 from matchwood.index.stabbing.segment_kernels import interval, is_aligned, span
+from matchwood.index.stabbing.span_kernels import next_node
 from matchwood.kernel.id_list_kernels import first_at_least
 from matchwood.kernel.jit import kernel, part
 
@@ -33,21 +34,13 @@ def _n_nodes(segments, lists, attr, first, last, pred):
     """The nodes that make up segments first..last, or -1 if one does not list the predicate."""
     base = segments.attr_start[attr]
     n = segments.attr_start[attr + 1] - base
-    left, right = first - base + n, last - base + n + 1
+    node, left, right = next_node(first - base + n, last - base + n + 1)
     found = np.int64(0)
-    while left < right:
-        if left & 1:
-            if not _has(lists, 2 * base + left, pred):
-                return np.int64(-1)
-            left += 1
-            found += 1
-        if right & 1:
-            right -= 1
-            if not _has(lists, 2 * base + right, pred):
-                return np.int64(-1)
-            found += 1
-        left >>= 1
-        right >>= 1
+    while node > 0:
+        if not _has(lists, 2 * base + node, pred):
+            return np.int64(-1)
+        found += 1
+        node, left, right = next_node(left, right)
     return found
 
 

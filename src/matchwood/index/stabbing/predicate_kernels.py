@@ -14,7 +14,8 @@ from matchwood.index.stabbing.segment_kernels import (
     segment_of,
     span,
 )
-from matchwood.kernel.id_list_kernels import IdLists, insert_id, remove_id, reserve
+from matchwood.index.stabbing.span_kernels import next_node
+from matchwood.kernel.id_list_kernels import IdLists, insert_id, remove_id
 from matchwood.kernel.jit import kernel, part
 from matchwood.kernel.verify_kernels import Posted, holds_in_table, post_event
 
@@ -56,18 +57,11 @@ def _put(segments, lists, attr, first, last, pred):
     """Put a predicate on the nodes that make up segments first..last; False: lists are full."""
     base = segments.attr_start[attr]
     n = segments.attr_start[attr + 1] - base
-    left, right = first - base + n, last - base + n + 1
-    while left < right:
-        if left & 1:
-            if not insert_id(lists, 2 * base + left, pred):
-                return False
-            left += 1
-        if right & 1:
-            right -= 1
-            if not insert_id(lists, 2 * base + right, pred):
-                return False
-        left >>= 1
-        right >>= 1
+    node, left, right = next_node(first - base + n, last - base + n + 1)
+    while node > 0:
+        if not insert_id(lists, 2 * base + node, pred):
+            return False
+        node, left, right = next_node(left, right)
     return True
 
 
@@ -75,16 +69,10 @@ def _put(segments, lists, attr, first, last, pred):
 def _take(segments, lists, attr, first, last, pred):
     base = segments.attr_start[attr]
     n = segments.attr_start[attr + 1] - base
-    left, right = first - base + n, last - base + n + 1
-    while left < right:
-        if left & 1:
-            remove_id(lists, 2 * base + left, pred)
-            left += 1
-        if right & 1:
-            right -= 1
-            remove_id(lists, 2 * base + right, pred)
-        left >>= 1
-        right >>= 1
+    node, left, right = next_node(first - base + n, last - base + n + 1)
+    while node > 0:
+        remove_id(lists, 2 * base + node, pred)
+        node, left, right = next_node(left, right)
 
 
 @part
@@ -166,23 +154,15 @@ def count_on_nodes(segments, predicates, preds, n_on_node):
         for i in range(predicates.n_intervals[pred]):
             lo, hi = interval(predicates, pred, i)
             first, last = span(segments, attr, lo, hi)
-            left, right = first - base + n, last - base + n + 1
-            while left < right:
-                if left & 1:
-                    n_on_node[2 * base + left] += 1
-                    left += 1
-                if right & 1:
-                    right -= 1
-                    n_on_node[2 * base + right] += 1
-                left >>= 1
-                right >>= 1
+            node, left, right = next_node(first - base + n, last - base + n + 1)
+            while node > 0:
+                n_on_node[2 * base + node] += 1
+                node, left, right = next_node(left, right)
 
 
 @kernel
-def put_all(segments, lists, predicates, preds, n_on_node):
-    """Fill empty lists with aligned predicates, ascending; the arena has room for them."""
-    for node in range(len(n_on_node)):
-        reserve(lists, node, n_on_node[node])
+def put_all(segments, lists, predicates, preds):
+    """Fill empty lists, which have room, with aligned predicates, ascending."""
     for pred in preds:
         attr = predicates.attr[pred]
         for i in range(predicates.n_intervals[pred]):

@@ -139,8 +139,7 @@ class StabbingTree(Owner):
         )
         if len(x.found) < len(self):
             x = x._replace(found=np.empty(doubled(len(x.found), len(self)), np.int32))
-        is_plain = events.lo is events.hi or bool((events.lo == events.hi).all())
-        if not is_plain and len(x.seen) < len(self.arrays.uses):
+        if not events.are_values and len(x.seen) < len(self.arrays.uses):
             x = x._replace(seen=np.zeros(len(self.arrays.uses), np.int64))
         part.stabbing = x
         return x
@@ -153,9 +152,8 @@ class StabbingTree(Owner):
         n_on_node = np.zeros(2 * len(self.segments.cut), np.int64)
         count_on_nodes(self.segments, p, held, n_on_node)
         self.on_node = IdListStore(len(n_on_node))
-        # a block of n ids has room for at most half as many again, and for 2
-        self.on_node.make_room(int((n_on_node + n_on_node // 2 + (n_on_node == 1)).sum()))
-        put_all(self.segments, self.on_node.lists, p, held, n_on_node)
+        self.on_node.reserve(n_on_node)
+        put_all(self.segments, self.on_node.lists, p, held)
         self.arrays.pending_head[:] = LAST
         self.arrays.pending_next[:] = NOT_PENDING
         self.arrays.count[N_PENDING] = 0

@@ -43,10 +43,9 @@ from matchwood.index.stabbing.ps_tree_kernels import (
     emit_leaves,
     fill_leaves,
     join_leaf,
-    reserve_leaves,
     split_leaf,
 )
-from matchwood.kernel.arrays import bytes_of, grown
+from matchwood.kernel.arrays import bytes_of, grown, offsets_of
 from matchwood.kernel.id_lists import IdListStore
 from matchwood.kernel.interval_kernels import MAX_KEY, MIN_KEY
 
@@ -157,7 +156,7 @@ class PSTree:
         found = self._form.find(values)
         if counts:
             count_events(self._leaves, found)
-        offsets = np.concatenate([[0], np.cumsum(self._lists.lists.size[found], dtype=np.int64)])
+        offsets = offsets_of(self._lists.lists.size[found])
         out = np.empty(int(offsets[-1]), np.int32)
         emit_leaves(self._lists.lists, found, offsets, out)
         return offsets, out
@@ -198,8 +197,7 @@ class PSTree:
         tree._lists.make_lists(n)
         lists = tree._lists
         fill_leaves(lists.lists, cuts, n, lo, hi, ids, counts, True)
-        lists.make_room(int((counts + counts // 2 + (counts == 1)).sum()))
-        reserve_leaves(lists.lists, counts)
+        lists.reserve(counts)
         fill_leaves(lists.lists, cuts, n, lo, hi, ids, counts, False)
         lists.trim(unused=0.02, growth=0.0)
         size = len(lists.lists.size)

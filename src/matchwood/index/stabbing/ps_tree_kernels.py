@@ -127,9 +127,3 @@ def fill_leaves(lists, cuts, n, lo, hi, ids, counts, is_counting):
             else:
                 lists.item[lists.start[leaf] + lists.size[leaf]] = ids[k]
                 lists.size[leaf] += 1
-
-
-@kernel
-def reserve_leaves(lists, counts):
-    for leaf in range(len(counts)):
-        reserve(lists, leaf, counts[leaf])

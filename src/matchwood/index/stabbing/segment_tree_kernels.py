@@ -4,17 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from matchwood.kernel.jit import kernel, part
-
-
-@part
-def _last_at_most(cuts, key):
-    base, n, one = np.uint64(0), np.uint64(len(cuts)), np.uint64(1)
-    while n > one:
-        half = n >> one
-        base += half if cuts[base + half] <= key else np.uint64(0)
-        n -= half
-    return np.int64(base)
+from matchwood.index.stabbing.span_kernels import next_node
+from matchwood.kernel.jit import kernel
+from matchwood.kernel.sort_kernels import last_not_above
 
 
 @kernel
@@ -23,34 +15,26 @@ def fill_nodes(cuts, lo, hi, start, item, is_counting):
 
     Counting leaves the number of node v in start[v + 1]; writing moves start[v] to its end.
     """
-    n = len(cuts)
+    n = np.int64(len(cuts))
     for k in range(len(lo)):
-        left, right = _last_at_most(cuts, lo[k]) + n, _last_at_most(cuts, hi[k]) + n + 1
-        while left < right:
-            if left & 1:
-                if is_counting:
-                    start[left + 1] += 1
-                else:
-                    item[start[left]] = k
-                    start[left] += 1
-                left += 1
-            if right & 1:
-                right -= 1
-                if is_counting:
-                    start[right + 1] += 1
-                else:
-                    item[start[right]] = k
-                    start[right] += 1
-            left >>= 1
-            right >>= 1
+        first = last_not_above(cuts, np.int64(0), n, lo[k])
+        last = last_not_above(cuts, np.int64(0), n, hi[k])
+        node, left, right = next_node(first + n, last + n + 1)
+        while node > 0:
+            if is_counting:
+                start[node + 1] += 1
+            else:
+                item[start[node]] = k
+                start[node] += 1
+            node, left, right = next_node(left, right)
 
 
 @kernel
 def stab_nodes(cuts, start, item, keys, offsets, out):
     """The intervals of every key; with an empty `out` only their numbers, in offsets[i + 1]."""
-    n = len(cuts)
+    n = np.int64(len(cuts))
     for i in range(len(keys)):
-        node, at = _last_at_most(cuts, keys[i]) + n, offsets[i]
+        node, at = last_not_above(cuts, np.int64(0), n, keys[i]) + n, offsets[i]
         total = np.int64(0)
         while node > 0:
             for k in range(start[node], start[node + 1]):

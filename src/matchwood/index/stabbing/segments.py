@@ -25,13 +25,22 @@ def segments_of(p: PredicateLayout, preds: np.ndarray) -> Segments:
     hi = np.concatenate([p.hi[one], p.interval_hi[at]])
     is_open = hi == MAX_KEY
     known = np.unique(attr)
-    attrs = np.concatenate([attr, attr[~is_open], known])
-    cuts = np.concatenate([lo, hi[~is_open] + 1, np.full(len(known), MIN_KEY)])
+    attrs = np.concatenate([attr, attr[~is_open]])
+    cuts = np.concatenate([lo, hi[~is_open] + 1])
+    return Segments(*sorted_cuts(attrs, cuts, known, int(known[-1]) + 1))
+
+
+def sorted_cuts(
+    attrs: np.ndarray, cuts: np.ndarray, known: np.ndarray, n_attributes: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Where the cuts of each attribute begin, and all cuts, each once; MIN_KEY first for those that
+    are known.
+    """
+    attrs = np.concatenate([attrs, known])
+    cuts = np.concatenate([cuts, np.full(len(known), MIN_KEY)])
     order = np.lexsort((cuts, attrs))
     attrs, cuts = attrs[order], cuts[order]
     is_new = np.ones(len(cuts), bool)
     is_new[1:] = (attrs[1:] != attrs[:-1]) | (cuts[1:] != cuts[:-1])
     attrs, cuts = attrs[is_new], cuts[is_new]
-    n_attributes = int(known[-1]) + 1
-    starts = np.searchsorted(attrs, np.arange(n_attributes + 1))
-    return Segments(starts.astype(np.int64), cuts)
+    return np.searchsorted(attrs, np.arange(n_attributes + 1)).astype(np.int64), cuts

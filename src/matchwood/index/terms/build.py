@@ -27,7 +27,7 @@ from matchwood.index.terms.split import (
     split_expressions,
 )
 from matchwood.index.terms.words import HEAD, LEAF, REST, SLOTS, Structure, Terms, Tree
-from matchwood.kernel.arrays import doubled, grown
+from matchwood.kernel.arrays import doubled, grown, offsets_of
 from matchwood.kernel.interval_kernels import MAX_KEY, MIN_KEY
 
 MOST_TERMS = 2**31 - 1
@@ -84,17 +84,17 @@ def _odds(p: PredicateLayout, preds: np.ndarray, attr_uses: np.ndarray) -> np.nd
 
 
 def _tree(p: PredicateLayout, preds: np.ndarray, codes: Codes, leaves: Leaves) -> Tree:
-    base = np.concatenate([[0], np.cumsum(2 * codes.n.astype(np.int64))])
+    base = offsets_of(2 * codes.n.astype(np.int64))
     n_nodes = int(base[-1])
     last, count = np.full(n_nodes, NO_LEAF, np.int32), np.zeros(n_nodes, np.int64)
     put_leaves(codes, base, p, preds, last, count, np.empty((0, 2), np.int32))
-    start = np.concatenate([[0], np.cumsum(count)])
+    start = offsets_of(count)
     run = np.empty((int(start[-1]), 2), np.int32)
     last[:] = NO_LEAF
     put_leaves(codes, base, p, preds, last, start[:-1].copy(), run)
     counts = np.empty(HEAD, np.int64)
     measure_pieces(leaves, start, run, counts, count)
-    at = np.concatenate([[0], np.cumsum(count)])
+    at = offsets_of(count)
     piece = np.empty(int(at[-1]), np.int32)
     write_pieces(leaves, start, run, counts, at, piece)
     return Tree(base, at, piece, p.attr[preds].astype(np.int32))
@@ -176,4 +176,4 @@ def _terms(x: Target, n_leaves: int) -> tuple[Terms, Leaves]:
 
 def _offsets(leaf: np.ndarray, n_leaves: int) -> np.ndarray:
     """Where each leaf begins among sorted ones; the end of all at last."""
-    return np.concatenate([[0], np.cumsum(np.bincount(leaf, minlength=n_leaves))]).astype(np.int64)
+    return offsets_of(np.bincount(leaf, minlength=n_leaves))

@@ -21,7 +21,7 @@ from matchwood.index.terms.conjunctions import for_blocks
 from matchwood.index.terms.draw import draw_terms
 from matchwood.index.terms.match import MINE, MOST_PENDING, N_WORK, VIEW, Memory, match_terms
 from matchwood.index.terms.words import Structure
-from matchwood.kernel.arrays import doubled
+from matchwood.kernel.arrays import doubled, prefixed, without_prefix
 from matchwood.kernel.verify_kernels import NODES
 
 _SMALL, _BLOCKS = 256, "blocks_"
@@ -124,26 +124,20 @@ class TermIndex(KeptFrame[Structure]):
     def _arrays(self) -> dict[str, np.ndarray]:
         found = super()._arrays()
         layout = {} if self._blocks is None else self._blocks.layout()
-        return {**found, **{_BLOCKS + name: array for name, array in layout.items()}}
+        return {**found, **prefixed(layout, _BLOCKS)}
 
     def _take(self, layout: Mapping[str, np.ndarray]) -> None:
         super()._take(layout)
-        apart = _of_blocks(layout)
+        apart = without_prefix(layout, _BLOCKS)
         self._blocks = BlockIndex.restore(self._table, apart) if apart else None
 
     @classmethod
     def _check_built(cls, saved: Saved) -> None:
         table, slots, layout, _ = saved
-        apart, rest = _of_blocks(layout), slots
+        apart, rest = without_prefix(layout, _BLOCKS), slots
         if apart:
             is_apart = table.layout.kind[slots] == CONJUNCTION
             is_apart &= np.isin(slots, apart.get("held", ()))
             BlockIndex.check(table, slots[is_apart], apart)
             rest = slots[~is_apart]
         check_structure(table, rest, layout)
-
-
-def _of_blocks(layout: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """The arrays of the conjunctions in blocks; none if there are none."""
-    n = len(_BLOCKS)
-    return {name[n:]: array for name, array in layout.items() if name.startswith(_BLOCKS)}

@@ -6,6 +6,7 @@ import numpy as np
 
 from matchwood.index.blocks.words import code_of
 from matchwood.index.stabbing.segment_kernels import interval
+from matchwood.index.stabbing.span_kernels import next_node
 from matchwood.index.terms.words import END, FIRST
 from matchwood.kernel.jit import kernel, part
 
@@ -40,14 +41,9 @@ def put_leaves(codes, base, predicates, preds, last, count, run):
         n, first = np.int64(codes.n[attr]), base[attr]
         for i in range(predicates.n_intervals[pred]):
             lo, hi = interval(predicates, pred, i)
-            left = n + code_of(codes, attr, lo) - 1
-            right = n + code_of(codes, attr, hi)
-            while left < right:
-                if left & 1:
-                    _put(first + left, leaf, last, count, run)
-                    left += 1
-                if right & 1:
-                    right -= 1
-                    _put(first + right, leaf, last, count, run)
-                left >>= 1
-                right >>= 1
+            node, left, right = next_node(
+                n + code_of(codes, attr, lo) - 1, n + code_of(codes, attr, hi)
+            )
+            while node > 0:
+                _put(first + node, leaf, last, count, run)
+                node, left, right = next_node(left, right)

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from matchwood.index.stabbing.odds_kernels import presence_of, share_between
 from matchwood.index.stabbing.segment_kernels import interval
 from matchwood.kernel.interval_kernels import MAX_KEY, MIN_KEY
 from matchwood.kernel.jit import kernel
-
-EVENT_SIZE = 16.0
-"""Attributes that an event is taken to have."""
 
 
 @kernel
@@ -53,15 +51,7 @@ def find_odds(predicates, preds, low, high, attr_uses, odds):
     for i in range(len(preds)):
         pred = preds[i]
         attr = predicates.attr[pred]
-        named = EVENT_SIZE * attr_uses[attr] / max(total, np.int64(1))
         share = 1.0
         if low[attr] <= high[attr]:
-            first, last = np.float64(low[attr]) - 1.0, np.float64(high[attr]) + 1.0
-            covered = 0.0
-            for k in range(predicates.n_intervals[pred]):
-                lo, hi = interval(predicates, pred, k)
-                a = first if lo == MIN_KEY else max(np.float64(lo), first)
-                b = last if hi == MAX_KEY else min(np.float64(hi), last)
-                covered += max(b - a + 1.0, 0.0)
-            share = min(covered / (last - first + 1.0), 1.0)
-        odds[i] = share * named / (1.0 + named)
+            share = min(share_between(predicates, pred, low[attr], high[attr]), 1.0)
+        odds[i] = share * presence_of(attr_uses[attr], total)

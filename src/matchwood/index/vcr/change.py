@@ -22,11 +22,8 @@ from matchwood.index.vcr.decompose import (
 )
 from matchwood.kernel.id_list_kernels import (
     IdLists,
-    capacity,
     insert_id,
     remove_id,
-    reserve,
-    room_for,
 )
 from matchwood.kernel.interval_kernels import MAX_KEY
 from matchwood.kernel.jit import kernel, part
@@ -219,23 +216,6 @@ def insert_more(vcrs, uses, expressions, predicates, slots, first, overlapped, p
                 return s, ITEMS_FULL
         active.home[slot] = PLACED
     return len(slots), DONE
-
-
-@kernel
-def reserve_all(lists, uses):
-    """Room for what comes, one list behind the other; the arena is large enough."""
-    for which in range(len(uses)):
-        reserve(lists, which, uses[which])
-
-
-@kernel
-def needed_room(uses):
-    """Items of the arena that `reserve_all` takes."""
-    total = np.int64(0)
-    for n in uses:
-        if n > 0:
-            total += capacity(room_for(n))
-    return total
 
 
 @kernel

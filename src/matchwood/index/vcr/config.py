@@ -56,9 +56,6 @@ class Config(IndexConfig):
         self._expect("places", _is_prime(self.places), "a prime number")
         self._expect_integer("most_vcrs", 1, 2**16)
 
-    def _expect_one(self, name: str, *known: str) -> None:
-        self._expect(name, getattr(self, name) in known, f"one of {', '.join(known)}")
-
 
 def _is_prime(n: int) -> bool:
     return n > 1 and all(n % k for k in range(2, isqrt(n) + 1))

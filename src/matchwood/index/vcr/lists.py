@@ -22,9 +22,7 @@ from matchwood.index.vcr.change import (
     Parts,
     Vcrs,
     insert_more,
-    needed_room,
     remove_all,
-    reserve_all,
 )
 from matchwood.index.vcr.config import CHAINS, HASH, TABLE
 from matchwood.kernel.arrays import doubled, grown
@@ -89,9 +87,7 @@ class VCRLists(Owner):
             rank = np.empty(n, np.int32)
             rank[order] = np.arange(n, dtype=np.int32)
             renumber_ids(self.pairs, rank)
-        uses = uses[:n][order]
-        self._store.make_room(needed_room(uses))
-        reserve_all(self._store.lists, uses)
+        self._store.reserve(uses[:n][order])
 
     def insert(self, table: ExpressionTable, slots: np.ndarray) -> None:
         """Place expressions, ascending; `home` says which the grid cannot hold."""

@@ -25,7 +25,6 @@ import numpy as np
 
 from matchwood.encode.expressions import ExpressionTable
 from matchwood.index.vcr.change import INNER, RIGHT, TOP, Grid
-from matchwood.kernel.arrays import slices
 from matchwood.kernel.interval_kernels import MAX_KEY, MIN_KEY
 
 NONE = -1
@@ -140,7 +139,7 @@ def choose_attributes(table: ExpressionTable, slots: np.ndarray) -> tuple[int, i
     """The two attributes that most expressions have ranges on; NONE where there are not two."""
     sample = slots[:: max(1, len(slots) // _SAMPLE)]
     x, p = table.layout, table.predicates.layout
-    preds = x.code[slices(x.start[sample], x.size[sample])]
+    preds = table.codes_of(sample)
     row = np.repeat(np.arange(len(sample)), x.size[sample])
     is_range = (p.lo[preds] != MIN_KEY) & (p.hi[preds] != MAX_KEY) & (p.lo[preds] < p.hi[preds])
     worth = np.where(is_range, 1.0, _HALF_A_RANGE)
@@ -161,7 +160,7 @@ def choose_attributes(table: ExpressionTable, slots: np.ndarray) -> tuple[int, i
 def predicates_on(table: ExpressionTable, slots: np.ndarray, attr: int) -> np.ndarray:
     """The predicate of each expression on an attribute, -1 for none."""
     x = table.layout
-    preds = x.code[slices(x.start[slots], x.size[slots])]
+    preds = table.codes_of(slots)
     mine = table.predicates.layout.attr[preds] == attr
     found = np.full(len(slots), -1, np.int64)
     found[np.repeat(np.arange(len(slots)), x.size[slots])[mine]] = preds[mine]

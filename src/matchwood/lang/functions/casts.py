@@ -8,14 +8,13 @@ from datetime import UTC, date, datetime
 from decimal import ROUND_DOWN, Decimal
 from typing import Any
 
+from matchwood.lang.cast_texts import BLANKS, BOOLS, INTEGER, SPECIAL
 from matchwood.lang.functions.types import (
-    INT_MAX,
-    INT_MIN,
-    LONG_MAX,
-    LONG_MIN,
+    BOUNDS,
     Dec,
     Failed,
     TypeProblem,
+    checked,
     fit,
     is_number,
 )
@@ -29,15 +28,7 @@ TYPE_NAMES = {
 }  # fmt: skip
 """Names of types that a cast may have, and the canonical one."""
 
-_BLANKS = "".join(map(chr, range(33)))
-_INTEGER = re.compile(r"[-+]?[0-9]+")
-_SPECIAL = re.compile(r"[-+]?(?:inf|infinity)|nan", re.IGNORECASE)
 _NUMBER = re.compile(r"[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]{1,6})?")
-_BOOLS = {
-    **dict.fromkeys(("true", "t", "yes", "y", "1"), True),
-    **dict.fromkeys(("false", "f", "no", "n", "0"), False),
-}
-_BOUNDS = {"int": (INT_MIN, INT_MAX), "bigint": (LONG_MIN, LONG_MAX)}
 
 
 def type_named(name: str) -> Any:
@@ -52,7 +43,7 @@ def caster(kind: Any, to: Any) -> Callable[[Any], Any]:
     """What casts a value of one type to another; TypeProblem where there is no such cast."""
     if kind in (to, "void"):
         return lambda value: value
-    if to in _BOUNDS:
+    if to in BOUNDS:
         return _to_integer(kind, to)
     makers = {"double": _to_double, "string": _to_string, "boolean": _to_boolean}
     makers |= {"date": _to_date, "timestamp": _to_timestamp}
@@ -66,32 +57,25 @@ def _refused(kind: Any, to: Any) -> TypeProblem:
 
 
 def _to_integer(kind: Any, to: str) -> Callable[[Any], int]:
-    low, high = _BOUNDS[to]
-
-    def checked(value: int) -> int:
-        if not low <= value <= high:
-            raise Failed(f"{value} does not fit {to}")
-        return value
-
     def of_double(value: float) -> int:
         if value != value or abs(value) == float("inf"):
             raise Failed(f"{value} does not fit {to}")
-        return checked(int(value))
+        return checked(int(value), to)
 
     def of_string(value: str) -> int:
-        body = value.strip(_BLANKS)
-        if len(body) > 40 or not _INTEGER.fullmatch(body):
+        body = value.strip(BLANKS)
+        if len(body) > 40 or not INTEGER.fullmatch(body):
             raise Failed(f"{value[:40]!r} is no {to}")
-        return checked(int(body))
+        return checked(int(body), to)
 
-    if kind in _BOUNDS:
-        return checked
+    if kind in BOUNDS:
+        return lambda value: checked(value, to)
     if kind == "boolean":
         return int
     if kind == "double":
         return of_double
     if isinstance(kind, Dec):
-        return lambda value: checked(int(value.to_integral_value(ROUND_DOWN)))
+        return lambda value: checked(int(value.to_integral_value(ROUND_DOWN)), to)
     if kind == "string":
         return of_string
     raise _refused(kind, to)
@@ -99,8 +83,8 @@ def _to_integer(kind: Any, to: str) -> Callable[[Any], int]:
 
 def _to_double(kind: Any) -> Callable[[Any], float]:
     def of_string(value: str) -> float:
-        body = value.strip(_BLANKS)
-        if _SPECIAL.fullmatch(body) or _NUMBER.fullmatch(body):
+        body = value.strip(BLANKS)
+        if SPECIAL.fullmatch(body) or _NUMBER.fullmatch(body):
             return float(body)
         raise Failed(f"{value[:40]!r} is no double")
 
@@ -113,7 +97,7 @@ def _to_double(kind: Any) -> Callable[[Any], float]:
 
 def _to_decimal(kind: Any, to: Dec) -> Callable[[Any], Decimal | None]:
     def of_string(value: str) -> Decimal:
-        body = value.strip(_BLANKS)
+        body = value.strip(BLANKS)
         if not _NUMBER.fullmatch(body) or len(body) > 200:
             raise Failed(f"{value[:40]!r} is no decimal")
         number = Decimal(body)
@@ -126,7 +110,7 @@ def _to_decimal(kind: Any, to: Dec) -> Callable[[Any], Decimal | None]:
             return None  # as in Spark, in ANSI mode, too
         return fit(Decimal(repr(value)), to)
 
-    if kind in _BOUNDS or isinstance(kind, Dec) or kind == "boolean":
+    if kind in BOUNDS or isinstance(kind, Dec) or kind == "boolean":
         return lambda value: fit(Decimal(value), to)
     if kind == "double":
         return of_double
@@ -136,7 +120,7 @@ def _to_decimal(kind: Any, to: Dec) -> Callable[[Any], Decimal | None]:
 
 
 def _to_string(kind: Any) -> Callable[[Any], str]:
-    if kind in _BOUNDS:
+    if kind in BOUNDS:
         return str
     if kind == "boolean":
         return lambda value: "true" if value else "false"
@@ -157,7 +141,7 @@ def _timestamp_text(value: datetime) -> str:
 
 def _to_boolean(kind: Any) -> Callable[[Any], bool]:
     def of_string(value: str) -> bool:
-        found = _BOOLS.get(value.strip(_BLANKS).lower())
+        found = BOOLS.get(value.strip(BLANKS).lower())
         if found is None:
             raise Failed(f"{value[:40]!r} is no boolean")
         return found

@@ -39,7 +39,16 @@ from matchwood.lang.functions.types import (
     is_mixed,
     type_of,
 )
-from matchwood.lang.scalars import Attr, Call, Cast, Lambda, Lit, Scalar, parts, text_of
+from matchwood.lang.scalars import (
+    Attr,
+    Call,
+    Lit,
+    Scalar,
+    attributes_of,
+    parts,
+    text_of,
+    with_parts,
+)
 
 __all__ = [
     "FUNCTIONS", "Failed", "Formula", "TypeProblem", "Types", "bind", "choices", "collections",
@@ -55,7 +64,7 @@ class Formula:
     def __init__(self, tree: Scalar) -> None:
         self.tree = _with_paths(tree)
         self._written = tree
-        self.inputs: list[str] = _inputs(self.tree)
+        self.inputs: list[str] = attributes_of(self.tree)
         self.is_flat = not any("." in name or PATH in name for name in self.inputs)
         self._plans: dict[tuple[Any, ...], _Plan] = {}
 
@@ -138,33 +147,18 @@ PATH = "\1"
 
 def _with_paths(node: Scalar) -> Scalar:
     """`m['a']` as one input: only the event tells the type of a map's value."""
-    if isinstance(node, Call):
-        args = tuple([_with_paths(each) for each in node.args])
-        if node.name in ("[]", "element_at") and isinstance(args[1], Lit):
-            source, key = args[0], args[1].value
-            if isinstance(source, Attr) and isinstance(key, str):
-                return Attr(f"{source.name}{PATH}{key}")
-        return Call(node.name, args)
-    if isinstance(node, Cast):
-        return Cast(_with_paths(node.value), node.type, node.is_try)
-    return Lambda(node.names, _with_paths(node.body)) if isinstance(node, Lambda) else node
+    node = with_parts(node, _with_paths)
+    if isinstance(node, Call) and node.name in ("[]", "element_at"):
+        source, key = node.args[:2]
+        if isinstance(source, Attr) and isinstance(key, Lit) and isinstance(key.value, str):
+            return Attr(f"{source.name}{PATH}{key.value}")
+    return node
 
 
 def _compares_elements(node: Scalar) -> bool:
     if isinstance(node, Call) and node.name in ("array_contains", "arrays_overlap"):
         return True
     return any(map(_compares_elements, parts(node)))
-
-
-def _inputs(node: Scalar) -> list[str]:
-    found: dict[str, None] = {}
-    pending = [node]
-    while pending:
-        each = pending.pop()
-        if isinstance(each, Attr):
-            found[each.name] = None
-        pending += parts(each)
-    return sorted(found)
 
 
 _ITEMS = frozenset({str, int, float, bool, type(None), dict, Decimal, date})

@@ -11,10 +11,7 @@ from typing import Any
 from matchwood.lang.functions.casts import midnight
 from matchwood.lang.functions.registry import Binding, define
 from matchwood.lang.functions.types import (
-    INT_MAX,
-    INT_MIN,
-    LONG_MAX,
-    LONG_MIN,
+    BOUNDS,
     WIDE,
     Dec,
     Failed,
@@ -22,22 +19,14 @@ from matchwood.lang.functions.types import (
     as_decimal_type,
     bounded,
     check_ordered,
+    checked,
     common,
     convert,
     fit,
     is_number,
 )
 
-_BOUNDS = {"int": (INT_MIN, INT_MAX), "bigint": (LONG_MIN, LONG_MAX)}
 _GROUP = "numbers"
-
-
-def checked(value: int, kind: str) -> int:
-    """An integer that its type holds; Failed when it does not."""
-    low, high = _BOUNDS[kind]
-    if not low <= value <= high:
-        raise Failed(f"{value} does not fit {kind}")
-    return value
 
 
 def _operands(types: Sequence[Any]) -> tuple[Any, Any]:
@@ -116,12 +105,7 @@ def _decimal_rest(a: Decimal, b: Decimal) -> Decimal:
     return a % b
 
 
-def _double_quotient(a: float, b: float) -> float:
-    _not_zero(b)
-    return a / b
-
-
-def _decimal_quotient(a: Decimal, b: Decimal) -> Decimal:
+def _divided(a: Any, b: Any) -> Any:
     _not_zero(b)
     return a / b
 
@@ -130,14 +114,14 @@ def _double_product(a: float, b: float) -> float:
     return a * b
 
 
-_divide = _arithmetic(lambda a, b: 0, _double_quotient, _decimal_quotient, _quotient_type)
+_divide = _arithmetic(lambda a, b: 0, _divided, _divided, _quotient_type)
 
 
 def _quotient(types: Sequence[Any]) -> Binding:
     left, right = _operands(types)
     if isinstance(left, Dec) or isinstance(right, Dec):
         return _divide((left, right))
-    return "double", lambda a, b: _double_quotient(float(a), float(b))
+    return "double", lambda a, b: _divided(float(a), float(b))
 
 
 def _whole_quotient(types: Sequence[Any]) -> Binding:
@@ -160,7 +144,7 @@ def _unary(integers: Callable[[int], int], others: Callable[[Any], Any]) -> Any:
             return "int", lambda a: None
         if not is_number(kind):
             raise TypeProblem(f"{kind}, where it takes a number")
-        if kind in _BOUNDS:
+        if kind in BOUNDS:
             return kind, lambda a: checked(integers(a), kind)
         return kind, others
 
@@ -204,7 +188,7 @@ def round_bind(kind: Any, digits: int) -> Binding:
 
     if kind == "void":
         return "int", lambda a: None
-    if kind in _BOUNDS:
+    if kind in BOUNDS:
         return kind, (lambda a: a) if digits >= 0 else lambda a: checked(int(rounded(a)), kind)
     if kind == "double":
         return kind, of_double

@@ -17,6 +17,7 @@ from matchwood.lang.intervals import Interval, Span, wider
 
 INT_MIN, INT_MAX = -(2**31), 2**31 - 1
 LONG_MIN, LONG_MAX = -(2**63), 2**63 - 1
+BOUNDS = {"int": (INT_MIN, INT_MAX), "bigint": (LONG_MIN, LONG_MAX)}
 MAX_DIGITS = 38
 WIDE = Context(prec=800, Emax=10**6, Emin=-(10**6))
 """Enough digits that no exact step rounds."""
@@ -191,6 +192,14 @@ def bounded(precision: int, scale: int) -> Dec:
         return Dec(precision, scale)
     whole = precision - scale
     return Dec(MAX_DIGITS, max(MAX_DIGITS - whole, min(scale, 6)))
+
+
+def checked(value: int, kind: str) -> int:
+    """An integer that its type holds; Failed when it does not."""
+    low, high = BOUNDS[kind]
+    if not low <= value <= high:
+        raise Failed(f"{value} does not fit {kind}")
+    return value
 
 
 def fit(value: Decimal, kind: Dec) -> Decimal:
