@@ -7,6 +7,8 @@
     found.error              what is wrong with the event, or which computed attributes failed
                              for it (then there is a list, too); else null
 
+A struct without a field that subscriptions test makes the query fail (`absent_fields`).
+
 Why.     A column function keeps all columns of the events and works wherever Spark takes a column:
          streaming DataFrames with any sink, SQL views, pipelines.
 Place.   Without `path` the snapshot is one of this session: workers map it on `local`, and get it
@@ -18,7 +20,8 @@ Refresh. `refresh` takes another table of subscriptions.  A published index is r
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Mapping
+from copy import copy
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
@@ -27,22 +30,26 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
+from matchwood.encode.events import EncodedEvents
 from matchwood.encode.schema import Schema
 from matchwood.engine.answers.choices import check_limit
+from matchwood.engine.answers.proof import Verification
 from matchwood.engine.matcher import Matcher
 from matchwood.engine.snapshots.versions import copy_version, is_version
 from matchwood.errors import MatchwoodError, SubscriptionError
+from matchwood.spark.absent_fields import Fields, fields_of
 from matchwood.spark.choices import Choice
 from matchwood.spark.column_types import types_of_events
 from matchwood.spark.errors import ERROR_FIELDS
 from matchwood.spark.executors import reads_driver_files, ship
 from matchwood.spark.folders import local_folder
 from matchwood.spark.indexes import Built, build_index, open_index
+from matchwood.spark.samples import sampled_events
 from matchwood.spark.session import active_session
 from matchwood.spark.shapes import find_shape, read_events, shape_of_arrow
 from matchwood.spark.stores import is_address, upload
 from matchwood.spark.unknown_names import names_of_events
-from matchwood.spark.worker import Location, Times, match_parts, opened
+from matchwood.spark.worker import Location, Pace, Times, found_parts, match_parts, opened
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
@@ -135,30 +142,86 @@ class Index:
         """Subscriptions that were refused: of, id, error, message, line, column, excerpt."""
         return self._spark.createDataFrame(self._built.refused, ERROR_FIELDS)
 
-    def match(self, event: Column | str, *, limit: int | None = None) -> Column:
+    def match(
+        self,
+        event: Column | str,
+        *,
+        limit: int | None = None,
+        absent: Collection[str] | bool = False,
+    ) -> Column:
         """A column of structs (subscription_ids, error): which subscriptions hold for a struct.
 
         event  a struct with the attributes as fields, or with the fields of another shape
                (`attributes`, `values`); a column or its name
         limit  at most so many, those of the highest priority
+        absent  names of fields that subscriptions test and the struct may lack, or True for any:
+               they are NULL.  Else the query fails and names them (`absent_fields`)
         """
-        from pyspark.sql.pandas.functions import arrow_udf
         from pyspark.sql.types import ArrayType, LongType, StringType, StructType
 
-        limit = check_limit(limit)
-        location, choice = self._location, Choice(limit)
+        location, choice = self._location, Choice(check_limit(limit))
+        fields = self._fields(absent)
         kind = "bigint" if self._built.id_type == "long" else "string"
 
         def found(event: pa.Array) -> pa.Array:
-            lists, errors = match_structs(location, event, kind, choice)
+            lists, errors = match_structs(location, event, kind, choice, fields)
             return pa.StructArray.from_arrays([lists, errors], names=["subscription_ids", "error"])
 
-        found.__annotations__ = {"event": pa.Array, "return": pa.Array}
         ids = ArrayType(LongType() if kind == "bigint" else StringType())
-        make: Any = arrow_udf
-        function = make(found, StructType().add("subscription_ids", ids).add("error", StringType()))
-        column: Column = function(event)
-        return column
+        returned = StructType().add("subscription_ids", ids).add("error", StringType())
+        return _column(found, returned, event)
+
+    def match_count(self, event: Column | str, *, absent: Collection[str] | bool = False) -> Column:
+        """A column of whole numbers: how many subscriptions hold for a struct, null for a bad one.
+
+        As the length of the list that `match` gives, which is not made.
+        """
+        from pyspark.sql.types import LongType
+
+        location, fields = self._location, self._fields(absent)
+
+        def counted(event: pa.Array) -> pa.Array:
+            return count_structs(location, event, Choice(), fields)
+
+        return _column(counted, LongType(), event)
+
+    def exists(self, event: Column | str, *, absent: Collection[str] | bool = False) -> Column:
+        """A column of booleans: whether a subscription holds for a struct, null for a bad one."""
+        from pyspark.sql.types import BooleanType
+
+        location, fields = self._location, self._fields(absent)
+
+        def exist(event: pa.Array) -> pa.Array:
+            counts = count_structs(location, event, Choice(limit=1), fields)
+            return counts.cast(pa.bool_())
+
+        return _column(exist, BooleanType(), event)
+
+    def matcher(self) -> Matcher:
+        """The same subscriptions as a `Matcher` of the driver, with all of its verbs.
+
+        `why_not`, `near`, `explain`, `overlaps`, `subsumes`, `duplicates`, `m[id]` and the others.
+        It is independent: changing it does not change the index.
+        """
+        return copy(self._built.matcher)
+
+    def verify(
+        self, events: DataFrame, *, shape: str = "auto", sample: int = 1_000, seed: int = 0
+    ) -> Verification:
+        """Compare the index with a scan of all expressions, in the driver, for some events.
+
+        events  as for `match`; `event_id` is not needed
+        sample  how many of them, drawn by Spark with a seed
+
+        The result is true if they agree; the first difference is explained.
+        """
+        some = sampled_events(events, self._built, shape, sample, seed)
+        return self._built.matcher.verify(some)
+
+    def _fields(self, absent: Collection[str] | bool) -> Fields | None:
+        """What a struct of events has to have."""
+        declared = Schema(self._options.schema) if self._options is not None else ()
+        return fields_of(self._built.matcher, declared, absent)
 
     def refresh(
         self, subscriptions: DataFrame, *, contexts: Any = None, now: datetime | None = None
@@ -174,6 +237,16 @@ class Index:
     def save(self, path: str) -> None:
         """Write the index as a snapshot to a path, or to the address of a store."""
         _publish(self._built, path)
+
+
+def _column(function: Callable[[pa.Array], pa.Array], returned: Any, event: Column | str) -> Column:
+    """The column that a function of Arrow arrays gives."""
+    from pyspark.sql.pandas.functions import arrow_udf
+
+    function.__annotations__ = {"event": pa.Array, "return": pa.Array}
+    make: Any = arrow_udf
+    column: Column = make(function, returned)(event)
+    return column
 
 
 def _built(subscriptions: DataFrame, contexts: Any, now: datetime | None, o: Options) -> Index:
@@ -214,9 +287,16 @@ def located(path: str | Path) -> Location:
 
 
 def match_structs(
-    location: Location, event: pa.Array, id_type: str, choice: Choice | None = None
+    location: Location,
+    event: pa.Array,
+    id_type: str,
+    choice: Choice | None = None,
+    fields: Fields | None = None,
 ) -> tuple[pa.Array, pa.Array]:
-    """Lists of ids and messages of errors for structs, which are events."""
+    """Lists of ids and messages of errors for structs, which are events.
+
+    fields  what the structs have to have; None: anything may be absent
+    """
     matcher, ids = opened(location)
     kind = "bigint" if pa.types.is_integer(ids.type) else "string"
     if kind != id_type and len(ids):
@@ -225,8 +305,7 @@ def match_structs(
             f"index again, or say match_udf(..., subscription_id={kind!r})"
         )
     out = pa.int64() if id_type == "bigint" else pa.string()
-    batch = pa.RecordBatch.from_struct_array(event)
-    events = matcher.encode(read_events(batch, shape_of_arrow(batch.schema)))
+    events, problem = _encoded(matcher, event, fields)
     numbers = pa.array(np.arange(len(event)))
     wanted = choice or Choice()
     parts = list(
@@ -238,7 +317,31 @@ def match_structs(
         return pa.array([], pa.list_(out)), pa.array([], pa.string())
     table = pa.Table.from_batches(parts).combine_chunks()
     lists = table.column("subscription_ids").combine_chunks()
-    return lists_and_messages(lists, table.column("error").combine_chunks())
+    lists, messages = lists_and_messages(lists, table.column("error").combine_chunks())
+    return lists, messages if problem is None else messages.fill_null(problem)
+
+
+def count_structs(
+    location: Location, event: pa.Array, choice: Choice, fields: Fields | None
+) -> pa.Array:
+    """How many subscriptions hold for structs, which are events; null for bad events."""
+    matcher, _ = opened(location)
+    events, _ = _encoded(matcher, event, fields)
+    parts = found_parts(matcher, events, Times(), lambda at: choice.part(None, at), Pace())
+    counts = [np.diff(found.offsets) for found in parts]
+    is_bad = np.zeros(len(event), bool)
+    is_bad[list(events.errors)] = True
+    return pa.array(np.concatenate([np.empty(0, np.int64), *counts]), pa.int64(), mask=is_bad)
+
+
+def _encoded(
+    matcher: Matcher, event: pa.Array, fields: Fields | None
+) -> tuple[EncodedEvents, str | None]:
+    """Structs as events, and what is wrong with all of them since a later version."""
+    batch = pa.RecordBatch.from_struct_array(event)
+    shape = shape_of_arrow(batch.schema)
+    problem = None if fields is None else fields.problem(matcher, batch.schema, shape)
+    return matcher.encode(read_events(batch, shape)), problem
 
 
 def lists_and_messages(lists: pa.Array, errors: pa.Array) -> tuple[pa.Array, pa.Array]:

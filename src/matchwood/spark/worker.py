@@ -33,7 +33,7 @@ from matchwood.spark.choices import EVERYTHING, Choice, add_problems
 from matchwood.spark.computed_columns import NO_COLUMNS, Columns
 from matchwood.spark.errors import ERROR_TYPE, error_row, failed_row
 from matchwood.spark.fingerprints import MARKS
-from matchwood.spark.memory import peak
+from matchwood.spark.memory import peak, spare_modules
 from matchwood.spark.shapes import named, read_events
 from matchwood.spark.stores import is_address, local_copy
 from matchwood.spark.unknown_names import Names, parse_known
@@ -126,6 +126,7 @@ class MatchJob:
 
 def opened(location: Location) -> tuple[Matcher, pa.Array]:
     """The matcher of a snapshot and its ids by slot, opened by the first task that asks."""
+    spare_modules(_opened.clear)
     folder = location.folder()
     key = (str(folder), generation(folder))
     if key not in _opened:
@@ -209,14 +210,9 @@ def match_parts(
     choice  gives what the engine is asked for the events from a number on
     pace    what earlier batches of the same index have shown
     """
-    n, at, pace = events.batch.n_events, 0, pace or Pace()
-    while at < n:
-        until = min(at + pace.step, n)
-        part = cut(events, at, until)
-        times.lap("encode")
-        found = matcher.find(part, (), choice(at))
-        pace.note(until - at, len(found.slots))
-        times.lap("match")
+    at = 0
+    for found in found_parts(matcher, events, times, choice, pace or Pace()):
+        until = at + len(found.offsets) - 1
         lists = pa.ListArray.from_arrays(
             pa.array(found.offsets.astype(np.int32)), ids.take(pa.array(found.slots))
         )
@@ -224,6 +220,26 @@ def match_parts(
         times.lap("emit")
         yield out
         times.lap("write")
+        at = until
+
+
+def found_parts(
+    matcher: Matcher,
+    events: EncodedEvents,
+    times: Times,
+    choice: Callable[[int], EngineChoice],
+    pace: Pace,
+) -> Iterator[Found]:
+    """What is found for events, in parts that hold a bounded number of matches."""
+    n, at = events.batch.n_events, 0
+    while at < n:
+        until = min(at + pace.step, n)
+        part = cut(events, at, until)
+        times.lap("encode")
+        found = matcher.find(part, (), choice(at))
+        pace.note(until - at, len(found.slots))
+        times.lap("match")
+        yield found
         at = until
 
 
