@@ -31,6 +31,7 @@ from matchwood.engine.snapshots.versions import save_version
 from matchwood.spark.columns import error_table
 from matchwood.spark.errors import error_row
 from matchwood.spark.fingerprints import MARKS, NO_DIGESTS, digests_of
+from matchwood.spark.known_rows import KNOWN, parts_of, write_known
 from matchwood.spark.row_files import write_rows
 from matchwood.spark.unknown_names import Names, without_unknown
 from matchwood.spark.worker import parse_rows
@@ -78,6 +79,7 @@ def build_batches(job: BuildJob, batches: Iterator[pa.RecordBatch]) -> Iterator[
         refused = add_rows(matcher, table, job.known, (task + 1) * TASK)
         digests = digests_of(table)
         write_rows(made / "rows", table)
+        write_known(made / KNOWN, parts_of(table))
     save_version(matcher, made / "snapshot")
     write_refused(made / "refused.arrow", error_table(refused))
     count = len(matcher)

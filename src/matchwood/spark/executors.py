@@ -91,6 +91,12 @@ def ship(spark: SparkSession, folder: Path) -> Location:
     return Location(str(folder), shipped, segments, dropped)
 
 
+def ship_file(spark: SparkSession, file: Path) -> Location:
+    """Send a file whose name is used once to every executor; returns the folder that has it."""
+    name = f"matchwood-{file.stem}"
+    return Location(str(file.parent), _send(spark, _session(spark), file.parent, name, [file]))
+
+
 def _send(spark: SparkSession, session: str, folder: Path, name: str, files: Iterable[Path]) -> str:
     """Send files as an archive unless they were sent before; returns its name.
 

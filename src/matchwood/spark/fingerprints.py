@@ -25,6 +25,7 @@ import numpy as np
 import pyarrow as pa
 
 from matchwood.engine.snapshots.snapshot import VERSION
+from matchwood.spark.memory import spare_modules
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -62,6 +63,10 @@ class Digest(NamedTuple):
             self.low_1 + other.low_1, self.high_1 + other.high_1, self.xor_1 ^ other.xor_1,
             self.low_2 + other.low_2, self.high_2 + other.high_2, self.xor_2 ^ other.xor_2,
         )  # fmt: skip
+
+
+XOR = Digest._fields.index("xor_1")
+"""Which of a digest's fields is the hash itself, if it is that of one row."""
 
 
 class Digests(NamedTuple):
@@ -105,6 +110,14 @@ class Digests(NamedTuple):
         """Buckets whose rows are not the same."""
         mine, theirs = self._dense(), other._dense()
         return np.flatnonzero((mine != theirs).any(axis=1))
+
+    def rows_of(self, buckets: np.ndarray) -> np.ndarray:
+        """int64[k, 7]: the digests of some buckets."""
+        return self._dense()[buckets]
+
+    def of_buckets(self, buckets: np.ndarray) -> Digests:
+        """Those of some buckets alone."""
+        return NO_DIGESTS.with_buckets_of(buckets, self)
 
     def n_rows(self, buckets: np.ndarray) -> int:
         """How many rows some buckets have."""
@@ -177,24 +190,31 @@ MOST_TASKS = 64
 """Tasks that compute digests, at most: each sends 64 bytes a bucket to the driver."""
 
 
+def in_few_tasks(rows: DataFrame) -> DataFrame:
+    """The same rows, in no more partitions than may send digests."""
+    return rows.coalesce(MOST_TASKS)
+
+
 def _summed(marks: DataFrame) -> Digests:
     """The digests of rows of MARKS: one job of one stage, because parts can be added here."""
-    parts = marks.coalesce(MOST_TASKS).mapInArrow(sum_batches, "digests binary").collect()
+    parts = in_few_tasks(marks).mapInArrow(sum_batches, "digests binary").collect()
     return reduce(Digests.plus, [Digests.from_bytes(part.digests) for part in parts], NO_DIGESTS)
 
 
 def sum_batches(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """The digests of rows of MARKS, as bytes: `mapInArrow`'s function."""
-    found = pa.array([_sums(batches).to_bytes()], pa.binary())
+    spare_modules()
+    found = pa.array([sums(batches).to_bytes()], pa.binary())
     yield pa.RecordBatch.from_arrays([found], names=["digests"])
 
 
 def digests_of(rows: pa.Table | pa.RecordBatch) -> Digests:
     """The digests of rows that were read with their MARKS."""
-    return _sums([rows])
+    return sums([rows])
 
 
-def _sums(parts: Iterable[pa.Table | pa.RecordBatch]) -> Digests:
+def sums(parts: Iterable[pa.Table | pa.RecordBatch]) -> Digests:
+    """The digests of rows with MARKS."""
     dense = np.zeros((N_BUCKETS, len(Digest._fields)), np.int64)
     for rows in parts:
         bucket = rows.column(BUCKET).to_numpy()

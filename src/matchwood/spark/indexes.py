@@ -3,7 +3,7 @@
     <snapshots>/<fingerprint>/
     ├── snapshot/        segments (`engine.snapshots.versions`); workers map them
     ├── refused.arrow    subscriptions that could not be taken, as rows of errors
-    └── rows/, digests.npy, settings    what the next version is compared with (`increments`)
+    └── rows/, known/, digests.npy, settings    what a table is compared with (`increments`)
 
 The fingerprint is computed by Spark from the rows that are let in (`columns`; in any order), the
 index, its settings and the types of the events' columns.  So an unchanged table is not indexed
@@ -25,7 +25,7 @@ import shutil
 import tempfile
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import partial, reduce
@@ -60,9 +60,7 @@ from matchwood.spark.errors import error_row
 from matchwood.spark.fingerprints import (
     MARKS,
     Digest,
-    Digests,
     digest_of,
-    digests,
     fingerprint,
     name_of,
     with_buckets,
@@ -74,10 +72,14 @@ from matchwood.spark.increments import (
     SETTINGS,
     SNAPSHOT,
     advance,
+    known_before,
     nearest,
     read_again,
+    read_of,
     read_refused,
+    versions_of,
 )
+from matchwood.spark.known_rows import Seen, look_at
 from matchwood.spark.segment_build import built_by_tasks
 from matchwood.spark.stores import (
     exists,
@@ -159,20 +161,21 @@ def build_index(
     known = None if names is None else names | declared.keys()
     settings["names"] = None if known is None else sorted(known)
     settings["format"] = VERSION
-    now_there = digests(table)
-    name = name_of(table, now_there.total(), settings)
     store = snapshots if snapshots and is_address(snapshots) else None
     home = local_folder(_own_folder() if store else snapshots or _own_folder(), "snapshots")
+    job = _Build(table, settings, home, id_type, declared, types, known)
+    is_whole = index != AUTO or values is not None or CONTEXT in table.columns
+    seen = look_at(table, None if is_whole else known_before(table, home, job.key))
+    name = name_of(table, seen.digests.total(), settings)
     if store is not None:
         _bring(store, home, name)
     found = _find(home / name, id_type)
     reused = found is not None
     if found is None:
-        job = _Build(table, settings, home, id_type, declared, types, known)
-        if index != AUTO or values is not None or CONTEXT in table.columns:
+        if is_whole:
             found = _build_whole(job, values)
         else:
-            found = _advance(job, now_there) or _build_segments(job, now_there.total().n_rows)
+            found = _advance(job, seen) or _build_segments(job, seen.digests.total().n_rows)
         prune(home, job.key)
     if store is not None:
         if not reused or not exists(inside(store, found.name)):
@@ -219,13 +222,13 @@ class _Build:
         return found
 
 
-def _advance(job: _Build, now_there: Digests) -> Built | None:
+def _advance(job: _Build, seen: Seen) -> Built | None:
     """The next version of an index that is there; None if none is near enough."""
-    difference = nearest(job.home, job.key, now_there)
+    difference = nearest(job.home, job.key, seen)
     if difference is None:
         return None
     try:
-        read = read_again(job.table, difference)
+        read = read_of(seen, difference) or read_again(job.table, difference)
         rows = difference.digests.with_buckets_of(difference.buckets, read.digests).total()
         with job.version(rows) as aside:
             (aside / SETTINGS).write_text(job.key)
@@ -377,12 +380,7 @@ def _verified(folder: Path, is_fresh: bool = False) -> Matcher:
 
 def prune(home: Path, key: str) -> None:
     """Remove versions of the same settings, but the last ones and what was used lately."""
-    found: list[tuple[float, Path]] = []
-    for folder in home.iterdir():
-        with suppress(OSError):
-            if not folder.name.startswith(".") and (folder / SETTINGS).read_text() == key:
-                found.append((folder.stat().st_mtime, folder))
-    for used, folder in sorted(found)[:-_KEPT]:
+    for used, folder in versions_of(home, key)[:-_KEPT]:
         if time.time() - used > _HOUR:
             shutil.rmtree(folder, ignore_errors=True)
 

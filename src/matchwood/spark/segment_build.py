@@ -25,6 +25,7 @@ from matchwood.spark.executors import reads_driver_files
 from matchwood.spark.fingerprints import NO_DIGESTS, Digest, Digests, digests_of, with_buckets
 from matchwood.spark.folders import ASIDE
 from matchwood.spark.increments import REFUSED, ROWS, SNAPSHOT, write_digests
+from matchwood.spark.known_rows import KNOWN
 from matchwood.spark.row_files import write_rows
 from matchwood.spark.unknown_names import Names
 
@@ -58,10 +59,11 @@ class Made:
             chosen = [self.work / "empty"]
             save_version(self.job.matcher(), chosen[0] / SNAPSHOT)
         join_versions([folder / SNAPSHOT for folder in chosen], aside / SNAPSHOT)
-        (aside / ROWS).mkdir()
-        for folder in self.folders:
-            for file in (folder / ROWS).glob("*.arrow"):
-                file.rename(aside / ROWS / file.name)
+        for part in (ROWS, KNOWN):
+            (aside / part).mkdir()
+            for folder in self.folders:
+                for file in (folder / part).glob("*"):
+                    file.rename(aside / part / file.name)
         if self.left_out is not None:
             write_rows(aside / ROWS, self.left_out)
         write_digests(aside, self.digests)

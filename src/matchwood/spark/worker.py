@@ -33,7 +33,7 @@ from matchwood.spark.choices import EVERYTHING, Choice, add_problems
 from matchwood.spark.computed_columns import NO_COLUMNS, Columns
 from matchwood.spark.errors import ERROR_TYPE, error_row, failed_row
 from matchwood.spark.fingerprints import MARKS
-from matchwood.spark.memory import peak
+from matchwood.spark.memory import peak, spare_modules
 from matchwood.spark.shapes import named, read_events
 from matchwood.spark.stores import is_address, local_copy
 from matchwood.spark.unknown_names import Names, parse_known
@@ -126,6 +126,7 @@ class MatchJob:
 
 def opened(location: Location) -> tuple[Matcher, pa.Array]:
     """The matcher of a snapshot and its ids by slot, opened by the first task that asks."""
+    spare_modules(_opened.clear)
     folder = location.folder()
     key = (str(folder), generation(folder))
     if key not in _opened:
