@@ -123,6 +123,29 @@ def test_a_number_against_a_bool_is_refused_as_in_spark(say):
     assert say("x = 1", "bool", True) == [True, REFUSED, REFUSED]
 
 
+def test_a_number_against_a_string_is_refused_because_its_spelling_decides_in_spark(say, spark_sql):
+    """Here 20.0 is 20; in Spark one casts the string to DOUBLE and the other to BIGINT."""
+    assert say("x = 5", "string", "5") == [True, True, REFUSED]
+    assert say("x = 5.0", "string", "5.0")[1:] == [True, REFUSED]
+    assert say("x = 5", "string", "5.0")[1:] == [REFUSED, REFUSED]
+    for text, value in (("cast(x AS BIGINT) = 5", " 5 "), ("cast(x AS DOUBLE) = 5.0", "5.0")):
+        columns, event = {"x": "string"}, {"x": value}
+        assert spark_sql.answers(columns, [event], [text])[0][0] is True
+        assert matched(text, columns, event) is True
+
+
+@pytest.mark.parametrize(
+    ("constant", "kind"),
+    [("5", "BIGINT"), ("5.5", "DOUBLE"), ("DATE '2026-01-01'", "DATE"),
+     ("TIMESTAMP '2026-01-01'", "TIMESTAMP")],
+)  # fmt: skip
+def test_what_is_refused_beside_a_string_says_which_cast_takes_it(constant, kind):
+    matcher = mw.Matcher(schema={"x": "string"})
+    with pytest.raises(SchemaError, match=rf"or write cast\(x AS {kind}\)"):
+        matcher.add(1, f"x = {constant}")
+    matcher.add(1, f"cast(x AS {kind}) = {constant}")
+
+
 def test_a_string_beside_a_timestamp_is_read_as_one_everywhere(say):
     moment = datetime(2024, 2, 29, tzinfo=UTC)
     assert say("x = '2024-02-29'", "timestamp", moment) == [True, True, True]

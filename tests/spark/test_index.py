@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
+from pyspark.errors import PythonException
 from pyspark.sql.functions import struct
 
 import matchwood as mw
@@ -170,3 +171,45 @@ def test_intervals_of_months_beside_what_is_tested_keep_no_job_from_running(spar
     assert lists(match(events, rules).matches) == expected
     with pytest.raises(mw.EventError, match="found 'age', interval year to month: cast it"):
         match(events, rules, keep=["age"])
+
+
+def test_a_struct_without_a_field_that_subscriptions_test_fails_and_names_it(
+    spark, tmp_path: Path
+) -> None:
+    """`m` was NULL without any sign: rule 2 held for no event."""
+    events = spark.sql("SELECT id AS n, id AS m, named_struct('age', id) AS user FROM range(3)")
+    texts = {1: "n > 0", 2: "m > 0", 3: "lower(word) = 'x' OR user.name = 'y'", 4: "ctx.away"}
+    index = Index.build(frame(spark, texts))
+    index.save(str(tmp_path / "saved"))
+    expected = {0: [], 1: [1, 2], 2: [1, 2]}
+    for each in (index, Index.open(str(tmp_path / "saved"))):
+        asked = events.select("n", each.match(struct("n", "user")).alias("found"))
+        with pytest.raises(PythonException, match=r"found no 'm', 'user.name', 'word' in the"):
+            asked.collect()
+        nested = struct(struct("n", "m", "user").alias("attributes"))
+        with pytest.raises(PythonException, match=r"found no 'user.name', 'word' in the"):
+            events.select(each.match(nested)).collect()
+        for absent in (["user.name", "word"], True):
+            column = each.match(struct("n", "m", "user"), absent=absent).alias("found")
+            rows = events.select("n", column).collect()
+            assert {row.n: row.found.subscription_ids for row in rows} == expected
+            assert {row.found.error for row in rows} == {None}
+    with pytest.raises(mw.EventError, match="expected a list of names"):
+        index.match("n", absent="m")
+    declared = Index.build(frame(spark, {1: "n > 0 OR m > 0"}), schema={"m": "int"})
+    rows = events.select(declared.match(struct("n")).alias("found")).collect()
+    assert [row.found.subscription_ids for row in rows] == [[], [1], [1]]
+
+
+def test_a_later_subscription_on_a_field_that_is_not_there_fails_no_stream(
+    spark, tmp_path: Path
+) -> None:
+    index = Index.build(frame(spark, {1: "n > 0"}), path=str(tmp_path / "index"))
+    events = spark.range(3).selectExpr("id AS n")
+    found = events.withColumn("found", index.match(struct("n")))
+    lax = events.withColumn("found", index.match(struct("n"), absent=["m"]))
+    assert [row.found.error for row in found.collect()] == [None] * 3
+    index.refresh(frame(spark, {1: "n > 0", 2: "m > 0"}))
+    assert [row.found.subscription_ids for row in found.collect()] == [[], [1], [1]]
+    assert all("found no 'm' in the struct of n" in row.found.error for row in found.collect())
+    assert [row.found.error for row in lax.collect()] == [None] * 3

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import date, datetime
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -13,6 +15,7 @@ from matchwood.encode.leaves import ABSENT, OF_STRING, OPERATOR, LeafBatch
 from matchwood.encode.merge_kernels import PRESENT
 from matchwood.encode.schema import accepts, literal_type
 from matchwood.errors import SchemaError
+from matchwood.lang.names import is_context
 
 
 def several_kinds(batch: LeafBatch, row: int, name: str) -> SchemaError:
@@ -40,11 +43,21 @@ def clash(
             if not accepts(expected, found):
                 return SchemaError(
                     f"attribute {shown(name)!r} is of type {expected}: expected a {expected} "
-                    f"constant, found {found} {value!r}; change the constant, or declare the "
-                    "attribute's type with Schema",
+                    f"constant, found {found} {value!r}; {_way_out(name, expected, value)}",
                     position=batch.position[row],
                 )
     raise AssertionError("a clash without a clashing row")
+
+
+_CASTS = {int: "BIGINT", float: "DOUBLE", Decimal: "DOUBLE", date: "DATE", datetime: "TIMESTAMP"}
+"""What Spark casts a string to beside a constant, where the text says which."""
+
+
+def _way_out(name: str, expected: str, value: Any) -> str:
+    kind = _CASTS.get(type(item_of(value)))
+    if expected == "string" and kind is not None and not is_context(name):
+        return f"compare it as a string, or write cast({shown(name)} AS {kind})"
+    return "change the constant, or declare the attribute's type with Schema"
 
 
 def not_comparable(

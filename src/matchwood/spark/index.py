@@ -7,6 +7,8 @@
     found.error              what is wrong with the event, or which computed attributes failed
                              for it (then there is a list, too); else null
 
+A struct without a field that subscriptions test makes the query fail (`absent_fields`).
+
 Why.     A column function keeps all columns of the events and works wherever Spark takes a column:
          streaming DataFrames with any sink, SQL views, pipelines.
 Place.   Without `path` the snapshot is one of this session: workers map it on `local`, and get it
@@ -18,7 +20,7 @@ Refresh. `refresh` takes another table of subscriptions.  A published index is r
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
@@ -32,6 +34,7 @@ from matchwood.engine.answers.choices import check_limit
 from matchwood.engine.matcher import Matcher
 from matchwood.engine.snapshots.versions import copy_version, is_version
 from matchwood.errors import MatchwoodError, SubscriptionError
+from matchwood.spark.absent_fields import Fields, fields_of
 from matchwood.spark.choices import Choice
 from matchwood.spark.column_types import types_of_events
 from matchwood.spark.errors import ERROR_FIELDS
@@ -135,22 +138,32 @@ class Index:
         """Subscriptions that were refused: of, id, error, message, line, column, excerpt."""
         return self._spark.createDataFrame(self._built.refused, ERROR_FIELDS)
 
-    def match(self, event: Column | str, *, limit: int | None = None) -> Column:
+    def match(
+        self,
+        event: Column | str,
+        *,
+        limit: int | None = None,
+        absent: Collection[str] | bool = False,
+    ) -> Column:
         """A column of structs (subscription_ids, error): which subscriptions hold for a struct.
 
         event  a struct with the attributes as fields, or with the fields of another shape
                (`attributes`, `values`); a column or its name
         limit  at most so many, those of the highest priority
+        absent  names of fields that subscriptions test and the struct may lack, or True for any:
+               they are NULL.  Else the query fails and names them (`absent_fields`)
         """
         from pyspark.sql.pandas.functions import arrow_udf
         from pyspark.sql.types import ArrayType, LongType, StringType, StructType
 
         limit = check_limit(limit)
         location, choice = self._location, Choice(limit)
+        declared = Schema(self._options.schema) if self._options is not None else ()
+        fields = fields_of(self._built.matcher, declared, absent)
         kind = "bigint" if self._built.id_type == "long" else "string"
 
         def found(event: pa.Array) -> pa.Array:
-            lists, errors = match_structs(location, event, kind, choice)
+            lists, errors = match_structs(location, event, kind, choice, fields)
             return pa.StructArray.from_arrays([lists, errors], names=["subscription_ids", "error"])
 
         found.__annotations__ = {"event": pa.Array, "return": pa.Array}
@@ -214,9 +227,16 @@ def located(path: str | Path) -> Location:
 
 
 def match_structs(
-    location: Location, event: pa.Array, id_type: str, choice: Choice | None = None
+    location: Location,
+    event: pa.Array,
+    id_type: str,
+    choice: Choice | None = None,
+    fields: Fields | None = None,
 ) -> tuple[pa.Array, pa.Array]:
-    """Lists of ids and messages of errors for structs, which are events."""
+    """Lists of ids and messages of errors for structs, which are events.
+
+    fields  what the structs have to have; None: anything may be absent
+    """
     matcher, ids = opened(location)
     kind = "bigint" if pa.types.is_integer(ids.type) else "string"
     if kind != id_type and len(ids):
@@ -226,7 +246,9 @@ def match_structs(
         )
     out = pa.int64() if id_type == "bigint" else pa.string()
     batch = pa.RecordBatch.from_struct_array(event)
-    events = matcher.encode(read_events(batch, shape_of_arrow(batch.schema)))
+    shape = shape_of_arrow(batch.schema)
+    problem = None if fields is None else fields.problem(matcher, batch.schema, shape)
+    events = matcher.encode(read_events(batch, shape))
     numbers = pa.array(np.arange(len(event)))
     wanted = choice or Choice()
     parts = list(
@@ -238,7 +260,8 @@ def match_structs(
         return pa.array([], pa.list_(out)), pa.array([], pa.string())
     table = pa.Table.from_batches(parts).combine_chunks()
     lists = table.column("subscription_ids").combine_chunks()
-    return lists_and_messages(lists, table.column("error").combine_chunks())
+    lists, messages = lists_and_messages(lists, table.column("error").combine_chunks())
+    return lists, messages if problem is None else messages.fill_null(problem)
 
 
 def lists_and_messages(lists: pa.Array, errors: pa.Array) -> tuple[pa.Array, pa.Array]:
