@@ -1,11 +1,12 @@
-"""A cluster of separate executors with empty caches: match, change one subscription, match again.
+"""A cluster of separate executors with empty caches: match, change a subscription, match again.
 
     python benchmarks/cold_cluster.py WORK --subscriptions 200000
 
-Prints one line of JSON a step: seconds by the clock and of CPU (the driver, its JVM, executors and
-their workers), matches, bytes that were sent to executors, how many subscriptions the index
-holds, how many kernels were compiled, by the driver and by all workers, and how much memory of its
-own the driver's Python took at most to make the index, beside mapped files.
+Prints one line of JSON a step: seconds by the clock and of CPU (of all, and by the driver's Python,
+its JVM, executors' JVMs, compilers inside of JVMs, and workers), matches, bytes that were sent to
+executors, how many subscriptions the index holds, how many kernels were compiled, by the driver and
+by all workers, and how much memory of its own the driver's Python took at most to make the index,
+beside mapped files.
 Ends with an error if a kernel was compiled: the package must bring those of its own sources.
 The results of the last step are compared with those of a matcher that has the changed table.
 WORK is emptied; it gets the caches, the tables and the lines (cold_cluster.jsonl).
@@ -18,6 +19,7 @@ import json
 import os
 import shutil
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -26,8 +28,6 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 CHANGED = "price IS NOT NULL"
-STEPS = {"cold": 0, "unchanged": 0, "one changed": 2, "one more changed": 3}
-"""By step: which subscription changes, as a part of all; 0: none."""
 
 
 def main() -> None:
@@ -35,6 +35,7 @@ def main() -> None:
     parser.add_argument("work", type=Path)
     parser.add_argument("--subscriptions", type=int, default=200_000)
     parser.add_argument("--events", type=int, default=2_000)
+    parser.add_argument("--changes", type=int, default=2, help="one subscription each")
     parser.add_argument("--master", default="local-cluster[2,1,2048]")
     options = parser.parse_args()
     shutil.rmtree(options.work, ignore_errors=True)
@@ -49,7 +50,7 @@ def main() -> None:
 
 def run(options: argparse.Namespace, caches: Path) -> None:
     import matchwood as mw
-    from matchwood.bench.spark_build import OwnMemory, cpu_of_tree
+    from matchwood.bench.spark_build import OwnMemory
     from matchwood.spark import local_session, match
     from matchwood.spark.executors import bytes_shipped
 
@@ -68,18 +69,18 @@ def run(options: argparse.Namespace, caches: Path) -> None:
     try:
         offers = spark.read.parquet(f"file://{events}").repartition(4)
         before = 0
-        for step, changed in STEPS.items():
-            if changed:
-                texts[len(texts) // changed] = CHANGED
-            rules = options.work / f"rules-{step.replace(' ', '-')}"
+        for number, step in enumerate(["cold", "unchanged", *["changed"] * options.changes]):
+            if step == "changed":
+                texts[len(texts) // number] = CHANGED
+            rules = options.work / f"rules-{number}"
             pq.write_table(pa.table({"id": ids, "expr": texts}), rules)
             wishes = spark.read.parquet(f"file://{rules}")
-            began, cpu = time.perf_counter(), cpu_of_tree()
+            began, cpu = time.perf_counter(), cpu_by_kind()
             with OwnMemory() as own:
                 found = match(offers, wishes)
-            ready, cpu_ready = time.perf_counter(), cpu_of_tree()
+            ready, cpu_ready = time.perf_counter(), cpu_by_kind()
             rows = found.matches.toArrow()
-            done, cpu_done = time.perf_counter(), cpu_of_tree()
+            done, cpu_done = time.perf_counter(), cpu_by_kind()
             compiled = sorted({file.parent.name for file in caches.rglob("*.nbc")})
             sent = sum(bytes_shipped().values())
             tell(
@@ -87,8 +88,8 @@ def run(options: argparse.Namespace, caches: Path) -> None:
                 step=step,
                 index_seconds=round(ready - began, 2),
                 match_seconds=round(done - ready, 2),
-                index_cpu_seconds=round(cpu_ready - cpu, 2),
-                match_cpu_seconds=round(cpu_done - cpu_ready, 2),
+                index_cpu_seconds=between(cpu, cpu_ready),
+                match_cpu_seconds=between(cpu_ready, cpu_done),
                 matches=pc.sum(pc.list_value_length(rows["subscription_ids"])).as_py(),
                 bytes_sent=sent - before,
                 subscriptions=found.index.count,
@@ -116,6 +117,56 @@ def run(options: argparse.Namespace, caches: Path) -> None:
     tell(options.work, step="compared", equal=is_equal)
     if not is_equal:
         raise SystemExit("expected the lists of a matcher with the changed table, found others")
+
+
+def cpu_by_kind() -> dict[str, float]:
+    """CPU seconds of this process and all below it."""
+    parents: dict[int, int] = {}
+    for folder in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):  # it has ended meanwhile
+            parents[int(folder.name)] = int(_fields(folder / "stat")[1])
+    below = {os.getpid()}
+    while more := {each for each, parent in parents.items() if parent in below} - below:
+        below |= more
+    found = dict.fromkeys(
+        ("driver", "driver's JVM", "executors", "JVMs' compilers", "workers"), 0.0
+    )
+    for pid in below:
+        with suppress(OSError):
+            folder = Path("/proc", str(pid))
+            command = (folder / "cmdline").read_bytes()
+            seconds = _seconds(folder / "stat")
+            kind = "workers" if pid != os.getpid() else "driver"
+            if command.partition(b"\0")[0].endswith(b"java"):
+                kind = "driver's JVM" if b"SparkSubmit" in command else "executors"
+                compilers = _compilers(folder)
+                found["JVMs' compilers"] += compilers
+                seconds -= compilers
+            found[kind] += seconds
+    return found
+
+
+def _compilers(process: Path) -> float:
+    seconds = 0.0
+    for thread in (process / "task").iterdir():
+        with suppress(OSError):
+            if "Compile" in (thread / "comm").read_text():
+                seconds += _seconds(thread / "stat")
+    return seconds
+
+
+def _seconds(stat: Path) -> float:
+    return sum(map(int, _fields(stat)[11:13])) / os.sysconf("SC_CLK_TCK")
+
+
+def _fields(stat: Path) -> list[str]:
+    """The fields after the name, which may have blanks."""
+    return stat.read_text().rsplit(")", 1)[1].split()
+
+
+def between(first: dict[str, float], last: dict[str, float]) -> dict[str, float]:
+    found = {kind: round(last[kind] - first[kind], 2) for kind in last}
+    return {"all": round(sum(last.values()) - sum(first.values()), 2), **found}
 
 
 def tell(work: Path, **told: Any) -> None:

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from matchwood.spark import local_session, match, match_sharded, register_sql
+from matchwood.spark import indexes, known_rows, local_session, match, match_sharded, register_sql
 from matchwood.spark.executors import bytes_shipped
 from matchwood.workload.bookshop import Bookshop
 
@@ -102,6 +102,7 @@ def classic(work: Path) -> None:
             "spark.connect.grpc.binding.port": port,
         },
     )
+    known_rows.SMALL = 100  # as of a large table: the file is sent to executors
     try:
         offers, wishes = frames(spark)
         marker = str(work / "killed")
@@ -112,11 +113,16 @@ def classic(work: Path) -> None:
         sent = bytes_shipped()
         other = wishes.selectExpr("id", "IF(id = 500, 'price IS NOT NULL', expr) AS expr")
         changed = lists(match(offers, other).matches)
+        sent_later = {k: n for k, n in bytes_shipped().items() if k not in sent}
+        again_read, read_again = [], indexes.read_again
+        indexes.read_again = lambda *given: again_read.append(1) or read_again(*given)
+        other = other.selectExpr("id", "IF(id = 501, 'price IS NULL', expr) AS expr")
+        is_last_reused = match(offers, other).index.reused
         told = {"executors": n_running, "killed": Path(marker).exists(),
                 "again": [lists(each.matches) for each in again],
                 "reused": again[0].index.reused, "sent": sent, "changed": changed,
-                "sent_later": {k: n for k, n in bytes_shipped().items() if k not in sent},
-                }  # fmt: skip
+                "sent_later": sent_later, "read again": len(again_read),
+                "last reused": is_last_reused}  # fmt: skip
         (work / "classic.json").write_text(json.dumps(told))
         if find_spec("grpc") is not None:
             asked = [sys.executable, __file__, str(work), f"sc://127.0.0.1:{port}"]

@@ -54,7 +54,7 @@ class Subscriptions:
         monkeypatch.setattr(module, name, then_change)
 
 
-@pytest.mark.parametrize("after", ["digests", "with_readable_attributes"])
+@pytest.mark.parametrize("after", ["look_at", "with_readable_attributes"])
 def test_an_index_never_answers_for_another_table(
     spark, tmp_path: Path, monkeypatch, after: str
 ) -> None:
@@ -64,7 +64,7 @@ def test_an_index_never_answers_for_another_table(
     expected = {1: {1: [1, 2], 2: [2]}, 2: {1: [2], 2: [1, 2]}}
     table.say(1)
     wishes = spark.read.schema(ROWS).json(str(tmp_path / "table.json")).drop("context")
-    table.changes_after(monkeypatch, indexes if after == "digests" else segment_build, after, 2)
+    table.changes_after(monkeypatch, indexes if after == "look_at" else segment_build, after, 2)
     assert lists(match(events, wishes, snapshots=kept).matches) == expected[2]
     table.say(1)
     found = match(events, wishes, snapshots=kept)

@@ -186,9 +186,9 @@ def test_a_struct_without_a_field_that_subscriptions_test_fails_and_names_it(
         asked = events.select("n", each.match(struct("n", "user")).alias("found"))
         with pytest.raises(PythonException, match=r"found no 'm', 'user.name', 'word' in the"):
             asked.collect()
-        nested = struct(struct("n", "m", "user").alias("attributes"))
+        nested = events.select(struct("n", "m", "user").alias("attributes"))
         with pytest.raises(PythonException, match=r"found no 'user.name', 'word' in the"):
-            events.select(each.match(nested)).collect()
+            nested.select(each.match(struct("attributes")).alias("found")).collect()
         for absent in (["user.name", "word"], True):
             column = each.match(struct("n", "m", "user"), absent=absent).alias("found")
             rows = events.select("n", column).collect()

@@ -226,12 +226,15 @@ def test_workers_do_not_collect_what_modules_have_made(spark) -> None:
     assert min(counts) > 50_000
 
 
-def test_a_table_that_is_not_read_before_needs_no_texts_in_python(spark, monkeypatch) -> None:
+def test_a_table_that_was_not_read_before_sends_no_texts_to_python(
+    spark, tmp_path: Path, monkeypatch
+) -> None:
     """Without a version to compare with, the pass carries hashes alone."""
     asked: list[Any] = []
     real = fingerprints._summed
     monkeypatch.setattr(
         fingerprints, "_summed", lambda marks: asked.append(marks.columns) or real(marks)
     )
-    indexes.build_index(frame(spark, [(n, text(n)) for n in range(50, 90)]))
+    rows = [(n, text(n)) for n in range(50, 90)]
+    indexes.build_index(frame(spark, rows), snapshots=str(tmp_path))
     assert asked == [[*HASHES, BUCKET]]

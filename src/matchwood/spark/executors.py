@@ -93,7 +93,7 @@ def ship(spark: SparkSession, folder: Path) -> Location:
 
 def ship_file(spark: SparkSession, file: Path) -> Location:
     """Send a file whose name is used once to every executor; returns the folder that has it."""
-    name = f"matchwood-{file.stem}"
+    name = f"matchwood-{file.parent.name}-{file.stem}"
     return Location(str(file.parent), _send(spark, _session(spark), file.parent, name, [file]))
 
 

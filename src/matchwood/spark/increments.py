@@ -64,8 +64,9 @@ MOST = 0.5
 """The part of all rows that is read again at most; of more the index is built as a whole."""
 
 
-FEW = 1_000
-"""New rows that are known already, up to which no other version is looked for."""
+TOLD = 0.1
+"""The part of all rows that may lie in buckets that differ from the version whose new rows are
+known already, for no nearer version to be looked for."""
 
 
 _PLAIN = frozenset(("string", "bigint", "int", "smallint", "tinyint", "boolean"))
@@ -89,6 +90,7 @@ def nearest(home: Path, key: str, seen: Seen) -> Difference | None:
     rows are known already; None if it differs much.
     """
     found: list[tuple[int, int, Difference]] = []
+    n_all = seen.digests.total().n_rows
     for _, folder in versions_of(home, key):
         try:
             before = read_digests(folder)
@@ -96,10 +98,10 @@ def nearest(home: Path, key: str, seen: Seen) -> Difference | None:
             continue  # it is being removed
         buckets = seen.digests.differing(before)
         n_rows = seen.digests.n_rows(buckets) + before.n_rows(buckets)
-        is_told = folder == seen.version and seen.new is not None and len(seen.new) <= FEW
+        is_told = folder == seen.version and seen.new is not None and n_rows <= TOLD * n_all
         found.append((0 if is_told else n_rows, n_rows, Difference(folder, before, buckets)))
     _, n_rows, best = min(found, key=lambda each: each[0], default=(0, 0, None))
-    return best if n_rows <= MOST * seen.digests.total().n_rows else None
+    return best if n_rows <= MOST * n_all else None
 
 
 def versions_of(home: Path, key: str) -> list[tuple[float, Path]]:
