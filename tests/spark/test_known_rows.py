@@ -15,10 +15,10 @@ import pytest
 
 import matchwood as mw
 from matchwood.engine.snapshots.versions import save_version
-from matchwood.spark import fingerprints, indexes, known_rows, memory, worker
-from matchwood.spark.fingerprints import BUCKET, HASHES, digests_of, with_buckets
+from matchwood.spark import indexes, known_rows, memory, worker
+from matchwood.spark.fingerprints import BUCKET, HASHES, digests, digests_of, with_buckets
 from matchwood.spark.increments import ROWS, Difference, read_digests, read_of
-from matchwood.spark.known_rows import KNOWN, Seen, advance_known, write_known
+from matchwood.spark.known_rows import KNOWN, Seen, advance_known, read_known, write_known
 from matchwood.spark.row_files import read_rows
 from matchwood.spark.worker import Location, opened
 
@@ -149,14 +149,14 @@ def test_small_files_are_written_as_one_and_what_is_gone_is_new_again(
         advance_known(
             tmp_path / str(n), tmp_path / str(n + 1), part(1_000 + n), part(999 + n, n + 1)
         )
-    files, few, gone = known_rows._read(tmp_path / "8")
+    files, few, gone = read_known(tmp_path / "8")
     assert [len(np.load(file)) for file in files] == [100]
     assert set(few.tolist()) - set(gone.tolist()) == {1_007}
     assert len(few) < 5
     assert len(list((tmp_path / "8").iterdir())) <= 5
     assert set(gone.tolist()) == {*range(1, 9), *range(999, 1_007)}, "in files or not"
     advance_known(tmp_path / "8", tmp_path / "9", part(3), part(1_007))
-    assert 3 not in known_rows._read(tmp_path / "9")[2].tolist()
+    assert 3 not in read_known(tmp_path / "9")[2].tolist()
     advance_known(tmp_path / "nothing", tmp_path / "10", part(3), part(1))
     assert not (tmp_path / "10").exists(), "an earlier release wrote the version"
 
@@ -189,17 +189,18 @@ def test_what_modules_have_made_is_spared_while_nothing_is_open(
     matcher = mw.Matcher()
     matcher.add(1, "a = 1")
     save_version(matcher, tmp_path / "v")
-    monkeypatch.setattr(worker, "_opened", {})
+    held: dict[Any, Any] = {}
+    monkeypatch.setattr(worker, "_opened", held)
     monkeypatch.setattr(memory, "_spared", [])
     frozen: list[int] = []
-    monkeypatch.setattr(gc, "freeze", lambda: frozen.append(len(worker._opened)))
+    monkeypatch.setattr(gc, "freeze", lambda: frozen.append(len(held)))
     where = Location(str(tmp_path / "v"))
     opened(where)
     assert not frozen, "no worker"
     monkeypatch.setattr("pyspark.TaskContext", _Task)
     for n in range(5):
         opened(where)
-        assert len(worker._opened) == 1
+        assert len(held) == 1
         for each in range(60 * n, 60 * n + 60):
             monkeypatch.setitem(sys.modules, f"made_{each}", sys)
         for _ in range(2):
@@ -231,10 +232,10 @@ def test_a_table_that_was_not_read_before_sends_no_texts_to_python(
 ) -> None:
     """Without a version to compare with, the pass carries hashes alone."""
     asked: list[Any] = []
-    real = fingerprints._summed
-    monkeypatch.setattr(
-        fingerprints, "_summed", lambda marks: asked.append(marks.columns) or real(marks)
-    )
+    monkeypatch.setattr(known_rows, "digests", lambda given: asked.append(given) or digests(given))
     rows = [(n, text(n)) for n in range(50, 90)]
     indexes.build_index(frame(spark, rows), snapshots=str(tmp_path))
-    assert asked == [[*HASHES, BUCKET]]
+    assert len(asked) == 1
+    rows[0] = (50, "a = 4")
+    indexes.build_index(frame(spark, rows), snapshots=str(tmp_path))
+    assert len(asked) == 1

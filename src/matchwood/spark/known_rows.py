@@ -166,7 +166,7 @@ def _are_in(parts: np.ndarray, ascending: np.ndarray) -> np.ndarray:
 
 def known_of(spark: SparkSession, version: Path) -> Known | None:
     """The rows of a version; None if it has none, or an earlier release wrote it."""
-    files, few, gone = _read(version / KNOWN)
+    files, few, gone = read_known(version / KNOWN)
     if not files and not len(few):
         return None
     is_here = reads_driver_files(spark)
@@ -177,7 +177,7 @@ def known_of(spark: SparkSession, version: Path) -> Known | None:
     return Known(version, tuple(found), few, gone, MOST_NEW)
 
 
-def _read(folder: Path) -> tuple[list[Path], np.ndarray, np.ndarray]:
+def read_known(folder: Path) -> tuple[list[Path], np.ndarray, np.ndarray]:
     """Large files, what is in small ones, and what is gone."""
     large, few, gone = [], [_NONE], _NONE
     for file in sorted(folder.glob("*.npy")):
@@ -206,7 +206,7 @@ def advance_known(before: Path, after: Path, new: np.ndarray, old: np.ndarray) -
     """
     if not before.exists():
         return
-    large, few, gone = _read(before)
+    large, few, gone = read_known(before)
     gone = np.setdiff1d(np.concatenate([gone, old]), new)
     files = [file for file in before.glob("*.npy") if file.name != GONE]
     if len(files) - len(large) >= MOST_SMALL:
