@@ -147,8 +147,8 @@ STRUCTURES = {
     "a_tree": "blocks check_layout delete insert levels links match nodes renumber search share",
     "vcr": "activate change decompose match",
     "blocks": (
-        "check_layout cluster codes entries match match_best match_sets members pack reach verify "
-        "words"
+        "check_layout cluster codes entries groups match match_best match_groups match_sets "
+        "members pack reach verify words"
     ),
     "terms": "check_layout leaves match odds pieces split words",
 }

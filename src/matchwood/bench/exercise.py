@@ -130,6 +130,16 @@ def _demo() -> None:
         for n in range(20):
             loaded.explain(n, offer)
         loaded.stats()
+    _groups()
+
+
+def _groups() -> None:
+    """Many events that have few of the attributes: `blocks` searches them block by block."""
+    rows = Matcher("blocks", columns=1.0, grouped=0)
+    rows.add_many([(n, f"a{n % 90} = 1 AND a{n % 89} > {n % 7}") for n in range(400)])
+    names = [f"a{n % 90}" for n in range(9_000)]
+    events = np.repeat(np.arange(3_000), 3)
+    rows.match_many(EntryEvents(3_000, events, pa.array(names), pa.array([1] * 9_000)))
 
 
 def _trees() -> None:

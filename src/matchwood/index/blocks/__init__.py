@@ -31,7 +31,8 @@ Differs. No lower and upper bounds in columns: sets (IN, <>, NOT IN) would need 
          Immutable: changes go through `StaticFrame`, which builds all blocks anew.
          It does not learn from events: access predicates are chosen by constants and by how often
          attributes are named.
-         A batch is searched event by event: block by block was tried (decision 0026).
+         Events of a batch are searched one after the other, or many thousands of sparse ones block
+         by block: first gates of members by attribute, see `groups` (decision 0026).
 Cost.    Match O(attributes + gates of their spaces + columns x members / 64 of blocks reached +
          entries tested): guides lead from a key to its code and from a code to its space in a few
          steps, whatever their number, unless keys lie in few places of a wide range.
@@ -64,6 +65,7 @@ Files    words         what a word means: headers, columns, cells; codes of keys
          verify        testing a block: rows of bits, gates, entries
          match, match_sets     searching, for events of values and of sets
          match_best    searching for the best by rank alone
+         groups, match_groups, by_groups    searching large batches block by block
          check_layout, check   what a snapshot must be
          build, index, draw    the owner
 """

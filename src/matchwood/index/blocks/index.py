@@ -12,6 +12,7 @@ from matchwood.encode.events import EventBatch
 from matchwood.encode.expressions import ExpressionTable
 from matchwood.errors import IndexBuildError, MatchwoodError
 from matchwood.index.blocks.build import Structure, build_structure, empty_structure
+from matchwood.index.blocks.by_groups import by_groups, is_for_groups
 from matchwood.index.blocks.check import arrays_of, check_structure, structure_of
 from matchwood.index.blocks.draw import draw_blocks, members_in
 from matchwood.index.blocks.match import (
@@ -53,6 +54,8 @@ class Config(DivisionConfig):
     ungated       members up to which a space is not divided by a second predicate
     gated         members of a block of rows in a space that is; fewer are excluded more often, and
                   have more gates to read
+    grouped       words of all blocks from which large batches of sparse events are searched block
+                  by block; fewer stay in a cache
     """
 
     max_records: int = 8
@@ -63,6 +66,7 @@ class Config(DivisionConfig):
     columns: float = 0.5
     ungated: int = 96
     gated: int = 48
+    grouped: int = 2**19
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -73,6 +77,7 @@ class Config(DivisionConfig):
         self._expect_number("columns", 0.0, 1.0)
         self._expect_integer("ungated", 1, MOST_MEMBERS)
         self._expect_integer("gated", 1, MOST_MEMBERS)
+        self._expect_integer("grouped", 0)
 
     def division(self) -> dict[str, int]:
         """Settings of the spaces, as `pst_bloom` takes them."""
@@ -107,7 +112,10 @@ class BlockIndex(KeptFrame[Structure]):
         part = scratch.of(self)
         memory = self._arrays_in(scratch)
         if events.are_values:
-            return self._whole_step(match_blocks, events._replace(more=events.more[:0]), scratch)
+            values, kernel = events._replace(more=events.more[:0]), match_blocks
+            if is_for_groups(self._built, events, self.config.grouped):
+                kernel = by_groups(self._built, events)
+            return self._whole_step(kernel, values, scratch)
         if len(memory.seen) < self._n_slots:
             part.arrays = memory._replace(seen=np.zeros(self._n_slots, np.int64))
         return self._whole_step(match_sets, events, scratch, self._view_with_table())

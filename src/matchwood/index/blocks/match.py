@@ -14,7 +14,7 @@ from matchwood.index.blocks.words import Blocks, Codes, Places
 from matchwood.index.core.layout_kernels import BOARD, EXPRESSION_TABLE, PREDICATE_TABLE
 from matchwood.index.core.query_kernels import query_of
 from matchwood.kernel.bound import Layout
-from matchwood.kernel.jit import kernel, prefetch
+from matchwood.kernel.jit import inlined, kernel, prefetch
 from matchwood.kernel.verify_kernels import CANDIDATES, NODES, PREDICATES, Board, finish_event
 
 AHEAD, FAR_AHEAD = 2, 8
@@ -88,6 +88,33 @@ MINE = Layout(
 view_of, mine_of = VIEW.reader(), MINE.reader()
 
 
+@inlined
+def test_reached(blocks, n_blocks, most, scratch, out, first):
+    """Append what holds in the blocks that `scratch.block` has; returns the end of `out`, or FULL.
+
+    It may end after `most` matches.
+    """
+    block, code, n, n_pending = scratch.block, scratch.code, first, np.int64(0)
+    for i in range(min(np.int64(FAR_AHEAD), n_blocks)):
+        prefetch(blocks.word, block[i])
+        prefetch(blocks.word, block[i] + 8)
+    for i in range(min(np.int64(AHEAD), n_blocks)):
+        ask_for_rows(blocks.word, block[i], code)
+    for i in range(n_blocks):
+        if i + FAR_AHEAD < n_blocks:
+            prefetch(blocks.word, block[i + FAR_AHEAD])
+            prefetch(blocks.word, block[i + FAR_AHEAD] + 8)
+        ahead = block[i + AHEAD] if i + AHEAD < n_blocks else np.int64(NO_BLOCK)
+        n, n_pending = test_block(blocks, block[i], ahead, scratch, out, n, n_pending)
+        is_due = n_pending > MOST_PENDING or n_pending >= most
+        if n >= 0 and (is_due or i + 1 == n_blocks):
+            n = test_entries(blocks, scratch, n_pending, out, n)
+            n_pending = np.int64(0)
+        if n < 0 or n - first >= most:
+            break
+    return n
+
+
 @kernel
 def match_blocks(bound, bound_mine, bound_query, first, stamp):
     """Match events of values; returns how many are done (fewer: `out` is full).
@@ -96,36 +123,18 @@ def match_blocks(bound, bound_mine, bound_query, first, stamp):
     """
     view, scratch, query = view_of(bound), mine_of(bound_mine).memory, query_of(bound_query)
     events, output = query.events, query.output
-    places, blocks, out = view.places, view.blocks, output.out
-    code, block, work = scratch.code, scratch.block, scratch.work
+    places, blocks, out, work = view.places, view.blocks, output.out, scratch.work
     n = output.offsets[first]
     for e in range(first, len(events.start) - 1):
         for i in range(len(work)):
             work[i] = 0
         n_spaces = find_spaces(view.codes, places, events, e, scratch)
         n_blocks = find_blocks(places, blocks, n_spaces, scratch)
-        if n_blocks > len(block):
+        if n_blocks > len(scratch.block):
             clear_codes(events, e, scratch)
             work[NODES] = n_blocks
             return ~np.int64(e)
-        for i in range(min(np.int64(FAR_AHEAD), n_blocks)):
-            prefetch(blocks.word, block[i])
-            prefetch(blocks.word, block[i] + 8)
-        for i in range(min(np.int64(AHEAD), n_blocks)):
-            ask_for_rows(blocks.word, block[i], code)
-        n_pending = np.int64(0)
-        for i in range(n_blocks):
-            if i + FAR_AHEAD < n_blocks:
-                prefetch(blocks.word, block[i + FAR_AHEAD])
-                prefetch(blocks.word, block[i + FAR_AHEAD] + 8)
-            ahead = block[i + AHEAD] if i + AHEAD < n_blocks else np.int64(NO_BLOCK)
-            n, n_pending = test_block(blocks, block[i], ahead, scratch, out, n, n_pending)
-            is_due = n_pending > MOST_PENDING or n_pending >= query.most[0]
-            if n >= 0 and (is_due or i + 1 == n_blocks):
-                n = test_entries(blocks, scratch, n_pending, out, n)
-                n_pending = np.int64(0)
-            if n < 0 or n - output.offsets[e] >= query.most[0]:
-                break
+        n = test_reached(blocks, n_blocks, query.most[0], scratch, out, n)
         clear_codes(events, e, scratch)
         if n < 0:
             return e
