@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from encode.world import World, found
+from inside import built_of
 from matchwood.index.blocks import by_groups, index
 from matchwood.index.blocks.groups import MARKS, MOST_TAGS
 from matchwood.index.blocks.index import BlockIndex
@@ -141,5 +142,5 @@ def test_only_large_batches_of_sparse_events_go_block_by_block():
         (rows, dense, 0, False), (columns, many, 0, False),
         (rows, world.events([{}] * 900), 0, False),
     ):  # fmt: skip
-        assert by_groups.is_for_groups(built._built, events, words) == expected
+        assert by_groups.is_for_groups(built_of(built), events, words) == expected
     assert np.all(np.diff(search(rows, world.events([{}] * 900)).offsets) == 0)
