@@ -94,7 +94,7 @@ def _is_in_record(attr, code):
     return (code != 0) & (attr < FOLDED_ATTRIBUTES)
 
 
-@part
+@inlined
 def _write_record(codes, events, e, at, group, fold_code):
     """Write the record of an event; returns its end, or NO_ROOM for too many attributes."""
     record, tag, code = group.record, group.tag, group.code
@@ -207,7 +207,7 @@ def list_by_block(group, n):
         end[b] += 1
 
 
-@part
+@inlined
 def _chain_members(word, at, group):
     """Chain the members of a row block by the mark of their first gates."""
     mark, head, after = group.mark, group.head, group.after
@@ -259,7 +259,7 @@ def _try_chain(blocks, at, v, m, group, n):
     return n
 
 
-@part
+@inlined
 def _test_visits(blocks, at, first, end, group, n):
     """Append the open members of a row block for the events of some visits; returns how many."""
     word, half, n_tried = blocks.word, blocks.half, np.int64(0)

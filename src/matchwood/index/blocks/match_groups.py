@@ -16,7 +16,7 @@ from matchwood.index.blocks.reach import clear_codes
 from matchwood.index.blocks.verify import test_entries
 from matchwood.index.blocks.words import folded
 from matchwood.index.core.query_kernels import query_of
-from matchwood.kernel.jit import kernel, part, prefetch
+from matchwood.kernel.jit import inlined, kernel, prefetch
 from matchwood.kernel.verify_kernels import CANDIDATES, NODES, PREDICATES, finish_event
 
 
@@ -40,7 +40,7 @@ def gather_group(bound, bound_mine, bound_query, group, first, least):
     return last
 
 
-@part
+@inlined
 def _set_codes(codes, events, e, group, scratch):
     """Write the codes of an event that `gather_group` has found."""
     for i in range(events.start[e], events.start[e + 1]):
@@ -50,7 +50,7 @@ def _set_codes(codes, events, e, group, scratch):
             scratch.fold_code[attr] = folded(group.code[i], codes.fold[attr])
 
 
-@part
+@inlined
 def _take(blocks, group, at, end, scratch):
     """Take entries to be tested, and blocks; returns the next position, and how many of each."""
     n_pending, n_blocks, block = np.int64(0), np.int64(0), scratch.block
