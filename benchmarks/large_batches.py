@@ -21,7 +21,7 @@ from matchwood.workload.loading import load_events, load_subscriptions
 from matchwood.workload.registry import find_workload
 
 ROUNDS = 7
-WAYS = {"one by one": 2**60, "block by block": 0}
+WAYS = {"one by one": 2**30, "block by block": 0}
 """From how many words of blocks on a batch is searched block by block."""
 
 
