@@ -111,13 +111,14 @@ def run_spark_suite(
     """Run the parts, or some of them; `show` is called with the table of each part when it ends."""
     check_preset("suite spark", preset, PRESETS)
     check_parts("suite spark", "parts", only, PARTS)
-    from matchwood.spark.session import active_session, local_session
+    from matchwood.spark.session import LONG_JOB, active_session, local_session
 
     sizes, started = PRESETS[preset], datetime.now(UTC)
     folder = Path(tempfile.mkdtemp(prefix="matchwood-bench-"))
     spark = active_session()
     starts_session = spark is None
-    spark = spark or local_session("matchwood-bench", 2, **{"spark.driver.memory": "3g"})
+    options: dict[str, Any] = {**LONG_JOB, "spark.driver.memory": "3g"}
+    spark = spark or local_session("matchwood-bench", 2, **options)
     parts: dict[str, Found] = {}
     chosen = [name for name in PARTS if not only or name in only]
     try:
