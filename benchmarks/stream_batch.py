@@ -27,6 +27,7 @@ from matchwood.spark.storage import open_storage
 from matchwood.spark.streams import worker
 from matchwood.spark.streams.changes import Decider
 from matchwood.spark.streams.match_stream import BLOCK
+from matchwood.spark.streams.replicas import Kept
 from matchwood.spark.streams.state import Replica, StateFolder
 from matchwood.workload import find_workload, plain_tables
 
@@ -61,9 +62,9 @@ def main(n: int, n_batches: int, folder: Path) -> None:
     )
     storage = open_storage(str(folder), "state")
     state = StateFolder(storage)
-    state.write_snapshot(0, first_state(workload, n))
+    state.write_snapshot(0, first_state(workload, n).frozen())
     driver = Replica.load(state, 0, verify=True)
-    replicas: list[Any] = [None] * WORKERS
+    replicas = [Kept(storage, "") for _ in range(WORKERS)]
     n_matches = 0
     for batch in range(n_batches):
         log = log_part(workload, batch * SECOND, (batch + 1) * SECOND, n // 10)
@@ -77,21 +78,20 @@ def main(n: int, n_batches: int, folder: Path) -> None:
         events = log.filter(is_event)
         of = events["offset"].to_numpy() // BLOCK % WORKERS
         for number in range(WORKERS):
-            worker._replicas.clear()
-            if replicas[number] is not None:
-                worker._replicas[storage.path] = replicas[number]
-            job = worker.StreamJob(storage, batch, "arrays", before, True, "bigint")
+            worker.replicas[storage.path] = replicas[number]
+            job = worker.StreamJob(storage, "", batch, "arrays", before, True, "bigint")
             mine = events.filter(pa.array(of == number)).combine_chunks().to_batches()
             found = seconds("a worker", lambda j=job, m=mine: [*worker.match_events(j, iter(m))])
-            replicas[number] = worker._replicas[storage.path]
             n_matches += sum(len(rows["subscription_ids"].flatten()) for rows in found)
         seconds("driver, leave", driver.leave)
     for what, each in taken.items():
         rest_of = each[WARM * (WORKERS if what == "a worker" else 1) :]
         print(f"{np.median(rest_of):8.3f} s  {what}, median; {max(rest_of):.3f} s at most")
-    seconds("snapshot", lambda: state.write_snapshot(n_batches, driver))
+    found = seconds("freeze", driver.frozen)
+    seconds("snapshot", lambda: state.write_snapshot(n_batches, found))
     seconds("load", lambda: Replica.load(state, n_batches, verify=False))
-    print(f"{taken['snapshot'][0]:8.3f} s  driver, write a snapshot")
+    print(f"{taken['freeze'][0]:8.3f} s  driver, begin a snapshot")
+    print(f"{taken['snapshot'][0]:8.3f} s  driver, write it beside the next batches")
     print(f"{taken['load'][0]:8.3f} s  driver or worker, open it")
     print(f"{n_matches:,} matches of versions")
 

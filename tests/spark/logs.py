@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import time
 from collections.abc import Callable, Iterable
 from itertools import pairwise
 from pathlib import Path
@@ -16,6 +17,7 @@ from pyspark.errors import StreamingQueryException
 
 import matchwood as mw
 from matchwood.spark.streams import match_stream as stream_module
+from matchwood.spark.streams import owner
 
 SCHEMA = "offset BIGINT, kind STRING, id STRING, expr STRING, attributes MAP<STRING, STRING>"
 Record = dict[str, Any]
@@ -117,6 +119,12 @@ def dead_letters(out: Path) -> list[dict[str, Any]]:
         for folder in sorted((out / "errors").glob("batch=*"))
         for row in pq.read_table(folder, partitioning=None).to_pylist()
     ]
+
+
+def wait_for_snapshot(state: str) -> None:
+    """Wait until a query that has ended has given its state back, its last snapshot written."""
+    while owner.is_owned(state):
+        time.sleep(0.01)
 
 
 class Crash(Exception):

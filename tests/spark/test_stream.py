@@ -16,6 +16,7 @@ from spark.logs import (
     made_log,
     read_log,
     sequential,
+    wait_for_snapshot,
     write_log,
 )
 
@@ -26,10 +27,10 @@ NOW = {"availableNow": True}
 
 def run(spark, source: Path, work: Path, files: int = 1, **options) -> None:
     log = read_log(spark, source, files)
-    query = match_stream(
-        log, str(work / "out"), str(work / "state"), trigger=NOW, snapshot_every=3, **options
-    )
+    options = {"snapshot_every": 3, **options}
+    query = match_stream(log, str(work / "out"), str(work / "state"), trigger=NOW, **options)
     query.awaitTermination()
+    wait_for_snapshot(str(work / "state"))
 
 
 @pytest.mark.parametrize("per_file", [30, 75])
@@ -55,10 +56,32 @@ def test_a_crash_at_any_point_loses_nothing_and_repeats_nothing(
     log = made_log(2, 120)
     expected, refused = sequential(log)
     write_log(tmp_path / "log", log, 30)
-    points = ["decided", "changes", "matched", "written", "committed", "snapshot", "written"]
+    points = ["decided", "changes", "matched", "written", "committed", "written"]
+    names = ("spark.sql.adaptive.enabled", "spark.sql.inMemoryColumnarStorage.compressed")
+    settings = [spark.conf.get(name) for name in names]
     crash_at_each(monkeypatch, points, lambda: run(spark, tmp_path / "log", tmp_path))
     assert committed(tmp_path / "out") == expected
     assert len(dead_letters(tmp_path / "out")) == refused
+    assert [spark.conf.get(name) for name in names] == settings, "they are the session's"
+
+
+def test_a_crash_while_a_snapshot_is_written_is_raised_by_a_later_batch(
+    spark, tmp_path: Path, monkeypatch
+) -> None:
+    log = made_log(13, 140)
+    expected, refused = sequential(log)
+    write_log(tmp_path / "log", log, 20)
+    crash_at_each(
+        monkeypatch, ["snapshot written", "snapshot", "cleaned"],
+        lambda: run(spark, tmp_path / "log", tmp_path, snapshot_every=1),
+    )  # fmt: skip
+    assert committed(tmp_path / "out") == expected
+    assert len(dead_letters(tmp_path / "out")) == refused
+    # each crash is raised after the next batch, which begins no snapshot then
+    names = sorted(each.name for each in (tmp_path / "state" / "snapshots").iterdir())
+    assert names == [f"{5:010}", f"{7:010}"]
+    changes = sorted(each.name for each in (tmp_path / "state" / "changes").iterdir())
+    assert changes == [f"{n:010}.arrow" for n in (5, 6)]
 
 
 def test_subscriptions_at_the_start_and_a_source_of_our_own(spark, tmp_path: Path) -> None:

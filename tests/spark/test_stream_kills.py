@@ -28,7 +28,10 @@ from spark.stream_driver import started
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
-AIMED = ("changes", "written", "matched", "decided", "committed", "snapshot")
+AIMED = (
+    "changes", "snapshot written", "written", "matched", "snapshot", "decided", "committed",
+    "cleaned",
+)  # fmt: skip
 KILLS = 24 if os.environ.get("MATCHWOOD_PROFILE") == "long" else 1
 
 

@@ -18,7 +18,7 @@ from matchwood.spark.streams import commit as stream_commit
 from matchwood.spark.streams import live as live_module
 from matchwood.spark.streams import match_stream as stream_module
 from matchwood.spark.streams import owner as owner
-from spark.logs import Crash, made_log, read_log, sequential, write_log
+from spark.logs import Crash, made_log, read_log, sequential, wait_for_snapshot, write_log
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
@@ -86,6 +86,7 @@ def test_a_log_on_a_store_comes_out_once_whatever_crashes(
         stored.stream(spark).awaitTermination()
     monkeypatch.undo()
     stored.stream(spark).awaitTermination()
+    wait_for_snapshot(stored.state.path)
     expected, refused = sequential(log)
     assert stored.committed() == expected
     assert len(stored.rows("errors")) == refused

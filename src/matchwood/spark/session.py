@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import sys
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from matchwood.errors import MatchwoodError
@@ -63,13 +64,38 @@ def local_session(
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     if master is None or master.startswith("local"):
         os.environ.setdefault("SPARK_LOCAL_IP", LOOPBACK)
-    settings = _settings(cores)
-    if master is None or master.startswith("local"):
+    settings, is_here = _settings(cores), master is None or master.startswith("local")
+    if is_here:
         settings |= {**_THIS_MACHINE, "spark.driver.memory": heap()}
     builder = SparkSession.builder.master(master or f"local[{cores}]").appName(app_name)
     for name, value in (settings | options).items():
         builder = builder.config(name, value)
-    return builder.getOrCreate()
+    session = builder.getOrCreate()
+    if is_here and CHECKPOINTS not in options:
+        _write_checkpoints_quickly(session)
+    return session
+
+
+CHECKPOINTS = "spark.sql.streaming.checkpointFileManagerClass"
+"""Spark's setting for how streams write their checkpoints."""
+_BY_FILE_SYSTEM = (
+    "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
+)
+
+
+def _write_checkpoints_quickly(session: SparkSession) -> None:
+    """Have checkpoints of streams written by Hadoop's `FileSystem`.
+
+    Without Hadoop's native library its `FileContext`, Spark's first choice, starts some 50
+    processes (chmod, readlink) for every micro-batch on a local disk, 0.1 s in all.  Versions of
+    Spark that have the class elsewhere stay with their choice.
+    """
+    jvm = getattr(session, "_jvm", None)
+    if jvm is None:  # Connect
+        return
+    with suppress(Exception):  # Py4J's, which says that there is no such class
+        jvm.java.lang.Class.forName(_BY_FILE_SYSTEM)
+        session.conf.set(CHECKPOINTS, _BY_FILE_SYSTEM)
 
 
 MOST_HEAP = 4 << 30

@@ -27,7 +27,6 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 from weakref import ref
 
-from matchwood.encode.dicts.plan import make_plans
 from matchwood.engine.durable.segment_files import (
     copied,
     publish,
@@ -35,7 +34,7 @@ from matchwood.engine.durable.segment_files import (
     write_collected,
     write_segment,
 )
-from matchwood.engine.segments.merge import STEP, merged
+from matchwood.engine.segments.background import merged_aside
 from matchwood.engine.segments.planned import Planned
 from matchwood.engine.segments.view import Part
 
@@ -104,10 +103,7 @@ def _written(owner: Owner, durable: Durable, part: Part, pause: Callable[[], Non
     if part.store.file is not None:
         return part
     if not isinstance(part.store.routing, Planned):
-        fresh = Part(merged([part], pause, None if pause is None else STEP))
-        fresh.store.subscriptions.lookup  # noqa: B018 - made here, not by the next change
-        if part.singles:
-            make_plans(fresh.store.attributes)  # not by searches
+        fresh = merged_aside([part], pause)
         _swap(owner, part, fresh)
         part = fresh
     part.store.file = write_segment(durable.folder, part.store, pause, durable.is_synced)

@@ -15,6 +15,7 @@ from __future__ import annotations
 import os
 import threading
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from typing import TYPE_CHECKING
 from weakref import ref
@@ -126,16 +127,25 @@ def merge_once(owner: ref[Holding], merger: Merger) -> bool:
             raise _DroppedError
         time.sleep(PAUSE)
 
-    store = merged(parts, pause, STEP)
+    fresh = merged_aside(parts, pause)
     merger.error, merger._n_failed = None, 0
-    store.subscriptions.lookup  # noqa: B018 - made here, not by the next change
-    if any(part.singles for part in parts):
-        make_plans(store.attributes)  # not by searches
     matcher = owner()
     if matcher is None:
         return False
-    matcher._swap(parts, Part(store))
+    matcher._swap(parts, fresh)
     return True
+
+
+def merged_aside(parts: list[Part], pause: Callable[[], None] | None) -> Part:
+    """A segment in place of some parts, with what the next change or search would make of it.
+
+    pause  called after every small step, if there is one; may raise to give up
+    """
+    store = merged(parts, pause, None if pause is None else STEP)
+    store.subscriptions.lookup  # noqa: B018 - made here, not by the next change
+    if any(part.singles for part in parts):
+        make_plans(store.attributes)  # not by searches
+    return Part(store)
 
 
 def replaced(view: View, old: list[Part], fresh: Part) -> View | None:

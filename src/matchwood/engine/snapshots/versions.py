@@ -20,6 +20,7 @@ import os
 import secrets
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -30,12 +31,17 @@ from matchwood.engine.durable.segment_files import (
     ASIDE,
     FOLDER,
     NAME,
+    Collected,
+    collected,
+    copied,
     join,
     publish,
     read,
     remove_unnamed,
+    write_collected,
     write_segment,
 )
+from matchwood.engine.segments.background import merged_aside
 from matchwood.engine.segments.merge import merged
 from matchwood.engine.segments.planned import Planned
 from matchwood.engine.segments.view import Part
@@ -49,6 +55,17 @@ if TYPE_CHECKING:
     from matchwood.engine.matcher import Matcher
 
 
+class Frozen(NamedTuple):
+    """What a matcher holds at one moment, to be written."""
+
+    matcher: Matcher
+    parts: tuple[Part, ...]
+    linked: Collected | None
+    """Subscriptions with contexts; or all there are, where they are in one store that changes in
+    place."""
+    n_added: int
+
+
 def save_version(
     matcher: Matcher, folder: Path, before: Path | None = None, is_synced: bool = False
 ) -> None:
@@ -58,36 +75,94 @@ def save_version(
     is_synced  wait until every file is on the disk
     """
     matcher._merger.wait()
-    folder.mkdir(parents=True)
-    (folder / FOLDER).mkdir()
+    with _held(matcher, collected) as found:
+        _write(found, folder, before, is_synced, lambda part: Part(merged([part])))
+
+
+def frozen(matcher: Matcher) -> Frozen:
+    """What a matcher holds now, for `write_frozen`; it may change and be searched meanwhile.
+
+    Segments are shared, because they never change; what changes in place is copied.
+    """
+    with _held(matcher, copied) as found:
+        return found
+
+
+def write_frozen(
+    found: Frozen, folder: Path, before: Path | None, pause: Callable[[], None]
+) -> None:
+    """As `save_version`, synced, of what was held before; for a thread beside others.
+
+    before  a version that an earlier call has written: segments that it has are linked
+    pause   called after every small step; may raise to give up
+    """
+
+    def planned(part: Part) -> Part:
+        fresh = merged_aside([part], pause)
+        found.matcher._swap([part], fresh)  # else the next version would write it again
+        return fresh
+
+    _write(found, folder, before, True, planned, pause)
+
+
+@contextmanager
+def _held(matcher: Matcher, take: Callable[[Store], Collected]) -> Iterator[Frozen]:
+    """What a matcher holds, which does not change meanwhile.
+
+    take  gives what is written of a store that changes in place
+    """
     with matcher._access.writing():
         if matcher._view.is_guarded:
             with matcher._as_stores(is_compact=True) as (store, _):
-                store.file = write_segment(folder, store, is_synced=is_synced)
-                publish(folder, [Part(store)], 0, store.subscriptions.n_added)
+                yield Frozen(matcher, (), take(store), store.subscriptions.n_added)
             return
-        name = None
-        with matcher._compact_contexts() as linked:
-            if linked is not None:
-                name = write_segment(folder, linked, is_synced=is_synced)
-        view = matcher._frozen()
-        parts = view.segments or (view.stored if name is None else ())
-        written = [_written(folder, part, before, is_synced) for part in parts]
-    publish(folder, written, 0, view.n_added, name)
+        with matcher._compact_contexts() as store:
+            linked = None if store is None else take(store)
+            view = matcher._frozen()
+            parts = view.segments or (view.stored if linked is None else ())
+            yield Frozen(matcher, parts, linked, view.n_added)
 
 
-def _written(folder: Path, part: Part, before: Path | None, is_synced: bool) -> Part:
+def _write(
+    found: Frozen,
+    folder: Path,
+    before: Path | None,
+    is_synced: bool,
+    planned: Callable[[Part], Part],
+    pause: Callable[[], None] | None = None,
+) -> None:
+    """Write what is held to a folder.
+
+    planned  gives the segment that is written in place of a part that was a head
+    """
+    folder.mkdir(parents=True)
+    (folder / FOLDER).mkdir()
+    name = None
+    if found.linked is not None:
+        name = write_collected(folder, found.linked, pause, is_synced)
+    written = []
+    for part in found.parts:
+        if before is not None and _is_linked(folder, part, before, is_synced):
+            written.append(part)
+            continue
+        if not isinstance(part.store.routing, Planned) or part.n_gone:
+            part = planned(part)
+        part.store.file = write_segment(folder, part.store, pause, is_synced)
+        written.append(part)
+    publish(folder, written, 0, found.n_added, name)
+
+
+def _is_linked(folder: Path, part: Part, before: Path, is_synced: bool) -> bool:
+    """Link the segment of a part; False if the version before does not have it."""
     name = part.store.file
-    if name is not None and before is not None:
-        linked = folder / FOLDER / name
-        link_tree(before / FOLDER / name, linked)
-        for each in (linked, *filter(Path.is_dir, linked.iterdir())) if is_synced else ():
-            sync(each)
-        return part
-    if not isinstance(part.store.routing, Planned) or part.n_gone:
-        part = Part(merged([part]))
-    part.store.file = write_segment(folder, part.store, is_synced=is_synced)
-    return part
+    # a version that was given up halfway has given names to segments that no folder has
+    if name is None or not (before / FOLDER / name).is_dir():
+        return False
+    linked = folder / FOLDER / name
+    link_tree(before / FOLDER / name, linked)
+    for each in (linked, *filter(Path.is_dir, linked.iterdir())) if is_synced else ():
+        sync(each)
+    return True
 
 
 def link_tree(source: Path, target: Path) -> None:
@@ -187,6 +262,14 @@ def load_version(
     matcher = Matcher.__new__(Matcher)
     matcher._hold_parts(found.parts, found.n_added)
     return matcher
+
+
+def n_unmapped(matcher: Matcher) -> int:
+    """Subscriptions that are in no file of a version, those with contexts left out."""
+    view = matcher._view
+    if view.is_guarded:
+        return 0
+    return sum(len(part) for part in view.stored if part.store.file is None)
 
 
 def _segments(matcher: Matcher, types: dict[str, str]) -> Iterator[tuple[str, Store]]:

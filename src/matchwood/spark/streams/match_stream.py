@@ -20,6 +20,7 @@ that is done is never replaced, and a second driver is refused (`streams/owner`)
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -49,8 +50,9 @@ from matchwood.spark.streams.contexts import (
 )
 from matchwood.spark.streams.owner import Fence, release, released_after, take
 from matchwood.spark.streams.parts import ERRORS, FILES, MATCHES
+from matchwood.spark.streams.snapshots import Snapshots
 from matchwood.spark.streams.start import begin, first_replica
-from matchwood.spark.streams.state import END, Changes, Replica, StateFolder
+from matchwood.spark.streams.state import END, Changes, FrozenReplica, Replica, StateFolder
 from matchwood.spark.streams.worker import StreamJob, matches_schema, write_events
 from matchwood.spark.unknown_names import names_of_events
 from matchwood.spark.worker import Times
@@ -148,14 +150,15 @@ def match_stream(
     )
     fence = take(settings.state, take_over)
     try:
-        begin(log, settings.state, settings.out, found, first)
+        name = begin(log, settings.state, settings.out, found, first)
         remove_old_attempts(settings.out)
-        process = Stream(settings, fence).process
-        query = started(log, process, checkpoint or settings.state.spark("checkpoint"), trigger)
+        stream = Stream(settings, name, fence)
+        kept = checkpoint or settings.state.spark("checkpoint")
+        query = started(log, stream.process, kept, trigger)
     except BaseException:
         release(settings.state)
         raise
-    released_after(settings.state, query)
+    released_after(settings.state, query, stream.snapshots.close)
     return query
 
 
@@ -183,22 +186,23 @@ def _names(log: DataFrame, shape: str, schema: Any) -> frozenset[str] | None:
 class Stream:
     """The driver's side: decides changes, has events matched, commits batches."""
 
-    def __init__(self, settings: Settings, fence: Fence) -> None:
-        self._settings, self._fence = settings, fence
+    def __init__(self, settings: Settings, name: str, fence: Fence) -> None:
+        self._settings, self._name, self._fence = settings, name, fence
         self._folder = StateFolder(settings.state)
         self._replica: Replica | None = None
         self._live: dict[Any, int] = {}
-        self._written = -1
-        """The last snapshot that this driver has written."""
+        self.snapshots = Snapshots(self._folder, fence, lambda point: reached(point))
 
     def process(self, records: DataFrame, batch: int) -> None:
         """One micro-batch: `foreachBatch`'s function."""
         self._fence.check()
+        self.snapshots.check()
         if is_done(
             self._settings.out, batch
         ):  # all of it was done before a crash; only Spark's own note was missing
             return
         times = Times()
+        _plan_quickly(records)
         records = _spread(records).persist()
         try:
             replica = self._replica_before(batch)
@@ -218,21 +222,18 @@ class Stream:
                 replica.enter(batch, changes, is_added=True)
             times.lap("changes")
             reached("changes")
-            self._match(records, batch, changes, last_offset)
+            with ThreadPoolExecutor(1) as pool:  # its end is waited for, also after an error
+                state = pool.submit(self._end, replica, batch, changes)
+                self._match(records, batch, changes, last_offset)
             times.lap("match")
+            frozen = state.result()
         except BaseException:
             self._replica = None  # it may be half-way: the next attempt starts from the folder
             raise
         finally:
             records.unpersist()
-        replica.leave()
-        self._update_live(changes)
-        times.lap("leave")
-        if (batch + 1) % self._settings.snapshot_every == 0:
-            self._folder.write_snapshot(batch + 1, replica)
-            self._written = batch + 1
-            self._replica = None  # driver and workers load the snapshot next, see its docstring
-            reached("snapshot")
+        if frozen is not None:
+            self.snapshots.begin(batch + 1, replica, frozen)
             times.lap("snapshot")
         if self._settings.profile is not None:
             times.save(Path(self._settings.profile, "driver"))
@@ -253,7 +254,7 @@ class Stream:
         """From the newest snapshot; from the one before it when that is damaged."""
         base = self._folder.base_of(batch)
         try:
-            return Replica.load(self._folder, base, verify=base != self._written)
+            return Replica.load(self._folder, base, verify=True)
         except (FormatError, StorageError):
             older = [each for each in self._folder.snapshots() if each < base]
             if not older:
@@ -264,6 +265,14 @@ class Stream:
     def _decider(self, replica: Replica) -> Decider:
         s = self._settings
         return Decider(replica, self._live, s.shape, s.id_type, s.late == "refuse", s.names)
+
+    def _end(self, replica: Replica, batch: int, changes: Changes) -> FrozenReplica | None:
+        """End a batch for the driver's own replica, while workers match; returns what the snapshot
+        is written of if it is time for one.
+        """
+        replica.leave()
+        self._update_live(changes)
+        return None if (batch + 1) % self._settings.snapshot_every else replica.frozen()
 
     def _update_live(self, changes: Changes) -> None:
         for row in changes.rows.to_pylist():
@@ -277,8 +286,9 @@ class Stream:
     def _match(self, records: DataFrame, batch: int, changes: Changes, last_offset: int) -> None:
         s = self._settings
         job = StreamJob(
-            s.state, batch, s.shape, last_offset, s.late == "refuse", s.id_type, profile=s.profile
-        )
+            s.state, self._name, batch, s.shape, last_offset, s.late == "refuse", s.id_type,
+            profile=s.profile,
+        )  # fmt: skip
         with Attempt(s.out, batch, self._fence) as attempt:
             parts = attempt.parts
             tasks = records.where(IS_EVENT).mapInArrow(partial(write_events, job, parts), FILES)
@@ -294,6 +304,19 @@ class Stream:
             reached("written")
             attempt.commit()
         reached("committed")
+
+
+def _plan_quickly(records: DataFrame) -> None:
+    """Settings for the jobs of a micro-batch, in the session that its query has for itself.
+
+    Its partitions are given (`_spread`), so there is nothing to adapt to; and records are kept for
+    two jobs, so compressing them takes longer than it saves.  Of 0.68 s of CPU that the JVM took
+    for a second of the suite's stream these are 0.11 (`docs/decisions/0013`).
+    """
+    session = records.sparkSession
+    if hasattr(session, "_jsparkSession"):  # on Connect settings may be those of the user's session
+        session.conf.set("spark.sql.adaptive.enabled", False)
+        session.conf.set("spark.sql.inMemoryColumnarStorage.compressed", False)
 
 
 def _spread(records: DataFrame) -> DataFrame:

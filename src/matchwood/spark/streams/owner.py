@@ -24,6 +24,7 @@ import os
 import socket
 import threading
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -44,11 +45,13 @@ class _Owned:
     file       the locked file, if there are locks
     heartbeat  otherwise: the record that says that this driver lives
     query      the query that runs on it; None until it has started
+    end        waits for what still writes to it after the query
     """
 
     file: IO[str] | None = None
     heartbeat: Heartbeat | None = None
     query: Any = None
+    end: Callable[[], None] = lambda: None
 
 
 _owned: dict[str, _Owned] = {}
@@ -145,11 +148,14 @@ def release(storage: Storage) -> None:
         _unlock(storage.path)
 
 
-def released_after(storage: Storage, query: Any) -> None:
-    """Give the state back when a query ends."""
+def released_after(storage: Storage, query: Any, end: Callable[[], None] = lambda: None) -> None:
+    """Give the state back when a query ends.
+
+    end  waits for what still writes to the state then
+    """
     state = storage.path
     with _guard:
-        _owned[state].query = query
+        _owned[state].query, _owned[state].end = query, end
 
     def wait() -> None:
         with suppress(Exception):  # the query itself has the error
@@ -174,13 +180,22 @@ def _release_ended(state: str) -> None:
 
 
 def _unlock(state: str) -> None:
-    owned = _owned.pop(state, None)
+    owned = _owned.get(state)
     if owned is None:
         return
-    if owned.heartbeat is not None:
-        owned.heartbeat.stop()
-    if owned.file is not None:
-        owned.file.close()
+    try:
+        owned.end()
+    finally:
+        del _owned[state]
+        if owned.heartbeat is not None:
+            owned.heartbeat.stop()
+        if owned.file is not None:
+            owned.file.close()
+
+
+def is_owned(state: str) -> bool:
+    """Whether this process drives a state, or still writes its last snapshot."""
+    return state in _owned
 
 
 def next_epoch(state: Storage) -> int:

@@ -26,8 +26,10 @@ NOTE = "log.json"
 
 def begin(
     log: DataFrame, state: Storage, out: Storage, shape: str, first: Callable[[], Replica]
-) -> None:
-    """Make the state of a new stream, or see that state and output are those of this one."""
+) -> str:
+    """Make the state of a new stream, or see that state and output are those of this one; returns
+    the name of the stream.
+    """
     folder = StateFolder(state)
     note = state.read(NOTE)
     record = {"version": VERSION, "log": json.loads(log.schema.json()), "shape": shape,
@@ -40,13 +42,15 @@ def begin(
                 f"ones that may be null, found {log.schema.simpleString()}: start a new stream, or "
                 "bring back the columns"
             )
-        claim(out, before.get("stream", ""))
-        return
+        stream = str(before.get("stream", ""))
+        claim(out, stream)
+        return stream
     claim(out, "")
     if not folder.snapshots():
-        folder.write_snapshot(0, first())
+        folder.write_snapshot(0, first().frozen())
     state.put(NOTE, json.dumps(record).encode())
     claim(out, str(record["stream"]))
+    return str(record["stream"])
 
 
 def _goes_on(before: Any, now: Any) -> bool:

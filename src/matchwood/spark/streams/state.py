@@ -17,23 +17,27 @@ Idea.    Every subscription that ever comes is a *version* with a number of its 
          versions: see `streams/contexts` for how they change during a batch.
 Once.    Changes are decided by the driver alone and written before they are used.  What is written
          is never decided again, so every replica, and every replay after a crash, does the same.
-Lineage  A replica starts from the newest snapshot up to its batch, and from no other: learned types
-         are forgotten when a snapshot is made, and all replicas forget them at the same batch.
+Equal.   A replica may start from any snapshot up to its batch, and go on past later ones: the types
+         of values of contexts, which changes are read with, depend on what is there and not on how
+         it came (`tests/spark/test_replicas.py`).
+Beside.  A snapshot is written while batches go on (`streams/snapshots`).  It counts once it is
+         complete; the changes since the one before stay until then.
 """
 
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from matchwood.engine.matcher import Matcher
-from matchwood.engine.snapshots.versions import save_version
+from matchwood.engine.snapshots.versions import Frozen, frozen, n_unmapped, write_frozen
 from matchwood.errors import FormatError, StorageError
 from matchwood.spark.storage import Storage
 from matchwood.spark.streams.contexts import ADD, Timeline, carry_out
@@ -46,6 +50,9 @@ CHANGE = pa.schema(
 )  # fmt: skip
 BEFORE, AFTER = -(2**63), 2**63 - 1
 """Offsets of versions that were there before a batch, and that are still there after it."""
+UNMAPPED_LEAST, UNMAPPED_MOST = 10_000, 4
+"""Subscriptions in a worker's own memory, and the part of all of them, from which it maps a newer
+snapshot."""
 
 
 @dataclass
@@ -113,20 +120,38 @@ class StateFolder:
             )
         return before[-1]
 
-    def write_snapshot(self, batch: int, replica: Replica) -> None:
-        """The state before a batch; what only older states need is removed."""
+    def write_snapshot(
+        self,
+        batch: int,
+        state: FrozenReplica,
+        pause: Callable[[], None] = lambda: None,
+        complete: Callable[[], None] = lambda: None,
+    ) -> None:
+        """Write the state before a batch.
+
+        pause     called after every small step; may raise to give up
+        complete  called when all files are written, before they count as a snapshot
+        """
         if self.storage.exists(f"{_snapshot(batch)}/{VERSIONS}"):
             return
         with self.storage.made(_snapshot(batch), VERSIONS) as aside:
-            replica.save(aside)
-        self._clean()
+            state.save(aside, pause)
+            complete()
 
-    def _clean(self) -> None:
-        """Keep the last two snapshots: one may be damaged, and a slow worker may be behind."""
+    def index(self, batch: int) -> Path:
+        """A folder of this machine with the index of a snapshot."""
+        return self.storage.index(f"{_snapshot(batch)}/snapshot")
+
+    def clean(self) -> None:
+        """Keep the last two snapshots, because one may be damaged and a slow worker may be behind,
+        and the changes since; remove what is older, snapshots that were given up among it.
+        """
         kept = self.snapshots()[-2:]
-        for batch in self.snapshots():
-            if batch < kept[0]:
-                self.drop_snapshot(batch)
+        for name in self.storage.names("snapshots"):
+            if name.isdecimal() and int(name) < kept[0]:
+                self.drop_snapshot(int(name))
+            elif name.startswith(".") and self.storage.is_old(f"snapshots/{name}"):
+                self.storage.remove(f"snapshots/{name}")
         for name in self.storage.names("changes"):
             number = name.removesuffix(".arrow")
             if number.isdecimal() and int(number) < kept[0]:
@@ -139,6 +164,21 @@ def _changes(batch: int) -> str:
 
 def _snapshot(batch: int) -> str:
     return f"snapshots/{batch:010}"
+
+
+class FrozenReplica(NamedTuple):
+    """The state between two batches, to be written while the replica goes on."""
+
+    matcher: Frozen
+    versions: pa.Table
+    before: Path | None
+    """The index of a snapshot, of which segments are linked."""
+
+    def save(self, path: Path, pause: Callable[[], None]) -> None:
+        """Write it to a folder: segments that are new, and links to the others."""
+        before = self.before if self.before is not None and self.before.exists() else None
+        write_frozen(self.matcher, path / "snapshot", before, pause)
+        (path / VERSIONS).write_bytes(arrow_bytes(self.versions))
 
 
 class Replica:
@@ -158,7 +198,9 @@ class Replica:
         path: Path | None = None,
     ) -> None:
         self.matcher = matcher
-        self.base, self._path = base, path
+        self.base = base
+        self.path = path
+        """The index of the newest snapshot that is known to have segments of the matcher."""
         self.next_batch = base
         self.next_version = int(versions[-1]) + 1 if len(versions) else 0
         self.last_offset = BEFORE
@@ -170,7 +212,7 @@ class Replica:
 
     @classmethod
     def load(cls, folder: StateFolder, base: int, verify: bool) -> Replica:
-        path = folder.storage.index(f"{_snapshot(base)}/snapshot")
+        path = folder.index(base)
         matcher = Matcher.load(path, mmap=True, verify=verify)
         table = read_arrow(folder.storage, f"{_snapshot(base)}/{VERSIONS}")
         versions = table.column("version").to_numpy()
@@ -183,15 +225,18 @@ class Replica:
             )
         return replica
 
-    def save(self, path: Path) -> None:
-        """Write the state between two batches: segments that are new, and links to the others."""
+    def frozen(self) -> FrozenReplica:
+        """The state between two batches, to be written."""
         assert self.in_batch is None
-        before = self._path if self._path is not None and self._path.exists() else None
-        save_version(self.matcher, path / "snapshot", before, is_synced=True)
         record = {"next_version": self.next_version, "last_offset": self.last_offset}
         table = pa.table({"version": self._versions, "id": self._ids})
         table = table.replace_schema_metadata({"matchwood": json.dumps(record)})
-        (path / VERSIONS).write_bytes(arrow_bytes(table))
+        return FrozenReplica(frozen(self.matcher), table, self.path)
+
+    @property
+    def is_mostly_mapped(self) -> bool:
+        """Whether most of it is in files of a snapshot, which the workers of a machine share."""
+        return n_unmapped(self.matcher) <= max(UNMAPPED_LEAST, len(self.matcher) // UNMAPPED_MOST)
 
     def live(self) -> dict[Any, int]:
         """The version of every public id."""

@@ -1,12 +1,10 @@
 """What workers do for a micro-batch: bring their replica to the batch, then encode, match and emit.
 
-A replica stays in the worker from batch to batch and goes on by the changes alone.  A worker that
-is new, or fell behind a snapshot, maps the newest snapshot and goes on from there.
+How replicas stay in workers is in `streams/replicas`.
 """
 
 from __future__ import annotations
 
-import gc
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,16 +18,11 @@ from matchwood.spark.errors import ATTRIBUTE
 from matchwood.spark.shapes import read_events
 from matchwood.spark.storage import Storage
 from matchwood.spark.streams.parts import ERRORS, MATCHES, Part, Parts, reported
-from matchwood.spark.streams.state import Replica, StateFolder
-from matchwood.spark.worker import (
-    Pace,
-    Times,
-    cut,
-    out_batch,
-    refuse_nameless,
-)
+from matchwood.spark.streams.replicas import Kept
+from matchwood.spark.worker import Pace, Times, cut, out_batch, refuse_nameless
 
-_replicas: dict[str, Replica] = {}
+replicas: dict[str, Kept] = {}
+"""What this worker keeps, by the path or address of a state."""
 
 
 @dataclass(frozen=True)
@@ -37,6 +30,7 @@ class StreamJob:
     """One micro-batch."""
 
     state: Storage
+    stream: str
     batch: int
     shape: str
     last_offset: int
@@ -46,25 +40,12 @@ class StreamJob:
     profile: str | None = None
 
 
-def replica_of(job: StreamJob) -> Replica:
-    """This worker's replica, in the batch of the job."""
-    folder = StateFolder(job.state)
-    replica = _replicas.get(job.state.path)
-    base = folder.base_of(job.batch)
-    is_behind = replica is None or replica.base != base or replica.next_batch > job.batch
-    if replica is None or is_behind:
-        _replicas.pop(job.state.path, None)
-        replica = None
-        gc.unfreeze()
-        gc.collect()  # the replica of before
-        replica = Replica.load(folder, base, verify=False)
-        gc.freeze()  # full collections, 0.1 s each, would visit what stays as long as the replica
-    _replicas.pop(job.state.path, None)  # back in its place once it is what it should be
-    if replica.in_batch != job.batch:
-        replica.bring(folder, job.batch)
-        replica.enter(job.batch, folder.read_changes(job.batch))
-    _replicas[job.state.path] = replica
-    return replica
+def kept(job: StreamJob) -> Kept:
+    """What this worker keeps for the tasks of a stream."""
+    found = replicas.get(job.state.path)
+    if found is None or found.stream != job.stream:
+        found = replicas[job.state.path] = Kept(job.state, job.stream)
+    return found
 
 
 def write_events(
@@ -95,7 +76,8 @@ def matches_schema(id_type: str) -> pa.Schema:
 def match_events(job: StreamJob, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Rows (event_id, offset, subscription_ids, error), one per event."""
     times, pace = Times(), Pace()
-    replica = replica_of(job)
+    mine = kept(job)
+    replica = mine.at(job.batch)
     times.lap("open")
     matcher = replica.matcher
     kind = pa.int64() if job.id_type == "bigint" else pa.string()
@@ -131,6 +113,7 @@ def match_events(job: StreamJob, batches: Iterator[pa.RecordBatch]) -> Iterator[
             times.lap("write")
             pace.note(until - at, len(found.slots))
             at = until
+    mine.rest()
     if job.profile is not None:
         times.save(Path(job.profile, "workers"))
 
