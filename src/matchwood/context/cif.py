@@ -40,17 +40,19 @@ from matchwood.context.cif_indexes import MemberIndexes
 from matchwood.context.cif_kernels import (
     FALSE_POSITIVE,
     FIND,
+    NOTHING,
+    absorb_notes,
+    filter_batch,
+)
+from matchwood.context.cif_layout_kernels import (
     MINE,
     N_EVENTS,
-    NOTHING,
     VIEW,
     Filter,
     Lists,
     Mine,
     Search,
     View,
-    absorb_notes,
-    filter_batch,
 )
 from matchwood.context.member_kernels import N_LOOSE, N_MEMBERS
 from matchwood.context.policy_kernels import (

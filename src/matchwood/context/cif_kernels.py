@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 
 from matchwood.context.agile_kernels import probe, probe_size
+from matchwood.context.cif_layout_kernels import (
+    MINE,
+    N_EVENTS,
+    N_NOTED,
+    N_WRONG,
+    VIEW,
+    Filter,
+    Lists,
+)
 from matchwood.context.leaf_kernels import Hulls, is_decided, lead
-from matchwood.context.member_kernels import MATCH, N_LOOSE, N_MEMBERS, Members, test
+from matchwood.context.member_kernels import MATCH, N_LOOSE, N_MEMBERS, test
 from matchwood.context.policy_kernels import DECAY, P_UPDATES, P_WRONG, SAMPLE, ask
 from matchwood.context.update_kernels import FALSE_POSITIVES
-from matchwood.encode.predicate_kernels import PredicateLayout
-from matchwood.index.core.layout_kernels import BOARD, PREDICATE_TABLE
 from matchwood.index.core.query_kernels import query_of
-from matchwood.index.stabbing.marker_kernels import Structure
-from matchwood.kernel.bound import Layout
 from matchwood.kernel.jit import kernel, part, prefetch
-from matchwood.kernel.verify_kernels import Board, Posted, finish_event, post_event
+from matchwood.kernel.verify_kernels import Posted, finish_event, post_event
 
 SPARSE = 32
 """From one candidate in so many subscriptions on, candidates are put in order."""
@@ -31,23 +34,6 @@ NOTHING, FALSE_POSITIVE, FIND = range(3)
 
 AHEAD = 16
 """How many candidates before its turn one is asked for."""
-
-
-class Search(NamedTuple):
-    """What a search writes to: one per filter and scratch."""
-
-    clock: np.ndarray  # int64[1], counts events that were probed
-    key: np.ndarray  # int64[lists, 3], key that an event has for an index; its clock; is it this
-    seen: np.ndarray  # uint8[subscriptions], indexes that found each, see `_merge`
-    found: np.ndarray  # int32[subscriptions], entries that one index found
-    candidates: np.ndarray  # int32[subscriptions]
-    tested: np.ndarray  # int64[1], predicates tested of the event at hand
-    noted: np.ndarray  # int32[, 2], for `absorb_notes`: e of a false positive, ~e of a find; event
-    count: np.ndarray  # int64[3], N_NOTED, N_EVENTS, N_WRONG
-
-
-N_NOTED, N_EVENTS, N_WRONG = range(3)
-"""Positions in `count`: rows of `noted`, events since they were absorbed, false positives."""
 
 
 @part
@@ -82,66 +68,6 @@ def absorb_notes(search, wrong, spent, policy, requests, work):
         search.count[i] = 0
 
 
-class Lists(NamedTuple):
-    """Which indexes an event is looked up in."""
-
-    of_attr: np.ndarray  # int32[attributes], the index on an attribute, -1: none
-    every: int  # the index of subscriptions on the context alone, which every event asks; -1: none
-    width: int  # indexes that a subscription is in, at most
-
-
-class Filter(NamedTuple):
-    """What a search reads: subscriptions, their indexes, and the values they refer to."""
-
-    members: Members
-    s: Structure
-    cells: np.ndarray
-    lists: Lists
-    notes: int  # NOTHING, FALSE_POSITIVE or FIND
-
-
-class View(NamedTuple):
-    """The arrays of a `Filter`, and the predicates that it tests."""
-
-    members: Members
-    s: Structure
-    cells: np.ndarray
-    of_attr: np.ndarray
-    every_width: np.ndarray  # int64[2], the numbers of `Lists`
-    predicates: PredicateLayout
-
-
-class Mine(NamedTuple):
-    """What a search writes to, and the board of its scratch."""
-
-    search: Search
-    board: Board
-
-
-VIEW = Layout(
-    View,
-    members=Layout(
-        Members,
-        leaf="int64[2]", jump="int32[2]", start="int64", slot="int32", row="int32", need="uint8",
-        is_tree="uint8", entry="int32[2]", listed="int32", link="int32[2]", loose="int32",
-        wrong="uint8", spent="uint8", count="int64",
-    ),
-    s=Layout(
-        Structure,
-        node_key="int64", node="int32[2]", edge="int32[2]", cell_head="int32", cell_size="int32",
-        chunk="int32[2]", marker="int32[2]", ends="int32[2]", range="int64[2]", count="int64",
-    ),
-    cells="int64[3]", of_attr="int32", every_width="int64", predicates=PREDICATE_TABLE,
-)  # fmt: skip
-MINE = Layout(
-    Mine,
-    search=Layout(
-        Search,
-        clock="int64", key="int64[2]", seen="uint8", found="int32", candidates="int32",
-        tested="int64", noted="int32[2]", count="int64",
-    ),
-    board=BOARD,
-)  # fmt: skip
 _view_of, _mine_of = VIEW.reader(), MINE.reader()
 
 

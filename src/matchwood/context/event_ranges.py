@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from matchwood.context.cif_kernels import NOTHING, Filter, Lists, filter_chosen
+from matchwood.context.cif_kernels import NOTHING, filter_chosen
+from matchwood.context.cif_layout_kernels import Filter, Lists
 from matchwood.context.member_kernels import Members, entry_ranges
 from matchwood.context.range_kernels import ByKey, Ranges, place_pairs
 from matchwood.encode.event_batch import part_of

@@ -14,9 +14,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+import numpy as np
+
+from matchwood.encode.attribute import Term
 from matchwood.encode.attributes import Attributes
 from matchwood.encode.keys import OBJECT
 from matchwood.encode.leaves import LeafBatch
+from matchwood.encode.merge_kernels import PRESENT
 from matchwood.encode.schema import TYPES
 from matchwood.errors import SchemaError
 from matchwood.lang.names import is_context
@@ -62,6 +66,25 @@ def check_relations(
                 position=at,
             )
     return types
+
+
+def relate(
+    batch: LeafBatch, attributes: Attributes, rows: list[int], attr: np.ndarray, op: np.ndarray
+) -> None:
+    """Point rows of relations at the derived attributes that stand for them."""
+    known: dict[Any, int] = {}
+    derived: list[int] = []
+    for row, attribute in zip(rows, attr[rows].tolist(), strict=True):
+        relation = batch.values[batch.start[row]]
+        kind = attribute, relation, type(relation[2])
+        found = known.get(kind)
+        if found is None:
+            sign, reference, offset = relation
+            context = attributes.get(reference, None)
+            term = Term(sign, context.id, offset, isinstance(offset, float))
+            found = known[kind] = attributes.relation(attributes.all[attribute], term)
+        derived.append(found)
+    attr[rows], op[rows] = derived, PRESENT
 
 
 def compatible(mine: str, context: str) -> bool:

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from matchwood.encode.attribute import Attribute, Term
+from matchwood.encode.attribute import Attribute
 from matchwood.encode.attributes import Attributes
 from matchwood.encode.clashes import check_moments, clash, item_of, not_comparable, several_kinds
 from matchwood.encode.exact import EXACT
@@ -23,7 +23,7 @@ from matchwood.encode.keys import DictionaryKeys
 from matchwood.encode.kinds import KINDS, is_internal, of_kind, shown, split
 from matchwood.encode.leaves import ABSENT, OF_STRING, OPERATOR, REFERENCE, LeafBatch
 from matchwood.encode.merge_kernels import EQ, NEGATED, PRESENT, Leaves
-from matchwood.encode.relations import check_relations
+from matchwood.encode.relations import check_relations, relate
 from matchwood.encode.row_kinds import FEW, many_renamed, plain_kinds
 from matchwood.encode.schema import TYPES, accepts, coerced, literal_type
 from matchwood.errors import SchemaError
@@ -75,7 +75,7 @@ def resolve(batch: LeafBatch, attributes: Attributes, table: ExpressionTable) ->
         if batch.op[row] & OPERATOR != REFERENCE:
             _derive(batch, attributes, row, attr, op, literals)
     if relations:
-        _relate(batch, attributes, relations, attr, op)
+        relate(batch, attributes, relations, attr, op)
     if relations or (learned and attributes.version):
         attributes.settle_terms()
     start = np.array(batch.start, np.int64)
@@ -391,22 +391,3 @@ def _derive(
         attr[row] = attributes.pattern(attribute, batch.values[at])
         literals.ge[at] = literals.le[at] = 0 if op[row] & NEGATED else 1
         op[row] = EQ
-
-
-def _relate(
-    batch: LeafBatch, attributes: Attributes, rows: list[int], attr: np.ndarray, op: np.ndarray
-) -> None:
-    """Point rows of relations at the derived attributes that stand for them."""
-    known: dict[Any, int] = {}
-    derived: list[int] = []
-    for row, attribute in zip(rows, attr[rows].tolist(), strict=True):
-        relation = batch.values[batch.start[row]]
-        kind = attribute, relation, type(relation[2])
-        found = known.get(kind)
-        if found is None:
-            sign, reference, offset = relation
-            context = attributes.get(reference, None)
-            term = Term(sign, context.id, offset, isinstance(offset, float))
-            found = known[kind] = attributes.relation(attributes.all[attribute], term)
-        derived.append(found)
-    attr[rows], op[rows] = derived, PRESENT
