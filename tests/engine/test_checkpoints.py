@@ -193,7 +193,7 @@ def test_what_a_killed_checkpoint_left_goes_at_the_next_opening(tmp_path: Path) 
     assert not (folder / "snapshot").exists()
 
 
-@pytest.mark.parametrize("step", ["write_segment", "publish", "merged"])
+@pytest.mark.parametrize("step", ["write_segment", "publish", "merged_aside"])
 def test_a_checkpoint_that_fails_leaves_the_one_before(tmp_path: Path, step: str, monkeypatch):
     folder, model = tmp_path / "f", {i: text(i) for i in range(9)}
     m = mw.Matcher.open(folder, sync=False)
