@@ -77,10 +77,8 @@ class Batch:
 
     def remove(self, id: Id) -> None:
         """As `Matcher.remove`."""
-        self._note(
-            lambda store: remove_one(store, id),
-            ("remove", check_id(id), None),
-        )
+        id_ = check_id(id)
+        self._note(lambda store: remove_one(store, id_), ("remove", id_, None))
 
     def add_many(self, subscriptions: Any, *, processes: int | None = None) -> None:
         """As `Matcher.add_many`, but one that is refused undoes the batch."""

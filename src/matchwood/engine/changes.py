@@ -122,7 +122,8 @@ def replace_one(store: Target, id_: Any, expr: Given, context: Any, fields: Fiel
 
 def remove_one(store: Target, id_: Id) -> None:
     """Forget a subscription; SubscriptionError if there is none."""
-    if not store.has(check_id(id_)):
+    id_ = check_id(id_)
+    if not store.has(id_):
         raise missing(id_)
     store.remove_ids([id_])
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Mapping
 from itertools import chain
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -26,7 +25,7 @@ from matchwood.engine.context_values import ContextValues
 from matchwood.engine.durable.opening import opened
 from matchwood.engine.holding import Holding
 from matchwood.engine.input.fields import KEEP, fields_of, fields_of_new
-from matchwood.engine.input.given import single
+from matchwood.engine.input.given import read_path, single
 from matchwood.engine.input.loading import BatchReport, Chunk, load_batches
 from matchwood.engine.matching import Matching
 from matchwood.engine.metrics import measured
@@ -228,7 +227,7 @@ class Matcher(Holding, Matching, Collection, ContextValues, Questions):
             values = event_values(event)
             store = self._locate(view, id)[0].store
             context = store.context_values(id)
-            return explain(id, store.expression(id), store.attributes, values, context)
+            return explain(check_id(id), store.expression(id), store.attributes, values, context)
 
     def validate(self, text: str | Boolean) -> Expr:
         """Parse and type-check without adding; returns the tree, or raises with a position."""
@@ -289,6 +288,7 @@ class Matcher(Holding, Matching, Collection, ContextValues, Questions):
         """
         from matchwood.engine.snapshots.snapshot import save
 
+        path = read_path(path)
         with self._as_stores(is_compact=True) as (store, linked):
             save(store, path, extra_arrays, linked=linked)
 
@@ -304,8 +304,9 @@ class Matcher(Holding, Matching, Collection, ContextValues, Questions):
         from matchwood.engine.snapshots.snapshot import load_stores
         from matchwood.engine.snapshots.versions import is_version, load_version
 
-        if is_version(Path(path)):
-            return load_version(Path(path), verify=verify)
+        path = read_path(path)
+        if is_version(path):
+            return load_version(path, verify=verify)
         matcher = cls.__new__(cls)
         matcher._hold_stores(*load_stores(path, mmap, verify))
         return matcher

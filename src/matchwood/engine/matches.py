@@ -224,14 +224,26 @@ def ids_to_arrow(ids: np.ndarray, kind: str | None, free: np.ndarray | None = No
 
 def plain_ids(ids: list[Any]) -> list[Any]:
     """Ids as Python has them: of a struct of `int` and `str` the one that is there."""
-    if not any(type(each) is dict for each in ids):
+    if set(map(type, ids)) <= {int, str}:
         return ids
     return [
         (each["str"] if each["int"] is None else each["int"])
         if type(each) is dict and each.keys() == {"int", "str"}
-        else each
+        else plain_id(each)
         for each in ids
     ]
+
+
+def plain_id(id_: Any) -> Any:
+    """An id of a class of its own, such as an enum or NumPy's, as the int or str that it is.
+
+    Anything else as it is.
+    """
+    if isinstance(id_, str):
+        return str.__str__(id_)  # not str(id_): an enum has another text
+    if isinstance(id_, np.integer) or (isinstance(id_, int) and not isinstance(id_, bool)):
+        return int(id_)
+    return id_
 
 
 def html_table(title: str, names: Sequence[str], rows: Sequence[Sequence[object]]) -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Collection, Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from matchwood.encode.schema import Schema
@@ -15,6 +14,7 @@ from matchwood.engine.durable.group_commit import check_seconds
 from matchwood.engine.durable.log import FORMAT, Row
 from matchwood.engine.durable.refused import RefusedRow, is_same, warn_of
 from matchwood.engine.durable.replay import add_rows, replay, set_values
+from matchwood.engine.input.given import read_path
 from matchwood.engine.segments.context_draft import context_store
 from matchwood.engine.stores.store import Store
 from matchwood.engine.stores.tidy import forget
@@ -53,7 +53,7 @@ def opened(
     given: tuple[Any, ...],
 ) -> Durable:
     """Fill a matcher with what a folder holds."""
-    durable = Durable(Path(folder), read_only, sync, check_seconds(commit_every))
+    durable = Durable(read_path(folder), read_only, sync, check_seconds(commit_every))
     try:
         meta = durable.log.meta()
         options = options_of(meta, *given)
@@ -86,13 +86,13 @@ def _from_checkpoint(matcher: Matcher, durable: Durable, options: dict[str, Any]
     try:
         found = segment_files.read(durable.folder)
     except FormatError as error:
-        _warn(durable, "the segments", error)
+        _warn(durable, "the segments", "are", error)
         durable.is_damaged = True
         return False
     if found is None:
         return False
     if found.damaged:
-        _warn(durable, "a segment", found.damaged[0])
+        _warn(durable, "a segment", "is", found.damaged[0])
         durable.is_damaged = True
     if not found.parts:
         return False
@@ -109,10 +109,10 @@ def _from_checkpoint(matcher: Matcher, durable: Durable, options: dict[str, Any]
     return follow(matcher, durable, missing) is not None
 
 
-def _warn(durable: Durable, what: str, why: object) -> None:
+def _warn(durable: Durable, what: str, verb: str, why: object) -> None:
     warnings.warn(
-        f"{what} in {durable.folder.name!r} cannot be used and is built again from the log, which "
-        f"has everything: {why}",
+        f"{what} in {durable.folder.name!r} cannot be used and {verb} built again from the log, "
+        f"which has everything: {why}",
         RuntimeWarning,
         stacklevel=6,
     )

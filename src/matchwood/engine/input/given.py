@@ -1,12 +1,14 @@
-"""Expressions as changes get them: texts, trees, or read before."""
+"""What calls are given: expressions as texts, trees, or read before; and paths."""
 
 from __future__ import annotations
 
-from typing import NamedTuple
+import os
+from pathlib import Path
+from typing import Any, NamedTuple
 
 from matchwood.encode.leaves import LeafBatch
 from matchwood.encode.texts.quick import write_text
-from matchwood.errors import ParseError, SchemaError
+from matchwood.errors import ParseError, SchemaError, StorageError
 from matchwood.lang.nodes import Boolean, Expr
 from matchwood.lang.parser import parse
 
@@ -54,6 +56,16 @@ def text_of(expr: Given) -> str:
     if isinstance(expr, Parsed):
         return expr.text
     return str(expr.expression()) if isinstance(expr, Boolean) else expr
+
+
+def read_path(path: Any) -> Path:
+    """A path as it was given; StorageError for what is none."""
+    text = os.fspath(path) if isinstance(path, os.PathLike) else path
+    if not isinstance(text, str):
+        raise StorageError(
+            f"expected a path, a str or an os.PathLike, found {type(path).__name__} {path!r}"
+        )
+    return Path(text)
 
 
 def placed(error: SchemaError, expr: Given | None) -> SchemaError | ParseError:

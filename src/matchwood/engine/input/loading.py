@@ -22,7 +22,7 @@ from matchwood.engine.input.fields import (
     read_columns,
 )
 from matchwood.engine.input.parsing import parse_chunks
-from matchwood.engine.matches import plain_ids
+from matchwood.engine.matches import plain_id, plain_ids
 from matchwood.errors import MatchwoodError, PositionedError, SubscriptionError
 from matchwood.lang.nodes import Boolean
 
@@ -191,6 +191,8 @@ def _pairs(
             )
     for column in fields.values():
         column += [KEEP] * (len(ids) - len(column))
+    if not set(map(type, ids)) <= {int, str}:
+        ids = [plain_id(each) for each in ids]
     return ids, texts, contexts if any(each is not None for each in contexts) else None, fields
 
 

@@ -222,7 +222,7 @@ class View:
 
     def locate(self, id_: Any) -> tuple[Part, int]:
         """The part and the slot of an id; SubscriptionError when there is none."""
-        check_id(id_)
+        id_ = check_id(id_)
         for part in reversed(self.parts):
             slot = part.slot_of(id_)
             if slot is not None:

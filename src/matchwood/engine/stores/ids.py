@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-import numpy as np
-
-from matchwood.engine.matches import Id, plain_ids
+from matchwood.engine.matches import Id, plain_id, plain_ids
 from matchwood.errors import SubscriptionError
 
 
@@ -37,12 +35,12 @@ def list_of_ids(ids: Any) -> list[Any]:
 
 def check_id(id_: Any, what: str = "a subscription's id") -> Id:
     """An id as Python's own int or str; SubscriptionError for anything else."""
-    if isinstance(id_, np.integer):
-        id_ = int(id_)
-    if isinstance(id_, bool) or not isinstance(id_, (int, str)):
-        raise SubscriptionError(
-            f"expected an int or a str as {what}, found {type(id_).__name__} {id_!r}"
-        )
+    if type(id_) is not int and type(id_) is not str:
+        id_ = plain_id(id_)
+        if type(id_) is not int and type(id_) is not str:
+            raise SubscriptionError(
+                f"expected an int or a str as {what}, found {type(id_).__name__} {id_!r}"
+            )
     if isinstance(id_, int) and not -(2**63) <= id_ < 2**63:
         raise SubscriptionError(
             f"expected an id of 64 bits, found one of {id_.bit_length() + 1} bits: use a str"

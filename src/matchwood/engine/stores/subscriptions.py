@@ -195,7 +195,8 @@ class Subscriptions:
 
     def find(self, id_: Id) -> int:
         """The slot of an id; SubscriptionError when there is none."""
-        slot = self.get(check_id(id_))
+        id_ = check_id(id_)
+        slot = self.get(id_)
         if slot is None:
             raise missing(id_)
         return slot
