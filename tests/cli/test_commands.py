@@ -7,7 +7,10 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from commands import call
@@ -174,6 +177,11 @@ CODES = [
     (2, "verify wishes.csv offers.jsonl --index nope"),
     (2, "explain --expr a=1 --event nonsense"),
     (2, "stats nowhere"),
+    (1, "duplicates twice.txt --strict"),
+    (0, "duplicates twice.txt"),
+    (1, "overlaps wishes.csv --id nope"),
+    (2, "near wishes.csv"),
+    (2, "verify wishes.csv offers.jsonl --sample 0"),
     (2, "validate wishes.csv --schema wishes.csv"),
     (2, "bench run --suite nope"),
     (2, "bench run --suite scan --preset nope"),
@@ -191,6 +199,7 @@ def test_exit_codes_are_those_of_the_page(
     monkeypatch.chdir(tmp_path)
     (tmp_path / "wishes.csv").write_text("id,expr\ncheap,price < 20\n")
     (tmp_path / "offers.jsonl").write_text('{"price": 5}\n')
+    (tmp_path / "twice.txt").write_text("price < 20\nprice < 20\n")
     (tmp_path / "bad.jsonl").write_text('{"price": 5}\nnonsense\n')
     (tmp_path / "damaged").mkdir()
     (tmp_path / "damaged" / "manifest.json").write_text("nonsense")
@@ -219,7 +228,59 @@ def test_verify_reads_snapshots_and_tells_a_difference(
     found = call(*words, "--json")
     assert found.exit_code == 1
     assert json.loads(found.stdout)["event"] == 0
+    assert found.stderr.startswith("matchwood: event 0: 'cheap' matches by the index")
     assert len(found.stderr.splitlines()) == 1
+
+
+def test_a_difference_in_a_sample_names_the_event_of_the_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from matchwood.engine.answers import proof
+    from matchwood.engine.formats import files
+
+    monkeypatch.setattr(files, "BATCH", 3)
+    (tmp_path / "wishes.csv").write_text("id,expr\ncheap,price < 20\n")
+    (tmp_path / "offers.jsonl").write_text('{"price": 50}\n' * 9 + '{"price": 5}\n')
+    monkeypatch.setattr(proof, "_scanned", lambda _store, encoded: [set()] * 10)
+    words = ("verify", tmp_path / "wishes.csv", tmp_path / "offers.jsonl", "--json")
+    for more in ((), ("--sample", 10)):
+        found = call(*words, *more)
+        assert found.exit_code == 1
+        assert json.loads(found.stdout)["event"] == 9
+        assert json.loads(found.stdout)["difference"].startswith("event 9: 'cheap' matches by")
+
+
+@pytest.mark.parametrize("ending", ["jsonl", "parquet"])
+def test_a_sample_is_drawn_from_all_events(
+    ending: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from matchwood.engine.formats import files
+
+    monkeypatch.setattr(files, "BATCH", 7)
+    (tmp_path / "wishes.csv").write_text("id,expr\ncheap,price < 50\n")
+    source = tmp_path / f"offers.{ending}"
+    if ending == "jsonl":
+        source.write_text("".join(f'{{"price": {n}}}\n' for n in range(100)))
+    else:
+        pq.write_table(pa.table({"price": range(100)}), source)
+    words = ("verify", tmp_path / "wishes.csv", source, "--json")
+
+    def checked(*more: object) -> Any:
+        found = call(*words, *more)
+        assert found.exit_code == 0, found.stderr
+        return json.loads(found.stdout)
+
+    whole = {"subscriptions": 1, "events": 100, "read": 100, "matches": 50, "difference": None}
+    assert checked() == checked("--sample", 100) == checked("--sample", 1000) == whole
+    some = [checked("--sample", 20, "--seed", seed) for seed in range(12)]
+    assert {(each["events"], each["read"]) for each in some} == {(20, 100)}
+    counts = [each["matches"] for each in some]
+    assert len(set(counts)) > 1
+    assert 60 < sum(counts) < 180
+    assert checked("--sample", 20, "--seed", 3) == some[3]
+    shown = call(*words[:-1], "--sample", 20).stdout
+    assert shown.startswith("1 subscriptions, 20 of 100 events, ")
+    assert call(*words, "--sample", 0).exit_code == 2
 
 
 def test_verify_tells_how_much_it_left_out(tmp_path: Path) -> None:

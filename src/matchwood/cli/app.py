@@ -17,6 +17,8 @@ from matchwood.cli import (
     import_rules,
     kernels,
     match,
+    misses,
+    relations,
     stats,
     stream,
     validate,
@@ -103,5 +105,10 @@ app.command()(validate.validate)
 app.command()(explain.explain)
 app.command()(stats.stats)
 app.command()(verify.verify)
+app.command()(misses.near)
+app.command("why-not")(misses.why_not)
+app.command()(relations.duplicates)
+app.command()(relations.overlaps)
+app.command()(relations.subsumes)
 app.command()(kernels.kernels)
 app.add_typer(bench.app, name="bench")

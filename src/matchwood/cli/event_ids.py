@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from matchwood.engine.formats.files import EventRows
+from matchwood.engine.formats.files import PLAIN_INTEGER, EventRows
 from matchwood.engine.matches import Matches
 from matchwood.errors import EventError
 
@@ -70,8 +70,8 @@ class EventIds:
 
 
 def _is_whole(text: str) -> bool:
-    """Whether a text is a whole number of 64 bits, written in the one way that prints as itself."""
-    return text.lstrip("-").isdecimal() and len(text) < 19 and str(int(text)) == text
+    """Whether a text is a whole number of up to 18 digits, written in the one way that prints as itself."""
+    return PLAIN_INTEGER.fullmatch(text) is not None
 
 
 def _all_whole(ids: list[Any]) -> bool:

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated
 
 import typer
 
 from matchwood.cli.screen import Contexts, Json, Types, print_json, refuse
 from matchwood.cli.validate import read_schema
-
-if TYPE_CHECKING:
-    from matchwood.engine.matcher import Matcher
 
 
 def explain(
@@ -20,7 +17,12 @@ def explain(
         typer.Option(help="A file of subscriptions, or a snapshot; - is standard input."),
     ] = None,
     subscription_id: Annotated[
-        str | None, typer.Option("--id", help="The subscription to explain.")
+        str | None,
+        typer.Option(
+            "--id",
+            help="The subscription to explain; where 7 and '7' are both ids, 7 is the number, "
+            "'\"7\"' the text.",
+        ),
     ] = None,
     expr: Annotated[
         str | None, typer.Option(help="An expression, instead of a file and an id.")
@@ -33,47 +35,28 @@ def explain(
 
     Dates and timestamps are written as text in the event.
     """
-    from matchwood.engine.formats.text_files import with_moments
+    from matchwood.cli.given_events import read_event, typed_event
     from matchwood.engine.matcher import Matcher
 
     if (expr is None) == (subscriptions is None) or (subscriptions is None) != (
         subscription_id is None
     ):
         refuse("expected either --expr TEXT, or both --subscriptions FILE and --id ID")
-    values = _read_event(event)
+    values = read_event(event)
     if expr is not None:
         matcher = Matcher(schema=read_schema(schema))
         matcher.add("--expr", expr)
         chosen: int | str = "--expr"
     else:
         assert subscriptions is not None
-        from matchwood.cli.subscriptions import open_subscriptions
+        from matchwood.cli.subscriptions import find_id, open_subscriptions
 
         matcher = open_subscriptions(
             subscriptions, contexts=contexts, schema=read_schema(schema)
         ).matcher
-        chosen = _find_id(matcher, str(subscription_id))
-    found = matcher.explain(chosen, with_moments(values, matcher.text_types()))
+        chosen = find_id(matcher, str(subscription_id))
+    found = matcher.explain(chosen, typed_event(matcher, values))
     if as_json:
         print_json(found.to_dict())
     else:
         typer.echo(str(found))
-
-
-def _read_event(text: str) -> dict[str, Any]:
-    from matchwood.engine.formats.text_files import read_json
-
-    try:
-        event = read_json(text)
-    except ValueError as error:
-        refuse(f"expected a JSON object as --event, found no JSON: {error}")
-    if not isinstance(event, dict):
-        refuse(f"expected a JSON object as --event, found {type(event).__name__}")
-    return event
-
-
-def _find_id(matcher: Matcher, text: str) -> int | str:
-    """An id as it was typed, or as the whole number that it reads as."""
-    if text not in matcher and text.lstrip("-").isdecimal() and int(text) in matcher:
-        return int(text)
-    return text

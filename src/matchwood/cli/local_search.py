@@ -95,23 +95,27 @@ class Search:
         return pa.array(texts, pa.string()), others
 
 
-def shaped(events: Any) -> Any:
-    """Events of a table whose column `attributes` holds them, in any shape that Spark takes."""
+def shape_of(events: Any) -> str | None:
+    """The shape (`spark.shapes`) of a table whose column `attributes` holds events; else None."""
     if not isinstance(events, pa.Table) or "attributes" not in events.column_names:
-        return events
+        return None
     others = set(events.column_names) - {EVENT_ID, "attributes"}
     first = events.schema.field("attributes").type
     if others == {"values"} and pa.types.is_list(first):
-        shape = "arrays"
-    elif others:
-        return events
-    elif pa.types.is_map(first):
-        shape = "map"
-    elif pa.types.is_struct(first):
-        shape = "struct"
-    else:
-        shape = "json" if pa.types.is_string(first) else "wide"
-    batches = events.combine_chunks().to_batches()
+        return "arrays"
+    if others:
+        return None
+    if pa.types.is_map(first):
+        return "map"
+    if pa.types.is_struct(first):
+        return "struct"
+    return "json" if pa.types.is_string(first) else "wide"
+
+
+def shaped(events: Any) -> Any:
+    """Events of a table whose column `attributes` holds them, in any shape that Spark takes."""
+    shape = shape_of(events)
+    batches = [] if shape is None else events.combine_chunks().to_batches()
     if not batches:
         return events
     from matchwood.spark.shapes import read_events

@@ -48,8 +48,18 @@ def match(
     ] = False,
     index: Annotated[str, typer.Option(help="Name of the index to use.")] = "auto",
     lists: Annotated[
-        bool,
-        typer.Option("--lists/--pairs", help="One row per event, or one row per match."),
+        bool | None,
+        typer.Option(
+            "--lists/--pairs",
+            help="One row per event, or one row per match, which is the default.",
+            show_default=False,
+        ),
+    ] = None,
+    count: Annotated[
+        bool, typer.Option("--count", help="One row per event: how many subscriptions match.")
+    ] = False,
+    exists: Annotated[
+        bool, typer.Option("--exists", help="One row per event: whether a subscription matches.")
     ] = False,
     strict: Annotated[
         bool, typer.Option("--strict", help="Exit with 1 if a subscription or event was bad.")
@@ -99,23 +109,22 @@ def match(
     """
     rules = _one_of("SUBSCRIPTIONS", rules_file, "--subscriptions", subscriptions)
     source = _one_of("EVENTS", events_file, "--events", events)
-    if payload and lists:
-        refuse("expected --payload with pairs, found --lists: leave one out")
+    shape = _shape(lists, count, exists, limit, payload)
     for_spark = {"--master": master, "--snapshots": snapshots, "--times": times}
     wanted = [name for name in SPARK_OPTIONS if for_spark[name] is not None]
     choice = choose(rules, source, out, local, spark, wanted, payload)
     if choice.is_spark:
         from matchwood.cli import match_spark
 
-        match_spark.check(rules, source, out, lists, contexts)
+        match_spark.check(rules, source, out, shape, contexts)
         note(f"matching on Spark: {choice.reason}")
         asked = {"index": index, "snapshots": snapshots, "limit": limit}
-        found = match_spark.run(rules, source, out, lists, master, asked, contexts, times, where)
+        found = match_spark.run(rules, source, out, shape, master, asked, contexts, times, where)
     else:
         from matchwood.cli import match_job
 
         note(f"matching in this process: {choice.reason}")
-        options = match_job.Asked(index, lists, limit, where, contexts, payload)
+        options = match_job.Asked(index, shape, limit, where, contexts, payload)
         found = match_job.run(rules, source, out, options)
     _conclude(found, out, as_json)
     if strict and found["problems"]:
@@ -127,6 +136,21 @@ def _one_of(position: str, first: str | None, option: str, second: str | None) -
         found = "neither" if first is None else "both"
         refuse(f"expected {position} or {option}, found {found}")
     return str(first if second is None else second)
+
+
+def _shape(lists: bool | None, count: bool, exists: bool, limit: int | None, payload: bool) -> str:
+    """What a row is, one of `result_files.PAIRS` and the others; ends the command if unclear."""
+    given = {"pairs": lists is False, "lists": lists is True, "count": count, "exists": exists}
+    wanted = [name for name, is_given in given.items() if is_given] or ["pairs"]
+    shape = wanted[0]
+    if len(wanted) > 1:
+        names = " and ".join([f"--{name}" for name in wanted])
+        refuse(f"expected one of --pairs, --lists, --count and --exists, found {names}")
+    if payload and shape != "pairs":
+        refuse(f"expected --payload with pairs, found --{shape}: leave one out")
+    if limit is not None and (count or exists):
+        refuse(f"expected --limit with pairs or lists, found --{shape}: leave one out")
+    return shape
 
 
 def _conclude(found: dict[str, Any], out: str, as_json: bool) -> None:

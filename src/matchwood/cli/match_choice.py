@@ -6,7 +6,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import NamedTuple
 
-from matchwood.cli.screen import STREAM, refuse
+from matchwood.cli.screen import STREAM, refuse, refuse_two_streams
 
 SPARK_FROM = 2**30
 """Bytes of subscriptions and events from which Spark is worth its start: a gibibyte."""
@@ -29,8 +29,7 @@ def choose(
     wanted   options that only Spark has
     payload  whether payloads are written, which Spark does not do
     """
-    if subscriptions == events == STREAM:
-        refuse("expected one of SUBSCRIPTIONS and EVENTS on standard input, found both")
+    refuse_two_streams(subscriptions, events)
     others = ", ".join((["--spark"] if spark else []) + wanted)
     if local:
         if others:

@@ -22,6 +22,9 @@ from matchwood.cli.standard_input import standard_input
 from matchwood.cli.subscriptions import open_subscriptions
 from matchwood.engine.formats.files import EventRows, count_rows, read_events, read_stream
 from matchwood.engine.formats.result_files import (
+    LISTS,
+    PAIRS,
+    PER_EVENT,
     TEXTS,
     PayloadOf,
     WriteTexts,
@@ -29,6 +32,7 @@ from matchwood.engine.formats.result_files import (
     json_text,
     open_result,
     open_text_result,
+    values_per_event,
 )
 from matchwood.engine.matcher import Matcher
 from matchwood.engine.matches import Matches
@@ -46,7 +50,7 @@ class Asked:
     """The options of a match that change what is found or written."""
 
     index: str = "auto"
-    lists: bool = False
+    shape: str = PAIRS
     limit: int | None = None
     where: str | None = None
     contexts: str | None = None
@@ -65,7 +69,7 @@ def run(subscriptions: str, events: str, out: str, asked: Asked) -> Report:
         if target is not None and Path(source).resolve() in (target.resolve(), errors.resolve()):  # type: ignore[union-attr]
             refuse(f"expected another file to write to, found an input: {source!r}")
     if target is not None:
-        check_result(target, asked.lists)
+        check_result(target, asked.shape)
     before = compile_seconds()
     matcher, added, found = _add(subscriptions, asked)
     search = Search(matcher, asked.limit, asked.where)
@@ -162,7 +166,7 @@ def _match(
     with ExitStack() as stack:
         advance = stack.enter_context(progress("events"))
         payload_of = _payloads(matcher) if asked.payload else None
-        write = stack.enter_context(_result(target, asked.lists, ids, payload_of))
+        write = stack.enter_context(_result(target, asked.shape, ids, payload_of))
         for batch in _chain(head, batches):
             found = search(batch.events)
             keep = ids.check(batch, first, found)
@@ -184,10 +188,10 @@ def _payloads(matcher: Matcher) -> PayloadOf:
 
 @contextmanager
 def _result(
-    target: Path | None, lists: bool, ids: EventIds, payload_of: PayloadOf | None
+    target: Path | None, shape: str, ids: EventIds, payload_of: PayloadOf | None
 ) -> Iterator[WriteTexts]:
-    if target is None or check_result(target, lists) in TEXTS:
-        with open_text_result(target, lists, payload_of) as write_texts:
+    if target is None or check_result(target, shape) in TEXTS:
+        with open_text_result(target, shape, payload_of) as write_texts:
             yield write_texts
         return
     with ExitStack() as stack:
@@ -195,7 +199,7 @@ def _result(
 
         def write(events: list[Any], found: Matches, keep: np.ndarray) -> None:
             nonlocal write_table
-            table = _table(found, pa.array(events, ids.type), keep, lists, payload_of)
+            table = _table(found, pa.array(events, ids.type), keep, shape, payload_of)
             if write_table is None:
                 write_table = stack.enter_context(open_result(target, table.schema))
             write_table(table)
@@ -228,11 +232,14 @@ def _failed(batch: EventRows, first: int, found: Matches) -> list[Problem]:
 
 
 def _table(
-    found: Matches, events: pa.Array, keep: np.ndarray, lists: bool, payload_of: PayloadOf | None
+    found: Matches, events: pa.Array, keep: np.ndarray, shape: str, payload_of: PayloadOf | None
 ) -> pa.Table:
-    """Pairs, or lists of all good events; a payload is its JSON text."""
+    """Pairs, or a row for each good event; a payload is its JSON text."""
+    if shape in PER_EVENT:
+        values = pa.array(values_per_event(found, shape))
+        return pa.table({"event": events, shape: values}).filter(pa.array(keep))
     ids = found.arrow_ids()
-    if lists:
+    if shape == LISTS:
         columns = {"event": events,
                    "subscriptions": pa.LargeListArray.from_arrays(found.offsets, ids)}  # fmt: skip
         return pa.table(columns).filter(pa.array(keep))

@@ -22,6 +22,7 @@ from matchwood.cli.spark_tables import (
 )
 from matchwood.engine.formats.compressed import is_compressed
 from matchwood.engine.formats.files import EVENT_ID, file_parts
+from matchwood.engine.formats.result_files import COUNT, EXISTS, LISTS, PAIRS
 from matchwood.errors import FormatError, StorageError
 from matchwood.spark.choices import FILTER
 from matchwood.spark.executors import reads_driver_files
@@ -34,10 +35,17 @@ if TYPE_CHECKING:
 
 Report = dict[str, Any]
 OUT_FORMATS = ("parquet", "json", "csv")
+COLUMN = {
+    PAIRS: "explode(subscription_ids) AS subscription",
+    LISTS: "subscription_ids AS subscriptions",
+    COUNT: "CAST(size(subscription_ids) AS BIGINT) AS `count`",
+    EXISTS: "size(subscription_ids) > 0 AS `exists`",
+}
+"""What stands beside the event."""
 
 
 def run(
-    subscriptions: str, events: str, out: str, lists: bool, master: str | None,
+    subscriptions: str, events: str, out: str, shape: str, master: str | None,
     asked: dict[str, Any], contexts: str | None = None, times: str | None = None,
     where: str | None = None,
 ) -> Report:  # fmt: skip
@@ -49,15 +57,15 @@ def run(
     with spark_session(master) as spark:
         values = None if contexts is None else open_contexts(spark, contexts)
         asked = {**asked, "contexts": values}
-        return _run(spark, subscriptions, events, out, lists, asked, times, where)
+        return _run(spark, subscriptions, events, out, shape, asked, times, where)
 
 
-def check(subscriptions: str, events: str, out: str, lists: bool, contexts: str | None) -> None:
+def check(subscriptions: str, events: str, out: str, shape: str, contexts: str | None) -> None:
     """End the command if files are not there or cannot be written, before Spark is started."""
     kind = spark_format(out)
     is_packed = is_compressed(Path(out))
-    if kind not in OUT_FORMATS or is_packed or (kind == "csv" and lists):
-        refuse(f"expected --out to end in .parquet, .json or .csv (pairs only), found {out!r}")
+    if kind not in OUT_FORMATS or is_packed or (kind == "csv" and shape == LISTS):
+        refuse(f"expected --out to end in .parquet, .json or .csv (no lists), found {out!r}")
     for source in filter(None, (subscriptions, events, contexts)):
         path = local(source)
         if path is not None and not path.exists():
@@ -67,7 +75,7 @@ def check(subscriptions: str, events: str, out: str, lists: bool, contexts: str 
 
 
 def _run(
-    spark: SparkSession, subscriptions: str, events: str, out: str, lists: bool,
+    spark: SparkSession, subscriptions: str, events: str, out: str, shape: str,
     asked: dict[str, Any], times: str | None, where: str | None,
 ) -> Report:  # fmt: skip
     from pyspark.sql import Observation
@@ -95,12 +103,7 @@ def _run(
         f.count("error").alias("problems"),
         f.count_if(f.expr(f"NOT {IS_MATCHED}")).alias("bad"),
     )
-    ids = (
-        "subscription_ids AS subscriptions"
-        if lists
-        else "explode(subscription_ids) AS subscription"
-    )
-    matches = counted.where(IS_MATCHED).selectExpr("event_id AS event", ids)
+    matches = counted.where(IS_MATCHED).selectExpr("event_id AS event", COLUMN[shape])
     with job_progress(spark, "events"):
         _write(matches, out)
     matched = time.perf_counter()

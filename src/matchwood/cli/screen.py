@@ -30,6 +30,24 @@ STREAM = "-"
 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object, for machines.")]
 
+Subscriptions = Annotated[
+    str, typer.Argument(help="A file of subscriptions, or a snapshot; - is standard input.")
+]
+
+SubscriptionId = Annotated[
+    str,
+    typer.Option(
+        "--id",
+        help="The subscription; where 7 and '7' are both ids, 7 is the number, '\"7\"' the text.",
+        show_default=False,
+    ),
+]
+
+Event = Annotated[
+    str | None,
+    typer.Option(help="One event as a JSON object, instead of a file.", show_default=False),
+]
+
 Contexts = Annotated[
     str | None,
     typer.Option(
@@ -54,10 +72,21 @@ def complain(message: str) -> None:
     typer.echo(f"matchwood: {message}", err=True)
 
 
+def counted(n: int, one: str, many: str = "") -> str:
+    """`1 event`, `2 events`."""
+    return f"{n:,} {one if n == 1 else many or one + 's'}"
+
+
 def refuse(message: str) -> NoReturn:
     """Print a message and end the command with the exit code of a wrong call."""
     complain(message)
     raise typer.Exit(USAGE)
+
+
+def refuse_two_streams(subscriptions: str, events: str | None) -> None:
+    """End the command where both are to come from standard input."""
+    if subscriptions == events == STREAM:
+        refuse("expected one of SUBSCRIPTIONS and EVENTS on standard input, found both")
 
 
 def note(message: str) -> None:

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from matchwood.cli.field_texts import typed_rows
 from matchwood.cli.problems import Problem, subscription_problems
-from matchwood.cli.screen import STREAM, progress, refuse
+from matchwood.cli.screen import STREAM, complain, counted, progress, refuse
 from matchwood.cli.standard_input import standard_input
 from matchwood.engine.formats.files import (
     SubscriptionRows,
@@ -15,8 +15,10 @@ from matchwood.engine.formats.files import (
     read_stream_subscriptions,
     read_subscriptions,
 )
+from matchwood.engine.formats.text_files import read_json
 from matchwood.engine.matcher import Matcher
-from matchwood.errors import EventError
+from matchwood.engine.matches import Id
+from matchwood.errors import EventError, SubscriptionError
 
 
 class Opened(NamedTuple):
@@ -45,6 +47,31 @@ def open_subscriptions(
     if contexts is not None:
         _set_contexts(matcher, contexts)
     return Opened(matcher, problems)
+
+
+def open_and_tell(source: str, contexts: str | None = None) -> tuple[Matcher, int]:
+    """A matcher, and how many subscriptions were left out, which standard error says, too."""
+    matcher, problems = open_subscriptions(source, contexts=contexts)
+    if problems:
+        complain(f"{counted(len(problems), 'subscription')} left out: validate names them")
+    return matcher, len(problems)
+
+
+def find_id(matcher: Matcher, text: str) -> Id:
+    """The id that a text names; SubscriptionError if no subscription has it.
+
+    As JSON, which is how `match` prints ids, if there is such an id: 7 is the number, "7" in its
+    quotes the text.  Else the text as it is.
+    """
+    try:
+        read = read_json(text)
+    except (ValueError, RecursionError):
+        read = text
+    for id_ in (read, text):
+        if type(id_) in (int, str) and id_ in matcher:
+            found: Id = id_
+            return found
+    raise SubscriptionError(f"expected the id of a subscription, found {text!r}: there is none")
 
 
 def is_snapshot(path: Path) -> bool:

@@ -59,7 +59,8 @@ HEADER = 2000
 EVENT_ID = "event_id"
 OPTIONAL = ("context", "priority", "expires", "attributes", "payload")
 """What a subscription may have besides id and expr."""
-_PLAIN_INTEGER = re.compile(r"0|-?[1-9][0-9]{0,17}")
+PLAIN_INTEGER = re.compile(r"0|-?[1-9][0-9]{0,17}")
+"""A whole number of 64 bits, written in the one way that prints as itself."""
 
 
 class Unreadable(NamedTuple):
@@ -217,7 +218,7 @@ def _from_rows(rows: Iterable[Row], is_csv: bool) -> SubscriptionRows:
         more.append({name: value for name, value in found.items() if value is not None})
     if names is not None and not pairs:
         raise StorageError(f"expected objects with id and expr, found {names}")
-    if is_csv and all(_PLAIN_INTEGER.fullmatch(id_ or "") for id_, _ in pairs):
+    if is_csv and all(PLAIN_INTEGER.fullmatch(id_ or "") for id_, _ in pairs):
         pairs = [(int(id_), text) for id_, text in pairs]
     return SubscriptionRows(pairs, lines, unreadable, more, numbers)
 

@@ -32,42 +32,48 @@ PayloadOf = Callable[[Any], Any]
 
 TEXTS = ("json", "csv")
 
+PAIRS, LISTS, COUNT, EXISTS = "pairs", "lists", "count", "exists"
+"""What a row is: a match; an event with all its matches, with their number, with whether there are
+any.  The last two are the names of the column, too.
+"""
+PER_EVENT = (COUNT, EXISTS)
+
 
 @contextmanager
 def open_result(path: str | os.PathLike[str], schema: pa.Schema) -> Iterator[Write]:
     """A function that appends tables; the file is there, whole, once the block has ended well."""
     final = Path(path)
-    opener = {"parquet": _parquet, "arrow": _arrow}[check_result(final, lists=False)]
+    opener = {"parquet": _parquet, "arrow": _arrow}[check_result(final)]
     with _aside(final) as aside, opener(aside, schema) as write:
         yield write
 
 
 @contextmanager
 def open_text_result(
-    path: Path | None, lists: bool, payload_of: PayloadOf | None = None
+    path: Path | None, shape: str = PAIRS, payload_of: PayloadOf | None = None
 ) -> Iterator[WriteTexts]:
     """A function that appends matches as text; None is standard output, as JSON lines.
 
     payload_of  adds the payload to every pair
     """
     if path is None:
-        yield _json_writer(sys.stdout, lists, True, payload_of)
+        yield _json_writer(sys.stdout, shape, True, payload_of)
         return
-    kind = check_result(path, lists)
+    kind = check_result(path, shape)
     compression = path.suffix.lower() if is_compressed(path) else ""
     with _aside(path) as aside, open_text_to_write(aside, compression) as file:
         if kind == "csv":
-            yield _csv_writer(file, payload_of)
+            yield _csv_writer(file, shape, payload_of)
         else:
-            yield _json_writer(file, lists, False, payload_of)
+            yield _json_writer(file, shape, False, payload_of)
 
 
-def check_result(path: Path, lists: bool) -> str:
+def check_result(path: Path, shape: str = PAIRS) -> str:
     """The format of a result; StorageError when it cannot hold such matches."""
     kind = format_of(path)
     if kind == "text":
         raise StorageError(f"expected parquet, arrow, json or csv for matches, found {path.name!r}")
-    if kind == "csv" and lists:
+    if kind == "csv" and shape == LISTS:
         raise StorageError("expected pairs for csv, found lists: write lists to parquet or json")
     if path.is_dir():
         raise StorageError(f"expected a file to write, found a folder at {str(path)!r}")
@@ -108,8 +114,23 @@ def json_text(value: Any) -> str | None:
     return None if value is None else json.dumps(value, ensure_ascii=False)
 
 
-def _csv_writer(file: IO[str], payload_of: PayloadOf | None) -> WriteTexts:
+def values_per_event(found: Matches, shape: str) -> np.ndarray:
+    """For each event how many subscriptions match, or whether any does."""
+    counts = np.diff(found.offsets)
+    return counts > 0 if shape == EXISTS else counts
+
+
+def _csv_writer(file: IO[str], shape: str, payload_of: PayloadOf | None) -> WriteTexts:
     writer = csv.writer(file, lineterminator="\n")
+    if shape in PER_EVENT:
+        writer.writerow(["event", shape])
+
+        def write_values(events: list[Any], found: Matches, keep: np.ndarray) -> None:
+            values = values_per_event(found, shape).tolist()
+            rows = [(events[n], json.dumps(values[n])) for n in np.flatnonzero(keep).tolist()]
+            writer.writerows(rows)
+
+        return write_values
     writer.writerow(["event", "subscription", *([] if payload_of is None else ["payload"])])
 
     def row(event: Any, id_: Any) -> tuple[Any, ...]:
@@ -124,7 +145,7 @@ def _csv_writer(file: IO[str], payload_of: PayloadOf | None) -> WriteTexts:
 
 
 def _json_writer(
-    file: IO[str], lists: bool, is_flushed: bool, payload_of: PayloadOf | None
+    file: IO[str], shape: str, is_flushed: bool, payload_of: PayloadOf | None
 ) -> WriteTexts:
     """Writes lines of JSON.  An id and its payload become text once."""
     texts: dict[Any, str] = {}
@@ -141,10 +162,14 @@ def _json_writer(
 
     def write(events: list[Any], found: Matches, keep: np.ndarray) -> None:
         lines = []
+        values = values_per_event(found, shape).tolist() if shape in PER_EVENT else []
         for number in np.flatnonzero(keep).tolist():
             head = f'{{"event": {json.dumps(events[number], ensure_ascii=False)}, '
+            if values:
+                lines.append(f'{head}"{shape}": {json.dumps(values[number])}}}\n')
+                continue
             ids = [as_text(id_) for id_ in found[number]]
-            if lists:
+            if shape == LISTS:
                 lines.append(f'{head}"subscriptions": [{", ".join(ids)}]}}\n')
             else:
                 lines += [f'{head}"subscription": {id_}}}\n' for id_ in ids]
