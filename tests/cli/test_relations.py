@@ -78,7 +78,7 @@ def test_relations_are_read_by_people(rules: Path) -> None:
     assert "not decided: 'bargain' overlaps 'odd'" in lines
     lines = call("subsumes", rules, "--id", "bargain").stdout.splitlines()
     assert "7 subsumes 'bargain'" in lines
-    assert lines[-1] == "6 subscriptions: 'bargain' subsumes 0, 2 subsume it"
+    assert lines[-1] == "6 subscriptions: 'bargain' subsumes 0 and is subsumed by 2"
     shown = call("subsumes", rules, "--id", "bargain", "--other", 7).stdout
     assert shown == "'bargain' does not subsume 7\n"
 

@@ -248,3 +248,19 @@ def test_what_spark_refuses_is_a_sentence_and_inputs_are_never_removed(
     )
     assert wrong.exit_code == 2
     assert inside.exists()
+
+
+def test_counts_are_those_of_this_process(spark, tmp_path: Path) -> None:
+    (tmp_path / "wishes.csv").write_text("id,expr\n1,price < 20\n2,price < 10\n")
+    offers = [{"event_id": n, "price": price} for n, price in enumerate([15, 5, 50])]
+    lines = [*map(json.dumps, offers), '{"event_id": 9, "price": {}}']
+    (tmp_path / "offers.jsonl").write_text("\n".join(lines) + "\n")
+    words = ("match", tmp_path / "wishes.csv", tmp_path / "offers.jsonl", "--json", "--out")
+    for shape in ("--count", "--exists"):
+        done = call(*words, tmp_path / "there.parquet", shape, "--spark")
+        assert done.exit_code == 0, done.stderr
+        here = call(*words, tmp_path / "here.parquet", shape, "--local")
+        assert json.loads(done.stdout)["matches"] == json.loads(here.stdout)["matches"] == 3
+        both = [pq.read_table(tmp_path / f"{name}.parquet") for name in ("there", "here")]
+        assert both[0].schema.types == both[1].schema.types
+        assert both[0].sort_by("event").to_pylist() == both[1].to_pylist()

@@ -70,7 +70,7 @@ class EventIds:
 
 
 def _is_whole(text: str) -> bool:
-    """Whether a text is a whole number of up to 18 digits, written in the one way that prints as itself."""
+    """Whether a text is a whole number, written in the one way that prints as itself."""
     return PLAIN_INTEGER.fullmatch(text) is not None
 
 

@@ -115,7 +115,9 @@ def shape_of(events: Any) -> str | None:
 def shaped(events: Any) -> Any:
     """Events of a table whose column `attributes` holds them, in any shape that Spark takes."""
     shape = shape_of(events)
-    batches = [] if shape is None else events.combine_chunks().to_batches()
+    if shape is None:
+        return events
+    batches = events.combine_chunks().to_batches()
     if not batches:
         return events
     from matchwood.spark.shapes import read_events

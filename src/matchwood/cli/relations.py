@@ -61,7 +61,7 @@ def overlaps(
     for each in found:
         typer.echo(f"{chosen!r} overlaps {each!r}")
     _show_unknown(f"{chosen!r} overlaps", found.unknown)
-    typer.echo(f"{counted(len(matcher), 'subscription')}: {len(found):,} overlap {chosen!r}")
+    typer.echo(f"{counted(len(matcher), 'subscription')}: {chosen!r} overlaps {len(found):,}")
 
 
 def subsumes(
@@ -126,9 +126,8 @@ def _show_inclusions(n: int, chosen: int | str, found: dict[str, list[Any]]) -> 
         typer.echo(f"{each!r} subsumes {chosen!r}")
     _show_unknown(f"{chosen!r} subsumes, or is subsumed by,", found["unknown"])
     inside, outside = len(found["subsumes"]), len(found["subsumed_by"])
-    typer.echo(
-        f"{counted(n, 'subscription')}: {chosen!r} subsumes {inside:,}, {outside:,} subsume it"
-    )
+    of_it = f"{chosen!r} subsumes {inside:,} and is subsumed by {outside:,}"
+    typer.echo(f"{counted(n, 'subscription')}: {of_it}")
 
 
 def _show_unknown(what: str, ids: list[Any]) -> None:
