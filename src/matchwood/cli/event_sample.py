@@ -70,13 +70,13 @@ class EventSample:
 def _joined(pieces: Iterable[_Piece]) -> Iterator[tuple[Any, np.ndarray]]:
     """The events of neighbours together, as far as they are lists or tables of one schema."""
     group: list[_Piece] = []
-    kind: Any = None
+    last: Any = None
     for piece in pieces:
-        own = piece.events.schema if isinstance(piece.events, pa.Table) else list
-        if group and own != kind:
+        form = piece.events.schema if isinstance(piece.events, pa.Table) else list
+        if group and form != last:
             yield _together(group)
             group = []
-        kind = own
+        last = form
         group.append(piece)
     if group:
         yield _together(group)
