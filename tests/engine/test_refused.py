@@ -15,6 +15,7 @@ import matchwood as mw
 from engine.invariants import check
 from inside import log_of
 from matchwood import Matcher
+from matchwood.errors import FormatError
 
 BAD = "x = = 3"
 """A text that is read by no version; it stands for one that an earlier version has read."""
@@ -372,6 +373,24 @@ def test_a_comparison_that_is_refused_now_is_set_aside_whether_segments_have_it_
             assert m.refused() == []
         with Matcher.open(folder) as m:
             assert m.match({"x": 4, "y": 1, "z": 4}) == [2, 3]
+
+
+@pytest.mark.parametrize("index", ["auto", "agile"])
+def test_a_snapshot_with_a_comparison_that_is_refused_now_is_an_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, index: str
+) -> None:
+    with monkeypatch.context() as before:
+        before.setattr(
+            "matchwood.encode.resolve.check_relations",
+            lambda batch, attributes, learned, rows: learned,
+        )
+        m = Matcher(index, schema={"ctx.rank": "int"})
+        m.add(1, "x = ctx.rank", context="u")
+        m.set_context("u", {"rank": 3})
+        m.save(tmp_path / "saved")
+    for verify in (True, False):
+        with pytest.raises(FormatError, match=r"expected number beside(?s:.)*save it again"):
+            Matcher.load(tmp_path / "saved", verify=verify)
 
 
 @pytest.mark.parametrize("index", ["auto", "be_tree"])
