@@ -6,6 +6,7 @@ Indexes become empty and are filled again all the time here; `test_model` has th
 from __future__ import annotations
 
 import os
+from pathlib import Path
 from random import Random
 from typing import Any
 
@@ -140,3 +141,21 @@ def test_a_value_may_change_after_its_last_subscription_became_never_true(index:
     assert m.context("k") == {"c": 100}
     m.replace("s", "a < ctx.c - 5")
     assert m.match({"a": 1}) == ["s"]
+
+
+@pytest.mark.parametrize("index", INDEXES)
+@pytest.mark.parametrize("more", [1, 70])
+def test_values_that_were_kept_without_a_subscription_take_some_that_have_no_context(
+    index: str, more: int, tmp_path: Path
+) -> None:
+    with Matcher.open(tmp_path / "durable", index) as m:
+        m.set_context("k", {"c": 1})
+        m.checkpoint()
+        m.save(tmp_path / "snapshot")
+        m.add_many([(i, "a > 1") for i in range(more)])
+    kept = Matcher.load(tmp_path / "snapshot")
+    kept.add_many([(i, "a > 1") for i in range(more)])
+    with Matcher.open(tmp_path / "durable") as opened:
+        for each in (opened, kept):
+            each.add("linked", "a > ctx.c", context="k")
+            assert each.match({"a": 2}) == [*range(more), "linked"]

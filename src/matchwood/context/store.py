@@ -298,5 +298,5 @@ class ContextStore(ContextTable):
         self.cells = empty_cells(doubled(16, len(keys)), doubled(4, len(self.columns)))
         self.cells[: len(keys), : len(self.columns), KEY] = keys
         self.count_set()
-        self.slot_row = np.array(arrays["slot_row"])
+        self.slot_row = grown(np.array(arrays["slot_row"]), 1, -1)  # never empty: see `is_linked`
         self.n_strings_kept = self.attributes.context_strings.n_constants
