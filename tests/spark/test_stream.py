@@ -77,11 +77,11 @@ def test_a_crash_while_a_snapshot_is_written_is_raised_by_a_later_batch(
     )  # fmt: skip
     assert committed(tmp_path / "out") == expected
     assert len(dead_letters(tmp_path / "out")) == refused
-    # each crash is raised after the next batch, which begins no snapshot then
+    # the last two, and the changes since; which they are depends on when a crash was noticed
     names = sorted(each.name for each in (tmp_path / "state" / "snapshots").iterdir())
-    assert names == [f"{5:010}", f"{7:010}"]
+    assert names in ([f"{first:010}", f"{7:010}"] for first in (5, 6))
     changes = sorted(each.name for each in (tmp_path / "state" / "changes").iterdir())
-    assert changes == [f"{n:010}.arrow" for n in (5, 6)]
+    assert changes == [f"{n:010}.arrow" for n in range(int(names[0]), 7)]
 
 
 def test_subscriptions_at_the_start_and_a_source_of_our_own(spark, tmp_path: Path) -> None:
