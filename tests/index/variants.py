@@ -51,6 +51,7 @@ SETTINGS: dict[str, list[dict[str, Any]]] = {
         {"exact": 0.0, "columns": 1.0},
         {"exact": 0.0, "ungated": 1, "gated": 2},
         {"columns": 0.0, "ungated": 1, "gated": 1},
+        {"exact": 0.0, "columns": 0.0, "grouped": 0},
     ],
     "eager": _CONTEXT,
     "gbu": [*_CONTEXT, {"updates": "bottom_up"}],
