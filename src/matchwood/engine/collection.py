@@ -12,8 +12,9 @@ import numpy as np
 
 from matchwood.engine.batches import Batch, Step, carry_out
 from matchwood.engine.changes import replace_chunks
-from matchwood.engine.input.fields import JSON_COLUMN, NEVER, attributes_of, moment_of, payload_of
+from matchwood.engine.input.fields import JSON_COLUMN, NEVER, attributes_of, moment_of
 from matchwood.engine.input.loading import BatchReport, load_batches
+from matchwood.engine.input.payloads import payload_of
 from matchwood.engine.matches import html_table, ids_to_arrow
 from matchwood.engine.metrics import measured
 from matchwood.engine.stores.subscriptions import Id

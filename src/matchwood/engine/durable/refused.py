@@ -21,7 +21,8 @@ from typing import Any, NamedTuple
 
 from matchwood.engine.collection import Subscription
 from matchwood.engine.durable.log import Row
-from matchwood.engine.input.fields import attributes_of, moment_of, payload_of
+from matchwood.engine.input.fields import attributes_of, moment_of
+from matchwood.engine.input.payloads import payload_of
 
 _SHOWN = 5
 """Subscriptions that a warning names."""

@@ -29,6 +29,7 @@ import numpy as np
 
 from matchwood.encode.events import MAX_NESTING
 from matchwood.encode.plain_values import plain
+from matchwood.engine.input.payloads import payload_text
 from matchwood.errors import FormatError, MatchwoodError, SubscriptionError
 
 if TYPE_CHECKING:
@@ -370,37 +371,6 @@ def attributes_of(text: str | None) -> dict[str, Any] | list[tuple[str, str | No
     except (ValueError, TypeError, ArithmeticError) as error:
         raise FormatError(f"expected kept attributes, found {text[:60]!r}: {error}") from None
     return [(name, value) for name, value in found] if isinstance(found, list) else found
-
-
-def payload_text(value: Any) -> str | None:
-    """A payload as it is kept; what JSON would change is refused."""
-    if value is None:
-        return None
-    try:
-        text = json.dumps(value, allow_nan=False)
-        if _is_same(json.loads(text), value):
-            return text
-        found = f"{str(value)[:60]!r}, which JSON would change"
-    except (TypeError, ValueError, RecursionError) as error:
-        found = f"what JSON cannot hold: {error}"
-    raise SubscriptionError(
-        "expected a payload of dict (with str keys), list, str, int, float, bool and None, "
-        f"found {found}"
-    )
-
-
-def _is_same(read: Any, given: Any) -> bool:
-    if type(read) is not type(given):
-        return False
-    if isinstance(read, dict):
-        return read.keys() == given.keys() and all(_is_same(read[k], given[k]) for k in read)
-    if isinstance(read, list):
-        return all(map(_is_same, read, given))
-    return bool(read == given) or read != read
-
-
-def payload_of(text: str | None) -> Any:
-    return None if text is None else json.loads(text)
 
 
 _READERS = {
